@@ -48,8 +48,9 @@ def skewed(random: np.random.Generator, size: Size) -> Floats:
 
 def unequal(random: np.random.Generator, size: Size) -> Floats:
     """Spreads from 0.3 to 2, neighbours far apart: of two that are tied the one has 6.7 times the other's."""
-    scale = np.array([0.3 if at % 2 else 2.0 for at in range(size[0])])
-    return random.normal(0, 1, size) * scale[:, None, None]
+    scale: Floats = np.array([0.3 if at % 2 else 2.0 for at in range(size[0])])
+    found: Floats = random.normal(0, 1, size) * scale[:, None, None]
+    return found
 
 
 def common(random: np.random.Generator, size: Size) -> Floats:

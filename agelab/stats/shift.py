@@ -3,8 +3,8 @@
 The shift is the median of the ratios b/a of all pairs of one corpus (J. L. Hodges and E. L. Lehmann, "Estimates of
 location based on rank tests", Annals of Mathematical Statistics 34 (1963), 598-611); of their differences where some
 value is not above zero. Its interval are two of these ratios: whatever shift the test does not reject at 5 % lies
-between them. Where no one shift lies in the interval of every corpus, the corpora are the sample: the shift is the
-median of theirs, and its interval that of a median.
+between them. Where no one shift lies in the interval (99 %) of every corpus, the corpora are the sample: the shift is
+the median of theirs, and its interval that of a median.
 """
 
 from collections.abc import Sequence
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 LEVEL = Fraction(5, 100)
 """What an interval may leave out, and a test may find of what is not there."""
+CORPUS_LEVEL = Fraction(1, 100)
+"""What the interval of one corpus may leave out: at 5 % each, two of many comparisons' corpora would often seem to
+contradict each other by chance, and more seeds would find less."""
 CORPORA_NEEDED = 6
 """Corpora of which the range holds the median of all with 1 - LEVEL."""
 FEW = 10_000
@@ -41,7 +44,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class CorpusShift:
-    """The shift on one corpus."""
+    """The shift on one corpus, with its interval: of several corpora that of 99 %, of a single one that of 95 %."""
 
     corpus: int
     value: Fraction
@@ -80,10 +83,10 @@ def shift_of(blocks: Sequence[Block]) -> Shift | None:
     if not blocks:
         return None
     is_ratio = all(side.min() > 0 for one in blocks for side in one.floats)
-    value, interval = _estimate(blocks, is_ratio)
+    value, interval = _estimate(blocks, is_ratio, LEVEL)
     if len(blocks) == 1:
         return Shift(value, interval, is_ratio, (CorpusShift(blocks[0].corpus, value, interval),), False)
-    corpora = tuple(CorpusShift(one.corpus, *_estimate([one], is_ratio)) for one in blocks)
+    corpora = tuple(CorpusShift(one.corpus, *_estimate([one], is_ratio, CORPUS_LEVEL)) for one in blocks)
     known = [one.interval for one in corpora if one.interval]
     if known and max(one.low for one in known) > min(one.high for one in known):
         ordered = sorted(one.value for one in corpora)
@@ -94,10 +97,10 @@ def shift_of(blocks: Sequence[Block]) -> Shift | None:
     return Shift(value, interval, is_ratio, corpora, False)
 
 
-def _estimate(blocks: Sequence[Block], is_ratio: bool) -> tuple[Fraction, Interval | None]:
+def _estimate(blocks: Sequence[Block], is_ratio: bool, level: Fraction) -> tuple[Fraction, Interval | None]:
     """Return the median of all pairs' shifts, and the interval."""
     sizes = tuple(one.size for one in blocks)
-    count, k = sum(n * m for n, m in sizes), critical_rank(sizes, float(LEVEL))
+    count, k = sum(n * m for n, m in sizes), critical_rank(sizes, float(level))
     ranks = [(count - 1) // 2, count // 2, *((k, count - 1 - k) if k >= 0 else ())]
     low, high, *ends = (_of_few if count <= FEW else _of_many)(blocks, is_ratio, ranks)
     return (low + high) / 2, Interval(*ends) if ends else None

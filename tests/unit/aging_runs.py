@@ -86,7 +86,7 @@ def make(
                 )
         ok = status is Status.OK
         run_builder.end(
-            run, number, status=status, inputs={"cell": number}, reason=None if ok else reason,
+            run, number, status=status, inputs={"cell": number, "data": data}, reason=None if ok else reason,
             digest=digest(status, measured, {}) if ok else None,
         )  # fmt: skip
         picture = pictures / f"{cell.variant}.svg" if pictures else None

@@ -117,6 +117,28 @@ def test_who_aged_worst_is_said_where_it_is_told_from_all_others(tmp_path: Path)
     )
 
 
+def test_what_was_varied_and_whose_the_spread_is_is_said(tmp_path: Path) -> None:
+    name = aging_runs.make(tmp_path, {"ext4": 1.4, "btrfs": 2.2}, seeds=FIVE, corpora=(1, 2))
+    found, elements = made(tmp_path, name)
+    [sentence] = [line for line in found.parts[0].brief if line.startswith("Varied: ")]
+    assert "2 corpora (which files there are, which are deleted) and 5 run seeds" in sentence
+    assert found.parts[0].answers[0].named == "btrfs, in reading every file"
+    [table] = [
+        one
+        for part in found.parts[0].sections
+        for one in part.blocks
+        if getattr(one, "id", "") == "part1-shares"
+    ]
+    assert isinstance(table, Table)
+    for row in table.rows:
+        assert sum(cell.value or 0 for cell in row[2:]) == pytest.approx(100)
+    assert "Whose the spread is" in elements.text
+    alone = aging_runs.make(tmp_path, {"ext4": 1.4})
+    found, elements = made(tmp_path, alone)
+    assert "Nothing was varied: one run seed, one corpus" in " ".join(found.parts[0].brief)
+    assert "Whose the spread is" not in elements.text
+
+
 def test_other_tests_that_have_another_worst_are_in_the_answer(tmp_path: Path) -> None:
     odd = {("xfs", "list"): 9.0, ("xfs", "remove"): 9.0, ("xfs", "write"): 9.0, ("ext4", "space"): 2.2}
     said = answer(tmp_path, {"ext4": 1.4, "btrfs": 2.2, "xfs": 1.9}, seeds=FIVE, odd=odd)
