@@ -66,7 +66,7 @@ def by_step(found: Mapping[Place, Series]) -> dict[Place, Series]:
     """Reduce to one series for each step and metric, with one number for each run: the mean of a repeated step.
 
     A run that lacks one of the repetitions has none. Their place has MEAN for a repetition, and what is done once
-    keeps its own. For runs are what is drawn again (``bootstrap``), whole.
+    keeps its own. For a cell is what chance draws, whole.
     """
     steps: dict[tuple[str, str], list[Series]] = {}
     for one in found.values():

@@ -175,7 +175,7 @@ def _print_several(
     if one.base.counted and counted:
         tables = [judged[at].rows for at in counted]
         print_several(console, tables, [labels[0], *(labels[at + 1] for at in counted)], everything)
-        click.echo("  (--each: medians, intervals and floors of each; --json: all)")
+        click.echo("  (--each: medians and intervals of each; --json: all)")
 
 
 def _chosen(pair: CellPair) -> list[str]:
