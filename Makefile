@@ -83,6 +83,7 @@ bench: setup-test ## validate the modelled drives, hold them against the press o
 	@$(BIN)/python -m bench.machines
 	@$(BIN)/python -m bench.corpora
 	@$(BIN)/python -m bench.history
+	@$(BIN)/python -m bench.bisect_rules
 	@$(BIN)/python -m bench.decide
 	@$(BIN)/python -m bench.report
 	@$(BIN)/python -m bench.boot

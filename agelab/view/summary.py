@@ -8,11 +8,11 @@ from agelab.analysis.cells import SeedGroup, load
 from agelab.analysis.ranking import Ranked, rank_by_median, rank_by_place
 from agelab.analysis.run_set import RunSet
 from agelab.model.result import Cell, End
+from agelab.model.seeds import seeds_text
 from agelab.report.answer import all_tests, headline
 from agelab.report.numbers import with_spread
 from agelab.report.step_selection import charted_steps, repeated_steps
 from agelab.results.run_directory import RunDirectory
-from agelab.stats.series import seeds_text
 from agelab.view import cell_names, sparkline
 from agelab.view.run_tables import print_head, print_run
 from agelab.view.terminal import WHOLE, Head, open_console, print_table, print_wrapped
@@ -79,10 +79,8 @@ def _print_bars(console: Console, group: RunSet) -> None:
         rows.append((f" {subject.name}", with_spread(summary, unit), f"{bar:<{BAR}}", *more))
     console.print()
     print_table(console, heads, rows)
-    spread = "in brackets: the spread over run seeds; only a difference above it says anything"
-    print_wrapped(
-        console, spread if order.floored else f"{order.why_no_floor}; with fewer an order says nothing"
-    )
+    spread = "in brackets: the spread over the seeds; which differences are chance: agelab compare"
+    print_wrapped(console, spread if order.enough else f"{order.why_too_few}: the order says nothing")
 
 
 def _curves(subject: SeedGroup, steps: Sequence[str], encoding: str) -> dict[str, str]:
@@ -103,7 +101,7 @@ def _print_each(console: Console, run: RunDirectory) -> None:
         shown = digest[:SHORT] if console.width < WHOLE else digest
         why = _why(end)
         found = "; ".join(filter(None, (shown, "as above" if why and why == above else why)))
-        rows.append((f" {cell.short_label}, seed {cell.seed}", status, found))
+        rows.append((f" {cell.short_label}, {seeds_text([cell.seeds])}", status, found))
         above = why
     print_table(console, [(" cell", "left"), ("status", "left"), ("digest", "wrapped")], rows)
 
@@ -119,7 +117,7 @@ def _print_together(console: Console, run: RunDirectory) -> None:
         (f" {len(some)}", status, ": ".join(filter(None, (cell_names.list_cells(some, every), why))))
         for (status, why), some in found.items()
     ]
-    of = seeds_text(dict.fromkeys(cell.seed for cell in every))
+    of = seeds_text(dict.fromkeys(cell.seeds for cell in every))
     print_table(console, [(" cells", "right"), ("status", "left"), (f"{of} of", "wrapped")], rows)
 
 
