@@ -57,7 +57,7 @@ def _in_the_virtual_clock(options: RunOptions, everything: bool, as_json: bool) 
 
     seeds = options.seeds
     seeded = execute(options)
-    again = execute(options.changed(seeds=seeds[:1]))
+    again = execute(options.changed(seeds=seeds[:1], corpora=options.corpora[:1]))
     calibrated = [
         (group, CellPair(group.cells[at], other.cells[at]))
         for group, other in zip(seed_groups(load(seeded)), seed_groups(load(again)), strict=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from agelab.model.base import Defaults, Frozen, JsonDetails, Label, Text
-from agelab.model.seeds import Seeds
+from agelab.model.seeds import CellName, Seeds
 from agelab.model.step_id import StepId
 
 SCHEMA = 1
@@ -80,6 +80,11 @@ class Cell(Frozen):
     def seeds(self) -> Seeds:
         """Both of its seeds: what it repeats of cells that are otherwise alike."""
         return Seeds(self.corpus_seed, self.seed)
+
+    @property
+    def name(self) -> CellName:
+        """What tells it from the other cells of its run."""
+        return self.variant, self.layout, self.seeds
 
     @property
     def label(self) -> str:

@@ -1,6 +1,6 @@
 """Run the cells of runs: prepare what they need, then start them in turn, several at a time where asked for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, chdir, suppress
 from dataclasses import dataclass
@@ -48,7 +48,8 @@ class StartedRun:
     prepared: PreparedRun
     directory: RunDirectory
     plan: RunPlan
-    companion: StoredDisk | None
+    companions: Mapping[int, StoredDisk]
+    """Corpus seed to the disk beside those under test; empty where there is none."""
     first: int
     """Number of its first cell among those of all runs that go on together."""
 
@@ -174,13 +175,14 @@ def _start(
     first: int,
 ) -> StartedRun:
     """Create the run's directory and write its plan, or check that ``begun`` has the same one."""
-    companion = None
+    companions: dict[int, StoredDisk] = {}
     if prepared.specs[0].companion:
-        companion = companion_disk.obtain(prepared, hypervisor, store, progress.stage)
-        held.enter_context(stored_disk.in_use(companion))
+        companions = companion_disk.obtain(prepared, hypervisor, store, progress.stage)
+        for companion in companions.values():
+            held.enter_context(stored_disk.in_use(companion))
     with run_lookup.creation_lock(store.runs):
         directory = begun or RunDirectory.create(store.runs, Path(prepared.request.name).stem)
-        readers.restrict(directory.path, _readers(prepared, companion))
+        readers.restrict(directory.path, _readers(prepared, companions.values()))
         held.enter_context(directory.lock())
     plan = run_plan(directory.name, prepared)
     if begun:
@@ -188,12 +190,12 @@ def _start(
     else:
         run_manifest.write(directory, prepared.request, prepared.specs, prepared.manifest)
         directory.write_plan(plan)
-    return StartedRun(prepared, directory, plan, companion, first)
+    return StartedRun(prepared, directory, plan, companions, first)
 
 
-def _readers(prepared: PreparedRun, companion: StoredDisk | None) -> int:
+def _readers(prepared: PreparedRun, companions: Iterable[StoredDisk]) -> int:
     """Return who may read the run: those who may read everything that it is made of."""
-    disks = [disk.artefact.directory for disk in (prepared.disk, companion) if disk]
+    disks = [disk.artefact.directory for disk in (prepared.disk, *companions) if disk]
     corpora = [corpus.image.parent for corpus in prepared.corpora]
     made = (prepared.image.artefact.directory, *corpora, *disks)
     return prepared.request.readable_by & readers.of_made(*dict.fromkeys(made))
@@ -283,7 +285,7 @@ def _run_cell(
     readable_by = readers.of_made(directory.path)
     goals = CellGoals(
         prepared.disk,
-        run.companion,
+        run.companions.get(spec.corpus_seed),
         recipe,
         options.measure,
         options.curve,

@@ -178,10 +178,10 @@ def _check_power_cuts(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> N
 
 def _check_companion(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> None:
     """Refuse data that do not fit beside the disk under test."""
-    for spec in specs:
-        if spec.companion and corpora[0].content_bytes > spec.companion_bytes * MOST_OF_COMPANION:
+    for spec, corpus in zip(specs, corpora, strict=True):
+        if spec.companion and corpus.content_bytes > spec.companion_bytes * MOST_OF_COMPANION:
             raise InputError(
-                f"{corpora[0].content_bytes} bytes of data do not fit beside the disk under test: there are "
+                f"{corpus.content_bytes} bytes of data do not fit beside the disk under test: there are "
                 f"{spec.companion_bytes}",
                 hint="choose --scale paper",
             )

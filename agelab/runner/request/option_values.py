@@ -51,11 +51,23 @@ def distinct_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
     return seeds
 
 
-def corpus_seed(seed: int) -> int:
-    """Check a corpus seed."""
-    if not 0 <= seed < 2**63:
-        raise ValueError("a seed is a whole number from 0 to 2**63 - 1")
-    return seed
+def corpora(value: Any) -> Any:
+    """Read corpus seeds: ``1,2``, or one as a number."""
+    if isinstance(value, int):
+        return (value,)
+    if not isinstance(value, str):
+        return tuple(value) if isinstance(value, list) else value
+    try:
+        return tuple(int(word) for word in value.split(","))
+    except ValueError:
+        raise ValueError("corpus seeds are whole numbers separated by commas, like 1,2") from None
+
+
+def distinct_corpora(corpora: tuple[int, ...]) -> tuple[int, ...]:
+    """Check that each corpus seed stands there once."""
+    if not corpora or len(set(corpora)) != len(corpora) or min(corpora) < 0 or max(corpora) >= 2**63:
+        raise ValueError("each corpus seed once, from 0 to 2**63 - 1")
+    return corpora
 
 
 def drives(value: Any, other: ValidationInfo) -> Any:

@@ -28,6 +28,7 @@ from agelab.model.jobs import AUTO, Jobs, parse_jobs
 from agelab.model.machine import BandEnd
 from agelab.model.result import RunPlan
 from agelab.model.sanitize import require_utf_8
+from agelab.model.seeds import Seeds
 from agelab.runner.plan.block_change import BlockChange
 from agelab.runner.plan.power_cut import PowerCut
 from agelab.runner.request import option_values
@@ -36,6 +37,7 @@ from agelab.vm.guest import Clock
 MAX_VCPUS = 255
 """Limit of QEMU's machine."""
 BootKind = Literal["saved", "full"]
+Design = Literal["crossed", "paired"]
 SourceState = Literal["pristine", "scattered"]
 IN_MORE = ("disk", "keep_disk", "curve", "timing", "measure", "prove_all")
 """Options that a plan keeps under ``more``; the others are its ``words``."""
@@ -71,7 +73,14 @@ class RunOptions(BaseModel):
     scale: ScaleName | None = Field(default=None, description="None: paper for a control file, else quick")
     corpus: str | None = Field(default=None, description="the user's own data in place of the seeded ones")
     log: str | None = Field(default=None, description="an operation log in place of the scenario's histories")
-    corpus_seed: Annotated[int, AfterValidator(option_values.corpus_seed)] = 1
+    corpora: Annotated[
+        tuple[int, ...],
+        BeforeValidator(option_values.corpora),
+        AfterValidator(option_values.distinct_corpora),
+    ] = Field(default=(1,), description="corpus seeds: which files, and which of them are deleted")
+    design: Design = Field(
+        default="crossed", description="every run seed with every corpus, or the first with the first, ..."
+    )
     defaults: Defaults | None = Field(default=None, description="None: the scenario's")
     layout: Layout | None = Field(default=None, description="None: every layout of each variant")
     clock: Clock | None = Field(default=None, description="None: wall for real disks, else virtual")
@@ -135,6 +144,13 @@ class RunOptions(BaseModel):
         return self.clock or ("wall" if self.real_disks else "virtual")
 
     @property
+    def repetitions(self) -> tuple[Seeds, ...]:
+        """The two seeds of each cell of a variant and layout."""
+        if self.design == "paired":
+            return tuple(map(Seeds, self.corpora, self.seeds))
+        return tuple(Seeds(corpus, run) for corpus in self.corpora for run in self.seeds)
+
+    @property
     def real_disks(self) -> list[DriveSpec]:
         """The drives that are real disks or files."""
         return [drive for drive in self.disks if drive.real]
@@ -188,6 +204,29 @@ class RunOptions(BaseModel):
             raise InputError(
                 f"the disks of a control file's tests are neither kept nor forked: leave {kept[0]} out"
             )
+
+    @model_validator(mode="after")
+    def _seeds_of_design(self) -> Self:
+        if self.design == "paired" and len(self.corpora) != len(self.seeds):
+            raise InputError(
+                f"--design paired: {len(self.seeds)} run seeds and {len(self.corpora)} corpora do not go in pairs",
+                hint="name as many of each, or leave --design out: then every run seed goes with every corpus",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _one_corpus(self) -> Self:
+        """Refuse several corpora where they mean nothing."""
+        same = {
+            "log": "the operations of --log are",
+            "control": "the data of a control file are",
+            "disk": "what lies on the stored disk is",
+        }
+        if len(self.corpora) > 1 and (given := [field for field in same if getattr(self, field)]):
+            raise InputError(
+                f"--corpora {_word(self.corpora)}: {same[given[0]]} the same with each: name one"
+            )
+        return self
 
     @model_validator(mode="after")
     def _clock_of_disks(self) -> Self:
@@ -274,6 +313,8 @@ class RunOptions(BaseModel):
     ) -> Self:
         """Return the options that ``to_plan`` gave. Raises InputError as ``from_plan`` does."""
         said = {**words, **more}
+        if (seed := said.pop("corpus_seed", None)) is not None:  # of a plan with one alone
+            said["corpora"] = str(seed)
         known = {field for field in cls.model_fields if field not in ASIDE}
         if strange := [field for field, value in said.items() if field not in known and value]:
             raise InputError(
