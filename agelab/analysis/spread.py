@@ -57,14 +57,15 @@ def main_metrics(groups: Sequence[SeedGroup]) -> list[StepMetric]:
 
 def spread(groups: Iterable[SeedGroup], wanted: StepMetric) -> Spread | None:
     """Return the spread of a metric; None where nothing has measured it often enough."""
-    known = [(group.name, series) for group in groups if (series := _series(group, wanted))]
+    known = [(group.cell.short_label, series) for group in groups if (series := series_of(group, wanted))]
     relative = all(value > 0 for _, series in known for _, value in series.values)
     found = {name: _deviation(series, relative) for name, series in known}
     told = {name: one for name, one in found.items() if one is not None}
     return Spread(*wanted, known[0][1].unit, relative, told) if told else None
 
 
-def _series(group: SeedGroup, wanted: StepMetric) -> Series | None:
+def series_of(group: SeedGroup, wanted: StepMetric) -> Series | None:
+    """Return a metric of a step over the seeds, as the mean over its repetitions; also the time of all steps."""
     if wanted == (TOTAL[0], TOTAL[2]):
         return SweepCell(group).measured.get(TOTAL)
     return group.steps.get(wanted)

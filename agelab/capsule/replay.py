@@ -31,7 +31,17 @@ from agelab.scenario.selection import Selection
 from agelab.store import Store, key_of
 
 IN_IMAGE = "or have it packed with --with-image"
-DECIDED_HERE = ("corpus_seed", "erase", "filesystem", "jobs", "kernel", "keep_disk", "proceed", "timing")
+DECIDED_HERE = (
+    "corpus_seed",
+    "erase",
+    "filesystem",
+    "jobs",
+    "kernel",
+    "keep_disk",
+    "proceed",
+    "timing",
+    "until_decided",
+)
 """Options that a replay does not take from the capsule, beside paths of another host."""
 Outcome = Literal["identical", "differs", "could not be rebuilt"]
 

@@ -30,7 +30,10 @@ def plan(metrics: tuple[str, ...], as_json: bool, **words: Any) -> None:
     from agelab.runner.forecast import forecast
     from agelab.view.forecast import forecast_json, print_forecast
 
-    found = forecast(RunOptions(**words), open_store().runs, [_metric(word) for word in metrics])
+    options = RunOptions(**words)
+    if options.until_decided:
+        raise InputError("--seeds auto: agelab plan says what a number of seeds finds: name the seeds")
+    found = forecast(options, open_store().runs, [_metric(word) for word in metrics])
     print_json(forecast_json(found)) if as_json else print_forecast(found)
 
 

@@ -42,7 +42,10 @@ OF_ONE_RUN = (
         help="Only the variants of this filesystem, or of several: ext4,xfs.",
     ),
     click.option(
-        "--seeds", default="1", show_default=True, help="Run seeds, comma-separated: each is a repetition."
+        "--seeds",
+        default="1",
+        show_default=True,
+        help="Run seeds, comma-separated: each is a repetition; or auto: as many as decide a question.",
     ),
     click.option(
         "--design",

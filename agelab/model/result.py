@@ -141,7 +141,8 @@ class RunPlan(Frozen):
         description="origin of everything used: image, harness, QEMU, corpus, drives, host"
     )
     histories: dict[Label, JsonDetails] = Field(
-        default={}, description="what each history is, and how well it matches the request"
+        default={},
+        description="what each history is, and how well it matches the request; NAME@2: of corpus seed 2",
     )
     unstated: tuple[Label, ...] = Field(
         default=(), description="what the study leaves open, or is not reproduced"

@@ -1,5 +1,7 @@
 """The run directory: ``plan.json``, ``samples.jsonl``, ``cells/<n>/``. Written as results land, never rewritten.
 
+Only the plan of a run to which seeds are added is written anew, with the new cells behind the others.
+
 Each object and each line carries a checksum of its own (agelab.results.checksummed), so a changed bit is noticed.
 """
 
@@ -57,7 +59,7 @@ class RunDirectory:
         return cls(new_directory(runs, label))
 
     def write_plan(self, plan: RunPlan) -> None:
-        """Write what the run sets out to do, before its first cell."""
+        """Write what the run sets out to do, before its first cell, and before more cells are added."""
         checksummed.write_sealed(self.path / "plan.json", plan, schema=SCHEMA)
         record_latest(self.path)
 

@@ -41,7 +41,7 @@ def capsule_lines(capsule: Capsule) -> list[str]:
         f"  image      {plan.provenance.get('image_content')}, of {guest} packages",
         *(f"  built with {len(one.packages)} packages: {what}" for what, one in built.items() if one),
         *(
-            f"  data       {name or 'corpus'}: {source.description}, sha256 {source.sha256}"
+            f"  data       {_data_name(name)}: {source.description}, sha256 {source.sha256}"
             for name, source in made.sources.items()
         ),
         f"  profiles   {', '.join([*profiles.filesystems, *profiles.machines, *profiles.drives])}",
@@ -56,6 +56,11 @@ def capsule_lines(capsule: Capsule) -> list[str]:
         )
         said += [f"     {name:<10} {value}" for name, value in _keys(capsule, number).items() if value]
     return said
+
+
+def _data_name(name: str) -> str:
+    """Return the history's name, or ``corpus``; ``corpus@2`` is that of corpus seed 2."""
+    return f"corpus{name}" if name[:1] in ("", "@") else name
 
 
 def print_capsule(capsule: Capsule) -> None:

@@ -61,8 +61,7 @@ def _time_line(found: Forecast) -> str:
 
 def _first_run(found: Forecast) -> RunOptions:
     """Return the options of the smallest run that says something of the spread."""
-    options = found.options
-    return options.changed(seeds=(1, 2, 3), corpora=options.corpora[:1], design="crossed")
+    return found.options.of_seeds((1, 2, 3), found.options.corpora[:1])
 
 
 def _print_table(console: Console, found: Forecast, basis: Basis) -> None:

@@ -122,7 +122,7 @@ def _runs(
     if len(variants) > 1:
         filesystems = {one.cell.filesystem for one in baseline.cells if one.cell.variant in variants}
         chosen = {"name": scenario, "filesystem": ",".join(sorted(filesystems))}
-    return [options.changed(**chosen, layout=layout, seeds=seeds, corpora=(corpus,), design="crossed")]
+    return [options.changed(**chosen, layout=layout).of_seeds(seeds, (corpus,))]
 
 
 def _other_inputs(baseline: Baseline, factor: Factor, runs: Sequence[RunResult]) -> tuple[str, ...]:

@@ -5,11 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
 
+from agelab.capsule import replay
+from agelab.capsule.pack import pack
+from agelab.capsule.read import open_capsule
+from agelab.capsule.unpack import unpack
 from agelab.cli import agelab
 from agelab.errors import InputError
 from agelab.model.result import Cell
@@ -20,9 +24,12 @@ from agelab.runner.prepare import input_data
 from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
+from agelab.runner.request.run_request import cell_requests
+from agelab.store import Store
 from agelab.view import cell_names, run_tables
 from agelab.view.junit import junit_lines
 from tests.unit import run_builder
+from tests.unit.capsule_builder import made_run
 
 SMALL = str(Path(__file__).parents[1] / "vm" / "small.toml")
 BOTH = (Seeds(1, 1), Seeds(1, 2), Seeds(2, 1), Seeds(2, 2))
@@ -151,6 +158,19 @@ def test_each_cell_reads_the_corpus_of_its_seed(monkeypatch: pytest.MonkeyPatch)
     assert made == [4, 3]
 
 
+def test_each_cell_reads_the_history_of_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def obtain(history: Any, size: int, seed: int, store: Any) -> Any:
+        return SimpleNamespace(name=f"{history.name} {seed}", parts=8)
+
+    said: list[str] = []
+    monkeypatch.setattr("agelab.history.artefact.obtain_history", obtain)
+    options = RunOptions(name="aging-curve", filesystem="ext4", corpora=(1, 2))
+    specs, nowhere = planned_cells(options), cast(Any, None)
+    found: Any = input_data.corpora(resolve(options), specs, None, None, nowhere, said.append)
+    assert [one.name for one in found] == [f"{spec.variant.history} {spec.corpus_seed}" for spec in specs]
+    assert len(said) == len(set(said)) == len({one.name for one in found})
+
+
 def test_the_disk_beside_is_made_once_for_each_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
     prepared: Any = SimpleNamespace(specs=[FakeSpec(2), FakeSpec(2), FakeSpec(1)])
     monkeypatch.setattr(companion_disk, "_obtain", lambda prepared, number, *_: f"of cell {number}")
@@ -179,3 +199,34 @@ def test_exports_and_lists_name_the_corpus(tmp_path: Path, capsys: pytest.Captur
     run_tables.print_runs([run])
     head, line = capsys.readouterr().out.splitlines()[:2]
     assert "corpora" in head and "1-2" in line
+
+
+def test_a_capsule_carries_the_data_of_each_corpus_and_replays_the_cells_that_are_named(
+    tmp_path: Path,
+) -> None:
+    store = Store(tmp_path / "home")
+    words = {"seeds": "1", "corpora": "1,2", "design": "crossed"}
+    made = pack(made_run(store, words=words, corpora=(1, 2)), store, tmp_path / "c.capsule", carry=True)
+    found = open_capsule(made.path)
+    assert [cell.cell.name for cell in found.cells] == [
+        (variant, "single", Seeds(corpus, 1)) for variant in ("ext4", "xfs") for corpus in (1, 2)
+    ]
+    parts = unpack(found, tmp_path / "parts")
+    assert parts
+    images = [input_data.carried_data(parts.corpora, None, seed).image for seed in (1, 2)]
+    assert [one.read_bytes().rstrip(b"\0") for one in images] == [
+        b"data of the run",
+        b"data of the run, another",
+    ]
+    request = replay.replay_request(found, (1, 2), tmp_path, jobs=1, corpus=None, kernel=None)
+    again = [one.spec.name for one in cell_requests(request, 1, (), None)]
+    assert again == [found.cells[1].cell.name, found.cells[2].cell.name]
+
+
+def test_a_capsule_of_before_has_the_corpus_seed_of_its_command(tmp_path: Path) -> None:
+    store = Store(tmp_path / "home")
+    made = pack(made_run(store, words={"corpus_seed": 3}), store, tmp_path / "c.capsule")
+    found = open_capsule(made.path)
+    assert {cell.cell.corpus_seed for cell in found.cells} == {3}
+    request = replay.replay_request(found, (0,), tmp_path, jobs=1, corpus=None, kernel=None)
+    assert [one.spec.corpus_seed for one in cell_requests(request, 1, (), None)] == [3]

@@ -85,7 +85,7 @@ def test_a_difference_follows_from_the_spread_within_corpora_of_the_newest_run(
     assert found["basis"] == name
     logs = [log(value) for value in VALUES.values()]
     own = (sum((one - sum(logs) / 3) ** 2 for one in logs) / 2) ** 0.5
-    assert found["spreads"][0]["deviations"] == {"ext4, single": pytest.approx(own)}
+    assert found["spreads"][0]["deviations"] == {"ext4": pytest.approx(own)}
     deviations = smallest_difference(5)
     assert deviations is not None
     assert found["sizes"][0]["differences"] == {"copy elapsed": pytest.approx(expm1(deviations * own))}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, chdir, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -68,7 +68,10 @@ def run(
     anything has run; what goes wrong in a cell is its status.
     """
     with _in_directory(options):
-        return run_request(resolve(options), store, progress, begun=begun, claims=claims)
+        request = resolve(options)
+        if begun:
+            request = replace(request, begun=tuple(cell.name for cell in begun.plan().cells))
+        return run_request(request, store, progress, begun=begun, claims=claims)
 
 
 def run_kernels(
@@ -82,6 +85,8 @@ def run_kernels(
         raise InputError(
             "several kernels take a scenario on modelled drives: no --control, --disk or real disks"
         )
+    if options.until_decided:
+        raise InputError("--seeds auto takes one kernel: which seeds the others have could not be decided")
     progress = progress or Progress()
     with _in_directory(options):
         specs = [canonical(kernel) for kernel in kernels]
@@ -174,7 +179,10 @@ def _start(
     begun: RunDirectory | None,
     first: int,
 ) -> StartedRun:
-    """Create the run's directory and write its plan, or check that ``begun`` has the same one."""
+    """Create the run's directory and write its plan, or check that ``begun`` has the same one.
+
+    Where seeds are added until a question is decided, ``begun`` may have the first cells alone: then its plan grows.
+    """
     companions: dict[int, StoredDisk] = {}
     if prepared.specs[0].companion:
         companions = companion_disk.obtain(prepared, hypervisor, store, progress.stage)
@@ -186,7 +194,12 @@ def _start(
         held.enter_context(directory.lock())
     plan = run_plan(directory.name, prepared)
     if begun:
-        refuse_other_inputs(begun.plan(), plan)
+        before = begun.plan()
+        grows = prepared.request.options.until_decided and len(plan.cells) > len(before.cells)
+        same = prepared.first(len(before.cells)) if grows else prepared
+        refuse_other_inputs(before, run_plan(directory.name, same))
+        if grows:
+            directory.write_plan(plan)
     else:
         run_manifest.write(directory, prepared.request, prepared.specs, prepared.manifest)
         directory.write_plan(plan)

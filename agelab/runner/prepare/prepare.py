@@ -74,6 +74,11 @@ class PreparedRun:
     saves_guests: bool
     """Guests begin as copies of saved ones."""
 
+    def first(self, count: int) -> "PreparedRun":
+        """Return the same with its first cells alone."""
+        lists = {name: getattr(self, name)[:count] for name in ("cells", "specs", "corpora", "programs")}
+        return replace(self, **lists)
+
 
 def prepare(
     request: RunRequest,

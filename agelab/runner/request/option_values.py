@@ -6,11 +6,15 @@ from typing import Any
 
 from pydantic import ValidationInfo
 
+from agelab.analysis.decision import parse_question
 from agelab.disk import parse_list
 from agelab.errors import InputError
 from agelab.runner.plan.block_change import BlockChange
 from agelab.runner.plan.power_cut import PowerCut
 from agelab.scenario.control_file import require_device
+
+LOOKS = (5, 7, 10, 14, 20)
+"""Run seeds after which it is looked whether a question is decided, where they are added until it is."""
 
 
 def refusing(check: Callable[[Any], object]) -> Callable[[Any], Any]:
@@ -49,6 +53,20 @@ def distinct_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
     if not seeds or len(set(seeds)) != len(seeds) or min(seeds) < 0 or max(seeds) >= 2**31:
         raise ValueError("each run seed once, from 0 to 2**31 - 1")
     return seeds
+
+
+def question(text: str | None) -> str | None:
+    """Check a question; an empty one is none."""
+    if text:
+        parse_question(text)
+    return text or None
+
+
+def minutes(value: float | None) -> float | None:
+    """Check a number of minutes."""
+    if value is not None and not 0 < value < 10**6:
+        raise ValueError("a number of minutes above 0")
+    return value
 
 
 def corpora(value: Any) -> Any:

@@ -39,7 +39,7 @@ MAX_VCPUS = 255
 BootKind = Literal["saved", "full"]
 Design = Literal["crossed", "paired"]
 SourceState = Literal["pristine", "scattered"]
-IN_MORE = ("disk", "keep_disk", "curve", "timing", "measure", "prove_all")
+IN_MORE = ("disk", "keep_disk", "curve", "timing", "measure", "prove_all", "ask", "budget")
 """Options that a plan keeps under ``more``; the others are its ``words``."""
 ASIDE = ("directory", "name")
 """Fields that are no options."""
@@ -69,6 +69,13 @@ class RunOptions(BaseModel):
     seeds: Annotated[
         tuple[int, ...], BeforeValidator(option_values.seeds), AfterValidator(option_values.distinct_seeds)
     ] = (1,)
+    until_decided: bool = Field(default=False, description='set by seeds="auto": seeds are added')
+    ask: Annotated[str | None, AfterValidator(option_values.refusing(option_values.question))] = Field(
+        default=None, description="the question that decides it; None: the scenario's"
+    )
+    budget: Annotated[float | None, AfterValidator(option_values.minutes)] = Field(
+        default=None, description="minutes after which no seeds are added"
+    )
     trace: bool = False
     scale: ScaleName | None = Field(default=None, description="None: paper for a control file, else quick")
     corpus: str | None = Field(default=None, description="the user's own data in place of the seeded ones")
@@ -133,6 +140,8 @@ class RunOptions(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _one_kind_of_error(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(data, dict) and data.get("seeds") == AUTO:
+            data = {**data, "seeds": tuple(range(1, option_values.LOOKS[0] + 1)), "until_decided": True}
         try:
             return handler(data)
         except ValidationError as error:
@@ -175,6 +184,11 @@ class RunOptions(BaseModel):
         """Return the options with other values of these fields, checked again."""
         return type(self)(**{**dict(self), **fields})
 
+    def of_seeds(self, seeds: tuple[int, ...], corpora: tuple[int, ...]) -> Self:
+        """Return the options of these seeds, crossed, and of no more."""
+        alone = {"design": "crossed", "until_decided": False, "ask": None, "budget": None}
+        return self.changed(seeds=seeds, corpora=corpora, **alone)
+
     @model_validator(mode="after")
     def _scenario_or_control_file(self) -> Self:
         for value in dict(self).values():
@@ -212,6 +226,20 @@ class RunOptions(BaseModel):
                 f"--design paired: {len(self.seeds)} run seeds and {len(self.corpora)} corpora do not go in pairs",
                 hint="name as many of each, or leave --design out: then every run seed goes with every corpus",
             )
+        return self
+
+    @model_validator(mode="after")
+    def _seeds_until_decided(self) -> Self:
+        """Refuse a question where no seeds are added for it, and seeds that cannot be."""
+        if not self.until_decided and (given := [name for name in ("ask", "budget") if getattr(self, name)]):
+            raise InputError(f"--{given[0]} goes with --seeds auto")
+        why = {
+            "--control": self.control,
+            "--design paired": self.design == "paired",
+            "agelab age": not self.measure,
+        }
+        if self.until_decided and (not_with := [name for name, value in why.items() if value]):
+            raise InputError(f"--seeds auto does not go with {not_with[0]}")
         return self
 
     @model_validator(mode="after")
@@ -326,6 +354,8 @@ class RunOptions(BaseModel):
     def set_options(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, as ``to_plan`` has them."""
         mine, plain = ({**said["words"], **said["more"]} for said in (self.to_plan(), _PLAIN.to_plan()))
+        if mine.pop("until_decided"):
+            mine["seeds"] = AUTO
         return {field: value for field, value in mine.items() if value != plain[field]}
 
     def arguments(self) -> list[str]:

@@ -38,6 +38,8 @@ class RunRequest:
     control: ControlFile | None = None
     only: Collection[CellName] | None = None
     """The cells to run; None for all."""
+    begun: tuple[CellName, ...] = ()
+    """The cells of the run that goes on, in its order; others come after them."""
     readable_by: int = readers.EVERYBODY
     """Who may read the user's own scenario, control file or capsule (agelab.readers)."""
 
@@ -138,6 +140,8 @@ def cell_requests(
         for layout in request.layouts(variant)
         if request.only is None or (variant.name, layout, seeds) in request.only
     ]
+    place = {name: at for at, name in enumerate(request.begun)}
+    cells.sort(key=lambda cell: place.get(cell.spec.name, len(place)))
     for cell in cells:
         cell.spec.disk  # noqa: B018 - its layout is worked out, and refused, on first use
     if change and cells:
