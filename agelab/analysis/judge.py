@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from agelab.stats.rank_test import RankTest, rank_tests
 from agelab.stats.series import Place, Series, SeriesPair, pair_series
-from agelab.stats.shift import shift_of
+from agelab.stats.shift import LEVEL, shift_of
 from agelab.stats.verdict import MARGIN, ComparedSeries
 
 HostFloor = Callable[[SeriesPair], Fraction | None]
@@ -17,17 +17,25 @@ HostFloor = Callable[[SeriesPair], Fraction | None]
 
 
 def judge(
-    pairs: Sequence[SeriesPair], host: HostFloor, *, correct: bool = True, margin: Fraction = MARGIN
+    pairs: Sequence[SeriesPair],
+    host: HostFloor,
+    *,
+    correct: bool = True,
+    margin: Fraction = MARGIN,
+    level: Fraction = LEVEL,
 ) -> list[ComparedSeries]:
-    """Judge each pair, corrected for all pairs of the same metric, unless the caller's question needs no correction."""
-    shifts = [shift_of(pair.blocks) for pair in pairs]
+    """Judge each pair, corrected for all pairs of the same metric, unless the caller's question needs no correction.
+
+    ``level`` is what a test may find of what is not there, and an interval leave out.
+    """
+    shifts = [shift_of(pair.blocks, level) for pair in pairs]
     families: dict[str, list[int]] = {}
     for at, pair in enumerate(pairs):
         families.setdefault(pair.left.metric, []).append(at)
     tests: dict[int, RankTest | None] = {}
     for members in families.values():
         sides = [(pairs[at].blocks, shifts[at]) for at in members]
-        tests.update(zip(members, rank_tests(sides, correct=correct), strict=True))
+        tests.update(zip(members, rank_tests(sides, correct=correct, level=level), strict=True))
     return [
         ComparedSeries(pair, shift, tests[at], host(pair), margin)
         for at, (pair, shift) in enumerate(zip(pairs, shifts, strict=True))

@@ -57,6 +57,7 @@ VERBS = {
     "capsule": "Pack a run into one file; replay such a file.",
     "replicate": "Put runs beside the published study that they follow, claim by claim.",
     "why": "Run a claim's cells again, one factor changed at a time: which flips it?",
+    "plan": "Say what a run would take, and which differences it could find.",
     "report": "Write runs as one page: the answer, tables, charts, doubts.",
     "calibrate": "Measure how far chance moves the results of a scenario.",
     "schema": "Print the JSON Schema of a scenario, drive, ..., or a result.",

@@ -40,6 +40,8 @@ def calibrate(name: str | None, everything: bool, show: bool, as_json: bool, **w
     if not name:
         raise InputError("name a scenario", hint="agelab calibrate aging-ext4; agelab calibrate --help")
     options = RunOptions(name=name, **words)
+    if options.until_decided:
+        raise InputError("--seeds auto: agelab calibrate decides nothing: name the seeds")
     if len(options.seeds) < AA_SEEDS:
         raise InputError(
             f"--seeds {words['seeds']}: calibrating takes at least {AA_SEEDS} run seeds",
@@ -57,7 +59,7 @@ def _in_the_virtual_clock(options: RunOptions, everything: bool, as_json: bool) 
 
     seeds = options.seeds
     seeded = execute(options)
-    again = execute(options.changed(seeds=seeds[:1]))
+    again = execute(options.of_seeds(seeds[:1], options.corpora[:1]))
     calibrated = [
         (group, CellPair(group.cells[at], other.cells[at]))
         for group, other in zip(seed_groups(load(seeded)), seed_groups(load(again)), strict=True)

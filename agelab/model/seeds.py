@@ -13,15 +13,22 @@ class Seeds(NamedTuple):
     """The platters' first angle, the guest's entropy, the moment of the first step."""
 
 
-def seeds_text(found: Iterable[Seeds]) -> str:
-    """Name seeds: ``seed 1``, ``seeds 1,2,3``, ``seeds 1,2,3 of corpora 1,2``; corpus 1 alone goes without saying."""
+CellName = tuple[str, str, Seeds]
+"""Variant, layout and seeds, by which the cells of a run are told apart."""
+
+
+def seeds_text(found: Iterable[Seeds], beside: Iterable[Seeds] = ()) -> str:
+    """Name seeds: ``seed 1``, ``seeds 1,2,3``, ``seeds 1,2,3 of corpora 1,2``.
+
+    Corpus 1 alone goes without saying, unless others of another corpus stand ``beside`` it.
+    """
     by_corpus: dict[int, list[int]] = {}
     for one in found:
         by_corpus.setdefault(one.corpus, []).append(one.run)
     alike: dict[tuple[int, ...], list[int]] = {}
     for corpus, runs in by_corpus.items():
         alike.setdefault(tuple(dict.fromkeys(runs)), []).append(corpus)
-    if list(by_corpus) in ([1], []):
+    if list(by_corpus) in ([1], []) and {one.corpus for one in beside} <= {1}:
         return _several("seed", by_corpus.get(1, []))
     return ", ".join(
         f"{_several('seed', runs)} of {_several('corpus', corpora, 'corpora')}"

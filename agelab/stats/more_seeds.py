@@ -5,7 +5,7 @@ from math import ceil, log
 from statistics import NormalDist
 
 from agelab.stats.rank_test import RankTest
-from agelab.stats.shift import LEVEL, Shift
+from agelab.stats.shift import Shift
 
 POWER = 0.8
 """How likely so many seeds are to tell."""
@@ -30,7 +30,7 @@ def more_seeds(count: int, test: RankTest, shift: Shift, margin: Fraction) -> in
 
 def _to_differ(test: RankTest) -> float | None:
     normal = NormalDist()
-    z = normal.inv_cdf(1 - float(LEVEL) / 2 / max(1, test.family)) + normal.inv_cdf(POWER)
+    z = normal.inv_cdf(1 - float(test.level) / 2 / max(1, test.family)) + normal.inv_cdf(POWER)
     return 2 * z**2 / (3 * float(test.delta) ** 2) if test.delta else None
 
 

@@ -31,33 +31,40 @@ class RankTest:
     """p corrected for all comparisons of its family; p itself where nothing is corrected, 1 outside of a family."""
     family: int
     """Comparisons that it was corrected for, itself among them; 0 for what is in no family."""
+    level: Fraction = LEVEL
+    """What it may find of what is not there."""
 
     @property
     def told(self) -> bool:
         """True if chance is excluded."""
-        return self.corrected <= float(LEVEL) * (1 + LATTICE)
+        return self.corrected <= float(self.level) * (1 + LATTICE)
 
 
 def rank_tests(
-    sides: Sequence[tuple[Sequence[Block], Shift | None]], *, correct: bool = True
+    sides: Sequence[tuple[Sequence[Block], Shift | None]],
+    *,
+    correct: bool = True,
+    level: Fraction = LEVEL,
 ) -> list[RankTest | None]:
     """Test each pair of sides, as one family unless nothing is to be corrected; None where no corpus is common.
 
-    A pair whose values could give no p of 5 % in whatever order is in no family: it could never be called a difference
+    A pair whose values could give no p of ``level`` in whatever order is in no family: it could never be called one
     (R. E. Tarone, "A modified Bonferroni method for discrete data", Biometrics 46 (1990), 515-522; for this correction
     P. B. Gilbert, Applied Statistics 54 (2005), 143-158).
     """
     from scipy.stats import false_discovery_control
 
     found = [_test(blocks, shift) if shift else None for blocks, shift in sides]
-    family = [at for at, one in enumerate(found) if one and one[2] <= float(LEVEL) * (1 + LATTICE)]
+    family = [at for at, one in enumerate(found) if one and one[2] <= float(level) * (1 + LATTICE)]
     fair = [found[at][1] for at in family]  # type: ignore[index]
     if correct and family:
         fair = [float(p) for p in false_discovery_control(fair, method="bh")]
     corrected = dict(zip(family, fair, strict=True))
     count = len(family) if correct else 1
     return [
-        RankTest(one[0], one[1], corrected.get(at, 1.0), count if at in corrected else 0) if one else None
+        RankTest(one[0], one[1], corrected.get(at, 1.0), count if at in corrected else 0, level)
+        if one
+        else None
         for at, one in enumerate(found)
     ]
 
@@ -89,10 +96,10 @@ def _ties(block: Block) -> Ties:
     return Ties(tuple(groups.tolist()), len(b))
 
 
-def seeds_needed(family: int = 1, corpora: int = 1) -> int:
+def seeds_needed(family: int = 1, corpora: int = 1, level: Fraction = LEVEL) -> int:
     """Return the values on each side, of each corpus, that tell a single difference among so many comparisons."""
     n = 1
-    while smallest_p(((n, n),) * corpora) * family > float(LEVEL) * (1 + LATTICE):
+    while smallest_p(((n, n),) * corpora) * family > float(level) * (1 + LATTICE):
         n += 1
     return n
 

@@ -15,7 +15,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from agelab.stats.blocks import Block
-from agelab.stats.order_statistics import interval_rank
+from agelab.stats.order_statistics import coverage, interval_rank
 from agelab.stats.rank_law import critical_rank
 
 if TYPE_CHECKING:
@@ -78,20 +78,20 @@ class Shift:
         )
 
 
-def shift_of(blocks: Sequence[Block]) -> Shift | None:
-    """Estimate the shift from A to B; None where no corpus is on both sides."""
+def shift_of(blocks: Sequence[Block], level: Fraction = LEVEL) -> Shift | None:
+    """Estimate the shift from A to B, with its interval at 1 - ``level``; None where no corpus is on both sides."""
     if not blocks:
         return None
     is_ratio = all(side.min() > 0 for one in blocks for side in one.floats)
-    value, interval = _estimate(blocks, is_ratio, LEVEL)
+    value, interval = _estimate(blocks, is_ratio, level)
     if len(blocks) == 1:
         return Shift(value, interval, is_ratio, (CorpusShift(blocks[0].corpus, value, interval),), False)
     corpora = tuple(CorpusShift(one.corpus, *_estimate([one], is_ratio, CORPUS_LEVEL)) for one in blocks)
     known = [one.interval for one in corpora if one.interval]
     if known and max(one.low for one in known) > min(one.high for one in known):
         ordered = sorted(one.value for one in corpora)
-        enough = len(ordered) >= CORPORA_NEEDED
-        k = interval_rank(len(ordered), 1 - LEVEL)
+        k = interval_rank(len(ordered), 1 - level)
+        enough = coverage(len(ordered), k) >= 1 - level
         ends = Interval(ordered[k - 1], ordered[-k]) if enough else None
         return Shift(Fraction(median(ordered)), ends, is_ratio, corpora, True)
     return Shift(value, interval, is_ratio, corpora, False)

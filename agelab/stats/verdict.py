@@ -204,7 +204,7 @@ class ComparedSeries:
     def enough(self) -> bool:
         """True if the values are enough to exclude chance, in some order of them."""
         sizes = tuple(one.size for one in self.row.blocks)
-        return bool(sizes) and smallest_p(sizes) <= float(LEVEL) * (1 + LATTICE)
+        return bool(sizes) and smallest_p(sizes) <= float(self._level) * (1 + LATTICE)
 
     @property
     def too_few(self) -> bool:
@@ -223,7 +223,11 @@ class ComparedSeries:
     def _enough(self) -> int:
         """Values on each side that are enough to exclude chance at all."""
         corpora = len(self.row.blocks)
-        return max(self._count + 1, corpora * seeds_needed(1, corpora))
+        return max(self._count + 1, corpora * seeds_needed(1, corpora, self._level))
+
+    @property
+    def _level(self) -> Fraction:
+        return self.test.level if self.test else LEVEL
 
     @property
     def _seeds(self) -> str:

@@ -91,7 +91,10 @@ def floors_json(
             {
                 "variant": group.variant,
                 "layout": group.layout,
-                "cells": [{"seed": at.run, "status": ran.end_status} for at, ran in group.cells.items()],
+                "cells": [
+                    {"seed": at.run, "corpus_seed": at.corpus, "status": ran.end_status}
+                    for at, ran in group.cells.items()
+                ],
                 "same_twice": {
                     "seed": proof.left.cell.seed,
                     "proven": proof.proven,

@@ -32,8 +32,13 @@ def list_cells(some: Iterable[Cell], every: Iterable[Cell]) -> str:
     found: dict[str, list[Seeds]] = {}
     for cell in some:
         found.setdefault(cell.short_label, []).append(cell.seeds)
-    words = [one if seeds <= set(of) else f"{one} ({seeds_text(of)})" for one, of in found.items()]
+    words = [one if seeds <= set(of) else f"{one} ({seeds_text(of, seeds)})" for one, of in found.items()]
     return ("; " if any(", " in word for word in words) else ", ").join(words)
+
+
+def name_seeds(cell: Cell, every: Iterable[Cell]) -> str:
+    """Name a cell's seeds: ``seed 3``, or ``seed 3 of corpus 2`` where cells have several corpora."""
+    return seeds_text([cell.seeds], [one.seeds for one in every])
 
 
 def ranges(numbers: Sequence[int]) -> str:

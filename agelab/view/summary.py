@@ -96,12 +96,14 @@ def _curves(subject: SeedGroup, steps: Sequence[str], encoding: str) -> dict[str
 def _print_each(console: Console, run: RunDirectory) -> None:
     """Print how each cell ended, and its digest or why it has none."""
     rows, above = [], ""
-    for cell, status, end in _ended(run):
+    ended = _ended(run)
+    every = [cell for cell, _, _ in ended]
+    for cell, status, end in ended:
         digest = end.digest or "" if end else ""
         shown = digest[:SHORT] if console.width < WHOLE else digest
         why = _why(end)
         found = "; ".join(filter(None, (shown, "as above" if why and why == above else why)))
-        rows.append((f" {cell.short_label}, {seeds_text([cell.seeds])}", status, found))
+        rows.append((f" {cell.short_label}, {cell_names.name_seeds(cell, every)}", status, found))
         above = why
     print_table(console, [(" cell", "left"), ("status", "left"), ("digest", "wrapped")], rows)
 

@@ -486,7 +486,12 @@ def test_every_result_is_in_the_page(tmp_path: Path) -> None:
             {"curve": True, "disk": None, "prove_all": False},
             "make scenario NAME=aging KERNEL=6.12 FS=ext4,xfs SEEDS=1,2 TRACE=1 CORPUS='my data.iso' CURVE=1",
         ),
-        ({"corpus_seed": 2}, {}, ".venv/bin/agelab run aging --corpus-seed 2"),
+        ({"corpus_seed": 2}, {}, "make scenario NAME=aging CORPORA=2"),
+        (
+            {"seeds": "1,2", "corpora": "3,4", "design": "paired"},
+            {},
+            "make scenario NAME=aging SEEDS=1,2 CORPORA=3,4 DESIGN=paired",
+        ),
         ({"seeds": "3"}, {"measure": False, "keep_disk": True}, ".venv/bin/agelab age aging --seeds 3"),
     ],
 )
