@@ -271,7 +271,7 @@ def test_a_reader_without_eyes_or_mouse_finds_the_way(browser: Browser, report: 
 
 def test_without_its_script_the_page_can_be_read(browser: Browser, report: Path) -> None:
     page = opened(browser, report, java_script_enabled=False).page
-    assert page.locator(".verdict").first.inner_text().startswith("That cannot be said yet")
+    assert page.locator(".verdict").first.inner_text().startswith("Not known yet")
     assert page.locator("#part1-slowdowns tbody tr").count() == 27
     assert page.locator("noscript p").is_visible()
     assert page.get_by_role("button").count() == 0

@@ -76,16 +76,7 @@ def test_a_control_file_is_carried_out_whatever_its_tests_do(tmp_path: Path) -> 
     (tmp_path / "data" / "file").write_bytes(bytes(200_000))
     control = tmp_path / "control.ctl"
     control.write_text("ext4 keep 1\next4 half 1\next4 fails 1\next4 crash 1\next2-plain list 1\n")
-    words: tuple[str, ...] = (
-        "run",
-        "--control",
-        str(control),
-        "--disks",
-        "model:none",
-        "--device",
-        "/dev/sda7",
-    )
-    words += ("--scale", "quick")
+    words = f"run --control {control} --disks model:none --device /dev/sda7 --scale quick".split()
     done = agelab(*words)
     assert done.returncode == 1, done.stdout + done.stderr
     ends = [line for line in (tmp_path / "journal.log").read_text().splitlines() if " end " in line]
