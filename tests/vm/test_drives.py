@@ -79,7 +79,7 @@ def test_a_raw_file_takes_the_wall_clock_and_is_not_overwritten_unasked(tmp_path
     with disk.open("wb") as file:
         file.truncate(320 * MIB)
     tests = READ.replace("[[steps]]", "[[tests]]").replace('caches = "reboot"', "") + CONTROL
-    path = scenario(tmp_path, COPY + tests, head=MEASURES, mib=8)
+    path = scenario(tmp_path, COPY + tests, head=MEASURES, mib=16)
     words = [str(path), "--disks", f"file:{disk}", "--vcpus", "2"]
     [cell] = run(*words)
     assert cell["accelerator"] in ("kvm", "tcg")
