@@ -16,6 +16,8 @@ from agelab.runner.prepare.planned import cell_of, planned_cells
 from agelab.runner.progress import Progress
 from agelab.runner.request.option_values import LOOKS
 from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
+from agelab.runner.request.step_names import require_step
 from agelab.store import Store
 
 LEVEL = Fraction(5, 100) / len(LOOKS)
@@ -46,6 +48,8 @@ def run_until_decided(
     """
     progress = progress or Progress()
     asked = parse_question(options.ask) if options.ask else None
+    if asked:
+        require_step(asked.step, resolve(options).selection.scenario)
     require_sides(asked, [cell_of(spec, options.kernel) for spec in planned_cells(options)])
     since, directory = time.monotonic(), begun
     looks = [number for number in LOOKS if number >= len(options.seeds)]

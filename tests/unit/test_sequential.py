@@ -178,6 +178,7 @@ def test_what_cannot_be_asked_is_refused(words: Mapping[str, Any], said: str) ->
             "jfs is none of what is run: btrfs, single; ext4, single; xfs, single",
         ),
         ({"ask": "ext4:single:copy:elapsed"}, "single names 3 of what is run"),
+        ({"ask": "worst:kopy:elapsed"}, "no step of aging 'kopy'; did you mean copy?"),
         ({"filesystem": "ext4"}, "--seeds auto: ext4, single alone is run: there is nothing to tell it from"),
     ],
 )
@@ -190,8 +191,8 @@ def test_what_the_cells_cannot_answer_is_refused_before_any_runs(
 
 
 def test_a_metric_that_nothing_has_measured_is_told_with_those_there_are(growing: GrowingRun) -> None:
-    with pytest.raises(InputError, match="no metric of this run 'kopy:elapsed'; did you mean copy:elapsed"):
-        outcome(growing, asked("worst:kopy:elapsed"))
+    with pytest.raises(InputError, match="no metric of this run 'copy:throughput'; there are: copy:elapsed"):
+        outcome(growing, asked("worst:copy:throughput"))
 
 
 def test_other_verbs_take_no_auto(growing: GrowingRun) -> None:
