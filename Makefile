@@ -5,13 +5,13 @@ SHELL := /bin/sh
 
 # `make scenario KERNEL=debian:6.1` and `AGELAB_HOME=/big make test`: what is set here or in the
 # environment reaches the commands as environment variables, so no value needs quoting.
-SCENARIO_OPTIONS := CORPUS LOG KERNEL FS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE MACHINE_BAND BLOCK SOURCE VCPUS SEEDS JOBS BOOT TRACE DISK KEEP_DISK CURVE CRASH_AT TIMING FRESH CHECK
+SCENARIO_OPTIONS := CORPUS CORPORA DESIGN ASK BUDGET LOG KERNEL FS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE MACHINE_BAND BLOCK SOURCE VCPUS SEEDS JOBS BOOT TRACE DISK KEEP_DISK CURVE CRASH_AT TIMING FRESH CHECK
 export AGELAB_HOME NAME KERNELS $(SCENARIO_OPTIONS)
 
 BIN := .venv/bin
 SCENARIOS := $(sort $(patsubst scenarios/%.toml,%,$(wildcard scenarios/*.toml)))
 
-.PHONY: help setup setup-test scenario sweep calibrate name-given image doctor site test test-full fuzz bench check lint format lock clean
+.PHONY: help setup setup-test scenario plan sweep calibrate name-given image doctor site test test-full fuzz bench check lint format lock clean
 
 help: ## list the targets
 	@echo "agelab: a reproducibility sandbox for filesystem benchmarks"
@@ -35,21 +35,24 @@ OPTIONS = $${CORPUS:+--corpus "$$CORPUS"} $${LOG:+--log "$$LOG"} $${KERNEL:+--ke
   $${SCALE:+--scale "$$SCALE"} $${CLOCK:+--clock "$$CLOCK"} $${DEFAULTS:+--defaults "$$DEFAULTS"} $${DISKS:+--disks "$$DISKS"} \
   $${ERASE:+--erase "$$ERASE"} $${MACHINE:+--machine "$$MACHINE"} $${MACHINE_BAND:+--machine-band "$$MACHINE_BAND"} \
   $${BLOCK:+--block "$$BLOCK"} $${SOURCE:+--source "$$SOURCE"} $${VCPUS:+--vcpus "$$VCPUS"} \
-  $${SEEDS:+--seeds "$$SEEDS"} $${JOBS:+--jobs "$$JOBS"} $${BOOT:+--boot "$$BOOT"} $${TRACE:+--trace}
+  $${SEEDS:+--seeds "$$SEEDS"} $${CORPORA:+--corpora "$$CORPORA"} $${DESIGN:+--design "$$DESIGN"} $${JOBS:+--jobs "$$JOBS"} $${BOOT:+--boot "$$BOOT"} $${TRACE:+--trace}
 # What becomes of cells whose keys are known.
 FOUND = $${FRESH:+--fresh} $${CHECK:+--check "$$CHECK"}
 
 scenario: name-given setup ## run NAME=<scenario>[-<variant>], e.g. make scenario NAME=aging-reiserfs
 	@$(BIN)/agelab run "$$NAME" $(OPTIONS) $${DISK:+--disk "$$DISK"} $${KEEP_DISK:+--keep-disk} $${CURVE:+--curve} \
-	  $${CRASH_AT:+--crash-at "$$CRASH_AT"} $${TIMING:+--timing} $(FOUND)
+	  $${CRASH_AT:+--crash-at "$$CRASH_AT"} $${TIMING:+--timing} $${ASK:+--ask "$$ASK"} $${BUDGET:+--budget "$$BUDGET"} $(FOUND)
+
+plan: name-given setup ## say what NAME=<scenario>[-<variant>] would take, and which differences so many SEEDS= and CORPORA= find
+	@$(BIN)/agelab plan "$$NAME" $(OPTIONS)
 
 sweep: name-given setup ## run NAME=<scenario>[-<variant>] on several kernels, into one table: KERNELS="5.10 6.1 6.12 7.2"
 	@test -n "$$KERNELS" || { echo 'agelab: say which kernels: make sweep NAME=aging-ext4 KERNELS="5.10 6.1 6.12 7.2"' >&2; exit 2; }
 	@set -f; for kernel in $$KERNELS; do set -- "$$@" --kernel "$$kernel"; done; KERNEL=; $(BIN)/agelab run "$$NAME" "$$@" $(OPTIONS) $(FOUND)
 
 calibrate: name-given setup ## measure the floor of NAME=<scenario>[-<variant>]: five run seeds, the first twice
-	@test -z "$$DISK$$KEEP_DISK$$CURVE$$CRASH_AT$$TIMING$$FRESH$$CHECK" || { echo "agelab: calibrate makes every disk itself, keeps none, takes no curve" \
-	  "and no times of the host, cuts no power, and decides itself what runs again: leave DISK, KEEP_DISK, CURVE, CRASH_AT, TIMING, FRESH and CHECK out" >&2; exit 2; }
+	@test -z "$$DISK$$KEEP_DISK$$CURVE$$CRASH_AT$$TIMING$$ASK$$BUDGET$$FRESH$$CHECK" || { echo "agelab: calibrate makes every disk itself, keeps none, takes no curve" \
+	  "and no times of the host, cuts no power, decides nothing but what runs again: leave DISK, KEEP_DISK, CURVE, CRASH_AT, TIMING, ASK, BUDGET, FRESH and CHECK out" >&2; exit 2; }
 	@$(BIN)/agelab calibrate "$$NAME" $(OPTIONS)
 
 name-given:
@@ -85,6 +88,7 @@ bench: setup-test ## validate the modelled drives, hold them against the press o
 	@$(BIN)/python -m bench.machines
 	@$(BIN)/python -m bench.corpora
 	@$(BIN)/python -m bench.history
+	@$(BIN)/python -m bench.bisect_rules
 	@$(BIN)/python -m bench.decide
 	@$(BIN)/python -m bench.report
 	@$(BIN)/python -m bench.boot

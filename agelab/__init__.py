@@ -42,10 +42,14 @@ def run(
     said. What goes wrong in a cell is its status. Raises InputError for options that cannot be fulfilled and HostError
     where this host cannot run them, both before the first cell.
     """
+    from agelab.runner import sequential
     from agelab.runner.execute import runner
     from agelab.store import open_store
 
-    return runner.run(options, open_store(Path(home) if home else None), progress)
+    store = open_store(Path(home) if home else None)
+    if options.until_decided:
+        return sequential.run_until_decided(options, store, progress)[0]
+    return runner.run(options, store, progress)
 
 
 def load(*runs: "str | RunDirectory", home: Path | str | None = None) -> "pandas.DataFrame":

@@ -1,4 +1,4 @@
-"""The table of docs/aging.md: what aging did to every variant, and whether that is more than run seeds do.
+"""The table of docs/aging.md: what aging did to every variant, and which differences are told from chance.
 
     .venv/bin/python -m bench.aging [--seeds 1,2,3,4,5] [--jobs 2] [--run RUN,RUN] [--write]
 
@@ -11,14 +11,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 from agelab.analysis.cells import load
+from agelab.analysis.host_noise import HostNoise
+from agelab.analysis.judge import judge
 from agelab.analysis.run_set import RunSet
 from agelab.errors import InputError
 from agelab.results.run_directory import RunDirectory
-from agelab.stats.noise_floor import SEEDS_NEEDED, FloorVerdict, MedianDifference
 from agelab.stats.order_statistics import Summary
-from agelab.stats.series import Place, Series
+from agelab.stats.series import Place, Series, SeriesPair
 from bench.page import DOCS, command, line, put
 
 PAGE, PICTURES = DOCS / "aging.md", DOCS / "aging"
@@ -131,18 +133,18 @@ def _ranking(found: Sequence[Variant]) -> list[str]:
     known = [(summary, variant.name) for variant in found if (summary := variant.summary(RANKED))]
     known.sort(key=lambda one: (-one[0].median, one[1]))
     lines = ["By the slowdown of reading every file, the worst first:", ""]
-    for place, (summary, name) in enumerate(known, start=1):
-        enough = summary.n >= SEEDS_NEEDED
-        alone = abs(summary.median - 1) > summary.spread
-        words = "aged" if summary.median > 1 else "faster than its control"
-        said = (words if alone else "no difference above the floor") if enough else "no floor: too few seeds"
+    series = {variant.name: variant.measured for variant in found}
+    tests = [(f"{disk}/{RANKED[0]}", 1, "elapsed") for disk in ("control", "aged")]
+    sides = [SeriesPair(*(series[name][test] for test in tests)) for _, name in known]
+    own = judge(sides, HostNoise())
+    pairs = [
+        SeriesPair(series[other][RANKED], series[name][RANKED]) for (_, name), (_, other) in pairwise(known)
+    ]
+    against = judge(pairs, HostNoise())
+    for place, ((summary, name), alone) in enumerate(zip(known, own, strict=True), start=1):
+        said = f"on the aged disk {alone.word}"
         if place < len(known):
-            other, below = known[place]
-            apart = MedianDifference(other, summary).verdict
-            verdict = (
-                "above the floor" if apart in (FloorVerdict.A_HIGHER, FloorVerdict.B_HIGHER) else str(apart)
-            )
-            said += f"; from {below}: {verdict}"
+            said += f"; against {known[place][1]} {against[place - 1].word}"
         lines.append(f"{place}. {name} {float(summary.median):.3f} ({said})")
     return lines
 

@@ -12,7 +12,6 @@ from statistics import mean
 
 from agelab import vega
 from agelab.results.run_directory import RunDirectory
-from agelab.stats.noise_floor import SEEDS_NEEDED
 from agelab.stats.order_statistics import Summary
 from bench.aging import PAGE, PICTURES, Variant, figure, headed, variants
 from bench.curve import ONE, points_of
@@ -62,27 +61,31 @@ def report(runs: Sequence[RunDirectory]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+SEEDS = 5
+"""Run seeds from which on the spread says anything."""
+
+
 def _answers(found: Sequence[Variant], histories: Sequence[str]) -> Iterator[str]:
-    """Say how much each of the two factors changes the slowdown of a scan, averaged over the other, and the floor."""
+    """Say how much each of the two factors changes the slowdown of a scan, averaged over the other, and the spread."""
     yield "By how much the slowdown of a scan moves, from the least to the most, the other averaged away:"
     yield ""
-    yield line(["filesystem", "by fullness", "by usage", "floor", "more of it comes of"])
+    yield line(["filesystem", "by fullness", "by usage", "spread", "more of it comes of"])
     yield line(["---"] * 5)
     for filesystem in _filesystems(found, histories):
         grid = _grid(found, filesystem, histories)
         if not grid:
             continue
         fullness, usage = (_moved(grid, axis) for axis in (0, 1))
-        enough = min(summary.n for summary in grid.values()) >= SEEDS_NEEDED
-        floor = max(float(summary.spread) for summary in grid.values())
+        enough = min(summary.n for summary in grid.values()) >= SEEDS
+        spread = max(float(summary.spread) for summary in grid.values())
         more = "fullness" if fullness > usage else "usage"
         if not enough:
-            said = f"{more}; no floor: too few seeds"
-        elif abs(fullness - usage) > floor:
+            said = f"{more}; too few seeds"
+        elif abs(fullness - usage) > spread:
             said = more
         else:
-            said = "neither: they differ by less than the floor"
-        yield line([filesystem, f"{fullness:.3f}", f"{usage:.3f}", f"{floor:.3f}" if enough else "-", said])
+            said = "neither: they differ by less than seeds do"
+        yield line([filesystem, f"{fullness:.3f}", f"{usage:.3f}", f"{spread:.3f}" if enough else "-", said])
 
 
 def _moved(grid: Grid, axis: int) -> float:

@@ -1,12 +1,13 @@
 """A/A of the wall clock: what the same thing, run twice on a host, differs by, as ``agelab calibrate`` recorded it.
 
-``<home>/floors/<host>.json`` has all that was recorded of one host: docs/floor.md.
+``<home>/floors/<host>.json`` has all that was recorded of one host: docs/chance.md.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from math import comb
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -16,7 +17,6 @@ from agelab.errors import InputError
 from agelab.model.base import Frozen, Label
 from agelab.model.result import MAX_MAGNITUDE, Count, RunPlan
 from agelab.results import checksummed
-from agelab.stats.noise_floor import SEEDS_NEEDED
 from agelab.stats.order_statistics import exact, summary
 from agelab.store import Store, key_of
 
@@ -25,8 +25,11 @@ DIRECTORY = "floors"
 CALIBRATE = "agelab calibrate <scenario>-<variant> --clock wall"
 """The command that records a host's floors."""
 
+AA_SEEDS = 5
+"""Run seeds that A and A' have each: with fewer what they differ by bounds later runs too rarely (``aa_coverage``)."""
+
 Value = Annotated[float | int, Field(ge=-MAX_MAGNITUDE, le=MAX_MAGNITUDE)]
-Values = Annotated[tuple[Value, ...], Field(min_length=SEEDS_NEEDED)]
+Values = Annotated[tuple[Value, ...], Field(min_length=AA_SEEDS)]
 
 
 class MeasuredHost(Frozen):
@@ -165,6 +168,20 @@ class HostFloors:
     larger."""
     why: str = ""
     """Why no floor is known of this host under these conditions, and what to do; empty where one is."""
+
+
+def aa_coverage(seen: int, later: int) -> Fraction:
+    """Return a bound of the chance that two later samples have medians no farther apart than an earlier one's ends.
+
+    It says how likely later runs stay within what A/A has shown of the host. All are draws from one population,
+    whatever it is: ``seen`` values, and twice ``later``. Medians farther apart than the largest and the smallest of the
+    seen values cannot both lie between these: one of the two is above the largest or below the smallest. A median of m
+    values is above the largest of N others only if at least half of the m are, h = ceil(m/2): then the h last of all
+    N + m in rank order are among the m, which C(m, h) of the C(N+m, h) equally likely choices are. There are two
+    medians and two ends: 1 - 4 * C(m, h) / C(N+m, h).
+    """
+    half = (later + 1) // 2
+    return max(Fraction(0), 1 - Fraction(4 * comb(later, half), comb(seen + later, half)))
 
 
 def host_floors(home: Path, plan: RunPlan) -> HostFloors:

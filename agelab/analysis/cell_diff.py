@@ -130,6 +130,6 @@ class CellPair:
 
 
 def pair_by_seed(one: SeedGroup, other: SeedGroup) -> list[CellPair]:
-    """Pair the cells of equal run seed; where no seed is equal, the first of each."""
-    common = [CellPair(cell, other.cells[seed]) for seed, cell in one.cells.items() if seed in other.cells]
+    """Pair the cells of equal seeds; where none are equal, the first of each."""
+    common = [CellPair(cell, other.cells[at]) for at, cell in one.cells.items() if at in other.cells]
     return common or [CellPair(next(iter(one.cells.values())), next(iter(other.cells.values())))]

@@ -1,4 +1,4 @@
-"""Results to judge: a cell as its run left it, a run with its cells, and cells that differ in their run seed alone."""
+"""Results to judge: a cell as its run left it, a run with its cells, and cells that differ in their seeds alone."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from agelab.analysis.host_noise import HostNoise
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.model.seeds import Seeds
 from agelab.results.run_directory import RunDirectory
 from agelab.results.status import status_of
 from agelab.stats.order_statistics import exact
@@ -42,7 +43,13 @@ class CellResult:
 
     @property
     def seed(self) -> int:
+        """Its run seed."""
         return self.cell.seed
+
+    @property
+    def seeds(self) -> Seeds:
+        """Its corpus seed and its run seed."""
+        return self.cell.seeds
 
     @property
     def status(self) -> str:
@@ -117,20 +124,20 @@ def load(run: RunDirectory) -> RunResult:
 
 @dataclass(frozen=True)
 class SeedGroup:
-    """Cells that differ in nothing but their run seed."""
+    """Cells that differ in nothing but their seeds: the run seed, and the corpus seed."""
 
     name: str
     """A name that tells it from the other groups beside it."""
     run: RunResult
     """The run of its cells; of several runs the first."""
     results: tuple[CellResult, ...]
-    """All of its cells; several may have one seed."""
+    """All of its cells; several may have the same seeds."""
     host: HostNoise = field(default_factory=HostNoise)
     """The noise of the hosts of all runs beside it."""
 
     @property
     def cell(self) -> Cell:
-        """One of its cells, for all fields but the seed."""
+        """One of its cells, for all fields but the seeds."""
         return self.results[0].cell
 
     @property
@@ -142,18 +149,18 @@ class SeedGroup:
         return self.cell.layout
 
     @cached_property
-    def cells(self) -> Mapping[int, CellResult]:
-        """Run seed to its cell: the first that is ok, or else the first."""
-        found: dict[int, CellResult] = {}
+    def cells(self) -> Mapping[Seeds, CellResult]:
+        """Seeds to their cell: the first that is ok, or else the first."""
+        found: dict[Seeds, CellResult] = {}
         for one in self.results:
-            if one.seed not in found or (one.ok and not found[one.seed].ok):
-                found[one.seed] = one
+            if one.seeds not in found or (one.ok and not found[one.seeds].ok):
+                found[one.seeds] = one
         return found
 
     @cached_property
-    def counted(self) -> Mapping[int, CellResult]:
-        """Run seed to its cell, for those whose samples count."""
-        return {seed: one for seed, one in sorted(self.cells.items()) if one.ok}
+    def counted(self) -> Mapping[Seeds, CellResult]:
+        """Seeds to their cell, for those whose samples count, corpus by corpus."""
+        return {seeds: one for seeds, one in sorted(self.cells.items()) if one.ok}
 
     @property
     def begun(self) -> bool:
@@ -162,31 +169,31 @@ class SeedGroup:
 
     @cached_property
     def series(self) -> Mapping[Place, Series]:
-        """Everything measured, over the run seeds."""
-        return series((seed, one.samples) for seed, one in self.counted.items())
+        """Everything measured, over the seeds."""
+        return series((seeds, one.samples) for seeds, one in self.counted.items())
 
     @cached_property
     def steps(self) -> Mapping[tuple[str, str], Series]:
-        """Step and metric to one number for each run seed: the mean over repetitions."""
+        """Step and metric to one number for each cell: the mean over repetitions."""
         return {(one.step, one.metric): one for one in by_step(self.series).values()}
 
     def total(self, steps: Sequence[str], metric: str) -> Series | None:
-        """Sum a metric over all repetitions of these steps; a seed that lacks one of them has no sum.
+        """Sum a metric over all repetitions of these steps; a cell that lacks one of them has no sum.
 
         Returns None where no cell has any of it.
         """
-        values: list[tuple[int, Fraction]] = []
-        missing: list[tuple[int, str]] = []
+        values: list[tuple[Seeds, Fraction]] = []
+        missing: list[tuple[Seeds, str]] = []
         unit = None
-        for seed, one in self.counted.items():
+        for seeds, one in self.counted.items():
             found = [one.by_step.get((step, metric), {}) for step in steps]
             rows = [row for repetitions in found for row in repetitions.values()]
             unit = rows[0].unit if rows else unit
             gap = next((row for row in rows if row.value is None), None)
             if all(found) and gap is None:
-                values.append((seed, sum((exact(row.value or 0) for row in rows), Fraction())))
+                values.append((seeds, sum((exact(row.value or 0) for row in rows), Fraction())))
             else:
-                missing.append((seed, (gap and gap.not_measured) or "not among this seed's samples"))
+                missing.append((seeds, (gap and gap.not_measured) or "not among this seed's samples"))
         if unit is None:
             return None
         return Series(", ".join(steps), 1, metric, unit, tuple(values), tuple(missing))
@@ -204,8 +211,9 @@ def group_cells(
 
 
 def seed_groups(run: RunResult) -> list[SeedGroup]:
-    """Group the cells of one run by everything but their run seed."""
-    return [*group_cells([run], lambda _, cell: cell.model_copy(update={"seed": 0})).values()]
+    """Group the cells of one run by everything but their seeds."""
+    alike = {"seed": 1, "corpus_seed": 1}
+    return [*group_cells([run], lambda _, cell: cell.model_copy(update=alike)).values()]
 
 
 def pair_groups(

@@ -14,9 +14,11 @@ def mismatches(ours: RunPlan, theirs: RunPlan) -> Iterator[str]:
             yield f"{name} {one} | {other}"
     if ours.clock == theirs.clock and ours.emulated != theirs.emulated:
         yield "processor " + " | ".join("emulated" if plan.emulated else "KVM" for plan in (ours, theirs))
-    one, other = data_hashes(ours), data_hashes(theirs)
-    if one and other and not one & other:  # a run of fewer histories has fewer data
-        yield "corpus " + " | ".join(min(words)[:12] for words in (one, other))
+    if not same_data(ours, theirs):
+        yield "corpus " + " | ".join(min(data_hashes(plan))[:12] for plan in (ours, theirs))
+    elif not corpus_seeds(ours) & corpus_seeds(theirs):
+        seeds = (",".join(map(str, sorted(corpus_seeds(plan)))) for plan in (ours, theirs))
+        yield f"corpus seed {' | '.join(seeds)}, none of them in both"
 
 
 def wall_clock_caveats(ours: RunPlan, theirs: RunPlan) -> list[str]:
@@ -29,6 +31,20 @@ def wall_clock_caveats(ours: RunPlan, theirs: RunPlan) -> list[str]:
     if hosts[0] != hosts[1]:
         found.append(f"host: {hosts[0]} | {hosts[1]}: what differs may be the host")
     return found
+
+
+def same_data(ours: RunPlan, theirs: RunPlan) -> bool:
+    """Return whether two runs worked on the same data, but for their corpus seeds, as far as they say.
+
+    Runs of other corpus seeds have other data; a run of fewer histories has fewer.
+    """
+    one, other = data_hashes(ours), data_hashes(theirs)
+    return not one or not other or bool(one & other) or not corpus_seeds(ours) & corpus_seeds(theirs)
+
+
+def corpus_seeds(plan: RunPlan) -> set[int]:
+    """Return the corpus seeds of a run's cells."""
+    return {cell.corpus_seed for cell in plan.cells}
 
 
 def data_hashes(plan: RunPlan) -> set[str]:

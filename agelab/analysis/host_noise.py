@@ -1,4 +1,4 @@
-"""The noise of hosts in the wall clock (``agelab calibrate --clock wall``): a floor that run seeds do not have."""
+"""The noise of hosts in the wall clock (``agelab calibrate --clock wall``): a floor under every difference there."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -31,9 +31,7 @@ class HostNoise:
     @property
     def unknown(self) -> list[str]:
         """Labels for hosts whose noise is not known, with the reason."""
-        return list(
-            dict.fromkeys(f"floor of the run seeds alone: {one.why}" for one in self.known if one.why)
-        )
+        return list(dict.fromkeys(f"without a floor of the host: {one.why}" for one in self.known if one.why))
 
     def share(self, step: str, metric: str) -> Fraction | None:
         """Return how far values of a step spread by chance, as a share of their median; None where unknown."""
@@ -58,9 +56,7 @@ class HostNoise:
             for one in rows
             if self.known and not self.unknown and one.differs and self(one.row) is None
         )
-        said = (
-            f"floor of the run seeds alone, for no A/A of this host has it: {name_some(list(found), NAMED)}"
-        )
+        said = f"without a floor of the host, for no A/A of it has it: {name_some(list(found), NAMED)}"
         return [said] if found else []
 
 

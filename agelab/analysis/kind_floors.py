@@ -5,11 +5,17 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from agelab.analysis import step_kinds
-from agelab.analysis.calibration import Calibration, Conditions, KindFloor, MeasuredHost, PairedSample
+from agelab.analysis.calibration import (
+    AA_SEEDS,
+    Calibration,
+    Conditions,
+    KindFloor,
+    MeasuredHost,
+    PairedSample,
+)
 from agelab.analysis.cells import SeedGroup
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.formatting import json_number
-from agelab.stats.noise_floor import SEEDS_NEEDED
 from agelab.stats.series import Series
 
 
@@ -47,7 +53,7 @@ def kind_floors(pairs: Sequence[tuple[SeedGroup, SeedGroup]]) -> tuple[KindFloor
         known = step_kinds.kinds_of_cell(next(iter(one.cells.values())).inputs)
         for place, first in one.series.items():
             second = other.series.get(place)
-            if second is None or min(len(first.values), len(second.values)) < SEEDS_NEEDED:
+            if second is None or min(len(first.values), len(second.values)) < AA_SEEDS:
                 continue
             seen = PairedSample(
                 variant=one.variant, layout=one.layout, step=first.step, repetition=first.repetition,

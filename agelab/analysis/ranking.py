@@ -1,15 +1,29 @@
-"""Rank groups by one metric, and find those that floor and rank test do not tell from the first."""
+"""Rank groups by one metric, and find those that are not told from the first.
 
-from collections.abc import Sequence
+The first is called so only if it is told from *each* of the others, each by a test at 5 % that is not corrected: all of
+them must be passed at once (an intersection-union test: R. L. Berger, Technometrics 24 (1982), 295-300), and that the
+first was chosen by looking does not raise the error either (S. Gutmann and Z. Maymin, "Is the selected population the
+best?", Annals of Statistics 15 (1987), 456-461).
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 from agelab.analysis.cells import SeedGroup
 from agelab.analysis.judge import judge
-from agelab.stats.noise_floor import SEEDS_NEEDED, MedianDifference, too_few_seeds
 from agelab.stats.order_statistics import Summary
+from agelab.stats.rank_test import can_be_told, too_few
 from agelab.stats.series import Place, Series, SeriesPair
-from agelab.stats.verdict import ComparedSeries
+from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
+
+
+def judge_first(
+    ranked: Sequence[Series], host: Callable[[SeriesPair], Fraction | None]
+) -> list[ComparedSeries]:
+    """Judge the first, as B, against each of the others."""
+    return judge([SeriesPair(one, ranked[0]) for one in ranked[1:]], host, correct=False)
 
 
 @dataclass(frozen=True)
@@ -24,53 +38,63 @@ class Ranked:
     def first(self) -> tuple[SeedGroup, Summary]:
         return self.order[0]
 
-    @property
-    def floored(self) -> bool:
-        """True if each has run seeds enough for a floor."""
-        return all(summary.n >= SEEDS_NEEDED for _, summary in self.order)
-
     @cached_property
     def compared(self) -> list[ComparedSeries]:
         """The first, as B, judged against each of the others."""
-        rows = [SeriesPair(one, self.series[0]) for one in self.series[1:]]
-        return judge(rows, self.first[0].host) if rows else []
+        return judge_first(self.series, self.first[0].host)
 
     @property
-    def lead(self) -> MedianDifference:
-        """The difference from the next, as A, to the first; there must be two."""
-        found = self.compared[0].difference
-        assert found is not None  # whoever is in the order has values
-        return found
+    def enough(self) -> bool:
+        """True if each has seeds enough to be told from another."""
+        return all(can_be_told(seeds for seeds, _ in one.values) for one in self.series)
+
+    @property
+    def lead(self) -> ComparedSeries:
+        """The first, as B, against the next; there must be two."""
+        return self.compared[0]
 
     @property
     def tied(self) -> list[tuple[SeedGroup, Summary]]:
-        """The groups that cannot be told from the first: below the floor, or possibly by chance.
-
-        Without a floor, those equal to it.
-        """
-        floored = self.floored
+        """The groups that the first is not told from; with too few seeds, those equal to it."""
+        enough = self.enough
         return [
             one
             for one, against in zip(self.order[1:], self.compared, strict=True)
-            if (not against.differs if floored else one[1].median == self.first[1].median)
+            if (not self._told(one[1], against) if enough else one[1].median == self.first[1].median)
+        ]
+
+    def _told(self, of: Summary, against: ComparedSeries) -> bool:
+        """Return whether the first is told from one other, in the order in which their medians stand."""
+        higher = self.first[1].median > of.median
+        return against.verdict is (DifferenceVerdict.HIGHER if higher else DifferenceVerdict.LOWER)
+
+    @property
+    def why_tied(self) -> list[str]:
+        """The reason against each of them, in one line each, where there is one."""
+        return [
+            f"{one.name}: {against.word_and_reason}"
+            for (one, of), against in zip(self.order[1:], self.compared, strict=True)
+            if not self._told(of, against)
         ]
 
     @property
     def clear(self) -> bool:
         """True if the first is told from all others."""
-        return len(self.order) > 1 and self.floored and not self.tied
+        return len(self.order) > 1 and self.enough and not self.tied
 
     def split_by_seeds(self) -> "tuple[Ranked, list[tuple[SeedGroup, Summary]]]":
-        """Split off the groups with too few run seeds for a floor, unless fewer than two have enough."""
-        enough = [at for at, (_, summary) in enumerate(self.order) if summary.n >= SEEDS_NEEDED]
+        """Split off the groups with too few seeds to be told, unless fewer than two have enough."""
+        enough = [at for at, one in enumerate(self.series) if can_be_told(seeds for seeds, _ in one.values)]
         if len(enough) < 2:
             return self, []
         left = [one for at, one in enumerate(self.order) if at not in enough]
         return Ranked(tuple(self.order[at] for at in enough), tuple(self.series[at] for at in enough)), left
 
     @property
-    def why_no_floor(self) -> str:
-        return too_few_seeds(*(summary.n for _, summary in self.order))
+    def why_too_few(self) -> str:
+        """Say how many seeds there are, and how many can exclude chance."""
+        fewest = min(self.series, key=lambda one: len(one.values))
+        return too_few(len(fewest.values))
 
 
 def rank_by_place(subjects: Sequence[SeedGroup], place: Place) -> Ranked:

@@ -1,4 +1,4 @@
-"""Runs of one question, whose cells can stand in one table: their groups by run seed, and their hosts' noise."""
+"""Runs of one question, whose cells can stand in one table: their groups by seeds, and their hosts' noise."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from agelab.analysis.cells import CellResult, RunResult, SeedGroup, group_cells
-from agelab.analysis.comparability import data_hashes
+from agelab.analysis.comparability import same_data
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.model.result import Cell, RunKernel, RunPlan
+from agelab.model.seeds import Seeds
 from agelab.stats.series import Place
 
 REF = 8
@@ -18,7 +19,7 @@ _REF = re.compile(r"tree:[^,]*@([^,@]+)(,.*)?")
 
 @dataclass(frozen=True)
 class RunSet:
-    """Runs of one scenario, scale and clock on the same data."""
+    """Runs of one scenario, scale and clock on the same data, but for their corpus seeds."""
 
     runs: tuple[RunResult, ...]
 
@@ -34,7 +35,7 @@ class RunSet:
 
     @cached_property
     def groups(self) -> tuple[SeedGroup, ...]:
-        """The cells by everything but their run seed, in the order of the plans, each group with a name of its own."""
+        """The cells by everything but their seeds, in the order of the plans, each group with a name of its own."""
         kernels = tuple(dict.fromkeys(run.plan.kernel for run in self.runs if run.plan.kernel))
         names = dict(zip(kernels, kernel_names(kernels), strict=True))
 
@@ -59,8 +60,9 @@ class RunSet:
         return list(dict.fromkeys(place for group in self.groups for place in group.series))
 
     @property
-    def seeds(self) -> list[int]:
-        return sorted({one.seed for run in self.runs for one in run.cells})
+    def seeds(self) -> list[Seeds]:
+        """The seeds of all cells, corpus by corpus."""
+        return sorted({one.seeds for run in self.runs for one in run.cells})
 
 
 def run_sets(runs: Iterable[RunResult]) -> list[RunSet]:
@@ -82,9 +84,7 @@ def _same_question(known: RunSet, run: RunResult) -> bool:
     same = all(
         getattr(ours, name) == getattr(theirs, name) for name in ("scenario", "scale", "clock", "emulated")
     )
-    ours_has = {word for one in known.runs for word in data_hashes(one.plan)}
-    # A run of fewer histories has fewer data.
-    return same and (not ours_has or not data_hashes(theirs) or bool(ours_has & data_hashes(theirs)))
+    return same and all(same_data(one.plan, theirs) for one in known.runs)
 
 
 def kernel_names(kernels: Sequence[RunKernel]) -> list[str]:

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 
 from agelab.analysis.cells import CellResult, SeedGroup, group_cells, load
-from agelab.analysis.comparability import data_hashes
+from agelab.analysis.comparability import same_data
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.analysis.judge import judge
 from agelab.analysis.run_set import kernel_names
@@ -36,7 +37,7 @@ class SweepCell:
     @cached_property
     def measured(self) -> Mapping[Place, Series]:
         """Its series, with the sum of all steps."""
-        return series((seed, with_total(one.samples)) for seed, one in self.group.counted.items())
+        return series((seeds, with_total(one.samples)) for seeds, one in self.group.counted.items())
 
     @property
     def why(self) -> str:
@@ -150,8 +151,7 @@ def _must_be_alike(plans: Sequence[RunPlan]) -> None:
             raise InputError(
                 f"these runs do not belong into one table: {variant} has {what} {'; '.join(values)}"
             )
-    known = [one for one in map(data_hashes, plans) if one]  # a run of fewer histories has fewer
-    if any(not one & known[0] for one in known):
+    if any(not same_data(one, other) for one, other in combinations(plans, 2)):
         raise InputError(
             "these runs do not belong into one table: their corpora differ",
             hint="which inputs differ says: agelab compare",

@@ -12,11 +12,10 @@ from statistics import median
 from agelab.bisect.measurements import KernelOutcome, MeasurementCache, OutcomeKind
 from agelab.bisect.question import BisectQuestion, Symptom
 from agelab.bisect.verdict import Decision, KernelVerdict, measured_verdict, skip_verdict
-from agelab.bisect.virtual_clock_rule import EndReferences, decide_virtual
+from agelab.bisect.virtual_clock_rule import SEEDS_NEEDED, EndReferences, decide_virtual
 from agelab.bisect.wall_clock_rule import EndsComparison, EndsOrder, Round, compare_ends, decide_wall
 from agelab.errors import AgelabError, InputError
 from agelab.notify import Notify
-from agelab.stats.noise_floor import SEEDS_NEEDED
 
 
 def not_measurable(end: str, found: KernelOutcome) -> InputError:

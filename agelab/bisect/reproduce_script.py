@@ -7,7 +7,7 @@ from pathlib import Path
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.kernel_runs import options_of
 from agelab.bisect.question import BisectQuestion
-from agelab.stats.noise_floor import SEEDS_NEEDED
+from agelab.bisect.virtual_clock_rule import SEEDS_NEEDED
 
 SCRIPT_FILE = "reproduce.sh"
 

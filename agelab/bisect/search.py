@@ -8,9 +8,9 @@ from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.judges import SymptomJudge, VirtualClockJudge, WallClockJudge
 from agelab.bisect.measurements import KernelMeasurer, MeasurementCache, OutcomeKind
 from agelab.bisect.verdict import Decision, Judge, KernelVerdict
+from agelab.bisect.virtual_clock_rule import SEEDS_NEEDED
 from agelab.errors import AgelabError
 from agelab.model.jobs import AUTO, Jobs
-from agelab.stats.noise_floor import SEEDS_NEEDED
 
 
 def make_judge(directory: BisectDirectory, measure: KernelMeasurer, jobs: Jobs = 1) -> Judge:

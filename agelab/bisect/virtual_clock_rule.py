@@ -1,4 +1,4 @@
-"""Decide whether a step is good or bad in the virtual clock: few run seeds against the measured floor.
+"""Decide whether a step is good or bad in the virtual clock: few run seeds against the spread of the ends, its floor.
 
 docs/bisect-rules.md describes the rule.
 """
@@ -8,12 +8,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import median
 
+from agelab.analysis.judge import judge
 from agelab.bisect.verdict import Decision, StepDecision
 from agelab.errors import InputError
+from agelab.model.seeds import Seeds
 from agelab.stats.formatting import decimals_for_spread, format_decimal
-from agelab.stats.noise_floor import SEEDS_NEEDED, FloorVerdict, MedianDifference
-from agelab.stats.order_statistics import summary
+from agelab.stats.order_statistics import Summary, summary
+from agelab.stats.series import Series, SeriesPair
 
+SEEDS_NEEDED = 5
+"""Run seeds of each end: the rule's floor is the larger spread of five values, and its lead that of five."""
 LEAD_NEEDED = 3
 """Lead in values that one side of the threshold needs: 3 : 0 and 4 : 1, both of which fix the median of five."""
 
@@ -23,32 +27,37 @@ class EndReferences:
     """Measurements of the good and the bad end, one value for each run seed, in the metric's unit.
 
     They define whether bad is higher or lower. Raises InputError where they cannot tell a step: too few seeds, ends
-    that are equal or differ by less than seeds do, a threshold that is not between them.
+    that are equal, differ by less than seeds do or are not told apart by the rank test, a threshold that is not between
+    them.
     """
 
     good: Sequence[Fraction]
     bad: Sequence[Fraction]
     threshold: Fraction | None = None
     """The user's threshold; None for the midpoint of the two medians."""
-    ends: MedianDifference = field(init=False)
+    ends: tuple[Summary, Summary] = field(init=False)
     threshold_in_use: Fraction = field(init=False)
     """The threshold in use."""
 
     def __post_init__(self) -> None:
-        ends = MedianDifference(summary(self.good), summary(self.bad))
-        good, bad = ends.left.median, ends.right.median
+        ends = summary(self.good), summary(self.bad)
+        good, bad = (end.median for end in ends)
         at = (good + bad) / 2 if self.threshold is None else self.threshold
         object.__setattr__(self, "ends", ends)
         object.__setattr__(self, "threshold_in_use", at)
-        if ends.why_no_floor:
-            raise InputError(f"good and bad have {ends.why_no_floor}")
+        if (fewest := min(end.n for end in ends)) < SEEDS_NEEDED:
+            seeds = f"{fewest} seed{'s' * (fewest > 1)}"
+            raise InputError(f"good and bad are not known apart: {seeds}, five are needed of each")
         medians = self.format_numbers(good=good, bad=bad)
-        if ends.verdict is FloorVerdict.EQUAL:
+        if good == bad:
             raise InputError(f"good and bad are equal: {medians}")
-        if ends.verdict is FloorVerdict.BELOW:
+        if abs(good - bad) <= self.floor:
             raise InputError(
                 f"good and bad differ by less than run seeds do: {medians}; {self.format_numbers(floor=self.floor)}"
             )
+        [judged] = judge([SeriesPair(_series(self.good), _series(self.bad))], lambda _: None)
+        if not judged.differs:
+            raise InputError(f"good and bad are not known to differ: {medians}; {judged.reason}")
         if not min(good, bad) < at < max(good, bad):
             raise InputError(f"{self.format_numbers(threshold=at)} is not between the two ends: {medians}")
         for end, values in ((Decision.GOOD, self.good), (Decision.BAD, self.bad)):
@@ -62,23 +71,28 @@ class EndReferences:
     @property
     def floor(self) -> Fraction:
         """The larger spread of both ends."""
-        return max(self.ends.left.spread, self.ends.right.spread)
+        return max(end.spread for end in self.ends)
 
     def median(self, end: Decision) -> Fraction:
         """Return the median of GOOD or BAD."""
-        return (self.ends.left if end is Decision.GOOD else self.ends.right).median
+        return self.ends[end is not Decision.GOOD].median
 
     def side(self, value: Fraction) -> Decision:
         """Return the side of the threshold on which the value lies: GOOD or BAD; UNDECIDED if equal."""
         if value == self.threshold_in_use:
             return Decision.UNDECIDED
-        good_is_lower = self.ends.difference > 0
+        good_is_lower = self.ends[0].median < self.ends[1].median
         return Decision.GOOD if (value < self.threshold_in_use) == good_is_lower else Decision.BAD
 
     def format_numbers(self, **numbers: Fraction) -> str:
         """Format named numbers with the digits that the floor allows."""
         places = decimals_for_spread(6, self.floor, *numbers.values())
         return ", ".join(f"{name} {format_decimal(number, places)}" for name, number in numbers.items())
+
+
+def _series(values: Sequence[Fraction]) -> Series:
+    """Make a series of an end's values, whose order is all that is asked."""
+    return Series("", 1, "", "", tuple((Seeds(1, seed), value) for seed, value in enumerate(values, 1)), ())
 
 
 def decide_virtual(

@@ -19,6 +19,7 @@ from agelab.errors import InputError
 from agelab.image.assemble import DESCRIPTION, Description
 from agelab.model.result import Cell, End, Sample, Status
 from agelab.results.digest import digest, inputs_key
+from agelab.results.run_directory import with_corpus_seed
 from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import ControlScripts, Profiles, RunManifest
 from agelab.store import key_of
@@ -86,6 +87,7 @@ class _CapsuleReader:
         manifest = self._manifest()
         self._check_members(manifest)
         asked = self._model(schema.PLAN, CapsuleRequest)
+        asked = asked.model_copy(update={"plan": with_corpus_seed(asked.plan, asked.words)})
         found = Capsule(
             path=path,
             manifest=manifest,
@@ -224,7 +226,7 @@ class _ConsistencyCheck:
                 yield f"{name} is of no cell of its plan"
             if "/maps/" in name and int(name.split("/")[1]) >= len(cells):
                 yield f"{name} is of no cell of its plan"
-        told = {(one.cell.variant, one.cell.layout, one.cell.seed) for one in cells}
+        told = {one.cell.name for one in cells}
         if len(told) != len(cells):
             yield "two of its cells are the same"
 

@@ -32,7 +32,17 @@ from agelab.store import Store, key_of
 
 IN_IMAGE = "or have it packed with --with-image"
 DECIDED_HERE = (
-    *("erase", "filesystem", "jobs", "kernel", "keep_disk", "proceed", "timing", "fresh", "check"),
+    "corpus_seed",
+    "check",
+    "erase",
+    "filesystem",
+    "fresh",
+    "jobs",
+    "kernel",
+    "keep_disk",
+    "proceed",
+    "timing",
+    "until_decided",
 )
 """Options that a replay does not take from the capsule, beside paths of another host."""
 Outcome = Literal["identical", "differs", "could not be rebuilt"]
@@ -106,7 +116,8 @@ def replay_request(
     data = _corpus(capsule, corpus)
     said = {**capsule.request.words, **capsule.request.more}
     file = capsule.control
-    seeds = (1,) if file else tuple(dict.fromkeys(capsule.cells[number].cell.seed for number in cells))
+    told = [capsule.cells[number].cell for number in cells]
+    seeds = (1,) if file else tuple(dict.fromkeys(cell.seed for cell in told))
     options = RunOptions.from_words(
         str(Path.cwd()),
         capsule.request.plan.scenario,
@@ -118,15 +129,16 @@ def replay_request(
             "jobs": jobs,
             "kernel": _kernel(capsule, kernel),
             "seeds": seeds,
+            "corpora": tuple(dict.fromkeys(cell.corpus_seed for cell in told)),
+            "design": "crossed",  # the cells among them are told below
         },
         {"fresh": True},
     )
     request = resolve(options, _source(capsule, cells, place))
-    told = [capsule.cells[number].cell for number in cells]
     return replace(
         request,
         corpus=Path(data) if data else None,
-        only=frozenset((cell.variant, cell.layout, cell.seed) for cell in told),
+        only=frozenset(cell.name for cell in told),
     )
 
 
@@ -218,11 +230,11 @@ def _history(one: History, logs: Mapping[str, Path], *, carried: bool) -> Histor
 
 def compare_cells(capsule: Capsule, cells: Sequence[int], run: RunDirectory) -> list[ReplayedCell]:
     """Compare cells of a capsule with those of its replay."""
-    found = {(ran.cell.variant, ran.cell.layout, ran.cell.seed): ran for ran in load(run).cells}
+    found = {ran.cell.name: ran for ran in load(run).cells}
     compared = []
     for number in cells:
         ran = capsule.cells[number]
-        other = found.get((ran.cell.variant, ran.cell.layout, ran.cell.seed))
+        other = found.get(ran.cell.name)
         compared += (
             [compare_cell(number, ran, other)] if other else not_rebuilt(capsule, [number], "it did not run")
         )

@@ -98,7 +98,8 @@ class CarriedCorpus(Frozen):
     """A corpus packed in the capsule."""
 
     history: str = Field(
-        pattern=r"^([a-z0-9][a-z0-9_-]*)?$", description="history that the corpus belongs to; empty for none"
+        pattern=r"^([a-z0-9][a-z0-9_-]*)?(@[0-9]+)?$",
+        description="history that the corpus belongs to, empty for none; with @2 behind it of corpus seed 2",
     )
     sha256: Digest
     files: int = Field(ge=0)

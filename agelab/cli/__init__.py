@@ -59,8 +59,9 @@ VERBS = {
     "ledger": "Check ledgers: how many hosts found each key, and where they disagree.",
     "replicate": "Put runs beside the published study that they follow, claim by claim.",
     "why": "Run a claim's cells again, one factor changed at a time: which flips it?",
+    "plan": "Say what a run would take, and which differences it could find.",
     "report": "Write runs as one page: the answer, tables, charts, doubts.",
-    "calibrate": "Measure the floor under every difference of a scenario.",
+    "calibrate": "Measure how far chance moves the results of a scenario.",
     "schema": "Print the JSON Schema of a scenario, drive, ..., or a result.",
     "completion": "Print what makes a shell complete these words.",
 }

@@ -10,6 +10,7 @@ from agelab.errors import InputError, unknown
 from agelab.model.digits import parse_digits
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.run_request import RunRequest
+from agelab.runner.request.step_names import require_step
 
 MAX_REPETITION = 10**9
 
@@ -24,7 +25,8 @@ def parse_question(words: dict[str, Any]) -> BisectQuestion:
     metric = _metric(words)
     name, wanted = _cell(words)
     if metric:
-        _step_there(metric[0], wanted)
+        [(scenario, *_)] = wanted.seeded_variants[:1]
+        require_step(metric[0], scenario)
     threshold, relative, alpha = _numbers(words, wanted.options.guest_clock)
     tree, kernels, count = _kernels(words, wanted)
     asked = wanted.options.to_plan()["words"]
@@ -80,23 +82,6 @@ def _metric(words: dict[str, Any]) -> tuple[str, int, str] | None:
     return step, number, metric
 
 
-def _step_there(step: str, wanted: RunRequest) -> None:
-    """Raise InputError for a step that no cell of the scenario has, before good and bad are measured.
-
-    The name before the last slash, of a phase, a drive or an experiment, is not checked.
-    """
-    from agelab.analysis.sweep import TOTAL
-    from agelab.model.step import CONTROL_COPY, IMPLICIT, PREPARING
-    from agelab.model.step_id import StepId
-
-    [(scenario, *_)] = wanted.seeded_variants[:1]
-    own = [one.name for one in (*scenario.actions(), *scenario.tests)]
-    own += [one.name for one in scenario.experiments] + ([PREPARING] if scenario.experiments else [])
-    there = [*dict.fromkeys([TOTAL[0], *own, CONTROL_COPY, *IMPLICIT])]
-    if StepId.parse(step).name not in there:
-        raise unknown(f"step of {scenario.name}", step, there)
-
-
 def _cell(words: dict[str, Any]) -> tuple[str, RunRequest]:
     """Return the name of the run and its request for one cell. Raises InputError where there would be several."""
     from agelab.runner.request.resolve import resolve
@@ -120,6 +105,11 @@ def _cell(words: dict[str, Any]) -> tuple[str, RunRequest]:
     if len(layouts := wanted.layouts(found[0])) > 1:
         raise InputError(
             f"a bisect measures one layout; {name} has {', '.join(layouts)}", hint="choose one: --layout"
+        )
+    if len(corpora := wanted.options.corpora) > 1:
+        raise InputError(
+            f"a bisect measures one corpus; --corpora {words['corpora']} names {len(corpora)}",
+            hint="name one",
         )
     return name, wanted
 

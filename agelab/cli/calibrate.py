@@ -25,24 +25,26 @@ SEEDS = "1,2,3,4,5"
 @click.option("--show", is_flag=True, help="Run nothing: show what is recorded of hosts in the wall clock.")
 @json_option
 def calibrate(name: str | None, everything: bool, show: bool, as_json: bool, **words: Any) -> int:
-    """Measure the floor under every difference of a scenario.
+    """Measure how far chance moves the results of a scenario.
 
     Runs it with at least five run seeds and, in a run of its own, with the first of them once more: that one must
-    give the same samples, to the last digit (A/A). What the seeds differ by is each result's floor.
+    give the same samples, to the last digit (A/A). What the seeds differ by is each result's spread.
 
     In the wall clock all of it runs twice, and what that differs by is recorded as this host's floor, for each kind of
     step.
     """
-    from agelab.stats.noise_floor import SEEDS_NEEDED
+    from agelab.analysis.calibration import AA_SEEDS
 
     if show:
         return _show(name, everything, as_json)
     if not name:
         raise InputError("name a scenario", hint="agelab calibrate aging-ext4; agelab calibrate --help")
     options = RunOptions(name=name, **words)
-    if len(options.seeds) < SEEDS_NEEDED:
+    if options.until_decided:
+        raise InputError("--seeds auto: agelab calibrate decides nothing: name the seeds")
+    if len(options.seeds) < AA_SEEDS:
         raise InputError(
-            f"--seeds {words['seeds']}: a floor takes at least {SEEDS_NEEDED} run seeds",
+            f"--seeds {words['seeds']}: calibrating takes at least {AA_SEEDS} run seeds",
             hint=f"leave the option out for {SEEDS}",
         )
     in_clock = _in_the_wall_clock if options.guest_clock == "wall" else _in_the_virtual_clock
@@ -57,10 +59,11 @@ def _in_the_virtual_clock(options: RunOptions, everything: bool, as_json: bool) 
 
     seeds = options.seeds
     seeded = execute(options)
-    again = execute(options.changed(seeds=seeds[:1], fresh=True))
+    again = execute(options.of_seeds(seeds[:1], options.corpora[:1]).changed(fresh=True))
     calibrated = [
-        (group, CellPair(group.cells[seeds[0]], other.cells[seeds[0]]))
+        (group, CellPair(group.cells[at], other.cells[at]))
         for group, other in zip(seed_groups(load(seeded)), seed_groups(load(again)), strict=True)
+        for at in [*other.cells][:1]
     ]
     if as_json:
         print_json(floors_json(seeded, again, calibrated))

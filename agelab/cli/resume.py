@@ -3,6 +3,7 @@
 import click
 
 from agelab.cli.options import find_runs
+from agelab.cli.run import run_until_decided
 from agelab.cli.run_options import execute
 from agelab.cli.types import JOBS, RUN
 from agelab.errors import InputError
@@ -27,15 +28,19 @@ def resume(run: str, jobs: Jobs | None, erase: str | None) -> int:
     [found] = find_runs([run])
     if found.is_running():
         raise InputError(f"{found.name} is still going on")
-    if found.unfinished() or not found.plan().repeatable:
-        options = RunOptions.from_plan(found.plan())
+    asked = {"jobs": jobs, "erase": erase}
+    given = {name: value for name, value in asked.items() if value is not None}
+    plan = found.plan()
+    if plan.repeatable and plan.command["words"].get("until_decided"):
+        return run_until_decided(RunOptions.from_plan(plan).changed(**given), found)
+    if found.unfinished() or not plan.repeatable:
+        options = RunOptions.from_plan(plan)
         if options.control:
             raise InputError(
                 f"{found.name} is of a control file, which has a journal of its own",
                 hint=f"agelab run --control {options.control} --continue",
             )
-        given = {"jobs": jobs, "erase": erase}
-        execute(options.changed(**{name: value for name, value in given.items() if value is not None}), found)
+        execute(options.changed(**given), found)
     else:
         click.echo(f"{found.name}: nothing is left to run: each of its cells has ended")
     print_result(found)

@@ -29,6 +29,19 @@ from agelab.runner.request.options import RunOptions
 )
 @click.option("--curve", is_flag=True, help="Map the disk at points on the way, too: the steps stop for it.")
 @click.option(
+    "--ask",
+    default=None,
+    metavar="QUESTION",
+    help="With --seeds auto: worst:STEP:METRIC, best:STEP:METRIC or A:B:STEP:METRIC, not the scenario's own question.",
+)
+@click.option(
+    "--budget",
+    type=float,
+    default=None,
+    metavar="MINUTES",
+    help="With --seeds auto: add no seeds that would end later.",
+)
+@click.option(
     "--fresh",
     is_flag=True,
     help="Run each cell, also where one with its key has ended (docs/howto/cache.md).",
@@ -55,10 +68,28 @@ def run(kernel: tuple[str, ...], **words: Any) -> int:
     options = RunOptions(kernel=kernel[0], **words)
     if len(kernel) > 1:
         return _sweep(options, kernel)
+    if options.until_decided:
+        return run_until_decided(options)
     finished = execute(options)
     print_result(finished)
     if options.timing:
         print_timing(finished)
+    _print_report_command([finished])
+    return 0 if runner.succeeded(finished) else 1
+
+
+def run_until_decided(options: RunOptions, begun: RunDirectory | None = None) -> int:
+    """Add run seeds until the question is decided, and print the run and what was decided."""
+    from agelab.runner import sequential
+    from agelab.runner.execute import runner
+    from agelab.view.progress import show_progress
+    from agelab.view.sequential import print_outcome
+    from agelab.view.summary import print_result
+
+    with show_progress() as progress:
+        finished, outcome = sequential.run_until_decided(options, open_store(), progress, begun)
+    print_result(finished)
+    print_outcome(outcome)
     _print_report_command([finished])
     return 0 if runner.succeeded(finished) else 1
 

@@ -22,7 +22,7 @@ from agelab.cli.types import (
 )
 from agelab.disk import DriveClaim
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.request.options import BootKind, RunOptions, SourceState
+from agelab.runner.request.options import BootKind, Design, RunOptions, SourceState
 
 AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
 
@@ -42,7 +42,17 @@ OF_ONE_RUN = (
         help="Only the variants of this filesystem, or of several: ext4,xfs.",
     ),
     click.option(
-        "--seeds", default="1", show_default=True, help="Run seeds, comma-separated: each is a repetition."
+        "--seeds",
+        default="1",
+        show_default=True,
+        help="Run seeds, comma-separated: each is a repetition; or auto: as many as decide a question.",
+    ),
+    click.option(
+        "--design",
+        type=click.Choice(get_args(Design)),
+        default="crossed",
+        show_default=True,
+        help="Every run seed with every corpus, or paired: the first with the first, and so on.",
     ),
     click.option("--trace", is_flag=True, help="Do the experiments' passes under strace, too."),
     click.option(
@@ -74,7 +84,14 @@ SHARED = (
         default=None,
         help="Your own operation log, not the scenario's histories (docs/operations.md).",
     ),
-    click.option("--corpus-seed", default=1, show_default=True, help="Fixes the data and the operations."),
+    click.option(
+        "--corpora",
+        "--corpus-seed",
+        "corpora",
+        default="1",
+        show_default=True,
+        help="Corpus seeds, comma-separated: each has data and operations of its own.",
+    ),
     click.option(
         "--defaults",
         type=DEFAULTS,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from agelab.model.base import Defaults, Frozen, JsonDetails, Label, Text
-from agelab.model.seeds import Seeds
+from agelab.model.seeds import CellName, Seeds
 from agelab.model.step_id import StepId
 
 SCHEMA = 1
@@ -82,6 +82,11 @@ class Cell(Frozen):
     def seeds(self) -> Seeds:
         """Both of its seeds: what it repeats of cells that are otherwise alike."""
         return Seeds(self.corpus_seed, self.seed)
+
+    @property
+    def name(self) -> CellName:
+        """What tells it from the other cells of its run."""
+        return self.variant, self.layout, self.seeds
 
     @property
     def label(self) -> str:
@@ -163,7 +168,8 @@ class RunPlan(Frozen):
         description="origin of everything used: image, harness, QEMU, corpus, drives, host"
     )
     histories: dict[Label, JsonDetails] = Field(
-        default={}, description="what each history is, and how well it matches the request"
+        default={},
+        description="what each history is, and how well it matches the request; NAME@2: of corpus seed 2",
     )
     unstated: tuple[Label, ...] = Field(
         default=(), description="what the study leaves open, or is not reproduced"

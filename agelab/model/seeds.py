@@ -1,5 +1,6 @@
 """The two seeds by which cells differ that are otherwise alike."""
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 
@@ -10,3 +11,35 @@ class Seeds(NamedTuple):
     """Which files there are, and which of them are deleted."""
     run: int
     """The platters' first angle, the guest's entropy, the moment of the first step."""
+
+
+CellName = tuple[str, str, Seeds]
+"""Variant, layout and seeds, by which the cells of a run are told apart."""
+
+
+def seeds_text(found: Iterable[Seeds], beside: Iterable[Seeds] = ()) -> str:
+    """Name seeds: ``seed 1``, ``seeds 1,2,3``, ``seeds 1,2,3 of corpora 1,2``.
+
+    Corpus 1 alone goes without saying, unless others of another corpus stand ``beside`` it.
+    """
+    by_corpus: dict[int, list[int]] = {}
+    for one in found:
+        by_corpus.setdefault(one.corpus, []).append(one.run)
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for corpus, runs in by_corpus.items():
+        alike.setdefault(tuple(dict.fromkeys(runs)), []).append(corpus)
+    if list(by_corpus) in ([1], []) and {one.corpus for one in beside} <= {1}:
+        return _several("seed", by_corpus.get(1, []))
+    return ", ".join(
+        f"{_several('seed', runs)} of {_several('corpus', corpora, 'corpora')}"
+        for runs, corpora in alike.items()
+    )
+
+
+def seeds_key(one: Seeds) -> str:
+    """Return the key of a cell's value in JSON: its run seed, and behind it the corpus seed unless that is 1."""
+    return str(one.run) if one.corpus == 1 else f"{one.run}@{one.corpus}"
+
+
+def _several(word: str, numbers: Sequence[int], plural: str = "") -> str:
+    return f"{word if len(numbers) == 1 else plural or f'{word}s'} {','.join(map(str, numbers))}"

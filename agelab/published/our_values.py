@@ -6,6 +6,7 @@ from fractions import Fraction
 from agelab.analysis.cells import CellResult
 from agelab.analysis.host_noise import HostNoise
 from agelab.model.metrics import METRICS
+from agelab.model.seeds import Seeds
 from agelab.published.claims import Claims
 from agelab.published.run_columns import Key, RunColumn
 from agelab.published.tables import Place, PublishedTables
@@ -22,8 +23,8 @@ PERCENTAGES = {
 SHORTEST = Fraction("0.5")
 """Seconds from which a percentage is known: the kernel counts in ticks of 10 ms, one of which is 2 % of them."""
 LEAD = Fraction("0.05")
-"""The lead that a time, or a share of one, must have without a floor of its own: about the smallest floors that five
-run seeds have shown of steps that copy, read or delete (docs/floor.md). Seeds hardly move counts and bytes."""
+"""The lead that a time, or a share of one, must have where the seeds are too few for a test: about the smallest spreads
+that five run seeds have shown of steps that copy, read or delete. Seeds hardly move counts and bytes."""
 
 
 class _NoValue(Exception):
@@ -64,15 +65,18 @@ class OurValues:
         steps = self.claims.sums.get(step, (step,))
         numbers: list[Fraction] = []
         reasons: list[str] = []
-        for one in group.counted.values():
+        seeds: list[Seeds] = []
+        for at, one in group.counted.items():
             try:
                 numbers.append(_value(one, steps, metric, use.repetition))
+                seeds.append(at)
             except _NoValue as why:
                 reasons.append(str(why))
         if not numbers:
             return Value(why=reasons[0])
         lead = LEAD if METRICS[metric].unit in ("s", "%") else Fraction()
-        return Value(tuple(numbers), "", _noise(group.host, steps, metric, use.repetition), lead)
+        noise = _noise(group.host, steps, metric, use.repetition)
+        return Value(tuple(numbers), seeds=tuple(seeds), host=noise, lead=lead)
 
     def key(self, place: Place) -> Key:
         """Return which of our cells have the values of a place: scenario, variant and layout."""

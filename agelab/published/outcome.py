@@ -18,7 +18,15 @@ from agelab.published.claims import (
     Spread,
     subject,
 )
-from agelab.published.value_sources import Value, ValueSource, compare_values, too_close
+from agelab.published.value_sources import (
+    Value,
+    ValueSource,
+    compare_values,
+    judge_values,
+    same_within,
+    too_close,
+    why_not_known,
+)
 
 
 @dataclass(frozen=True)
@@ -30,7 +38,7 @@ class ClaimComparison:
     """None where it cannot be said, or nothing would follow from it."""
     note: str = ""
     close: bool = False
-    """True if it cannot be said because values lie too close to each other for so few run seeds."""
+    """True if it cannot be said because values lie too close to each other for these seeds."""
     circle: bool = False
     """True if nothing would follow: an input of ours was derived from the study's figures."""
 
@@ -151,14 +159,14 @@ def _ratio(spot: _Spot, test: ExpectedRatio, one: str, other: str) -> ClaimCompa
     # A difference that does not count is none.
     measured, none = (_in_band(one, test.at_least, test.at_most) for one in (figure, Fraction(1)))
     if sign is None and measured is not none:
-        return _unknown(where, figure, too_close((left.median, right.median), left, right))
+        return _unknown(where, figure, why_not_known(left, right))
     if sign == 0 and figure != 1:
-        return ClaimComparison(where, figure, none, "below the floor")
+        return ClaimComparison(where, figure, none, "no difference")
     return ClaimComparison(where, figure, measured)
 
 
 def _unknown(where: str, figure: Fraction | None, why: str) -> ClaimComparison:
-    """Return a comparison of which the run seeds are too few to say how it comes out."""
+    """Return a comparison of which the seeds do not tell how it comes out."""
     return ClaimComparison(where, figure, None, why, close=True)
 
 
@@ -168,15 +176,15 @@ def _same(spot: _Spot, test: Same, one: str, other: str) -> ClaimComparison:
     if why := why_missing(left, right) or ("" if right.median else f"{other} is 0"):
         return ClaimComparison(where, None, None, why)
     figure = left.median / right.median
-    lower, higher = sorted((left.median, right.median))
-    if lower and higher / lower - 1 <= Fraction(str(test.within)):
-        return ClaimComparison(where, figure, True)
-    if higher - lower <= spot.source.resolution:
+    same = same_within(left, right, Fraction(str(test.within)))
+    if same is not None:
+        return ClaimComparison(where, figure, same)
+    if abs(left.median - right.median) <= spot.source.resolution:
         return ClaimComparison(where, figure, True, "closer than the clock could tell")
-    sign = compare_values(left, right)
+    sign = None if judge_values(left, right) else compare_values(left, right)
     if sign is None:
-        return _unknown(where, figure, too_close((left.median, right.median), left, right))
-    return ClaimComparison(where, figure, sign == 0, "" if sign else "below the floor")
+        return _unknown(where, figure, why_not_known(left, right))
+    return ClaimComparison(where, figure, sign == 0, "" if sign else "no difference")
 
 
 def _amount(spot: _Spot, test: Amount, ref: str) -> ClaimComparison:
@@ -210,7 +218,7 @@ def _extreme(spot: _Spot, test: Extreme, said: str) -> ClaimComparison:
                 far, sign = high.median / low.median if low.median else Fraction(0), compare_values(high, low)
                 near.append((far, name))
                 if sign is None and (margin == 1 or far >= margin):
-                    close.append((far, name, too_close((low.median, high.median), low, high)))
+                    close.append((far, name, why_not_known(low, high)))
                 elif sign != 1 or far < margin:
                     against.append((far, name))
     why = why_missing(*ours.values(), *others.values())
@@ -237,8 +245,9 @@ def _order(spot: _Spot, test: ExpectedOrder) -> ClaimComparison:
             for one, low in group.items():
                 for other, high in later.items():
                     if low.numbers and high.numbers and low.median:
-                        near = too_close((low.median, high.median), low, high)
-                        ratios.append((high.median / low.median, compare_values(low, high), one, other, near))
+                        sign = compare_values(low, high)
+                        near = why_not_known(low, high) if sign is None else ""
+                        ratios.append((high.median / low.median, sign, one, other, near))
     ratios.sort(key=lambda row: row[0])
     why = why_missing(*(value for group in groups for value in group.values()))
     wrong = [f"{one} is above {other}" for _, sign, one, other, _ in ratios if sign == 1]
@@ -263,7 +272,7 @@ def _kept(spot: _Spot, test: Kept) -> ClaimComparison:
     note = " | ".join(", ".join(sorted(sure | maybe)) for sure, maybe in ends)
     (one, one_maybe), (other, other_maybe) = ends
     if (one_maybe or other_maybe) and (one | one_maybe) & (other | other_maybe):
-        return _unknown(where, None, f"{note}: too few run seeds tell them apart")
+        return _unknown(where, None, f"{note}: these seeds do not tell them apart")
     return ClaimComparison(where, None, bool(one & other), note)
 
 
@@ -281,7 +290,7 @@ def _kept_order(where: str, here: dict[str, Value], there: dict[str, Value]) -> 
                 turned.append(f"{one} and {other}")
     figure = Fraction(len(turned))
     if close and not turned:
-        return _unknown(where, figure, f"{'; '.join(close)}: too few run seeds tell them apart")
+        return _unknown(where, figure, f"{'; '.join(close)}: these seeds do not tell them apart")
     return ClaimComparison(where, figure, not turned, "; ".join(turned))
 
 

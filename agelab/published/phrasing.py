@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from agelab.model.seeds import seeds_text
 from agelab.published.claims import Claim
 from agelab.published.deviation import Bands, TableDeviation
 from agelab.published.our_values import LEAD
@@ -13,7 +14,7 @@ from agelab.published.run_columns import RunColumn
 from agelab.published.value_sources import Value
 from agelab.published.verdict import ClaimVerdict, JudgedClaim
 from agelab.scenario import selection
-from agelab.stats.series import seeds_text
+from agelab.stats.rank_test import too_few
 
 SOURCE = "source="
 """What a change of the source begins with, among those of a machine's label."""
@@ -144,19 +145,22 @@ def apart(report: StudyReport) -> str:
 
 
 def reason_text(one: JudgedClaim) -> str:
-    """Return the reason, marked where no floor stands under it; a verdict that is not known says so itself."""
-    return one.reason + (" (no floor)" if one.no_floor and one.verdict is not ClaimVerdict.UNKNOWN else "")
+    """Return the reason, marked where no test stands behind it; a verdict that is not known says so itself."""
+    return one.reason + (" (few seeds)" if one.few_seeds and one.verdict is not ClaimVerdict.UNKNOWN else "")
 
 
-def floor_notes(report: StudyReport, letter: str) -> list[str]:
-    """Name the floors that a side's verdicts lack: that of run seeds, that of its host in the wall clock."""
-    without = [
-        one.no_floor for _, judged in report.claims for side, one in judged if side == letter and one.no_floor
+def chance_notes(report: StudyReport, letter: str) -> list[str]:
+    """Say what a side's verdicts lack: seeds enough for a test, the floor of its host in the wall clock."""
+    few = [
+        one.few_seeds
+        for _, judged in report.claims
+        for side, one in judged
+        if side == letter and one.few_seeds
     ]
     column = dict(report.sides)[letter]
     least = " and above the host's noise" if column.noise_known else ""
     lead = f"an order of times counts from a lead of {float(1 + LEAD):.2f} on{least}"
-    return [*([f"{min(without)}: {lead}"] if without else []), *column.labels]
+    return [*([f"{too_few(min(few))}: {lead}"] if few else []), *column.labels]
 
 
 def verdict_label(letter: str, one: JudgedClaim) -> str:

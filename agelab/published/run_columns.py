@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from agelab.analysis.cells import RunResult, SeedGroup, group_cells
+from agelab.analysis.comparability import same_data
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.model.machine import MachineLabel
 from agelab.model.result import Cell, RunPlan
+from agelab.model.seeds import Seeds, seeds_text
 from agelab.scenario import selection
 
-SHARED = ("kernel", "qemu", "image", "corpus_sha256", "harness", "vcpus", "model")
+SHARED = ("kernel", "qemu", "image", "harness", "vcpus", "model")
 """Provenance that the runs of one column have in common."""
 
 Key = tuple[str, str, str]
@@ -85,30 +87,27 @@ class RunColumn:
         return list(dict.fromkeys(drive for cell in self._cells() for drive in cell.drives))
 
     @property
-    def seeds(self) -> list[int]:
-        return sorted({cell.seed for cell in self._cells()})
+    def seeds(self) -> list[Seeds]:
+        return sorted({cell.seeds for cell in self._cells()})
 
     @property
     def left_out(self) -> list[str]:
         """The cells that are not ok, each with its reason; those that end alike together."""
-        found: dict[tuple[str, str], list[str]] = {}
+        found: dict[tuple[str, str], list[Seeds]] = {}
         for group in self.groups.values():
             for one in group.results:
                 if not one.ok:
-                    found.setdefault((group.name, one.ended), []).append(str(one.seed))
-        return [
-            f"{name}, seed{'s' if len(seeds) > 1 else ''} {','.join(seeds)}: {why}"
-            for (name, why), seeds in found.items()
-        ]
+                    found.setdefault((group.name, one.ended), []).append(one.seeds)
+        return [f"{name}, {seeds_text(seeds)}: {why}" for (name, why), seeds in found.items()]
 
     def takes(self, run: RunResult) -> bool:
-        """Return whether the run belongs here: it differs in nothing but variants, layouts and run seeds."""
+        """Return whether the run belongs here: it differs in nothing but variants, layouts and seeds."""
         end = MachineLabel.parse(run.plan.cells[0].machine).band_end
         alike = end == self.machine.band_end and self._is_set_up_as(run.plan)
         return alike and all(self._fits(run.plan.scenario, cell) for cell in run.plan.cells)
 
     def differs_in_band(self, other: "RunColumn") -> bool:
-        """Return whether nothing but variants, layouts, run seeds and the end of the processor's band differs."""
+        """Return whether nothing but variants, layouts, seeds and the end of the processor's band differs."""
         ours, theirs = self._machines_and_drives(), other._machines_and_drives()
         same = all(ours[key] == theirs[key] for key in ours.keys() & theirs.keys())
         return same and all(self._is_set_up_as(run.plan) for run in other.runs)
@@ -126,7 +125,7 @@ class RunColumn:
         same = (run for run in self.runs if run.plan.scenario == plan.scenario)
         steps = {one.provenance.get("scenario") for one in (plan, *(run.plan for run in same))}
         alike = (ours.scale, ours.clock, _choices(ours)) == (plan.scale, plan.clock, _choices(plan))
-        return alike and len(steps) == 1
+        return alike and len(steps) == 1 and all(same_data(run.plan, plan) for run in self.runs)
 
     def _fits(self, scenario: str, cell: Cell) -> bool:
         """Return whether this cell is not there yet, and its variant has the same machine and drives."""
@@ -135,7 +134,7 @@ class RunColumn:
                 one, two = set(group.cell.drives), set(cell.drives)
                 if group.cell.machine != cell.machine or not (one <= two or two <= one):
                     return False
-                if layout == cell.layout and cell.seed in group.counted:
+                if layout == cell.layout and cell.seeds in group.counted:
                     return False
         return True
 

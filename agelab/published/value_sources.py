@@ -6,11 +6,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal, Protocol
 
-from agelab.analysis.judge import order
+from agelab.analysis.judge import judge
+from agelab.model.seeds import Seeds
 from agelab.published.claims import Claims
 from agelab.published.tables import Place, PublishedTables
-from agelab.stats.noise_floor import SEEDS_NEEDED
 from agelab.stats.order_statistics import Summary, summary
+from agelab.stats.rank_test import can_be_told
+from agelab.stats.series import Series, SeriesPair
+from agelab.stats.verdict import MARGIN, ComparedSeries, DifferenceVerdict
 
 Reading = Literal["time", "speed"]
 READINGS: tuple[Reading, ...] = ("time", "speed")
@@ -19,14 +22,16 @@ READINGS: tuple[Reading, ...] = ("time", "speed")
 
 @dataclass(frozen=True)
 class Value:
-    """A value: a number for each run seed (a printed one has one), or why there is none."""
+    """A value: a number for each cell (a printed one has one), or why there is none."""
 
     numbers: tuple[Fraction, ...] = ()
     why: str = ""
+    seeds: tuple[Seeds, ...] = ()
+    """The seeds of each number; none of a printed one."""
     host: Fraction | None = None
     """The noise of the host that measured it, as a share of its median, where that is known."""
     lead: Fraction = Fraction(0)
-    """The share by which the higher of two must exceed the lower to be called so, where too few seeds make no floor."""
+    """The share by which the higher of two must exceed the lower to be called so, with too few seeds for a test."""
 
     @cached_property
     def summary(self) -> Summary:
@@ -50,27 +55,72 @@ class ValueSource(Protocol):
         """Return the value of that place."""
 
 
-def compare_values(one: Value, other: Value) -> int | None:
-    """Return 1 where the one is higher, -1 where it is lower, 0 where a floor hides the difference.
-
-    None where no floor is there, and the lead too small to count without.
-    """
+def judge_values(one: Value, other: Value, margin: Fraction = MARGIN) -> ComparedSeries | None:
+    """Judge the one, as B, against the other; None where they are printed, or too few for any verdict."""
+    if not (can_be_told(one.seeds) and can_be_told(other.seeds)):
+        return None
     noise = [value.host for value in (one, other) if value.host is not None]
-    found = order(one.summary, other.summary, max(noise, default=None))
-    hidden = not found and bool(noise)
-    return None if not hidden and too_close((one.median, other.median), one, other) else found
+    [found] = judge(
+        [SeriesPair(_series(other), _series(one))],
+        lambda _: max(noise, default=None),
+        correct=False,
+        margin=margin,
+    )
+    return None if found.too_few else found
+
+
+def _series(value: Value) -> Series:
+    return Series("", 1, "", "", tuple(zip(value.seeds, value.numbers, strict=True)), ())
+
+
+def compare_values(one: Value, other: Value) -> int | None:
+    """Return 1 where the one is higher, -1 where it is lower, 0 where they are the same; None where it is not known.
+
+    Too few seeds for any verdict count as they are, but for the host's noise, and from a lead on.
+    """
+    judged = judge_values(one, other)
+    if judged:
+        known = {DifferenceVerdict.HIGHER: 1, DifferenceVerdict.LOWER: -1, DifferenceVerdict.UNKNOWN: None}
+        return known.get(judged.verdict, 0)
+    noise = max((value.host for value in (one, other) if value.host is not None), default=None)
+    apart, larger = one.median - other.median, max(abs(one.median), abs(other.median))
+    if noise is not None and abs(apart) <= noise * larger:
+        return 0
+    return None if too_close((one.median, other.median), one, other) else (apart > 0) - (apart < 0)
+
+
+def why_not_known(one: Value, other: Value) -> str:
+    """Return why nothing is known of the order of two values."""
+    judged = judge_values(one, other)
+    return (judged.reason or "") if judged else too_close((one.median, other.median), one, other)
+
+
+def same_within(one: Value, other: Value, within: Fraction) -> bool | None:
+    """Return whether two values are the same within a margin; None where that is not known.
+
+    With seeds enough the whole interval must lie within it; with fewer the medians.
+    """
+    lower, higher = sorted((one.median, other.median))
+    near = lower > 0 and higher <= lower * (1 + within)
+    judged = judge_values(one, other, within)
+    if judged is None:
+        return near or None
+    if judged.alike or judged.within_margin or judged.verdict is DifferenceVerdict.BELOW:
+        return True
+    return False if judged.differs and not near else None
 
 
 def too_close(figures: tuple[Fraction, Fraction], *values: Value) -> str:
     """Return why nothing can be said of the order of two figures made of these values; empty where it can.
 
-    With fewer run seeds than make a floor, a difference may be one seed's: only a lead counts.
+    With so few seeds that chance cannot be excluded, a difference may be one seed's: only a lead counts.
     """
     low, high = sorted(figures)
-    fewest = min(len(value.numbers) for value in values)
     needed = 1 + max(value.lead for value in values)
-    if fewest >= SEEDS_NEEDED or needed == 1 or high >= needed * low > 0 or (high > 0 >= low):
+    enough = all(can_be_told(value.seeds) for value in values)
+    if enough or needed == 1 or high >= needed * low > 0 or (high > 0 >= low):
         return ""
+    fewest = min(len(value.numbers) for value in values)
     seeds = "one run seed" if fewest == 1 else f"{fewest} run seeds"
     apart = f"differ by a factor of {float(high / low):.3f}" if low > 0 else "are both 0"
     return f"they {apart}, and with {seeds} less than {float(needed):.2f} says nothing"

@@ -12,7 +12,7 @@ from agelab.published.run_columns import RunColumn
 from agelab.published.study import Study
 from agelab.published.tables import Place
 from agelab.published.value_sources import READINGS, PrintedValues, Value
-from agelab.stats.noise_floor import SEEDS_NEEDED, too_few_seeds
+from agelab.stats.rank_test import can_be_told
 
 SCALES = ("quick", "paper")
 """From the smallest on."""
@@ -35,8 +35,8 @@ class JudgedClaim:
     theirs: tuple[ClaimOutcome, ...]
     """The test on the study's own table, once for each reading of its percentages; empty without a test."""
     ours: ClaimOutcome | None
-    no_floor: str = ""
-    """The reason why orders were taken without a floor of run seeds; empty where there is one, or no verdict."""
+    few_seeds: int = 0
+    """The fewest seeds of a value, where they are too few for a test, so that a lead counted; 0 where none are."""
     filesystem: str = ""
     """The filesystem judged, where filesystems of ours stand in for the study's."""
     stand_in: bool = False
@@ -46,14 +46,14 @@ class JudgedClaim:
 
 @dataclass(frozen=True)
 class _CountedValues(OurValues):
-    """Our values, with the numbers of run seeds that each value asked for was made of."""
+    """Our values, with each value that was asked for."""
 
-    counts: list[int] = field(default_factory=list)
+    found: list[Value] = field(default_factory=list)
 
     def value(self, place: Place) -> Value:
         found = super().value(place)
         if found.numbers:
-            self.counts.append(len(found.numbers))
+            self.found.append(found)
         return found
 
 
@@ -93,9 +93,9 @@ def _judge(study: Study, claim: Claim, column: RunColumn, stand_in: str = "") ->
     source = _CountedValues(study.figures, study.claims, column, stand_in)
     ours = run_test(claim.test, study.claims, source) if claim.test else None
     verdict, reason = _verdict(claim, column, ours)
-    fewest = min(source.counts, default=0)
-    floor = too_few_seeds(fewest) if verdict is not ClaimVerdict.UNTESTED and fewest < SEEDS_NEEDED else ""
-    return JudgedClaim(claim, verdict, reason, theirs, ours, floor, stand_in, bool(stand_in))
+    few = [len(value.numbers) for value in source.found if not can_be_told(value.seeds)]
+    fewest = min(few, default=0) if verdict is not ClaimVerdict.UNTESTED else 0
+    return JudgedClaim(claim, verdict, reason, theirs, ours, fewest, stand_in, bool(stand_in))
 
 
 def _verdict(claim: Claim, column: RunColumn, ours: ClaimOutcome | None) -> tuple[ClaimVerdict, str]:

@@ -53,7 +53,7 @@ DRIVE = TimeSplit(
     ),
 )
 AGED_COLOUR, FIRST_COLOUR = 1, 7
-WHISKERS = "A bar is the median over run seeds; the thin line is the interval that holds it (docs/floor.md)."
+WHISKERS = "A bar is the median over the seeds; the thin line is the interval that holds it (docs/chance.md)."
 
 
 def time_charts(group: RunSet) -> Iterator[Charts]:

@@ -11,8 +11,9 @@ MAKE_VARIABLES = {
     "corpus": "CORPUS", "log": "LOG", "kernel": "KERNEL", "filesystem": "FS", "layout": "LAYOUT", "scale": "SCALE",
     "clock": "CLOCK", "defaults": "DEFAULTS", "disks": "DISKS", "erase": "ERASE", "machine": "MACHINE",
     "machine_band": "MACHINE_BAND", "block": "BLOCK", "source": "SOURCE",
-    "vcpus": "VCPUS", "seeds": "SEEDS", "jobs": "JOBS", "trace": "TRACE", "disk": "DISK", "keep_disk": "KEEP_DISK",
-    "curve": "CURVE", "timing": "TIMING", "fresh": "FRESH", "check": "CHECK",
+    "vcpus": "VCPUS", "seeds": "SEEDS", "corpora": "CORPORA", "design": "DESIGN", "ask": "ASK", "budget": "BUDGET",
+    "jobs": "JOBS", "trace": "TRACE",
+    "disk": "DISK", "keep_disk": "KEEP_DISK", "curve": "CURVE", "timing": "TIMING", "fresh": "FRESH", "check": "CHECK",
 }  # fmt: skip
 """Option -> variable of ``make scenario``."""
 

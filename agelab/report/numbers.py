@@ -4,9 +4,9 @@ from fractions import Fraction
 
 from agelab.report.model import TableCell
 from agelab.stats.formatting import decimals_for_spread, format_decimal, format_median, unit_scale
-from agelab.stats.noise_floor import SEEDS_NEEDED
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Series
+from agelab.stats.shift import Interval
 
 MAX_DECIMALS = 3
 """Decimals of a value without a spread, in tables with many."""
@@ -18,8 +18,8 @@ def text(summary: Summary, unit: str = "1", most: int = MAX_DECIMALS) -> str:
 
 
 def with_spread(summary: Summary, unit: str = "1", most: int = MAX_DECIMALS) -> str:
-    """Format the median, with the spread in brackets if there are enough run seeds for a floor."""
-    if summary.n < SEEDS_NEEDED:
+    """Format the median, with the spread in brackets where there are several values."""
+    if summary.n < 2:
         return text(summary, unit, most)
     as_shown = unit_scale(unit)
     median, spread = summary.median / as_shown.divisor, summary.spread / as_shown.divisor
@@ -44,6 +44,13 @@ def median_cell(series: Series | None, most: int = MAX_DECIMALS) -> TableCell:
 def number_cell(value: Fraction | float | None, places: int, missing: str = "–") -> TableCell:
     """Format a number for a table, or what stands there where it is missing."""
     return TableCell(missing) if value is None else TableCell(number(value, places), float(value))
+
+
+def interval_cell(found: Interval | None, places: int) -> TableCell:
+    """Format both ends of an interval."""
+    if found is None:
+        return TableCell("–")
+    return TableCell(f"{number(found.low, places)} to {number(found.high, places)}", float(found.low))
 
 
 def number(value: Fraction | float, places: int = 2) -> str:

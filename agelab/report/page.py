@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from agelab import __version__, fileio
 from agelab.analysis.cells import RunResult
 from agelab.analysis.run_set import RunSet, run_sets
+from agelab.model.seeds import seeds_text
 from agelab.report import charts, provenance, result_tables, step_statistics, study
 from agelab.report.answer import all_tests, headline
 from agelab.report.maps import parse_block_map
@@ -81,6 +82,7 @@ def _aging(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Block
         yield worst
     yield from charts.slowdown_charts(group, places)
     yield from step_statistics.test_tables(group, places, where)
+    yield from step_statistics.share_tables(group, places, where)
 
 
 def _pictures(group: RunSet) -> Iterator[Block]:
@@ -97,7 +99,7 @@ def _pictures(group: RunSet) -> Iterator[Block]:
                 continue
             drawn += 1
             what = path.stem.replace("-", " ")
-            title = f"{subject.name}, seed {entry.seed}: {what}"
+            title = f"{subject.name}, {seeds_text([entry.seeds])}: {what}"
             if parts := parse_block_map(title, content):
                 yield parts
                 continue

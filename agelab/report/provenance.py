@@ -1,6 +1,6 @@
 """What was run, how to repeat it, the doubts, and the origin of every number."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from agelab.analysis.run_set import RunSet
@@ -8,6 +8,7 @@ from agelab.errors import InputError
 from agelab.history.report import HistoryReport as History
 from agelab.history.report import report_lines
 from agelab.model.scenario import Scenario
+from agelab.model.seeds import seeds_text
 from agelab.report.command import repeat_command
 from agelab.report.model import Block, Command, Facts, Prose
 from agelab.report.step_statistics import list_outliers
@@ -15,7 +16,7 @@ from agelab.results.reused import origins
 from agelab.results.status import GOING
 from agelab.scenario import selection
 from agelab.stats.formatting import name_some
-from agelab.stats.noise_floor import SEEDS_NEEDED, too_few_seeds
+from agelab.stats.rank_test import ENOUGH, can_be_told
 
 MAX_PLACES = 3
 """Places listed for one reason why something was not measured."""
@@ -53,7 +54,8 @@ def run_facts(group: RunSet) -> Iterator[Block]:
         ("machine", ", ".join(dict.fromkeys(cell.machine for cell in cells)) or "none"),
         ("drives", ", ".join(dict.fromkeys(drive for cell in cells for drive in cell.drives)) or "none"),
         ("defaults", ", ".join(dict.fromkeys(cell.defaults for cell in cells)) or "none"),
-        ("run seeds", ", ".join(map(str, group.seeds)) or "none"),
+        ("run seeds", _numbers({one.run for one in group.seeds})),
+        ("corpus seeds", _numbers({one.corpus for one in group.seeds})),
         ("cells", ", ".join(f"{statuses.count(one)} {one}" for one in dict.fromkeys(statuses)) or "none"),
     ]
     if reused := "; ".join(origins(entry.end for _, entry in group.cells)):
@@ -79,11 +81,37 @@ def run_facts(group: RunSet) -> Iterator[Block]:
         yield Facts(tuple((f"test {test.name}", " ".join(test.run.split())) for test in scenario.tests))
 
 
+def _numbers(found: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(found))) or "none"
+
+
 def _summary(scenario: Scenario, scale: str) -> str:
     """Return the scenario's summary with repetitions at its scale."""
     divided = next((one.history for name, one in scenario.scales.items() if name == scale), 1)
     fewer = f" (at scale {scale} the repetitions are divided by {divided})" if divided > 1 else ""
     return scenario.summary + fewer
+
+
+def varied(group: RunSet) -> str:
+    """Say in one sentence what was varied, and what was not: over that spread, intervals and p are."""
+    corpora, runs = ({getattr(one, of) for one in group.seeds} for of in ("corpus", "run"))
+    same = "; the same seeds give the same digits" if group.plan.clock == "virtual" else ""
+    if len(group.seeds) < 2:
+        return f"Nothing was varied: one run seed, one corpus{same}."
+    if len(corpora) < 2:
+        return (
+            f"Varied: {len(runs)} run seeds (what should not matter); not varied: the corpus (which files there are, "
+            f"which are deleted){same}."
+        )
+    if len(runs) < 2:
+        return (
+            f"Varied: {len(corpora)} corpora (which files there are, which are deleted); not varied: the run seed"
+            f"{same}."
+        )
+    return (
+        f"Varied: {len(corpora)} corpora (which files there are, which are deleted) and {len(runs)} run seeds (what "
+        f"should not matter); not varied: the kind of data, the machine and the drives{same}."
+    )
 
 
 def main_doubts(group: RunSet) -> Iterator[str]:
@@ -101,21 +129,17 @@ def main_doubts(group: RunSet) -> Iterator[str]:
         yield "Real time: " + (
             f"{'; '.join(why)}."
             if why
-            else "a floor on this page is no smaller than what this host shows by chance, the same thing run twice."
+            else "no difference is named that this host shows by chance, the same thing run twice."
         )
-    if len(group.seeds) > 1:
-        yield (
-            "Spread, intervals and p are over run seeds: each perturbs what should not matter"
-            + ("; the same seed gives the same digits." if plan.clock == "virtual" else ".")
-        )
+    yield varied(group)
     if plan.scale != "paper":
         yield f"Scale {plan.scale}: sizes are not the study's."
-    seeds = {one.name: len(one.counted) for one in group.groups if one.counted}
-    few = [name for name, count in seeds.items() if count < SEEDS_NEEDED]
-    if few and len(few) == len(seeds):
-        yield f"{too_few_seeds(*seeds.values()).capitalize()}: whether a difference is one cannot be said."
+    counted = [one for one in group.groups if one.counted]
+    few = [one.name for one in counted if not can_be_told(one.counted)]
+    if few and len(few) == len(counted):
+        yield f"Too few seeds to tell a difference from chance: {ENOUGH}."
     elif few:
-        yield f"Fewer than five run seeds, so no floor: {', '.join(few)}."
+        yield f"Too few seeds to tell a difference from chance: {', '.join(few)}; {ENOUGH}."
     if going := [one.plan.run for one in group.runs if one.running]:
         yield f"Still going on, and shown as far as it is: {', '.join(going)}."
     bad = [entry for _, entry in group.cells if entry.status not in ("ok", *GOING)]
@@ -133,7 +157,7 @@ def all_doubts(group: RunSet) -> Iterator[Block]:
     """Return all reasons to doubt a number."""
     yield Prose(tuple(main_doubts(group)), listed=True)
     failed = [
-        f"{subject.name}, seed {entry.seed}: {' '.join(entry.ended.split())}"
+        f"{subject.name}, {seeds_text([entry.seeds])}: {' '.join(entry.ended.split())}"
         for subject, entry in group.cells
         if not entry.ok
     ]
@@ -153,15 +177,15 @@ def all_doubts(group: RunSet) -> Iterator[Block]:
 
 
 def _repeated_cells(group: RunSet) -> Iterator[str]:
-    """Report cells with the same seed, of which the first counts."""
+    """Report cells with the same seeds, of which the first counts."""
     for subject in group.groups:
-        for seed, first in subject.counted.items():
-            same = [entry for entry in subject.results if entry.seed == seed and entry.ok]
+        for at, first in subject.counted.items():
+            same = [entry for entry in subject.results if entry.seeds == at and entry.ok]
             digests = {entry.end.digest for entry in same if entry.end}
             if len(same) > 1:
                 alike = len(digests) == 1
                 said = "with the same digest" if alike else "with another digest: their inputs differ"
-                yield f"{subject.name}, seed {seed}: in {len(same)} cells, {said}; that of {first.run} counts"
+                yield f"{subject.name}, {seeds_text([at])}: in {len(same)} cells, {said}; that of {first.run} counts"
 
 
 def _other_inputs(group: RunSet) -> Iterator[str]:

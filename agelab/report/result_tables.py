@@ -10,7 +10,6 @@ from agelab.report.model import Block, Heading, Results, Table, TableCell, headi
 from agelab.report.numbers import median_cell
 from agelab.report.step_selection import traced_steps
 from agelab.stats.formatting import json_number
-from agelab.stats.noise_floor import SEEDS_NEEDED
 
 LAYOUT = (
     ("layout_score", "layout score"),
@@ -45,7 +44,7 @@ def layout_tables(group: RunSet, where: str) -> Iterator[Table]:
         if subject.counted
         for step, disk in ((AGED_MAP, "aged"), (CONTROL_MAP, "unaged"))
     ]
-    caption = "Where things lie: medians, in brackets the spread over run seeds (docs/measures.md)"
+    caption = "Where things lie: medians, in brackets the spread over the seeds (docs/measures.md)"
     yield Table(f"{where}-layouts", caption, columns, tuple(rows))
 
 
@@ -108,14 +107,14 @@ def all_results(group: RunSet, where: str) -> Results:
                 (
                     subject.name, step, repetition, metric, shown[0],
                     shown[1] if several else None, shown[2] if several else None,
-                    shown[3] if summary.n >= SEEDS_NEEDED else None, summary.n, unit, "",
+                    shown[3] if several else None, summary.n, unit, "",
                 )
             )  # fmt: skip
     columns = headings(
-        "filesystem", "step", "repetition", "metric", "median", "from", "to", "floor", "seeds", "unit", "reason",
-        numbers=("repetition", "median", "from", "to", "floor", "seeds"),
+        "filesystem", "step", "repetition", "metric", "median", "from", "to", "spread", "seeds", "unit", "reason",
+        numbers=("repetition", "median", "from", "to", "spread", "seeds"),
     )  # fmt: skip
-    caption = "Every result: the median over run seeds, the interval that holds it, and the floor (from five seeds on)"
+    caption = "Every result: the median over the seeds, the interval that holds it, the spread (largest less smallest)"
     return Results(f"{where}-results", caption, columns, tuple(rows))
 
 
@@ -123,16 +122,17 @@ def cell_table(group: RunSet, where: str) -> Table:
     """Return status, key and digest of each cell."""
     rows = []
     for subject, entry in group.cells:
-        end = entry.end
+        end, corpus = entry.end, entry.seeds.corpus
         rows.append(
             (
-                TableCell(subject.name), TableCell(str(entry.seed), entry.seed), TableCell(entry.status),
+                TableCell(subject.name), TableCell(str(entry.seed), entry.seed), TableCell(str(corpus), corpus),
+                TableCell(entry.status),
                 TableCell(" ".join((end.reason or "").split()) if end else ""),
                 TableCell((end and end.inputs_key) or "–", code=True),
                 TableCell((end and end.digest) or "–", code=True),
                 TableCell(f"{entry.run} {entry.number}"),
             )
         )  # fmt: skip
-    names = ("filesystem", "seed", "status", "reason", "inputs_key", "digest", "run and cell")
+    names = ("filesystem", "seed", "corpus", "status", "reason", "inputs_key", "digest", "run and cell")
     caption = "Every cell: equal inputs_key, equal digest, on any host"
-    return Table(f"{where}-cells", caption, headings(*names, numbers=("seed",)), tuple(rows))
+    return Table(f"{where}-cells", caption, headings(*names, numbers=("seed", "corpus")), tuple(rows))

@@ -5,15 +5,17 @@ from collections.abc import Iterator, Sequence
 from agelab.analysis.cells import SeedGroup
 from agelab.analysis.judge import judge
 from agelab.analysis.run_set import RunSet
+from agelab.model.seeds import seeds_text
 from agelab.report.answer.all_tests import describe_test
 from agelab.report.model import Heading, Table, TableCell
-from agelab.report.numbers import MAX_DECIMALS, number, number_cell, text
+from agelab.report.numbers import MAX_DECIMALS, interval_cell, number, number_cell, text
 from agelab.report.step_selection import aged_and_control
-from agelab.stats.bootstrap import Interval, estimate_all
 from agelab.stats.formatting import decimals_for_spread
 from agelab.stats.order_statistics import exact
 from agelab.stats.outliers import outliers
 from agelab.stats.series import MEAN, Place, Series, SeriesPair
+from agelab.stats.shift import Interval
+from agelab.stats.spread_shares import spread_shares
 from agelab.stats.verdict import ComparedSeries
 
 OUTLIER_METRICS = ("elapsed", "slowdown")
@@ -32,9 +34,9 @@ TEST = (
     Heading("Cliff’s delta", True), Heading("p", True), Heading("aged against unaged"),
 )  # fmt: skip
 SAID = (
-    "Medians and means over run seeds; intervals are bootstrap intervals (95 % by name) of run seeds drawn again; "
-    "p is Mann and Whitney’s, corrected for all rows of the table (Benjamini and Hochberg). "
-    "Slower and faster are said above the floor alone."
+    "Medians and means over the seeds. A ratio is the median of the ratios of all pairs of values of one corpus, its "
+    "interval (95 %) what the rank test does not exclude; p is that test’s, corrected for all rows of the table "
+    "(Benjamini and Hochberg). The same: the whole interval lies within 5 %."
 )
 
 RATIO = (
@@ -57,7 +59,6 @@ def step_tables(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Tab
     against = [at for at, (_, _, best, series) in enumerate(found) if series is not best]
     pairs = [SeriesPair(found[at][2], found[at][3]) for at in against]
     judged = dict(zip(against, judge(pairs, group.host), strict=True))
-    told = estimate_all({at: series for at, (_, _, _, series) in enumerate(found)})
     rows = []
     for at, (step, subject, _, series) in enumerate(found):
         name = f"{step}, mean of a repetition" if series.repetition == MEAN else step
@@ -66,9 +67,9 @@ def step_tables(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Tab
             (
                 TableCell(name), TableCell(subject.name), TableCell(str(len(series.values)), len(series.values)),
                 *_both(series),
-                _between(told[at].median_interval, series),
+                _between(series),
                 *(_effect(one) if one else (TableCell("1", 1), TableCell("–"), TableCell("–"), TableCell("–"))),
-                TableCell(one.word_or_reason if one else "lowest median"),
+                TableCell(one.word_and_reason if one else "lowest median"),
             )
         )  # fmt: skip
     yield Table(
@@ -90,22 +91,56 @@ def test_tables(group: RunSet, places: Sequence[Place], where: str) -> Iterator[
                 )
                 found.append((name, subject, slowdown, SeriesPair(new, old)))
     judged = judge([row for *_, row in found], group.host)
-    told = estimate_all({at: slowdown for at, (_, _, slowdown, _) in enumerate(found)})
     rows = []
-    for at, ((name, subject, slowdown, row), one) in enumerate(zip(found, judged, strict=True)):
+    for (name, subject, slowdown, row), one in zip(found, judged, strict=True):
         n, summary = len(slowdown.values), slowdown.summary
         rows.append(
             (
                 TableCell(name), TableCell(subject.name), TableCell(str(n), n), *_both(row.right), *_both(row.left),
                 TableCell(text(summary), float(summary.median)) if summary else TableCell("?"),
-                _between(told[at].median_interval, slowdown) if at in told else TableCell("–"),
-                *_effect(one)[2:], TableCell(one.word_or_reason),
+                _between(slowdown), *_effect(one)[2:], TableCell(one.word_and_reason),
             )
         )  # fmt: skip
     if rows:
         what = "; ".join(f"{place[0]} is {describe_test(place[0])}" for place in places)
         caption = "Every test on the aged disk and on the unaged one"
         yield Table(f"{where}-slowdowns", caption, TEST, tuple(rows), f"{SAID} {RATIO} Of the tests {what}.")
+
+
+def share_tables(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Table]:
+    """Return a row for each subject whose corpora and run seeds were varied: whose the spread of its slowdown is."""
+    found = [
+        (place, subject, shares)
+        for place in places
+        for subject in group.groups
+        if (series := subject.series.get(place)) and (shares := spread_shares(series.values))
+    ]
+    rows = []
+    for (step, repetition, metric), subject, shares in found:
+        name = step if repetition == 1 else f"{step} {repetition}"
+        parts = (shares.corpus, shares.run, shares.rest)
+        percents = (None if part is None else 100 * part for part in parts)
+        rows.append(
+            (
+                TableCell(f"{name}, {metric}"),
+                TableCell(subject.name),
+                *(number_cell(part, 0) for part in percents),
+            )
+        )
+    if rows:
+        columns = (
+            Heading("what"), Heading("filesystem"), Heading("corpus seed, %", True), Heading("run seed, %", True),
+            Heading("both together, %", True),
+        )  # fmt: skip
+        caption = "Whose the spread is: shares of the variance, of another corpus and another run seed"
+        yield Table(f"{where}-shares", caption, columns, tuple(rows), SHARES)
+
+
+SHARES = (
+    "Analysis of variance, of logarithms; a share that comes out negative is zero. Both together: what a run seed does "
+    "on one corpus and not on another; without a share of the run seed, all that run seeds do. Of few corpora a share "
+    "is rough."
+)
 
 
 def _both(series: Series) -> tuple[TableCell, TableCell]:
@@ -117,16 +152,12 @@ def _both(series: Series) -> tuple[TableCell, TableCell]:
     return TableCell(text(summary), float(summary.median)), number_cell(mean, places)
 
 
-def _between(interval: Interval | None, series: Series) -> TableCell:
-    if (summary := series.summary) is None:
+def _between(series: Series) -> TableCell:
+    """Format the interval that holds the median."""
+    if (summary := series.summary) is None or summary.n < 2:
         return TableCell("–")
-    return _interval_cell(interval, decimals_for_spread(MAX_DECIMALS, summary.spread, summary.median))
-
-
-def _interval_cell(found: Interval | None, places: int) -> TableCell:
-    if found is None:
-        return TableCell("–")
-    return TableCell(f"{number(found.low, places)} to {number(found.high, places)}", found.low)
+    places = decimals_for_spread(MAX_DECIMALS, summary.spread, summary.median)
+    return interval_cell(Interval(summary.interval.low, summary.interval.high), places)
 
 
 def _effect(one: ComparedSeries) -> tuple[TableCell, TableCell, TableCell, TableCell]:
@@ -134,7 +165,7 @@ def _effect(one: ComparedSeries) -> tuple[TableCell, TableCell, TableCell, Table
     test = one.test
     return (
         number_cell(one.ratio, 3, "?"),
-        _interval_cell(one.interval, 3),
+        interval_cell(one.interval, 3),
         number_cell(test.delta if test else None, 2),
         TableCell("–") if test is None else TableCell(f"{test.corrected:.2g}", test.corrected),
     )
@@ -148,9 +179,9 @@ def list_outliers(group: RunSet) -> list[str]:
             if metric in OUTLIER_METRICS and (summary := series.summary):
                 unit = "" if metric == "slowdown" else " s"
                 found += [
-                    f"{subject.name}, {step}, {metric}: seed {seed} has {number(value, 3)}{unit}, the median is "
+                    f"{subject.name}, {step}, {metric}: {seeds_text([at])} has {number(value, 3)}{unit}, the median is "
                     f"{number(summary.median, 3)}{unit}"
-                    for seed, value in outliers(series)
+                    for at, value in outliers(series)
                 ]
     more = [f"and {len(found) - MAX_OUTLIERS} more"] if len(found) > MAX_OUTLIERS else []
     return [*found[:MAX_OUTLIERS], *more]

@@ -9,12 +9,12 @@ from agelab.errors import InputError
 from agelab.published import study
 from agelab.published.phrasing import (
     agreement_text,
+    chance_notes,
     claim_notes,
     comparison_rows,
     describe_column,
     deviation_counts,
     figure_text,
-    floor_notes,
     ranking_title,
     readings,
     reason_text,
@@ -78,7 +78,7 @@ def study_blocks(report: StudyReport, where: str) -> Iterator[Block]:
         lines.append(f"{letter}: {describe_column(side)}.")
         lines += [f"{letter}: {line}." for line in deviation_counts(report, letter)]
         lines += [f"{letter}: left out: {line}" for line in side.left_out]
-        lines += [f"{letter}: {line}" for line in floor_notes(report, letter)]
+        lines += [f"{letter}: {line}" for line in chance_notes(report, letter)]
     yield Prose(tuple(lines), listed=True)
     yield _claims(report, where)
     for number, ranking in enumerate(report.rankings):

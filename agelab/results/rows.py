@@ -8,7 +8,7 @@ from agelab.results.run_directory import RunDirectory
 
 COLUMNS = (
     *("run", "scenario", "scale", "clock", "cell", "variant", "filesystem", "layout", "kernel", "machine"),
-    *("drives", "defaults", "accelerator", "seed", "status", "reason"),
+    *("drives", "defaults", "accelerator", "seed", "corpus_seed", "status", "reason"),
     *("step", "repetition", "metric", "value", "unit", "not_measured"),
     *("reused", "disputes"),
 )

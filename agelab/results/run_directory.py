@@ -1,5 +1,7 @@
 """The run directory: ``plan.json``, ``samples.jsonl``, ``cells/<n>/``. Written as results land, never rewritten.
 
+Only the plan of a run to which seeds are added is written anew, with the new cells behind the others.
+
 Each object and each line carries a checksum of its own (agelab.results.checksummed), so a changed bit is noticed.
 """
 
@@ -57,7 +59,7 @@ class RunDirectory:
         return cls(new_directory(runs, label))
 
     def write_plan(self, plan: RunPlan) -> None:
-        """Write what the run sets out to do, before its first cell."""
+        """Write what the run sets out to do, before its first cell, and before more cells are added."""
         checksummed.write_sealed(self.path / "plan.json", plan, schema=SCHEMA)
         record_latest(self.path)
 
@@ -134,7 +136,7 @@ class RunDirectory:
         checksummed.write_sealed(self.cell_directory(number) / "end.json", end)
 
     def plan(self) -> RunPlan:
-        """Read what the run set out to do; the kernel of an older run comes from its provenance.
+        """Read what the run set out to do; kernel and corpus seed of an older run come from what else it says.
 
         Raises InputError for a damaged plan, and for one of a schema that this agelab does not read.
         """
@@ -143,6 +145,7 @@ class RunDirectory:
             found = checksummed.unseal(json.loads(fileio.read_bytes(path)))
             self._check_schema(found.pop("schema", SCHEMA))  # the first runs did not name it
             plan = checksummed.validated(found, RunPlan)
+        plan = with_corpus_seed(plan, plan.command.get("words"))
         return plan if plan.kernel else plan.model_copy(update={"kernel": _kernel_in_words(plan)})
 
     def _check_schema(self, schema: object) -> None:
@@ -278,6 +281,15 @@ def _kernel_in_words(plan: RunPlan) -> RunKernel | None:
     """Read the kernel of an older run from its provenance; None where that does not say it."""
     match = _KERNEL.fullmatch(str(plan.provenance.get("kernel", "")))
     return RunKernel(**match.groupdict()) if match else None
+
+
+def with_corpus_seed(plan: RunPlan, words: object) -> RunPlan:
+    """Return the plan with the corpus seed in its cells, which in an older run the command's words alone have."""
+    seed = words.get("corpus_seed", 1) if isinstance(words, dict) else 1
+    if seed == 1 or type(seed) is not int or seed < 0:
+        return plan
+    cells = tuple(cell.model_copy(update={"corpus_seed": seed}) for cell in plan.cells)
+    return plan.model_copy(update={"cells": cells})
 
 
 def new_directory(parent: Path, label: str) -> Path:

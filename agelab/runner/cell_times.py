@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
+from pathlib import Path
 from statistics import mean
+from typing import Any, NamedTuple
 
 from agelab.corpus import Corpus
 from agelab.errors import InputError
@@ -12,6 +14,7 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import phases
 from agelab.runner.request.options import RunOptions
+from agelab.vm.guest import Clock
 
 WHOLE_TIME = (Status.OK, Status.UNSUPPORTED)
 """Statuses of cells that took their whole time."""
@@ -19,12 +22,22 @@ RUNS_READ = 3
 RUNS_LOOKED_AT = 12
 """The most runs to look at: a run starts without delay, however full the store is."""
 NO_EFFECT = {
-    "directory", "name", "kernel", "filesystem", "seeds", "erase", "jobs", "corpus_seed", "scale", "clock", "timing",
-    "fresh", "check",
+    "directory", "name", "kernel", "filesystem", "seeds", "erase", "jobs", "corpora", "design", "scale", "clock",
+    "timing", "until_decided", "ask", "budget", "fresh", "check",
 }  # fmt: skip
 """Options that do not change how long a cell takes, or that a plan has elsewhere (scale and clock)."""
 
 Took = Sequence[tuple[Cell, End]]
+
+
+class Conditions(NamedTuple):
+    """What the duration of cells depends on, beside the cell."""
+
+    scenario: str
+    scale: str
+    clock: Clock
+    emulated: bool
+    options: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -87,7 +100,12 @@ def recent_cells(run: RunDirectory) -> Iterator[tuple[Cell, End]]:
         wanted = _conditions(plan)
     except InputError:
         return
-    paths = sorted(run.path.parent.glob(f"*-{plan.scenario}*/plan.json"), reverse=True)
+    yield from cells_under(wanted, run.path.parent)
+
+
+def cells_under(wanted: Conditions, runs: Path) -> Iterator[tuple[Cell, End]]:
+    """Yield the cells, with their ends, of the newest runs under these conditions."""
+    paths = sorted(runs.glob(f"*-{wanted.scenario}*/plan.json"), reverse=True)
     read = 0
     for path in paths[:RUNS_LOOKED_AT]:
         other = RunDirectory(path.parent)
@@ -105,7 +123,12 @@ def recent_cells(run: RunDirectory) -> Iterator[tuple[Cell, End]]:
             return
 
 
-def _conditions(plan: RunPlan) -> tuple[object, ...]:
-    """Return what the duration of cells depends on, beside the cell. Raises InputError where the plan lacks it."""
-    options = RunOptions.from_plan(plan).model_dump(exclude=NO_EFFECT)
-    return plan.scenario, plan.scale, plan.clock, plan.emulated, options
+def conditions(scenario: str, scale: str, options: RunOptions, *, emulated: bool) -> Conditions:
+    """Return the conditions of a run."""
+    shaping = options.model_dump(exclude=NO_EFFECT)
+    return Conditions(scenario, scale, options.guest_clock, emulated, shaping)
+
+
+def _conditions(plan: RunPlan) -> Conditions:
+    """Return the conditions of a run that has been planned. Raises InputError where its plan lacks them."""
+    return conditions(plan.scenario, plan.scale, RunOptions.from_plan(plan), emulated=plan.emulated)

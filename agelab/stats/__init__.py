@@ -1,1 +1,1 @@
-"""Medians, their intervals, and the floor under which a difference does not count (docs/floor.md). Pure functions."""
+"""Medians, shifts between two sides, their intervals and tests, and verdicts (docs/chance.md). Pure functions."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from math import comb
-from statistics import median
 
 LEVEL = Fraction(15, 16)
 """The coverage an interval is to have: that of the range of five values. More values never weaken it."""
@@ -61,21 +60,26 @@ def coverage(n: int, k: int) -> Fraction:
 
 
 @cache
-def interval_rank(n: int) -> int:
-    """Return the k of the narrowest symmetric interval that covers with LEVEL; 1, the widest, where none does."""
-    return max((k for k in range(1, (n + 1) // 2 + 1) if coverage(n, k) >= LEVEL), default=1)
+def interval_rank(n: int, level: Fraction = LEVEL) -> int:
+    """Return the k of the narrowest symmetric interval that covers with ``level``; 1, the widest, where none does."""
+    most, k, ways = (1 - level) * 2 ** (n - 1), 1, n  # ways: C(n, k)
+    outside = 1  # 2**n times the chance that fewer than k values lie on one given side
+    while k < (n + 1) // 2 and outside + ways <= most:
+        outside, k = outside + ways, k + 1
+        ways = ways * (n - k + 1) // k
+    return k
 
 
 def summary(values: Sequence[Fraction]) -> Summary:
     """Summarize a sample: median, interval and spread. Raises ValueError for an empty one."""
     if not values:
         raise ValueError("an empty sample has no median")
-    ordered = sorted(values)
+    ordered = sorted(values, key=lambda value: (float(value), value))  # floats are quick to compare
     n = len(ordered)
     k = interval_rank(n)
     return Summary(
         n=n,
-        median=Fraction(median(ordered)),
+        median=(ordered[(n - 1) // 2] + ordered[n // 2]) / 2,
         interval=MedianInterval(ordered[k - 1], ordered[n - k], coverage(n, k)),
         spread=ordered[-1] - ordered[0],
     )

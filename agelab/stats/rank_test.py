@@ -1,135 +1,119 @@
-"""Test whether chance alone could have put the values of two series in their order: a rank test, corrected.
+"""Test whether chance alone could have put the values of two sides in their order: a rank test, corrected.
 
-H. B. Mann and D. R. Whitney, "On a test of whether one of two random variables is stochastically larger than the
-other", Annals of Mathematical Statistics 18 (1947), 50-60. Many comparisons: Y. Benjamini and Y. Hochberg, "Controlling
-the false discovery rate", Journal of the Royal Statistical Society B 57 (1995), 289-300. Both are computed by scipy,
-but for ties.
+Within each corpus by Mann and Whitney's U, summed over corpora (``rank_law``). Where the shift depends on the corpus,
+corpora are what is drawn, and the test is a sign test of their shifts. Many comparisons: Y. Benjamini and Y. Hochberg,
+"Controlling the false discovery rate", Journal of the Royal Statistical Society B 57 (1995), 289-300.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
-from typing import TYPE_CHECKING
 
-from agelab.stats.noise_floor import SEEDS_NEEDED
-from agelab.stats.series import SeriesPair
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-LEVEL = Fraction(5, 100)
-"""The largest share, on average, of chance among the differences that are called such."""
-COUNTED = 60
-"""Values of both series up to which p is exact where some are tied, too."""
+from agelab.model.seeds import Seeds
+from agelab.stats.blocks import Block
+from agelab.stats.rank_law import LATTICE, Ties, least_p, smallest_p, two_sided
+from agelab.stats.shift import LEVEL, Shift
 
 
 @dataclass(frozen=True)
-class Test:
+class RankTest:
     """The rank test of the values of B among those of A."""
 
     delta: Fraction
     """Cliff's delta: the share of pairs in which B's is the higher value, less that in which A's is; 2U / (nm) - 1.
     1: every value of B is above every one of A; 0: they mix. N. Cliff, "Dominance statistics", Psychological Bulletin
-    114 (1993), 494-509."""
+    114 (1993), 494-509. Pairs are of one corpus."""
     p: float
-    """Mann-Whitney's, two-sided: the chance of an order at least as one-sided if both are alike."""
+    """Two-sided: the chance of an order at least as one-sided if both are alike."""
     corrected: float
-    """p corrected for all comparisons of its family, after Benjamini and Hochberg; 1 outside of a family."""
+    """p corrected for all comparisons of its family; p itself where nothing is corrected, 1 outside of a family."""
     family: int
     """Comparisons that it was corrected for, itself among them; 0 for what is in no family."""
+    level: Fraction = LEVEL
+    """What it may find of what is not there."""
+
+    @property
+    def told(self) -> bool:
+        """True if chance is excluded."""
+        return self.corrected <= float(self.level) * (1 + LATTICE)
 
 
-def smallest_p(n: int, m: int) -> Fraction:
-    """Return the smallest p that n and m values can give: all of one side above all of the other."""
-    return Fraction(2, comb(n + m, n))
+def rank_tests(
+    sides: Sequence[tuple[Sequence[Block], Shift | None]],
+    *,
+    correct: bool = True,
+    level: Fraction = LEVEL,
+) -> list[RankTest | None]:
+    """Test each pair of sides, as one family unless nothing is to be corrected; None where no corpus is common.
 
-
-def seeds_needed(family: int) -> int:
-    """Return the values on each side that tell a single difference among so many comparisons from chance."""
-    n = 1
-    while smallest_p(n, n) * family > LEVEL:
-        n += 1
-    return n
-
-
-def rank_tests(rows: Sequence[SeriesPair]) -> list[Test | None]:
-    """Run the rank tests of one family of comparisons; None for a row in which a side has no value.
-
-    Exact, where no values are tied by scipy.stats.mannwhitneyu; with ties among more than COUNTED values by its normal
-    approximation (of seven and seven with many ties it would give a p of two fifths of the true one). A row without a
-    floor is in no family, and neither is one all of whose values are the same: it could never be called a difference
+    A pair whose values could give no p of ``level`` in whatever order is in no family: it could never be called one
     (R. E. Tarone, "A modified Bonferroni method for discrete data", Biometrics 46 (1990), 515-522; for this correction
     P. B. Gilbert, Applied Statistics 54 (2005), 143-158).
     """
     from scipy.stats import false_discovery_control
 
-    known = [at for at, row in enumerate(rows) if row.left.values and row.right.values]
-    found = dict(zip(known, _mann_whitney([rows[at] for at in known]), strict=True))
-    family = [at for at in known if _may_differ(rows[at])]
-    fair = false_discovery_control([found[at][1] for at in family], method="bh") if family else []
-    corrected = dict(zip(family, map(float, fair), strict=True))
+    found = [_test(blocks, shift) if shift else None for blocks, shift in sides]
+    family = [at for at, one in enumerate(found) if one and one[2] <= float(level) * (1 + LATTICE)]
+    fair = [found[at][1] for at in family]  # type: ignore[index]
+    if correct and family:
+        fair = [float(p) for p in false_discovery_control(fair, method="bh")]
+    corrected = dict(zip(family, fair, strict=True))
+    count = len(family) if correct else 1
     return [
-        Test(
-            2 * Fraction(found[at][0]) / (len(row.left.values) * len(row.right.values)) - 1,
-            found[at][1],
-            corrected.get(at, 1.0),
-            len(family) if at in corrected else 0,
-        )
-        if at in found
+        RankTest(one[0], one[1], corrected.get(at, 1.0), count if at in corrected else 0, level)
+        if one
         else None
-        for at, row in enumerate(rows)
+        for at, one in enumerate(found)
     ]
 
 
-def _may_differ(row: SeriesPair) -> bool:
-    both = [[value for _, value in side.values] for side in (row.left, row.right)]
-    return min(map(len, both)) >= SEEDS_NEEDED and len({*both[0], *both[1]}) > 1
+def _test(blocks: Sequence[Block], shift: Shift) -> tuple[Fraction, float, float]:
+    """Return Cliff's delta, p, and the smallest p that any order of the values could give."""
+    twice = sum(map(_twice_u, blocks))
+    pairs = sum(n * m for n, m in (one.size for one in blocks))
+    delta = Fraction(twice, pairs) - 1
+    if shift.depends:
+        n = len(blocks)
+        against = n - max(shift.sides)
+        p = min(1.0, 2 * sum(comb(n, k) for k in range(against + 1)) / 2**n)
+        return delta, p, min(1.0, 2 / 2**n)
+    ties = [_ties(one) for one in blocks]
+    return delta, two_sided(ties, twice), least_p(ties)
 
 
-def _mann_whitney(rows: Sequence[SeriesPair]) -> list[tuple[float, float]]:
-    """Return U of B, and p, for each row. Only the order counts, so each order is computed once."""
-    import numpy as np
-    from scipy.stats import mannwhitneyu, rankdata
-
-    found: list[tuple[float, float]] = [(0.0, 1.0)] * len(rows)
-    sizes: dict[tuple[int, int], list[int]] = {}
-    for at, row in enumerate(rows):
-        sizes.setdefault((len(row.left.values), len(row.right.values)), []).append(at)
-    for (n, m), members in sizes.items():
-        both = [
-            [float(v) for side in (rows[at].left, rows[at].right) for _, v in side.values] for at in members
-        ]
-        ranks = rankdata(both, axis=1)
-        ordered = np.concatenate([np.sort(ranks[:, :n], axis=1), np.sort(ranks[:, n:], axis=1)], axis=1)
-        orders, which = np.unique(ordered, axis=0, return_inverse=True)
-        a, b = orders[:, :n], orders[:, n:]
-        tied = (np.diff(np.sort(orders, axis=1), axis=1) == 0).any(axis=1)
-        u, p = b.sum(axis=1) - m * (m + 1) / 2, np.ones(len(orders))
-        if (~tied).any():
-            p[~tied] = mannwhitneyu(b[~tied], a[~tied], axis=1, method="exact").pvalue
-        if n + m <= COUNTED:
-            p[tied] = [_with_ties(order, m) for order in orders[tied]]
-        elif tied.any():
-            p[tied] = np.nan_to_num(mannwhitneyu(b[tied], a[tied], axis=1).pvalue, nan=1.0)
-        for at, order in zip(members, which.ravel(), strict=True):
-            found[at] = (float(u[order]), float(p[order]))
-    return found
+def _twice_u(block: Block) -> int:
+    a, b = block.floats
+    return int((b[:, None] > a).sum() + (b[:, None] >= a).sum())
 
 
-def _with_ties(ranks: "NDArray[np.float64]", m: int) -> float:
-    """Return twice the share of all choices of m ranks whose sum is no nearer to the middle than that of the last m.
-
-    The choices are counted by their size and by twice their sum, which is whole where ranks are shared: each rank
-    is taken or not.
-    """
+def _ties(block: Block) -> Ties:
     import numpy as np
 
-    twice = np.rint(2 * ranks).astype(int)
-    ways = np.zeros((m + 1, twice.sum() + 1))
-    ways[0, 0] = 1
-    for rank in twice:
-        ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank].copy()
-    at, law = twice[-m:].sum(), ways[m] / ways[m].sum()
-    return min(1.0, 2 * float(min(law[: at + 1].sum(), law[at:].sum())))
+    a, b = block.floats
+    _, groups = np.unique(np.concatenate([a, b]), return_counts=True)
+    return Ties(tuple(groups.tolist()), len(b))
+
+
+def seeds_needed(family: int = 1, corpora: int = 1, level: Fraction = LEVEL) -> int:
+    """Return the values on each side, of each corpus, that tell a single difference among so many comparisons."""
+    n = 1
+    while smallest_p(((n, n),) * corpora) * family > float(level) * (1 + LATTICE):
+        n += 1
+    return n
+
+
+ENOUGH = "four of one corpus can, or three of each of two"
+"""The fewest seeds of which some order has a p of 5 %."""
+
+
+def can_be_told(found: Iterable[Seeds]) -> bool:
+    """Return whether values of these seeds could be told from as many others at all."""
+    counts = Counter(seeds.corpus for seeds in found)
+    return smallest_p(tuple((n, n) for n in counts.values())) <= float(LEVEL) * (1 + LATTICE)
+
+
+def too_few(count: int) -> str:
+    """Say that so many seeds tell nothing, and how many would."""
+    return f"{count} {'seed' if count == 1 else 'seeds'} cannot exclude chance, {ENOUGH}"

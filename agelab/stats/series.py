@@ -6,7 +6,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from agelab.model.result import Sample
-from agelab.stats.noise_floor import MedianDifference
+from agelab.model.seeds import Seeds
+from agelab.stats.blocks import Block, common_blocks
 from agelab.stats.order_statistics import Summary, exact, summary
 
 Place = tuple[str, int, str]
@@ -15,16 +16,16 @@ Place = tuple[str, int, str]
 
 @dataclass(frozen=True)
 class Series:
-    """One metric of one repetition of a step, over the run seeds."""
+    """One metric of one repetition of a step, over the seeds of its cells."""
 
     step: str
     repetition: int
     metric: str
     unit: str
-    values: tuple[tuple[int, Fraction], ...]
-    """Run seed and value, for each seed that has one."""
-    missing: tuple[tuple[int, str], ...]
-    """Run seed and the reason, for each seed that has none."""
+    values: tuple[tuple[Seeds, Fraction], ...]
+    """Seeds and value, for each cell that has one."""
+    missing: tuple[tuple[Seeds, str], ...]
+    """Seeds and the reason, for each cell that has none."""
 
     @property
     def place(self) -> Place:
@@ -36,15 +37,15 @@ class Series:
         return summary([value for _, value in self.values]) if self.values else None
 
 
-def series(cells: Iterable[tuple[int, Sequence[Sample]]]) -> dict[Place, Series]:
-    """Sort the samples of each run seed into series, in the order in which their first seed measured them."""
+def series(cells: Iterable[tuple[Seeds, Sequence[Sample]]]) -> dict[Place, Series]:
+    """Sort the samples of each cell into series, in the order in which the first cell measured them."""
     tables = [
         (seed, {(row.step, row.repetition, row.metric): row for row in samples}) for seed, samples in cells
     ]
     found = {}
     for place in dict.fromkeys(place for _, table in tables for place in table):
-        values: list[tuple[int, Fraction]] = []
-        missing: list[tuple[int, str]] = []
+        values: list[tuple[Seeds, Fraction]] = []
+        missing: list[tuple[Seeds, str]] = []
         unit = ""
         for seed, table in tables:
             row = table.get(place)
@@ -65,7 +66,7 @@ def by_step(found: Mapping[Place, Series]) -> dict[Place, Series]:
     """Reduce to one series for each step and metric, with one number for each run: the mean of a repeated step.
 
     A run that lacks one of the repetitions has none. Their place has MEAN for a repetition, and what is done once
-    keeps its own. For runs are what is drawn again (``bootstrap``), whole.
+    keeps its own. For a cell is what chance draws, whole.
     """
     steps: dict[tuple[str, str], list[Series]] = {}
     for one in found.values():
@@ -75,8 +76,8 @@ def by_step(found: Mapping[Place, Series]) -> dict[Place, Series]:
 
 
 def _mean(several: Sequence[Series]) -> Series:
-    values: dict[int, list[Fraction]] = {}
-    missing: dict[int, str] = {}
+    values: dict[Seeds, list[Fraction]] = {}
+    missing: dict[Seeds, str] = {}
     for one in several:
         for seed, value in one.values:
             values.setdefault(seed, []).append(value)
@@ -97,10 +98,9 @@ class SeriesPair:
     right: Series
 
     @cached_property
-    def difference(self) -> MedianDifference | None:
-        """The difference between both, or None where one of them has no value."""
-        left, right = self.left.summary, self.right.summary
-        return MedianDifference(left, right) if left and right else None
+    def blocks(self) -> tuple[Block, ...]:
+        """The values of both, corpus by corpus; a corpus that one side alone has is left out."""
+        return common_blocks(self.left.values, self.right.values)
 
 
 def pair_series(left: Mapping[Place, Series], right: Mapping[Place, Series]) -> list[SeriesPair]:
@@ -113,9 +113,3 @@ def pair_series(left: Mapping[Place, Series], right: Mapping[Place, Series]) -> 
         SeriesPair(left.get(place) or empty(right[place]), right.get(place) or empty(left[place]))
         for place in dict.fromkeys([*left, *right])
     ]
-
-
-def seeds_text(seeds: Iterable[int]) -> str:
-    """Format run seeds: ``seed 1``, ``seeds 1,2,3``."""
-    listed = list(seeds)
-    return ("seed " if len(listed) == 1 else "seeds ") + ",".join(map(str, listed))

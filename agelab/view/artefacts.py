@@ -137,7 +137,18 @@ def corpus_json(one: Corpus) -> dict[str, Any]:
 
 
 def print_disks(disks: Sequence[StoredDisk]) -> None:
-    names = ("disk", "is", "from", "filesystem", "defaults", "layout", "seed", "kernel")
+    corpora = any(found.recipe.corpus_seed not in (None, 1) for found in disks)
+    names = (
+        "disk",
+        "is",
+        "from",
+        "filesystem",
+        "defaults",
+        "layout",
+        "seed",
+        *["corpus"] * corpora,
+        "kernel",
+    )
     heads: list[Head] = [
         *((f" {name}", "left") for name in names), *((f" {name}", "right") for name in ("MB", "MB here"))
     ]  # fmt: skip
@@ -145,7 +156,7 @@ def print_disks(disks: Sequence[StoredDisk]) -> None:
     for found in disks:
         recipe = found.recipe
         origin = f"{recipe.scenario}-{recipe.variant}, {recipe.scale}" if recipe.scenario else "import"
-        seed = "" if recipe.run_seed is None else str(recipe.run_seed)
+        seeds = [recipe.run_seed, *[recipe.corpus_seed] * corpora]
         cells = (
             found.key[:SHORT_KEY],
             recipe.makes,
@@ -153,7 +164,7 @@ def print_disks(disks: Sequence[StoredDisk]) -> None:
             recipe.filesystem,
             recipe.defaults,
             recipe.layout,
-            seed,
+            *("" if seed is None else str(seed) for seed in seeds),
         )
         sizes = (f"{size / 1e6:.0f}" for size in (sum(recipe.sizes), found.occupied_bytes))
         rows.append([f" {cell}" for cell in (*cells, recipe.kernel or "", *sizes)])

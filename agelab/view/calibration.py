@@ -1,4 +1,4 @@
-"""Floors of ``agelab calibrate``: of the virtual clock, and of a run made twice on this host in the wall clock."""
+"""Results of ``agelab calibrate``: the spread in the virtual clock, the floor of a host in the wall clock."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -7,20 +7,26 @@ from typing import Any
 
 import click
 
-from agelab.analysis.calibration import CALIBRATE, Calibration, HostRecord, KindFloor, MeasuredHost
+from agelab.analysis.calibration import (
+    CALIBRATE,
+    Calibration,
+    HostRecord,
+    KindFloor,
+    MeasuredHost,
+    aa_coverage,
+)
 from agelab.analysis.cell_diff import CellPair
 from agelab.analysis.cells import CellResult, SeedGroup
+from agelab.model.seeds import Seeds, seeds_text
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.formatting import json_number
-from agelab.stats.noise_floor import aa_coverage
 from agelab.stats.order_statistics import coverage, interval_rank
-from agelab.stats.series import seeds_text
 from agelab.view.input_diff import differences_json, input_lines, print_samples
 from agelab.view.run_tables import describe_run
 from agelab.view.series_table import by_metric, heads, metrics_in_order, percent, print_series, series_json
 from agelab.view.terminal import open_console, print_table
 
-SCHEMA = 1
+SCHEMA = 2
 SHOWN = 5
 """Differing samples to print of an A/A that failed."""
 WIDE = Fraction(1, 2)
@@ -37,22 +43,22 @@ def print_floors(
 ) -> None:
     click.echo(f"\n{describe_run(seeded.plan())}")
     for group, proof in calibrated:
-        seed = proof.left.cell.seed
-        click.echo(f"\n{group.name}: {seeds_text(group.cells)}, and seed {seed} once more")
+        once = seeds_text([proof.left.seeds])
+        click.echo(f"\n{group.name}: {seeds_text(group.cells)}, and {once} once more")
         _print_proof(proof)
         for ran in [*group.cells.values(), proof.right]:
             if not ran.ok:
-                click.echo(f"  not ok, in no figure below: seed {ran.cell.seed} of {ran.run}: {ran.ended}")
+                click.echo(
+                    f"  not ok, in no figure below: {seeds_text([ran.seeds])} of {ran.run}: {ran.ended}"
+                )
         if n := len(group.counted):
             covers = percent(coverage(n, interval_rank(n)))
             click.echo(
-                f"  from .. to holds the median over all run seeds with {covers}; floor: largest less smallest"
+                f"  from .. to holds the median over all run seeds with {covers}; spread: largest less smallest"
             )
             print_series([*group.series.values()], everything)
-    click.echo(
-        f"\nagainst another run: agelab compare {seeded.name} <run>; a difference counts above both floors"
-    )
-    click.echo(f"the second execution of seed {calibrated[0][1].left.cell.seed}: {again.name}")
+    click.echo(f"\nagainst another run: agelab compare {seeded.name} <run>")
+    click.echo(f"the second execution of {seeds_text([calibrated[0][1].left.seeds])}: {again.name}")
 
 
 def _print_proof(proof: CellPair) -> None:
@@ -85,7 +91,10 @@ def floors_json(
             {
                 "variant": group.variant,
                 "layout": group.layout,
-                "cells": [{"seed": seed, "status": ran.end_status} for seed, ran in group.cells.items()],
+                "cells": [
+                    {"seed": at.run, "corpus_seed": at.corpus, "status": ran.end_status}
+                    for at, ran in group.cells.items()
+                ],
                 "same_twice": {
                     "seed": proof.left.cell.seed,
                     "proven": proof.proven,
@@ -96,7 +105,7 @@ def floors_json(
                     "samples": differences_json(proof.samples),
                     "endings": differences_json(proof.endings),
                 },
-                "floors": [series_json(one) for one in group.series.values()],
+                "series": [series_json(one) for one in group.series.values()],
             }
             for group, proof in calibrated
         ],
@@ -120,7 +129,7 @@ def print_calibrated(
     click.echo(f"\n{describe_run(seeded.plan())}")
     for ran in _cells_of(pairs):
         if not ran.ok:
-            which = f"{ran.cell.variant}, seed {ran.cell.seed} of {ran.run}"
+            which = f"{ran.cell.variant}, {seeds_text([ran.seeds])} of {ran.run}"
             click.echo(f"  not ok, in no figure below: {which}: {ran.ended}")
     if found:
         print_host(found[0])
@@ -137,7 +146,7 @@ def _cells_of(pairs: Sequence[tuple[SeedGroup, SeedGroup]]) -> Iterator[CellResu
 def print_calibration(one: Calibration, everything: bool) -> None:
     """Print a table of the kinds of steps for each metric, and what it means."""
     click.echo(f"\n{one.scenario}, scale {one.scale}, {one.kernel}; {'; '.join(one.variants)}")
-    click.echo(f"  {one.conditions}; {seeds_text(one.seeds)}")
+    click.echo(f"  {one.conditions}; {seeds_text(Seeds(1, seed) for seed in one.seeds)}")
     click.echo(f"  A {one.runs[0]}, A' {one.runs[1]}, {one.day}")
     rows = by_metric(
         (metric, _cells(floor)) for metric, floors in _by_metric(one.floors, everything) for floor in floors

@@ -1,6 +1,6 @@
 """Capsules and their replays on a terminal and as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,6 +9,7 @@ from agelab.capsule.read import Capsule
 from agelab.model.result import Cell
 from agelab.model.sanitize import escape_controls
 from agelab.results.run_directory import RunDirectory
+from agelab.view.cell_names import name_seeds
 from agelab.view.input_diff import differences_json, input_lines
 
 if TYPE_CHECKING:
@@ -19,9 +20,9 @@ SHOWN = 5
 """Differing samples to print of a cell."""
 
 
-def cell_name(cell: Cell) -> str:
+def cell_name(cell: Cell, every: Iterable[Cell]) -> str:
     """Return the name that tells a cell from the others."""
-    return f"{cell.label}, seed {cell.seed}"
+    return f"{cell.label}, {name_seeds(cell, every)}"
 
 
 def capsule_lines(capsule: Capsule) -> list[str]:
@@ -40,7 +41,7 @@ def capsule_lines(capsule: Capsule) -> list[str]:
         f"  image      {plan.provenance.get('image_content')}, of {guest} packages",
         *(f"  built with {len(one.packages)} packages: {what}" for what, one in built.items() if one),
         *(
-            f"  data       {name or 'corpus'}: {source.description}, sha256 {source.sha256}"
+            f"  data       {_data_name(name)}: {source.description}, sha256 {source.sha256}"
             for name, source in made.sources.items()
         ),
         f"  profiles   {', '.join([*profiles.filesystems, *profiles.machines, *profiles.drives])}",
@@ -50,9 +51,16 @@ def capsule_lines(capsule: Capsule) -> list[str]:
     ]
     for number, ran in enumerate(capsule.cells):
         assert ran.end is not None
-        said.append(f"{number}  {cell_name(ran.cell)}: {ran.end.status}, {len(ran.samples)} samples")
+        said.append(
+            f"{number}  {cell_name(ran.cell, plan.cells)}: {ran.end.status}, {len(ran.samples)} samples"
+        )
         said += [f"     {name:<10} {value}" for name, value in _keys(capsule, number).items() if value]
     return said
+
+
+def _data_name(name: str) -> str:
+    """Return the history's name, or ``corpus``; ``corpus@2`` is that of corpus seed 2."""
+    return f"corpus{name}" if name[:1] in ("", "@") else name
 
 
 def print_capsule(capsule: Capsule) -> None:
@@ -93,8 +101,9 @@ def _carries(capsule: Capsule) -> str:
 
 def print_replay(run: RunDirectory | None, judged: "Sequence[ReplayedCell]") -> None:
     """Print each cell's verdict, and where it differs from the capsule's."""
+    every = [one.ran.cell for one in judged]
     for one in judged:
-        print_escaped(f"{one.number}  {cell_name(one.ran.cell)}: {one.outcome}: {one.why}")
+        print_escaped(f"{one.number}  {cell_name(one.ran.cell, every)}: {one.outcome}: {one.why}")
         for line in input_lines(one.inputs, False):
             print_escaped(f"     input {line}")
         for row in one.samples[:SHOWN]:
@@ -119,6 +128,7 @@ def replay_json(
                 "variant": one.ran.cell.variant,
                 "layout": one.ran.cell.layout,
                 "seed": one.ran.cell.seed,
+                "corpus_seed": one.ran.cell.corpus_seed,
                 "verdict": one.outcome,
                 "why": one.why,
                 "inputs": differences_json(one.inputs),

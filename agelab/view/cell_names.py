@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from agelab.model.result import Cell, End, Status
+from agelab.model.seeds import Seeds, seeds_text
 from agelab.results.run_directory import RunDirectory
 from agelab.results.status import GOING, status_of
-from agelab.stats.series import seeds_text
 
 ORDER = (*map(str, Status), *GOING)
 
@@ -32,13 +32,18 @@ def count_statuses(statuses: Sequence[str]) -> str:
 
 
 def list_cells(some: Iterable[Cell], every: Iterable[Cell]) -> str:
-    """Name some cells: ``ext4, xfs (seeds 2,3)``; run seeds only where they are not all of the run's."""
-    seeds = {cell.seed for cell in every}
-    found: dict[str, list[int]] = {}
+    """Name some cells: ``ext4, xfs (seeds 2,3)``; seeds only where they are not all of the run's."""
+    seeds = {cell.seeds for cell in every}
+    found: dict[str, list[Seeds]] = {}
     for cell in some:
-        found.setdefault(cell.short_label, []).append(cell.seed)
-    words = [one if seeds <= set(of) else f"{one} ({seeds_text(of)})" for one, of in found.items()]
+        found.setdefault(cell.short_label, []).append(cell.seeds)
+    words = [one if seeds <= set(of) else f"{one} ({seeds_text(of, seeds)})" for one, of in found.items()]
     return ("; " if any(", " in word for word in words) else ", ").join(words)
+
+
+def name_seeds(cell: Cell, every: Iterable[Cell]) -> str:
+    """Name a cell's seeds: ``seed 3``, or ``seed 3 of corpus 2`` where cells have several corpora."""
+    return seeds_text([cell.seeds], [one.seeds for one in every])
 
 
 def ranges(numbers: Sequence[int]) -> str:

@@ -11,8 +11,8 @@ from agelab.analysis.cell_diff import CellPair, ValueDifference, pair_by_seed
 from agelab.analysis.cells import RunResult, SeedGroup
 from agelab.analysis.comparison import ComparisonTable
 from agelab.analysis.selectors import Comparison, column_names
+from agelab.model.seeds import Seeds, seeds_text
 from agelab.stats.formatting import letter
-from agelab.stats.series import seeds_text
 from agelab.view.input_diff import differences_json, input_lines, print_samples
 from agelab.view.ratio_table import print_several, print_two, rows_json
 from agelab.view.run_tables import describe_run
@@ -22,7 +22,7 @@ SHOWN = 20
 """Differing samples to print for one pair of cells."""
 
 
-SCHEMA = 3
+SCHEMA = 4
 
 
 CHOSEN = ("filesystem", "layout", "kernel", "machine", "drives", "defaults", "accelerator")
@@ -92,9 +92,9 @@ def _print_pair(
         click.echo(f"  input {line}")
     if differing and not every_input:
         click.echo("  (--inputs shows each place of these inputs, and more of each value)")
-    if differing and cells[0].left.cell.seed != cells[0].right.cell.seed:
+    if differing and cells[0].left.seeds != cells[0].right.seeds:
         click.echo(
-            "  (no run seed is equal: a seed by itself changes the plan, the initramfs and QEMU's command)"
+            "  (no seeds are equal: a seed by itself changes the plan, the initramfs and QEMU's command)"
         )
     several = max(len(one.cells), len(other.cells)) > 1
     table = bool(one.counted and other.counted and (several or differing))
@@ -110,7 +110,7 @@ def _print_endings(cells: Sequence[CellPair], several: bool, everything: bool, e
     """Print what inputs and samples say together, by seed; samples where the promise is broken, or with ``each``."""
     for summary, those in groupby(cells, _summary):
         found = list(those)
-        which = f": {seeds_text(pair.left.cell.seed for pair in found)}" if several else ""
+        which = f": {seeds_text(pair.left.seeds for pair in found)}" if several else ""
         if summary:
             click.echo(f"  {summary}{which}")
         for pair in found:
@@ -129,7 +129,7 @@ def _differing(cells: Iterable[CellPair]) -> list[ValueDifference]:
 
 def _left_out(group: SeedGroup) -> list[str]:
     """Name the cells of a group that do not count, and why."""
-    reasons: dict[str, list[int]] = {}
+    reasons: dict[str, list[Seeds]] = {}
     for seed, ran in group.cells.items():
         if not ran.ok:
             reasons.setdefault(ran.reason, []).append(seed)
@@ -175,7 +175,7 @@ def _print_several(
     if one.base.counted and counted:
         tables = [judged[at].rows for at in counted]
         print_several(console, tables, [labels[0], *(labels[at + 1] for at in counted)], everything)
-        click.echo("  (--each: medians, intervals and floors of each; --json: all)")
+        click.echo("  (--each: medians and intervals of each; --json: all)")
 
 
 def _chosen(pair: CellPair) -> list[str]:
@@ -203,14 +203,18 @@ def comparison_json(
 ) -> dict[str, Any]:
     def side(group: SeedGroup) -> dict[str, Any]:
         asked = group.run.plan.model_dump(include={"scenario", "scale", "clock"})
-        about = group.cell.model_dump(mode="json", exclude={"seed"})
-        cells = [{"seed": seed, "status": one.end_status} for seed, one in group.cells.items()]
+        about = group.cell.model_dump(mode="json", exclude={"seed", "corpus_seed"})
+        cells = [
+            {"seed": at.run, "corpus_seed": at.corpus, "status": one.end_status}
+            for at, one in group.cells.items()
+        ]
         return {"run": group.run.name, **asked, **about, "going_on": group.run.running, "cells": cells}
 
     def cells(pair: CellPair) -> dict[str, Any]:
         each = everything or pair.broken or not pair.samples
         return {
-            "seeds": [pair.left.cell.seed, pair.right.cell.seed],
+            "seeds": [pair.left.seeds.run, pair.right.seeds.run],
+            "corpus_seeds": [pair.left.seeds.corpus, pair.right.seeds.corpus],
             "inputs": differences_json(pair.inputs),
             "compared": pair.compared,
             "differing": len(pair.samples),

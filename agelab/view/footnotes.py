@@ -1,16 +1,17 @@
 """Notes below a table of ratios: why a row has no verdict, outliers, and the differences in short."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 
 from rich.console import Console
 
+from agelab.model.seeds import Seeds, seeds_text
 from agelab.stats.formatting import format_ratio, name_some, unit_scale
-from agelab.stats.noise_floor import SEEDS_NEEDED
+from agelab.stats.more_seeds import POWER
 from agelab.stats.outliers import outliers
-from agelab.stats.rank_test import LEVEL, seeds_needed
-from agelab.stats.series import Series, seeds_text
-from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
+from agelab.stats.rank_test import seeds_needed
+from agelab.stats.series import Series
+from agelab.stats.shift import LEVEL
+from agelab.stats.verdict import MARGIN, ComparedSeries, DifferenceVerdict, left_out
 from agelab.view.series_table import heads
 from agelab.view.terminal import print_table, print_wrapped
 
@@ -21,10 +22,8 @@ OUTLIERS = 6
 """Outliers to name below a table."""
 WORDS = ("slower", "faster", "worse", "better", "higher", "lower")
 """The words for a difference, in the order of the columns."""
-NONE = "none shown"
-"""The column of rows without a difference: below the floor, maybe chance, or equal."""
 REASONS = 4
-"""Reasons to give for rows without a floor, or without a value."""
+"""Reasons to give for rows without a verdict, or without a value."""
 
 
 def print_notes(
@@ -40,18 +39,27 @@ def print_notes(
     """
     every = [one for side in found for one in side]
     for line in (
-        *_no_floor(found, names),
+        *_too_few(found, names),
+        *_left_out(found, names),
+        *_depends(seen, names),
         *_not_measured(seen, names),
-        *_chance(every),
+        *_more_seeds(seen),
         *_outliers(seen, names),
     ):
         print_wrapped(console, f"  {line}", 4)
-    floored = [one for one in every if one.difference and one.difference.floor is not None]
-    if floored:
-        differ = sum(one.differs for one in floored)
+    tested = [one for one in every if one.enough]
+    if tested:
+        differ, alike = sum(one.differs for one in tested), sum(one.alike for one in tested)
         more = "" if everything else " (--all shows each)"
-        console.print(f"  {differ} of all {len(floored)} results differ{more}: above the floor, and")
-        console.print(f"  p <= {float(LEVEL)} in a rank test corrected for the comparisons of the metric")
+        console.print(
+            f"  {differ} of all {len(tested)} results differ{more}: p <= {float(LEVEL)} in a rank test"
+        )
+        same = (
+            f"; {alike} {'is' if alike == 1 else 'are'} the same, within {float(100 * MARGIN):g} %"
+            if alike
+            else ""
+        )
+        console.print(f"  corrected for the comparisons of the metric{same}")
         if len(found) == 1:
             _print_short(console, f" in short, {names[1]} is", _by_metric(seen[0]))
         else:
@@ -59,22 +67,66 @@ def print_notes(
             _print_short(console, " in short", dict(zip(names[1:], seen, strict=True)), next(metrics, ""))
 
 
-def _no_floor(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:
+def _too_few(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:
     """Name the sides with too few seeds; where only some rows have too few, those rows and why."""
     few: dict[str, None] = {}
     rows: dict[tuple[str, str], list[str]] = {}
-    floorless = [[one for one in side if one.verdict is DifferenceVerdict.NO_FLOOR] for side in found]
-    for who, series in _sides(floorless, names):
-        if len(series.values) < SEEDS_NEEDED:
-            has = f"{who} has {seeds_text(seed for seed, _ in series.values)}"
+    needed: set[int] = set()
+    lacking = [[one for one in side if one.too_few] for side in found]
+    for one in (one for side in lacking for one in side):
+        needed.add(seeds_needed(1, len(one.row.blocks)))
+    for who, series in _sides(lacking, names):
+        if len(series.values) < max(needed):
+            has = f"{who} has {seeds_text(seeds for seeds, _ in series.values)}"
             if series.missing:
                 rows.setdefault((has, _missing(series)), []).append(f"{series.step} {series.metric}")
             else:
                 few[has] = None
+    enough = " or ".join(map(str, sorted(needed)))
     if few:
-        yield f"no floor: five run seeds are needed on each side; {', '.join(few)}"
+        yield (
+            f"not known: {', '.join(few)}; {enough} run seeds of each corpus, on each side, can exclude chance"
+        )
     for (has, why), steps in _first(rows):
-        yield f"no floor of {name_some(steps, 1)}: {has}, five are needed; {why}"
+        yield f"not known, of {name_some(steps, 1)}: {has}, {enough} can exclude chance; {why}"
+
+
+def _left_out(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:
+    """Name the corpora that one of two sides lacks: their values are in no verdict."""
+    said: dict[str, None] = {}
+    for name, rows in zip(names[1:], found, strict=True):
+        if alone := sorted(
+            {corpus for one in rows if one.left and one.right for corpus in left_out(one.row)}
+        ):
+            corpora = f"corp{'us' if len(alone) == 1 else 'ora'} {','.join(map(str, alone))}"
+            said[f"in no ratio and no verdict: {corpora}, which {names[0]} and {name} do not both have"] = (
+                None
+            )
+    yield from said
+
+
+def _depends(seen: Sequence[Sequence[Line]], names: Sequence[str]) -> Iterator[str]:
+    """Name the rows whose corpora differ, and how far."""
+    found = [
+        f"{one.row.left.step} {one.row.left.metric}{f', {name}' if len(seen) > 1 else ''} {one.reason}"
+        for name, lines in zip(names[1:], seen, strict=True)
+        for *_, one in lines
+        if one.verdict is DifferenceVerdict.UNKNOWN and one.shift and one.shift.depends
+    ]
+    yield from found[:REASONS]
+    if len(found) > REASONS:
+        yield f"{len(found) - REASONS} more depend on the data: --json has each"
+
+
+def _more_seeds(seen: Sequence[Sequence[Line]]) -> Iterator[str]:
+    """Say what the number behind ``not known`` means."""
+    more = [one.more_seeds for lines in seen for *_, one in lines if one.more_seeds and not one.too_few]
+    if more:
+        least = min(more)
+        yield (
+            f"not known, +{least}: if the spread stays what it is, {least} more seed{'s' * (least > 1)} on each side "
+            f"would tell with {float(100 * POWER):.0f} %"
+        )
 
 
 def _not_measured(seen: Sequence[Sequence[Line]], names: Sequence[str]) -> Iterator[str]:
@@ -99,7 +151,7 @@ def _missing(series: Series) -> str:
     if not series.missing:
         return "no sample"
     _, why = series.missing[0]
-    without = seeds_text(seed for seed, other in series.missing if other == why)
+    without = seeds_text(seeds for seeds, other in series.missing if other == why)
     return f"{without}: {' '.join(why.split())}"
 
 
@@ -110,26 +162,15 @@ def _first(rows: dict[tuple[str, str], list[str]]) -> Iterator[tuple[tuple[str, 
         yield (("some", "other reasons"), [f"{rest} more rows"])
 
 
-def _chance(every: Sequence[ComparedSeries]) -> Iterator[str]:
-    tests = [one.test for one in every if one.verdict is DifferenceVerdict.CHANCE and one.test]
-    if tests:
-        family = max(test.family for test in tests)
-        least = min(test.corrected for test in tests)
-        yield (
-            f"maybe chance: above the floor, but p is {least:.2g} or more ({len(tests)} of all); "
-            f"{seeds_needed(family)} seeds on each side can tell a single one of {family} comparisons"
-        )
-
-
 def _outliers(seen: Sequence[Sequence[Line]], names: Sequence[str]) -> Iterator[str]:
-    named: dict[tuple[str, str, int, str], str] = {}
+    named: dict[tuple[str, str, Seeds, str], str] = {}
     for who, series in _sides([[one for *_, one in lines] for lines in seen], names):
         unit = unit_scale(series.unit)
-        for seed, value in outliers(series):
+        for seeds, value in outliers(series):
             text = f"{float(value / unit.divisor):.6g} {unit.name}".removesuffix(" 1")
-            named[series.step, series.metric, seed, who] = text
-    for (step, metric, seed, who), text in list(named.items())[:OUTLIERS]:
-        yield f"outlier, counted: {who}, seed {seed}: {step} {metric} {text}"
+            named[series.step, series.metric, seeds, who] = text
+    for (step, metric, seeds, who), text in list(named.items())[:OUTLIERS]:
+        yield f"outlier, counted: {who}, {seeds_text([seeds])}: {step} {metric} {text}"
     if len(named) > OUTLIERS:
         more = len(named) - OUTLIERS
         yield f"and {more} more outlier{'s' * (more > 1)}: --json names each"
@@ -144,38 +185,36 @@ def _by_metric(lines: Sequence[Line]) -> dict[str, list[Line]]:
 
 def _print_short(console: Console, head: str, kinds: Mapping[str, Sequence[Line]], metric: str = "") -> None:
     """Print how many rows of each kind differ how, and the largest ratio, of all or of that metric."""
-    said = {name: [line for line in lines if _floored(line)] for name, lines in kinds.items()}
+    said = {name: [line for line in lines if line[2].enough] for name, lines in kinds.items()}
     apart = {name: [line for line in lines if line[2].differs] for name, lines in said.items()}
     there = {line[2].reader_word for lines in apart.values() for line in lines}
     words = [word for word in WORDS if word in there]
     rows = []
     for name, lines in ((name, lines) for name, lines in apart.items() if lines):
         counts = [sum(line[2].reader_word == word for line in lines) for word in words]
+        alike = sum(line[2].alike for line in said[name])
         fit = [line for line in lines if metric in ("", line[2].row.left.metric)]
         _, step, one = max(fit, key=_apart, default=("", "", None))
         most = f"{step.strip()} {ratio_texts(one)[0]}" if one else ""
-        rows.append([f"  {name}", *map(str, counts), str(len(said[name]) - len(lines)), most])
+        rest = len(said[name]) - len(lines) - alike
+        rows.append([f"  {name}", *map(str, counts), str(alike), str(rest), most])
     if rows:
-        columns = heads(head, *words, NONE, last=f"most of {metric}" if metric else "most")
+        last = f"most of {metric}" if metric else "most"
+        columns = heads(head, *words, "the same", "not known", last=last)
         print_table(console, columns, rows, names_above=True)
-    if alike := [name for name, lines in said.items() if lines and not apart[name]]:
-        none = NONE if rows else "no difference is shown"
-        print_wrapped(console, f"  {none}: {', '.join(alike)}", 4)
-
-
-def _floored(line: Line) -> bool:
-    difference = line[2].difference
-    return difference is not None and difference.floor is not None
+    if alone := [name for name, lines in said.items() if lines and not apart[name]]:
+        print_wrapped(console, f"  no difference is shown: {', '.join(alone)}", 4)
 
 
 def _apart(line: Line) -> float:
     value = line[2].ratio
-    return float(max(abs(value), 1 / abs(value))) if value else float("inf")
+    return float(max(value, 1 / value)) if value else 0.0
 
 
 def ratio_texts(one: ComparedSeries) -> list[str]:
     """Format the ratio and the ends of its interval; empty where there are none."""
     if one.ratio is None:
         return ["-", "", ""]
-    ends = (Fraction(one.interval.low), Fraction(one.interval.high)) if one.interval else ()
+    equal = one.verdict is DifferenceVerdict.EQUAL
+    ends = (one.interval.low, one.interval.high) if one.interval and not equal else ()
     return [*format_ratio(one.ratio, ends, one.differs), "", ""][:3]

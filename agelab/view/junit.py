@@ -8,8 +8,9 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
 
-from agelab.model.result import Cell, End, Status
+from agelab.model.result import End, Status
 from agelab.results.run_directory import RunDirectory
+from agelab.view.cell_names import name_seeds
 
 ELEMENTS = {
     Status.FAILED: "failure",
@@ -41,12 +42,12 @@ def _suite(run: RunDirectory) -> ElementTree.Element:
         suite.set(name, str(kinds.count(kind)))
     suite.set("time", f"{sum(end.host_seconds for end in ends if end):.3f}")
     for cell, end in zip(plan.cells, ends, strict=True):
-        suite.append(_case(plan.scenario, cell, end))
+        name = f"{cell.label}, {cell.kernel}, {name_seeds(cell, plan.cells)}"
+        suite.append(_case(plan.scenario, name, end))
     return suite
 
 
-def _case(scenario: str, cell: Cell, end: End | None) -> ElementTree.Element:
-    name = f"{cell.label}, {cell.kernel}, seed {cell.seed}"
+def _case(scenario: str, name: str, end: End | None) -> ElementTree.Element:
     case = ElementTree.Element(
         "testcase", classname=replace_forbidden(scenario), name=replace_forbidden(name)
     )

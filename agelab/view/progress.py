@@ -94,7 +94,8 @@ class CellTracker:
         """Return the cell's number and its name; the kernel where cells differ in it."""
         cell = self.cells[number]
         kernel = f", {cell.kernel}" if len({one.kernel for one in self.cells}) > 1 else ""
-        return f"cell {number + 1}/{len(self.cells)}: {cell.short_label}{kernel}, seed {cell.seed}"
+        seeds = cell_names.name_seeds(cell, self.cells)
+        return f"cell {number + 1}/{len(self.cells)}: {cell.short_label}{kernel}, {seeds}"
 
     def __rich__(self) -> str:
         """Return the cells done and the time left; nothing before the runs have begun."""

@@ -6,27 +6,31 @@ from typing import Any
 
 from rich.console import Console
 
-from agelab.stats.bootstrap import Estimate, Interval, estimate_all
+from agelab.model.seeds import seeds_key
 from agelab.stats.formatting import decimals_for_spread, format_decimal, json_number, unit_scale
-from agelab.stats.noise_floor import MedianDifference
 from agelab.stats.outliers import outliers
 from agelab.stats.series import Series
-from agelab.stats.verdict import ComparedSeries
+from agelab.stats.shift import Interval
+from agelab.stats.spread_shares import SpreadShares, spread_shares
+from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
 from agelab.view.footnotes import print_notes, ratio_texts
 from agelab.view.series_table import by_metric, heads, in_order, median_of, place_json, summary_json
 from agelab.view.terminal import Head, print_table
 
-MARKS = {"below the floor": "~", "equal": "=", "no floor": "?"}
-"""Marks of the commonest verdicts, where there is no room for words."""
-LEAST = Fraction(1, 10)
-"""The smallest floor that is shown as a number, in per cent."""
-BRIEF = {"below the floor": "below floor"}
+MARKS = {
+    DifferenceVerdict.BELOW: "~",
+    DifferenceVerdict.SAME: "=",
+    DifferenceVerdict.EQUAL: "=",
+    DifferenceVerdict.UNKNOWN: "?",
+}
+"""Marks of the verdicts that name no difference, where there is no room for words."""
+LEGEND = "= the same, within 5 %; ? not known; ~ below the floor of the host"
 
 
 def print_two(console: Console, found: Sequence[ComparedSeries], everything: bool) -> None:
     """Print two sides: a row for each step, below a line for each metric."""
     lines = list(in_order(found, lambda one: one.row.left, everything))
-    columns = heads("  step", "A", "B", "B/A", "from", "to", "floor", last="verdict")
+    columns = heads("  step", "A", "B", "B/A", "from", "to", last="verdict")
     rows = by_metric((metric, [step, *_cells(one)]) for metric, step, one in lines)
     print_table(console, columns, rows, names_above=True)
     print_notes(console, [found], [lines], "AB", everything)
@@ -49,86 +53,95 @@ def print_several(
         rows.append((label[0], [label[1], base, *(f" {_short(one)}" for one in there)]))
     columns: list[Head] = [("  step", "left"), (names[0], "right")]
     columns += [(f" {name}", "left") for name in names[1:]]
-    console.print(f"medians of {names[0]}, and the ratio of each other one's to it")
+    console.print(f"medians of {names[0]}, and the ratio of each other one's values to its")
     print_table(console, columns, by_metric(rows), repeated=2)
-    console.print("  ~ below the floor: no more than run seeds make; = equal; ? no floor")
+    console.print(f"  {LEGEND}")
     print_notes(console, found, tables, names, everything)
 
 
 def _short(one: ComparedSeries | None) -> str:
-    return "" if one is None else f"{ratio_texts(one)[0]:>6} {MARKS.get(one.verdict.value, one.reader_word)}"
+    return "" if one is None else f"{ratio_texts(one)[0]:>6} {MARKS.get(one.verdict, one.reader_word)}"
 
 
 def _cells(one: ComparedSeries) -> list[str]:
-    difference = one.difference
-    if difference is None:
+    if not one.left or not one.right:
         missing = [letter for letter, side in (("A", one.row.left), ("B", one.row.right)) if not side.values]
         said = f"{' and '.join(missing)} not measured"
-        return [median_of(one.row.left), median_of(one.row.right), "", "", "", "", said]
+        return [median_of(one.row.left), median_of(one.row.right), "", "", "", said]
     unit = unit_scale(one.row.left.unit)
-    medians = [summary.median / unit.divisor for summary in (difference.left, difference.right)]
-    spread = max(difference.left.spread, difference.right.spread) / unit.divisor
+    medians = [summary.median / unit.divisor for summary in (one.left, one.right)]
+    spread = max(one.left.spread, one.right.spread) / unit.divisor
     places = decimals_for_spread(unit.decimals, spread, *medians)
-    return [
-        *(format_decimal(median, places) for median in medians),
-        *ratio_texts(one),
-        _floor(difference),
-        f"B {one.reader_word}" if one.differs else BRIEF.get(one.reader_word, one.reader_word),
-    ]
+    return [*(format_decimal(median, places) for median in medians), *ratio_texts(one), _verdict(one)]
 
 
-def _floor(difference: MedianDifference) -> str:
-    """Format the floor as a share of A's median."""
-    if difference.floor is None or not difference.left.median:
-        return "-"
-    share = 100 * difference.floor / abs(difference.left.median)
-    if share < LEAST:
-        return f"<{float(LEAST)}%" if share else "0%"
-    return f"{format_decimal(share, 1 if share < 100 else 0)}%"
+def _verdict(one: ComparedSeries) -> str:
+    """Format the verdict; of what is not known how many more seeds would tell."""
+    if one.differs:
+        return f"B {one.reader_word}"
+    if one.verdict is not DifferenceVerdict.UNKNOWN:
+        return one.reader_word
+    if one.shift and one.shift.depends:
+        return "not known, data"
+    if one.too_few:
+        return "not known, few"
+    return one.word if one.more_seeds is None else f"not known, +{one.more_seeds}"
 
 
 def rows_json(found: Sequence[ComparedSeries]) -> list[dict[str, Any]]:
-    """Return rows as exact numbers in the metric's own unit; intervals and p as floats."""
-    lefts = estimate_all(dict(enumerate(one.row.left for one in found)))
-    rights = estimate_all(dict(enumerate(one.row.right for one in found)))
-    return [_row_json(one, lefts.get(at), rights.get(at)) for at, one in enumerate(found)]
+    """Return rows as exact numbers in the metric's own unit; p as floats."""
+    return [_row_json(one) for one in found]
 
 
-def _row_json(one: ComparedSeries, left: Estimate | None, right: Estimate | None) -> dict[str, Any]:
-    difference, test = one.difference, one.test
-    relative = difference.relative if difference else None
+def _row_json(one: ComparedSeries) -> dict[str, Any]:
+    test, shift = one.test, one.shift
+    apart = one.difference
+    relative = apart / abs(one.left.median) if apart is not None and one.left and one.left.median else None
     return {
         **place_json(one.row.left),
-        "left": _side_json(one.row.left, left),
-        "right": _side_json(one.row.right, right),
-        "difference": json_number(difference.difference) if difference else None,
+        "left": _side_json(one.row.left),
+        "right": _side_json(one.row.right),
+        "difference": None if apart is None else json_number(apart),
         "difference_relative": None if relative is None else json_number(relative),
         "ratio": None if one.ratio is None else json_number(one.ratio),
         "ratio_interval": _between(one.interval),
+        "shift": json_number(shift.value) if shift else None,
+        "shift_interval": _between(shift.interval) if shift else None,
+        "corpora": [
+            {"corpus_seed": at.corpus, "shift": json_number(at.value), "interval": _between(at.interval)}
+            for at in (shift.corpora if shift else ())
+        ],
+        "depends_on_data": bool(shift and shift.depends),
         "cliffs_delta": json_number(test.delta) if test else None,
         "p": test.p if test else None,
         "p_corrected": test.corrected if test else None,
         "comparisons": test.family if test else None,
-        "floor": None if difference is None or difference.floor is None else json_number(difference.floor),
+        "host_floor": None if one.host is None else json_number(one.host),
+        "margin": json_number(one.margin),
         "verdict": one.verdict.value,
         "word": one.word,
         "better": one.better,
         "reason": one.reason,
+        "more_seeds": one.more_seeds,
     }
 
 
-def _side_json(one: Series, estimate: Estimate | None) -> dict[str, Any] | None:
+def _side_json(one: Series) -> dict[str, Any] | None:
     summary = summary_json(one.summary)
-    if summary is None or estimate is None:
+    if summary is None:
         return None
+    mean = sum((value for _, value in one.values), Fraction()) / len(one.values)
     return {
         **summary,
-        "median_interval": _between(estimate.median_interval),
-        "mean": json_number(estimate.mean),
-        "mean_interval": _between(estimate.mean_interval),
-        "outliers": {str(seed): json_number(value) for seed, value in outliers(one)},
+        "mean": json_number(mean),
+        "outliers": {seeds_key(at): json_number(value) for at, value in outliers(one)},
+        "spread_of": _shares_json(spread_shares(one.values)),
     }
 
 
-def _between(interval: Interval | None) -> list[float] | None:
-    return [interval.low, interval.high] if interval else None
+def _shares_json(found: SpreadShares | None) -> dict[str, float] | None:
+    return {name: round(share, 6) for name, share in found.named.items()} if found else None
+
+
+def _between(interval: Interval | None) -> list[int | float] | None:
+    return [json_number(interval.low), json_number(interval.high)] if interval else None

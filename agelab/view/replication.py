@@ -11,6 +11,7 @@ from agelab.published.deviation import TableDeviation
 from agelab.published.phrasing import (
     agreement_text,
     apart,
+    chance_notes,
     chance_text,
     claim_notes,
     comparison_rows,
@@ -20,7 +21,6 @@ from agelab.published.phrasing import (
     deviation_lines,
     factor_text,
     figure_text,
-    floor_notes,
     ranking_title,
     reason_text,
     tau_text,
@@ -44,7 +44,7 @@ def print_report(report: StudyReport, everything: bool) -> None:
         left_out = [f"left out: {line}" for line in side.left_out]
         for line in (
             *(count_verdicts(report, letter), *variants_not_run(side), *deviation_counts(report, letter)),
-            *(*side.names, *left_out, *floor_notes(report, letter)),
+            *(*side.names, *left_out, *chance_notes(report, letter)),
         ):
             print_wrapped(console, f"   {line}", hang=5)
     for ranking in report.rankings if everything else _with_ours(report.rankings):

@@ -125,8 +125,8 @@ def _judged_json(one: JudgedClaim) -> dict[str, Any]:
         "stand_in": one.stand_in,
         "verdict": one.verdict.value,
         "reason": one.reason,
-        "no_floor": one.no_floor or None,
         "in_band": {end or "middle": verdict.value for end, verdict in one.in_band.items()} or None,
+        "few_seeds": one.few_seeds or None,
         "theirs": [_outcome_json(outcome) for outcome in one.theirs],
         "ours": one.ours and _outcome_json(one.ours),
     }

@@ -8,6 +8,7 @@ from agelab.published.outcome import ClaimOutcome, describe_extreme
 from agelab.published.phrasing import (
     agreement_text,
     apart,
+    chance_notes,
     claim_notes,
     count_verdicts,
     describe_column,
@@ -15,7 +16,6 @@ from agelab.published.phrasing import (
     deviation_lines,
     factor_text,
     figure_text,
-    floor_notes,
     ranking_title,
     readings,
     reason_text,
@@ -42,7 +42,7 @@ def markdown_lines(report: StudyReport) -> Iterator[str]:
         yield f"- **{letter}**: {escape_markdown(describe_column(side))}: {verdicts}. {runs}."
         yield from (f"  - left out: {escape_markdown(line)}" for line in side.left_out)
         yield from (
-            f"  - {line}" for line in (*deviation_counts(report, letter), *floor_notes(report, letter))
+            f"  - {line}" for line in (*deviation_counts(report, letter), *chance_notes(report, letter))
         )
     yield ""
     for ranking in report.rankings:

@@ -36,6 +36,8 @@ NOT_ALWAYS = ("throughput", "seeks")
 drive knows its arm."""
 DROPPED = ("drives", "layout", "clock")
 """Columns that the list of runs drops, in this order, where the terminal is narrow; agelab show has them."""
+SEEDS = ("seeds", "corpora")
+"""Columns that are there where a run has others than 1."""
 SPLIT = "its cells"
 """The column that is then split over several lines."""
 DROPPED_LAST = ("scale", "defaults")
@@ -65,7 +67,9 @@ def print_run(run: RunDirectory, *, curves: bool = False) -> None:
         if ends[number] is None and number not in samples:
             empty.setdefault(statuses[number], []).append(cell)
             continue
-        _print_cell(console, cell, ends[number], samples.get(number, []), statuses[number], curves)
+        name = f"{cell.label} on {', '.join(cell.drives)}, {cell.machine}, {cell.defaults} defaults"
+        name = f"{name}, {cell_names.name_seeds(cell, plan.cells)}"
+        _print_cell(console, name, ends[number], samples.get(number, []), statuses[number], curves)
         for picture in sorted(run.path.glob(f"cells/{number}/maps/*.svg")):
             console.print(f"  picture     {escape_controls(str(picture))}", soft_wrap=True)
     for status, found in empty.items():
@@ -108,14 +112,9 @@ def clock_of(plan: RunPlan) -> str:
 
 
 def _print_cell(
-    console: Console, cell: Cell, end: End | None, samples: Sequence[Sample], status: str, curves: bool
+    console: Console, name: str, end: End | None, samples: Sequence[Sample], status: str, curves: bool
 ) -> None:
-    print_wrapped(
-        console,
-        f"\n{cell.label} on {', '.join(cell.drives)}, {cell.machine}, "
-        f"{cell.defaults} defaults, seed {cell.seed}",
-        2,
-    )
+    print_wrapped(console, f"\n{name}", 2)
     if samples:
         labels = aging.drives_at_points(samples)
         phases = {*DISKS, *labels}
@@ -236,7 +235,7 @@ def print_runs(runs: Sequence[RunDirectory]) -> None:
     """Print a line for each run: what it was, and how its cells ended."""
     console = open_console()
     rows = [_listed(run) for run in runs]
-    columns = [name for name in rows[0] if name != "seeds" or any(row[name] for row in rows)]
+    columns = [name for name in rows[0] if name not in SEEDS or any(row[name] for row in rows)]
     widths = {name: _width(name, rows, parts=name == "drives") for name in columns}
 
     def drop(names: Sequence[str]) -> None:
@@ -266,7 +265,7 @@ def _width(column: str, rows: Sequence[dict[str, str]], *, parts: bool) -> int:
 
 
 def _listed(run: RunDirectory) -> dict[str, str]:
-    """Return the run's line by column; run seeds only where they are not just 1."""
+    """Return the run's line by column; seeds only where they are not just 1."""
     plan = run.plan()
     ends = [run.end(number) for number in range(len(plan.cells))]
     statuses = cell_names.statuses(run, ends)
@@ -275,12 +274,14 @@ def _listed(run: RunDirectory) -> dict[str, str]:
     else:
         statuses_text = cell_names.count_statuses(statuses)
     seeds = sorted({cell.seed for cell in plan.cells})
+    corpora = sorted({cell.corpus_seed for cell in plan.cells})
     return {
         "run": plan.run,
         "scale": plan.scale,
         "clock": clock_of(plan).replace(" clock", ""),
         "defaults": ", ".join(dict.fromkeys(cell.defaults for cell in plan.cells)),
         "seeds": cell_names.ranges(seeds) if seeds != [1] else "",
+        "corpora": cell_names.ranges(corpora) if corpora != [1] else "",
         "layout": ", ".join(dict.fromkeys(cell.layout for cell in plan.cells)),
         "drives": ", ".join(dict.fromkeys(drive for cell in plan.cells for drive in cell.drives)),
         SPLIT: statuses_text,

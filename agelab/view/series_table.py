@@ -1,4 +1,4 @@
-"""Medians, intervals and floors of ``agelab calibrate`` as a table and as JSON; ratio_table shares the parts."""
+"""Medians, intervals and spreads of ``agelab calibrate`` as a table and as JSON; ratio_table shares the parts."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from rich.text import Text
 
+from agelab.analysis.calibration import AA_SEEDS
+from agelab.model.seeds import seeds_key
 from agelab.stats.formatting import (
     decimals_for_spread,
     format_decimal,
@@ -14,7 +16,6 @@ from agelab.stats.formatting import (
     json_number,
     unit_scale,
 )
-from agelab.stats.noise_floor import SEEDS_NEEDED, too_few_seeds
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import MEAN, Series
 from agelab.view.terminal import Head, Row, open_console, print_table
@@ -38,12 +39,12 @@ HEADLINES = (
 
 
 def print_series(found: Sequence[Series], everything: bool) -> None:
-    """Print the median, its interval and the floor of each step of each metric of one group of cells."""
+    """Print the median, its interval and the spread of each step of each metric of one group of cells."""
     lines = by_metric(
         (metric, [step, *_series_cells(one)])
         for metric, step, one in in_order(found, lambda one: one, everything)
     )
-    columns = heads("  step", "median", "from", "to", "floor", "floor %", last="")
+    columns = heads("  step", "median", "from", "to", "spread", "spread %", last="")
     print_table(open_console(), columns, lines, names_above=True)
 
 
@@ -83,13 +84,11 @@ def _series_cells(one: Series) -> list[str]:
     figures = (summary.median, summary.interval.low, summary.interval.high, summary.spread)
     *others, spread = (figure / unit.divisor for figure in figures)
     places = decimals_for_spread(unit.decimals, spread, *others)
-    enough = summary.n >= SEEDS_NEEDED
     share = summary.relative_spread
     return [
-        *(format_decimal(other, places) for other in others),
-        format_decimal(spread, places) if enough else "-",
-        "-" if share is None or not enough else f"{float(100 * share):.2f}",
-        "" if enough else too_few_seeds(summary.n),
+        *(format_decimal(other, places) for other in (*others, spread)),
+        "-" if share is None else f"{float(100 * share):.2f}",
+        f"{summary.n} seed{'s' * (summary.n > 1)}" if summary.n < AA_SEEDS else "",
     ]
 
 
@@ -133,16 +132,13 @@ def summary_json(summary: Summary | None) -> dict[str, Any] | None:
 def series_json(one: Series) -> dict[str, Any]:
     """Return a series as exact numbers in the metric's own unit."""
     summary = one.summary
-    enough = summary is not None and summary.n >= SEEDS_NEEDED
-    relative = summary.relative_spread if summary and enough else None
+    relative = summary.relative_spread if summary else None
     return {
         **place_json(one),
-        "values": {str(seed): json_number(value) for seed, value in one.values},
-        "not_measured": {str(seed): why for seed, why in one.missing},
+        "values": {seeds_key(at): json_number(value) for at, value in one.values},
+        "not_measured": {seeds_key(at): why for at, why in one.missing},
         "summary": summary_json(summary),
-        "floor": json_number(summary.spread) if summary and enough else None,
-        "floor_relative": None if relative is None else json_number(relative),
-        "reason": too_few_seeds(len(one.values)) if not enough else None,
+        "spread_relative": None if relative is None else json_number(relative),
     }
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from agelab.analysis.cells import SeedGroup, load, seed_groups
+from agelab.model.seeds import seeds_text
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.formatting import format_decimal
 from agelab.stats.order_statistics import exact, summary
@@ -34,9 +35,9 @@ def step_table(run: RunDirectory) -> StepTable:
         step: tuple(one.get(step) for one in taken) for step in dict.fromkeys(s for one in taken for s in one)
     }
     notes = [
-        f"{group.cell.short_label}, seed {seed}: {ran.ended}"
+        f"{group.cell.short_label}, {seeds_text([at], group.cells)}: {ran.ended}"
         for group in found
-        for seed, ran in group.cells.items()
+        for at, ran in group.cells.items()
         if not ran.ok
     ]
     title = f"{plan.run}: {plan.scenario}, scale {plan.scale}, {plan.clock} clock"

@@ -8,12 +8,12 @@ from agelab.analysis.cells import SeedGroup, load
 from agelab.analysis.ranking import Ranked, rank_by_median, rank_by_place
 from agelab.analysis.run_set import RunSet
 from agelab.model.result import Cell, End
+from agelab.model.seeds import seeds_text
 from agelab.report.answer import all_tests, headline
 from agelab.report.numbers import with_spread
 from agelab.report.step_selection import charted_steps, repeated_steps
 from agelab.results.reused import origins
 from agelab.results.run_directory import RunDirectory
-from agelab.stats.series import seeds_text
 from agelab.view import cell_names, sparkline
 from agelab.view.run_tables import DISPUTED, print_head, print_run
 from agelab.view.terminal import WHOLE, Head, open_console, print_table, print_wrapped
@@ -81,10 +81,8 @@ def _print_bars(console: Console, group: RunSet) -> None:
         rows.append((f" {subject.name}", with_spread(summary, unit), f"{bar:<{BAR}}", *more))
     console.print()
     print_table(console, heads, rows)
-    spread = "in brackets: the spread over run seeds; only a difference above it says anything"
-    print_wrapped(
-        console, spread if order.floored else f"{order.why_no_floor}; with fewer an order says nothing"
-    )
+    spread = "in brackets: the spread over the seeds; which differences are chance: agelab compare"
+    print_wrapped(console, spread if order.enough else f"{order.why_too_few}: the order says nothing")
 
 
 def _curves(subject: SeedGroup, steps: Sequence[str], encoding: str) -> dict[str, str]:
@@ -100,12 +98,20 @@ def _curves(subject: SeedGroup, steps: Sequence[str], encoding: str) -> dict[str
 def _print_each(console: Console, run: RunDirectory) -> None:
     """Print how each cell ended, and its digest or why it has none."""
     rows, above = [], ""
-    for cell, status, end in _ended(run):
+    ended = _ended(run)
+    every = [cell for cell, _, _ in ended]
+    for cell, status, end in ended:
         digest = end.digest or "" if end else ""
         shown = digest[:SHORT] if console.width < WHOLE else digest
         why = _why(end)
         found = "; ".join(filter(None, (shown, "as above" if why and why == above else why)))
-        rows.append((f" {cell.short_label}, seed {cell.seed}", cell_names.with_origin(status, end), found))
+        rows.append(
+            (
+                f" {cell.short_label}, {cell_names.name_seeds(cell, every)}",
+                cell_names.with_origin(status, end),
+                found,
+            )
+        )
         above = why
     print_table(console, [(" cell", "left"), ("status", "left"), ("digest", "wrapped")], rows)
 
@@ -121,7 +127,7 @@ def _print_together(console: Console, run: RunDirectory) -> None:
         (f" {len(some)}", status, ": ".join(filter(None, (cell_names.list_cells(some, every), why))))
         for (status, why), some in found.items()
     ]
-    of = seeds_text(dict.fromkeys(cell.seed for cell in every))
+    of = seeds_text(dict.fromkeys(cell.seeds for cell in every))
     print_table(console, [(" cells", "right"), ("status", "left"), (f"{of} of", "wrapped")], rows)
 
 

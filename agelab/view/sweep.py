@@ -23,9 +23,8 @@ STEM = 60
 
 
 LEGEND = (
-    "in %: the change of the median since the kernel before; * a difference: above the floor, and p <= 0.05 in a rank "
-    "test corrected for all changes of the table; ! above the floor, but maybe chance; ~ below the floor; = nothing; "
-    "? no floor (five run seeds are needed)"
+    "in %: the change of the median since the kernel before; * a difference: p <= 0.05 in a rank test corrected for "
+    "all changes of the table; = the same, within 5 %; ? not known; ~ below the floor of the host"
 )
 
 
@@ -87,12 +86,11 @@ def _cell(
 
 
 def _change(change: ComparedSeries) -> str:
-    difference = change.difference
-    if difference is None or not difference.difference:
-        return "="
-    mark = "*" if change.differs else MARKS.get(change.verdict.value, "!")
-    relative = difference.relative
-    return f"{float(100 * relative):+.1f}%{mark}" if relative is not None else mark
+    mark = "*" if change.differs else MARKS.get(change.verdict, "?")
+    before, apart = change.left, change.difference
+    if not before or not before.median or not apart:
+        return mark
+    return f"{float(100 * apart / abs(before.median)):+.1f}%{mark}"
 
 
 def write_plots(found: Sweep, places: Sequence[Place], directory: Path) -> list[Path]:
@@ -131,8 +129,7 @@ def sweep_json(found: Sweep, places: Sequence[Place]) -> dict[str, Any]:
                 continue
             for place in places:
                 there, change = found.series(row, column, place), changes[place].get((row, column))
-                apart = change.difference if change else None
-                summary = there.summary if there else None
+                summary, apart = there.summary if there else None, change.difference if change else None
                 rows.append(
                     {
                         "variant": row[0],
@@ -145,10 +142,12 @@ def sweep_json(found: Sweep, places: Sequence[Place]) -> dict[str, Any]:
                         "seeds": summary.n if summary else 0,
                         "median": json_number(summary.median) if summary else None,
                         "spread": json_number(summary.spread) if summary else None,
-                        "change": json_number(apart.difference) if apart else None,
+                        "change": None if apart is None else json_number(apart),
                         "verdict": change.verdict.value if change else None,
                         "word": change.word if change else None,
                         "p_corrected": change.test.corrected if change and change.test else None,
+                        "reason_of_verdict": change.reason if change else None,
+                        "more_seeds": change.more_seeds if change else None,
                         "status": "unsupported" if entry.unsupported else "ok" if not entry.why else "not ok",
                         "reason": entry.why or None,
                     }

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from agelab.model.result import Cell
 from agelab.model.timing import CellTiming
 from agelab.results.run_directory import RunDirectory
+from agelab.view.cell_names import name_seeds
 from agelab.view.terminal import Head, open_console, print_table, print_wrapped
 
 COLUMNS = ("launch", "ready", "steps", "between", "end", "beside", "all", "QEMU", "waiting")
@@ -42,7 +43,7 @@ def _of_boots(timing: CellTiming) -> list[tuple[str, Times]]:
 
 def _of_cells(cells: Sequence[Cell], found: Mapping[int, CellTiming]) -> list[tuple[str, Times]]:
     named = [
-        (f"{cells[number].short_label}, seed {cells[number].seed}", _whole(one))
+        (f"{cells[number].short_label}, {name_seeds(cells[number], cells)}", _whole(one))
         for number, one in found.items()
     ]
     return [*named, ("all", _sum([times for _, times in named]))]

@@ -10,6 +10,7 @@ from agelab.published.phrasing import claim_notes, describe_column, figure_text
 from agelab.published.run_columns import RunColumn
 from agelab.published.verdict import JudgedClaim
 from agelab.runner.cell_times import Took
+from agelab.stats.rank_test import too_few
 from agelab.view.eta import format_time_left, time_left
 from agelab.view.terminal import Head, open_console, print_table, print_wrapped
 from agelab.why.answer import ClaimAnswer
@@ -94,8 +95,8 @@ def _remarks(answer: ClaimAnswer) -> list[str]:
         if trial.also:
             inputs = ", ".join(trial.also)
             lines.append(f"{trial.name}: not alone: also other than the run's: {inputs}")
-    if own.no_floor:
-        lines.append(own.no_floor)
+    if own.few_seeds:
+        lines.append(too_few(own.few_seeds))
     return lines
 
 

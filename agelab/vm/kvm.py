@@ -5,6 +5,7 @@ kernel is booted without a root; KVM works if the kernel gets as far as looking 
 """
 
 import platform
+import time
 from contextlib import suppress
 from os import R_OK, W_OK, access
 from pathlib import Path
@@ -23,6 +24,8 @@ DEVICE = Path("/dev/kvm")
 
 BOOT_SECONDS = 20.0
 """Timeout of a boot in host seconds; a successful one takes about two."""
+SILENT_SECONDS = 5.0
+"""Host seconds without a word from the kernel after which it has hung: one that boots says hundreds of lines."""
 KERNEL_ARGUMENTS = "console=ttyS0 earlyprintk=serial,ttyS0,115200 panic=-1"
 _BANNER = "Linux version "
 _LATE_BOOT_MESSAGES = ("Unable to mount root fs", "as init process", "No working init found")
@@ -48,6 +51,22 @@ def judge_console(console: str) -> KvmProbe:
     )
 
 
+class _Silence:
+    """Tells whether a console has not been written to for SILENT_SECONDS."""
+
+    def __init__(self, console: Path) -> None:
+        self._console = console
+        self._size, self._since = 0, time.monotonic()
+        self.is_final = False
+
+    def __call__(self) -> bool:
+        size = self._console.stat().st_size if self._console.exists() else 0
+        if size != self._size:
+            self._size, self._since = size, time.monotonic()
+        self.is_final = time.monotonic() - self._since >= SILENT_SECONDS
+        return self.is_final
+
+
 def try_boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kvm") -> KvmProbe:
     """Boot ``kernel`` without a root, on the host's own CPU model as in wall-clock runs.
 
@@ -59,11 +78,13 @@ def try_boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kv
         machine = "-machine q35 -smp 1 -m 256 -nodefaults -no-user-config -display none -no-reboot"
         argv = [QEMU, *machine.split(), "-accel", accelerator, *cpu, "-serial", f"file:{console}"]
         argv += ["-kernel", str(kernel), "-append", KERNEL_ARGUMENTS]
+        silence = _Silence(console)
         try:
-            process.run(argv, timeout=seconds)
+            process.run(argv, timeout=seconds, give_up=silence)
         except process.ProcessFailed as error:
-            *_, last = error.stderr.strip().splitlines() or [str(error)]
-            return KvmProbe(boots=False, detail=f"QEMU stops: {last.removeprefix(f'{QEMU}: ')}")
+            if not silence.is_final:
+                *_, last = error.stderr.strip().splitlines() or [str(error)]
+                return KvmProbe(boots=False, detail=f"QEMU stops: {last.removeprefix(f'{QEMU}: ')}")
         except HostError:
             pass  # timed out: the console shows how far it came
         return judge_console(fileio.tail(console) if console.exists() else "")

@@ -7,6 +7,7 @@ from agelab.analysis.cells import CellResult, RunResult
 from agelab.errors import InputError, unknown
 from agelab.model.base import Layout
 from agelab.model.scenario import Scenario
+from agelab.model.seeds import Seeds
 from agelab.published.claims import Claim
 from agelab.published.our_values import OurValues
 from agelab.published.outcome import run_test
@@ -17,11 +18,9 @@ from agelab.published.value_sources import Value
 from agelab.published.verdict import ClaimVerdict, JudgedClaim, judge_claim, stand_ins_run
 from agelab.runner.execute.run_plan import profiles_hash, scenario_hash
 from agelab.runner.plan.cell_inputs import harness_hash
-from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.prepare import input_data
+from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
-from agelab.runner.request.run_request import cell_requests
 from agelab.vm import host
 
 SINGLE_USES = ("disk", "crash_at", "corpus", "log", "control")
@@ -60,8 +59,8 @@ class Baseline:
         return self.run.cells
 
     @property
-    def seeds(self) -> list[int]:
-        return sorted({one.seed for one in self.cells})
+    def seeds(self) -> list[Seeds]:
+        return sorted({one.cell.seeds for one in self.cells})
 
     @property
     def keys(self) -> list[Key]:
@@ -75,7 +74,7 @@ class Baseline:
     def narrow(self, run: RunResult) -> RunResult:
         """Return a run with the claim's cells alone."""
         return narrowed(
-            run, (one for one in run.cells if _key(run, one) in self.keys and one.seed in self.seeds)
+            run, (one for one in run.cells if _key(run, one) in self.keys and one.cell.seeds in self.seeds)
         )
 
     def judge(self, runs: Iterable[RunResult]) -> JudgedClaim:
@@ -103,12 +102,6 @@ def find_baseline(run: RunResult, name: str, filesystem: str | None = None) -> B
     keys, steps = asked_for(study, claim, run, stand_in)
     mine = narrowed(run, (one for one in run.cells if _key(run, one) in keys))
     return Baseline(study, claim, stand_in, options, scenario, mine, judged, steps)
-
-
-def planned_cells(options: RunOptions) -> list[CellSpec]:
-    """Return the cells that options ask for. Raises InputError where a drive is not to be had or too small."""
-    request = resolve(options)
-    return [one.spec for one in cell_requests(request, input_data.shrink(request, None), (), None)]
 
 
 def narrowed(run: RunResult, cells: Iterable[CellResult]) -> RunResult:

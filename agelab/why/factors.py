@@ -10,10 +10,11 @@ from agelab.model.base import Defaults
 from agelab.model.drive import Drive, RotatingDisk
 from agelab.model.machine import MachineLabel
 from agelab.notify import Notify
+from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.request.options import SourceState
 from agelab.scenario import selection
 from agelab.store import Store
-from agelab.why.baseline import Baseline, planned_cells
+from agelab.why.baseline import Baseline
 
 KERNELS = ("5.10", "6.1", "6.12", "7.2")
 """Versions to try: those of Debian's suites that a guest can boot."""

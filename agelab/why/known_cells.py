@@ -6,31 +6,27 @@ from typing import Any
 
 from agelab.analysis.cell_diff import PHASES
 from agelab.analysis.cells import CellResult, RunResult, load
+from agelab.analysis.comparability import same_data
 from agelab.errors import InputError
 from agelab.kernel import canonical
 from agelab.model.result import RunPlan
+from agelab.model.seeds import CellName
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.plan.cell_inputs import drive_sources, parts_of_files
 from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.request.options import RunOptions
 from agelab.store import Store
-from agelab.why.baseline import Baseline, narrowed, planned_cells
+from agelab.why.baseline import Baseline, narrowed
 
 NO_EFFECT = {
-    "directory", "name", "filesystem", "layout", "seeds", "jobs", "timing", "boot", "erase", "prove_all", "keep_disk",
-    "fresh", "check",
+    "directory", "name", "filesystem", "layout", "seeds", "corpora", "design", "jobs", "timing", "boot", "erase",
+    "prove_all", "keep_disk", "until_decided", "ask", "budget", "fresh", "check",
 }  # fmt: skip
 """Options that choose cells, or change none of their digits."""
-SHARED = ("harness", "qemu", "scenario", "corpus_sha256", "accelerator", "vcpus")
+SHARED = ("harness", "qemu", "scenario", "accelerator", "vcpus")
 """Provenance that cells must share to be held against each other."""
-
-CellName = tuple[str, str, int]
-"""Variant, layout, run seed."""
-
-
-def cell_name(one: CellResult) -> CellName:
-    return one.cell.variant, one.cell.layout, one.seed
 
 
 class KnownCells:
@@ -59,9 +55,7 @@ class KnownCells:
         Raises InputError where a drive is not to be had or too small.
         """
         missing, found, asked = set(wanted), list[RunResult](), self._asked(options)
-        specs: dict[CellName, CellSpec] = {
-            (one.variant.name, one.layout, one.run_seed): one for one in planned_cells(options)
-        }
+        specs = {one.name: one for one in planned_cells(options)}
         for words, directory in self._runs:
             if not missing or words != asked:
                 continue
@@ -72,7 +66,7 @@ class KnownCells:
             there = {
                 name: one
                 for one in run.cells
-                if one.finished and (name := cell_name(one)) in specs and _is_of_today(one, specs[name])
+                if one.finished and (name := one.cell.name) in specs and _is_of_today(one, specs[name])
             }
             if take := missing & set(there):
                 found.append(narrowed(run, (there[name] for name in sorted(take))))
@@ -80,8 +74,9 @@ class KnownCells:
         return found, missing
 
     def _comparable(self, plan: RunPlan) -> bool:
-        ours = self._baseline.run.plan.provenance
-        return all(plan.provenance.get(name) == ours.get(name) for name in SHARED)
+        ours = self._baseline.run.plan
+        shared = all(plan.provenance.get(name) == ours.provenance.get(name) for name in SHARED)
+        return shared and same_data(ours, plan)
 
     def _asked(self, options: RunOptions) -> dict[str, Any]:
         """Return the options that shape digits, with what stands for those that are not given."""

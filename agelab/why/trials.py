@@ -7,14 +7,15 @@ from agelab.analysis.cell_diff import diff_inputs
 from agelab.analysis.cells import RunResult, load
 from agelab.errors import AgelabError, HostError, InputError
 from agelab.model.result import Cell
+from agelab.model.seeds import CellName
 from agelab.published.verdict import JudgedClaim, out_of_reach
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.runner import UNFIT_KERNEL
-from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.prepare.planned import cell_of, planned_cells
 from agelab.runner.request.options import RunOptions
-from agelab.why.baseline import Baseline, planned_cells
+from agelab.why.baseline import Baseline
 from agelab.why.factors import Factor, Setting
-from agelab.why.known_cells import CellName, KnownCells, cell_name
+from agelab.why.known_cells import KnownCells
 
 WATCHED = frozenset(
     {"kernel", "image", "harness", "corpus", "machine", "drives", "qemu", "tools", "drive_module"}
@@ -72,13 +73,14 @@ def plan_trial(
         return PlannedTrial(factor, setting, reason=reason)
     try:
         options = baseline.options.changed(**changes, jobs=jobs, keep_disk=False, timing=False)
-        wanted = {cell_name(one) for one in baseline.cells}
+        wanted = {one.cell.name for one in baseline.cells}
         found, missing = known.find(options, wanted)
-        to_run = [one for layout in baseline.layouts for one in _runs(baseline, options, layout, missing)]
+        groups = [(layout, corpus) for layout in baseline.layouts for corpus in options.corpora]
+        to_run = [one for group in groups for one in _runs(baseline, options, *group, missing)]
         specs = [spec for one in to_run for spec in planned_cells(one)]
     except InputError as error:
         return PlannedTrial(factor, setting, reason=str(error).splitlines()[0])
-    cells = tuple(_cell(spec, kernel) for spec in specs)
+    cells = tuple(cell_of(spec, kernel) for spec in specs)
     return PlannedTrial(factor, setting, tuple(found), tuple(to_run), cells)
 
 
@@ -103,13 +105,15 @@ def carry_out(baseline: Baseline, planned: PlannedTrial, run: RunOne) -> Trial:
 
 
 def _runs(
-    baseline: Baseline, options: RunOptions, layout: str, missing: Iterable[CellName]
+    baseline: Baseline, options: RunOptions, layout: str, corpus: int, missing: Iterable[CellName]
 ) -> list[RunOptions]:
-    """Return the run of the missing cells in one layout, if there are any.
+    """Return the run of the missing cells in one layout and of one corpus, if there are any.
 
     Options choose one variant, or those of some filesystems: what they cannot leave out is run, too.
     """
-    here = [(variant, seed) for variant, where, seed in missing if where == layout]
+    here = [
+        (variant, seeds.run) for variant, where, seeds in missing if (where, seeds.corpus) == (layout, corpus)
+    ]
     if not here:
         return []
     scenario = baseline.run.plan.scenario
@@ -118,28 +122,15 @@ def _runs(
     if len(variants) > 1:
         filesystems = {one.cell.filesystem for one in baseline.cells if one.cell.variant in variants}
         chosen = {"name": scenario, "filesystem": ",".join(sorted(filesystems))}
-    return [options.changed(**chosen, layout=layout, seeds=seeds)]
-
-
-def _cell(spec: CellSpec, kernel: str) -> Cell:
-    return Cell(
-        variant=spec.variant.name,
-        filesystem=spec.filesystem.name,
-        layout=spec.layout,
-        kernel=kernel,
-        machine=spec.machine.name,
-        drives=spec.disk.drive_specs,
-        defaults=spec.defaults,
-        seed=spec.run_seed,
-    )
+    return [options.changed(**chosen, layout=layout).of_seeds(seeds, (corpus,))]
 
 
 def _other_inputs(baseline: Baseline, factor: Factor, runs: Sequence[RunResult]) -> tuple[str, ...]:
     """Name the watched inputs in which a cell differs from the baseline's, without those that the factor moves."""
-    before = {cell_name(one): one for one in baseline.cells}
+    before = {one.cell.name: one for one in baseline.cells}
     found: set[str] = set()
     for one in (cell for run in runs for cell in run.cells):
-        twin = before.get(cell_name(one))
+        twin = before.get(one.cell.name)
         if twin and one.inputs and twin.inputs:
             places = (difference.place for difference in diff_inputs(twin.inputs, one.inputs))
             found |= {word for place in places for word in place.split(".")[:2]}

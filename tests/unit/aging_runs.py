@@ -34,6 +34,8 @@ def make(
     slowdowns: Mapping[str, float],
     *,
     seeds: Sequence[int] = (1,),
+    corpora: Sequence[int] = (1,),
+    data: str = "7654",
     spread: float = 0.02,
     scenario: str = "aging",
     release: str = "6.1.0-56-amd64",
@@ -45,18 +47,23 @@ def make(
 ) -> str:
     """Build a run of variants with the factor by which their tests are slower on the aged disk; return its name.
 
-    ``spread`` is how far apart run seeds lie, relative to a value. ``pictures`` is a directory with a block map for
-    each variant. The last ``unfinished`` cells have not ended. ``odd`` gives tests of a variant
-    a slowdown of their own.
+    ``spread`` is how far apart seeds lie, relative to a value. ``data`` is the hash of the corpora. ``pictures`` is a
+    directory with a block map for each variant. The last ``unfinished`` cells have not ended. ``odd``
+    gives tests of a variant a slowdown of their own.
     """
     cells = run_builder.cells(
-        slowdowns, seeds, kernel=release, machine="pentium4-2800", drives=("model:seagate-st3120026as",)
+        slowdowns,
+        seeds,
+        corpora,
+        kernel=release,
+        machine="pentium4-2800",
+        drives=("model:seagate-st3120026as",),
     )
     words = {"kernel": "debian:6.1", "seeds": ",".join(map(str, seeds)), "filesystem": ",".join(slowdowns)}
     run = run_builder.begin(
         home, cells, scenario=scenario,
         kernel=RunKernel(spec="debian:6.1", release=release, version="6.1.192-2"),
-        provenance={"corpus_sha256": "7654", "model": "guest time is counted in instructions"},
+        provenance={"corpus_sha256": data, "model": "guest time is counted in instructions"},
         unstated=("the size of the drive and of the partition",),
         command={"directory": "/tmp", "name": scenario, "words": words, "more": {"curve": False}},
     )  # fmt: skip
@@ -65,7 +72,11 @@ def make(
         status = statuses.get(cell.variant, Status.OK)
         measured: list[Sample] = []
         if status is Status.OK:
-            drawn = Random(f"{cell.variant} {cell.seed}")
+            drawn = Random(
+                f"{cell.variant} {cell.seed} {cell.corpus_seed}"
+                if cell.corpus_seed > 1
+                else f"{cell.variant} {cell.seed}"
+            )
             order = list(slowdowns).index(cell.variant)
             own = {test: slowdown for (variant, test), slowdown in odd.items() if variant == cell.variant}
             measured = list(samples(slowdowns[cell.variant], 1 + 0.15 * order, spread, drawn, own))
@@ -75,7 +86,7 @@ def make(
                 )
         ok = status is Status.OK
         run_builder.end(
-            run, number, status=status, inputs={"cell": number}, reason=None if ok else reason,
+            run, number, status=status, inputs={"cell": number, "data": data}, reason=None if ok else reason,
             digest=digest(status, measured, {}) if ok else None,
         )  # fmt: skip
         picture = pictures / f"{cell.variant}.svg" if pictures else None

@@ -3,7 +3,7 @@
 import hashlib
 import io
 import tarfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,7 +11,7 @@ from urllib.parse import quote
 from agelab.buildroot import BuildRoot
 from agelab.capsule import archive, schema
 from agelab.capsule.schema import CapsuleManifest, PackedMember
-from agelab.corpus.artefact import IMAGE_FILE, CorpusDescription, obtain
+from agelab.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain
 from agelab.debian import Package
 from agelab.image.assemble import DESCRIPTION, Description, ImageKernel
 from agelab.image.root import RootPackages
@@ -38,9 +38,14 @@ def package(name: str, version: str = "1.2-3") -> Package:
 
 
 def made_run(
-    store: Store, *, spec: str = "debian:6.1", own: bool = False, words: Mapping[str, Any] = {}
+    store: Store,
+    *,
+    spec: str = "debian:6.1",
+    own: bool = False,
+    words: Mapping[str, Any] = {},
+    corpora: Sequence[int] = (1,),
 ) -> RunDirectory:
-    """A run of two cells, as if it had been carried out in that store."""
+    """A run of two variants on each corpus, as if it had been carried out in that store."""
     image_of = package(f"linux-image-{RELEASE}", VERSION)
     kernel = _kernel(store, image_of)
     packages = RootPackages(
@@ -48,15 +53,14 @@ def made_run(
     )
     image = _image(store, kernel, packages)
 
-    def corpus(directory: Path) -> CorpusDescription:
-        (directory / IMAGE_FILE).write_bytes(b"data of the run")
-        return CorpusDescription(files=3, content_bytes=1000, description="some data")
-
-    data = obtain(store, {"source": "made up"}, corpus)
+    sources = {}
+    for seed in corpora:
+        data = _corpus(store, seed)
+        name = "" if seed == corpora[0] else f"@{seed}"
+        sources[name] = CorpusRecord(sha256=data.sha256, size=data.size, description="some data", own=own)
     module = store.obtain("drive", {"made": "up"}, lambda d: _wrote(d / "agedrive.ko", b"a module"))
     tools = store.obtain("tools", {"made": "up"}, lambda d: _wrote(d / "extents", b"a program"))
     root = BuildRoot(suite="bookworm", packages=(package("gcc-12"),))
-    sources = {"": CorpusRecord(sha256=data.sha256, size=data.size, description="some data", own=own)}
     resolved = (
         ResolvedKernel(suite="bookworm", release=RELEASE, package=image_of)
         if spec.startswith("debian:")
@@ -67,8 +71,13 @@ def made_run(
         sources=sources,
     )  # fmt: skip
     command = {"directory": "/home/somebody", "name": "small.toml", "words": dict(words), "more": {}}
+    cells = tuple(
+        run_builder.cell(variant, kernel=RELEASE, machine="pentium4-2800", corpus_seed=seed)
+        for variant in VARIANTS
+        for seed in corpora
+    )
     run = run_builder.begin(
-        store.home, run_builder.cells(VARIANTS, kernel=RELEASE, machine="pentium4-2800"), scenario="small",
+        store.home, cells, scenario="small",
         kernel=RunKernel(spec=spec, release=RELEASE, version=VERSION), command=command,
         provenance={"image": image.key, "image_content": image.manifest.content},
     )  # fmt: skip
@@ -82,11 +91,20 @@ def made_run(
         "drive_module": {"module": file_hash(module / "agedrive.ko")},
         "tools": {"extents": file_hash(tools / "extents")},
     }
-    for number, variant in enumerate(VARIANTS):
-        found = {"making": {**around, "seeds": {"run": 1}, "variant": variant}, "measuring": None}
+    for number, cell in enumerate(cells):
+        seeds = {"run": 1, **({"corpus": cell.corpus_seed} if cell.corpus_seed > 1 else {})}
+        found = {"making": {**around, "seeds": seeds, "variant": cell.variant}, "measuring": None}
         samples = [run_builder.sample(step, 1.25 + number) for step in ("copy", "read")]
         run_builder.end(run, number, samples, inputs=found, host_seconds=1.5)
     return run
+
+
+def _corpus(store: Store, seed: int) -> Corpus:
+    def build(directory: Path) -> CorpusDescription:
+        (directory / IMAGE_FILE).write_bytes(b"data of the run" + b", another" * (seed > 1))
+        return CorpusDescription(files=3, content_bytes=1000, description="some data")
+
+    return obtain(store, {"source": "made up", **({"seed": seed} if seed > 1 else {})}, build)
 
 
 def _kernel(store: Store, image_of: Package) -> Artefact:

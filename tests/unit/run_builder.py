@@ -24,9 +24,16 @@ def cell(variant: str = "ext4", seed: int = 1, **fields: Any) -> Cell:
     return Cell.model_validate({"variant": variant, "seed": seed, **usual, **more, **fields})
 
 
-def cells(variants: Iterable[str], seeds: Sequence[int] = (1,), **fields: Any) -> tuple[Cell, ...]:
-    """Describe the cells of each variant with each run seed."""
-    return tuple(cell(variant, seed, **fields) for variant in variants for seed in seeds)
+def cells(
+    variants: Iterable[str], seeds: Sequence[int] = (1,), corpora: Sequence[int] = (1,), **fields: Any
+) -> tuple[Cell, ...]:
+    """Describe the cells of each variant with each corpus seed and each run seed."""
+    return tuple(
+        cell(variant, seed, corpus_seed=corpus, **fields)
+        for variant in variants
+        for corpus in corpora
+        for seed in seeds
+    )
 
 
 def plan(cells: Sequence[Cell] = (), **fields: Any) -> RunPlan:

@@ -34,7 +34,7 @@ def of_json(out: str, run: RunDirectory) -> None:
 def of_pairs(out: str, run: RunDirectory) -> None:
     """Each pair of groups says what was compared."""
     said = json.loads(out)
-    assert said["schema"] == 3
+    assert said["schema"] == 4
     assert all({"left", "right", "labels", "cells", "rows"} <= set(pair) for pair in said["pairs"])
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from agelab.model.result import Sample
+from agelab.model.seeds import Seeds
 from agelab.stats.series import series
 from bench.aging import Variant
 from bench.usage import _answers
@@ -20,7 +21,7 @@ def variant(history: str, at: tuple[float, float], noise: float, seeds: int = 5)
             for point, value in enumerate(at, start=1)
             for step, metric in (("then/scan", "slowdown"), ("replay", "fullness"))
         ]
-        cells.append((seed, rows))
+        cells.append((Seeds(1, seed), rows))
     return Variant(f"ext4-{history}", series(cells), "")
 
 
@@ -29,8 +30,8 @@ def variant(history: str, at: tuple[float, float], noise: float, seeds: int = 5)
     [
         (((1.0, 2.0), (1.1, 2.1)), 0.1, 5, ["0.100", "1.000", "0.100", "usage"]),
         (((1.0, 1.1), (2.0, 2.1)), 0.1, 5, ["1.000", "0.100", "0.100", "fullness"]),
-        (((1.0, 1.1), (1.2, 1.3)), 0.4, 5, ["0.200", "0.100", "0.400", "neither: they differ by less than the floor"]),
-        (((1.0, 2.0), (1.1, 2.1)), 0.0, 1, ["0.100", "1.000", "-", "usage; no floor: too few seeds"]),
+        (((1.0, 1.1), (1.2, 1.3)), 0.4, 5, ["0.200", "0.100", "0.400", "neither: they differ by less than seeds do"]),
+        (((1.0, 2.0), (1.1, 2.1)), 0.0, 1, ["0.100", "1.000", "-", "usage; too few seeds"]),
     ],
 )  # fmt: skip
 def test_the_answer(grid: tuple[tuple[float, float], ...], noise: float, seeds: int, said: list[str]) -> None:

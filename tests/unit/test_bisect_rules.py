@@ -268,7 +268,7 @@ def test_a_script_says_a_seed_of_nought_too(store: Store) -> None:
         store, planted(3), words={"jobs": 1, "corpus_seed": 0, "trace": False, "erase": ""}
     )
     said = reproduce_script.text(store.home, directory.question(), "2", "3", "x")
-    assert "--corpus-seed 0" in said and "--trace" not in said and "--erase" not in said
+    assert "--corpora 0" in said and "--trace" not in said and "--erase" not in said
 
 
 def test_a_script_of_real_disks_runs_one_kernel_after_the_other(store: Store, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
     return capsys.readouterr().out
 
 
-def test_the_first_seed_is_run_twice_and_five_are_a_floor(
+def test_the_first_seed_is_run_twice_and_five_are_a_spread(
     runs: Runs, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown = said(capsys, "--layout", "raid0", "--scale", "paper")
@@ -77,7 +77,7 @@ def test_fewer_than_five_seeds_are_refused_before_anything_runs(
     runs: Runs, capsys: pytest.CaptureFixture[str], seeds: str
 ) -> None:
     assert main(["calibrate", "aging-ext4", "--seeds", seeds]) == 2
-    assert f"--seeds {seeds}: a floor takes at least 5 run seeds" in capsys.readouterr().err
+    assert f"--seeds {seeds}: calibrating takes at least 5 run seeds" in capsys.readouterr().err
     assert runs.asked == []
 
 
@@ -133,7 +133,7 @@ def test_a_cell_that_is_not_ok_is_no_figure_and_an_exit_code(
     shown = said(capsys, code=1)
     assert "A/A: the same twice" in shown
     assert "  not ok, in no figure below: seed 5 of " in shown and ": hung: it stopped\n" in shown
-    assert "no floor: 4 seeds, five are needed" in shown and "with 87.5 %" in shown
+    assert "with 87.5 %" in shown and "33.33" not in shown and "4 seeds" in shown
 
 
 def test_a_cell_that_did_not_finish_proves_nothing(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,9 +141,9 @@ def test_a_cell_that_did_not_finish_proves_nothing(runs: Runs, capsys: pytest.Ca
     assert "  no A/A: not finished: " in said(capsys, code=1)
 
 
-def test_programs_get_the_proof_and_every_floor(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+def test_programs_get_the_proof_and_every_spread(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(said(capsys, "--json"))
-    assert (found["schema"], found["clock"]) == (1, "virtual")
+    assert (found["schema"], found["clock"]) == (2, "virtual")
     assert [found["run"], found["again"]] == [path.name for path in sorted((runs.home / "runs").glob("*/"))]
     [variant] = found["variants"]
     cell, *_ = run_lookup.find(runs.home / "runs", found["run"]).as_json()["cells"]
@@ -157,10 +157,10 @@ def test_programs_get_the_proof_and_every_floor(runs: Runs, capsys: pytest.Captu
         "samples": [],
         "endings": [],
     }
-    assert [row["metric"] for row in variant["floors"]] == ["elapsed", "seeks"]
-    elapsed = variant["floors"][0]
+    assert [row["metric"] for row in variant["series"]] == ["elapsed", "seeks"]
+    elapsed = variant["series"][0]
     assert elapsed["values"] == {"1": 1, "2": 1.1, "3": 1.2, "4": 1.3, "5": 1.4}
-    assert (elapsed["floor"], elapsed["floor_relative"]) == (0.4, pytest.approx(1 / 3))
+    assert (elapsed["summary"]["spread"], elapsed["spread_relative"]) == (0.4, pytest.approx(1 / 3))
     assert (elapsed["summary"]["median"], elapsed["summary"]["coverage"]) == (1.2, 0.9375)
     runs.asked.clear()
     runs.second = {1: 9.0}

@@ -1,4 +1,4 @@
-"""``agelab compare``: inputs by name, equal inputs with equal samples, medians against the floor."""
+"""``agelab compare``: inputs by name, equal inputs with equal samples, ratios with their verdicts."""
 
 import gzip
 import hashlib
@@ -89,13 +89,15 @@ ONE = seeds(1.0, 1.1, 1.2, 1.3, 1.4)
 @pytest.mark.parametrize(
     ("other", "row"),
     [
-        (seeds(2.0, 2.1, 2.2, 2.3, 2.4), "copy 1.20 2.20 1.83 1.54 2.20 33.3% B slower"),
-        (seeds(0.1, 0.2, 0.3, 0.4, 0.5), "copy 1.20 0.30 0.25 0.08 0.42 33.3% B faster"),
-        (seeds(1.4, 1.5, 1.6, 1.7, 1.8), "copy 1.20 1.60 1.33 1.08 1.64 33.3% below floor"),
-        (seeds(1.0, 2.0, 2.0, 2.0, 2.0), "copy 1.2 2.0 1.67 0.83 2.00 83.3% below floor"),
-        (seeds(1.2, 1.2, 1.2, 1.2, 1.2), "copy 1.20 1.20 1.00 0.86 1.20 33.3% equal"),
-        (seeds(9.0, 9.0, 9.0, 9.0), "copy 1.20 9.00 7.50 6.43 9.00 - no floor"),
-        (seeds(9.0, 9.0, 9.0, 9.0, None), "copy 1.20 9.00 7.50 6.43 9.00 - no floor"),
+        (seeds(2.0, 2.1, 2.2, 2.3, 2.4), "copy 1.20 2.20 1.83 1.54 2.20 B slower"),
+        (seeds(0.1, 0.2, 0.3, 0.4, 0.5), "copy 1.20 0.30 0.25 0.08 0.42 B faster"),
+        (seeds(1.4, 1.5, 1.6, 1.7, 1.8), "copy 1.20 1.60 1.33 1.08 1.64 B slower"),
+        (seeds(1.0, 2.0, 2.0, 2.0, 2.0), "copy 1.2 2.0 1.54 0.83 2.00 not known, +8"),
+        (seeds(1.2, 1.2, 1.2, 1.2, 1.2), "copy 1.20 1.20 1.00 0.86 1.20 not known, +55"),
+        (ONE, "copy 1.20 1.20 1.000 equal"),
+        (seeds(9.0, 9.0, 9.0, 9.0), "copy 1.20 9.00 7.50 6.43 9.00 B slower"),
+        (seeds(9.0, 9.0, None, None, None), "copy 1.20 9.00 7.500 not known, few"),
+        (seeds(9.0, 9.0), "copy 1.20 9.00 7.500 not known, few"),
         (seeds(None, None, None, None, None), "copy 1.20 ? B not measured"),
     ],
 )
@@ -107,9 +109,8 @@ def test_a_row_has_both_medians_their_ratio_and_a_verdict(
     shown = said(capsys, a, b)
     assert row in [" ".join(line.split()) for line in shown.splitlines()]
     short = " ".join(shown.split())
-    assert ("no floor: five run seeds are needed" in short or "no floor of" in short) is row.endswith(
-        "no floor"
-    )
+    assert ("4 run seeds of each corpus" in short or "4 can exclude chance" in short) is row.endswith("few")
+    assert ("would tell with 80 %" in short) is ("+" in row)
     assert "input kernel: nothing | new" in shown
 
 
@@ -117,14 +118,14 @@ def test_how_much_of_all_differs_is_said(home: Path, capsys: pytest.CaptureFixtu
     a = make(home, {"ext4": ONE})
     b = make(home, {"ext4": seeds(2.0, 2.1, 2.2, 2.3, 2.4)}, inputs={"kernel": "new"})
     shown = said(capsys, a, b)
-    assert "1 of all 2 results differ (--all shows each): above the floor, and" in shown
-    assert "p <= 0.05 in a rank test corrected for the comparisons of the metric" in shown
-    assert "maybe chance" not in shown and "outlier" not in shown
+    assert "1 of all 2 results differ (--all shows each): p <= 0.05 in a rank test" in shown
+    assert "corrected for the comparisons of the metric; 1 is the same, within 5 %" in shown
+    assert "not known:" not in shown and "outlier" not in shown
     assert "seeks" not in shown
     assert "seeks" in said(capsys, a, b, "--all")
 
 
-def test_above_the_floor_but_maybe_chance_is_said_with_the_seeds_it_takes(
+def test_one_difference_among_seven_comparisons_is_not_known_yet_and_says_how_many_seeds_would_tell(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Seven steps of which one differs: p is 7 * 2/252, and six seeds on each side give 7 * 2/924."""
@@ -132,26 +133,33 @@ def test_above_the_floor_but_maybe_chance_is_said_with_the_seeds_it_takes(
     a = make(home, {"ext4": ONE}, more=same)
     b = make(home, {"ext4": seeds(2.0, 2.1, 2.2, 2.3, 2.4)}, inputs={"kernel": "new"}, more=same)
     shown = said(capsys, a, b)
-    assert "copy 1.20 2.20 1.83 1.54 2.20 33.3% maybe chance" in [
+    assert "copy 1.20 2.20 1.83 1.54 2.20 not known, +4" in [
         " ".join(line.split()) for line in shown.splitlines()
     ]
     shown = " ".join(shown.split())
-    assert "maybe chance: above the floor, but p is 0.056 or more (1 of all);" in shown
-    assert "6 seeds on each side can tell a single one of 7 comparisons" in shown
+    assert (
+        "not known, +4: if the spread stays what it is, 4 more seeds on each side would tell with 80 %"
+        in shown
+    )
     assert "0 of all" in shown and "slower" not in shown
 
 
 def test_which_seeds_are_missing_and_why_is_said(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = make(home, {"ext4": ONE})
-    b = make(home, {"ext4": seeds(9.0, None, 9.0, 9.0, None)}, inputs={"kernel": "new"})
-    said_of_rows = "no floor of copy elapsed: B has seeds 1,3,4, five are needed; seeds 2,5: no way to know"
+    b = make(home, {"ext4": seeds(9.0, None, 9.0, None, None)}, inputs={"kernel": "new"})
+    said_of_rows = (
+        "not known, of copy elapsed: B has seeds 1,3, 4 can exclude chance; seeds 2,4,5: no way to know"
+    )
     assert said_of_rows in " ".join(said(capsys, a, b).split())
     b = make(home, {"ext4": seeds(*[None] * 5)}, inputs={"kernel": "new"})
     assert "  not measured: B, copy elapsed: seeds 1,2,3,4,5: no way to know\n" in said(capsys, a, b)
     names = {"ext4": ONE, "xfs": seeds(1.0, 1.1), "jfs": seeds(1.0, 1.1, 1.2)}
     make(home, names)
     shown = said(capsys, "latest")
-    assert "needed on each side; xfs has seeds 1,2, jfs has seeds 1,2,3" in " ".join(shown.split())
+    assert (
+        "not known: xfs has seeds 1,2; 4 run seeds of each corpus, on each side, can exclude chance"
+        in " ".join(shown.split())
+    )
 
 
 def test_a_table_ends_with_what_it_comes_to(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,17 +176,17 @@ def test_a_table_ends_with_what_it_comes_to(home: Path, capsys: pytest.CaptureFi
             again = {"digest": digest(end.status, there.samples()[number], {})}
             there.finish(number, end.model_copy(update=again))
     shown = lines(said(capsys, a, b))
-    at = shown.index("in short, B is slower faster worse better none shown most")
+    at = shown.index("in short, B is slower faster worse better the same not known most")
     assert shown[at + 1 :] == [
-        "elapsed 1 1 0 0 1 copy 1.83",
-        "slowdown 0 0 1 0 0 read 4.18",
-        "layout_score 0 0 0 1 0 read 4.18",
-        "none shown: extents",
+        "elapsed 1 1 0 0 1 0 copy 1.83",
+        "slowdown 0 0 1 0 0 0 read 4.18",
+        "layout_score 0 0 0 1 0 0 read 4.18",
+        "no difference is shown: extents",
     ]
     assert [line.endswith("B worse") for line in shown if line.startswith("read 0.22")] == [True, False]
     shown = lines(said(capsys, a, b, b))
-    at = shown.index("in short slower faster worse better none shown most of elapsed")
-    assert shown[at + 1 : at + 3] == ["B 1 1 1 1 2 copy 1.83", "C 1 1 1 1 2 copy 1.83"]
+    at = shown.index("in short slower faster worse better the same not known most of elapsed")
+    assert shown[at + 1 : at + 3] == ["B 1 1 1 1 2 0 copy 1.83", "C 1 1 1 1 2 0 copy 1.83"]
     same = make(home, {"ext4": ONE}, inputs={"kernel": "newer"}, more={"mkfs": ONE, "fill": SLOW})
     assert lines(said(capsys, same, same))[-1] == "no difference is shown: elapsed"
 
@@ -190,7 +198,7 @@ def test_a_ratio_that_is_called_a_difference_is_not_shown_as_one(
     a = make(home, {"ext4": base})
     b = make(home, {"ext4": {n: (v or 0) + 0.001 for n, v in base.items()}}, inputs={"kernel": "new"})
     shown = said(capsys, a, b)
-    assert "copy 100.000030 100.001030 1.00001 1.00001 1.00001 <0.1% B slower" in lines(shown)
+    assert "copy 100.000030 100.001030 1.00001 1.00001 1.00001 B slower" in lines(shown)
     assert "copy 1.00001" in lines(shown)[-1]
 
 
@@ -301,12 +309,16 @@ def test_another_digest_alone_breaks_the_promise(home: Path, capsys: pytest.Capt
 
 def test_what_is_not_ok_is_left_out_and_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = make(home, {"ext4": ONE})
-    b = make(home, {"ext4": {**ONE, 4: 99.0, 5: 99.0}}, inputs={"x": 1}, ends={4: Status.HUNG, 5: None})
+    b = make(
+        home, {"ext4": {**ONE, 3: None, 4: 99.0, 5: 99.0}}, inputs={"x": 1}, ends={4: Status.HUNG, 5: None}
+    )
     shown = said(capsys, a, b)
     assert "  left out of the table: B, seed 4: it stopped\n" in shown
     assert "  left out of the table: B, seed 5: not ended\n" in shown
     assert f"  not finished: {b}: seed 5\n" in shown
-    assert "  no floor: five run seeds are needed on each side; B has seeds 1,2,3\n" in shown
+    assert (
+        "not known, of copy elapsed: B has seeds 1,2, 4 can exclude chance; seed 3: no way to know" in shown
+    )
 
 
 def test_real_time_is_compared_by_the_same_rule_and_breaks_no_promise(
@@ -376,7 +388,7 @@ def test_programs_get_exact_numbers(home: Path, capsys: pytest.CaptureFixture[st
     b = make(home, {"ext4": seeds(1.1, 1.1, 1.1, 1.1, 1.3)}, inputs={"kernel": "new"})
     found = json.loads(said(capsys, a, b, "--json"))
     [pair] = found["pairs"]
-    assert (found["schema"], pair["left"]["run"], pair["right"]["run"]) == (3, a, b)
+    assert (found["schema"], pair["left"]["run"], pair["right"]["run"]) == (4, a, b)
     assert pair["labels"] == [] and pair["repetitions"] is None
     assert pair["left"]["variant"] == "ext4"
     assert [cell["seed"] for cell in pair["left"]["cells"]] == [1, 2, 3, 4, 5]
@@ -388,26 +400,33 @@ def test_programs_get_exact_numbers(home: Path, capsys: pytest.CaptureFixture[st
         "unit": "s",
         "left": {
             "n": 5, "median": 0.3, "low": 0.1, "high": 0.5, "coverage": 0.9375, "spread": 0.4,
-            "median_interval": [0.1, 0.5], "mean": 0.3, "mean_interval": pytest.approx([0.18, 0.42]), "outliers": {},
+            "mean": 0.3, "outliers": {}, "spread_of": None,
         },
         "right": {
             "n": 5, "median": 1.1, "low": 1.1, "high": 1.3, "coverage": 0.9375, "spread": 0.2,
-            "median_interval": [1.1, 1.3], "mean": 1.14, "mean_interval": pytest.approx([1.1, 1.22]),
-            "outliers": {"5": 1.3},
+            "mean": 1.14, "outliers": {"5": 1.3}, "spread_of": None,
         },
         "difference": 0.8,
         "difference_relative": pytest.approx(8 / 3),
         "ratio": pytest.approx(11 / 3),
         "ratio_interval": pytest.approx([2.2, 11]),
+        "shift": pytest.approx(11 / 3),
+        "shift_interval": pytest.approx([2.2, 11]),
+        "corpora": [
+            {"corpus_seed": 1, "shift": pytest.approx(11 / 3), "interval": pytest.approx([2.2, 11])}
+        ],
+        "depends_on_data": False,
         "cliffs_delta": 1,
         "p": pytest.approx(2 / 252),
         "p_corrected": pytest.approx(2 / 252),
         "comparisons": 1,
-        "floor": 0.4,
+        "host_floor": None,
+        "margin": 0.05,
         "verdict": "higher",
         "word": "slower",
         "better": "left",
         "reason": None,
+        "more_seeds": None,
     }  # fmt: skip
 
 
@@ -461,7 +480,7 @@ def test_one_run_alone_is_each_variant_against_the_first(
     assert "A ext4, single: seeds 1,2,3,4,5, the base" in shown
     assert "B xfs, single: seeds 1,2,3,4,5" in shown and "inputs that differ: plan" in shown
     assert "step ext4 xfs jfs" in shown
-    assert "copy 1.20 1.83 slower 1.08 ~" in shown
+    assert "copy 1.20 1.83 slower 1.08 ?" in shown
     shown = lines(said(capsys, "latest", "--base", "xfs"))
     assert "A xfs, single: seeds 1,2,3,4,5, the base" in shown
     assert "copy 2.20 0.55 faster 0.59 faster" in shown
@@ -492,7 +511,7 @@ def test_three_runs_are_ratios_against_the_first(home: Path, capsys: pytest.Capt
     ]
     shown = lines(said(capsys, *runs))
     assert "step A B C" in shown
-    assert shown.count("copy 1.20 1.83 slower 1.08 ~") == 1 and shown.count("copy 1.20 1.00 = 1.00 =") == 1
+    assert shown.count("copy 1.20 1.83 slower 1.08 ?") == 1 and shown.count("copy 1.20 1.000 = 1.000 =") == 1
     assert [line[0] for line in shown if " small, scale quick" in line] == ["A", "B", "C"]
 
 
@@ -709,6 +728,9 @@ def test_values_that_differ_are_no_words_of_python(home: Path, capsys: pytest.Ca
     # One run seed each: the ratios, and why there is no verdict; of equal inputs what differs.
     other = make(home, {"ext4": seeds(2.5)}, inputs={"x": 1})
     shown = said(capsys, one, other)
-    assert "copy 1.000000 2.500000 2.500 - no floor" in lines(shown)
-    assert "  no floor: five run seeds are needed on each side; A has seed 1, B has seed 1\n" in shown
+    assert "copy 1.000000 2.500000 2.500 not known, few" in lines(shown)
+    assert (
+        "  not known: A has seed 1, B has seed 1; 4 run seeds of each corpus, on each side, can exclude chance\n"
+        in shown
+    )
     assert "sample copy" not in shown

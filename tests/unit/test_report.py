@@ -14,6 +14,7 @@ from agelab.analysis.cells import load
 from agelab.analysis.run_set import RunSet, run_sets
 from agelab.cli import main
 from agelab.model.result import Status
+from agelab.model.seeds import Seeds
 from agelab.report.answer.headline import answers
 from agelab.report.command import repeat_command
 from agelab.report.html import escape_unshown, render
@@ -82,21 +83,23 @@ def made(home: Path, *names: str) -> tuple[Page, Elements]:
     return found, Elements(render(found))
 
 
-def test_who_aged_worst_is_said_above_the_floor(tmp_path: Path) -> None:
+def test_who_aged_worst_is_said_where_it_is_told_from_all_others(tmp_path: Path) -> None:
     said = answer(tmp_path, {"ext4": 1.4, "btrfs": 2.2, "xfs": 1.2}, seeds=FIVE)
     assert said.question == "Which filesystem aged worst, and why?"
     assert said.named == "btrfs, in reading every file"
     assert said.verdict.startswith("That takes 2.")
     assert "The next is ext4 with 1." in said.verdict
-    assert "more than run seeds alone make" in said.verdict
+    assert re.search(
+        r", of which it is 1\.\d+ times \(1\.\d+ to 1\.\d+, the interval of 95 %\)", said.verdict
+    )
     assert said.doubts == ()
     because = " ".join(said.because)
-    assert "3 of 3 are slower on their aged disk by more than run seeds make." in because
+    assert "3 of 3 are slower on their aged disk by more than chance makes." in because
     assert "mostly positioning" in because
     assert re.search(r"; the arm moves \d{3,} times instead of \d{3}\.", because)
     assert "need not add up" in because
-    assert "How sure: 5 run seeds each; of the rank tests against the 2 others" in because
-    assert "the largest p is 0.0079." in because
+    assert "How sure: 5 values each; told from each of the 2 others by a rank test at 5 %." in because
+    assert "The largest p is 0.0079; all of them must be passed, so none is corrected." in because
     assert re.search(
         r"Why btrfs and not ext4: of its own unaged time btrfs takes \d+ % more for positioning, \d+ % for moving "
         r"data, \d+ % on the processor; ext4 \d+ %, \d+ % and \d+ %\.",
@@ -114,19 +117,41 @@ def test_who_aged_worst_is_said_above_the_floor(tmp_path: Path) -> None:
     )
 
 
+def test_what_was_varied_and_whose_the_spread_is_is_said(tmp_path: Path) -> None:
+    name = aging_runs.make(tmp_path, {"ext4": 1.4, "btrfs": 2.2}, seeds=FIVE, corpora=(1, 2))
+    found, elements = made(tmp_path, name)
+    [sentence] = [line for line in found.parts[0].brief if line.startswith("Varied: ")]
+    assert "2 corpora (which files there are, which are deleted) and 5 run seeds" in sentence
+    assert found.parts[0].answers[0].named == "btrfs, in reading every file"
+    [table] = [
+        one
+        for part in found.parts[0].sections
+        for one in part.blocks
+        if getattr(one, "id", "") == "part1-shares"
+    ]
+    assert isinstance(table, Table)
+    for row in table.rows:
+        assert sum(cell.value or 0 for cell in row[2:]) == pytest.approx(100)
+    assert "Whose the spread is" in elements.text
+    alone = aging_runs.make(tmp_path, {"ext4": 1.4})
+    found, elements = made(tmp_path, alone)
+    assert "Nothing was varied: one run seed, one corpus" in " ".join(found.parts[0].brief)
+    assert "Whose the spread is" not in elements.text
+
+
 def test_other_tests_that_have_another_worst_are_in_the_answer(tmp_path: Path) -> None:
     odd = {("xfs", "list"): 9.0, ("xfs", "remove"): 9.0, ("xfs", "write"): 9.0, ("ext4", "space"): 2.2}
     said = answer(tmp_path, {"ext4": 1.4, "btrfs": 2.2, "xfs": 1.9}, seeds=FIVE, odd=odd)
     assert said.named == "btrfs, in reading every file"
     assert said.verdict.endswith(
-        "btrfs is the worst in 5 of 9 tests, another is in 3, in 1 nobody can be named; "
+        "btrfs is the worst in 5 of 9 tests, another is in 3, in 1 it is not known; "
         "over all of them together it is xfs."
     )
     because = " ".join(said.because)
     assert (
         "Test by test the worst is not always the same. It is btrfs in read, random-read, search" in because
     )
-    assert "xfs in write, list and remove; in space run seeds alone may make the order." in because
+    assert "xfs in write, list and remove; in space nobody is told from all others." in because
     assert "Over all 9 tests together (the geometric mean of the slowdowns) xfs has the most: 3." in because
 
 
@@ -143,9 +168,7 @@ def test_whoever_was_not_measured_is_named_in_the_answer(tmp_path: Path) -> None
 def test_whoever_has_too_few_seeds_stands_apart(tmp_path: Path) -> None:
     said = answer(tmp_path, {"ext4": 1.4, "btrfs": 2.2, "xfs": 9.0}, seeds=FIVE, unfinished=3)
     assert said.named == "btrfs, in reading every file"
-    assert re.fullmatch(
-        r"Not in this order, for want of run seeds: xfs \([89]\.\d+, 2 seeds\)\.", said.doubts[0]
-    )
+    assert re.fullmatch(r"Not in this order, for want of seeds: xfs \([89]\.\d+, 2 seeds\)\.", said.doubts[0])
 
 
 def test_the_statistics_of_each_test_and_step(tmp_path: Path) -> None:
@@ -159,10 +182,8 @@ def test_the_statistics_of_each_test_and_step(tmp_path: Path) -> None:
         "slowdown", "its interval", "Cliff’s delta", "p", "aged against unaged",
     ]  # fmt: skip
     by_name = {(row[0].text, row[1].text): [cell.text for cell in row] for row in tests.rows}
-    assert {row[-1] for (_, variant), row in by_name.items() if variant == "ext4"} <= {
-        "below the floor",
-        "equal",
-    }
+    words = {row[-1].partition(":")[0] for (_, variant), row in by_name.items() if variant == "ext4"}
+    assert words == {"the same", "not known"}
     assert {row[-1] for (_, variant), row in by_name.items() if variant == "xfs"} == {"slower"}
     assert by_name["read", "xfs"][2] == "5"
     assert by_name["read", "xfs"][-3] == "1.00"
@@ -174,7 +195,7 @@ def test_the_statistics_of_each_test_and_step(tmp_path: Path) -> None:
     assert copy["xfs"][-1].text == "slower"
     assert (copy["xfs"][6].value or 0) > 1
     assert (
-        elements.text.count("Spread, intervals and p are over run seeds") == 2
+        elements.text.count("Varied: 5 run seeds (what should not matter); not varied: the corpus") == 2
     )  # at the top, and among the doubts
 
 
@@ -240,25 +261,25 @@ def test_what_is_no_block_map_of_ours_is_not_taken_apart(old: str, new: str) -> 
     assert parse_block_map("a map", text.replace(old, new).encode()) is None
 
 
-def test_below_the_floor_nobody_is_named(tmp_path: Path) -> None:
+def test_where_the_first_is_not_told_from_the_next_nobody_is_named(tmp_path: Path) -> None:
     said = answer(tmp_path, {"ext4": 1.5, "jfs": 1.51, "xfs": 1.1}, seeds=FIVE, spread=0.1)
-    assert said.verdict.startswith("No single one: ")
-    assert "ext4" in said.verdict
-    assert "jfs" in said.verdict
-    assert "xfs" not in said.verdict
+    assert said.verdict.startswith("Not known: ext4's slowdown is the highest (reading every file takes 1.5")
+    assert "but not told from that of jfs (1.4" in said.verdict and "xfs" not in said.verdict
+    assert said.doubts[0].startswith("Against jfs: not known: chance is not excluded (p 0.")
+    assert "more seeds on each side would tell." in said.doubts[0]
     because = " ".join(said.because)
     assert re.search(
-        r"together \(the geometric mean of the slowdowns\) nobody can be named: the highest is \w+'s 1\.\d+, which is "
+        r"together \(the geometric mean of the slowdowns\) it is not known: the highest is \w+'s 1\.\d+, which is "
         r"not told from \w+ \(1\.\d+\)\.",
         because,
     )
     assert "How sure" not in because and "Why " not in because and "has the most" not in because
 
 
-def test_of_a_slowdown_within_the_floor_no_causes_are_named(tmp_path: Path) -> None:
+def test_of_a_slowdown_that_is_the_same_no_causes_are_named(tmp_path: Path) -> None:
     said = answer(tmp_path, {"ext4": 1.001}, seeds=FIVE, spread=0.05)
     because = " ".join(said.because)
-    assert "which is no more than run seeds make: whether it aged cannot be said" in because
+    assert "s difference, the same within 5 %: it did not age" in because
     assert "The drive spends" not in because and "mostly" not in because
 
 
@@ -271,11 +292,11 @@ def test_slowed_down_most_is_not_slowest(tmp_path: Path) -> None:
     )
 
 
-def test_with_few_seeds_there_is_no_floor_and_nobody_is_named(tmp_path: Path) -> None:
-    said = answer(tmp_path, {"ext4": 1.4, "btrfs": 9.0}, seeds=(1, 2, 3, 4))
-    assert said.verdict.startswith("That cannot be said yet: no floor: 4 seeds, five are needed.")
+def test_with_few_seeds_nobody_is_named(tmp_path: Path) -> None:
+    said = answer(tmp_path, {"ext4": 1.4, "btrfs": 9.0}, seeds=(1, 2, 3))
+    assert said.verdict.startswith("Not known yet: 3 seeds cannot exclude chance, four of one corpus can")
     assert "As measured, the highest slowdown is btrfs's: reading every" in said.verdict
-    assert "before each has been run with 5 run seeds" in said.doubts[0]
+    assert "Whether that difference is chance is not known." in said.doubts[0]
 
 
 def test_one_filesystem_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
@@ -284,7 +305,8 @@ def test_one_filesystem_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
     assert said.verdict.startswith(
         "It alone was run, so there is nothing to compare it with: reading every file"
     )
-    assert said.doubts == ("No floor: 1 seed, five are needed; so whether it aged cannot be said.",)
+    assert said.doubts[0].startswith("1 seed cannot exclude chance, four of one corpus can")
+    assert said.doubts[0].endswith(": whether it aged is not known.")
 
 
 def test_a_study_without_tests_has_the_quickest_and_its_claims(tmp_path: Path) -> None:
@@ -319,7 +341,7 @@ def test_further_seeds_of_another_run_join(tmp_path: Path) -> None:
     names = [aging_runs.make(tmp_path, {"ext4": 1.3}, seeds=seeds) for seeds in ((1, 2), (2, 3, 4, 5))]
     [group] = runs(tmp_path, *names)
     [subject] = group.groups
-    assert sorted(subject.counted) == [1, 2, 3, 4, 5]
+    assert [*subject.counted] == [Seeds(1, seed) for seed in FIVE]
     _, elements = made(tmp_path, *names)
     assert "ext4, seed 2: in 2 cells" in elements.text
 
@@ -464,7 +486,12 @@ def test_every_result_is_in_the_page(tmp_path: Path) -> None:
             {"curve": True, "disk": None, "prove_all": False},
             "make scenario NAME=aging KERNEL=6.12 FS=ext4,xfs SEEDS=1,2 TRACE=1 CORPUS='my data.iso' CURVE=1",
         ),
-        ({"corpus_seed": 2}, {}, ".venv/bin/agelab run aging --corpus-seed 2"),
+        ({"corpus_seed": 2}, {}, "make scenario NAME=aging CORPORA=2"),
+        (
+            {"seeds": "1,2", "corpora": "3,4", "design": "paired"},
+            {},
+            "make scenario NAME=aging SEEDS=1,2 CORPORA=3,4 DESIGN=paired",
+        ),
         ({"seeds": "3"}, {"measure": False, "keep_disk": True}, ".venv/bin/agelab age aging --seeds 3"),
     ],
 )

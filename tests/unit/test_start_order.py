@@ -29,7 +29,7 @@ def begun(home: Path, number: int, jobs: int) -> StartedRun:
         corpora=[CORPUS] * len(VARIANTS),
         jobs=jobs,
     )
-    return StartedRun(cast(Any, prepared), directory, directory.plan(), None, number * len(VARIANTS))
+    return StartedRun(cast(Any, prepared), directory, directory.plan(), {}, number * len(VARIANTS))
 
 
 def started(runs: list[StartedRun], monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], list[str]]:

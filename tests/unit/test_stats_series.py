@@ -1,13 +1,21 @@
 """Samples of several seeds as series, and their digits."""
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 import pytest
 
 from agelab.model.result import Sample
+from agelab.model.seeds import Seeds
+from agelab.stats.blocks import Block
 from agelab.stats.formatting import decimals_for_spread, format_decimal, format_ratio, json_number, unit_scale
-from agelab.stats.noise_floor import FloorVerdict
-from agelab.stats.series import pair_series, series
+from agelab.stats.series import MEAN, by_step, pair_series, series
+from agelab.stats.verdict import left_out
+
+
+def cells(*samples: list[Sample]) -> Iterator[tuple[Seeds, list[Sample]]]:
+    """Give each list of samples a run seed of its own, from 1 on."""
+    return ((Seeds(1, run), found) for run, found in enumerate(samples, start=1))
 
 
 def sample(value: float | None, step: str = "copy", repetition: int = 1, metric: str = "elapsed") -> Sample:
@@ -16,36 +24,48 @@ def sample(value: float | None, step: str = "copy", repetition: int = 1, metric:
 
 
 def test_each_place_is_one_series_over_the_seeds() -> None:
-    found = series([(1, [sample(1.5), sample(2, "read")]), (2, [sample(2, "read"), sample(0.5)])])
+    found = series(cells([sample(1.5), sample(2, "read")], [sample(2, "read"), sample(0.5)]))
     assert list(found) == [("copy", 1, "elapsed"), ("read", 1, "elapsed")]
     copy = found["copy", 1, "elapsed"]
-    assert copy.values == ((1, Fraction(3, 2)), (2, Fraction(1, 2)))
+    assert copy.values == ((Seeds(1, 1), Fraction(3, 2)), (Seeds(1, 2), Fraction(1, 2)))
     assert (copy.unit, copy.missing) == ("s", ())
     assert copy.summary and copy.summary.median == 1
 
 
 def test_what_was_not_measured_is_no_value_and_keeps_its_reason() -> None:
-    found = series([(1, [sample(None)]), (2, [sample(3)]), (3, [])])
+    found = series(cells([sample(None)], [sample(3)], []))
     copy = found["copy", 1, "elapsed"]
-    assert copy.values == ((2, Fraction(3)),)
-    assert copy.missing == ((1, "no way to know"), (3, "not among this seed's samples"))
-    assert series([(1, [sample(None)])])["copy", 1, "elapsed"].summary is None
+    assert copy.values == ((Seeds(1, 2), Fraction(3)),)
+    assert copy.missing == (
+        (Seeds(1, 1), "no way to know"),
+        (Seeds(1, 3), "not among this seed's samples"),
+    )
+    assert series(cells([sample(None)]))["copy", 1, "elapsed"].summary is None
 
 
-def test_a_seed_that_was_not_measured_does_not_count_as_one_of_five() -> None:
-    four = series([(seed, [sample(seed if seed < 5 else None)]) for seed in range(1, 6)])
-    five = series([(seed, [sample(seed)]) for seed in range(1, 6)])
-    [row] = pair_series(four, five)
-    assert row.difference and row.difference.verdict is FloorVerdict.NO_FLOOR
-    [row] = pair_series(five, five)
-    assert row.difference and row.difference.verdict is FloorVerdict.EQUAL
-
-
-def test_what_one_side_never_measured_is_a_row_without_a_difference() -> None:
-    found = pair_series(series([(1, [sample(1)])]), series([(1, [sample(1), sample(2, "read")])]))
+def test_what_one_side_never_measured_is_a_row_without_values() -> None:
+    found = pair_series(series(cells([sample(1)])), series(cells([sample(1), sample(2, "read")])))
     assert [row.left.place for row in found] == [("copy", 1, "elapsed"), ("read", 1, "elapsed")]
-    assert found[0].difference is not None and found[1].difference is None
+    assert [len(row.blocks) for row in found] == [1, 0]
     assert found[1].left.unit == "s" and found[1].left.values == ()
+
+
+def test_blocks_are_the_corpora_that_both_sides_have() -> None:
+    here = [(Seeds(2, 1), [sample(1)]), (Seeds(1, 1), [sample(2)]), (Seeds(1, 2), [sample(3)])]
+    there = [(Seeds(1, 7), [sample(4)]), (Seeds(3, 1), [sample(5)])]
+    [row] = pair_series(series(here), series(there))
+    assert row.blocks == (Block(1, (Fraction(2), Fraction(3)), (Fraction(4),)),)
+    assert left_out(row) == [2, 3]
+
+
+def test_a_repeated_step_is_its_mean_and_a_cell_that_lacks_a_repetition_has_none() -> None:
+    rows: list[list[float | None]] = [[1.0, 2.0, 6.0], [2.0, 3.0, 7.0], [2.0, None, 7.0]]
+    found = by_step(
+        series(cells(*([sample(value, repetition=at) for at, value in enumerate(row, 1)] for row in rows)))
+    )
+    copy = found["copy", MEAN, "elapsed"]
+    assert copy.values == ((Seeds(1, 1), Fraction(3)), (Seeds(1, 2), Fraction(4)))
+    assert copy.missing == ((Seeds(1, 3), "no way to know"),)
 
 
 @pytest.mark.parametrize(

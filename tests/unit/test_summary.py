@@ -32,7 +32,7 @@ def made(home: Path, *words: object, **more: object) -> RunDirectory:
     return RunDirectory(home / "runs" / make(home, *words, **more))  # type: ignore[arg-type]
 
 
-def test_the_summary_has_the_worst_first_a_line_for_each_cell_and_says_that_there_is_no_floor(
+def test_the_summary_has_the_worst_first_a_line_for_each_cell_and_says_that_the_seeds_are_too_few(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     watched(monkeypatch)
@@ -42,11 +42,16 @@ def test_the_summary_has_the_worst_first_a_line_for_each_cell_and_says_that_ther
     )  # fmt: skip
     lines = ended(run, capsys)
     assert max(map(len, lines[4:])) <= 80
-    bars = [line.split() for line in lines if "━" in line]
-    assert [(row[0], len(row[2])) for row in bars] == [("xfs", 16), ("ext4", 8), ("reiserfs-journal", 8)]
-    assert all(len(row[4]) == COPIES for row in bars)
-    assert any("That cannot be said yet: no floor: 1 seed, five are needed." in line for line in lines)
-    assert "no floor: 1 seed, five are needed; with fewer an order says nothing" in lines
+    bars = [line.replace(")", "").split() for line in lines if "━" in line]
+    lengths = [(row[0], next(len(word) for word in row if "━" in word)) for row in bars]
+    assert lengths == [("xfs", 16), ("ext4", 8), ("reiserfs-journal", 8)]
+    assert all(len(row[-2]) == COPIES for row in bars)
+    said = " ".join(" ".join(lines).split())
+    assert (
+        "Not known yet: 1 seed cannot exclude chance, four of one corpus can, or three of each of two."
+        in said
+    )
+    assert "or three of each of two: the order says nothing" in said
     assert "faster" not in "".join(lines) and "slower" not in "".join(lines)
     digest = run.end(0)
     assert digest and digest.digest
@@ -86,14 +91,15 @@ def test_the_answer_says_why_where_there_is_one(
     assert f"- {answer.because[0]} - {answer.because[1]} - {answer.because[2]} slowdown of read" in said
 
 
-def test_with_a_floor_the_spread_stands_beside_the_median(
+def test_with_seeds_enough_the_spread_stands_beside_the_median(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     watched(monkeypatch)
     lines = ended(made(tmp_path, {"ext4": 1.2, "xfs": 2.4}, seeds=(1, 2, 3, 4, 5)), capsys)
     [xfs] = [line for line in lines if line.startswith(" xfs ") and "━" in line]
     assert "(0.0" in xfs
-    assert "in brackets: the spread over run seeds; only a difference above it says anything" in lines
+    said = " ".join(" ".join(lines).split())
+    assert "in brackets: the spread over the seeds; which differences are chance: agelab compare" in said
 
 
 def test_elsewhere_digests_are_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,11 +16,11 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.execute.run_plan import profiles_hash, scenario_hash
 from agelab.runner.plan.cell_inputs import drive_sources, harness_hash, parts_of_files
+from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.prepare.prepare import filesystems_made
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
 from agelab.vm import host
-from agelab.why.baseline import planned_cells
 from tests.unit import run_builder
 
 CLAIM = "copy-1g-ext-same"
@@ -54,7 +54,7 @@ class MadeUpRuns:
             run_builder.cell(
                 spec.variant.name, spec.run_seed, filesystem=spec.filesystem.name, layout=spec.layout, kernel=kernel,
                 machine="+".join((spec.machine.name, *spec.changes)), drives=spec.disk.drive_specs,
-                defaults=spec.defaults,
+                defaults=spec.defaults, corpus_seed=spec.corpus_seed,
             )
             for spec in planned_cells(options)
         ]  # fmt: skip
@@ -181,14 +181,15 @@ def test_what_is_too_close_to_tell_flips_nothing_and_may_be_told_by_a_change(run
 
 
 def test_only_the_cells_of_the_claim_are_run_and_with_the_options_of_the_run(runs: MadeUpRuns) -> None:
-    runs.make(RunOptions(name="piszcz-2006", seeds=(1, 2), corpus_seed=3))
+    runs.make(RunOptions(name="piszcz-2006", seeds=(1, 2), corpora=(3, 4)))
     runs.ask("--factors", "cpu,defaults", "--jobs", "2")
-    assert [(one.machine_band, one.defaults) for one in runs.asked] == [
-        ("low", None), ("high", None), (None, "today"),
+    assert [(one.machine_band, one.defaults, one.corpora) for one in runs.asked] == [
+        ("low", None, (3,)), ("low", None, (4,)), ("high", None, (3,)), ("high", None, (4,)), (None, "today", (3,)),
+        (None, "today", (4,)),
     ]  # fmt: skip
     for one in runs.asked:
-        asked = (one.name, one.filesystem, one.layout, one.seeds, one.corpus_seed, one.jobs)
-        assert asked == ("piszcz-2006", "ext2,ext3", "single", (1, 2), 3, 2)
+        asked = (one.name, one.filesystem, one.layout, one.seeds, one.jobs)
+        assert asked == ("piszcz-2006", "ext2,ext3", "single", (1, 2), 2)
 
 
 def test_what_a_run_of_the_store_has_is_not_run_again(runs: MadeUpRuns) -> None:
@@ -202,10 +203,17 @@ def test_what_a_run_of_the_store_has_is_not_run_again(runs: MadeUpRuns) -> None:
     assert len(runs.asked) == 1
 
 
+def test_a_corpus_that_a_run_of_the_store_has_is_not_run_again(runs: MadeUpRuns) -> None:
+    runs.make(RunOptions(name="piszcz-2006", defaults="today", corpora=(2,)), corpus_sha256="b")
+    runs.make(RunOptions(name="piszcz-2006", corpora=(1, 2)), corpus_sha256="a; b")
+    runs.ask("--factors", "defaults")
+    assert [one.corpora for one in runs.asked] == [(1,)]
+
+
 def test_a_run_of_other_conditions_is_no_run_of_the_same(runs: MadeUpRuns) -> None:
     runs.make(RunOptions(name="piszcz-2006", defaults="today"), corpus_sha256="another")
-    runs.make(RunOptions(name="piszcz-2006", defaults="today", corpus_seed=2))
-    runs.make(RunOptions(name="piszcz-2006"))
+    runs.make(RunOptions(name="piszcz-2006", defaults="today", corpora=(2,)), corpus_sha256="two")
+    runs.make(RunOptions(name="piszcz-2006"), corpus_sha256="one")
     runs.ask("--factors", "defaults")
     assert len(runs.asked) == 1
 

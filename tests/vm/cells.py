@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
+
+from agelab.cli import agelab as command
 from agelab.cli.options import open_store
 
 SMALL = Path(__file__).with_name("small.toml")
@@ -21,18 +24,26 @@ def run(*words: str, cwd: Path | None = None, code: int = 0) -> list[dict[str, A
     """``agelab run`` with these words; the cells of its result."""
     done = agelab("run", *words, cwd=cwd)
     assert done.returncode == code, done.stdout + done.stderr
-    name = done.stdout.rsplit("agelab show ", 1)[1].split()[0]
-    cells: list[dict[str, Any]] = json.loads(agelab("show", name, "--json").stdout)["cells"]
+    return shown(done.stdout.rsplit("agelab show ", 1)[1].split()[0])
+
+
+def shown(name: str) -> list[dict[str, Any]]:
+    """The cells of a run, as ``agelab show --json`` has them; a process of its own would take half a second."""
+    done = CliRunner().invoke(command, ["show", name, "--json"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    cells: list[dict[str, Any]] = json.loads(done.stdout)["cells"]
     return cells
 
 
-def scenario(directory: Path, steps: str, *filesystems: str, head: str = "") -> Path:
+def scenario(directory: Path, steps: str, *filesystems: str, head: str = "", mib: int = 24) -> Path:
     """A scenario file like small.toml, with other variants (ext4 alone) and steps; ``head`` comes before its tables.
 
-    It is named after the test's directory, and so are its runs: others may run at the same time.
+    It is named after the test's directory, and so are its runs: others may run at the same time. With a corpus of 16
+    ``mib`` or less the guest is as large as those of ``chaos.cheap``, and a copy of the same saved one.
     """
     name = directory.name.replace("_", "-")
     text = SMALL.read_text().split("[[variants]]")[0].replace('name = "small"', f'name = "{name}"')
+    text = text.replace("mib = { value = 24,", f"mib = {{ value = {mib},")
     named = filesystems or ("ext4",)
     variants = "".join(f'[[variants]]\nname = "{one}"\nfilesystem = "{one}"\n\n' for one in named)
     path = directory / f"{name}.toml"

@@ -32,7 +32,7 @@ def home(directory: Path, *own: str) -> Store:
     users = open_store()
     store = Store(directory / "home")
     store.root.mkdir(parents=True)
-    (users.home / "locks").mkdir(exist_ok=True)
+    (users.home / "locks").mkdir(parents=True, exist_ok=True)
     (store.home / "locks").symlink_to(users.home / "locks")
     for kind in set(SHARED) - set(own):
         (users.root / kind).mkdir(parents=True, exist_ok=True)

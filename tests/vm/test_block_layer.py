@@ -30,7 +30,7 @@ def elapsed(cell: dict[str, Any], name: str) -> float:
 
 
 def test_each_scheduler_and_read_ahead_has_times_of_its_own_and_the_same_each_time(tmp_path: Path) -> None:
-    path = scenario(tmp_path, STEPS)
+    path = scenario(tmp_path, STEPS, mib=8)
     found = {block: cell(path, block) for block in CHOICES}
     assert len({one["inputs_key"] for one in found.values()}) == len(CHOICES)
     times = {block: elapsed(one, "read") for block, one in found.items()}
@@ -44,7 +44,7 @@ def test_each_scheduler_and_read_ahead_has_times_of_its_own_and_the_same_each_ti
 
 def test_what_the_kernel_refuses_fails_the_cell_in_words(tmp_path: Path) -> None:
     """bfq takes a penalty of 1 at least, and makes 1 of 0 without a word."""
-    failed = cell(scenario(tmp_path, STEPS), "scheduler=bfq,back_seek_penalty=0", code=1)
+    failed = cell(scenario(tmp_path, STEPS, mib=8), "scheduler=bfq,back_seek_penalty=0", code=1)
     assert (failed["status"], failed["reason"]) == (
         "failed",
         "drive0: the kernel has iosched/back_seek_penalty = 1, not 0",
@@ -62,9 +62,8 @@ origin = "estimated"
 
 
 def test_a_scattered_source_is_read_more_slowly(tmp_path: Path) -> None:
-    path = scenario(
-        tmp_path, BESIDE + step("read", 'find "$SOURCE" -type f -print0 | xargs -0 cat > /dev/null')
-    )
+    read = step("read", 'find "$SOURCE" -type f -print0 | xargs -0 cat > /dev/null')
+    path = scenario(tmp_path, BESIDE + read, mib=8)
     pristine, scattered = (
         run(str(path), "--disks", "model:seagate-st340016a", "--source", state)[0]
         for state in ("pristine", "scattered")

@@ -23,7 +23,7 @@ PARTS = ("agelab", "harness", "images", "packer", "scenarios")
 
 def _packed(directory: Path, *words: str) -> tuple[Path, dict[str, Any]]:
     """A run of one cell, packed; and the cell as the run has it."""
-    path = scenario(directory, STEPS)
+    path = scenario(directory, STEPS, mib=8)
     [cell] = run(path.name, cwd=directory)
     capsule = directory / "run.capsule"
     done = agelab("capsule", "pack", newest(path).name, "-o", str(capsule), *words)

@@ -62,7 +62,7 @@ def test_a_log_written_by_hand_runs_alike_on_two_filesystems(tmp_path: Path) -> 
     page = tmp_path / "report.html"
     assert agelab("report", made.name, "-o", str(page)).returncode == 0
     text = page.read_text()
-    assert "no floor: 1 seed, five are needed. As measured, " in text and "(drive then)" in text
+    assert "1 seed cannot exclude chance, " in text and "As measured, " in text and "(drive then)" in text
     assert text.count('<figure class="blockmap">') == 2  # of each filesystem one,
     assert text.count("data:image/svg+xml;base64,") == 2  # and one curve
 

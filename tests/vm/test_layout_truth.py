@@ -1,8 +1,10 @@
 """Maps against the raw disk: where a file's blocks really lie is read from the blocks themselves."""
 
 import gzip
-import mmap
+import os
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,14 +23,27 @@ STAMP = re.compile(rb"agelab-stamp:([a-z0-9]+):([0-9]+):")
 # Three files grow by turns, a block at a time, each block on the disk before the next is asked for; a fourth is written
 # at once; the fifth has a hole; the last is smaller than a block. Every block says whose it is, and which of them.
 WRITE = """
-stamp() { printf "%-4096s" "agelab-stamp:$1:$2:"; }
-for block in $(seq 0 23); do
-    for file in a b c; do stamp $file $block | dd of=$file bs=4096 oflag=append conv=notrunc,fsync status=none; done
-done
-for block in $(seq 0 23); do stamp whole $block; done > whole
-stamp holes 0 > holes
-stamp holes 9 | dd of=holes bs=4096 seek=9 status=none
-printf "agelab-stamp:small:0:" > small
+python3 - <<END
+import os
+
+def stamp(name, block):
+    return f"agelab-stamp:{name}:{block}:".encode().ljust(4096)
+
+for block in range(24):
+    for name in ("a", "b", "c"):
+        with open(name, "ab") as file:  # closed each time: what is reserved behind it is given back
+            file.write(stamp(name, block))
+            file.flush()
+            os.fsync(file.fileno())
+with open("whole", "wb") as file:
+    file.writelines(stamp("whole", block) for block in range(24))
+with open("holes", "wb") as file:
+    for block in (0, 9):
+        file.seek(block * 4096)
+        file.write(stamp("holes", block))
+with open("small", "wb") as file:
+    file.write(stamp("small", 0).rstrip())
+END
 """
 FILES = {"a": range(24), "b": range(24), "c": range(24), "whole": range(24), "holes": (0, 9)}
 
@@ -36,7 +51,7 @@ FILES = {"a": range(24), "b": range(24), "c": range(24), "whole": range(24), "ho
 def test_extents_and_scores_are_those_of_the_blocks_on_the_disk(tmp_path: Path) -> None:
     steps = step("write", WRITE, "sync = true")
     head = 'measures = ["extents"]'
-    path = scenario(tmp_path, steps, "ext4", "xfs", "reiserfs", "jfs", head=head)
+    path = scenario(tmp_path, steps, "ext4", "xfs", "reiserfs", "jfs", head=head, mib=1)
     cells = run(str(path), "--jobs", "2", "--keep-disk")
     made = newest(path)
     try:
@@ -50,14 +65,25 @@ def test_extents_and_scores_are_those_of_the_blocks_on_the_disk(tmp_path: Path) 
 
 def _stamps(disk: Path) -> dict[tuple[str, int], int]:
     """File and block to the byte of the disk where that block lies."""
-    with disk.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        found: dict[tuple[str, int], int] = {}
-        for match in STAMP.finditer(content):
-            key = match[1].decode(), int(match[2])
-            # The journal of a filesystem's own blocks may have what lies in them once more.
-            assert key not in found or key[0] == "small", f"{key} is on the disk twice"
-            found[key] = match.start()
+    found: dict[tuple[str, int], int] = {}
+    with disk.open("rb") as file:
+        for start, end in _written(file.fileno()):
+            for match in STAMP.finditer(os.pread(file.fileno(), end - start, start)):
+                key = match[1].decode(), int(match[2])
+                # The journal of a filesystem's own blocks may have what lies in them once more.
+                assert key not in found or key[0] == "small", f"{key} is on the disk twice"
+                found[key] = start + match.start()
     return found
+
+
+def _written(file: int) -> Iterator[tuple[int, int]]:
+    """Start and end of each part of a disk that is no hole: its file is as long as the largest disk."""
+    end = 0
+    with suppress(OSError):  # there is nothing behind the last part
+        while True:
+            start = os.lseek(file, end, os.SEEK_DATA)
+            end = os.lseek(file, start, os.SEEK_HOLE)
+            yield start, end
 
 
 def _check(cell: dict[str, Any], files: dict[str, FileMap], stamps: dict[tuple[str, int], int]) -> None:

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.vm
 MEASURES = 'makes = "aged"\nmeasures = ["extents", "free_space"]\n'
 HISTORY = """
 [[steps]]
-repeat = 9
+repeat = 4
 
 [[steps.cycle]]
 name = "copy"
@@ -54,7 +54,7 @@ def test_a_stored_disk_gives_the_digest_of_one_made_afresh_however_many_cells_ru
     tmp_path: Path,
 ) -> None:
     """Two cells side by side, then one of them by itself from the disk that it kept: the same result."""
-    path = scenario(tmp_path, HISTORY + TESTS, "ext4", "xfs", head=MEASURES)
+    path = scenario(tmp_path, HISTORY + TESTS, "ext4", "xfs", head=MEASURES, mib=16)
     both = run(str(path), "--jobs", "2", "--keep-disk")
     assert [cell["status"] for cell in both] == ["ok", "ok"]
     ext4 = both[0]
@@ -63,7 +63,7 @@ def test_a_stored_disk_gives_the_digest_of_one_made_afresh_however_many_cells_ru
     for cell in both:
         extents = {s["step"]: s["value"] for s in cell["samples"] if s["metric"] == "extents"}
         assert extents["aged/map"] == extents["aged/filefrag"] > values["aged/map", "files"]
-        assert extents["control/map"] == extents["control/filefrag"] > values["aged/map", "files"]
+        assert extents["control/map"] == extents["control/filefrag"] >= values["aged/map", "files"]
     assert values["aged/map", "free_bytes"] > 0 < values["read", "slowdown"]
     assert set(ext4["maps"]) == {
         f"{disk}/{what}" for disk in ("aged", "control") for what in ("extents", "free")
@@ -122,7 +122,7 @@ def test_a_striped_disk_has_a_control_and_a_map_and_age_makes_the_disk_that_run_
     tmp_path: Path,
 ) -> None:
     """Two arrays are put together at once when the control is made."""
-    path = str(scenario(tmp_path, HISTORY + TESTS, head=MEASURES))
+    path = str(scenario(tmp_path, HISTORY + TESTS, head=MEASURES, mib=16))
     words = [path, "--layout", "raid0"]
     made = agelab("age", *words)
     assert made.returncode == 0, made.stderr

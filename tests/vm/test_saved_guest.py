@@ -49,7 +49,7 @@ def elapsed(cell: dict[str, Any]) -> dict[tuple[str, int], float]:
 def test_it_has_the_same_bytes_whenever_it_is_made_and_is_made_anew_where_it_does_not_start(
     tmp_path: Path,
 ) -> None:
-    path = scenario(tmp_path, STEPS)
+    path = scenario(tmp_path, STEPS, mib=8)
     [first] = run(str(path))
     [guest] = saved()
     shutil.rmtree(guest.directory)

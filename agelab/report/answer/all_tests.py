@@ -8,9 +8,10 @@ from statistics import geometric_mean
 from agelab.analysis.cells import SeedGroup
 from agelab.analysis.ranking import Ranked, rank_by_median, rank_by_place
 from agelab.analysis.run_set import RunSet
+from agelab.model.seeds import Seeds
 from agelab.model.step_id import StepId
 from agelab.report.model import Table, TableCell, headings
-from agelab.report.numbers import number_cell, text
+from agelab.report.numbers import interval_cell, number_cell, text
 from agelab.stats.order_statistics import exact
 from agelab.stats.series import Place, Series
 
@@ -47,19 +48,19 @@ def describe_test(step: str) -> str:
 
 
 def mean_slowdown(subject: SeedGroup, places: Sequence[Place]) -> Series:
-    """Return the geometric mean of a seed's slowdowns in all tests; None for a seed that lacks one.
+    """Return the geometric mean of a seed's slowdowns in all tests; None for a cell that lacks one.
 
     The mean is geometric because a slowdown is a ratio: twice as slow in one test and twice as quick in another is 1.
     """
-    values: list[tuple[int, Fraction]] = []
-    missing: list[tuple[int, str]] = []
-    for seed in sorted(subject.counted):
-        found = [dict(series.values).get(seed) for at in places if (series := subject.series.get(at))]
+    values: list[tuple[Seeds, Fraction]] = []
+    missing: list[tuple[Seeds, str]] = []
+    for seeds in subject.counted:
+        found = [dict(series.values).get(seeds) for at in places if (series := subject.series.get(at))]
         known = [float(value) for value in found if value]
         if len(known) == len(places):
-            values.append((seed, exact(round(geometric_mean(known), 6))))
+            values.append((seeds, exact(round(geometric_mean(known), 6))))
         else:
-            missing.append((seed, "some test of it has no slowdown"))
+            missing.append((seeds, "some test of it has no slowdown"))
     return Series("all tests", 1, "slowdown", "1", tuple(values), tuple(missing))
 
 
@@ -96,37 +97,37 @@ def in_other_tests(
         else:
             clear.setdefault(order.first[0].name, []).append(step)
     own = clear.pop(named.name, [])
-    floored = all(order.floored for _, order in orders)
-    has = "is the worst" if floored else "has the highest"
+    enough = all(order.enough for _, order in orders)
+    has = "is the worst" if enough else "has the highest"
     short = f"{named.name} {has} in {len(own)} of {len(orders)} tests"
     if elsewhere := sum(map(len, clear.values())):
         short += f", another is in {elsewhere}"
     if unclear:
-        short += f", in {len(unclear)} nobody can be named"
+        short += f", in {len(unclear)} it is not known"
     said = f"It is {named.name} in {_join(own)}" if own else f"It is {named.name} in no test"
     for name, at in sorted(clear.items(), key=lambda one: -len(one[1])):
         said += f"; {name} in {_join(at)}"
     if unclear:
-        said += f"; in {_join(unclear)} run seeds alone may make the order"
+        said += f"; in {_join(unclear)} nobody is told from all others"
     lines = [f"Test by test the worst is not always the same. {said}." if clear or unclear else f"{said}."]
     if len(whole.order) > 1:
         lines.append(_worst_over_all(whole, len(places)))
         first = whole.first[0]
-        if whole.floored and whole.tied:
-            short += "; over all of them together nobody can be named"
+        if whole.enough and whole.tied:
+            short += "; over all of them together it is not known"
         else:
             short += f"; over all of them together it is {first.name}{', too' if first is named else ''}"
     return OtherTests(f"{short}.", tuple(lines))
 
 
 def _worst_over_all(whole: Ranked, tests: int) -> str:
-    """Return the subject slowed down most over all tests, or none below the floor."""
+    """Return the subject slowed down most over all tests, or none where it is not told from the others."""
     (first, of), (following, next_of) = whole.order[:2]
     said = f"Over all {tests} tests together (the geometric mean of the slowdowns)"
-    if whole.floored and whole.tied:
+    if whole.enough and whole.tied:
         names = ", ".join(f"{one.name} ({text(at)})" for one, at in whole.tied)
-        return f"{said} nobody can be named: the highest is {first.name}'s {text(of)}, which is not told from {names}."
-    sure = ", above the floor" if whole.floored else ", as measured"
+        return f"{said} it is not known: the highest is {first.name}'s {text(of)}, which is not told from {names}."
+    sure = "" if whole.enough else ", as measured"
     return f"{said} {first.name} has the most: {text(of)}; the next is {following.name} with {text(next_of)}{sure}."
 
 
@@ -135,7 +136,7 @@ def _join(names: Sequence[str]) -> str:
 
 
 def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
-    """Return for each test, and all together, the highest slowdown, the next, and the verdict on the difference."""
+    """Return for each test, and all together, the highest slowdown, the next, and the verdict on the first."""
     found = []
     for place in places:
         name = place[0] if place[1] == 1 else f"{place[0]} {place[1]}"
@@ -147,17 +148,27 @@ def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
         if len(order.order) < 2:
             continue
         (subject, summary), (following, of) = order.order[:2]
-        apart, against = order.lead, order.compared[0]
+        apart = order.lead
+        clear = not order.tied and order.enough
         rows.append(
             (
                 TableCell(name), TableCell(words), TableCell(subject.name),
                 TableCell(text(summary), float(summary.median)), TableCell(f"{following.name} {text(of)}"),
-                number_cell(apart.difference, 3),
-                number_cell(apart.floor, 3),
-                TableCell("above the floor" if against.differs else against.word_or_reason),
+                number_cell(apart.ratio, 3),
+                interval_cell(apart.interval, 3),
+                TableCell("told from all others" if clear else "not known: " + "; ".join(order.why_tied)),
             )
         )  # fmt: skip
-    columns = ("test", "what it does", "highest slowdown", "times", "next", "difference", "floor", "verdict")
-    caption = "Test by test: the highest slowdown, and whether it is more than run seeds make"
-    numbers = ("times", "difference", "floor")
+    columns = (
+        "test",
+        "what it does",
+        "highest slowdown",
+        "times",
+        "next",
+        "times the next",
+        "its interval",
+        "verdict",
+    )
+    caption = "Test by test: the highest slowdown, and whether it is told from all others"
+    numbers = ("times", "times the next", "its interval")
     return Table(f"{where}-worst", caption, headings(*columns, numbers=numbers), tuple(rows))

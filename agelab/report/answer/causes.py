@@ -1,16 +1,18 @@
 """Why a test takes longer on an aged disk: extra work of drive and processor, and a worse layout."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 
 from agelab.analysis.cells import SeedGroup
-from agelab.analysis.judge import difference
+from agelab.analysis.judge import judge
 from agelab.model.step_id import AGED_MAP, CONTROL_MAP, StepId
 from agelab.report.answer import all_tests
 from agelab.report.numbers import number, percent, text
 from agelab.report.step_selection import aged_and_control
-from agelab.stats.noise_floor import FloorVerdict, MedianDifference
+from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Place, SeriesPair
+from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
 
 READ_METRICS = (
     ("fragmented_files", True, "of its files lie in several pieces"),
@@ -31,31 +33,62 @@ DRIVE_TIMES = (
 """Categories of a modelled drive's time."""
 
 
-def aged_difference(subject: SeedGroup, place: Place, metric: str) -> MedianDifference | None:
-    """Return the increase of a test's metric from control to aged disk."""
+@dataclass(frozen=True)
+class AgedDifference:
+    """What a metric is on the unaged disk and on the aged one."""
+
+    unaged: Summary
+    aged: Summary
+    judged: ComparedSeries
+
+    @property
+    def difference(self) -> Fraction:
+        """The increase of the median."""
+        return self.aged.median - self.unaged.median
+
+    @property
+    def may_be(self) -> bool:
+        """True if it is called a difference, or the seeds are too few to call it anything."""
+        return self.judged.differs or self.judged.too_few
+
+
+def aged_pair(subject: SeedGroup, place: Place, metric: str) -> SeriesPair | None:
+    """Return a test's metric on the control, as A, and on the aged disk; None where one of them was not measured."""
     step, repetition, _ = place
     old, new = (subject.series.get((one, repetition, metric)) for one in aged_and_control(step))
-    if not (old and new):
-        return None
-    return difference(SeriesPair(new, old), subject.host)
+    return SeriesPair(new, old) if old and new and old.values and new.values else None
+
+
+def aged_difference(subject: SeedGroup, place: Place, metric: str) -> AgedDifference | None:
+    """Return the increase of a test's metric from control to aged disk."""
+    pair = aged_pair(subject, place, metric)
+    return _difference(subject, pair) if pair else None
+
+
+def _difference(subject: SeedGroup, pair: SeriesPair) -> AgedDifference | None:
+    [judged] = judge([pair], subject.host, correct=False)
+    return AgedDifference(judged.left, judged.right, judged) if judged.left and judged.right else None
 
 
 def explain_time(subject: SeedGroup, place: Place) -> Iterator[str]:
-    """Explain the additional time of a test; without causes if it may be due to run seeds."""
+    """Explain the additional time of a test; without causes if it may be chance."""
     whole = aged_difference(subject, place, "elapsed")
     if whole is None:
         return
     said = {
-        FloorVerdict.B_HIGHER: "more than run seeds make, so it aged",
-        FloorVerdict.A_HIGHER: "less, by more than run seeds make: it did not age",
-        FloorVerdict.NO_FLOOR: "as measured",
-    }.get(whole.verdict, "which is no more than run seeds make: whether it aged cannot be said")
+        DifferenceVerdict.HIGHER: "more than chance makes, so it aged",
+        DifferenceVerdict.LOWER: "less, by more than chance makes: it did not age",
+        DifferenceVerdict.SAME: "the same within 5 %: it did not age",
+        DifferenceVerdict.EQUAL: "none: it did not age",
+        DifferenceVerdict.BELOW: "no more than this host makes by chance",
+    }.get(whole.judged.verdict, f"whether it aged is not known: {whole.judged.reason}")
+    said = "as measured" if whole.judged.too_few else said
     yield (
         f"On {subject.name} {all_tests.describe_test(place[0])} takes "
-        f"{text(whole.right)} s aged and {text(whole.left)} s "
+        f"{text(whole.aged)} s aged and {text(whole.unaged)} s "
         f"unaged ({number(whole.difference)} s difference, {said})."
     )
-    if whole.difference <= 0 or not _not_below_floor(whole):
+    if whole.difference <= 0 or not whole.may_be:
         return
     parts = [
         (one, words) for metric, words in DRIVE_TIMES if (one := aged_difference(subject, place, metric))
@@ -65,7 +98,7 @@ def explain_time(subject: SeedGroup, place: Place) -> Iterator[str]:
         yield f"Of that, {number(cpu)} s is processor time; this drive does not say where its own time went."
         return
     longer = sorted(
-        ((one.difference, words) for one, words in parts if one.difference > 0 and _not_below_floor(one)),
+        ((one.difference, words) for one, words in parts if one.difference > 0 and one.may_be),
         reverse=True,
     )
     if longer:
@@ -95,9 +128,9 @@ def _processor(subject: SeedGroup, place: Place) -> Fraction:
 def _seeks(subject: SeedGroup, place: Place) -> str:
     """Describe additional seeks, if there are any."""
     one = aged_difference(subject, place, "seeks")
-    if one is None or one.difference <= 0 or not _not_below_floor(one):
+    if one is None or one.difference <= 0 or not one.may_be:
         return ""
-    return f"; the arm moves {number(one.right.median, 0)} times instead of {number(one.left.median, 0)}"
+    return f"; the arm moves {number(one.aged.median, 0)} times instead of {number(one.unaged.median, 0)}"
 
 
 def compare_with_next(worst: SeedGroup, following: SeedGroup, place: Place) -> Iterator[str]:
@@ -117,17 +150,13 @@ def _shares(subject: SeedGroup, place: Place) -> list[str]:
     whole = aged_difference(subject, place, "elapsed")
     found = [aged_difference(subject, place, metric) for metric, _ in DRIVE_TIMES[:3]]
     parts = [one.difference for one in found if one]
-    if whole is None or not whole.left.median or len(parts) < len(found):
+    if whole is None or not whole.unaged.median or len(parts) < len(found):
         return []
     seek, rotation, transfer = parts
     shares = (
-        100 * one / whole.left.median for one in (seek + rotation, transfer, _processor(subject, place))
+        100 * one / whole.unaged.median for one in (seek + rotation, transfer, _processor(subject, place))
     )
     return [f"{number(one, 0)} %" for one in shares]
-
-
-def _not_below_floor(one: MedianDifference) -> bool:
-    return one.verdict not in (FloorVerdict.BELOW, FloorVerdict.EQUAL)
 
 
 def explain_layout(subject: SeedGroup, place: Place) -> Iterator[str]:
@@ -140,12 +169,12 @@ def explain_layout(subject: SeedGroup, place: Place) -> Iterator[str]:
         if last is None:
             continue
         there = subject.series.get((CONTROL_MAP, last[1], metric))
-        one = difference(SeriesPair(there, subject.series[last]), subject.host) if there else None
+        one = _difference(subject, SeriesPair(there, subject.series[last])) if there else None
         if one is None:
             continue
         known = True
-        if _not_below_floor(one) and (one.difference > 0) == higher_is_worse:
-            found.append(f"{percent(one.right.median)} {words} ({percent(one.left.median)} unaged)")
+        if one.may_be and (one.difference > 0) == higher_is_worse:
+            found.append(f"{percent(one.aged.median)} {words} ({percent(one.unaged.median)} unaged)")
     if found:
         yield f"What lies worse on {subject.name}'s aged disk: {'; '.join(found)}."
     elif known:

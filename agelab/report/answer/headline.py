@@ -1,19 +1,21 @@
-"""The main result in plain words, as far as the run seeds support it."""
+"""The main result in plain words, as far as the seeds support it."""
 
 from collections.abc import Iterator, Sequence
 
 from agelab.analysis.cells import SeedGroup
+from agelab.analysis.judge import judge
 from agelab.analysis.ranking import Ranked, rank_by_median, rank_by_place
 from agelab.analysis.run_set import RunSet
 from agelab.report.answer import all_tests, causes
 from agelab.report.charts import sort_subjects
 from agelab.report.model import Answer
-from agelab.report.numbers import number, text, unit_name
+from agelab.report.numbers import text, unit_name
 from agelab.report.step_selection import aged_and_control, charted_steps
 from agelab.results.status import GOING
-from agelab.stats.noise_floor import SEEDS_NEEDED, FloorVerdict
+from agelab.stats.formatting import format_ratio
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Place, Series
+from agelab.stats.verdict import DifferenceVerdict
 
 MAX_REASON = 120
 """Maximum length of the reason why something was not measured; the doubts have it in full."""
@@ -47,7 +49,7 @@ def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
     named, verdict, doubts = _verdict_on_first(order, place)
     if left_out:
         few = ", ".join(f"{one.name} ({text(of)}, {_seeds(of.n)})" for one, of in left_out)
-        doubts.append(f"Not in this order, for want of run seeds: {few}.")
+        doubts.append(f"Not in this order, for want of seeds: {few}.")
     doubts += _unmeasured(group)
     other_tests = all_tests.in_other_tests(worst, [one for one, _ in order.order], places)
     because = [
@@ -68,51 +70,50 @@ def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
 
 
 def _verdict_on_first(order: Ranked, place: Place) -> tuple[str, str, list[str]]:
-    """Return the named subject, the verdict on it and the doubts; below the floor nobody is named."""
+    """Return the named subject, the verdict on it and the doubts; where it is not told from all, nobody is named."""
     (worst, worst_of), nexts = order.first, order.order[1:]
     times = (
         f"takes {text(worst_of)} times as long on its aged disk as on an unaged one that holds the same files"
     )
     ratio = f"{all_tests.describe_test(place[0])} {times}"
     if not nexts:
-        doubts = [f"{_capital(order.why_no_floor)}; so whether it aged cannot be said."]
+        doubts = [f"{_capital(order.why_too_few)}: whether it aged is not known."]
         verdict = f"It alone was run, so there is nothing to compare it with: {ratio}."
-        return worst.name, verdict, [] if order.floored else doubts
+        return worst.name, verdict, [] if order.enough else doubts
     following, of = nexts[0]
-    if not order.floored:
-        verdict = (
-            f"That cannot be said yet: {order.why_no_floor}. "
-            f"As measured, the highest slowdown is {worst.name}'s: {ratio}."
-        )
-        doubt = (
-            f"The next, {following.name}, has {text(of)}. Whether that difference is one nobody knows before each has "
-            f"been run with {SEEDS_NEEDED} run seeds."
-        )
+    if not order.enough:
+        verdict = f"Not known yet: {order.why_too_few}. As measured, the highest slowdown is {worst.name}'s: {ratio}."
+        doubt = f"The next, {following.name}, has {text(of)}. Whether that difference is chance is not known."
         return "", verdict, [doubt]
     if order.tied:
         names = ", ".join(f"{one.name} ({text(of)})" for one, of in order.tied)
         verdict = (
-            f"No single one: the highest slowdown is {worst.name}'s ({ratio}), but it is not told from that of "
-            f"{names}: run seeds alone may make the difference."
+            f"Not known: {worst.name}'s slowdown is the highest ({ratio}), but not told from that of {names}."
         )
-        return "", verdict, []
-    apart = order.lead
-    verdict = (
-        f"That {times}. The next is {following.name} with {text(of)}; the difference of "
-        f"{number(apart.difference, 3)} is more than run seeds alone make (the floor, {number(apart.floor or 0, 3)})."
-    )
+        return "", verdict, [f"Against {line}." for line in order.why_tied]
+    verdict = f"That {times}. The next is {following.name} with {text(of)}{_times_the_next(order)}."
     return f"{worst.name}, in {all_tests.describe_test(place[0])}", verdict, []
 
 
+def _times_the_next(order: Ranked) -> str:
+    """Say how many times the next one's the first one's is, with the interval."""
+    apart = order.lead
+    if apart.ratio is None or apart.interval is None:
+        return ""
+    value, low, high = format_ratio(apart.ratio, (apart.interval.low, apart.interval.high), apart=True)
+    return f", of which it is {value} times ({low} to {high}, the interval of 95 %)"
+
+
 def _certainty(order: Ranked) -> Iterator[str]:
-    """Return the confidence in the first place: rank tests against the others, and number of run seeds."""
+    """Return the confidence in the first place: rank tests against the others, and number of seeds."""
     found = [one.test for one in order.compared if one.test]
     if found:
         counts = sorted(one.n for _, one in order.order)
         seeds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+        others = "the other" if len(found) == 1 else f"each of the {len(found)} others"
         yield (
-            f"How sure: {seeds} run seeds each; of the rank tests against the {len(found)} others (Mann and Whitney's, "
-            f"corrected for all of them) the largest p is {max(one.corrected for one in found):.2g}."
+            f"How sure: {seeds} values each; told from {others} by a rank test at 5 %. The largest p is "
+            f"{max(one.p for one in found):.2g}; all of them must be passed, so none is corrected."
         )
 
 
@@ -120,7 +121,7 @@ def _slowest(order: Ranked, place: Place) -> Iterator[str]:
     """Return the slowest on the aged disk, if it is not the one slowed down most."""
     aged, _ = aged_and_control(place[0])
     found = rank_by_place([one for one, _ in order.order], (aged, place[1], "elapsed"))
-    if len(found.order) < 2 or not found.floored or found.tied or found.first[0] is order.first[0]:
+    if len(found.order) < 2 or not found.clear or found.first[0] is order.first[0]:
         return
     slowest, of = found.first
     mine = next((summary for one, summary in found.order if one is order.first[0]), None)
@@ -153,14 +154,18 @@ def _unmeasured(group: RunSet) -> Iterator[str]:
 
 def _count_aged(order: Ranked, place: Place) -> Iterator[str]:
     """Return the slowdown of all subjects."""
-    if len(order.order) < 2 or not order.floored:
+    if len(order.order) < 2 or not order.enough:
         return
-    changes = [(one.name, causes.aged_difference(one, place, "elapsed")) for one, _ in order.order]
-    slower = [name for name, one in changes if one and one.verdict is FloorVerdict.B_HIGHER]
-    others = ", ".join(name for name, _ in changes if name not in slower)
+    pairs = {one.name: causes.aged_pair(one, place, "elapsed") for one, _ in order.order}
+    known = {name: pair for name, pair in pairs.items() if pair}
+    judged = dict(zip(known, judge([*known.values()], order.first[0].host), strict=True))
+    slower = [name for name, one in judged.items() if one.verdict is DifferenceVerdict.HIGHER]
+    alike = [name for name, one in judged.items() if one.alike]
+    others = ", ".join(name for name in pairs if name not in (*slower, *alike))
     yield (
-        f"{len(slower)} of {len(changes)} are slower on their aged disk by more than run seeds make"
-        + (f"; of {others} that cannot be said." if others else ".")
+        f"{len(slower)} of {len(pairs)} are slower on their aged disk by more than chance makes"
+        + (f"; the same within 5 %: {', '.join(alike)}" if alike else "")
+        + (f"; not known of {others}." if others else ".")
     )
 
 
@@ -170,11 +175,11 @@ def _aged_least(order: Ranked) -> Iterator[str]:
         return
     subject, summary = order.order[-1]
     rest = Ranked(order.order[::-1], order.series[::-1])
-    if not order.floored:
+    if not order.enough:
         words = f"The smallest slowdown, as measured, is {subject.name}'s: {text(summary)}."
     elif rest.tied:
         names = ", ".join(one.name for one, _ in rest.tied)
-        words = f"Least slowed down is {subject.name} ({text(summary)}), which the floor does not tell from {names}."
+        words = f"Least slowed down is {subject.name} ({text(summary)}), which is not told from {names}."
     else:
         words = f"{subject.name} aged least: {text(summary)}."
     yield words
@@ -202,7 +207,7 @@ def _compared(
     *,
     highest: bool,
 ) -> Answer:
-    """Compare the first by a sum or a count with the next; below the floor nobody is named."""
+    """Compare the first by a sum or a count with the others; where it is not told from all, nobody is named."""
     everyone = rank_by_median(found, highest=highest)
     if not everyone.order:
         return Answer(question, "That was not measured: no cell has all that it takes.")
@@ -218,19 +223,19 @@ def _compared(
     if not following:
         named = first.name
         verdict = f"It alone was run: {said}."
-    elif not order.floored:
+    elif not order.enough:
         measured = f"As measured, {first.name}: {said}. {nearest}"
-        verdict = f"That cannot be said yet: {order.why_no_floor}. {measured}"
+        verdict = f"Not known yet: {order.why_too_few}. {measured}"
     elif order.tied:
         names = ", ".join(one.name for one, _ in order.tied)
-        verdict = f"No single one: {first.name} ({said}) is not told by the floor from {names}."
+        verdict = f"Not known: {first.name} ({said}) is not told from {names}."
     else:
         named = first.name
-        verdict = f"{_capital(said)}. {nearest} The difference is more than run seeds make."
+        verdict = f"{_capital(said)}. {nearest} The difference is more than chance makes."
     left = [one.name for one, series in found if one.counted and (series is None or series.summary is None)]
     because = [f"Not in this order, for want of some figure: {', '.join(left)}."] if left else []
     few = ", ".join(f"{one.name} ({shown(of)}, {_seeds(of.n)})" for one, of in left_out)
-    doubts = [f"Not in this order, for want of run seeds: {few}."] if left_out else []
+    doubts = [f"Not in this order, for want of seeds: {few}."] if left_out else []
     title = "Data held" if highest else "All steps together"
     chart = sort_subjects(title, everyone, group, unit=unit) if following else None
     return Answer(question, verdict, tuple(because), (*doubts, *_unmeasured(group)), named, chart)

@@ -47,11 +47,10 @@ def making_command(request: RunRequest, spec: CellSpec, verb: str = "age") -> st
         disk=None,
         crash_at=None,
     )
+    seeds = ((spec.run_seed,), (spec.corpus_seed,))
     if request.name.endswith(".toml"):
-        options = options.changed(filesystem=spec.filesystem.name, seeds=(spec.run_seed,))
+        options = options.changed(filesystem=spec.filesystem.name).of_seeds(*seeds)
     elif not request.control:
         variant = spec.variant.plain_name if log else spec.variant.name
-        options = options.changed(
-            name=f"{spec.scenario.name}-{variant}", filesystem=None, seeds=(spec.run_seed,)
-        )
+        options = options.changed(name=f"{spec.scenario.name}-{variant}", filesystem=None).of_seeds(*seeds)
     return shlex.join(["agelab", verb, *options.arguments()])

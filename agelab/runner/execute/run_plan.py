@@ -5,12 +5,12 @@ from typing import Any
 
 from agelab.errors import InputError
 from agelab.history import artefact
-from agelab.image import Image
 from agelab.model.result import Cell, RunKernel, RunPlan
 from agelab.model.scenario import Scenario
 from agelab.runner.plan.cell_inputs import drive_sources, harness_hash
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.prepare import input_data
+from agelab.runner.prepare.planned import cell_of
 from agelab.runner.prepare.prepare import PreparedRun
 from agelab.store import key_of
 from agelab.vm import host
@@ -29,7 +29,7 @@ OF_THE_HOST = ("host", "disks")
 def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
     request, specs, image, corpora = prepared.request, prepared.specs, prepared.image, prepared.corpora
     options, scenario = request.options, request.selection.scenario
-    cells = tuple(_cell(spec, image) for spec in specs)
+    cells = tuple(cell_of(spec, image.kernel.release) for spec in specs)
     kernel = RunKernel(spec=image.kernel.spec, release=image.kernel.release, version=image.kernel.version)
     content = {corpus.sha256: corpus.description for corpus in corpora}
     return RunPlan(
@@ -56,9 +56,9 @@ def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
             "model": _model(options.guest_clock, cells, prepared.jobs),
         },
         histories={
-            spec.variant.history: artefact.read_report(corpus).model_dump(mode="json", by_alias=True)
-            for spec, corpus in zip(specs, corpora, strict=True)
-            if spec.variant.history
+            name: artefact.read_report(corpus).model_dump(mode="json", by_alias=True)
+            for name, corpus in input_data.named_data(specs, corpora).items()
+            if scenario.histories
         },
         unstated=scenario.unstated,
         command=options.to_plan(),
@@ -85,21 +85,6 @@ def refuse_other_inputs(begun: RunPlan, now: RunPlan) -> None:
             "not be comparable",
             hint="begin a new run",
         )
-
-
-def _cell(spec: CellSpec, image: Image) -> Cell:
-    return Cell(
-        variant=spec.variant.name,
-        filesystem=spec.filesystem.name,
-        layout=spec.layout,
-        kernel=image.kernel.release,
-        machine="+".join((spec.machine.name, *spec.changes)),
-        drives=spec.disk.drive_specs,
-        accelerator=spec.accelerator,
-        defaults=spec.defaults,
-        seed=spec.run_seed,
-        corpus_seed=spec.corpus_seed,
-    )
 
 
 def _profiles(spec: CellSpec) -> list[Any]:

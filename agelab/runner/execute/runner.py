@@ -1,9 +1,9 @@
 """Run the cells of runs: prepare what they need, then start them in turn, several at a time where asked for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, chdir, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -49,7 +49,8 @@ class StartedRun:
     prepared: PreparedRun
     directory: RunDirectory
     plan: RunPlan
-    companion: StoredDisk | None
+    companions: Mapping[int, StoredDisk]
+    """Corpus seed to the disk beside those under test; empty where there is none."""
     first: int
     """Number of its first cell among those of all runs that go on together."""
 
@@ -68,7 +69,10 @@ def run(
     anything has run; what goes wrong in a cell is its status.
     """
     with _in_directory(options):
-        return run_request(resolve(options), store, progress, begun=begun, claims=claims)
+        request = resolve(options)
+        if begun:
+            request = replace(request, begun=tuple(cell.name for cell in begun.plan().cells))
+        return run_request(request, store, progress, begun=begun, claims=claims)
 
 
 def run_kernels(
@@ -82,6 +86,8 @@ def run_kernels(
         raise InputError(
             "several kernels take a scenario on modelled drives: no --control, --disk or real disks"
         )
+    if options.until_decided:
+        raise InputError("--seeds auto takes one kernel: which seeds the others have could not be decided")
     progress = progress or Progress()
     with _in_directory(options):
         specs = [canonical(kernel) for kernel in kernels]
@@ -175,27 +181,36 @@ def _start(
     begun: RunDirectory | None,
     first: int,
 ) -> StartedRun:
-    """Create the run's directory and write its plan, or check that ``begun`` has the same one."""
-    companion = None
+    """Create the run's directory and write its plan, or check that ``begun`` has the same one.
+
+    Where seeds are added until a question is decided, ``begun`` may have the first cells alone: then its plan grows.
+    """
+    companions: dict[int, StoredDisk] = {}
     if prepared.specs[0].companion:
-        companion = companion_disk.obtain(prepared, hypervisor, store, progress.stage)
-        held.enter_context(stored_disk.in_use(companion))
+        companions = companion_disk.obtain(prepared, hypervisor, store, progress.stage)
+        for companion in companions.values():
+            held.enter_context(stored_disk.in_use(companion))
     with run_lookup.creation_lock(store.runs):
         directory = begun or RunDirectory.create(store.runs, Path(prepared.request.name).stem)
-        readers.restrict(directory.path, _readers(prepared, companion))
+        readers.restrict(directory.path, _readers(prepared, companions.values()))
         held.enter_context(directory.lock())
     plan = run_plan(directory.name, prepared)
     if begun:
-        refuse_other_inputs(begun.plan(), plan)
+        before = begun.plan()
+        grows = prepared.request.options.until_decided and len(plan.cells) > len(before.cells)
+        same = prepared.first(len(before.cells)) if grows else prepared
+        refuse_other_inputs(before, run_plan(directory.name, same))
+        if grows:
+            directory.write_plan(plan)
     else:
         run_manifest.write(directory, prepared.request, prepared.specs, prepared.manifest)
         directory.write_plan(plan)
-    return StartedRun(prepared, directory, plan, companion, first)
+    return StartedRun(prepared, directory, plan, companions, first)
 
 
-def _readers(prepared: PreparedRun, companion: StoredDisk | None) -> int:
+def _readers(prepared: PreparedRun, companions: Iterable[StoredDisk]) -> int:
     """Return who may read the run: those who may read everything that it is made of."""
-    disks = [disk.artefact.directory for disk in (prepared.disk, companion) if disk]
+    disks = [disk.artefact.directory for disk in (prepared.disk, *companions) if disk]
     corpora = [corpus.image.parent for corpus in prepared.corpora]
     made = (prepared.image.artefact.directory, *corpora, *disks)
     return prepared.request.readable_by & readers.of_made(*dict.fromkeys(made))
@@ -289,7 +304,7 @@ def _run_cell(
     readable_by = readers.of_made(directory.path)
     goals = CellGoals(
         prepared.disk,
-        run.companion,
+        run.companions.get(spec.corpus_seed),
         recipe,
         options.measure,
         options.curve,

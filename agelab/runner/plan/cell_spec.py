@@ -13,6 +13,7 @@ from agelab.model.filesystem import Filesystem
 from agelab.model.history import History
 from agelab.model.machine import Machine
 from agelab.model.scenario import Scenario, Variant
+from agelab.model.seeds import CellName, Seeds
 from agelab.runner.plan.disk_layout import DiskLayout, lay_out
 from agelab.runner.plan.power_cut import PowerCut
 from agelab.stored_disk import DISK_ALIGNMENT
@@ -191,7 +192,12 @@ class CellSpec:
         caches = [self.on_drive(drive).disk.cache_bytes for drive in self.scenario.curve.tested_on.values()]
         return memory_steps(2 * points * max(*caches, self.disk.cache_bytes))
 
-    # ---- seeds ----
+    # ---- name and seeds ----
+
+    @property
+    def name(self) -> CellName:
+        """What tells it from the other cells of its run."""
+        return self.variant.name, self.layout, Seeds(self.corpus_seed, self.run_seed)
 
     @property
     def entropy(self) -> str:

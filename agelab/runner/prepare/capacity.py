@@ -30,7 +30,7 @@ class RunNeeds:
     disks: int
     """Of disk, while a cell runs: the copies of its disk, as full as they can be."""
     kept: int
-    """Of disk, beside the cells that run: disks that stay when their cells have ended, and the companion disk."""
+    """Of disk, beside the cells that run: disks that stay when their cells have ended, and the companion disks."""
     memory: int
     """Of memory, while a cell runs."""
 
@@ -102,7 +102,8 @@ def needs(
     )
     disk = max(spec.host_bytes for spec in specs)
     companions = any(spec.companion for spec in specs)
-    beside = int(corpora[0].content_bytes * COMPANION_OVERHEAD) if companions else 0
+    content = sum({one.sha256: one.content_bytes for one in corpora}.values())
+    beside = int(content * COMPANION_OVERHEAD) if companions else 0
     return RunNeeds(
         cells=len(specs) * kernels,
         disks=copies * disk,

@@ -1,6 +1,7 @@
 """The data that the cells of a run read: seeded ones like a study's, the user's own, or the logs of histories."""
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -13,6 +14,7 @@ from agelab.runner.request.run_request import RunRequest
 from agelab.store import Store
 from agelab.vm.domain import MEMORY_SLOTS
 
+AnyData = TypeVar("AnyData")
 OTHER_DISKS = 3
 """Memory-backed disks of a guest that measures forks, beside the forks: root, corpus, results."""
 
@@ -35,6 +37,25 @@ def user_corpus(
     if not corpus.content_bytes:
         raise InputError(f"{request.corpus} holds no data: there is nothing to copy")
     return corpus
+
+
+def named_data(specs: Sequence[CellSpec], data: Sequence[AnyData]) -> dict[str, AnyData]:
+    """Return the data of these cells by name: the history's, "" for a corpus.
+
+    Where another corpus seed than the first has other data, ``@`` and that seed stand behind their name.
+    """
+    found: dict[str, AnyData] = {}
+    for spec, one in zip(specs, data, strict=True):
+        name = spec.variant.history or ""
+        if found.setdefault(name, one) != one:
+            found[f"{name}@{spec.corpus_seed}"] = one
+    return found
+
+
+def carried_data(carried: Mapping[str, AnyData], history: str | None, corpus_seed: int) -> AnyData:
+    """Return the data that ``named_data`` has named."""
+    name = history or ""
+    return carried.get(f"{name}@{corpus_seed}", carried[name])
 
 
 def shrink(request: RunRequest, own: Corpus | None) -> float:
@@ -66,28 +87,35 @@ def corpora(
     Raises InputError for a history that cannot be made, HostError where the host's disk is too full for one.
     """
     if carried:
-        return [carried[spec.variant.history or ""] for spec in specs]
+        return [carried_data(carried, spec.variant.history, spec.corpus_seed) for spec in specs]
     if own or (wanted := request.selection.scenario.corpus) is None:
         return [own] * len(specs) if own else _histories(specs, store, say)
     size = int(wanted.mib.value * MIB / shrink(request, None))
-    say(f"corpus {wanted.kind}, {size / 1e6:.0f} MB, seed {request.options.corpus_seed}")
-    try:
-        spec = CorpusSpec(kind=wanted.kind, bytes=size, seed=request.options.corpus_seed)
-    except ValidationError as error:
-        raise InputError(f"a corpus of {size} bytes: {error.errors()[0]['msg']}") from error
-    return [make(spec, store)] * len(specs)
+    made: dict[int, Corpus] = {}
+    for seed in dict.fromkeys(spec.corpus_seed for spec in specs):
+        say(f"corpus {wanted.kind}, {size / 1e6:.0f} MB, seed {seed}")
+        try:
+            made[seed] = make(CorpusSpec(kind=wanted.kind, bytes=size, seed=seed), store)
+        except ValidationError as error:
+            raise InputError(f"a corpus of {size} bytes: {error.errors()[0]['msg']}") from error
+    return [made[spec.corpus_seed] for spec in specs]
 
 
 def _histories(specs: Sequence[CellSpec], store: Store, say: Notify) -> list[Corpus]:
-    made: dict[str, Corpus] = {}
+    several = len({spec.corpus_seed for spec in specs}) > 1
+    made: dict[tuple[str, int], Corpus] = {}
+    found = []
     for spec in specs:
         wanted = spec.history
         assert wanted is not None, "a scenario has a corpus or histories"
-        if wanted.name not in made:
-            say(f"history {wanted.name} for a disk of {spec.wanted_bytes / 1e6:.0f} MB")
-            made[wanted.name] = artefact.obtain_history(wanted, spec.wanted_bytes, spec.corpus_seed, store)
-            _check_points(spec, wanted.name, made[wanted.name].parts or 0)
-    return [made[spec.variant.history or ""] for spec in specs]
+        name = (wanted.name, spec.corpus_seed)
+        if name not in made:
+            which = f", seed {spec.corpus_seed}" if several else ""
+            say(f"history {wanted.name} for a disk of {spec.wanted_bytes / 1e6:.0f} MB{which}")
+            made[name] = artefact.obtain_history(wanted, spec.wanted_bytes, spec.corpus_seed, store)
+            _check_points(spec, wanted.name, made[name].parts or 0)
+        found.append(made[name])
+    return found
 
 
 def _check_points(spec: CellSpec, name: str, parts: int) -> None:

@@ -74,6 +74,11 @@ class PreparedRun:
     saves_guests: bool
     """Guests begin as copies of saved ones."""
 
+    def first(self, count: int) -> "PreparedRun":
+        """Return the same with its first cells alone."""
+        lists = {name: getattr(self, name)[:count] for name in ("cells", "specs", "corpora", "programs")}
+        return replace(self, **lists)
+
 
 def prepare(
     request: RunRequest,
@@ -178,10 +183,10 @@ def _check_power_cuts(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> N
 
 def _check_companion(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> None:
     """Refuse data that do not fit beside the disk under test."""
-    for spec in specs:
-        if spec.companion and corpora[0].content_bytes > spec.companion_bytes * MOST_OF_COMPANION:
+    for spec, corpus in zip(specs, corpora, strict=True):
+        if spec.companion and corpus.content_bytes > spec.companion_bytes * MOST_OF_COMPANION:
             raise InputError(
-                f"{corpora[0].content_bytes} bytes of data do not fit beside the disk under test: there are "
+                f"{corpus.content_bytes} bytes of data do not fit beside the disk under test: there are "
                 f"{spec.companion_bytes}",
                 hint="choose --scale paper",
             )

@@ -24,6 +24,7 @@ from agelab.model.machine import Machine
 from agelab.results.checksummed import write_sealed
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.prepare.input_data import named_data
 from agelab.runner.request.run_request import RunRequest
 from agelab.scenario import selection
 from agelab.store import Store, file_hash
@@ -54,7 +55,8 @@ class RunManifest(Frozen):
     drive: BuildRoot | None = Field(description="what the modelled drive's module was built with")
     tools: BuildRoot | None = Field(description="what the guest's own programs were built with")
     sources: dict[str, CorpusRecord] = Field(
-        description="by history; of a scenario with a corpus it has no name"
+        description="by history, which of a scenario with a corpus has no name; with @2 behind it of corpus seed 2, "
+        "where that is not the run's first"
     )
     scenario_sha256: str | None = Field(default=None, description="of the scenario's text, as it is kept")
 
@@ -98,10 +100,9 @@ def collect(
         guest=packages,
         drive=modules.resolve_packages(kernel, store) if modelled and not kernel.build_inputs else None,
         tools=tools.resolve_packages(store) if programs else None,
-        sources={
-            spec.variant.history or "": _source(request, spec, corpus)
-            for spec, corpus in zip(specs, corpora, strict=True)
-        },
+        sources=named_data(
+            specs, [_source(request, spec, corpus) for spec, corpus in zip(specs, corpora, strict=True)]
+        ),
     )
 
 

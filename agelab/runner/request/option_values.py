@@ -6,11 +6,15 @@ from typing import Any
 
 from pydantic import ValidationInfo
 
+from agelab.analysis.decision import parse_question
 from agelab.disk import parse_list
 from agelab.errors import InputError
 from agelab.runner.plan.block_change import BlockChange
 from agelab.runner.plan.power_cut import PowerCut
 from agelab.scenario.control_file import require_device
+
+LOOKS = (5, 7, 10, 14, 20)
+"""Run seeds after which it is looked whether a question is decided, where they are added until it is."""
 
 
 def refusing(check: Callable[[Any], object]) -> Callable[[Any], Any]:
@@ -51,11 +55,37 @@ def distinct_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
     return seeds
 
 
-def corpus_seed(seed: int) -> int:
-    """Check a corpus seed."""
-    if not 0 <= seed < 2**63:
-        raise ValueError("a seed is a whole number from 0 to 2**63 - 1")
-    return seed
+def question(text: str | None) -> str | None:
+    """Check a question; an empty one is none."""
+    if text:
+        parse_question(text)
+    return text or None
+
+
+def minutes(value: float | None) -> float | None:
+    """Check a number of minutes."""
+    if value is not None and not 0 < value < 10**6:
+        raise ValueError("a number of minutes above 0")
+    return value
+
+
+def corpora(value: Any) -> Any:
+    """Read corpus seeds: ``1,2``, or one as a number."""
+    if isinstance(value, int):
+        return (value,)
+    if not isinstance(value, str):
+        return tuple(value) if isinstance(value, list) else value
+    try:
+        return tuple(int(word) for word in value.split(","))
+    except ValueError:
+        raise ValueError("corpus seeds are whole numbers separated by commas, like 1,2") from None
+
+
+def distinct_corpora(corpora: tuple[int, ...]) -> tuple[int, ...]:
+    """Check that each corpus seed stands there once."""
+    if not corpora or len(set(corpora)) != len(corpora) or min(corpora) < 0 or max(corpora) >= 2**63:
+        raise ValueError("each corpus seed once, from 0 to 2**63 - 1")
+    return corpora
 
 
 def share(value: float | None) -> float | None:

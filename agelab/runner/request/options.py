@@ -28,6 +28,7 @@ from agelab.model.jobs import AUTO, Jobs, parse_jobs
 from agelab.model.machine import BandEnd
 from agelab.model.result import RunPlan
 from agelab.model.sanitize import require_utf_8
+from agelab.model.seeds import Seeds
 from agelab.runner.plan.block_change import BlockChange
 from agelab.runner.plan.power_cut import PowerCut
 from agelab.runner.request import option_values
@@ -36,8 +37,9 @@ from agelab.vm.guest import Clock
 MAX_VCPUS = 255
 """Limit of QEMU's machine."""
 BootKind = Literal["saved", "full"]
+Design = Literal["crossed", "paired"]
 SourceState = Literal["pristine", "scattered"]
-IN_MORE = ("disk", "keep_disk", "curve", "timing", "fresh", "check", "measure", "prove_all")
+IN_MORE = ("disk", "keep_disk", "curve", "timing", "fresh", "check", "measure", "prove_all", "ask", "budget")
 """Options that a plan keeps under ``more``; the others are its ``words``."""
 ASIDE = ("directory", "name")
 """Fields that are no options."""
@@ -67,11 +69,25 @@ class RunOptions(BaseModel):
     seeds: Annotated[
         tuple[int, ...], BeforeValidator(option_values.seeds), AfterValidator(option_values.distinct_seeds)
     ] = (1,)
+    until_decided: bool = Field(default=False, description='set by seeds="auto": seeds are added')
+    ask: Annotated[str | None, AfterValidator(option_values.refusing(option_values.question))] = Field(
+        default=None, description="the question that decides it; None: the scenario's"
+    )
+    budget: Annotated[float | None, AfterValidator(option_values.minutes)] = Field(
+        default=None, description="minutes after which no seeds are added"
+    )
     trace: bool = False
     scale: ScaleName | None = Field(default=None, description="None: paper for a control file, else quick")
     corpus: str | None = Field(default=None, description="the user's own data in place of the seeded ones")
     log: str | None = Field(default=None, description="an operation log in place of the scenario's histories")
-    corpus_seed: Annotated[int, AfterValidator(option_values.corpus_seed)] = 1
+    corpora: Annotated[
+        tuple[int, ...],
+        BeforeValidator(option_values.corpora),
+        AfterValidator(option_values.distinct_corpora),
+    ] = Field(default=(1,), description="corpus seeds: which files, and which of them are deleted")
+    design: Design = Field(
+        default="crossed", description="every run seed with every corpus, or the first with the first, ..."
+    )
     defaults: Defaults | None = Field(default=None, description="None: the scenario's")
     layout: Layout | None = Field(default=None, description="None: every layout of each variant")
     clock: Clock | None = Field(default=None, description="None: wall for real disks, else virtual")
@@ -130,6 +146,8 @@ class RunOptions(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _one_kind_of_error(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(data, dict) and data.get("seeds") == AUTO:
+            data = {**data, "seeds": tuple(range(1, option_values.LOOKS[0] + 1)), "until_decided": True}
         try:
             return handler(data)
         except ValidationError as error:
@@ -139,6 +157,13 @@ class RunOptions(BaseModel):
     def guest_clock(self) -> Clock:
         """The clock of the run: the wall's for real disks."""
         return self.clock or ("wall" if self.real_disks else "virtual")
+
+    @property
+    def repetitions(self) -> tuple[Seeds, ...]:
+        """The two seeds of each cell of a variant and layout."""
+        if self.design == "paired":
+            return tuple(map(Seeds, self.corpora, self.seeds))
+        return tuple(Seeds(corpus, run) for corpus in self.corpora for run in self.seeds)
 
     @property
     def real_disks(self) -> list[DriveSpec]:
@@ -164,6 +189,11 @@ class RunOptions(BaseModel):
     def changed(self, **fields: Any) -> Self:
         """Return the options with other values of these fields, checked again."""
         return type(self)(**{**dict(self), **fields})
+
+    def of_seeds(self, seeds: tuple[int, ...], corpora: tuple[int, ...]) -> Self:
+        """Return the options of these seeds, crossed, and of no more."""
+        alone = {"design": "crossed", "until_decided": False, "ask": None, "budget": None}
+        return self.changed(seeds=seeds, corpora=corpora, **alone)
 
     @model_validator(mode="after")
     def _scenario_or_control_file(self) -> Self:
@@ -194,6 +224,43 @@ class RunOptions(BaseModel):
             raise InputError(
                 f"the disks of a control file's tests are neither kept nor forked: leave {kept[0]} out"
             )
+
+    @model_validator(mode="after")
+    def _seeds_of_design(self) -> Self:
+        if self.design == "paired" and len(self.corpora) != len(self.seeds):
+            raise InputError(
+                f"--design paired: {len(self.seeds)} run seeds and {len(self.corpora)} corpora do not go in pairs",
+                hint="name as many of each, or leave --design out: then every run seed goes with every corpus",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _seeds_until_decided(self) -> Self:
+        """Refuse a question where no seeds are added for it, and seeds that cannot be."""
+        if not self.until_decided and (given := [name for name in ("ask", "budget") if getattr(self, name)]):
+            raise InputError(f"--{given[0]} goes with --seeds auto")
+        why = {
+            "--control": self.control,
+            "--design paired": self.design == "paired",
+            "agelab age": not self.measure,
+        }
+        if self.until_decided and (not_with := [name for name, value in why.items() if value]):
+            raise InputError(f"--seeds auto does not go with {not_with[0]}")
+        return self
+
+    @model_validator(mode="after")
+    def _one_corpus(self) -> Self:
+        """Refuse several corpora where they mean nothing."""
+        same = {
+            "log": "the operations of --log are",
+            "control": "the data of a control file are",
+            "disk": "what lies on the stored disk is",
+        }
+        if len(self.corpora) > 1 and (given := [field for field in same if getattr(self, field)]):
+            raise InputError(
+                f"--corpora {_word(self.corpora)}: {same[given[0]]} the same with each: name one"
+            )
+        return self
 
     @model_validator(mode="after")
     def _clock_of_disks(self) -> Self:
@@ -293,6 +360,8 @@ class RunOptions(BaseModel):
     ) -> Self:
         """Return the options that ``to_plan`` gave. Raises InputError as ``from_plan`` does."""
         said = {**words, **more}
+        if (seed := said.pop("corpus_seed", None)) is not None:  # of a plan with one alone
+            said["corpora"] = str(seed)
         known = {field for field in cls.model_fields if field not in ASIDE}
         if strange := [field for field, value in said.items() if field not in known and value]:
             raise InputError(
@@ -304,6 +373,8 @@ class RunOptions(BaseModel):
     def set_options(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, as ``to_plan`` has them."""
         mine, plain = ({**said["words"], **said["more"]} for said in (self.to_plan(), _PLAIN.to_plan()))
+        if mine.pop("until_decided"):
+            mine["seeds"] = AUTO
         return {field: value for field, value in mine.items() if value != plain[field]}
 
     def arguments(self) -> list[str]:

@@ -7,6 +7,7 @@ from agelab import readers
 from agelab.errors import InputError, unknown
 from agelab.kernel import canonical
 from agelab.model.base import ScaleName
+from agelab.model.history import Logged, Repository
 from agelab.model.scenario import Scenario
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.run_request import RunRequest
@@ -31,6 +32,8 @@ def resolve(options: RunOptions, source: Selection | ControlFile | None = None) 
     scenario = _traced(scenario, options)
     scenario = options.power_cut.applied_to(scenario) if options.power_cut else scenario
     _fit(options, scenario)
+    if len(options.corpora) > 1:
+        _require_use_of_corpora(options, replace(selected, scenario=scenario))
     data = Path(options.corpus) if options.corpus else file.data if file else None
     return RunRequest(
         options=options,
@@ -72,6 +75,24 @@ def _traced(scenario: Scenario, options: RunOptions) -> Scenario:
         which = "a control file's tests are" if options.control else f"scenario {scenario.name} is"
         raise InputError(f"--trace: {which} not performed under strace")
     return scenario
+
+
+def _require_use_of_corpora(options: RunOptions, selected: Selection) -> None:
+    """Refuse several corpus seeds where they would change nothing."""
+    scenario, which = selected.scenario, f"--corpora {','.join(map(str, options.corpora))}"
+    used = {variant.history for variant in selected.variants}
+    for history in scenario.histories:
+        if history.name in used and isinstance(history, Logged | Repository):
+            raise InputError(f"{which}: history {history.name} is the same with each: name one")
+    words = [one.run for one in (*scenario.actions(), *scenario.tests)]
+    words += [word for one in scenario.experiments for word in (one.prepare, one.perform)]
+    drawn = any("CORPUS_SEED" in word for word in words)
+    scattered = scenario.beside and (scenario.beside.scattered or options.source == "scattered")
+    if options.corpus and not (drawn or scattered):
+        raise InputError(
+            f"{which}: the data of --corpus are the same with each, and nothing in scenario {scenario.name} is drawn "
+            "by it: name one"
+        )
 
 
 def _fit(options: RunOptions, scenario: Scenario) -> None:

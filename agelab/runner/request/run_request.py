@@ -12,6 +12,7 @@ from agelab.model.base import Defaults, Layout, ScaleName
 from agelab.model.machine import Machine
 from agelab.model.scatter import Scatter
 from agelab.model.scenario import Scenario, Variant
+from agelab.model.seeds import CellName, Seeds
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.request.options import RunOptions, SourceState
 from agelab.scenario import selection
@@ -35,8 +36,10 @@ class RunRequest:
     """The user's own data; every size of the scenario follows its size."""
     defaults: Defaults
     control: ControlFile | None = None
-    only: Collection[tuple[str, str, int]] | None = None
-    """Variant, layout and run seed of the cells to run; None for all."""
+    only: Collection[CellName] | None = None
+    """The cells to run; None for all."""
+    begun: tuple[CellName, ...] = ()
+    """The cells of the run that goes on, in its order; others come after them."""
     readable_by: int = readers.EVERYBODY
     """Who may read the user's own scenario, control file or capsule (agelab.readers)."""
 
@@ -64,16 +67,19 @@ class RunRequest:
             ) from error
 
     @cached_property
-    def seeded_variants(self) -> list[tuple[Scenario, Variant, int, ControlLine | None]]:
-        """Scenario, variant, run seed and control line of each cell, without the layouts."""
+    def seeded_variants(self) -> list[tuple[Scenario, Variant, Seeds, ControlLine | None]]:
+        """Scenario, variant, seeds and control line of each cell, without the layouts."""
         if self.control is None:
             whole, variants = self.selection.scenario, self.selection.variants
-            return [(whole, variant, seed, None) for variant in variants for seed in self.options.seeds]
-        found: list[tuple[Scenario, Variant, int, ControlLine | None]] = []
+            return [
+                (whole, variant, seeds, None) for variant in variants for seeds in self.options.repetitions
+            ]
+        found: list[tuple[Scenario, Variant, Seeds, ControlLine | None]] = []
+        [corpus] = self.options.corpora
         for line in self.control.lines:
             scenario = self.control.scenario(line, self.scale)
-            for seed in range(1, line.repetitions + 1):
-                found.append((scenario, scenario.variants[0], seed, line))
+            for run in range(1, line.repetitions + 1):
+                found.append((scenario, scenario.variants[0], Seeds(corpus, run), line))
         return found
 
 
@@ -113,8 +119,8 @@ def cell_requests(
                 companion=selection.filesystem(scenario.beside.filesystem) if scenario.beside else None,
                 shrink=shrink,
                 defaults=request.defaults,
-                run_seed=seed,
-                corpus_seed=options.corpus_seed,
+                run_seed=seeds.run,
+                corpus_seed=seeds.corpus,
                 machine=request.machine_of(scenario, variant),
                 layout=layout,
                 drives=options.disks,
@@ -130,10 +136,12 @@ def cell_requests(
             ),
             line,
         )
-        for scenario, variant, seed, line in request.seeded_variants
+        for scenario, variant, seeds, line in request.seeded_variants
         for layout in request.layouts(variant)
-        if request.only is None or (variant.name, layout, seed) in request.only
+        if request.only is None or (variant.name, layout, seeds) in request.only
     ]
+    place = {name: at for at, name in enumerate(request.begun)}
+    cells.sort(key=lambda cell: place.get(cell.spec.name, len(place)))
     for cell in cells:
         cell.spec.disk  # noqa: B018 - its layout is worked out, and refused, on first use
     if change and cells:

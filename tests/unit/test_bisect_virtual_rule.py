@@ -21,7 +21,7 @@ from agelab.bisect.wall_clock_rule import (
 )
 from agelab.errors import InputError
 from agelab.stats.order_statistics import exact
-from bench import decide as bench
+from bench import bisect_rules as bench
 
 
 def numbers(*values: int | float) -> list[Fraction]:
@@ -127,7 +127,12 @@ def test_where_seeds_shake_nothing_one_value_is_enough_and_more_may_be_allowed()
 @pytest.mark.parametrize(
     ("good", "bad", "threshold", "words"),
     [
-        ((1, 2, 3, 4), (30, 31, 32, 33, 34), None, "good and bad have no floor: 4 seeds, five are needed"),
+        (
+            (1, 2, 3, 4),
+            (30, 31, 32, 33, 34),
+            None,
+            "good and bad are not known apart: 4 seeds, five are needed",
+        ),
         ((1, 2, 3, 4, 5), (3, 3, 3, 3, 3), None, "good and bad are equal: good 3, bad 3"),
         ((1, 2, 3, 4, 5), (5, 6, 7, 8, 9), None, "less than run seeds do: good 3, bad 7; floor 4"),
         (

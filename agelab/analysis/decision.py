@@ -1,0 +1,143 @@
+"""A question about variants, and whether their values decide it: which is worst or best, or A against B."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from agelab.analysis.cells import SeedGroup
+from agelab.analysis.judge import judge
+from agelab.analysis.ranking import rank_by_median
+from agelab.analysis.selectors import matches
+from agelab.analysis.spread import StepMetric, main_metrics, series_of
+from agelab.errors import InputError, unknown
+from agelab.model.metrics import METRICS
+from agelab.model.result import Cell
+from agelab.stats.series import Series, SeriesPair
+from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
+
+EXTREMES = ("worst", "best")
+FORM = "worst:STEP:METRIC, best:STEP:METRIC or A:B:STEP:METRIC, like ext4:xfs:copy:elapsed"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of the variants of a run."""
+
+    step: str
+    metric: str
+    extreme: str = ""
+    """``worst`` or ``best``; empty for two sides."""
+    sides: tuple[str, ...] = ()
+    """The choices of A and of B, as ``agelab compare`` has them behind a run's name."""
+
+    @property
+    def place(self) -> StepMetric:
+        return self.step, self.metric
+
+    def __str__(self) -> str:
+        return ":".join([*([self.extreme] if self.extreme else self.sides), self.step, self.metric])
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the values say."""
+
+    decided: bool
+    said: str
+    """In one line."""
+
+
+def parse_question(text: str) -> Question:
+    """Parse a question. Raises InputError."""
+    *asked, step, metric = ["", "", *text.split(":")]
+    words = [word for word in asked if word]
+    if not (step and metric) or not (words in ([one] for one in EXTREMES) or len(words) == 2):
+        raise InputError(f"--ask {text}: it is {FORM}")
+    known = METRICS.get(metric)
+    if known is None:
+        raise unknown("metric", metric, list(METRICS))
+    if len(words) == 1 and known.better is None:
+        raise InputError(
+            f"--ask {text}: of {metric} neither much nor little is worse; ask A:B:{step}:{metric}"
+        )
+    return Question(step, metric, words[0]) if len(words) == 1 else Question(step, metric, sides=tuple(words))
+
+
+def require_sides(question: Question | None, cells: Sequence[Cell]) -> None:
+    """Raise InputError where the cells have nothing to ask about: one variant alone, or a side that fits none."""
+    labels = list(dict.fromkeys(cell.label for cell in cells))
+    for side in question.sides if question else ():
+        fitting = {cell.label for cell in cells if _fits(cell, side)}
+        if len(fitting) != 1:
+            what = f"names {len(fitting)} of" if fitting else "is none of"
+            raise InputError(f"--ask {question}: {side} {what} what is run: {'; '.join(labels)}")
+    if len(labels) < 2:
+        raise InputError(f"--seeds auto: {labels[0]} alone is run: there is nothing to tell it from")
+
+
+def main_question(groups: Sequence[SeedGroup]) -> Question:
+    """Return what a scenario is about: what aged worst, held the most, or was the quickest."""
+    step, metric = main_metrics(groups)[0]
+    return Question(step, metric, "worst" if metric == "slowdown" else "best")
+
+
+def decide(question: Question, groups: Sequence[SeedGroup], level: Fraction) -> Decision:
+    """Say whether the values decide the question at that level. Raises InputError where nothing has its metric."""
+    found = [(group, series_of(group, question.place)) for group in groups]
+    if not any(series for _, series in found):
+        there = dict.fromkeys(":".join(at) for group in groups for at in group.steps)
+        raise unknown("metric of this run", ":".join(question.place), [*there])
+    if question.sides:
+        left, right = (next(one for one in found if _fits(one[0].cell, side)) for side in question.sides)
+        return _of_two(left, right, level)
+    return _of_all(question, found, level)
+
+
+def _of_two(
+    left: tuple[SeedGroup, Series | None], right: tuple[SeedGroup, Series | None], level: Fraction
+) -> Decision:
+    (a, one), (b, other) = left, right
+    if not (one and one.values and other and other.values):
+        return Decision(False, f"{(b if one and one.values else a).cell.short_label} has no value")
+    [judged] = judge([SeriesPair(one, other)], a.host, correct=False, level=level)
+    said = f"{b.cell.short_label} against {a.cell.short_label}: {judged.word_and_reason}{_ratio(judged)}"
+    return Decision(judged.differs or judged.alike, said)
+
+
+def _of_all(
+    question: Question, found: Sequence[tuple[SeedGroup, Series | None]], level: Fraction
+) -> Decision:
+    highest = (METRICS[question.metric].better == "higher") == (question.extreme == "best")
+    order = rank_by_median(found, highest=highest)
+    if len(order.order) < 2:
+        return Decision(False, "fewer than two have a value")
+    first = order.first[0].cell.short_label
+    pairs = [SeriesPair(one, order.series[0]) for one in order.series[1:]]
+    against = [
+        (group.cell.short_label, one)
+        for (group, _), one in zip(
+            order.order[1:], judge(pairs, order.first[0].host, correct=False, level=level), strict=True
+        )
+    ]
+    told = DifferenceVerdict.HIGHER if highest else DifferenceVerdict.LOWER
+    untold = [(name, one) for name, one in against if one.verdict is not told]
+    if not untold:
+        return Decision(True, f"{question.extreme} is {first}, told from each of the {len(against)} others")
+    if all(one.alike for _, one in untold):
+        names = ", ".join(name for name, _ in untold)
+        return Decision(True, f"no single one is {question.extreme}: {first} is the same as {names}")
+    open_ones = "; ".join(f"{name}: {one.word_and_reason}" for name, one in untold if not one.alike)
+    return Decision(False, f"{first} is not told from {open_ones}")
+
+
+def _ratio(judged: ComparedSeries) -> str:
+    return f", {float(judged.ratio):.3f} times" if judged.ratio is not None else ""
+
+
+def _fits(cell: Cell, side: str) -> bool:
+    """Return whether a cell is of a side: a variant or layout by its name alone, other fields by AXIS=VALUE."""
+    for word in filter(None, side.split(",")):
+        axis, equals, value = word.partition("=")
+        if not (matches(cell, axis, value) if equals else word in (cell.variant, cell.layout)):
+            return False
+    return True

@@ -1,0 +1,132 @@
+"""What a run would take and could find, by what earlier runs of this store took and measured."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agelab.analysis.cells import RunResult, SeedGroup, load
+from agelab.analysis.spread import Spread, StepMetric, main_metrics, measured_groups, spread
+from agelab.errors import InputError, unknown
+from agelab.model.result import Cell
+from agelab.results import run_lookup
+from agelab.runner.cell_times import Took, cells_under, conditions
+from agelab.runner.prepare import input_data
+from agelab.runner.prepare.planned import cell_of, planned_cells
+from agelab.runner.request.options import Design, RunOptions
+from agelab.runner.request.resolve import resolve
+from agelab.stats.power import smallest_difference
+
+MORE_RUNS = (5, 10, 20)
+"""Run seeds to look at beside those that are asked for."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many seeds a run has."""
+
+    runs: int
+    corpora: int
+    design: Design = "crossed"
+
+    @property
+    def cells(self) -> int:
+        """The cells of each variant and layout."""
+        return self.runs if self.design == "paired" else self.runs * self.corpora
+
+    @property
+    def difference(self) -> float | None:
+        """The smallest difference that it finds, in standard deviations; None where it finds none."""
+        per_block, blocks = (1, self.corpora) if self.design == "paired" else (self.runs, self.corpora)
+        return smallest_difference(per_block, blocks)
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The earlier run from whose spread it is said what can be found."""
+
+    run: RunResult
+    groups: Sequence[SeedGroup]
+    spreads: Mapping[StepMetric, Spread | None]
+    """For each metric that is asked about; None where the run has too few values of it."""
+    without: Sequence[str]
+    """Variants that are asked for and that it lacks."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A run before it is made."""
+
+    options: RunOptions
+    scenario: str
+    scale: str
+    cells: Sequence[Cell]
+    before: Took
+    """Cells like these that have ended before."""
+    basis: Basis | None
+    sizes: Sequence[Size]
+    """The size asked for, and some larger ones."""
+
+    @property
+    def asked(self) -> Size:
+        return Size(len(self.options.seeds), len(self.options.corpora), self.options.design)
+
+    def cells_of(self, size: Size) -> list[Cell]:
+        """Return as many cells as a run of that size has, each like one of those asked for."""
+        kinds = {(cell.variant, cell.layout): cell for cell in self.cells}
+        return [cell for cell in kinds.values() for _ in range(size.cells)]
+
+
+def forecast(options: RunOptions, runs: Path, metrics: Sequence[StepMetric]) -> Forecast:
+    """Say what a run would be. Without ``metrics`` it is about what the scenario is about, and its time.
+
+    Raises InputError for options that make no run, and for a metric that the earlier run did not measure.
+    """
+    request = resolve(options)
+    scenario, scale = request.selection.scenario.name, input_data.scale_name(request)
+    cells = [cell_of(spec, request.kernel) for spec in planned_cells(options)]
+    before: Took = ()
+    for emulated in (False, True):  # in the wall clock a host has KVM, or has it not
+        like = conditions(scenario, scale, options, emulated=emulated)
+        before = before or list(cells_under(like, runs))
+    basis = _basis(runs, scenario, scale, options, cells, metrics)
+    asked = Size(len(options.seeds), len(options.corpora), options.design)
+    return Forecast(options, scenario, scale, cells, before, basis, _sizes(asked))
+
+
+def _sizes(asked: Size) -> list[Size]:
+    """Return the size asked for, more run seeds, and twice as many corpora."""
+    runs = sorted({asked.runs, *(more for more in MORE_RUNS if more > asked.runs)})
+    if asked.design == "paired":
+        return [Size(number, number, "paired") for number in runs]
+    return [Size(number, corpora) for corpora in (asked.corpora, 2 * asked.corpora) for number in runs]
+
+
+def _basis(
+    runs: Path,
+    scenario: str,
+    scale: str,
+    options: RunOptions,
+    cells: Sequence[Cell],
+    metrics: Sequence[StepMetric],
+) -> Basis | None:
+    """Return the newest run of the scenario, at the scale and in the clock, with seeds enough for a spread."""
+    wanted = list(dict.fromkeys(cell.variant for cell in cells))
+    for directory in reversed(run_lookup.all_runs(runs)):
+        try:
+            plan = directory.plan()
+            if (plan.scenario, plan.scale, plan.clock) != (scenario, scale, options.guest_clock):
+                continue
+            run = load(directory)
+        except InputError:  # a damaged one
+            continue
+        groups = [group for group in measured_groups(run) if group.variant in wanted]
+        if not groups:
+            continue
+        asked = metrics or main_metrics(groups)
+        spreads = {metric: spread(groups, metric) for metric in asked}
+        if metrics and (strange := next((at for at in metrics if spreads[at] is None), None)):
+            there = dict.fromkeys(":".join(at) for group in groups for at in group.steps)
+            raise unknown(f"metric of {run.name}", ":".join(strange), [*there, "all steps:elapsed"])
+        known = {group.variant for group in groups}
+        return Basis(run, groups, spreads, [name for name in wanted if name not in known])
+    return None

@@ -1,0 +1,157 @@
+"""How far B is from A: the shift, with the interval that the rank test leaves it.
+
+The shift is the median of the ratios b/a of all pairs of one corpus (J. L. Hodges and E. L. Lehmann, "Estimates of
+location based on rank tests", Annals of Mathematical Statistics 34 (1963), 598-611); of their differences where some
+value is not above zero. Its interval are two of these ratios: whatever shift the test does not reject at 5 % lies
+between them. Where no one shift lies in the interval (99 %) of every corpus, the corpora are the sample: the shift is
+the median of theirs, and its interval that of a median.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from statistics import median
+from typing import TYPE_CHECKING
+
+from agelab.stats.blocks import Block
+from agelab.stats.order_statistics import coverage, interval_rank
+from agelab.stats.rank_law import critical_rank
+
+if TYPE_CHECKING:
+    from agelab.stats.blocks import Floats
+
+LEVEL = Fraction(5, 100)
+"""What an interval may leave out, and a test may find of what is not there."""
+CORPUS_LEVEL = Fraction(1, 100)
+"""What the interval of one corpus may leave out: at 5 % each, two of many comparisons' corpora would often seem to
+contradict each other by chance, and more seeds would find less."""
+CORPORA_NEEDED = 6
+"""Corpora of which the range holds the median of all with 1 - LEVEL."""
+FEW = 10_000
+"""Pairs that are all gone through."""
+HALVINGS = 64
+"""Halvings that leave of a range what a float tells apart."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Two ends; both are in it."""
+
+    low: Fraction
+    high: Fraction
+
+
+@dataclass(frozen=True)
+class CorpusShift:
+    """The shift on one corpus, with its interval: of several corpora that of 99 %, of a single one that of 95 %."""
+
+    corpus: int
+    value: Fraction
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class Shift:
+    """The shift from A to B."""
+
+    value: Fraction
+    interval: Interval | None
+    """None where the values are too few for any."""
+    is_ratio: bool
+    """False: a difference, in the metric's unit."""
+    corpora: tuple[CorpusShift, ...]
+    depends: bool
+    """True if it depends on the data: no one shift lies in the interval of every corpus."""
+
+    @property
+    def none(self) -> Fraction:
+        """The shift of two sides that are alike: a ratio of one, or a difference of zero."""
+        return Fraction(int(self.is_ratio))
+
+    @cached_property
+    def sides(self) -> tuple[int, int]:
+        """The number of corpora on which B is lower, and higher."""
+        return (
+            sum(one.value < self.none for one in self.corpora),
+            sum(one.value > self.none for one in self.corpora),
+        )
+
+
+def shift_of(blocks: Sequence[Block], level: Fraction = LEVEL) -> Shift | None:
+    """Estimate the shift from A to B, with its interval at 1 - ``level``; None where no corpus is on both sides."""
+    if not blocks:
+        return None
+    is_ratio = all(side.min() > 0 for one in blocks for side in one.floats)
+    value, interval = _estimate(blocks, is_ratio, level)
+    if len(blocks) == 1:
+        return Shift(value, interval, is_ratio, (CorpusShift(blocks[0].corpus, value, interval),), False)
+    corpora = tuple(CorpusShift(one.corpus, *_estimate([one], is_ratio, CORPUS_LEVEL)) for one in blocks)
+    known = [one.interval for one in corpora if one.interval]
+    if known and max(one.low for one in known) > min(one.high for one in known):
+        ordered = sorted(one.value for one in corpora)
+        k = interval_rank(len(ordered), 1 - level)
+        enough = coverage(len(ordered), k) >= 1 - level
+        ends = Interval(ordered[k - 1], ordered[-k]) if enough else None
+        return Shift(Fraction(median(ordered)), ends, is_ratio, corpora, True)
+    return Shift(value, interval, is_ratio, corpora, False)
+
+
+def _estimate(blocks: Sequence[Block], is_ratio: bool, level: Fraction) -> tuple[Fraction, Interval | None]:
+    """Return the median of all pairs' shifts, and the interval."""
+    sizes = tuple(one.size for one in blocks)
+    count, k = sum(n * m for n, m in sizes), critical_rank(sizes, float(level))
+    ranks = [(count - 1) // 2, count // 2, *((k, count - 1 - k) if k >= 0 else ())]
+    low, high, *ends = (_of_few if count <= FEW else _of_many)(blocks, is_ratio, ranks)
+    return (low + high) / 2, Interval(*ends) if ends else None
+
+
+def _of_few(blocks: Sequence[Block], is_ratio: bool, ranks: Sequence[int]) -> list[Fraction]:
+    """Return the pairs' shifts of these ranks, from 0: floats find the pairs; what is returned is exact."""
+    import numpy as np
+
+    order = np.argsort(np.concatenate([_table(one, is_ratio).ravel() for one in blocks]), kind="stable")
+    found = []
+    for rank in ranks:
+        at = int(order[rank])
+        for one in blocks:
+            n, m = one.size
+            if at < n * m:
+                b, a = one.right[at // n], one.left[at % n]
+                found.append(b / a if is_ratio else b - a)
+                break
+            at -= n * m
+    return found
+
+
+def _of_many(blocks: Sequence[Block], is_ratio: bool, ranks: Sequence[int]) -> list[Fraction]:
+    """Return them of very many pairs, to a float's digits: halve the range by how many pairs lie below its middle."""
+    import numpy as np
+
+    sides = [(one.floats[0], np.sort(one.floats[1])) for one in blocks]
+
+    def below(shift: float) -> int:
+        return sum(
+            int(np.searchsorted(b, a * shift if is_ratio else a + shift, side="right").sum())
+            for a, b in sides
+        )
+
+    found = []
+    for rank in ranks:
+        low, high = 0.0, 1.0
+        while below(high) <= rank:
+            high *= 2
+        if not is_ratio:
+            low = -1.0
+            while below(low) > rank:
+                low *= 2
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if below(middle) > rank else (middle, high)
+        found.append(Fraction(high))
+    return found
+
+
+def _table(block: Block, is_ratio: bool) -> "Floats":
+    left, right = block.floats
+    return right[:, None] / left if is_ratio else right[:, None] - left

@@ -1,0 +1,81 @@
+"""Whose the spread of a series is: the corpora's, the run seeds', or that of both together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import log
+
+from agelab.model.seeds import Seeds
+
+
+@dataclass(frozen=True)
+class SpreadShares:
+    """Shares of the variance of a value, of another corpus and another run seed; they add up to one."""
+
+    corpus: float
+    run: float | None
+    """None where each corpus has run seeds of its own: then it is within ``rest``."""
+    rest: float
+    """What a run seed does on one corpus and not on another; with ``run`` None, all that run seeds do."""
+
+    @property
+    def named(self) -> Mapping[str, float]:
+        """The shares by the names of their sources."""
+        if self.run is None:
+            return {"corpus_seed": self.corpus, "run_seed_and_both": self.rest}
+        return {"corpus_seed": self.corpus, "run_seed": self.run, "both": self.rest}
+
+
+def spread_shares(values: Sequence[tuple[Seeds, Fraction]]) -> SpreadShares | None:
+    """Share the variance out among its sources; None where one source alone was varied, or nothing spreads.
+
+    Crossed (every corpus with every run seed): two-way analysis of variance without replication. With c corpora and r
+    run seeds the mean squares of corpora, run seeds and rest have the expectations e + rC, e + cR and e; a variance
+    that comes out negative is zero. Otherwise one-way: corpora against what is within them. Of logarithms where all
+    values are above zero. H. Scheffe, "The Analysis of Variance", 1959, sections 7.2 and 7.4.
+    """
+    logs = all(value > 0 for _, value in values)
+    numbers = {seeds: log(value) if logs else float(value) for seeds, value in values}
+    corpora, runs = sorted({one.corpus for one in numbers}), sorted({one.run for one in numbers})
+    if len(corpora) < 2 or len(set(numbers.values())) < 2:
+        return None
+    if len(runs) > 1 and len(numbers) == len(corpora) * len(runs):
+        return _crossed(numbers, corpora, runs)
+    return _one_way(numbers, corpora)
+
+
+def _crossed(
+    numbers: Mapping[Seeds, float], corpora: Sequence[int], runs: Sequence[int]
+) -> SpreadShares | None:
+    c, r = len(corpora), len(runs)
+    middle = _mean([*numbers.values()])
+    by_corpus = {corpus: _mean([numbers[Seeds(corpus, run)] for run in runs]) for corpus in corpora}
+    by_run = {run: _mean([numbers[Seeds(corpus, run)] for corpus in corpora]) for run in runs}
+    of_corpora = r * sum((one - middle) ** 2 for one in by_corpus.values()) / (c - 1)
+    of_runs = c * sum((one - middle) ** 2 for one in by_run.values()) / (r - 1)
+    rest = sum((value - by_corpus[at.corpus] - by_run[at.run] + middle) ** 2 for at, value in numbers.items())
+    rest /= (c - 1) * (r - 1)
+    return _shares(max(0.0, (of_corpora - rest) / r), max(0.0, (of_runs - rest) / c), rest)
+
+
+def _one_way(numbers: Mapping[Seeds, float], corpora: Sequence[int]) -> SpreadShares | None:
+    groups = [[value for at, value in numbers.items() if at.corpus == corpus] for corpus in corpora]
+    count, c = len(numbers), len(corpora)
+    if count == c:
+        return None  # one value of each corpus: whose the spread is cannot be told
+    middle = _mean([*numbers.values()])
+    within = sum((value - _mean(group)) ** 2 for group in groups for value in group) / (count - c)
+    between = sum(len(group) * (_mean(group) - middle) ** 2 for group in groups) / (c - 1)
+    size = (count - sum(len(group) ** 2 for group in groups) / count) / (c - 1)
+    return _shares(max(0.0, (between - within) / size), None, within)
+
+
+def _shares(corpus: float, run: float | None, rest: float) -> SpreadShares | None:
+    whole = corpus + (run or 0) + rest
+    if not whole:
+        return None
+    return SpreadShares(corpus / whole, None if run is None else run / whole, rest / whole)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,19 @@
+"""Print what the seeds that were added have decided."""
+
+from agelab.runner.request.option_values import LOOKS
+from agelab.runner.sequential import LEVEL, Outcome
+from agelab.view.terminal import open_console, print_wrapped
+
+
+def print_outcome(outcome: Outcome) -> None:
+    """Print the question, the decision or why there is none, and how often that is wrong."""
+    console, decision = open_console(), outcome.decision
+    console.print(f"\n{outcome.question}", style="bold", markup=False)
+    print_wrapped(console, f"{'decided' if decision.decided else 'not decided'}: {decision.said}")
+    if outcome.ended:
+        print_wrapped(console, outcome.ended)
+    print_wrapped(
+        console,
+        f"looked at after {', '.join(map(str, LOOKS))} run seeds, each time at {float(LEVEL):.0%}: 5 % in all; "
+        f"here after {outcome.seeds}",
+    )
