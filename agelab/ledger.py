@@ -21,6 +21,7 @@ from agelab import fileio, process
 from agelab.errors import HostError, InputError
 from agelab.model.base import Frozen, Label
 from agelab.model.result import MOMENT
+from agelab.model.seeds import seeds_text
 from agelab.process import ProcessFailed
 from agelab.results.run_directory import RunDirectory
 from agelab.store import canonical_json
@@ -113,7 +114,7 @@ def attest(run: RunDirectory, key: Path) -> str:
     for number, cell in enumerate(plan.cells):
         end = run.end(number)
         if end and end.inputs_key and end.digest and end.evaluated_by and not end.reused:
-            name = f"{plan.scenario}, {cell.label}, seed {cell.seed}"
+            name = f"{plan.scenario}, {cell.label}, {seeds_text([cell.seeds], [one.seeds for one in plan.cells])}"
             told = end.model_dump(include={"inputs_key", "evaluated_by", "digest", "ended"})
             cells.append(AttestedCell(cell=name, **told))
     if not cells:

@@ -146,8 +146,8 @@ def main_doubts(group: RunSet) -> Iterator[str]:
     for subject, entry in group.cells:
         if entry.end and entry.end.disputes:
             yield (
-                f"{subject.name}, seed {entry.seed}: its digest {entry.end.digest} is not {entry.end.disputes}, "
-                "which an earlier cell of the same key has: one of them is wrong."
+                f"{subject.name}, {seeds_text([entry.seeds], group.seeds)}: its digest {entry.end.digest} is not "
+                f"{entry.end.disputes}, which an earlier cell of the same key has: one of them is wrong."
             )
     if bad:
         yield f"{len(bad)} of {len(group.cells)} cells did not end ok: their reasons stand below, under “Doubts”."

@@ -134,12 +134,14 @@ def _print_together(console: Console, run: RunDirectory) -> None:
 def _print_reuse(console: Console, run: RunDirectory) -> None:
     """Print where reused cells come from, and which cells dispute earlier ones."""
     ended = _ended(run)
+    every = [cell for cell, _, _ in ended]
     for line in origins(end for _, _, end in ended):
         print_wrapped(console, f"reused: {line}", 2)
     for cell, _, end in ended:
         if end and end.disputes:
             digests = f"{end.digest} disputes {end.disputes}, {DISPUTED}"
-            print_wrapped(console, f"{cell.short_label}, seed {cell.seed}: {digests}", 2)
+            name = f"{cell.short_label}, {cell_names.name_seeds(cell, every)}"
+            print_wrapped(console, f"{name}: {digests}", 2)
 
 
 def _ended(run: RunDirectory) -> list[tuple[Cell, str, End | None]]:
