@@ -14,6 +14,8 @@ class EndedCells:
     def __init__(self, runs: Path, say: Notify) -> None:
         self._runs = StoreRuns(runs, say)
         self._cache = cache.of_environment(say)
+        self._say = say
+        self._withheld = False
 
     def restore(self, key: CellKey, directory: Path) -> EndedCell | None:
         """Put the maps of an ended cell with this key into ``directory``, and return the cell, if there is one.
@@ -29,6 +31,12 @@ class EndedCells:
         """Add a cell, whose maps lie in ``directory``, to the cache, unless the key is disputed."""
         if self._cache and not self._runs.is_disputed(key):
             self._cache.add(key, cell, directory)
+
+    def withhold(self) -> None:
+        """Tell, once, that cells are not shared since not everybody may read what they are made of."""
+        if not self._withheld:
+            self._withheld = True
+            self._say("nothing is put into the cache: not everybody may read what this run is made of")
 
     @property
     def shares(self) -> bool:

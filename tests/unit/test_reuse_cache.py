@@ -536,13 +536,16 @@ def test_a_run_that_is_not_for_everybody_is_not_put_into_the_cache(
 ) -> None:
     (tmp_path / "cache").mkdir()
     monkeypatch.setenv("AGELAB_CACHE", str(tmp_path / "cache"))
-    found = of_run(RunOptions(name="aging-reiserfs", directory="/"), tmp_path / "runs", print)
+    said: list[str] = []
+    found = of_run(RunOptions(name="aging-reiserfs", directory="/"), tmp_path / "runs", said.append)
     run = ended(tmp_path)
     end = run.end(0)
     assert found and end
     run.path.chmod(0o700)
-    found.share(run, 0, end, run.samples()[0])
+    for _ in range(2):
+        found.share(run, 0, end, run.samples()[0])
     assert not [*(tmp_path / "cache").iterdir()]
+    assert said == ["nothing is put into the cache: not everybody may read what this run is made of"]
     run.path.chmod(0o755)
     found.share(run, 0, end, run.samples()[0])
     assert [*(tmp_path / "cache").iterdir()]

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,14 @@ from tests.vm.test_measured import HISTORY, MEASURES, TESTS
 from tests.vm.test_saved_guest import MADE_FIRST
 
 pytestmark = pytest.mark.vm
+
+
+@pytest.fixture
+def open_to_all() -> Iterator[Path]:
+    """A directory that everybody may read: what is made of private files is not put into a cache."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="reuse-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
 
 
 def store(home: Path) -> Path:
@@ -28,14 +38,14 @@ def store(home: Path) -> Path:
 
 
 def test_a_known_cell_starts_no_guest_here_or_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, open_to_all: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It runs once; then it comes from the runs of its store, in another from the cache; checked there, it agrees."""
     one, other, cache = store(tmp_path / "one"), store(tmp_path / "other"), tmp_path / "cache"
     cache.mkdir()
     monkeypatch.delenv("AGELAB_FRESH")
     monkeypatch.setenv("AGELAB_CACHE", str(cache))
-    path = scenario(tmp_path, HISTORY + TESTS, head=MEASURES)
+    path = scenario(open_to_all, HISTORY + TESTS, head=MEASURES)
     results = []
     for home, words in ((one, ()), (one, ()), (other, ()), (other, ("--check", "1"))):
         monkeypatch.setenv("AGELAB_HOME", str(home))

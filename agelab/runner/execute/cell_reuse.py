@@ -43,6 +43,7 @@ class CellReuse:
         if not key or end.disputes or not self.ended.shares:
             return
         if readers.of_made(run.path) != readers.EVERYBODY:
+            self.ended.withhold()
             return
         here = CellOrigin(run=run.name, host=host.description(), ended=end.ended or "")
         cell = EndedCell(
