@@ -14,6 +14,6 @@ def print_outcome(outcome: Outcome) -> None:
         print_wrapped(console, outcome.ended)
     print_wrapped(
         console,
-        f"looked at after {', '.join(map(str, LOOKS))} run seeds, each time at {float(LEVEL):.0%}: 5 % in all; "
+        f"looked at after {', '.join(map(str, LOOKS))} run seeds, each time at {float(100 * LEVEL):g} %, 5 % in all; "
         f"here after {outcome.seeds}",
     )

@@ -131,7 +131,7 @@ def test_resume_goes_on_with_the_look_that_was_interrupted(
     growing.looks.clear()
     done = CliRunner().invoke(agelab, ["resume", begun.name, "--jobs", "1"], catch_exceptions=False)
     assert growing.looks == [10, 14, 20]
-    assert "not decided: xfs" in done.output and "each time at 1%: 5 % in all; here after 20" in done.output
+    assert "not decided: xfs" in done.output and "each time at 1 %, 5 % in all; here after 20" in done.output
     growing.looks.clear()
     main(["resume", begun.name])
     assert growing.looks == []

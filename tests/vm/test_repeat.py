@@ -102,3 +102,11 @@ def test_another_run_seed_gives_another_digest(quiet: list[dict[str, Any]]) -> N
     assert (one["seed"], other["seed"]) == (1, 2)
     assert one["inputs_key"] != other["inputs_key"]
     assert one["digest"] != other["digest"]
+
+
+def test_another_corpus_gives_another_digest_and_leaves_the_first_ones(quiet: list[dict[str, Any]]) -> None:
+    [one] = [cell for cell in quiet if cell["variant"] == "ext4"]
+    first, second = run(str(SMALL), "--filesystem", "ext4", "--corpora", "1,2")
+    assert [(cell["seed"], cell["corpus_seed"]) for cell in (first, second)] == [(1, 1), (1, 2)]
+    assert (first["inputs_key"], first["digest"]) == (one["inputs_key"], one["digest"])
+    assert second["inputs_key"] != one["inputs_key"] and second["digest"] != one["digest"]
