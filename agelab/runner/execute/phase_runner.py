@@ -8,6 +8,7 @@ from functools import partial
 from agelab.model.event import CellEnded, StepFailed
 from agelab.model.result import Status
 from agelab.model.step_id import AGED
+from agelab.runner.execute import step_output
 from agelab.runner.execute.boot_events import BootEvents
 from agelab.runner.execute.cell_boots import CellBoots
 from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
@@ -92,8 +93,20 @@ class PhaseRunner:
             raise PhaseAborted
         with self._disks():
             start: BootStart | None = BootStart(mounted=self.progress.mounts.get(fork or ""))
-            while start:
-                start = self._run_boot(start)
+            try:
+                while start:
+                    start = self._run_boot(start)
+            finally:
+                self._read_outputs()
+
+    def _read_outputs(self) -> None:
+        """Add the samples that the steps of the phase have printed, as far as it came."""
+        spec = self.boots.spec
+        for disk in self.boots.output_disk(self.phase):
+            for sample in step_output.samples(
+                disk.path, self.phase, spec.workload, spec.dilation, self.progress.samples
+            ):
+                self.progress.record(sample)
 
     @contextmanager
     def _disks(self) -> Iterator[None]:
