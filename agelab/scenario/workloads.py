@@ -1,5 +1,6 @@
 """Programs of a scenario's steps: their files, and their job files beside the scenario's."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,11 +80,10 @@ def workload_of(scenario: Scenario, path: Path, carried: Mapping[str, bytes] | N
     ]
     bring = [path.parent / one for one in scenario.bring]
     if carried is None:
-        there = [one.exists() for one in bring]
         wrong += [
-            f"{path}: bring[{at}]: {bring[at]} is not there"
-            for at, found_it in enumerate(there)
-            if not found_it
+            f"{path}: bring[{number}]: {one} is not there"
+            for number, one in enumerate(bring)
+            if not os.path.exists(one)  # noqa: PTH110 - false also for what can be no path
         ]
     elif bring:
         wrong.append(f"{path}: bring: this scenario came from elsewhere, and names files of this host")
@@ -173,8 +173,8 @@ def _job(path: Path, program: GuestProgram, carried: Mapping[str, bytes] | None)
     except FileNotFoundError:
         near = unknown(f"{program.job} in {path.parent}", path.name, _files(path.parent))
         raise InputError(f"job: {near}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"job: {path}: it is no text") from None
+    except ValueError:
+        raise InputError(f"job: {path}: it is no text, or no path") from None
     except OSError as error:
         raise InputError(f"job: {path}: cannot be read: {error.strerror}") from error
     return data
@@ -190,5 +190,5 @@ def _files(directory: Path) -> list[str]:
     """Return the names of the files of a directory, as far as it can be read."""
     try:
         return [one.name for one in directory.iterdir() if one.is_file()]
-    except OSError:
+    except (OSError, ValueError):
         return []

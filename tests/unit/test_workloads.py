@@ -1,5 +1,6 @@
 """Programs, packages, files and metrics of a scenario's own: what it may ask for, and what is told of errors."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +28,7 @@ def toml(value: object) -> str:
         return "{" + ", ".join(f"{name} = {toml(one)}" for name, one in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(toml, value)) + "]"
-    return {True: "true", False: "false"}.get(value, repr(value)) if isinstance(value, bool) else repr(value)
+    return json.dumps(value)
 
 
 def chosen(directory: Path, *steps: dict[str, Any], **more: Any) -> Selection:
@@ -111,6 +112,8 @@ def test_a_metric_of_ones_own_has_unit_meaning_and_direction(tmp_path: Path) -> 
         ([ECHO], {"metrics": {"my_ops": {"unit": "1/s"}}}, r"metrics\.my_ops\.meaning: is missing"),
         ([FIO | {"cut_after": 3}], {}, "step 'rand': its power is cut: its output is lost"),
         ([ECHO], {"metrics": MY_OPS, "packages": ["Fio!"]}, r"packages\[0\]: String should match"),
+        ([FIO | {"job": "a\x00b/job.fio"}], {}, r"steps\[0\]\.job: .*it is no text, or no path"),
+        ([ECHO], {"metrics": MY_OPS, "bring": ["x" * 300]}, r"bring\[0\]: .*xxx is not there"),
         ([ECHO], {"metrics": MY_OPS, "bring": ["./gone"]}, r"bring\[0\]: .*gone is not there"),
         (
             [{"name": "x", "program": "fsx", "arguments": "file", "origin": "estimated"}],
