@@ -15,6 +15,7 @@ from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
 from agelab.runner.execute.cell_status import CellStatus, judge_boot
 from agelab.runner.execute.host_timing import CellTimer
 from agelab.runner.plan.boot import Boot, BootStart
+from agelab.runner.plan.kept_output import is_keeper
 from agelab.runner.plan.phases import Phase
 from agelab.vm.hypervisor import Ending
 
@@ -34,8 +35,13 @@ class BootRunner:
     """Takes the host's time, where it is asked for."""
 
     def run(self, boot: Boot, events: BootEvents) -> Ending:
-        launch = partial(self.boots.launcher.run, boot, events, self.progress.record, self.on_step)
+        launch = partial(self.boots.launcher.run, boot, events, self.progress.record, self._tell)
         return self.timer.run(boot, events, launch) if self.timer else launch()
+
+    def _tell(self, step: str) -> None:
+        """Tell of a step that has ended, but for those that only keep another's output."""
+        if not is_keeper(step.partition(" ")[0]):
+            self.on_step(step)
 
     def run_alone(self, boot: Boot) -> CellStatus:
         """Run a boot that no other follows."""
