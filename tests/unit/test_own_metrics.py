@@ -94,6 +94,7 @@ def test_the_page_has_a_table_of_them(home: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     text = page.read_text()
     assert "What programs measured" in text and "my_ops" in text and "aged / unaged" in text
+    assert ">1/s<" in text and ">/s<" not in text
     plain = run_builder.begin(home, run_builder.cells(["ext4"]))
     run_builder.end(plain, 0, [run_builder.sample()], inputs={})
     CliRunner().invoke(report, [plain.name, "-o", str(page)])
