@@ -13,6 +13,7 @@ from agelab.disk import DriveClaim, claim_drives
 from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.image import Image, tools
+from agelab.image import root as roots
 from agelab.kernel import Kernel, guest_needs
 from agelab.model.filesystem import Filesystem
 from agelab.model.jobs import AUTO
@@ -103,8 +104,12 @@ def prepare(
     carried = provided.corpora if provided else None
     if request.corpus and not carried:
         require_corpus(request.corpus)
-    # Before any data are made: that takes minutes, and a wrong file or kernel is told at once.
-    files = brought_files.brought(request.selection.workload)
+    # Before any data are made: that takes minutes, and a wrong file, package or kernel is told at once.
+    workload = request.selection.workload
+    files = brought_files.brought(workload)
+    if workload.packages and not provided:
+        wanted = roots.with_packages(roots.definition(), workload.packages)
+        roots.resolve_packages(wanted, store, selection.filesystems())
     kernel = provided.image.kernel if provided else _kernel(request, store, progress)
     disk = _start_disk(request, store, progress, held)
     own = input_data.user_corpus(request, carried, store, progress.stage)
