@@ -39,8 +39,10 @@ def _refusal(action: Action, spec: CellSpec) -> str:
         job = directory.resolve() / action.job.rpartition("/")[2]
         job.write_bytes(spec.brought.files[f"{JOBS}/{job.name}"])
         argv = [word.replace("{job}", str(job)) for word in program.check]
+        guests = spec.brought.environment  # paths of the guest
+        env = {name: value for name, value in step_environment(spec).items() if name not in guests}
         try:
-            confine.run(argv, read=[job], env=step_environment(spec), timeout=SECONDS)
+            confine.run(argv, read=[job], env=env, timeout=SECONDS)
         except (ProcessFailed, TimedOut) as error:
             said = error.stderr if isinstance(error, ProcessFailed) else str(error)
             lines = [line.strip() for line in said.replace(str(job), job.name).splitlines() if line.strip()]
