@@ -12,7 +12,7 @@ from agelab.stats.series import Series
 
 FIGURES = 5
 """Figures of a value to show."""
-CAPTION = "What programs, and the scenario's own metrics, have measured: medians over run seeds"
+CAPTION = "What programs, and the scenario's own metrics, have measured: medians over the seeds"
 
 
 def program_tables(group: RunSet, where: str) -> Iterator[Table]:
