@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agelab.analysis.host_noise import HostNoise
+from agelab.model.metrics import Metric
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.model.seeds import Seeds
 from agelab.results.run_directory import RunDirectory
@@ -170,7 +171,12 @@ class SeedGroup:
     @cached_property
     def series(self) -> Mapping[Place, Series]:
         """Everything measured, over the seeds."""
-        return series((seeds, one.samples) for seeds, one in self.counted.items())
+        return series(((seeds, one.samples) for seeds, one in self.counted.items()), self.own_metrics)
+
+    @cached_property
+    def own_metrics(self) -> Mapping[str, Metric]:
+        """The metrics that its scenario or a program of it defines."""
+        return {name: one.metric for name, one in self.run.plan.metrics.items()}
 
     @cached_property
     def steps(self) -> Mapping[tuple[str, str], Series]:
@@ -196,7 +202,8 @@ class SeedGroup:
                 missing.append((seeds, (gap and gap.not_measured) or "not among this seed's samples"))
         if unit is None:
             return None
-        return Series(", ".join(steps), 1, metric, unit, tuple(values), tuple(missing))
+        own = self.own_metrics.get(metric)
+        return Series(", ".join(steps), 1, metric, unit, tuple(values), tuple(missing), own)
 
 
 def group_cells(

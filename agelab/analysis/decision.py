@@ -39,7 +39,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Decision:
+class Look:
     """What the values say."""
 
     decided: bool
@@ -81,7 +81,7 @@ def main_question(groups: Sequence[SeedGroup]) -> Question:
     return Question(step, metric, "worst" if metric == "slowdown" else "best")
 
 
-def decide(question: Question, groups: Sequence[SeedGroup], level: Fraction) -> Decision:
+def decide(question: Question, groups: Sequence[SeedGroup], level: Fraction) -> Look:
     """Say whether the values decide the question at that level. Raises InputError where nothing has its metric."""
     found = [(group, series_of(group, question.place)) for group in groups]
     if not any(series for _, series in found):
@@ -95,22 +95,20 @@ def decide(question: Question, groups: Sequence[SeedGroup], level: Fraction) -> 
 
 def _of_two(
     left: tuple[SeedGroup, Series | None], right: tuple[SeedGroup, Series | None], level: Fraction
-) -> Decision:
+) -> Look:
     (a, one), (b, other) = left, right
     if not (one and one.values and other and other.values):
-        return Decision(False, f"{(b if one and one.values else a).cell.short_label} has no value")
+        return Look(False, f"{(b if one and one.values else a).cell.short_label} has no value")
     [judged] = judge([SeriesPair(one, other)], a.host, correct=False, level=level)
     said = f"{b.cell.short_label} against {a.cell.short_label}: {judged.word_and_reason}{_ratio(judged)}"
-    return Decision(judged.differs or judged.alike, said)
+    return Look(judged.differs or judged.alike, said)
 
 
-def _of_all(
-    question: Question, found: Sequence[tuple[SeedGroup, Series | None]], level: Fraction
-) -> Decision:
+def _of_all(question: Question, found: Sequence[tuple[SeedGroup, Series | None]], level: Fraction) -> Look:
     highest = (METRICS[question.metric].better == "higher") == (question.extreme == "best")
     order = rank_by_median(found, highest=highest)
     if len(order.order) < 2:
-        return Decision(False, "fewer than two have a value")
+        return Look(False, "fewer than two have a value")
     first = order.first[0].cell.short_label
     pairs = [SeriesPair(one, order.series[0]) for one in order.series[1:]]
     against = [
@@ -122,12 +120,12 @@ def _of_all(
     told = DifferenceVerdict.HIGHER if highest else DifferenceVerdict.LOWER
     untold = [(name, one) for name, one in against if one.verdict is not told]
     if not untold:
-        return Decision(True, f"{question.extreme} is {first}, told from each of the {len(against)} others")
+        return Look(True, f"{question.extreme} is {first}, told from each of the {len(against)} others")
     if all(one.alike for _, one in untold):
         names = ", ".join(name for name, _ in untold)
-        return Decision(True, f"no single one is {question.extreme}: {first} is the same as {names}")
+        return Look(True, f"no single one is {question.extreme}: {first} is the same as {names}")
     open_ones = "; ".join(f"{name}: {one.word_and_reason}" for name, one in untold if not one.alike)
-    return Decision(False, f"{first} is not told from {open_ones}")
+    return Look(False, f"{first} is not told from {open_ones}")
 
 
 def _ratio(judged: ComparedSeries) -> str:

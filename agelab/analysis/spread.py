@@ -17,7 +17,7 @@ StepMetric = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Spread:
+class MetricSpread:
     """The spread of one metric of one step within a corpus."""
 
     step: str
@@ -55,13 +55,13 @@ def main_metrics(groups: Sequence[SeedGroup]) -> list[StepMetric]:
     return [*[place for place in found if place][:1], (TOTAL[0], TOTAL[2])]
 
 
-def spread(groups: Iterable[SeedGroup], wanted: StepMetric) -> Spread | None:
+def spread(groups: Iterable[SeedGroup], wanted: StepMetric) -> MetricSpread | None:
     """Return the spread of a metric; None where nothing has measured it often enough."""
     known = [(group.cell.short_label, series) for group in groups if (series := series_of(group, wanted))]
     relative = all(value > 0 for _, series in known for _, value in series.values)
     found = {name: _deviation(series, relative) for name, series in known}
     told = {name: one for name, one in found.items() if one is not None}
-    return Spread(*wanted, known[0][1].unit, relative, told) if told else None
+    return MetricSpread(*wanted, known[0][1].unit, relative, told) if told else None
 
 
 def series_of(group: SeedGroup, wanted: StepMetric) -> Series | None:

@@ -12,6 +12,7 @@ from agelab.analysis.judge import judge
 from agelab.analysis.run_set import kernel_names
 from agelab.errors import InputError
 from agelab.kernel.versions import is_version, sort_key
+from agelab.model.metrics import METRICS
 from agelab.model.result import RunKernel, RunPlan, Sample, Status
 from agelab.model.step_id import AGED_MAP
 from agelab.results.run_directory import RunDirectory
@@ -37,7 +38,8 @@ class SweepCell:
     @cached_property
     def measured(self) -> Mapping[Place, Series]:
         """Its series, with the sum of all steps."""
-        return series((seeds, with_total(one.samples)) for seeds, one in self.group.counted.items())
+        cells = ((seeds, with_total(one.samples)) for seeds, one in self.group.counted.items())
+        return series(cells, self.group.own_metrics)
 
     @property
     def why(self) -> str:
@@ -80,6 +82,7 @@ class Sweep:
             place for row in self.entries.values() for entry in row if entry for place in entry.measured
         )
         shown = [at for step, metric in DEFAULT for at in every if at[2] == metric and step in ("", at[0])]
+        shown += [at for at in every if at[2] not in METRICS]
         return [*shown, *([TOTAL] if TOTAL in every else [])]
 
     def series(self, row: Row, column: int, place: Place) -> Series | None:

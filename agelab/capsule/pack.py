@@ -30,7 +30,7 @@ from agelab.model.result import RunPlan
 from agelab.results.checksummed import read
 from agelab.results.run_directory import RunDirectory, map_file
 from agelab.runner.prepare import run_manifest
-from agelab.runner.prepare.run_manifest import ControlScripts, Profiles, RunManifest
+from agelab.runner.prepare.run_manifest import ControlScripts, JobFiles, Profiles, RunManifest
 from agelab.scenario import selection
 from agelab.store import Artefact, Store, file_hash
 
@@ -48,6 +48,11 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
     plan = _plan_to_pack(run)
     of = read(run.path / run_manifest.MADE_OF, RunManifest)
     scenario = _scenario(run.path / run_manifest.SCENARIO, of)
+    if of.brings:
+        raise InputError(
+            f"{run.name} brought files of its user into its guests: a capsule carries none",
+            hint="a Debian package in their place (packages) can be packed",
+        )
     image = _artefact(store, "image", str(plan.provenance.get("image")))
     description = Description.model_validate_json(fileio.read_bytes(image / DESCRIPTION))
     kernel = _kernel(plan, of, _artefact(store, "kernel", description.kernel.key))
@@ -61,6 +66,8 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
     }
     if (run.path / run_manifest.CONTROL).exists():
         found[run_manifest.CONTROL] = _json(read(run.path / run_manifest.CONTROL, ControlScripts))
+    if (run.path / run_manifest.JOBS).exists():
+        found[run_manifest.JOBS] = _json(read(run.path / run_manifest.JOBS, JobFiles))
     for number, _ in enumerate(plan.cells):
         found.update(_cell_members(run, number))
     found.update(_log_members(plan, of, scenario.decode()))

@@ -21,7 +21,7 @@ from agelab.model.result import Cell, End, Sample, Status
 from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import with_corpus_seed
 from agelab.runner.prepare import run_manifest
-from agelab.runner.prepare.run_manifest import ControlScripts, Profiles, RunManifest
+from agelab.runner.prepare.run_manifest import ControlScripts, JobFiles, Profiles, RunManifest
 from agelab.store import key_of
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
@@ -44,6 +44,8 @@ class Capsule:
     scenario: str
     """Text of the scenario file."""
     control: ControlScripts | None
+    jobs: JobFiles | None
+    """The job files of the scenario's programs."""
     cells: tuple[CellResult, ...]
     artefacts: CarriedArtefacts | None
     """Artefacts packed in the capsule, or None."""
@@ -99,6 +101,7 @@ class _CapsuleReader:
             profiles=self._model(run_manifest.PROFILES, Profiles),
             scenario=self._text(run_manifest.SCENARIO),
             control=self._optional(run_manifest.CONTROL, ControlScripts),
+            jobs=self._optional(run_manifest.JOBS, JobFiles),
             cells=tuple(self._cell(manifest.run, n, cell) for n, cell in enumerate(asked.plan.cells)),
             artefacts=self._optional(schema.ARTEFACTS, CarriedArtefacts),
         )

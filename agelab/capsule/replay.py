@@ -93,7 +93,7 @@ def run(
 def resolutions(capsule: Capsule) -> dict[str, Any]:
     """Return what a store's questions about packages resolve to: each package in the version of the capsule's run."""
     made, kernel = capsule.run_manifest, capsule.kernel
-    definition = roots.definition()
+    definition = roots.with_packages(roots.definition(), _packages(capsule))
     found: list[tuple[Mapping[str, Any], Any]] = [
         (roots.question(definition, selection.filesystems()), made.guest)
     ]
@@ -104,6 +104,20 @@ def resolutions(capsule: Capsule) -> dict[str, Any]:
     if made.tools:
         found.append((tools.question(definition.suite), made.tools))
     return {key_of(question): answer.model_dump(mode="json") for question, answer in found}
+
+
+def _packages(capsule: Capsule) -> tuple[str, ...]:
+    """Return the Debian packages of the capsule's scenario."""
+    if file := capsule.control:
+        return control_file.parse(Path(file.name), file.text, file.scripts.get).packages
+    return _selection(capsule).workload.packages
+
+
+def _selection(capsule: Capsule, log: Path | None = None) -> Selection:
+    """Read the capsule's scenario, with the job files that the capsule has."""
+    jobs = capsule.jobs.jobs if capsule.jobs else {}
+    name = f"{capsule.request.plan.scenario}.toml"
+    return selection.select(name, log=log, text=capsule.scenario, jobs=jobs)
 
 
 def replay_request(
@@ -190,7 +204,7 @@ def _source(capsule: Capsule, cells: Sequence[int], directory: Path) -> Selectio
         if sources[one].log
     }
     own = logs.get("log") if capsule.request.words.get("log") else None
-    found = selection.select(f"{name}.toml", log=own, text=capsule.scenario)
+    found = _selection(capsule, own)
     wanted = {capsule.cells[number].cell.variant for number in cells}
     variants = tuple(variant for variant in found.variants if variant.name in wanted)
     if missing := wanted - {variant.name for variant in variants}:

@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue, TypeAdapter
 from agelab.kernel.provenance import Provenance
 from agelab.model.base import Frozen, Name
 from agelab.model.result import RunPlan
-from agelab.runner.prepare.run_manifest import CONTROL, MADE_OF, PROFILES, SCENARIO
+from agelab.runner.prepare.run_manifest import CONTROL, JOBS, MADE_OF, PROFILES, SCENARIO
 
 VERSION = 1
 
@@ -31,7 +31,7 @@ KERNEL_FILES = ("config", "modules.builtin", "modules.json")
 
 _NUMBER = r"(0|[1-9][0-9]{0,5})"
 _NAMES = (
-    *(re.escape(name) for name in (*REQUIRED_MEMBERS, CONTROL, ARTEFACTS)),
+    *(re.escape(name) for name in (*REQUIRED_MEMBERS, CONTROL, JOBS, ARTEFACTS)),
     rf"cells/{_NUMBER}/({'|'.join(map(re.escape, CELL_MEMBERS))})",
     rf"cells/{_NUMBER}/maps/[a-z0-9-]{{1,30}}/(extents|free)",
     r"logs/[a-z0-9][a-z0-9_-]{0,50}",

@@ -25,6 +25,7 @@ def parse_question(words: dict[str, Any]) -> BisectQuestion:
     metric = _metric(words)
     name, wanted = _cell(words)
     if metric:
+        _metric_there(metric[2], wanted)
         [(scenario, *_)] = wanted.seeded_variants[:1]
         require_step(metric[0], scenario)
     threshold, relative, alpha = _numbers(words, wanted.options.guest_clock)
@@ -62,8 +63,6 @@ def parse_question(words: dict[str, Any]) -> BisectQuestion:
 
 def _metric(words: dict[str, Any]) -> tuple[str, int, str] | None:
     """Parse --metric into step, repetition and metric. Raises InputError."""
-    from agelab.model.metrics import METRICS
-
     if (words["metric"] is None) == (words["symptom"] is None):
         raise InputError(
             "say by what bad is told from good: --metric STEP:METRIC, or --symptom panic, hang, fail or boot"
@@ -77,9 +76,16 @@ def _metric(words: dict[str, Any]) -> tuple[str, int, str] | None:
         raise InputError(
             f"--metric {words['metric']}: it is STEP:METRIC or STEP:METRIC:REPETITION, like copy:elapsed"
         )
-    if metric not in METRICS:
-        raise unknown("metric", metric, list(METRICS))
     return step, number, metric
+
+
+def _metric_there(metric: str, wanted: RunRequest) -> None:
+    """Raise InputError for a metric that neither agelab nor the scenario nor one of its programs has."""
+    from agelab.model.metrics import METRICS
+
+    known = [*METRICS, *wanted.selection.workload.metrics]
+    if metric not in known:
+        raise unknown("metric", metric, known)
 
 
 def _cell(words: dict[str, Any]) -> tuple[str, RunRequest]:

@@ -28,6 +28,9 @@ KINDS = {
     "recipe": SchemaKind(
         "agelab.kernel.recipes:KernelRecipe", "a kernel's recipe", "scenarios/kernels/*.toml"
     ),
+    "program": SchemaKind(
+        "agelab.model.workload:GuestProgram", "a program of a step", "scenarios/programs/*.toml"
+    ),
     "claims": SchemaKind(
         "agelab.published.claims:Claims", "a study's claims", "scenarios/published/*.claims.toml"
     ),
@@ -50,7 +53,8 @@ def schema_of(name: str) -> dict[str, Any]:
 def schema(kind: str) -> None:
     """Print the JSON Schema of KIND: of a file that agelab reads, or of a result.
 
-    KIND is scenario, filesystem, machine, drive, recipe (of a kernel), claims (of a study), or result.
+    KIND is scenario, filesystem, machine, drive, recipe (of a kernel), program (of a step), claims (of a study), or
+    result.
 
     An editor completes and checks a file by it (docs/reference/scenario.md). What a schema cannot say, such as that two
     names must be the same, agelab says when it reads the file.

@@ -5,14 +5,14 @@ credentials are the host's; a mirror's address never leaves the private root.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
 from agelab import atomic, process
 from agelab.debian.packages import SUITES, Package, host_suite
 from agelab.disk_errors import is_disk_full, naming_disk_errors
-from agelab.errors import HostError, InputError, unknown
+from agelab.errors import HostError, InputError, did_you_mean, unknown
 from agelab.store import Store, file_hash
 
 ARCHITECTURE = "amd64"
@@ -103,6 +103,20 @@ class Archive:
         wanted = [*names, *(["?essential"] if essential else [])]
         argv = ["install", "--print-uris", "-qq", "-y", "--no-install-recommends", *wanted]
         return tuple(sorted(self._package_uris(argv), key=lambda package: package.name))
+
+    def require(self, names: Sequence[str]) -> None:
+        """Raise InputError that lists every name that is no package of the suite, with the nearest ones."""
+        self.update(refresh=False)
+        there = frozenset(self._apt("apt-cache", ["pkgnames"]).split())
+        wrong = [name for name in names if name not in there]
+        if wrong:
+            lines = [
+                f"Debian {self.suite} has no package {name!r}; {did_you_mean(name, _alike(name, there))}".rstrip(
+                    "; "
+                )
+                for name in wrong
+            ]
+            raise InputError("\n".join(lines), hint="agelab takes packages of Debian's main section alone")
 
     def package(self, name: str, version: str = "") -> Package:
         """Return one package without its dependencies, in that version or the candidate."""
@@ -234,6 +248,11 @@ class Archive:
                     f"cannot fetch the package lists of Debian {self.suite}: {_error_text(error.stderr)}",
                     hint="check the network and the host's apt configuration: apt-get update must work",
                 ) from error
+
+
+def _alike(name: str, there: Collection[str]) -> list[str]:
+    """Return the names that begin alike: comparing with all of a suite's would take seconds."""
+    return sorted(one for one in there if one[:1] == name[:1] and abs(len(one) - len(name)) <= 4)
 
 
 def mirrors() -> tuple[str, str | None]:

@@ -43,6 +43,8 @@ _REMOVED = (
     *("var/lib/apt", "var/lib/dpkg/lock", "var/lib/dpkg/lock-frontend", "var/lib/dpkg/triggers/Lock"),
     *("etc/passwd-", "etc/group-", "etc/shadow-", "etc/gshadow-", "etc/dpkg/dpkg.cfg.d/99mmdebstrap"),
 )
+_NEVER_NEEDED = ("/etc/", "/var/", "/usr/lib/udev/")
+"""What of the removed paths is removed from a root with a user's packages too: it differs from build to build."""
 _EMPTIED = ("var/cache", "var/log", "tmp", "run")
 
 
@@ -62,16 +64,32 @@ class RootPackages(Frozen):
     busybox: Package = Field(description="busybox-static, for the initramfs")
 
 
+def with_packages(definition: RootDefinition, packages: Sequence[str]) -> RootDefinition:
+    """Return the definition of a root that has these packages too.
+
+    Nothing of what packages may need is removed from it, as from the root of every guest: who knows what they load.
+    """
+    if not packages:
+        return definition
+    kept = tuple(path for path in definition.remove if path.startswith(_NEVER_NEEDED))
+    wanted = tuple(dict.fromkeys((*definition.packages, *packages)))
+    return definition.model_copy(update={"packages": wanted, "remove": kept})
+
+
 def resolve_packages(
     definition: RootDefinition, store: Store, filesystems: Sequence[Filesystem], *, refresh: bool = False
 ) -> RootPackages:
-    """Resolve the packages of the root for these filesystems, from the cache unless ``refresh``."""
+    """Resolve the packages of the root for these filesystems, from the cache unless ``refresh``.
+
+    Raises InputError for a package that the suite does not have.
+    """
     asked = question(definition, filesystems)
 
     def ask() -> RootPackages:
         archive = Archive(store, definition.suite)
         if refresh:
             archive.update()
+        archive.require(asked["packages"])
         return RootPackages(
             root=archive.resolve(asked["packages"], essential=True), busybox=archive.package("busybox-static")
         )

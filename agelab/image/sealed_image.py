@@ -11,9 +11,10 @@ from pydantic import ValidationError
 from agelab import fileio, places, process
 from agelab.debian import Archive, Package, unpack
 from agelab.errors import HostError
-from agelab.image import packer, tools
+from agelab.image import package_proof, packer, tools
 from agelab.image import root as roots
 from agelab.image.assemble import DESCRIPTION, INITRAMFS, ROOT, Assembly, Description, ImageKernel
+from agelab.image.package_proof import PackageProof
 from agelab.image.proof import SCRATCH, Proof, ProofPlan, plan_proof
 from agelab.kernel import Kernel, initramfs
 from agelab.model.base import Defaults
@@ -79,16 +80,20 @@ def build(
     filesystems: Sequence[Filesystem],
     *,
     proved: Sequence[Filesystem] | None = None,
+    packages: Sequence[str] = (),
+    programs: Mapping[str, Sequence[str]] = MappingProxyType({}),
     refresh: bool = False,
     progress: Notify = silent,
 ) -> Image:
     """Return the sealed image of a kernel for these filesystems, built if the store does not have it.
 
-    ``proved`` limits the filesystems that the guest proves. ``refresh`` asks the mirror for the newest packages;
+    ``proved`` limits the filesystems that the guest proves. ``packages`` are those of a scenario, which then has an
+    image of its own; the guest proves that what they install can be loaded, and that ``programs`` run: a command for
+    each, by name. ``refresh`` asks the mirror for the newest packages;
     without it the cached resolution is used, and a second call needs no network. Raises HostError when a download,
     mmdebstrap or Packer fails.
     """
-    definition = roots.definition()
+    definition = roots.with_packages(roots.definition(), packages)
     chosen = roots.resolve_packages(definition, store, filesystems, refresh=refresh)
     proving = plan_proof(filesystems if proved is None else proved, kernel.modules)
     root = roots.obtain(definition, chosen, store, progress, verify=False)
@@ -101,9 +106,12 @@ def build(
         "proof": key_of(proving.model_dump(mode="json")),
         "recipe": RECIPE,
     }
-    programs = tools.obtain_filesystem_tools(proving.tools, store, progress)
-    if programs:
-        inputs["tools"] = {name: file_hash(path) for name, path in programs.items()}
+    own_tools = tools.obtain_filesystem_tools(proving.tools, store, progress)
+    if own_tools:
+        inputs["tools"] = {name: file_hash(path) for name, path in own_tools.items()}
+    load = package_proof.plan(packages, programs)
+    if load:
+        inputs["packages_proof"] = key_of([load.model_dump(mode="json"), file_hash(package_proof.PROVER)])
 
     def make(directory: Path) -> None:
         work = directory / "work"
@@ -133,9 +141,9 @@ def build(
         progress(f"proving {len(proving.items)} ways to make a filesystem on {kernel.release} (packer)")
         ours = {
             "busybox": busybox,
-            **{f"tools/{name}": fileio.read_bytes(path, fileio.PROGRAM) for name, path in programs.items()},
+            **{f"tools/{name}": fileio.read_bytes(path, fileio.PROGRAM) for name, path in own_tools.items()},
         }
-        _prove(kernel, proving, work, root / ROOT, base, ours)
+        _prove(kernel, proving, work, root / ROOT, base, load, ours)
         shutil.rmtree(work)
 
     return _read(kernel, store.obtain("image", inputs, make, readable_by=kernel.artefact.readable_by))
@@ -165,9 +173,18 @@ def _busybox(store: Store, definition: roots.RootDefinition, package: Package, w
 
 
 def _prove(
-    kernel: Kernel, proving: ProofPlan, work: Path, root: Path, base: bytes, programs: Mapping[str, bytes]
+    kernel: Kernel,
+    proving: ProofPlan,
+    work: Path,
+    root: Path,
+    base: bytes,
+    load: PackageProof | None,
+    programs: Mapping[str, bytes],
 ) -> None:
-    """Boot the root with the kernel under Packer, which writes ``proof.json`` and assembles the image."""
+    """Boot the root with the kernel under Packer, which writes ``proof.json`` and assembles the image.
+
+    Raises HostError where the guest does not prove it, InputError for packages that do not run.
+    """
     # QEMU without room for the scratch disk dies of SIGBUS, and Packer says that a script was disconnected.
     if (free := shutil.disk_usage(work).free) < SCRATCH:
         raise HostError(
@@ -179,7 +196,7 @@ def _prove(
     own = initramfs.cell(
         kernel.modules,
         [*proving.modules, "virtio_pci", "virtio_net"],
-        {"authorized_keys": fileio.read_bytes(work / "key.pub")},
+        {"authorized_keys": fileio.read_bytes(work / "key.pub"), **(load.files() if load else {})},
         {"start": fileio.read_bytes(places.PACKER / "start"), **programs},
     )
     boot = work / "boot-initramfs"
@@ -188,13 +205,14 @@ def _prove(
     (work / "boot").symlink_to(kernel.boot_image)
     with (work / "scratch.raw").open("wb") as scratch:
         scratch.truncate(SCRATCH)
-    packer.build(
-        work,
-        {
-            "root": str(root),
-            "root_size": str(root.stat().st_size),
-            "scratch_size": str(SCRATCH),
-            "prover": str(places.PACKER / "prove.py"),
-            "initramfs": str(boot),
-        },
-    )
+    with package_proof.told_by_packer(load):
+        packer.build(
+            work,
+            {
+                "root": str(root),
+                "root_size": str(root.stat().st_size),
+                "scratch_size": str(SCRATCH),
+                "prover": str(package_proof.PROVER if load else places.PACKER / "prove.py"),
+                "initramfs": str(boot),
+            },
+        )

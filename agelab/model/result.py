@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from agelab.model.base import Defaults, Frozen, JsonDetails, Label, Text
+from agelab.model.metrics import Metric
 from agelab.model.seeds import CellName, Seeds
 from agelab.model.step_id import StepId
 
@@ -155,6 +156,19 @@ class RunKernel(Frozen):
         return f"{self.spec} = {self.release} ({self.version})"
 
 
+class DefinedMetric(Frozen):
+    """A metric that the scenario or one of its programs defines."""
+
+    unit: Label = Field(description="unit of its values")
+    meaning: Label = Field(description="what is measured")
+    better: Literal["lower", "higher"] | None = Field(description="better direction, null for neither")
+
+    @property
+    def metric(self) -> Metric:
+        """The metric as the registry has its own."""
+        return Metric(self.unit, self.meaning, self.better)
+
+
 class RunPlan(Frozen):
     """Plan of a run, written before its first cell."""
 
@@ -173,6 +187,9 @@ class RunPlan(Frozen):
     )
     unstated: tuple[Label, ...] = Field(
         default=(), description="what the study leaves open, or is not reproduced"
+    )
+    metrics: dict[Label, DefinedMetric] = Field(
+        default={}, description="metrics that the scenario and its programs define, by name"
     )
     command: dict[str, Any] = Field(
         default={},

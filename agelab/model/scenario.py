@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, PlainValidator, model_validator
+from pydantic import Field, model_validator
 
-from agelab.model.base import CorpusKind, Defaults, Figure, Frozen, Layout, Name, Note, Origin, ScaleName
+from agelab.model.base import CorpusKind, Defaults, Figure, Frozen, Layout, Name, Note, ScaleName
+from agelab.model.disk_use import CompanionDiskUse, DiskUse
 from agelab.model.history import History
 from agelab.model.metrics import METRICS
-from agelab.model.scatter import Scatter
 from agelab.model.step import (
     CHECKING,
     CONTROL_COPY,
@@ -25,6 +25,7 @@ from agelab.model.step import (
     Trace,
     is_reserved,
 )
+from agelab.model.workload import MetricName, OwnMetric, PackageName, metric_problems
 
 RESERVED_PHASES = ("aged", "control", "curve", "making", "map")
 """First parts of step names that a scenario may not use itself."""
@@ -114,63 +115,6 @@ class MemoryUse(Frozen):
     dirty_background_percent: Figure = Field(description="vm.dirty_background_ratio")
 
 
-DrivePosition = Literal["outer", "inner"] | Annotated[int, Field(ge=0)]
-
-
-def _place_on_drive(raw: object) -> object:
-    if raw in ("outer", "inner") or (type(raw) is int and raw >= 0):
-        return raw
-    raise ValueError("Input should be 'outer', 'inner' or a whole number of MiB from the drive's start")
-
-
-class PartitionUse(Frozen):
-    """Position of a partition under test on its drive; no scale shrinks it."""
-
-    drive: int = Field(default=0, ge=0, description="index in the machine's drives, from 0")
-    at: Annotated[DrivePosition, PlainValidator(_place_on_drive, json_schema_input_type=DrivePosition)] = (
-        Field(description="the drive's first sectors, its last ones, or MiB from its start")
-    )
-    origin: Origin
-    note: Note = ""
-
-
-class DiskUse(Frozen):
-    """The disk under test: the first partition, or the first two of them in RAID-0.
-
-    If only one partition is listed, RAID-0 takes a second drive of the same kind at the same place.
-    """
-
-    mib: Figure = Field(description="size at paper scale, MiB; in RAID-0 the partitions share it equally")
-    filled_mib: Figure | None = Field(
-        default=None,
-        description="maximum content, MiB at paper scale, if less: the space that the host needs",
-    )
-    partitions: tuple[PartitionUse, ...] = Field(
-        min_length=1, max_length=2, description="one, or the two members of a RAID-0"
-    )
-    drives: tuple[Annotated[str, Field(pattern=r"^model:")], ...] = Field(
-        default=(), description="drives in place of the machine's: model:<name> or model:none"
-    )
-    chunk_kib: int | None = Field(default=None, ge=4, description="RAID-0's chunk, if the study states one")
-
-
-class CompanionDiskUse(Frozen):
-    """The companion disk: one more filesystem, made and filled before, that a study copied from or to.
-
-    The steps find it at $BESIDE. Their writes to it are lost at the end of their boot.
-    """
-
-    filesystem: Name = Field(description="a file of scenarios/filesystems, without its ending")
-    mib: Figure = Field(description="size at paper scale, MiB")
-    partition: PartitionUse = Field(description="its position")
-    holds: Literal["corpus"] = Field(description="its content; the steps find it at $SOURCE")
-    scattered: Scatter | None = Field(
-        default=None, description="the content lies scattered; by default as one copy has laid it"
-    )
-    origin: Origin = Field(description="origin of the choice of filesystem")
-    note: Note = ""
-
-
 class Scenario(Frozen):
     """A file of scenarios/."""
 
@@ -222,6 +166,16 @@ class Scenario(Frozen):
         default=(), description="ratios of a step's last repetition to its first"
     )
     unstated: tuple[str, ...] = Field(default=(), description="what the study leaves open")
+    packages: tuple[PackageName, ...] = Field(
+        default=(), description="Debian packages for the guest, beside those of its programs"
+    )
+    bring: tuple[str, ...] = Field(
+        default=(),
+        description="files for the guest, beside the scenario's file: a program, a directory, a .deb",
+    )
+    metrics: dict[MetricName, OwnMetric] = Field(
+        default={}, description="metrics of its own, for the records of its steps"
+    )
 
     @model_validator(mode="after")
     def _names_hold_together(self) -> Self:
@@ -257,13 +211,15 @@ class Scenario(Frozen):
             yield f"a test cannot be called {CONTROL_COPY!r}: the control's copying is"
         for action in (*self.actions(), *self.tests):
             for metric in action.records:
-                if metric not in METRICS:
+                if metric not in METRICS and metric not in self.metrics:
                     yield f"step {action.name!r}: no metric {metric!r}"
+        yield from metric_problems(self.metrics)
+        yield from self._without_their_output()
         yield from self._off_the_curve()
         yield from self._without_a_corpus()
         for ratio in self.ratios:
             for metric in (ratio.metric, ratio.name):
-                if metric not in METRICS:
+                if metric not in METRICS and not (metric == ratio.metric and metric in self.metrics):
                     yield f"ratio {ratio.name!r}: no metric {metric!r}"
 
     def _twice(self) -> list[tuple[str, str]]:
@@ -287,6 +243,18 @@ class Scenario(Frozen):
                 yield f"a step cannot be called {name!r}: there is one after each power cut"
         if self.curve:
             yield "a curve and power cuts cannot be combined"
+
+    def _without_their_output(self) -> Iterator[str]:
+        """Yield the steps whose output is to be read and cannot be."""
+        for action in (*self.actions(), *self.tests):
+            if self.has_output(action) and action.cut_after:
+                yield f"step {action.name!r}: its power is cut: its output is lost"
+        if self.tests_at_points and any(map(self.has_output, self.tests)):
+            yield "curve: with tested_on no test has a program or metrics of the scenario's own"
+
+    def has_output(self, action: Action) -> bool:
+        """Tell whether the host reads what a step prints."""
+        return action.program is not None or any(metric in self.metrics for metric in action.records)
 
     def _off_the_curve(self) -> Iterator[str]:
         """Yield what the curve requires and the steps lack."""

@@ -36,7 +36,12 @@ class Action(Frozen):
     """One step: a shell command in the mount point, and what to do around it."""
 
     name: Name = Field(description="the name in its samples")
-    run: str = Field(min_length=1, description="given to sh -ec in the mount point")
+    run: str = Field(default="", description="given to sh -ec in the mount point")
+    program: Name | None = Field(
+        default=None, description="in place of run: a file of scenarios/programs, without its ending"
+    )
+    job: str = Field(default="", description="the program's job file, beside the scenario's file")
+    arguments: str = Field(default="", description="words for the program, as for a shell")
     caches: Caches = Field(default="keep", description="what is done with the guest's page cache before it")
     sync: bool = Field(
         default=False, description="whether dirty pages are written after it, timed by themselves"
@@ -60,7 +65,11 @@ class Action(Frozen):
     )
     records: Annotated[
         tuple[str, ...], BeforeValidator(_as_tuple, json_schema_input_type=str | tuple[str, ...])
-    ] = Field(default=(), description="metrics whose values are the whole numbers that the step prints")
+    ] = Field(
+        default=(),
+        description="metrics whose values are the whole numbers that the step prints; of metrics that the scenario "
+        "defines, decimal numbers",
+    )
     cut_after: Annotated[
         tuple[float, float] | None,
         BeforeValidator(_as_window, json_schema_input_type=float | tuple[float, float] | None),
@@ -70,6 +79,16 @@ class Action(Frozen):
     )
     origin: Origin
     note: Note = ""
+
+    @model_validator(mode="after")
+    def _does_one_thing(self) -> Self:
+        if self.program is None and not self.run:
+            raise ValueError("run is missing: a command for the shell, or a program")
+        if self.program is None and (self.job or self.arguments):
+            raise ValueError("job and arguments are for a program")
+        if self.program and self.records:
+            raise ValueError("records: a program's output has a reader of its own")
+        return self
 
     @model_validator(mode="after")
     def _is_cut_before_its_deadline(self) -> Self:

@@ -60,6 +60,15 @@ class StepId:
         """Return the same test on that kind of disk."""
         return StepId(self.name, (*self.within, disk))
 
+    def of_part(self, part: str) -> "StepId":
+        """Return the part of a step that a program tells apart, as a job of fio: ``aged/mixed.randread``."""
+        return StepId(f"{self.name}.{part}", self.within) if part else self
+
+    @property
+    def plain_name(self) -> str:
+        """Name of the step in its scenario, without a part of it."""
+        return self.name.partition(".")[0]
+
     def beside(self, name: str) -> "StepId":
         """Return the step of that name in the same phase."""
         return StepId(name, self.within)

@@ -29,7 +29,8 @@ def with_spread(summary: Summary, unit: str = "1", most: int = MAX_DECIMALS) -> 
 
 def unit_name(unit: str) -> str:
     """Return the unit of tables; empty for a pure number."""
-    return unit_scale(unit).name.removeprefix("1")
+    name = unit_scale(unit).name
+    return "" if name == "1" else name
 
 
 def median_cell(series: Series | None, most: int = MAX_DECIMALS) -> TableCell:

@@ -7,7 +7,7 @@ from agelab import __version__, fileio
 from agelab.analysis.cells import RunResult
 from agelab.analysis.run_set import RunSet, run_sets
 from agelab.model.seeds import seeds_text
-from agelab.report import charts, provenance, result_tables, step_statistics, study
+from agelab.report import charts, program_tables, provenance, result_tables, step_statistics, study
 from agelab.report.answer import all_tests, headline
 from agelab.report.maps import parse_block_map
 from agelab.report.model import Answer, Block, Page, Part, Picture, Prose, Section
@@ -61,6 +61,7 @@ def _sections(
     yield "ran", "What was run, and how to run it again", provenance.run_facts(group)
     if places:
         yield "aging", "What aging did", _aging(group, places, where)
+    yield "programs", "What programs measured", program_tables.program_tables(group, where)
     yield "disks", "Where things lie", [*result_tables.layout_tables(group, where), *_pictures(group)]
     yield "curves", "Repetition by repetition", charts.history_charts(group)
     yield "study", "The study and these runs", beside

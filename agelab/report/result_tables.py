@@ -95,7 +95,7 @@ def all_results(group: RunSet, where: str) -> Results:
     rows: list[tuple[str | float | None, ...]] = []
     for subject in group.groups:
         for (step, repetition, metric), series in subject.series.items():
-            summary, unit = series.summary, series.unit.removeprefix("1")
+            summary, unit = series.summary, "" if series.unit == "1" else series.unit
             if summary is None:
                 why = series.missing[0][1] if series.missing else "not measured"
                 rows.append((subject.name, step, repetition, metric, None, None, None, None, 0, unit, why))

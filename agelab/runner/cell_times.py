@@ -30,7 +30,7 @@ NO_EFFECT = {
 Took = Sequence[tuple[Cell, End]]
 
 
-class Conditions(NamedTuple):
+class RunConditions(NamedTuple):
     """What the duration of cells depends on, beside the cell."""
 
     scenario: str
@@ -103,7 +103,7 @@ def recent_cells(run: RunDirectory) -> Iterator[tuple[Cell, End]]:
     yield from cells_under(wanted, run.path.parent)
 
 
-def cells_under(wanted: Conditions, runs: Path) -> Iterator[tuple[Cell, End]]:
+def cells_under(wanted: RunConditions, runs: Path) -> Iterator[tuple[Cell, End]]:
     """Yield the cells, with their ends, of the newest runs under these conditions."""
     paths = sorted(runs.glob(f"*-{wanted.scenario}*/plan.json"), reverse=True)
     read = 0
@@ -123,12 +123,12 @@ def cells_under(wanted: Conditions, runs: Path) -> Iterator[tuple[Cell, End]]:
             return
 
 
-def conditions(scenario: str, scale: str, options: RunOptions, *, emulated: bool) -> Conditions:
+def conditions(scenario: str, scale: str, options: RunOptions, *, emulated: bool) -> RunConditions:
     """Return the conditions of a run."""
     shaping = options.model_dump(exclude=NO_EFFECT)
-    return Conditions(scenario, scale, options.guest_clock, emulated, shaping)
+    return RunConditions(scenario, scale, options.guest_clock, emulated, shaping)
 
 
-def _conditions(plan: RunPlan) -> Conditions:
+def _conditions(plan: RunPlan) -> RunConditions:
     """Return the conditions of a run that has been planned. Raises InputError where its plan lacks them."""
     return conditions(plan.scenario, plan.scale, RunOptions.from_plan(plan), emulated=plan.emulated)

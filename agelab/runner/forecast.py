@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agelab.analysis.cells import RunResult, SeedGroup, load
-from agelab.analysis.spread import Spread, StepMetric, main_metrics, measured_groups, spread
+from agelab.analysis.spread import MetricSpread, StepMetric, main_metrics, measured_groups, spread
 from agelab.errors import InputError, unknown
 from agelab.model.result import Cell
 from agelab.results import run_lookup
@@ -21,7 +21,7 @@ MORE_RUNS = (5, 10, 20)
 
 
 @dataclass(frozen=True)
-class Size:
+class DesignSize:
     """How many seeds a run has."""
 
     runs: int
@@ -46,7 +46,7 @@ class Basis:
 
     run: RunResult
     groups: Sequence[SeedGroup]
-    spreads: Mapping[StepMetric, Spread | None]
+    spreads: Mapping[StepMetric, MetricSpread | None]
     """For each metric that is asked about; None where the run has too few values of it."""
     without: Sequence[str]
     """Variants that are asked for and that it lacks."""
@@ -63,14 +63,14 @@ class Forecast:
     before: Took
     """Cells like these that have ended before."""
     basis: Basis | None
-    sizes: Sequence[Size]
+    sizes: Sequence[DesignSize]
     """The size asked for, and some larger ones."""
 
     @property
-    def asked(self) -> Size:
-        return Size(len(self.options.seeds), len(self.options.corpora), self.options.design)
+    def asked(self) -> DesignSize:
+        return DesignSize(len(self.options.seeds), len(self.options.corpora), self.options.design)
 
-    def cells_of(self, size: Size) -> list[Cell]:
+    def cells_of(self, size: DesignSize) -> list[Cell]:
         """Return as many cells as a run of that size has, each like one of those asked for."""
         kinds = {(cell.variant, cell.layout): cell for cell in self.cells}
         return [cell for cell in kinds.values() for _ in range(size.cells)]
@@ -89,16 +89,16 @@ def forecast(options: RunOptions, runs: Path, metrics: Sequence[StepMetric]) -> 
         like = conditions(scenario, scale, options, emulated=emulated)
         before = before or list(cells_under(like, runs))
     basis = _basis(runs, scenario, scale, options, cells, metrics)
-    asked = Size(len(options.seeds), len(options.corpora), options.design)
+    asked = DesignSize(len(options.seeds), len(options.corpora), options.design)
     return Forecast(options, scenario, scale, cells, before, basis, _sizes(asked))
 
 
-def _sizes(asked: Size) -> list[Size]:
+def _sizes(asked: DesignSize) -> list[DesignSize]:
     """Return the size asked for, more run seeds, and twice as many corpora."""
     runs = sorted({asked.runs, *(more for more in MORE_RUNS if more > asked.runs)})
     if asked.design == "paired":
-        return [Size(number, number, "paired") for number in runs]
-    return [Size(number, corpora) for corpora in (asked.corpora, 2 * asked.corpora) for number in runs]
+        return [DesignSize(number, number, "paired") for number in runs]
+    return [DesignSize(number, corpora) for corpora in (asked.corpora, 2 * asked.corpora) for number in runs]
 
 
 def _basis(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from agelab.analysis.cells import load, seed_groups
-from agelab.analysis.decision import Decision, Question, decide, main_question, parse_question, require_sides
+from agelab.analysis.decision import Look, Question, decide, main_question, parse_question, require_sides
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.prepare.planned import cell_of, planned_cells
@@ -29,7 +29,7 @@ class Outcome:
     """How it ended."""
 
     question: Question
-    decision: Decision
+    decision: Look
     seeds: int
     """Run seeds that were looked at last."""
     ended: str

@@ -14,6 +14,7 @@ from agelab.model.scenario import Scenario, Variant
 from agelab.model.step import Experiment, is_reserved
 from agelab.scenario import selection
 from agelab.scenario.selection import Selection
+from agelab.scenario.workloads import Workload
 
 MAX_REPETITIONS = 9_999
 TEMPLATE = "tum-2005"
@@ -21,6 +22,8 @@ TEMPLATE = "tum-2005"
 NAME_PATTERN = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{MAX_NAME_LENGTH - 1}}}")
 DEVICE_PATTERN = re.compile(r"/dev/[A-Za-z0-9]+([/_-][A-Za-z0-9]+)*")
 DEADLINE_WORD, MAX_DEADLINE = "deadline", 2_000_000
+PACKAGES_WORD = "packages"
+PACKAGE_PATTERN = re.compile(r"[a-z0-9][a-z0-9+.-]{1,99}")
 DEADLINES: dict[ScaleName, float] = {"quick": 600, "paper": 7200}
 """Guest seconds that a preparation and a test have each, where the control file does not say."""
 GUEST_SCRIPTS = "/run/agelab/control"
@@ -54,6 +57,8 @@ class ControlFile:
     """Content by file name."""
     text: str = ""
     """Text of the control file."""
+    packages: tuple[str, ...] = ()
+    """Debian packages for the guest."""
 
     @property
     def data(self) -> Path | None:
@@ -66,7 +71,9 @@ class ControlFile:
         """Scenario common to all lines, without variants."""
         own = {"name": "control", "summary": f"the tests of {self.path.name}", "traces": (), "unstated": ()}
         template = _template()
-        return replace(template, scenario=template.scenario.model_copy(update=own), variants=())
+        workload = Workload(packages=self.packages)
+        scenario = template.scenario.model_copy(update=own)
+        return replace(template, scenario=scenario, variants=(), workload=workload)
 
     def scenario(self, line: ControlLine, scale: ScaleName) -> Scenario:
         """Return the scenario of a line's cells."""
@@ -115,6 +122,7 @@ def parse(path: Path, text: str, script: Callable[[str], bytes | None]) -> Contr
     scripts: dict[str, bytes] = {}
     wrong: list[str] = []
     deadline: float | None = None
+    packages: set[str] = set()
     for number, raw in enumerate(text.splitlines(), start=1):
         words = raw.split()
         if not words or words[0].startswith("#"):
@@ -124,6 +132,12 @@ def parse(path: Path, text: str, script: Callable[[str], bytes | None]) -> Contr
                 wrong.append(f"{path}:{number}: {problem}")
             else:
                 deadline = float(words[1])
+            continue
+        if words[0] == PACKAGES_WORD:
+            unfit = [word for word in words[1:] if not PACKAGE_PATTERN.fullmatch(word)]
+            if unfit or not words[1:]:
+                wrong.append(f"{path}:{number}: {PACKAGES_WORD} <name> ...: names of Debian packages")
+            packages.update(words[1:])
             continue
         if problem := _problem(words):
             wrong.append(f"{path}:{number}: {problem}")
@@ -148,7 +162,7 @@ def parse(path: Path, text: str, script: Callable[[str], bytes | None]) -> Contr
         wrong.append(f"{path}: it has no test: <Filesystem> <Testname> <Repetitions>")
     if wrong:
         raise InputError("\n".join(dict.fromkeys(wrong)))
-    return ControlFile(path, tuple(lines.values()), scripts, text)
+    return ControlFile(path, tuple(lines.values()), scripts, text, tuple(sorted(packages)))
 
 
 def require_device(path: str) -> None:

@@ -1,5 +1,6 @@
 """Find the scenario and variants that the user asked for."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,6 +12,7 @@ from agelab.model.history import Logged
 from agelab.model.machine import Machine
 from agelab.model.scenario import Scenario, Variant
 from agelab.scenario import toml_files
+from agelab.scenario.workloads import NOTHING, Workload, bind, workload_of
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,8 @@ class Selection:
     variants: tuple[Variant, ...]
     text: str = ""
     """Text of the scenario file."""
+    workload: Workload = NOTHING
+    """What its guests need beside the files of agelab itself."""
 
 
 def scenario_names() -> list[str]:
@@ -29,7 +33,11 @@ def scenario_names() -> list[str]:
 
 
 def select(
-    name: str, filesystem: str | None = None, log: Path | None = None, text: str | None = None
+    name: str,
+    filesystem: str | None = None,
+    log: Path | None = None,
+    text: str | None = None,
+    jobs: Mapping[str, bytes] | None = None,
 ) -> Selection:
     """Select a scenario by name: ``aging`` with every variant, ``aging-reiserfs`` with one.
 
@@ -38,12 +46,14 @@ def select(
     replaces the scenario's histories.
 
     The longest scenario name that matches wins; the rest is the variant. A name that ends in ``.toml`` is the user's
-    own scenario file, with all its variants. ``text`` replaces the file's content. Raises InputError for an unknown
-    name or an invalid scenario file.
+    own scenario file, with all its variants. ``text`` replaces the file's content, ``jobs`` the job files beside it.
+    Raises InputError for an unknown name or an invalid scenario file.
     """
     path, wanted = (Path(name), None) if text is not None or name.endswith(".toml") else _find_scenario(name)
     text = toml_files.read_text(path) if text is None else text
     scenario = _parse_scenario(text, path)
+    workload = workload_of(scenario, path, jobs)
+    scenario = bind(scenario, workload)
     if log:
         if not scenario.histories:
             raise InputError(f"--log: scenario {scenario.name} has no histories that a log could replace")
@@ -65,7 +75,7 @@ def select(
         if wrong := [word for word in named if word not in there]:
             raise unknown(f"filesystem in {name}", wrong[0], there)
         variants = tuple(variant for variant in variants if variant.filesystem in named)
-    return Selection(scenario, variants, text)
+    return Selection(scenario, variants, text, workload)
 
 
 def _find_scenario(name: str) -> tuple[Path, str | None]:

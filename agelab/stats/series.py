@@ -4,12 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from types import MappingProxyType
 
+from agelab.model.metrics import METRICS, Metric
 from agelab.model.result import Sample
 from agelab.model.seeds import Seeds
 from agelab.stats.blocks import Block, common_blocks
 from agelab.stats.order_statistics import Summary, exact, summary
 
+NO_METRICS: Mapping[str, Metric] = MappingProxyType({})
 Place = tuple[str, int, str]
 """Step, repetition, metric."""
 
@@ -26,6 +29,13 @@ class Series:
     """Seeds and value, for each cell that has one."""
     missing: tuple[tuple[Seeds, str], ...]
     """Seeds and the reason, for each cell that has none."""
+    own: Metric | None = None
+    """What it measures, where the scenario or a program defines it."""
+
+    @property
+    def definition(self) -> Metric | None:
+        """What it measures; None for a metric that this agelab does not know."""
+        return self.own or METRICS.get(self.metric)
 
     @property
     def place(self) -> Place:
@@ -37,8 +47,13 @@ class Series:
         return summary([value for _, value in self.values]) if self.values else None
 
 
-def series(cells: Iterable[tuple[Seeds, Sequence[Sample]]]) -> dict[Place, Series]:
-    """Sort the samples of each cell into series, in the order in which the first cell measured them."""
+def series(
+    cells: Iterable[tuple[Seeds, Sequence[Sample]]], own: Mapping[str, Metric] = NO_METRICS
+) -> dict[Place, Series]:
+    """Sort the samples of each cell into series, in the order in which the first cell measured them.
+
+    ``own`` are the metrics that the registry does not have.
+    """
     tables = [
         (seed, {(row.step, row.repetition, row.metric): row for row in samples}) for seed, samples in cells
     ]
@@ -54,7 +69,7 @@ def series(cells: Iterable[tuple[Seeds, Sequence[Sample]]]) -> dict[Place, Serie
                 missing.append((seed, (row and row.not_measured) or "not among this seed's samples"))
             else:
                 values.append((seed, exact(row.value)))
-        found[place] = Series(*place, unit, tuple(values), tuple(missing))
+        found[place] = Series(*place, unit, tuple(values), tuple(missing), own.get(place[2]))
     return found
 
 
@@ -87,7 +102,7 @@ def _mean(several: Sequence[Series]) -> Series:
         (seed, sum(own, Fraction()) / len(own)) for seed, own in values.items() if seed not in missing
     )
     first = several[0]
-    return Series(first.step, MEAN, first.metric, first.unit, whole, tuple(missing.items()))
+    return Series(first.step, MEAN, first.metric, first.unit, whole, tuple(missing.items()), first.own)
 
 
 @dataclass(frozen=True)
@@ -107,7 +122,7 @@ def pair_series(left: Mapping[Place, Series], right: Mapping[Place, Series]) -> 
     """Pair the series of two groups; a place that one never measured has an empty series there."""
 
     def empty(like: Series) -> Series:
-        return Series(*like.place, like.unit, (), ())
+        return Series(*like.place, like.unit, (), (), like.own)
 
     return [
         SeriesPair(left.get(place) or empty(right[place]), right.get(place) or empty(left[place]))

@@ -10,7 +10,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
-from agelab.model.metrics import METRICS
 from agelab.stats.formatting import format_decimal, format_ratio
 from agelab.stats.more_seeds import more_seeds, words
 from agelab.stats.order_statistics import Summary
@@ -124,7 +123,7 @@ class ComparedSeries:
     @property
     def better(self) -> Literal["left", "right"] | None:
         """The better side; None where neither is called anything, or the metric has no better way."""
-        metric = METRICS.get(self.row.left.metric)
+        metric = self.row.left.definition
         if not self.differs or metric is None or metric.better is None:
             return None
         return (
@@ -134,7 +133,7 @@ class ComparedSeries:
     @property
     def word(self) -> str:
         """The verdict in the metric's own word: B is ``slower``, ``faster``, ``higher``, ``lower``; else as it is."""
-        metric = METRICS.get(self.row.left.metric)
+        metric = self.row.left.definition
         if self.differs and metric:
             return metric.word(self.verdict is DifferenceVerdict.HIGHER)
         return self.verdict.value
@@ -142,7 +141,8 @@ class ComparedSeries:
     @property
     def reader_word(self) -> str:
         """The word for a reader: ``better`` or ``worse`` where the metric has a better way and is no speed."""
-        if self.better and not METRICS[self.row.left.metric].speed:
+        metric = self.row.left.definition
+        if self.better and metric and not metric.speed:
             return "better" if self.better == "right" else "worse"
         return self.word
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from rich.console import Console
 
-from agelab.analysis.spread import Spread, StepMetric
+from agelab.analysis.spread import MetricSpread, StepMetric
 from agelab.model.jobs import AUTO
 from agelab.model.seeds import seeds_text
 from agelab.runner.cell_times import TimeRange
-from agelab.runner.forecast import Basis, Forecast, Size
+from agelab.runner.forecast import Basis, DesignSize, Forecast
 from agelab.runner.request.options import RunOptions
 from agelab.stats.formatting import unit_scale
 from agelab.view.cell_names import count_cells
@@ -103,13 +103,13 @@ def _name(metric: StepMetric) -> str:
     return " ".join(metric)
 
 
-def _difference(told: Spread, size: Size) -> str:
+def _difference(told: MetricSpread, size: DesignSize) -> str:
     if size.difference is None:
         return NOTHING
     return _amount(told, told.of_shift(size.difference))
 
 
-def _amount(told: Spread, value: float) -> str:
+def _amount(told: MetricSpread, value: float) -> str:
     """Format a difference or a spread: a share in percent, or in the unit."""
     if told.relative:
         return f"{100 * value:.2g} %" if value < 0.995 else f"{100 * value:.0f} %"
@@ -122,11 +122,11 @@ def _jobs(found: Forecast) -> int:
     return host.processors() if jobs == AUTO else int(jobs)
 
 
-def _time_range(found: Forecast, size: Size) -> TimeRange | None:
+def _time_range(found: Forecast, size: DesignSize) -> TimeRange | None:
     return time_left(found.cells_of(size), (), _jobs(found), (), found.before)
 
 
-def _time(found: Forecast, size: Size) -> str:
+def _time(found: Forecast, size: DesignSize) -> str:
     time = _time_range(found, size)
     return format_time_left(time) if time else UNKNOWN
 

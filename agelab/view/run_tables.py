@@ -14,6 +14,7 @@ from agelab.results.run_directory import RunDirectory
 from agelab.results.status import WAITING
 from agelab.view import aging, cell_names, sparkline
 from agelab.view.aging import format_sample
+from agelab.view.own_metrics import print_own_metrics
 from agelab.view.syscalls import print_syscalls, traced_steps
 from agelab.view.terminal import Head, open_console, print_table, print_wrapped
 
@@ -130,6 +131,7 @@ def _print_cell(
             aging.print_points(console, samples, labels)
         else:
             aging.print_measures(console, samples)
+        print_own_metrics(console, samples)
         for sample in samples:
             if sample.metric == "throughput_ratio":
                 text = sample.not_measured if sample.value is None else f"{sample.value:.3f}"

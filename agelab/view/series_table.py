@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from rich.text import Text
 
 from agelab.analysis.calibration import AA_SEEDS
+from agelab.model.metrics import METRICS
 from agelab.model.seeds import seeds_key
 from agelab.stats.formatting import (
     decimals_for_spread,
@@ -49,9 +50,10 @@ def print_series(found: Sequence[Series], everything: bool) -> None:
 
 
 def metrics_in_order(measured: Iterable[str], everything: bool) -> list[str]:
-    """Return the headline metrics that were measured; with ``everything`` the others after them."""
+    """Return the headline metrics that were measured, and those of scenario and programs; ``everything`` is all."""
     every = dict.fromkeys(measured)
     headlines = [name for name in HEADLINES if name in every]
+    headlines += [name for name in every if name not in METRICS]
     return list(dict.fromkeys([*headlines, *every])) if everything else headlines
 
 

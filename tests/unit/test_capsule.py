@@ -25,11 +25,14 @@ from agelab.image import root as roots
 from agelab.image import tools
 from agelab.kernel import debian_kernel
 from agelab.model.result import RunPlan
+from agelab.results.checksummed import read, write
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
+from agelab.runner.prepare import run_manifest
+from agelab.runner.prepare.run_manifest import JobFiles, RunManifest
 from agelab.scenario import selection
-from agelab.store import Store
-from tests.unit.capsule_builder import contents, made_run, package, resealed, tar_of
+from agelab.store import Store, key_of
+from tests.unit.capsule_builder import SMALL, contents, made_run, package, resealed, tar_of
 
 
 @pytest.fixture
@@ -447,3 +450,43 @@ def test_lists_that_are_older_than_the_run_are_renewed_once(
     assert (
         code == 3 and said.count("could not be rebuilt: the mirror of Debian bookworm has no bash 1.2-3") == 2
     )
+
+
+PROGRAM = """
+[[steps]]
+name = "fio"
+program = "fio"
+job = "job.fio"
+origin = "estimated"
+"""
+
+
+def test_a_capsule_has_the_job_files_of_its_programs_and_pins_their_packages(
+    store: Store, tmp_path: Path
+) -> None:
+    made = made_run(store)
+    (made.path / run_manifest.SCENARIO).write_text(SMALL.read_text() + PROGRAM)
+    jobs = JobFiles.model_construct(jobs={"job.fio": b"[one]\nrw=read\n"})
+    write(made.path / run_manifest.JOBS, jobs.model_dump_json())
+    found = pack(made, store, tmp_path / "jobs.capsule")
+    source = replay._selection(open_capsule(found.path))
+    assert source.workload.jobs == {"job.fio": b"[one]\nrw=read\n"} and source.workload.packages == ("fio",)
+    asked = roots.question(roots.with_packages(roots.definition(), ["fio"]), selection.filesystems())
+    assert key_of(asked) in replay.resolutions(found)
+
+
+def test_a_run_that_brought_files_is_not_packed_and_a_capsule_names_none(
+    store: Store, tmp_path: Path
+) -> None:
+    made = made_run(store)
+    text = SMALL.read_text().replace("[citation]", 'bring = ["/etc/shadow"]\n[citation]', 1)
+    (made.path / run_manifest.SCENARIO).write_text(text)
+    hostile = pack(made, store, tmp_path / "hostile.capsule")
+    with pytest.raises(
+        InputError, match="bring: this scenario came from elsewhere, and names files of this host"
+    ):
+        replay._selection(hostile)
+    of = read(made.path / run_manifest.MADE_OF, RunManifest).model_copy(update={"brings": True})
+    write(made.path / run_manifest.MADE_OF, of.model_dump_json())
+    with pytest.raises(InputError, match="brought files of its user into its guests: a capsule carries none"):
+        pack(made, store, tmp_path / "brought.capsule")

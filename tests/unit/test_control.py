@@ -299,3 +299,15 @@ def test_a_test_is_not_called_like_what_goes_before_it(tmp_path: Path, name: str
     (tmp_path / "c.ctl").write_text(f"ext3 {name} 1\n")
     with pytest.raises(InputError, match=f"c.ctl:1: a test cannot be called {name}"):
         control_file.read(tmp_path / "c.ctl")
+
+
+def test_a_control_file_names_packages_for_the_guest(file: Path) -> None:
+    file.write_text("packages sysbench fio\npackages fio\n" + file.read_text())
+    assert control_file.read(file).selection.workload.packages == ("fio", "sysbench")
+    file.write_text("packages\npackages Fio=3\n" + file.read_text())
+    with pytest.raises(InputError) as caught:
+        control_file.read(file)
+    assert [line.partition(f"{file}:")[2] for line in str(caught.value).splitlines()] == [
+        "1: packages <name> ...: names of Debian packages",
+        "2: packages <name> ...: names of Debian packages",
+    ]

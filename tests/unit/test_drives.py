@@ -11,7 +11,7 @@ from agelab.disk import DriveClaim, parse
 from agelab.disk.claim import ClaimedDisk
 from agelab.errors import InputError
 from agelab.model.base import Defaults, Layout
-from agelab.model.scenario import DiskUse
+from agelab.model.disk_use import DiskUse
 from agelab.runner.plan.cell_spec import MIB
 from agelab.runner.plan.disk_layout import DiskLayout, Partition, lay_out
 from agelab.runner.plan.disk_plans import ARRAY_UUID

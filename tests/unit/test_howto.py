@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.scenario import selection
+from agelab.scenario import selection, workloads
 
 PROJECT = Path(__file__).parents[2]
 HOWTO = PROJECT / "docs/howto"
@@ -30,6 +30,20 @@ def test_the_page_shows_the_scenario_in_ten_lines_and_it_is_one() -> None:
     assert [step.name for step in chosen.scenario.actions()] == ["copy", "read", "remove"]
     assert {name: scale.shrink for name, scale in chosen.scenario.scales.items()} == {"quick": 1, "paper": 1}
     assert chosen.scenario.at_scale("quick") == chosen.scenario.at_scale("paper") == chosen.scenario
+
+
+def test_the_page_of_workloads_shows_its_example_whole() -> None:
+    text = (HOWTO / "fio-aged.toml").read_text()
+    assert f"```toml\n{text}```" in (HOWTO / "workloads.md").read_text()
+    chosen = selection.select(str(HOWTO / "fio-aged.toml"))
+    assert [test.program for test in chosen.scenario.tests] == ["fio"] and chosen.scenario.control
+
+
+def test_the_page_of_workloads_names_every_program() -> None:
+    page = (HOWTO / "workloads.md").read_text()
+    assert [one.name for one in workloads.programs() if f"| `{one.name}`" not in page] == []
+    used = {step.program for step in selection.select(str(HOWTO / "programs.toml")).scenario.actions()}
+    assert used >= {one.name for one in workloads.programs() if one.packages}
 
 
 STUB = """#!{python}

@@ -17,6 +17,7 @@ from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.boot import FIRST_BOOT, Boot, BootStart
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import DATA_DISK, guest_plan
+from agelab.runner.plan.kept_output import disk_bytes, with_keepers
 from agelab.runner.plan.phases import Phase, phases
 from agelab.stored_disk import StoredDisk
 from agelab.vm.guest import MemoryDisk
@@ -68,7 +69,7 @@ class CellBoots:
         every = phases(
             spec.scenario, self.corpus, curve=self.goals.curve, real=spec.disk.real, crash=spec.power_cut
         )
-        return every if self.goals.measure else every[:1]
+        return tuple(map(with_keepers, every if self.goals.measure else every[:1]))
 
     @cached_property
     def points(self) -> tuple[int, ...]:
@@ -131,7 +132,13 @@ class CellBoots:
         if (place := self.spec.disk.companion_place) is not None and self.goals.companion:
             members = self.goals.companion.members
             disks[place] = MemoryDisk(members[0], self.spec.companion_bytes, written=False)
-        return tuple(disks)
+        return (*disks, *self.output_disk(phase))
+
+    def output_disk(self, phase: Phase) -> tuple[MemoryDisk, ...]:
+        """Return the disk that takes what a phase's steps print; none where nothing is read of it."""
+        size = disk_bytes(phase)
+        path = self.directory / f"{phase.file_prefix}output"
+        return (MemoryDisk(path, size, written=True),) if size else ()
 
     def disks_under_test(self, phase: Phase) -> list[MemoryDisk]:
         """Return the disks of a phase that hold the disk under test, one for each member."""

@@ -8,6 +8,7 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.cell_status import CellStatus
 from agelab.runner.plan.boot import MountedAs
 from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.kept_output import is_keeper
 from agelab.stored_disk import StoredDisk
 
 MEMORY_TOLERANCE = 256 * 1024
@@ -44,7 +45,9 @@ class CellProgress:
     """The last mount of each fork, where a script decided it."""
 
     def record(self, sample: Sample) -> None:
-        """Add a sample, on the host's disk as well."""
+        """Add a sample, on the host's disk as well; what keeping another step's output takes is none."""
+        if is_keeper(sample.step):
+            return
         self.run.append(self.number, sample)
         self.samples.append(sample)
 

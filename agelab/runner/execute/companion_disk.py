@@ -6,9 +6,10 @@ from agelab import atomic, readers, stored_disk
 from agelab.disk import parse
 from agelab.errors import AgelabError
 from agelab.image import tools
+from agelab.model.disk_use import DiskUse
 from agelab.model.result import Status
 from agelab.model.scatter import Scatter
-from agelab.model.scenario import DiskUse, Scenario, Variant
+from agelab.model.scenario import Scenario, Variant
 from agelab.model.step import Action
 from agelab.notify import Notify
 from agelab.results.run_directory import RunDirectory
@@ -17,6 +18,7 @@ from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.cell_boots import CellGoals
 from agelab.runner.execute.disk_recipe import disk_recipe, making_command
 from agelab.runner.execute.guest_launcher import GuestLauncher
+from agelab.runner.plan.brought import NOTHING_BROUGHT
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.support import unsupported
 from agelab.runner.prepare.prepare import PreparedRun
@@ -89,6 +91,7 @@ def companion_cell(spec: CellSpec) -> CellSpec:
         power_cut=None,
         member_bytes=None,
         scripts={},
+        brought=NOTHING_BROUGHT,
     )
 
 

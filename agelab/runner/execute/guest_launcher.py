@@ -234,12 +234,16 @@ class GuestLauncher:
 
     @cached_property
     def _programs(self) -> dict[str, bytes]:
-        """The content of the tools and of the user's scripts, by their paths in the archive."""
+        """The content of the tools, of the user's scripts and of what a scenario brings, by paths in the archive."""
         scripts = {f"control/{name}": text for name, text in sorted(self.spec.scripts.items())}
-        return scripts | {
-            f"tools/{name}": fileio.read_bytes(path, fileio.PROGRAM)
-            for name, path in sorted(self.tools.items())
-        }
+        return (
+            scripts
+            | dict(sorted(self.spec.brought.files.items()))
+            | {
+                f"tools/{name}": fileio.read_bytes(path, fileio.PROGRAM)
+                for name, path in sorted(self.tools.items())
+            }
+        )
 
     @cached_property
     def _modules(self) -> dict[str, ModuleFile]:

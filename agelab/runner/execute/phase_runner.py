@@ -8,12 +8,14 @@ from functools import partial
 from agelab.model.event import CellEnded, StepFailed
 from agelab.model.result import Status
 from agelab.model.step_id import AGED
+from agelab.runner.execute import step_output
 from agelab.runner.execute.boot_events import BootEvents
 from agelab.runner.execute.cell_boots import CellBoots
 from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
 from agelab.runner.execute.cell_status import CellStatus, judge_boot
 from agelab.runner.execute.host_timing import CellTimer
 from agelab.runner.plan.boot import Boot, BootStart
+from agelab.runner.plan.kept_output import is_keeper
 from agelab.runner.plan.phases import Phase
 from agelab.vm.hypervisor import Ending
 
@@ -33,8 +35,13 @@ class BootRunner:
     """Takes the host's time, where it is asked for."""
 
     def run(self, boot: Boot, events: BootEvents) -> Ending:
-        launch = partial(self.boots.launcher.run, boot, events, self.progress.record, self.on_step)
+        launch = partial(self.boots.launcher.run, boot, events, self.progress.record, self._tell)
         return self.timer.run(boot, events, launch) if self.timer else launch()
+
+    def _tell(self, step: str) -> None:
+        """Tell of a step that has ended, but for those that only keep another's output."""
+        if not is_keeper(step.partition(" ")[0]):
+            self.on_step(step)
 
     def run_alone(self, boot: Boot) -> CellStatus:
         """Run a boot that no other follows."""
@@ -92,8 +99,20 @@ class PhaseRunner:
             raise PhaseAborted
         with self._disks():
             start: BootStart | None = BootStart(mounted=self.progress.mounts.get(fork or ""))
-            while start:
-                start = self._run_boot(start)
+            try:
+                while start:
+                    start = self._run_boot(start)
+            finally:
+                self._read_outputs()
+
+    def _read_outputs(self) -> None:
+        """Add the samples that the steps of the phase have printed, as far as it came."""
+        spec = self.boots.spec
+        for disk in self.boots.output_disk(self.phase):
+            for sample in step_output.samples(
+                disk.path, self.phase, spec.workload, spec.dilation, self.progress.samples
+            ):
+                self.progress.record(sample)
 
     @contextmanager
     def _disks(self) -> Iterator[None]:

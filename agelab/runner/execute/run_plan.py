@@ -1,11 +1,12 @@
 """plan.json of a run: its cells, and everything that tells its inputs from another run's."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
 from agelab.errors import InputError
 from agelab.history import artefact
-from agelab.model.result import Cell, RunKernel, RunPlan
+from agelab.model.result import Cell, DefinedMetric, RunKernel, RunPlan
 from agelab.model.scenario import Scenario
 from agelab.runner.plan.cell_inputs import drive_sources, harness_hash
 from agelab.runner.plan.cell_spec import CellSpec
@@ -22,6 +23,8 @@ MODELS: dict[tuple[Clock, bool], str] = {
     ("wall", False): "real time of an emulated processor (no KVM here): it says little about this host's",
 }
 """How the times of a run are to be read, by its clock and by whether KVM runs the guest."""
+LATER_KEYS = ("packages", "bring", "metrics", "program", "job", "arguments")
+"""Keys of scenarios that were added when there were runs already."""
 OF_THE_HOST = ("host", "disks")
 """What a plan says of its host, and what changes no digit."""
 
@@ -48,6 +51,7 @@ def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
             "harness": harness_hash(),
             "scenario": scenario_hash(scenario),
             "profiles": profiles_hash(specs),
+            **_brought(specs),
             "vcpus": options.vcpus,
             "qemu": host.qemu_version(),
             "host": host.description(),
@@ -61,18 +65,41 @@ def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
             if scenario.histories
         },
         unstated=scenario.unstated,
+        metrics={
+            name: DefinedMetric(unit=one.unit, meaning=one.meaning, better=one.better)
+            for name, one in request.selection.workload.metrics.items()
+        },
         command=options.to_plan(),
     )
 
 
 def scenario_hash(scenario: Scenario) -> str:
     """Return the hash of what all cells of a scenario share."""
-    return key_of(scenario.model_dump(mode="json", exclude={"variants", "traces"}))
+    told = scenario.model_dump(mode="json", exclude={"variants", "traces"})
+    return key_of(_without_later_keys(told))
+
+
+def _without_later_keys(told: Any) -> Any:
+    """Return a scenario without LATER_KEYS that it leaves empty: runs from before them are resumed."""
+    if isinstance(told, list):
+        return [_without_later_keys(one) for one in told]
+    if not isinstance(told, dict):
+        return told
+    kept = {name: value for name, value in told.items() if value or name not in LATER_KEYS}
+    return {name: _without_later_keys(value) for name, value in kept.items()}
 
 
 def profiles_hash(specs: Sequence[CellSpec]) -> str:
     """Return the hash of the data files that these cells follow, and of the modelled drive."""
     return key_of([_profiles(spec) for spec in specs])
+
+
+def _brought(specs: Sequence[CellSpec]) -> dict[str, str]:
+    """Return the hash of the files that the scenario brings into its guests, if it brings any."""
+    files = specs[0].brought.files if specs else {}
+    if not files:
+        return {}
+    return {"brought": key_of({name: hashlib.sha256(data).hexdigest() for name, data in files.items()})}
 
 
 def refuse_other_inputs(begun: RunPlan, now: RunPlan) -> None:

@@ -14,8 +14,10 @@ from agelab.model.history import History
 from agelab.model.machine import Machine
 from agelab.model.scenario import Scenario, Variant
 from agelab.model.seeds import CellName, Seeds
+from agelab.runner.plan.brought import NOTHING_BROUGHT, Brought
 from agelab.runner.plan.disk_layout import DiskLayout, lay_out
 from agelab.runner.plan.power_cut import PowerCut
+from agelab.scenario.workloads import NOTHING, Workload
 from agelab.stored_disk import DISK_ALIGNMENT
 from agelab.vm.guest import Accelerator, Clock
 
@@ -75,6 +77,10 @@ class CellSpec:
     """The filesystem beside the disk under test, where the scenario has one."""
     scripts: Mapping[str, bytes] = field(default_factory=dict)
     """The user's own programs for the guest: file name to content."""
+    workload: Workload = NOTHING
+    """The programs and metrics of the scenario's own."""
+    brought: Brought = NOTHING_BROUGHT
+    """The scenario's own files for the guest: job files, and what it brings."""
     device: str = ""
     """Another path by which the guest finds the disk under test."""
     is_companion: bool = False
@@ -182,7 +188,7 @@ class CellSpec:
         """Return the guest's memory: for the first step, for a corpus in RAM, and for the system."""
         held = corpus.size if self.corpus_in_ram and not self.scenario.beside else 0
         system = (OVERHEAD_MIB + PROCESSOR_MIB * (self.vcpus - 1)) * MIB + self.disk.cache_bytes
-        used = self.available_bytes + held
+        used = self.available_bytes + held + self.brought.size
         return memory_steps(used + system + max(0, used - LARGE_MIB * MIB) // LARGE_SHARE)
 
     def more_memory_at_points(self, points: int) -> int:

@@ -9,9 +9,9 @@ from agelab.disk import DriveClaim, DriveSpec, parse
 from agelab.drive import geometry
 from agelab.errors import InputError
 from agelab.model.base import Defaults, Layout
+from agelab.model.disk_use import DiskUse, PartitionUse
 from agelab.model.drive import SECTOR, Drive
 from agelab.model.machine import Machine
-from agelab.model.scenario import DiskUse, PartitionUse
 from agelab.scenario import selection
 from agelab.vm.guest import REAL_SERIAL
 

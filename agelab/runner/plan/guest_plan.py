@@ -22,6 +22,7 @@ from agelab.runner.plan.disk_plans import (
     mount_and_umount_under_test,
     raid,
 )
+from agelab.runner.plan.kept_output import DISK_VARIABLE, disk_bytes
 from agelab.runner.plan.phases import Phase
 from agelab.runner.plan.step_plan import StepPlan
 
@@ -38,10 +39,13 @@ RESULTS_MIB = 1024
 def guest_plan(spec: CellSpec, corpus: Corpus, phase: Phase, start: BootStart = FIRST_BOOT) -> dict[str, Any]:
     """Return the plan of one boot of a phase."""
     drives = spec.disk.to_json(spec.run_seed, DATA_DISK, undo=_has_cut(phase))
-    source = None
+    source, next_disk = None, DATA_DISK + len(spec.disk.memory_disks)
+    output = {}
+    if disk_bytes(phase):
+        output = {DISK_VARIABLE: str(next_disk)}
+        next_disk += 1
     if phase.source and start.number == 0:
-        first_disk = DATA_DISK + len(spec.disk.memory_disks)
-        source = fork_on_memory(spec, drives, first_disk, "aged", AGED_MOUNT)
+        source = fork_on_memory(spec, drives, next_disk, "aged", AGED_MOUNT)
     under_test = {
         "name": UNDER_TEST,
         "members": [list(member) for member in spec.disk.members],
@@ -50,7 +54,9 @@ def guest_plan(spec: CellSpec, corpus: Corpus, phase: Phase, start: BootStart = 
         "source": source,
         **mount_and_umount_under_test(spec, start.mounted),
     }
-    return plan_with_disks(spec, corpus, drives, [under_test], phase.steps) | {
+    plan = plan_with_disks(spec, corpus, drives, [under_test], phase.steps)
+    return plan | {
+        "environment": plan["environment"] | output,
         "boot": start.number,
         "first_step": start.first_step,
         # After a power cut the filesystem's trouble is what is measured.
@@ -95,13 +101,20 @@ def plan_with_disks(
         "results": None,
         "refuses": list(spec.filesystem.refuses),
         "gone": list(spec.shutdown_patterns),
-        "environment": {
-            "CORPUS_SEED": str(spec.corpus_seed),
-            "DEVICE": device(UNDER_TEST),
-            **{name: str(spec.scaled_bytes(figure)) for name, figure in scenario.sizes.items()},
-            **{name: str(spec.scaled_count(figure)) for name, figure in scenario.counts.items()},
-        },
+        "environment": step_environment(spec),
         "steps": [step.to_json(spec.cut_at(*step.cut_after) if step.cut_after else None) for step in steps],
+    }
+
+
+def step_environment(spec: CellSpec) -> dict[str, str]:
+    """Return the environment variables of a cell's steps, beside those of the harness."""
+    scenario = spec.scenario
+    return {
+        "CORPUS_SEED": str(spec.corpus_seed),
+        "DEVICE": device(UNDER_TEST),
+        **{name: str(spec.scaled_bytes(figure)) for name, figure in scenario.sizes.items()},
+        **{name: str(spec.scaled_count(figure)) for name, figure in scenario.counts.items()},
+        **spec.brought.environment,
     }
 
 

@@ -7,6 +7,26 @@ from agelab.corpus import Corpus
 from agelab.model.metrics import METRICS
 from agelab.model.step import Action, Caches
 
+HOST_ONLY = ("output",)
+"""Fields of which the guest is told nothing."""
+
+
+@dataclass(frozen=True)
+class StepOutput:
+    """What the host reads of what a step prints."""
+
+    program: str | None = None
+    """The program that printed it; None for the numbers of ``records``."""
+    records: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, action: Action) -> "StepOutput | None":
+        """Return what is read of a step; None where the guest reports the whole numbers of registered metrics."""
+        if action.program is not None:
+            return cls(program=action.program)
+        own = any(metric not in METRICS for metric in action.records)
+        return cls(records=action.records) if own else None
+
 
 @dataclass(frozen=True)
 class StepPlan:
@@ -27,9 +47,13 @@ class StepPlan:
     trace: tuple[str, ...] | None = None
     cut_after: tuple[float, float] | None = None
     """The window in which the power is cut; the guest is told the moment."""
+    output: StepOutput | None = None
+    """What the host reads of what it prints; None for nothing."""
 
     @classmethod
     def of(cls, action: Action, repetition: int, corpus: Corpus) -> "StepPlan":
+        output = StepOutput.of(action)
+        reported = () if output else action.records
         return cls(
             name=action.name,
             repetition=repetition,
@@ -41,11 +65,16 @@ class StepPlan:
             refuses=action.refuses,
             deadline=action.deadline,
             moves=corpus.content_bytes if action.moves == "corpus" else None,
-            records=tuple((metric, METRICS[metric].unit) for metric in action.records),
+            records=tuple((metric, METRICS[metric].unit) for metric in reported),
             cut_after=action.cut_after,
+            output=output,
         )
 
     def to_json(self, cut_at: float | None) -> dict[str, Any]:
         """Return the step of a plan, its power cut after so many seconds; without a cut there is no such field."""
         told = asdict(self) | {"cut_after": cut_at}
-        return {name: value for name, value in told.items() if name != "cut_after" or value is not None}
+        return {
+            name: value
+            for name, value in told.items()
+            if name not in HOST_ONLY and (name != "cut_after" or value is not None)
+        }

@@ -13,12 +13,13 @@ from agelab.disk import DriveClaim, claim_drives
 from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.image import Image, tools
+from agelab.image import root as roots
 from agelab.kernel import Kernel, guest_needs
 from agelab.model.filesystem import Filesystem
 from agelab.model.jobs import AUTO
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import phases
-from agelab.runner.prepare import capacity, input_data
+from agelab.runner.prepare import brought_files, capacity, input_data, job_check
 from agelab.runner.prepare.capacity import RunNeeds
 from agelab.runner.prepare.control_journal import ControlJournal
 from agelab.runner.prepare.run_manifest import RunManifest, collect
@@ -103,14 +104,21 @@ def prepare(
     carried = provided.corpora if provided else None
     if request.corpus and not carried:
         require_corpus(request.corpus)
-    # Before any data are made: that takes minutes, and a wrong kernel is told at once.
+    # Before any data are made: that takes minutes, and a wrong file, package or kernel is told at once.
+    workload = request.selection.workload
+    files = brought_files.brought(workload)
+    if workload.packages and not provided:
+        wanted = roots.with_packages(roots.definition(), workload.packages)
+        roots.resolve_packages(wanted, store, selection.filesystems())
     kernel = provided.image.kernel if provided else _kernel(request, store, progress)
     disk = _start_disk(request, store, progress, held)
     own = input_data.user_corpus(request, carried, store, progress.stage)
     cells = cell_requests(request, input_data.shrink(request, own), claims, disk, ended)
     if journal and not cells:
         raise journal.nothing_left(ended)
+    cells = [replace(cell, spec=replace(cell.spec, brought=files)) for cell in cells]
     specs = [cell.spec for cell in cells]
+    job_check.check(specs[:1])
     corpora = input_data.corpora(request, specs, own, carried, store, progress.stage)
     _check_power_cuts(specs, corpora)
     image = provided.image if provided else _image(request, kernel, specs, store, progress)
@@ -205,6 +213,8 @@ def _image(
         store,
         selection.filesystems(),
         proved=None if request.options.prove_all else filesystems_made(specs),
+        packages=request.selection.workload.packages,
+        programs={one.name: one.proof for one in request.selection.workload.programs.values() if one.proof},
         progress=progress.stage,
     )
 

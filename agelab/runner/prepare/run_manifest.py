@@ -33,6 +33,7 @@ MADE_OF = "made-of.json"
 SCENARIO = "scenario.toml"
 PROFILES = "profiles.json"
 CONTROL = "control.json"
+JOBS = "jobs.json"
 
 
 class CorpusRecord(Frozen):
@@ -58,6 +59,7 @@ class RunManifest(Frozen):
         description="by history, which of a scenario with a corpus has no name; with @2 behind it of corpus seed 2, "
         "where that is not the run's first"
     )
+    brings: bool = Field(default=False, description="whether the scenario brought files of the user's")
     scenario_sha256: str | None = Field(default=None, description="of the scenario's text, as it is kept")
 
 
@@ -77,6 +79,12 @@ class ControlScripts(Frozen):
     scripts: dict[str, Base64Bytes]
 
 
+class JobFiles(Frozen):
+    """The job files of a scenario's programs."""
+
+    jobs: dict[str, Base64Bytes]
+
+
 def collect(
     request: RunRequest,
     specs: Sequence[CellSpec],
@@ -91,7 +99,8 @@ def collect(
 
     ``modelled`` says that there is a module of a modelled drive, ``programs`` that there are programs for the guest.
     """
-    packages = roots.resolve_packages(roots.definition(), store, selection.filesystems())
+    definition = roots.with_packages(roots.definition(), request.selection.workload.packages)
+    packages = roots.resolve_packages(definition, store, selection.filesystems())
     of_debian = kernel.kind == "debian"
     return RunManifest(
         agelab=version("agelab"),
@@ -100,6 +109,7 @@ def collect(
         guest=packages,
         drive=modules.resolve_packages(kernel, store) if modelled and not kernel.build_inputs else None,
         tools=tools.resolve_packages(store) if programs else None,
+        brings=bool(request.selection.workload.bring),
         sources=named_data(
             specs, [_source(request, spec, corpus) for spec, corpus in zip(specs, corpora, strict=True)]
         ),
@@ -139,6 +149,8 @@ def write(run: RunDirectory, request: RunRequest, specs: Sequence[CellSpec], mad
         file = request.control
         kept = ControlScripts.model_construct(name=file.path.name, text=file.text, scripts=dict(file.scripts))
         write_sealed(run.path / CONTROL, kept)
+    if jobs := request.selection.workload.jobs:
+        write_sealed(run.path / JOBS, JobFiles.model_construct(jobs=dict(jobs)))
 
 
 @cache

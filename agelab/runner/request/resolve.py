@@ -22,9 +22,13 @@ def resolve(options: RunOptions, source: Selection | ControlFile | None = None) 
     Raises InputError for names that there are not, and for options that do not fit the scenario.
     """
     readable_by = readers.EVERYBODY if source else _readers(options)
-    source = source or _read(options)
+    given, source = source, source or _read(options)
     file = source if isinstance(source, ControlFile) else None
     selected = source.selection if isinstance(source, ControlFile) else source
+    if given is None:
+        readable_by &= readers.of_files(*selected.workload.sources)
+        for path in selected.workload.bring:
+            readable_by &= readers.of_tree(path)
     scale: ScaleName = options.scale or ("paper" if file else "quick")
     if scale not in selected.scenario.scales:
         raise unknown("scale", scale, [*selected.scenario.scales])

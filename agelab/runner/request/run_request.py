@@ -129,6 +129,7 @@ def cell_requests(
                 vcpus=options.vcpus,
                 member_bytes=disk.recipe.sizes[0] if disk else None,
                 scripts=request.control.scripts if request.control else {},
+                workload=request.selection.workload,
                 device=options.device,
                 power_cut=options.power_cut,
                 changes=options.changes,

@@ -15,5 +15,5 @@ def require_step(step: str, scenario: Scenario) -> None:
     own = [one.name for one in (*scenario.actions(), *scenario.tests)]
     own += [one.name for one in scenario.experiments] + ([PREPARING] if scenario.experiments else [])
     there = [*dict.fromkeys([TOTAL[0], *own, CONTROL_COPY, *IMPLICIT])]
-    if StepId.parse(step).name not in there:
+    if StepId.parse(step).plain_name not in there:
         raise unknown(f"step of {scenario.name}", step, there)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from generated import keys, metrics, studies, verbs
+from generated import keys, metrics, programs, studies, verbs
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -14,6 +14,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "cli": verbs.sections,
     "keys": keys.sections,
     "metrics": metrics.table_of_metrics,
+    "programs": programs.sections,
     "study": studies.sections,
 }
 """The Markdown of each part; further words in a mark are its arguments."""

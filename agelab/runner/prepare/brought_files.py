@@ -1,0 +1,118 @@
+"""The files that a scenario brings into its guests: job files, programs, directories, unpacked packages.
+
+They come with the plan of each boot, so no image is made for them, and nothing of a .deb is run but what a step runs:
+it is unpacked, confined, and its scripts are left out.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from agelab import atomic, fileio
+from agelab.debian import unpack
+from agelab.errors import InputError
+from agelab.places import HARNESS
+from agelab.plain_path import temp_parent
+from agelab.runner.plan.brought import Brought
+from agelab.runner.plan.kept_output import PROGRAM
+from agelab.scenario.workloads import GUEST, JOBS, Workload
+
+TOOLS, PLACE = "tools", "brought"
+"""Directories in the guest: of programs by themselves, which are in PATH, and of directories and packages."""
+MOST_BYTES, MOST_FILES = 200 << 20, 10_000
+"""What a scenario may bring at most."""
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/agelab/tools"
+"""The steps' own PATH (harness/main.py)."""
+PROGRAMS = ("", "bin", "sbin", "usr/bin", "usr/sbin", "usr/local/bin", "usr/games")
+LIBRARIES = ("lib", "lib/x86_64-linux-gnu", "usr/lib", "usr/lib/x86_64-linux-gnu", "usr/local/lib")
+"""Where programs and libraries are looked for in a directory that was brought."""
+OWN_TOOLS = ("extents", "random-read", "replay", "spool", PROGRAM)
+
+
+def brought(workload: Workload) -> Brought:
+    """Return the files that a scenario brings. Raises InputError for what cannot be brought, and as ``unpack``."""
+    files = {f"{JOBS}/{name}": data for name, data in sorted(workload.jobs.items())}
+    if workload.programs or workload.metrics:
+        files[f"{TOOLS}/{PROGRAM}"] = fileio.read_bytes(HARNESS / "output" / PROGRAM)
+    names: set[str] = set()
+    total = 0
+    for path in workload.bring:
+        if path.name in names:
+            raise InputError(f"bring: two files are called {path.name}: rename one of them")
+        names.add(path.name)
+        for name, data in _files(path):
+            total += len(data)
+            files[name] = data
+            if total > MOST_BYTES or len(files) > MOST_FILES:
+                raise InputError(
+                    f"bring: {path}: a scenario brings {MOST_BYTES >> 20} MiB and {MOST_FILES:,} files at most",
+                    hint="data belong into the corpus: --corpus takes a directory",
+                )
+    return Brought(files, _environment(files, [path for path in workload.bring if not _is_program(path)]))
+
+
+def _is_program(path: Path) -> bool:
+    return path.is_file() and path.suffix != ".deb"
+
+
+def _files(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield path in the guest and content of a file, of all files of a directory, or of a package."""
+    if _is_program(path):
+        if path.name in OWN_TOOLS:
+            raise InputError(f"bring: {path}: agelab has a program of that name in each guest: rename it")
+        yield f"{TOOLS}/{path.name}", _content(path, path)
+    elif path.suffix == ".deb":
+        with atomic.temp_dir(temp_parent()) as directory:
+            unpack(path, directory / "deb")
+            yield from _tree(directory / "deb", f"{PLACE}/{path.stem}", path)
+    else:
+        yield from _tree(path, f"{PLACE}/{path.name}", path)
+
+
+def _tree(top: Path, place: str, named: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield all files below a directory in the order of their names; a link within it is the file that it leads to."""
+    inside = top.resolve()
+    found = False
+    for directory, below, names in os.walk(top):
+        below.sort()
+        for name in sorted([*names, *(one for one in below if Path(directory, one).is_symlink())]):
+            path = Path(directory, name)
+            where = path.relative_to(top)
+            target = path.resolve()
+            if not target.is_relative_to(inside):
+                raise InputError(f"bring: {named}: {where} leads out of it: copy what it leads to")
+            if path.is_symlink() and (not target.exists() or target.is_dir()):
+                continue  # what is missing in it is missing in the guest; a directory is there under its own name
+            found = True
+            yield f"{place}/{where}", _content(target, named)
+    if not found:
+        raise InputError(f"bring: {named}: there is no file in it")
+
+
+def _content(path: Path, named: Path) -> bytes:
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise InputError(f"bring: {named}: {path.name} is neither a file nor a directory")
+        return fileio.read_bytes(path, MOST_BYTES)
+    except OSError as error:
+        raise InputError(f"bring: {named}: {path.name}: cannot be read: {error.strerror or error}") from error
+
+
+def _environment(files: dict[str, bytes], directories: list[Path]) -> dict[str, str]:
+    """Return the variables by which steps find programs and libraries of directories that were brought."""
+    if not directories:
+        return {}
+    tops = [f"{PLACE}/{path.stem if path.suffix == '.deb' else path.name}" for path in directories]
+    there = {str(Path(name).parent) for name in files}
+
+    def existing(places: tuple[str, ...]) -> list[str]:
+        named = (f"{top}/{place}".rstrip("/") for top in tops for place in places)
+        return [f"{GUEST}/{one}" for one in named if one in there]
+
+    libraries = existing(LIBRARIES)
+    return {
+        "BROUGHT": f"{GUEST}/{PLACE}",
+        "PATH": ":".join([PATH, *existing(PROGRAMS)]),
+        **({"LD_LIBRARY_PATH": ":".join(libraries)} if libraries else {}),
+    }

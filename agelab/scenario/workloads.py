@@ -1,0 +1,194 @@
+"""Programs of a scenario's steps: their files, and their job files beside the scenario's."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agelab import fileio
+from agelab.errors import InputError, unknown
+from agelab.model.metrics import Metric
+from agelab.model.scenario import Scenario
+from agelab.model.step import Action, Cycle, Step
+from agelab.model.workload import GuestProgram
+from agelab.scenario import toml_files
+
+GUEST = "/run/agelab"
+"""The directory of agelab's files in a guest."""
+JOBS = "jobs"
+"""The directory of job files in it."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What a scenario's guests need beside the files of agelab itself."""
+
+    programs: Mapping[str, GuestProgram] = field(default_factory=dict)
+    """The programs of its steps, by name."""
+    jobs: Mapping[str, bytes] = field(default_factory=dict)
+    """Their job files, by name."""
+    packages: tuple[str, ...] = ()
+    """Debian packages, sorted."""
+    bring: tuple[Path, ...] = ()
+    """The user's own files, as absolute paths."""
+    sources: tuple[Path, ...] = ()
+    """The job files where they lie."""
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    """Metrics that the registry does not have."""
+
+
+NOTHING = Workload()
+
+
+def program(name: str) -> GuestProgram:
+    """Read a program's file by name."""
+    return toml_files.read_named("programs", name, GuestProgram, "program")
+
+
+def programs() -> list[GuestProgram]:
+    """Read every program's file."""
+    return toml_files.read_all("programs", GuestProgram)
+
+
+def workload_of(scenario: Scenario, path: Path, carried: Mapping[str, bytes] | None = None) -> Workload:
+    """Return what a scenario read from ``path`` needs; ``carried`` are job files in place of those beside it.
+
+    Raises InputError that lists everything that is wrong, with its place.
+    """
+    wrong: list[str] = []
+    found: dict[str, GuestProgram] = {}
+    jobs: dict[str, bytes] = {}
+    origin: dict[str, Path] = {}
+    for place, action in _actions(scenario):
+        try:
+            if (one := _program_of(action)) is None:
+                continue
+            found[one.name] = one
+            _check_arguments(one, action, scenario)
+            if one.job:
+                job = path.parent / action.job
+                if origin.setdefault(job.name, job) != job:
+                    raise InputError(f"job: {job} and {origin[job.name]} have one name: rename one of them")
+                jobs[job.name] = _job(job, one, carried)
+        except InputError as error:
+            wrong += [f"{path}: {place}.{line}" for line in str(error).splitlines()]
+    wrong += [
+        f"{path}: metrics.{name}: program {one.name} has a metric of that name"
+        for one in found.values()
+        for name in scenario.metrics
+        if name in one.metrics
+    ]
+    bring = [path.parent / one for one in scenario.bring]
+    if carried is None:
+        wrong += [
+            f"{path}: bring[{number}]: {one} is not there"
+            for number, one in enumerate(bring)
+            if not os.path.exists(one)  # noqa: PTH110 - false also for what can be no path
+        ]
+    elif bring:
+        wrong.append(f"{path}: bring: this scenario came from elsewhere, and names files of this host")
+    if wrong:
+        raise InputError("\n".join(wrong))
+    own = {name: one.metric for name, one in scenario.metrics.items()}
+    theirs = {name: one.metric for program in found.values() for name, one in program.metrics.items()}
+    packages = {*scenario.packages, *(name for one in found.values() for name in one.packages)}
+    absolute = tuple(one.absolute() for one in bring)
+    sources = () if carried is not None else tuple(origin.values())
+    return Workload(found, jobs, tuple(sorted(packages)), absolute, sources, own | theirs)
+
+
+def bind(scenario: Scenario, workload: Workload) -> Scenario:
+    """Return the scenario with the command of each program in its steps."""
+    if not workload.programs:
+        return scenario
+
+    def bound(action: Action) -> Action:
+        if action.program is None:
+            return action
+        return action.model_copy(update={"run": command(workload.programs[action.program], action)})
+
+    def step(one: Step) -> Step:
+        if isinstance(one, Cycle):
+            return one.model_copy(update={"cycle": tuple(map(bound, one.cycle))})
+        return bound(one)
+
+    changes = {"steps": tuple(map(step, scenario.steps)), "tests": tuple(map(bound, scenario.tests))}
+    return scenario.model_copy(update=changes)
+
+
+def command(program: GuestProgram, action: Action) -> str:
+    """Return the shell's command for a program in a step."""
+    job = f"JOB={GUEST}/{JOBS}/{Path(action.job).name}\n" if program.job else ""
+    return f"{job}{program.run} {action.arguments}".rstrip()
+
+
+def _actions(scenario: Scenario) -> Sequence[tuple[str, Action]]:
+    """Return every step and test with its place in the file."""
+    found: list[tuple[str, Action]] = []
+    for number, step in enumerate(scenario.steps):
+        if isinstance(step, Cycle):
+            found += [(f"steps[{number}].cycle[{at}]", one) for at, one in enumerate(step.cycle)]
+        else:
+            found.append((f"steps[{number}]", step))
+    return found + [(f"tests[{number}]", one) for number, one in enumerate(scenario.tests)]
+
+
+def _program_of(action: Action) -> GuestProgram | None:
+    """Return a step's program, if it has one. Raises InputError."""
+    if action.program is None:
+        return None
+    if action.run:
+        raise InputError("run: there is a program already: leave one of them out")
+    try:
+        return program(action.program)
+    except InputError as error:
+        raise InputError(f"program: {error}") from error
+
+
+def _check_arguments(program: GuestProgram, action: Action, scenario: Scenario) -> None:
+    """Raise InputError where a program lacks its job file, has one too many, or is not brought."""
+    if program.job and not action.job:
+        raise InputError(f"job: is missing: program {program.name} takes a {program.job}")
+    if action.job and not program.job:
+        raise InputError(f"job: program {program.name} takes none: give it arguments")
+    if "\n" in action.arguments:
+        raise InputError("arguments: they are one line")
+    if program.brought and program.brought not in (Path(one).name for one in scenario.bring):
+        raise InputError(
+            f'program: {program.name} is in no Debian package: bring = ["./{program.brought}"], a static program'
+        )
+
+
+def _job(path: Path, program: GuestProgram, carried: Mapping[str, bytes] | None) -> bytes:
+    """Return the text of a job file. Raises InputError for one that cannot be read."""
+    if not _is_plain(path.name):
+        raise InputError(f"job: {path.name!r}: its name may have letters, digits and . _ + - alone")
+    if carried is not None:
+        if path.name not in carried:
+            raise InputError(f"job: {path.name} is not among what was packed")
+        return carried[path.name]
+    try:
+        data = fileio.read_bytes(path, fileio.FORM)
+        data.decode()
+    except FileNotFoundError:
+        near = unknown(f"{program.job} in {path.parent}", path.name, _files(path.parent))
+        raise InputError(f"job: {near}") from None
+    except ValueError:
+        raise InputError(f"job: {path}: it is no text, or no path") from None
+    except OSError as error:
+        raise InputError(f"job: {path}: cannot be read: {error.strerror}") from error
+    return data
+
+
+def _is_plain(name: str) -> bool:
+    return (
+        name.isascii() and name[:1] not in ("", ".") and all(one.isalnum() or one in "._+-" for one in name)
+    )
+
+
+def _files(directory: Path) -> list[str]:
+    """Return the names of the files of a directory, as far as it can be read."""
+    try:
+        return [one.name for one in directory.iterdir() if one.is_file()]
+    except (OSError, ValueError):
+        return []

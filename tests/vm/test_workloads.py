@@ -1,0 +1,87 @@
+"""Programs that people have, in real guests: the how-to's examples, one digest each however loaded the host."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
+
+import pytest
+
+from agelab.scenario import selection
+from tests.vm.cells import agelab, run, scenario, step
+
+pytestmark = pytest.mark.vm
+HOWTO = Path(__file__).parents[2] / "docs/howto"
+PROGRAMS = HOWTO / "programs.toml"
+
+
+@contextmanager
+def busy_host() -> Iterator[None]:
+    """Something else that takes a processor."""
+    with Popen(["sh", "-c", "while :; do :; done"]) as load:
+        try:
+            yield
+        finally:
+            load.kill()
+
+
+def measured(cell: dict[str, Any]) -> dict[tuple[str, str], float | None]:
+    return {(one["step"], one["metric"]): one["value"] for one in cell["samples"]}
+
+
+@pytest.fixture(scope="module")
+def quiet() -> dict[str, Any]:
+    [cell] = run(str(PROGRAMS))
+    return cell
+
+
+def test_each_program_has_one_digest_on_a_quiet_and_on_a_loaded_host_and_in_two_directories(
+    quiet: dict[str, Any], tmp_path: Path
+) -> None:
+    for file in HOWTO.glob("programs.*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    with busy_host():
+        [cell] = run("programs.toml", cwd=tmp_path)
+    assert cell["status"] == quiet["status"] == "ok"
+    assert (cell["inputs_key"], cell["digest"]) == (quiet["inputs_key"], quiet["digest"])
+
+
+def test_what_each_program_prints_becomes_samples(quiet: dict[str, Any]) -> None:
+    found = measured(quiet)
+    workload = selection.select(str(PROGRAMS)).workload
+    for metric in (
+        "dbench_throughput",
+        "fs_mark_rate",
+        "postmark_seconds",
+        "bonnie_put_block",
+        "files_found",
+    ):
+        assert [value for (_, name), value in found.items() if name == metric and value], metric
+    jobs = {name for name, _ in found if name.startswith("fio.")}
+    assert jobs == {"fio.randread", "fio.randwrite", "fio.read", "fio.mixed"}
+    assert found["fio.read", "fio_read_bytes"] == 4 << 20
+    iops, latency = found["fio.randread", "fio_read_iops"], found["fio.randread", "fio_read_latency_mean"]
+    assert iops and latency and 0.9 < iops * latency <= 1.001  # one read at a time
+    assert {name for _, name in found if name in workload.metrics} >= {"fio_sync_latency_p99"}
+    assert not [name for name, _ in found if name.endswith(".output")]
+
+
+def test_fio_on_an_aged_disk_stands_beside_fio_on_a_new_one() -> None:
+    path = HOWTO / "fio-aged.toml"
+    assert len(path.read_text().splitlines()) <= 15
+    [cell] = run(str(path))
+    found = measured(cell)
+    assert cell["status"] == "ok"
+    for job, metric in (("read", "fio_read_bandwidth"), ("randread", "fio_read_latency_p99")):
+        assert all(found[f"{disk}/fio.{job}", metric] for disk in ("aged", "control"))
+    shown = agelab("show", "latest").stdout
+    assert re.search(r"fio\.read +fio_read_bandwidth +MB/s +[\d.]+ +[\d.]+ +[\d.]+", shown), shown
+
+
+def test_a_job_file_that_fio_refuses_is_told_in_fios_words(tmp_path: Path) -> None:
+    (tmp_path / "bad.fio").write_text("[one]\nrw=reed\nsize=1m\n")
+    steps = step("x", "true").replace("run = '''true'''", 'program = "fio"\njob = "bad.fio"')
+    [cell] = run(str(scenario(tmp_path, steps)), code=1)
+    assert cell["status"] == "failed" and "reed" in cell["reason"]
