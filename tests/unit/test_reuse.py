@@ -22,6 +22,7 @@ from agelab.runner.execute import evaluation, runner
 from agelab.runner.execute.cell_reuse import CellReuse, of_run
 from agelab.runner.plan import cell_inputs
 from agelab.runner.request.options import RunOptions
+from agelab.scenario.workloads import Workload, program
 from tests.unit import hostile_runs, run_builder
 from tests.unit.reuse_cells import KEY, Guests, ended
 from tests.unit.test_scenario import spec
@@ -171,6 +172,13 @@ def test_what_evaluates_a_cell_is_its_filesystems_file_too() -> None:
     gone = one.filesystem.model_copy(update={"gone": ("never said",)})
     assert evaluation.evaluated_by(one) == evaluation.evaluated_by(spec())
     assert evaluation.evaluated_by(replace(one, filesystem=gone)) != evaluation.evaluated_by(one)
+
+
+def test_what_evaluates_a_cell_is_its_programs_files_too() -> None:
+    fio = program("fio")
+    quieter = fio.model_copy(update={"metrics": {}})
+    ours, other = (replace(spec(), workload=Workload({"fio": one})) for one in (fio, quieter))
+    assert len({evaluation.evaluated_by(one) for one in (spec(), ours, other)}) == 3
 
 
 # ---- a cell that is carried out ----

@@ -4,6 +4,7 @@ A cell that was evaluated by others has perhaps other samples, or none of a metr
 of today.
 """
 
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
@@ -18,12 +19,15 @@ SOURCES = (
     "model/event.py",
     "model/metrics.py",
     "model/step_id.py",
+    "model/workload.py",
+    "program_output/**/*.py",
     "results/digest.py",
     "runner/execute/boot_events.py",
     "runner/execute/cell*.py",
     "runner/execute/disk_maps.py",
     "runner/execute/history_points.py",
     "runner/execute/phase_runner.py",
+    "runner/execute/step_output.py",
 )
 """Patterns of the modules, below the package, that make them."""
 
@@ -36,6 +40,12 @@ def sources() -> dict[str, str]:
 
 
 def evaluated_by(spec: CellSpec) -> str:
-    """Return the hash of all that evaluates a cell: these modules, and what the files of its filesystems say of it."""
+    """Return the hash of all that evaluates a cell: these modules, and the data files that say what to make of output.
+
+    Those are the files of its filesystems and of its programs.
+    """
     filesystems = [one.model_dump(mode="json") if one else None for one in (spec.filesystem, spec.companion)]
-    return "sha256:" + key_of([sources(), filesystems, spec.scenario.measures])
+    workload = spec.workload
+    programs = {name: one.model_dump(mode="json") for name, one in workload.programs.items()}
+    metrics = {name: asdict(one) for name, one in workload.metrics.items()}
+    return "sha256:" + key_of([sources(), filesystems, programs, metrics, spec.scenario.measures])
