@@ -37,6 +37,7 @@ def quiet() -> dict[str, Any]:
     return cell
 
 
+@pytest.mark.full
 def test_each_program_has_one_digest_on_a_quiet_and_on_a_loaded_host_and_in_two_directories(
     quiet: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -48,6 +49,7 @@ def test_each_program_has_one_digest_on_a_quiet_and_on_a_loaded_host_and_in_two_
     assert (cell["inputs_key"], cell["digest"]) == (quiet["inputs_key"], quiet["digest"])
 
 
+@pytest.mark.full
 def test_what_each_program_prints_becomes_samples(quiet: dict[str, Any]) -> None:
     found = measured(quiet)
     workload = selection.select(str(PROGRAMS)).workload
