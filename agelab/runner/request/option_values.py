@@ -40,19 +40,37 @@ def one_kernel(value: Any) -> Any:
 
 def seeds(value: Any) -> Any:
     """Read run seeds: ``1,2,3``."""
+    return _numbers(value, "run seeds", "1,2,3")
+
+
+def distinct_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    """Check that each run seed stands there once."""
+    return _distinct(seeds, "run seed", 31)
+
+
+def corpora(value: Any) -> Any:
+    """Read corpus seeds: ``1,2``, or one as a number."""
+    return (value,) if isinstance(value, int) else _numbers(value, "corpus seeds", "1,2")
+
+
+def distinct_corpora(corpora: tuple[int, ...]) -> tuple[int, ...]:
+    """Check that each corpus seed stands there once."""
+    return _distinct(corpora, "corpus seed", 63)
+
+
+def _numbers(value: Any, called: str, example: str) -> Any:
     if not isinstance(value, str):
         return tuple(value) if isinstance(value, list) else value
     try:
         return tuple(int(word) for word in value.split(","))
     except ValueError:
-        raise ValueError("run seeds are whole numbers separated by commas, like 1,2,3") from None
+        raise ValueError(f"{called} are whole numbers separated by commas, like {example}") from None
 
 
-def distinct_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
-    """Check that each run seed stands there once."""
-    if not seeds or len(set(seeds)) != len(seeds) or min(seeds) < 0 or max(seeds) >= 2**31:
-        raise ValueError("each run seed once, from 0 to 2**31 - 1")
-    return seeds
+def _distinct(numbers: tuple[int, ...], called: str, bits: int) -> tuple[int, ...]:
+    if not numbers or len(set(numbers)) != len(numbers) or min(numbers) < 0 or max(numbers) >= 2**bits:
+        raise ValueError(f"each {called} once, from 0 to 2**{bits} - 1")
+    return numbers
 
 
 def question(text: str | None) -> str | None:
@@ -67,25 +85,6 @@ def minutes(value: float | None) -> float | None:
     if value is not None and not 0 < value < 10**6:
         raise ValueError("a number of minutes above 0")
     return value
-
-
-def corpora(value: Any) -> Any:
-    """Read corpus seeds: ``1,2``, or one as a number."""
-    if isinstance(value, int):
-        return (value,)
-    if not isinstance(value, str):
-        return tuple(value) if isinstance(value, list) else value
-    try:
-        return tuple(int(word) for word in value.split(","))
-    except ValueError:
-        raise ValueError("corpus seeds are whole numbers separated by commas, like 1,2") from None
-
-
-def distinct_corpora(corpora: tuple[int, ...]) -> tuple[int, ...]:
-    """Check that each corpus seed stands there once."""
-    if not corpora or len(set(corpora)) != len(corpora) or min(corpora) < 0 or max(corpora) >= 2**63:
-        raise ValueError("each corpus seed once, from 0 to 2**63 - 1")
-    return corpora
 
 
 def share(value: float | None) -> float | None:
