@@ -6,7 +6,6 @@ Draws ends and steps whose truth is known, from populations of some shapes and f
 (``bench/bisect_rules.json``), and lets the rules judge them. The same table for everybody: the seed is fixed.
 """
 
-import argparse
 import json
 import math
 import sys
@@ -26,7 +25,7 @@ from agelab.bisect.virtual_clock_rule import SEEDS_NEEDED, EndReferences, decide
 from agelab.bisect.wall_clock_rule import ALPHA, EndsOrder, Round, compare_ends, decide_wall
 from agelab.errors import InputError
 from agelab.stats.order_statistics import exact
-from bench.page import DOCS, line, put
+from bench.page import DOCS, line, print_report
 
 PAGE = DOCS / "bisect-rules.md"
 RECORDED = Path(__file__).with_name("bisect_rules.json")
@@ -345,16 +344,7 @@ def report() -> str:
 
 def main() -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    text = report()
-    print(text)
-    if options.write:
-        put(PAGE, "python -m bench.bisect_rules --write", text)
-    return 0
+    return print_report(__doc__, PAGE, "python -m bench.bisect_rules --write", report)
 
 
 if __name__ == "__main__":

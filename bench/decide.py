@@ -7,7 +7,6 @@ often one is named the worst although none is, and how often the worst one is fo
 generators are fixed.
 """
 
-import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ from agelab.analysis.ranking import rank_by_median
 from agelab.model.seeds import Seeds
 from agelab.stats.series import Series, SeriesPair
 from agelab.stats.verdict import DifferenceVerdict
-from bench.page import DOCS, line, put
+from bench.page import DOCS, line, print_report
 
 PAGE = DOCS / "chance.md"
 FILESYSTEMS = 12
@@ -208,17 +207,9 @@ def report() -> str:
 
 def main() -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    text = report()
-    print(text)
+    status = print_report(__doc__, PAGE, "python -m bench.decide --write", report)
     print(f"judge, 10,000 samples: {seconds_for(10_000):.2f} s")
-    if options.write:
-        put(PAGE, "python -m bench.decide --write", text)
-    return 0
+    return status
 
 
 if __name__ == "__main__":

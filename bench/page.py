@@ -48,6 +48,18 @@ def put(page: Path, maker: str, text: str) -> None:
     page.write_text(head + begin + wrapped(text) + END + tail)
 
 
+def print_report(doc: str | None, page: Path, maker: str, report: Callable[[], str]) -> int:
+    """Print what ``report`` returns; with --write put it into the page, too. Raises AgelabError without marks."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    text = report()
+    print(text)
+    if options.write:
+        put(page, maker, text)
+    return 0
+
+
 def between(page: Path, maker: str) -> str:
     """Return the text between the mark of ``maker`` and the next end. Raises AgelabError without marks."""
     _, begin, rest = page.read_text().partition(f"<!-- made by: {maker} -->\n")
