@@ -12,9 +12,10 @@ from agelab.errors import InputError
 from agelab.model.metrics import METRICS
 from agelab.model.workload import GuestProgram
 from agelab.runner.prepare import job_check
-from agelab.runner.prepare.brought_files import brought
+from agelab.runner.prepare.brought_files import PATH, brought
 from agelab.scenario import selection, workloads
 from agelab.scenario.selection import Selection
+from harness import main as harness
 from tests.unit.test_scenario import spec
 
 PROJECT = Path(__file__).parents[2]
@@ -158,6 +159,10 @@ def test_a_program_of_ones_own_is_in_the_path_and_a_directory_too(tmp_path: Path
     assert found.environment["PATH"].endswith(":/run/agelab/tools:/run/agelab/brought/suite/bin")
     assert found.environment["LD_LIBRARY_PATH"] == "/run/agelab/brought/suite/usr/lib"
     assert "tools/keep-output" in found.files
+
+
+def test_the_path_of_steps_begins_as_the_harness_sets_it() -> None:
+    assert f"{harness.PATH}:{harness.TOOLS}" == PATH
 
 
 def test_what_leads_out_of_a_directory_is_not_brought(tmp_path: Path) -> None:

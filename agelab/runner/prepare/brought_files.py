@@ -22,7 +22,7 @@ TOOLS, PLACE = "tools", "brought"
 """Directories in the guest: of programs by themselves, which are in PATH, and of directories and packages."""
 MOST_BYTES, MOST_FILES = 200 << 20, 10_000
 """What a scenario may bring at most."""
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/agelab/tools"
+PATH = f"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{GUEST}/{TOOLS}"
 """The steps' own PATH (harness/main.py)."""
 PROGRAMS = ("", "bin", "sbin", "usr/bin", "usr/sbin", "usr/local/bin", "usr/games")
 LIBRARIES = ("lib", "lib/x86_64-linux-gnu", "usr/lib", "usr/lib/x86_64-linux-gnu", "usr/local/lib")
