@@ -100,7 +100,7 @@ def _of_two(
     if not (one and one.values and other and other.values):
         return Look(False, f"{(b if one and one.values else a).cell.short_label} has no value")
     [judged] = judge([SeriesPair(one, other)], a.host, correct=False, level=level)
-    said = f"{b.cell.short_label} against {a.cell.short_label}: {judged.word_and_reason}{_ratio(judged)}"
+    said = f"{b.cell.short_label} against {a.cell.short_label}: {_ratio(judged)}{judged.word_and_reason}"
     return Look(judged.differs or judged.alike, said)
 
 
@@ -129,7 +129,7 @@ def _of_all(question: Question, found: Sequence[tuple[SeedGroup, Series | None]]
 
 
 def _ratio(judged: ComparedSeries) -> str:
-    return f", {float(judged.ratio):.3f} times" if judged.ratio is not None else ""
+    return f"{float(judged.ratio):.3f} times, " if judged.ratio is not None else ""
 
 
 def _fits(cell: Cell, side: str) -> bool:

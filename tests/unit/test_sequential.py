@@ -81,7 +81,7 @@ def test_what_is_clear_is_decided_at_the_first_look(growing: GrowingRun) -> None
     assert found.decision.decided and found.decision.said == "worst is btrfs, told from each of the 2 others"
     assert outcome(growing, asked("best:copy:elapsed")).decision.said.startswith("best is ext4")
     assert (
-        "xfs against ext4: slower, 1.997 times"
+        "xfs against ext4: 1.997 times, slower"
         in outcome(growing, asked("ext4:xfs:copy:elapsed")).decision.said
     )
 
@@ -249,5 +249,5 @@ def test_a_look_takes_more_than_a_run_that_is_looked_at_once() -> None:
     assert decide(question, apart, Fraction(5, 100)).decided
     found = decide(question, apart, LEVEL)
     assert not found.decided and found.said.startswith(
-        "f1 against f0: not known: 4 seeds cannot exclude chance, 5 on each side can"
+        "f1 against f0: 5.083 times, not known: 4 seeds cannot exclude chance, 5 on each side can"
     )
