@@ -18,6 +18,7 @@ from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
 from agelab.analysis.run_set import RunSet
 from agelab.errors import InputError
+from agelab.model.seeds import seeds_text
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Place, Series, SeriesPair
@@ -107,9 +108,9 @@ def headed(runs: Sequence[RunDirectory]) -> list[str]:
     environments = {(plan.scale, *(plan.provenance[name] for name in SHARED)) for plan in plans}
     if len(environments) > 1:
         raise InputError(f"the runs differ in scale, {', '.join(SHARED[:-1])} or {SHARED[-1]}")
-    seeds = sorted({cell.seed for plan in plans for cell in plan.cells})
+    seeds = seeds_text(dict.fromkeys(cell.seeds for plan in plans for cell in plan.cells))
     return [
-        f"Run seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}; scale {plans[0].scale}, "
+        f"Run {seeds}; scale {plans[0].scale}, "
         f"kernel {plans[0].provenance['kernel']}, {plans[0].provenance['qemu']}."
     ]
 
@@ -156,10 +157,10 @@ def write(runs: Sequence[RunDirectory], text: str) -> None:
     cells = [
         (run.cell_directory(number), cell) for run in runs for number, cell in enumerate(run.plan().cells)
     ]
-    first = min(cell.seed for _, cell in cells)
+    first = min(cell.seeds for _, cell in cells)
     for directory, cell in cells:
         picture = directory / "maps" / "block-map.svg"
-        if cell.seed == first and picture.exists():
+        if cell.seeds == first and picture.exists():
             shutil.copyfile(picture, PICTURES / f"{cell.variant}.svg")
 
 
