@@ -38,3 +38,9 @@ def default_store() -> Path:
 def corpus_names() -> list[str]:
     """Return the names of the seeded corpora, one data file each in ``agelab/corpus``, sorted."""
     return sorted(path.stem for path in CORPORA.glob("*.toml"))
+
+
+def layout_names() -> list[str]:
+    """Return the names of the layouts, one data file each in ``scenarios/layouts``, sorted; one drive comes first."""
+    names = (path.stem for path in (SCENARIOS / "layouts").glob("*.toml"))
+    return sorted(names, key=lambda name: (name != "single", name))

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from agelab import atomic, confine, fileio, process, readers
 from agelab.errors import HostError, InputError, unknown
-from agelab.model.base import Defaults, Frozen, Layout
+from agelab.model.base import Defaults, Frozen, LayoutName, Name
 from agelab.model.result import Sample
 from agelab.model.sanitize import require_utf_8
 from agelab.store import MANIFEST, Artefact, DamagedArtefact, Manifest, Store, content_hash, file_hash, key_of
@@ -54,7 +54,7 @@ class DiskRecipe(Frozen):
     scale: str | None = None
     variant: str | None = None
     filesystem: str
-    layout: Layout
+    layout: Name
     defaults: Defaults
     machine: str | None = None
     drives: tuple[str, ...] = ()
@@ -264,7 +264,12 @@ def export(disk: StoredDisk, target: Path, image_format: Literal["raw", "qcow2"]
 
 
 def import_images(
-    store: Store, images: Sequence[Path], filesystem: str, layout: Layout, defaults: Defaults, command: str
+    store: Store,
+    images: Sequence[Path],
+    filesystem: str,
+    layout: LayoutName,
+    defaults: Defaults,
+    command: str,
 ) -> StoredDisk:
     """Store a user's own images (raw, qcow2, ...), one for each member of the disk.
 

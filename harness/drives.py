@@ -1,4 +1,4 @@
-"""The drives of a cell, the partitions on them, and the disk under test, which is one partition or RAID-0 of two.
+"""The drives of a cell, the partitions on them, and the disk under test, which is one of these or made of several.
 
 One more may be the swap space; what is counted of the disk under test is without it, but where both are on one drive
 the drive's own counters are of both.
@@ -11,6 +11,7 @@ is the host's, given to the guest.
 import ctypes
 import fcntl
 import os
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,14 +19,15 @@ from pathlib import Path
 
 from harness import block_layer, machine
 from harness.dilation import Dilation
-from harness.plan import BlockLayer, Drive, Fork, Partition, Raid, Real
+from harness.plan import BlockLayer, Drive, Fork, Partition, Real
 
 ADD = Path("/sys/module/agedrive/parameters/add")
 DEVICES = Path("/dev/disk")
 """Where disks are found by name."""
 SWAP_UUID = "6167656c-6162-4000-8000-000000000002"
-RAID0_LAYOUT = Path("/sys/module/raid0/parameters/default_layout")
-"""Kernels since 5.4 want to be told how members of different size are laid out: 2 is how they do it since 3.14."""
+MODULES = Path("/sys/module")
+PLACE = re.compile(r"\{([a-z]+[0-9]*)\}")
+"""A place in a command for what only the guest knows."""
 BLKPG = 0x1269
 BLKPG_ADD_PARTITION = 1
 BLKPG_DEL_PARTITION = 2
@@ -128,30 +130,68 @@ class Attached:
         """Of each drive the block devices of its partitions."""
         self.do = do
         self.block = block
-        self.arrays: dict[str, str] = {}
-        """Disk to the array that it is."""
+        self.made: dict[str, dict[str, str]] = {}
+        """Disk that is made of members, to what its commands stand for."""
 
     def put_together(self, disk: Fork, *, fresh: bool) -> UnderTest:
-        """Make ``/dev/disk/<its name>`` a link to the disk: the one partition, or an array; what is counted of it."""
+        """Make ``/dev/disk/<its name>`` a link to the disk: the one partition, or what is made of several; what is
+        counted of it."""
         members = tuple(self.names[drive][number] for drive, number in disk.members)
         device = f"/dev/{members[0]}"
-        if disk.raid:
-            if RAID0_LAYOUT.exists():
-                RAID0_LAYOUT.write_text("2")
-            device = self.arrays[disk.name] = f"/dev/md{len(self.arrays)}"
-            self.do(array(device, disk.raid, members, fresh=fresh), "putting the array together")
+        if disk.layers:
+            for name, value in disk.layers.module_parameters.items():
+                module, _, parameter = name.partition("/")
+                if (setting := MODULES / module / "parameters" / parameter).exists():
+                    setting.write_text(value)
+            for path, content in disk.layers.files.items():
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
+                Path(path).write_text(content)
+            words = self.made[disk.name] = places(disk, members, len(self.made))
+            device = words["device"]
+            for command in disk.layers.make if fresh else disk.layers.open:
+                self.do(fill(command, words), "putting the disk together")
         DEVICES.mkdir(exist_ok=True)
         (DEVICES / disk.name).symlink_to(device)
         lain_on = (self.drives[drive] for drive, _ in disk.members)
         modelled = dict.fromkeys(drive.name for drive in lain_on if drive.settings is not None)
-        if disk.raid and modelled and self.block and self.block.read_ahead_kib is not None:
-            block_layer.read_ahead(Path("/sys/block", Path(device).name, "queue"), self.block.read_ahead_kib)
+        if disk.layers and modelled and self.block and self.block.read_ahead_kib is not None:
+            block_layer.read_ahead(queue(device), self.block.read_ahead_kib)
         return UnderTest(members, tuple(modelled))
 
     def take_apart(self, disk: Fork) -> None:
-        """Stop the disk's array, so that another may have its identity."""
-        if disk.name in self.arrays:
-            self.do(["mdadm", "--stop", self.arrays[disk.name]], "stopping an array")
+        """Take the disk apart, so that another may have its identity."""
+        if disk.layers and disk.name in self.made:
+            for command in disk.layers.close:
+                self.do(fill(command, self.made[disk.name]), "taking the disk apart")
+
+
+def places(disk: Fork, members: tuple[str, ...], number: int) -> dict[str, str]:
+    """What stands in the commands of the disk that is made as the guest's so many-th, by the placeholders' names."""
+    assert disk.layers is not None, "a disk that is one partition has no commands"
+    words = {f"member{at}": f"/dev/{name}" for at, name in enumerate(members)}
+    words |= {"name": disk.name, "number": str(number)}
+    return {
+        **words,
+        "members": " ".join(words[f"member{at}"] for at, _ in enumerate(members)),
+        "device": (disk.layers.device.replace("{number}", str(number)).replace("{name}", disk.name)),
+    }
+
+
+def fill(command: tuple[str, ...], words: dict[str, str]) -> list[str]:
+    """Put words into a command; the members are words of their own where they stand alone."""
+    found: list[str] = []
+    for word in command:
+        if word == "{members}":
+            found += words["members"].split()
+        else:
+            found.append(PLACE.sub(lambda place: words.get(place[1], place[0]), word))
+    return found
+
+
+def queue(device: str) -> Path:
+    """The queue of a block device in /sys, whatever its path is."""
+    number = os.stat(device).st_rdev
+    return Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}/queue")
 
 
 def linear(name: str, part: Partition, disks: list[str]) -> list[str]:
@@ -240,17 +280,3 @@ def find(wanted: Real, sys: Path = Path("/sys/block")) -> str | None:
 def _serial(block: Path) -> str:
     """The serial that the host gave a virtio disk; nothing for any other."""
     return (block / "serial").read_text().strip() if (block / "serial").exists() else ""
-
-
-def array(device: str, raid: Raid, members: tuple[str, ...], *, fresh: bool) -> list[str]:
-    """The mdadm command that makes the array, or puts together again what was made before."""
-    devices = [f"/dev/{name}" for name in members]
-    if not fresh:
-        return ["mdadm", "--assemble", device, f"--uuid={raid.uuid}", *devices]
-    # "dangerous" leaves the layout of members of different size out of the metadata, where kernels before 5.4 do not
-    # know it: RAID0_LAYOUT tells those that want to.
-    return [
-        *("mdadm", "--create", device, "--run", "--level=0", f"--raid-devices={len(devices)}"),
-        *(f"--chunk={raid.chunk_kib}", f"--metadata={raid.metadata}", "--layout=dangerous"),
-        *(f"--uuid={raid.uuid}", "--name=under-test", "--homehost=any", *devices),
-    ]

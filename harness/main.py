@@ -137,14 +137,16 @@ class Boot:
 
     def _prepare(self) -> None:
         machine.sysctl(self.plan.memory.sysctl)
+        first, late = 0, False
         if self.plan.disks:
             new = self.plan.boot == 0 and any(disk.mkfs for disk in self.plan.disks)
             what = (self.plan.drives, self.plan.swap, self.plan.boot)
             self.attached = drives.set_up(*what, self._do, self.plan.dilation, self.plan.block, blank=new)
             following = self.plan.steps[self.plan.first_step :]
-            self._take_up(
-                following[0].disk if following else 0
-            )  # none is left where the last one's power was cut
+            first = following[0].disk if following else 0  # none is left where the last one's power was cut
+            late = self._is_made_late(first)
+            if not late:
+                self._take_up(first)
             if self.plan.beside:
                 BESIDE.mkdir(exist_ok=True)
                 self.attached.put_together(self.plan.beside, fresh=False)
@@ -159,6 +161,8 @@ class Boot:
             self._lead(Path(path), Path(target))
         if self.plan.start_at is not None:
             machine.wait_until(self.plan.start_at)
+        if late:
+            self._take_up(first)
         self._mount()
         ballast = self.held / "ballast"
         if self.plan.swap:
@@ -168,10 +172,19 @@ class Boot:
         machine.take_memory(self.plan.memory, ballast)
         self._note_memory(ballast)
 
+    def _is_new(self, disk: Disk) -> bool:
+        """Whether the disk gets its filesystem in this boot."""
+        return self.plan.boot == 0 and disk.mkfs is not None
+
+    def _is_made_late(self, number: int) -> bool:
+        """Whether putting that disk together takes longer than there is before the first step."""
+        disk = self.plan.disks[number]
+        return self._is_new(disk) and disk.layers is not None and disk.layers.fills
+
     def _take_up(self, number: int) -> None:
         """Make that disk the one under test, and mount what its tree is copied from."""
         self.on, disk = number, self.plan.disks[number]
-        under_test = self.attached.put_together(disk, fresh=self.plan.boot == 0 and disk.mkfs is not None)
+        under_test = self.attached.put_together(disk, fresh=self._is_new(disk))
         self.place = replace(self.place, disk=under_test)
         if disk.source:
             AGED.mkdir(exist_ok=True)

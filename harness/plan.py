@@ -79,12 +79,22 @@ class BlockLayer:
 
 
 @dataclass(frozen=True)
-class Raid:
-    """How RAID-0 is made of the members."""
+class Layers:
+    """How a disk is made of its members; in the commands stand places for what only the guest knows (drives.fill)."""
 
-    chunk_kib: int
-    metadata: str
-    uuid: str
+    device: str
+    """The path of what they make."""
+    make: tuple[tuple[str, ...], ...]
+    """Puts new members together."""
+    open: tuple[tuple[str, ...], ...]
+    """Puts together what was made before."""
+    close: tuple[tuple[str, ...], ...]
+    module_parameters: dict[str, str]
+    """``module/parameter`` to what it is set to before, where the kernel has it."""
+    files: dict[str, str]
+    """Path to content, written before."""
+    fills: bool
+    """Whether making it writes it in full: it is made after the moment at which the first step starts."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +105,8 @@ class Fork:
     """The device is /dev/disk/<name>."""
     members: tuple[tuple[int, int], ...]
     """Drive and partition of each, both counted from 0."""
-    raid: Raid | None
+    layers: Layers | None
+    """None where it is its only member."""
     mount: tuple[str, ...]
     umount: tuple[str, ...]
 
@@ -263,6 +274,11 @@ def _map(raw: dict[str, Any]) -> Map:
     return Map(_fork(raw), raw["extents"], tuple(raw["free"]) if raw["free"] else None)
 
 
-def _members(raw: dict[str, Any]) -> tuple[tuple[tuple[int, int], ...], Raid | None]:
+def _members(raw: dict[str, Any]) -> tuple[tuple[tuple[int, int], ...], Layers | None]:
     members = tuple((drive, partition) for drive, partition in raw["members"])
-    return members, Raid(**raw["raid"]) if raw["raid"] else None
+    return members, _layers(raw["layers"]) if raw["layers"] else None
+
+
+def _layers(raw: dict[str, Any]) -> Layers:
+    commands = {name: tuple(map(tuple, raw[name])) for name in ("make", "open", "close")}
+    return Layers(**{**raw, **commands})

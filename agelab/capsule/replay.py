@@ -107,10 +107,11 @@ def resolutions(capsule: Capsule) -> dict[str, Any]:
 
 
 def _packages(capsule: Capsule) -> tuple[str, ...]:
-    """Return the Debian packages of the capsule's scenario."""
-    if file := capsule.control:
-        return control_file.parse(Path(file.name), file.text, file.scripts.get).packages
-    return _selection(capsule).workload.packages
+    """Return the Debian packages of the capsule's scenario, and of the layouts of its run."""
+    file = capsule.control
+    parsed = control_file.parse(Path(file.name), file.text, file.scripts.get) if file else None
+    own = parsed.packages if parsed else _selection(capsule).workload.packages
+    return selection.with_packages_of_layouts(own, [cell.layout for cell in capsule.request.plan.cells])
 
 
 def _selection(capsule: Capsule, log: Path | None = None) -> Selection:

@@ -102,7 +102,7 @@ SHARED = (
         "--layout",
         type=LAYOUT,
         default=None,
-        help="single, or raid0 over two drives, in place of the study's.",
+        help="single, raid0, raid1, ...: a file of scenarios/layouts, in place of the study's (docs/layouts.md).",
     ),
     click.option(
         "--clock",

@@ -25,6 +25,9 @@ KINDS = {
     ),
     "machine": SchemaKind("agelab.model.machine:Machine", "a machine", "scenarios/machines/*.toml"),
     "drive": SchemaKind("agelab.model.drive:Drive", "a modelled drive", "scenarios/drives/*.toml"),
+    "layout": SchemaKind(
+        "agelab.model.layout:Layout", "a layout of the disk under test", "scenarios/layouts/*.toml"
+    ),
     "recipe": SchemaKind(
         "agelab.kernel.recipes:KernelRecipe", "a kernel's recipe", "scenarios/kernels/*.toml"
     ),
@@ -53,8 +56,8 @@ def schema_of(name: str) -> dict[str, Any]:
 def schema(kind: str) -> None:
     """Print the JSON Schema of KIND: of a file that agelab reads, or of a result.
 
-    KIND is scenario, filesystem, machine, drive, recipe (of a kernel), program (of a step), claims (of a study), or
-    result.
+    KIND is scenario, filesystem, machine, drive, layout, recipe (of a kernel), program (of a step), claims (of a
+    study), or result.
 
     An editor completes and checks a file by it (docs/reference/scenario.md). What a schema cannot say, such as that two
     names must be the same, agelab says when it reads the file.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.types import StringParamType
 
-from agelab import fileio
+from agelab import fileio, places
 from agelab.model.digits import parse_digits
 from agelab.model.jobs import AUTO, Jobs, parse_jobs
 
@@ -218,7 +218,7 @@ CORPUS_KEY = _keys("corpus")
 STORED_KIND = Text(_stored_kinds)
 SCALE = _one_of("quick", "paper")
 DEFAULTS = _one_of("period", "today")
-LAYOUT = _one_of("single", "raid0")
+LAYOUT = Text(lambda incomplete: places.layout_names())
 CLOCK = _one_of("virtual", "wall")
 BAND_END = _one_of("low", "high")
 CLAIM = Text(_claims)

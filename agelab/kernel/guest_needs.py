@@ -13,10 +13,17 @@ from agelab.kernel.modinfo import canonical_name
 from agelab.kernel.modules import Modules
 
 MODULE_OPTIONS = {
+    "aes_generic": "CRYPTO_AES",
     "ahci": "SATA_AHCI",
     "bfq": "IOSCHED_BFQ",
     "btrfs": "BTRFS_FS",
+    "crc32c_generic": "CRYPTO_CRC32C",
+    "dm_cache": "DM_CACHE",
+    "dm_cache_smq": "DM_CACHE_SMQ",
+    "dm_crypt": "DM_CRYPT",
+    "dm_integrity": "DM_INTEGRITY",
     "dm_mod": "BLK_DEV_DM",
+    "dm_snapshot": "DM_SNAPSHOT",
     "ext4": "EXT4_FS",
     "f2fs": "F2FS_FS",
     "fuse": "FUSE_FS",
@@ -36,6 +43,8 @@ MODULE_OPTIONS = {
     "nvme": "BLK_DEV_NVME",
     "overlay": "OVERLAY_FS",
     "raid0": "MD_RAID0",
+    "raid1": "MD_RAID1",
+    "raid456": "MD_RAID456",
     "reiser4": "REISER4_FS",
     "reiserfs": "REISERFS_FS",
     "sd_mod": "BLK_DEV_SD",
@@ -46,6 +55,7 @@ MODULE_OPTIONS = {
     "virtio_net": "VIRTIO_NET",
     "virtio_pci": "VIRTIO_PCI",
     "xfs": "XFS_FS",
+    "xts": "CRYPTO_XTS",
 }
 """Every module that guests load by name, and the option (without CONFIG_) that builds it."""
 

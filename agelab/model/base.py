@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from agelab.model.sanitize import escape_controls, escape_json
-from agelab.places import corpus_names
+from agelab.places import corpus_names, layout_names
 
 
 class Frozen(BaseModel):
@@ -67,8 +67,17 @@ Defaults = Literal["period", "today"]
 """Behaviour of mkfs and mount: as in the study's days, or as today."""
 ScaleName = Literal["quick", "paper"]
 
-Layout = Literal["single", "raid0"]
-"""Structure of the disk under test: one partition, or two striped."""
+
+def _layout_name(name: str) -> str:
+    if name not in layout_names():
+        raise ValueError(f"no such layout; there are: {', '.join(layout_names())}")
+    return name
+
+
+LayoutName = Annotated[
+    str, AfterValidator(_layout_name), WithJsonSchema({"type": "string", "enum": layout_names()})
+]
+"""Structure of the disk under test: a file of scenarios/layouts (agelab.model.layout)."""
 
 
 def _corpus_kind(name: str) -> str:

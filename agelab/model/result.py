@@ -63,7 +63,7 @@ class Cell(Frozen):
 
     variant: Label = Field(description="variant of the scenario")
     filesystem: Label = Field(description="a file of scenarios/filesystems")
-    layout: Label = Field(description="single or raid0")
+    layout: Label = Field(description="a file of scenarios/layouts, like single or raid0")
     kernel: Label = Field(description="output of uname -r")
     machine: Label = Field(
         description="a file of scenarios/machines; at an end of its band with :low or :high behind it, "

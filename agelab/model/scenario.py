@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from agelab.model.base import CorpusKind, Defaults, Figure, Frozen, Layout, Name, Note, ScaleName
+from agelab.model.base import CorpusKind, Defaults, Figure, Frozen, LayoutName, Name, Note, ScaleName
 from agelab.model.disk_use import CompanionDiskUse, DiskUse
 from agelab.model.history import History
 from agelab.model.metrics import METRICS
@@ -60,7 +60,7 @@ class Variant(Frozen):
         default="",
         description="program of the guest that makes and may mount it, in place of mkfs and mount",
     )
-    layouts: tuple[Layout, ...] = Field(
+    layouts: tuple[LayoutName, ...] = Field(
         default=("single",),
         min_length=1,
         description="layouts in the study; --layout selects another",

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import AfterValidator, Field, PositiveFloat, model_validator
 
-from agelab.model.base import Defaults, Frozen, Layout, Name, ScaleName
+from agelab.model.base import Defaults, Frozen, LayoutName, Name, ScaleName
 from agelab.model.metrics import METRICS
 from agelab.published.tables import StepName, TableName
 
@@ -47,7 +47,7 @@ class ClaimTest(Frozen):
     steps: tuple[StepName, ...] = Field(min_length=1, description="of the scenario, or sums of them")
     metric: str = Field(default="elapsed", description="what is compared")
     table: TableName | None = Field(default=None, description="the study's first table where none is named")
-    layouts: tuple[Layout, ...] = Field(default=("single",), min_length=1, description="in which layouts")
+    layouts: tuple[LayoutName, ...] = Field(default=("single",), min_length=1, description="in which layouts")
     over: Literal["every", "most", "some"] = Field(
         default="every", description="of its comparisons: all, more than half, at least one"
     )
@@ -132,7 +132,7 @@ class Kept(ClaimTest):
     kind: Literal["kept"] = Field(description="which test it is")
     what: Literal["lowest", "highest", "order"] = Field(description="that is the same")
     among: Refs = Field(description="of which")
-    between: tuple[Layout, Layout] = Field(default=("single", "raid0"), description="the two layouts")
+    between: tuple[LayoutName, LayoutName] = Field(default=("single", "raid0"), description="the two layouts")
 
 
 class Gain(ClaimTest):
@@ -142,7 +142,7 @@ class Gain(ClaimTest):
     of: Ref = Field(description="what gains the most")
     among: Refs = Field(description="the others")
     measure: Literal["ratio", "difference"] = Field(default="ratio", description="how a gain is counted")
-    between: tuple[Layout, Layout] = Field(default=("single", "raid0"), description="the two layouts")
+    between: tuple[LayoutName, LayoutName] = Field(default=("single", "raid0"), description="the two layouts")
 
 
 class Spread(ClaimTest):

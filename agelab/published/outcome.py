@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from agelab.model.base import Layout
+from agelab.model.base import LayoutName
 from agelab.published.claims import (
     Amount,
     AnyTest,
@@ -89,19 +89,19 @@ class _Spot:
     source: ValueSource
     table: str
     metric: str
-    layout: Layout
+    layout: LayoutName
     step: str
 
     @property
     def name(self) -> str:
         return self.step if self.layout == "single" else f"{self.step}, {self.layout}"
 
-    def value(self, ref: str, step: str | None = None, layout: Layout | None = None) -> Value:
+    def value(self, ref: str, step: str | None = None, layout: LayoutName | None = None) -> Value:
         found = subject(ref)
         table, where = found.table or self.table, layout or found.layout or self.layout
         return self.source.value((table, found.variant, where, step or self.step, self.metric))
 
-    def values(self, refs: Sequence[str], layout: Layout | None = None) -> dict[str, Value]:
+    def values(self, refs: Sequence[str], layout: LayoutName | None = None) -> dict[str, Value]:
         return {ref: self.value(ref, layout=layout) for ref in refs}
 
 

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from agelab import fileio
 from agelab.errors import InputError
-from agelab.model.base import Frozen, Layout, Name
+from agelab.model.base import Frozen, LayoutName, Name
 from agelab.model.metrics import METRICS
 
 HEADER = ("study", "table", "filesystem", "variant", "layout", "step", "metric", "value", "unit")
@@ -30,7 +30,7 @@ class PublishedFigure(Frozen):
     table: TableName
     filesystem: Name
     variant: Name
-    layout: Layout
+    layout: LayoutName
     step: StepName
     metric: str
     value: Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]

@@ -1,6 +1,6 @@
 """Find the scenario and variants that the user asked for."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -9,6 +9,7 @@ from agelab.errors import InputError, unknown
 from agelab.model.drive import Drive
 from agelab.model.filesystem import Filesystem
 from agelab.model.history import Logged
+from agelab.model.layout import Layout
 from agelab.model.machine import Machine
 from agelab.model.scenario import Scenario, Variant
 from agelab.scenario import toml_files
@@ -142,6 +143,17 @@ def filesystems() -> list[Filesystem]:
 def machine(name: str) -> Machine:
     """Read a machine file by name."""
     return toml_files.read_named("machines", name, Machine, "machine")
+
+
+def layout(name: str) -> Layout:
+    """Read a layout file by name."""
+    return toml_files.read_named("layouts", name, Layout, "layout")
+
+
+def with_packages_of_layouts(packages: Sequence[str], names: Iterable[str]) -> tuple[str, ...]:
+    """Return these packages with those of the layouts of these names, each once."""
+    own = (package for name in dict.fromkeys(names) for package in layout(name).packages)
+    return tuple(dict.fromkeys((*packages, *own)))
 
 
 def drive(name: str) -> Drive:

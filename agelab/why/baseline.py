@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 
 from agelab.analysis.cells import CellResult, RunResult
 from agelab.errors import InputError, unknown
-from agelab.model.base import Layout
+from agelab.model.base import LayoutName
 from agelab.model.scenario import Scenario
 from agelab.model.seeds import Seeds
+from agelab.places import layout_names
 from agelab.published.claims import Claim
 from agelab.published.our_values import OurValues
 from agelab.published.outcome import run_test
@@ -68,8 +69,8 @@ class Baseline:
         return list(dict.fromkeys(_key(self.run, one) for one in self.cells))
 
     @property
-    def layouts(self) -> list[Layout]:
-        return [one for one in ("single", "raid0") if any(layout == one for _, _, layout in self.keys)]
+    def layouts(self) -> list[LayoutName]:
+        return [one for one in layout_names() if any(layout == one for _, _, layout in self.keys)]
 
     def narrow(self, run: RunResult) -> RunResult:
         """Return a run with the claim's cells alone."""

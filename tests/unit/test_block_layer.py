@@ -23,7 +23,7 @@ from harness import block_layer as guest
 from harness import drives
 from harness.dilation import TIMERS, Dilation
 from harness.plan import BlockLayer as Wanted
-from harness.plan import Drive, Fork, Raid
+from harness.plan import Drive, Fork, Layers
 from tests.unit.test_scenario import CORPUS, spec
 
 PLAIN = Wanted("mq-deadline", {}, None, None, None)
@@ -322,10 +322,11 @@ def test_an_array_reads_ahead_as_its_drives_do(
 ) -> None:
     found: list[tuple[str, int]] = []
     monkeypatch.setattr(drives, "DEVICES", tmp_path)
-    monkeypatch.setattr(drives, "RAID0_LAYOUT", tmp_path / "absent")
+    monkeypatch.setattr(drives, "queue", lambda device: Path("/sys/block", Path(device).name, "queue"))
     monkeypatch.setattr(guest, "read_ahead", lambda queue, size: found.append((queue.parent.name, size)))
     two = tuple(Drive(f"drive{number}", "kind=disk", None, ()) for number in (0, 1))
     names = [["drive0p1"], ["drive1p1"]]
     attached = drives.Attached(two, names, lambda *_: None, replace(PLAIN, read_ahead_kib=kib))
-    attached.put_together(Fork("under-test", ((0, 0), (1, 0)), Raid(64, "1.0", "uuid"), (), ()), fresh=True)
+    layers = Layers("/dev/md{number}", (("make",),), (("open",),), (("close",),), {}, {}, False)
+    attached.put_together(Fork("under-test", ((0, 0), (1, 0)), layers, (), ()), fresh=True)
     assert found == read

@@ -14,6 +14,7 @@ from click.shell_completion import ShellComplete
 from agelab.cli import agelab, main
 from agelab.cli.completion import VARIABLE, Bash
 from agelab.cli.types import SHORT_KEY
+from agelab.places import layout_names
 from agelab.scenario import selection
 from tests.unit.aging_runs import make
 
@@ -69,7 +70,7 @@ def test_files_of_this_project(home: Path) -> None:
     assert words("agelab run aging --disks model:none,mo")[0] == "model:none,model:hitachi-hds722525vlat80"
     assert words("agelab export --format m") == ["markdown", "minutes"]
     assert words("agelab run aging --corpus ") == ["file"]
-    assert words("agelab run aging --layout ") == ["single", "raid0"]
+    assert words("agelab run aging --layout ") == layout_names()
 
 
 def test_kernels_that_the_store_knows(home: Path) -> None:
@@ -129,8 +130,8 @@ def test_each_shell_has_its_script(
     [
         ("agelab run x --disks model:non", ["none"]),
         ("agelab run x --disks=model:non", ["none"]),
-        ("agelab run x --layout=ra", ["raid0"]),
-        ("agelab run x --layout ra", ["raid0"]),
+        ("agelab run x --layout=ra", ["raid0", "raid1", "raid5"]),
+        ("agelab run x --layout ra", ["raid0", "raid1", "raid5"]),
     ],
 )
 def test_bash_gets_what_follows_its_last_break(

@@ -19,7 +19,7 @@ from agelab.scenario import selection, toml_files
 from tests.unit.test_scenario import CORPUS
 
 PROJECT = Path(__file__).parents[2]
-KINDS = ("filesystems", "drives", "machines", "kernels")
+KINDS = ("filesystems", "drives", "machines", "layouts", "kernels")
 PAGE = (PROJECT / "CONTRIBUTING.md").read_text()
 
 
@@ -87,7 +87,7 @@ def test_a_mistake_in_it_is_told_with_its_place(
 
 def test_what_the_page_names_is_there() -> None:
     rows = re.findall(r"^\| an? [^|]+\| `([\w/]+/)<[^|]*\| `([\w.-]+\.\w+)` \|$", PAGE, re.MULTILINE)
-    assert [place for place, _ in rows][:4] == [f"scenarios/{kind}/" for kind in KINDS]
+    assert [place for place, _ in rows][:5] == [f"scenarios/{kind}/" for kind in KINDS]
     for place, pattern in rows:
         assert (PROJECT / place / pattern).is_file(), place + pattern
     for link in re.findall(r"\]\(([^)#]+)", PAGE):

@@ -10,8 +10,9 @@ import pytest
 from agelab.disk import DriveClaim, parse
 from agelab.disk.claim import ClaimedDisk
 from agelab.errors import InputError
-from agelab.model.base import Defaults, Layout
+from agelab.model.base import Defaults, LayoutName
 from agelab.model.disk_use import DiskUse
+from agelab.model.machine import Machine
 from agelab.runner.plan.cell_spec import MIB
 from agelab.runner.plan.disk_layout import DiskLayout, Partition, lay_out
 from agelab.runner.plan.disk_plans import ARRAY_UUID
@@ -20,7 +21,7 @@ from agelab.scenario import selection
 from harness import drives as guest
 from harness import plan as guest_plans
 from harness.dilation import Dilation
-from harness.plan import Raid, Real
+from harness.plan import Fork, Layers, Real
 from tests.unit.test_scenario import CORPUS, made, spec
 
 MACHINE = selection.machine("pentium4-2800")
@@ -37,17 +38,32 @@ def disk(*partitions: Mapping[str, object], **more: object) -> DiskUse:
     return DiskUse.model_validate({"mib": mib, "partitions": partitions or (OUTER,), **more})
 
 
+def laid_out(
+    use: DiskUse,
+    layout: LayoutName = "single",
+    defaults: Defaults = "period",
+    *more: Any,
+    size: int = SIZE,
+    machine: Machine = MACHINE,
+    **named: Any,
+) -> DiskLayout:
+    """The arrangement of a layout all of whose partitions have one size."""
+    file = selection.layout(layout)
+    return lay_out(use, machine, file, defaults, [size] * len(file.members), *more, **named)
+
+
 def single(use: DiskUse, *wanted: str) -> DiskLayout:
-    return lay_out(use, MACHINE, "single", "period", SIZE, [parse(text) for text in wanted])
+    return laid_out(use, "single", "period", [parse(text) for text in wanted])
 
 
-def swapping(use: DiskUse, *wanted: str, layout: Layout = "single") -> DiskLayout:
+def swapping(use: DiskUse, *wanted: str, layout: LayoutName = "single") -> DiskLayout:
     """The arrangement with half as much swap as there is under test."""
-    return lay_out(use, SWAPPING, layout, "period", SIZE, [parse(text) for text in wanted], swap=SIZE // 2)
+    specs = [parse(text) for text in wanted]
+    return laid_out(use, layout, "period", specs, machine=SWAPPING, swap=SIZE // 2)
 
 
 def raid0(use: DiskUse, *wanted: str) -> DiskLayout:
-    return lay_out(use, MACHINE, "raid0", "period", SIZE, [parse(text) for text in wanted])
+    return laid_out(use, "raid0", "period", [parse(text) for text in wanted])
 
 
 @pytest.mark.parametrize(
@@ -61,13 +77,13 @@ def test_a_partition_is_where_the_scenario_says(at: object, first: int) -> None:
 
 @pytest.mark.parametrize("layout", ["single", "raid0"])
 @pytest.mark.parametrize("name", selection.scenario_names())
-def test_every_scenarios_partitions_fit_on_its_machines_drives(name: str, layout: Layout) -> None:
+def test_every_scenarios_partitions_fit_on_its_machines_drives(name: str, layout: LayoutName) -> None:
     scenario = selection.select(name).scenario
     machine = selection.machine(scenario.machine)
     size = int(scenario.disk.mib.value) * MIB // (2 if layout == "raid0" else 1)
     swap = int(machine.swap.mib) * MIB if machine.swap else 0
     for defaults in get_args(Defaults):
-        found = lay_out(scenario.disk, machine, layout, defaults, size, swap=swap)
+        found = laid_out(scenario.disk, layout, defaults, size=size, machine=machine, swap=swap)
         assert len(found.members) == (2 if layout == "raid0" else 1)
 
 
@@ -76,13 +92,13 @@ def test_the_machines_controller_bounds_the_queue_of_its_own_drive_alone() -> No
     own = machine.drives[0].drive
     assert selection.drive(own).queue_depth.value == 31
     for wanted, depth in (((), 1), ((parse(f"model:{own}"),), 31)):
-        found = lay_out(disk(), machine, "raid0", "period", SIZE, wanted)
+        found = laid_out(disk(), "raid0", "period", wanted, machine=machine)
         for told in found.to_json(run_seed=1, first_disk=2):
             assert f" depth={depth} " in told["settings"]
 
 
 def test_today_a_partition_begins_at_a_mebibyte() -> None:
-    found = lay_out(disk(), MACHINE, "single", "today", SIZE)
+    found = laid_out(disk(), "single", "today")
     assert found.drives[0].partitions[0].first == 2048
 
 
@@ -90,7 +106,8 @@ def test_raid0_takes_a_second_drive_of_the_same_kind_at_the_same_place() -> None
     found = raid0(disk())
     assert found.drive_specs == (OWN, OWN)
     assert found.drives[0].partitions == found.drives[1].partitions
-    assert (found.members, found.raid) == (((0, 0), (1, 0)), (64, "1.0"))
+    assert (found.members, found.layout.name) == (((0, 0), (1, 0)), "raid0")
+    assert found.parameters == {"chunk_kib": "64", "metadata": "1.0"}
 
 
 def test_raid0_over_two_partitions_of_one_drive_has_one_drive() -> None:
@@ -110,8 +127,9 @@ def test_the_users_drives_take_the_place_of_the_scenarios() -> None:
 
 
 def test_the_scenarios_chunk_goes_before_the_defaults() -> None:
-    assert raid0(disk(chunk_kib=256)).raid == (256, "1.0")
-    assert lay_out(disk(), MACHINE, "raid0", "today", SIZE).raid == (512, "1.2")
+    assert raid0(disk(chunk_kib=256)).parameters == {"chunk_kib": "256", "metadata": "1.0"}
+    assert laid_out(disk(), "raid0", "today").parameters == {"chunk_kib": "512", "metadata": "1.2"}
+    assert "chunk_kib" not in laid_out(disk(chunk_kib=256), "raid1").parameters
 
 
 @pytest.mark.parametrize(
@@ -125,7 +143,7 @@ def test_the_scenarios_chunk_goes_before_the_defaults() -> None:
         ),
         (disk(OUTER, {**OUTER, "at": 1}), (), "the partitions overlap on model:"),
         (disk(), ("model:segate",), "no drive 'segate'; did you mean seagate-"),
-        (disk(), ("model:none",) * 3, "raid0 is made of two drives, not 3"),
+        (disk(), ("model:none",) * 3, "layout raid0 is made of 2 drives, not 3"),
     ],
 )
 def test_what_cannot_be_had_is_said(use: DiskUse, wanted: tuple[str, ...], said: str) -> None:
@@ -138,7 +156,7 @@ def test_what_cannot_be_had_is_said(use: DiskUse, wanted: tuple[str, ...], said:
     ("wanted", "said"),
     [
         (("file:/a", "model:none"), "file:/a, model:none: one is real and one is not"),
-        (("file:/a",), "raid0 is made of two drives: name another beside file:/a"),
+        (("file:/a",), "layout raid0 is made of 2 drives, and file:/a is 1: name as many with --disks"),
     ],
 )
 def test_real_drives_are_named_each(wanted: tuple[str, ...], said: str) -> None:
@@ -149,19 +167,19 @@ def test_real_drives_are_named_each(wanted: tuple[str, ...], said: str) -> None:
 def test_a_real_drive_is_taken_from_its_start_and_found_by_its_serial() -> None:
     spec = parse("file:/a")
     claim = DriveClaim(spec, (ClaimedDisk("file:/a", 9, SIZE, None, "token", ()),))
-    found = lay_out(disk(), MACHINE, "single", "period", SIZE, [spec], [claim])
+    found = laid_out(disk(), "single", "period", [spec], [claim])
     [told] = found.to_json(run_seed=1, first_disk=2)
     assert told["partitions"] == [{"disk": None, "first": 0, "sectors": SIZE // 512}]
     assert (told["settings"], told["real"]) == (None, {"serial": "agelab-disk0"})
     assert (found.memory_disks, found.modelled) == ((), False)
     with pytest.raises(InputError, match=f"of file:/a, which has {SIZE}"):
-        lay_out(disk(), MACHINE, "single", "period", SIZE + 512, [spec], [claim])
+        laid_out(disk(), "single", "period", [spec], [claim], size=SIZE + 512)
 
 
 def test_two_controllers_disks_are_told_apart_by_their_place(tmp_path: Path) -> None:
     specs = [parse("pci:0000:01:00.0"), parse("pci:0000:02:00.0")]
     claims = [DriveClaim(spec, (ClaimedDisk("pci", 9, SIZE, None, "token", ()),)) for spec in specs]
-    found = lay_out(disk(), MACHINE, "raid0", "period", SIZE, specs, claims)
+    found = laid_out(disk(), "raid0", "period", specs, claims)
     told = [drive["real"] for drive in found.to_json(run_seed=1, first_disk=2)]
     assert told == [{"passthrough": [0, 2]}, {"passthrough": [1, 2]}]
     for name, where in (
@@ -228,13 +246,13 @@ def test_swap_beside_bare_drives_is_bare_and_beside_real_ones_none() -> None:
     assert (shared.swap, len(shared.drives), shared.memory_disks) == ((0, 1), 1, (SIZE, SIZE // 2))
     spec = parse("file:/a")
     claim = DriveClaim(spec, (ClaimedDisk("file:/a", 9, SIZE, None, "token", ()),))
-    real = lay_out(disk(), SWAPPING, "single", "period", SIZE, [spec], [claim], swap=SIZE)
+    real = laid_out(disk(), "single", "period", [spec], [claim], machine=SWAPPING, swap=SIZE)
     assert (real.swap, len(real.drives)) == (None, 1)
 
 
 def test_swap_that_does_not_fit_is_said() -> None:
     with pytest.raises(InputError, match="bytes of swap do not fit on model:maxtor-96147u8 beside"):
-        lay_out(disk(), SWAPPING, "single", "period", SIZE, swap=10**12)
+        laid_out(disk(), machine=SWAPPING, swap=10**12)
 
 
 def test_the_plan_names_the_swap_space_at_the_scale_of_everything() -> None:
@@ -264,18 +282,39 @@ def test_the_guest_switches_swap_on_and_does_not_count_it(
     assert done[2:] == [*made, ["swapon", "/dev/dm-1"]]
 
 
-def test_the_guests_commands_for_an_array() -> None:
-    raid = Raid(chunk_kib=64, metadata="1.0", uuid="u")
-    made, again = (guest.array("/dev/md0", raid, ("dm-0", "dm-1"), fresh=fresh) for fresh in (True, False))
-    assert made[:3] == ["mdadm", "--create", "/dev/md0"] and "--chunk=64" in made and "--metadata=1.0" in made
-    assert again[:3] == ["mdadm", "--assemble", "/dev/md0"] and made[-2:] == again[-2:] == [
-        "/dev/dm-0",
-        "/dev/dm-1",
+def test_the_guest_puts_a_disk_together_and_takes_it_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guest, "DEVICES", tmp_path / "disks")
+    monkeypatch.setattr(guest, "MODULES", tmp_path)
+    setting = tmp_path / "raid0" / "parameters" / "default_layout"
+    setting.parent.mkdir(parents=True)
+    setting.write_text("0")
+    commands = {
+        "make": (("make", "{device}", "--uuid=u", "{members}"),),
+        "open": (("open", "{device}", "{member1}"),),
+        "close": (("close", "{name}{number}"),),
+    }
+    settings = {"raid0/default_layout": "2", "raid0/none": "1"}
+    layers = Layers("/dev/md{number}", module_parameters=settings, files={}, fills=False, **commands)
+    done: list[list[str]] = []
+    attached = guest.Attached((), [["dm-0"], ["dm-1"]], lambda argv, _: done.append(argv))
+    disks = [Fork(name, ((0, 0), (1, 0)), layers, (), ()) for name in ("one", "two")]
+    monkeypatch.setattr(attached, "drives", (guest_plans.Drive("drive0", None, None, ()),) * 2)
+    assert attached.put_together(disks[0], fresh=True).members == ("dm-0", "dm-1")
+    attached.put_together(disks[1], fresh=False)
+    attached.take_apart(disks[1])
+    assert done == [
+        ["make", "/dev/md0", "--uuid=u", "/dev/dm-0", "/dev/dm-1"],
+        ["open", "/dev/md1", "/dev/dm-1"],
+        ["close", "two1"],
     ]
+    assert setting.read_text() == "2" and not setting.with_name("none").exists()
+    assert (tmp_path / "disks" / "two").readlink() == Path("/dev/md1")
 
 
 def test_a_single_disk_is_one_drive() -> None:
-    with pytest.raises(InputError, match="layout single is one drive, not 2"):
+    with pytest.raises(InputError, match="layout single is made of one drive, not 2"):
         single(disk(), "model:none", "model:none")
 
 
@@ -287,7 +326,11 @@ def test_the_plan_names_drives_partitions_and_members() -> None:
     assert (bare["name"], bare["settings"]) == ("drive1", None)
     assert bare["partitions"] == [{"disk": 4, "first": 0, "sectors": modelled["partitions"][0]["sectors"]}]
     assert plan["disks"][0]["members"] == [[0, 0], [1, 0]]
-    assert plan["disks"][0]["raid"] == {"chunk_kib": 64, "metadata": "1.0", "uuid": ARRAY_UUID["making"]}
+    layers = plan["disks"][0]["layers"]
+    assert layers["device"] == "/dev/md{number}" and layers["close"] == [["mdadm", "--stop", "{device}"]]
+    assert {"--chunk=64", "--metadata=1.0", f"--uuid={ARRAY_UUID['making']}", "{members}"} <= {
+        *layers["make"][0]
+    }
     assert "/dev/disk/under-test" in plan["disks"][0]["mkfs"]
 
 

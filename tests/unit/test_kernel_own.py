@@ -12,6 +12,7 @@ from agelab.kernel.initramfs import BASE_MODULES
 from agelab.kernel.modinfo import canonical_name
 from agelab.model.block_layer import MODULES as SCHEDULER_MODULES
 from agelab.model.filesystem import Filesystem
+from agelab.model.layout import Layout
 from agelab.runner.plan import cell_spec as cells
 from agelab.scenario.toml_files import read_all
 from agelab.store import Store, file_hash
@@ -167,7 +168,8 @@ def test_images_that_cannot_serve_are_one_clear_error(store: Store, tmp_path: Pa
 
 def test_every_module_that_a_guest_is_given_has_its_option() -> None:
     named = {name for one in read_all("filesystems", Filesystem) for name in one.modules}
-    named |= {*BASE_MODULES, *cells.BASE_MODULES, "raid0", "virtio_net", "virtio_pci"}
+    named |= {name for one in read_all("layouts", Layout) for name in one.modules}
+    named |= {*BASE_MODULES, *cells.BASE_MODULES, "virtio_net", "virtio_pci"}
     named |= {name for names in (*cells.REAL_MODULES.values(), *SCHEDULER_MODULES.values()) for name in names}
     assert set(map(canonical_name, named)) == set(guest_needs.MODULE_OPTIONS)
 

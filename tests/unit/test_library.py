@@ -31,7 +31,7 @@ def test_wrong_options_are_all_named_at_once_and_nothing_is_begun(
         agelab.run(agelab.RunOptions(name="aging-ext4", **wrong), home=tmp_path / "home")
     assert str(raised.value).splitlines() == [
         "--seeds '1,x': run seeds are whole numbers separated by commas, like 1,2,3",
-        "no layout 'radi0'; did you mean raid0?",
+        "no layout 'radi0'; did you mean raid0, raid5, raid1?",
         "--vcpus 'many': input should be a valid integer",
         "--jobs 0: 1 to 256 cells at a time, or auto",
         "no option of a run 'sedes'; did you mean seeds, design?",

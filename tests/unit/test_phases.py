@@ -128,6 +128,6 @@ def test_the_array_of_the_control_is_not_named_like_the_one_beside_it() -> None:
     cell = spec(layout="raid0")
     plan = guest_plan(cell, CORPUS, of(cell)["control"])
     [disk] = plan["disks"]
-    assert disk["raid"]["uuid"] != disk["source"]["raid"]["uuid"]
+    assert disk["layers"] != disk["source"]["layers"]
     aged, control = map_plan(cell, ("aged", "control"))["maps"]
-    assert aged["raid"] == disk["source"]["raid"] and control["raid"] == disk["raid"]
+    assert aged["layers"] == disk["source"]["layers"] and control["layers"] == disk["layers"]

@@ -237,7 +237,7 @@ class Heard(Events):
         self.said.append({"event": event, **fields})
 
 
-FORK: dict[str, Any] = {"name": "d", "members": (), "raid": None, "mkfs": None, "source": None}
+FORK: dict[str, Any] = {"name": "d", "members": (), "layers": None, "mkfs": None, "source": None}
 DISK = Disk(**FORK, mount=("mount",), umount=("umount",))
 
 

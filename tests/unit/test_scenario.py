@@ -10,7 +10,7 @@ import pytest
 from agelab.corpus import Corpus
 from agelab.disk import parse
 from agelab.errors import InputError
-from agelab.model.base import Defaults, Layout
+from agelab.model.base import Defaults, LayoutName
 from agelab.model.scenario import Scenario
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import guest_plan
@@ -30,7 +30,7 @@ def spec(
     scale: str = "quick",
     run_seed: int = 1,
     defaults: Defaults = "period",
-    layout: Layout = "single",
+    layout: LayoutName = "single",
     drives: tuple[str, ...] = ("model:none",),
 ) -> CellSpec:
     selected = selection.select(variant)

@@ -89,7 +89,8 @@ def companion_cell(spec: CellSpec) -> CellSpec:
         vcpus=1,
         accelerator="tcg",
         power_cut=None,
-        member_bytes=None,
+        member_bytes=(),
+        key_seed=None,
         scripts={},
         brought=NOTHING_BROUGHT,
     )

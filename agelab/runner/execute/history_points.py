@@ -13,7 +13,7 @@ from agelab.model.step_id import AGED, CONTROL, ForkName, StepId
 from agelab.runner.execute.forks import Forks
 from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_spec import CellSpec, memory_steps
-from agelab.runner.plan.disk_plans import MOUNT, fork_on_memory, mkfs, mount_and_umount, raid
+from agelab.runner.plan.disk_plans import MOUNT, fork_on_memory, layers, mkfs, mount_and_umount
 from agelab.runner.plan.guest_plan import AGED_MOUNT, DATA_DISK, plan_with_disks
 from agelab.runner.plan.phases import DAYS, copying
 from agelab.runner.plan.step_plan import StepPlan
@@ -51,7 +51,7 @@ class _ManyDisks:
             {
                 "name": name,
                 "members": [[first_drive + drive, part] for drive, part in layout.members],
-                "raid": raid(layout, name),
+                "layers": layers(self.spec, name),
                 "mkfs": mkfs(self.spec, CONTROL, name) if made else None,
                 "source": None,
                 **mount_and_umount(self.spec, name, MOUNT),

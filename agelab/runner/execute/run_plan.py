@@ -118,7 +118,8 @@ def _profiles(spec: CellSpec) -> list[Any]:
     """Return the data files in which cells of one scenario differ."""
     drives = [drive.profile.model_dump(mode="json") if drive.profile else None for drive in spec.disk.drives]
     models = (spec.variant, spec.filesystem, spec.machine)
-    return [*(model.model_dump(mode="json") for model in models), *drives, drive_sources()]
+    layout = [spec.disk.layout.model_dump(mode="json")] if spec.disk.layout.make else []
+    return [*(model.model_dump(mode="json") for model in models), *layout, *drives, drive_sources()]
 
 
 def _model(clock: Clock, cells: Sequence[Cell], jobs: int) -> str:

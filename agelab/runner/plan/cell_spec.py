@@ -8,7 +8,7 @@ from math import ceil
 
 from agelab.corpus import Corpus
 from agelab.disk import DriveClaim, DriveSpec, parse
-from agelab.model.base import Defaults, Figure, Layout
+from agelab.model.base import Defaults, Figure, LayoutName
 from agelab.model.filesystem import Filesystem
 from agelab.model.history import History
 from agelab.model.machine import Machine
@@ -17,6 +17,7 @@ from agelab.model.seeds import CellName, Seeds
 from agelab.runner.plan.brought import NOTHING_BROUGHT, Brought
 from agelab.runner.plan.disk_layout import DiskLayout, lay_out
 from agelab.runner.plan.power_cut import PowerCut
+from agelab.scenario import selection
 from agelab.scenario.workloads import NOTHING, Workload
 from agelab.stored_disk import DISK_ALIGNMENT
 from agelab.vm.guest import Accelerator, Clock
@@ -64,7 +65,7 @@ class CellSpec:
     run_seed: int
     corpus_seed: int
     machine: Machine
-    layout: Layout = "single"
+    layout: LayoutName = "single"
     drives: tuple[DriveSpec, ...] = ()
     """The drives that the user asked for; empty for the scenario's."""
     claims: tuple[DriveClaim, ...] = ()
@@ -91,8 +92,10 @@ class CellSpec:
     """Blocks of an inode table that ext4's driver reads ahead, in place of the filesystem's file's or the kernel's."""
     changes: tuple[str, ...] = ()
     """The words of --block and --source, by which results are told apart."""
-    member_bytes: int | None = None
+    member_bytes: tuple[int, ...] = ()
     """Size of each member of the disk under test, where a stored disk decides it."""
+    key_seed: int | None = None
+    """The run seed of the stored disk to start from, from which its layout's key follows."""
 
     def scaled_bytes(self, figure: Figure) -> int:
         """Return a size of the scenario (MiB at paper scale), in bytes at this cell's scale."""
@@ -115,8 +118,8 @@ class CellSpec:
     @cached_property
     def disk(self) -> DiskLayout:
         """The drives and the partitions on them. Raises InputError where a drive or the room is missing."""
-        size = self.wanted_bytes // 2 if self.layout == "raid0" else self.wanted_bytes
-        size = size if self.member_bytes is None else self.member_bytes
+        layout = selection.layout(self.layout)
+        sizes = self.member_bytes or [_aligned(self.wanted_bytes * one.share) for one in layout.members]
         swap = _aligned(self.machine.swap.mib * MIB / self.shrink) if self.machine.swap else 0
         use, chosen = self.scenario.disk, (self.drives, self.claims)
         if self.variant.drive is not None:
@@ -124,7 +127,7 @@ class CellSpec:
             use = use.model_copy(update={"partitions": tuple(places)})
         neighbour = self.scenario.beside
         beside = (neighbour.partition, self.companion_bytes) if neighbour else None
-        return lay_out(use, self.machine, self.layout, self.defaults, size, *chosen, swap, beside)
+        return lay_out(use, self.machine, layout, self.defaults, sizes, *chosen, swap, beside)
 
     @property
     def companion_bytes(self) -> int:
@@ -136,12 +139,14 @@ class CellSpec:
         """The most that the memory-backed disks of the cell take of the host's disk."""
         filled = self.scenario.disk.filled_mib
         total = sum(self.disk.memory_disks) - (self.companion_bytes if self.disk.companion else 0)
-        return min(total, self.scaled_bytes(filled)) if filled else total
+        copies = sum(member.share for member in self.disk.layout.members)
+        return min(total, round(self.scaled_bytes(filled) * copies)) if filled else total
 
     @property
     def disk_bytes(self) -> int:
-        """The size of the disk under test, with the array's own metadata."""
-        return sum(self.disk.drives[drive].partitions[part].bytes for drive, part in self.disk.members)
+        """The size of the disk under test, with its layout's own metadata."""
+        drive, part = self.disk.members[0]
+        return round(self.disk.drives[drive].partitions[part].bytes / self.disk.layout.members[0].share)
 
     # ---- the filesystem and the kernel ----
 
@@ -163,12 +168,18 @@ class CellSpec:
     @property
     def modules(self) -> tuple[str, ...]:
         """The kernel modules that the guest inserts."""
-        raid = ("raid0",) if self.disk.raid else ()
         kinds = {drive.spec.kind for drive in self.disk.drives if drive.spec.real}
         real = dict.fromkeys(module for kind in sorted(kinds) for module in REAL_MODULES[kind])
         companion = self.companion.modules if self.companion else ()
         block = self.machine.block.modules if self.has_modelled_drive else ()
-        modules = (*BASE_MODULES, *real, *raid, *block, *self.filesystem.modules, *companion)
+        modules = (
+            *BASE_MODULES,
+            *real,
+            *self.disk.layout.modules,
+            *block,
+            *self.filesystem.modules,
+            *companion,
+        )
         return tuple(dict.fromkeys(modules))
 
     # ---- memory ----
@@ -204,6 +215,12 @@ class CellSpec:
     def name(self) -> CellName:
         """What tells it from the other cells of its run."""
         return self.variant.name, self.layout, Seeds(self.corpus_seed, self.run_seed)
+
+    @property
+    def layout_key(self) -> str:
+        """512 bits, in hex, with which a layout encrypts the disk under test."""
+        seed = self.run_seed if self.key_seed is None else self.key_seed
+        return hashlib.sha512(f"agelab layout {seed}".encode()).hexdigest()
 
     @property
     def entropy(self) -> str:

@@ -1,6 +1,6 @@
 """The drives of a cell, and where its partitions lie on them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -8,9 +8,10 @@ from typing import Any
 from agelab.disk import DriveClaim, DriveSpec, parse
 from agelab.drive import geometry
 from agelab.errors import InputError
-from agelab.model.base import Defaults, Layout
+from agelab.model.base import Defaults
 from agelab.model.disk_use import DiskUse, PartitionUse
 from agelab.model.drive import SECTOR, Drive
+from agelab.model.layout import Layout
 from agelab.model.machine import Machine
 from agelab.scenario import selection
 from agelab.vm.guest import REAL_SERIAL
@@ -20,11 +21,8 @@ MODEL_NONE = "none"
 FIRST_SECTOR: dict[Defaults, int] = {"period": 63, "today": 2048}
 """The first sector of a modelled drive's first partition: after the first track, or after a mebibyte. On a real drive
 it is sector 0: the drive's own blocks may be larger than the 512 bytes of those days."""
-RAID0: dict[Defaults, tuple[int, str]] = {"period": (64, "1.0"), "today": (512, "1.2")}
-"""Chunk in KiB and metadata format of mdadm before 3.1, and of today.
-
-mdadm before 3.1 used format 0.90, which mdadm 4.2 refuses for RAID-0. Format 1.0 lies at the members' ends as well, so
-every chunk of data is where 0.90 had it."""
+CHUNK = "chunk_kib"
+"""The parameter of a layout that a study may state."""
 PartitionPlace = tuple[int, int]
 """Number of a drive of the cell, and of a partition on it."""
 SECTORS_PER_MIB = (1 << 20) // SECTOR
@@ -91,8 +89,9 @@ class DiskLayout:
     drives: tuple[CellDrive, ...]
     members: tuple[PartitionPlace, ...]
     """The members of the disk under test."""
-    raid: tuple[int, str] | None
-    """Chunk in KiB and metadata format."""
+    layout: Layout
+    parameters: Mapping[str, str]
+    """Those of the layout."""
     swap: PartitionPlace | None
     companion: PartitionPlace | None = None
     """The filesystem beside the disk under test."""
@@ -176,23 +175,27 @@ def lay_out(
     machine: Machine,
     layout: Layout,
     defaults: Defaults,
-    size: int,
+    sizes: Sequence[int],
     wanted: Sequence[DriveSpec] = (),
     claims: Sequence[DriveClaim] = (),
     swap: int = 0,
     companion: tuple[PartitionUse, int] | None = None,
 ) -> DiskLayout:
-    """Lay out the drives and partitions of a cell whose partitions under test have ``size`` bytes each.
+    """Lay out the drives and partitions of a cell; ``sizes`` are the bytes of each partition under test.
 
     ``wanted`` are the drives that the user asked for in place of the scenario's, ``claims`` the real ones among
     them. ``swap`` is the size of the machine's swap space, ``companion`` the partition beside the disk under test and
     its bytes. Raises InputError where the machine has no such drive, or a partition does not fit.
     """
     places = _places(disk, layout, wanted)
-    drives = _drives(places, disk, machine, wanted, claims)
+    drives = _drives(places, disk, machine, layout, wanted, claims)
     numbers = {drive: number for number, drive in enumerate(dict.fromkeys(place.drive for place in places))}
     table = _PartitionTable(machine, defaults, drives)
-    members = [table.add(numbers[place.drive], place, size) for place in places]
+    members: list[PartitionPlace] = []
+    for member, place, size in zip(layout.members, places, sizes, strict=True):
+        number = numbers[place.drive]
+        behind = None if member.beside is None else members[member.beside]
+        members.append(table.add(number, place, size) if behind is None else table.add_behind(behind, size))
     listed = {part.drive for part in disk.partitions}  # a twin's number is no drive's of the machine
     real = any(drive.spec.real for drive in drives)
     table.under_test = {} if real else {drive: numbers[drive] for drive in listed & set(numbers)}
@@ -203,9 +206,10 @@ def lay_out(
     swapped = None
     if swap and machine.swap and not real:
         swapped = table.add_innermost(table.drive(machine.swap.drive), swap // SECTOR)
-    chunk, metadata = RAID0[defaults]
-    raid = (disk.chunk_kib or chunk, metadata) if layout == "raid0" else None
-    return DiskLayout(table.complete(), tuple(members), raid, swapped, beside)
+    parameters = layout.parameters(defaults)
+    if disk.chunk_kib and CHUNK in parameters:
+        parameters[CHUNK] = str(disk.chunk_kib)
+    return DiskLayout(table.complete(), tuple(members), layout, parameters, swapped, beside)
 
 
 class _PartitionTable:
@@ -235,6 +239,16 @@ class _PartitionTable:
         """Add a partition where the scenario says."""
         return self._append(number, _partition(place, self.drives[number], size, self.defaults))
 
+    def add_behind(self, other: PartitionPlace, size: int) -> PartitionPlace:
+        """Add a partition behind another one, on its drive."""
+        drive, part = other
+        sectors = size // SECTOR
+        if not self.drives[drive].has_places:
+            return self._append(drive, Partition(0, sectors))
+        return self._append(
+            drive, _fitting(self.drives[drive], self.partitions[drive][part].end, sectors, "behind")
+        )
+
     def add_innermost(self, number: int, sectors: int) -> PartitionPlace:
         """Add a partition in the free place that is nearest to the drive's inner end."""
         drive, taken = self.drives[number], self.partitions[number]
@@ -254,44 +268,67 @@ class _PartitionTable:
 
 
 def _places(disk: DiskUse, layout: Layout, wanted: Sequence[DriveSpec]) -> list[PartitionUse]:
-    """Return the partitions under test. The second drive has the next number where the scenario does not name one."""
-    if layout == "single":
-        if len(wanted) > 1:
-            raise InputError(
-                f"layout single is one drive, not {len(wanted)}: {_listed(wanted)}",
-                hint="or choose --layout raid0",
-            )
-        return [disk.partitions[0]]
-    first, *rest = disk.partitions
-    second = rest[0] if rest else first.model_copy(update={"drive": first.drive + 1})
-    if len(wanted) > 1 and second.drive == first.drive:
-        second = second.model_copy(update={"drive": first.drive + 1})
-    return [first, second]
+    """Return the partitions under test. Drives have the next numbers where the scenario does not name them."""
+    if len(wanted) > layout.drives:
+        raise InputError(
+            f"layout {layout.name} is made of {_counted(layout.drives)}, not {len(wanted)}: {_listed(wanted)}",
+            hint="agelab schema layout says how a layout of more is written (docs/layouts.md)",
+        )
+    first, *listed = disk.partitions
+    found: list[PartitionUse] = []
+    for member in layout.members:
+        if member.beside is not None:
+            found.append(found[member.beside])
+            continue
+        number = len({place.drive for place in found})
+        place = listed[len(found) - 1] if found and len(found) <= len(listed) else first
+        if (found and place is first) or (
+            len(wanted) > number and place.drive in {one.drive for one in found}
+        ):
+            place = place.model_copy(update={"drive": first.drive + number})
+        found.append(place)
+    return found
+
+
+def _counted(drives: int) -> str:
+    return "one drive" if drives == 1 else f"{drives} drives"
 
 
 def _drives(
     places: Sequence[PartitionUse],
     disk: DiskUse,
     machine: Machine,
+    layout: Layout,
     wanted: Sequence[DriveSpec],
     claims: Sequence[DriveClaim],
 ) -> list[CellDrive]:
     """Return the drives of these places, in the order of their first places, without partitions."""
     numbers = list(dict.fromkeys(place.drive for place in places))
     asked = list(wanted) or [parse(text) for text in disk.drives]
-    if len(asked) > 2:
-        raise InputError(f"raid0 is made of two drives, not {len(asked)}: {_listed(asked)}")
     if len({spec.real for spec in asked}) > 1:
-        raise InputError(f"{_listed(asked)}: one is real and one is not; both must be the same")
+        raise InputError(f"{_listed(asked)}: one is real and one is not; all must be the same")
     if asked and asked[0].real and len(asked) < len(numbers):
-        raise InputError(f"raid0 is made of two drives: name another beside {asked[0]}")
-    if asked:
-        held = {claim.spec: claim for claim in claims}
-        specs = [asked[min(place, len(asked) - 1)] for place, _ in enumerate(numbers)]
-        return [CellDrive(spec, _profile(spec), held.get(spec)) for spec in specs]
-    # The twin of the one partition that the scenario lists is of its kind.
+        raise InputError(
+            f"layout {layout.name} is made of {_counted(len(numbers))}, and {_listed(asked)} "
+            f"{'is' if len(asked) == 1 else 'are'} {len(asked)}: name as many with --disks"
+        )
+    held = {claim.spec: claim for claim in claims}
+    # The twin of a partition that the scenario lists is of its kind.
     listed = {part.drive for part in disk.partitions}
-    return [_own(machine, number if number in listed else disk.partitions[0].drive) for number in numbers]
+    found = []
+    for place, number in enumerate(numbers):
+        member = next(one for one, where in zip(layout.members, places, strict=True) if where.drive == number)
+        if place < len(asked):
+            spec = asked[place]
+        elif member.drive and not (asked and asked[-1].name == MODEL_NONE):
+            spec = parse(member.drive)
+        elif asked:
+            spec = asked[-1]
+        else:
+            found.append(_own(machine, number if number in listed else disk.partitions[0].drive))
+            continue
+        found.append(CellDrive(spec, _profile(spec), held.get(spec)))
+    return found
 
 
 def _own(machine: Machine, number: int) -> CellDrive:
@@ -338,9 +375,15 @@ def _partition(place: PartitionUse, drive: CellDrive, size: int, defaults: Defau
         first = whole - sectors
     else:
         first = place.at * SECTORS_PER_MIB
+    return _fitting(drive, first, sectors, place.at)
+
+
+def _fitting(drive: CellDrive, first: int, sectors: int, at: object) -> Partition:
+    """Return the partition that begins there. Raises InputError where the drive is too small for it."""
+    whole = drive.profile.sectors.value if drive.profile else drive.claim.size // SECTOR if drive.claim else 0
     if first < 0 or first + sectors > whole:
         raise InputError(
-            f"a partition takes {size} bytes ({place.at}) of {drive.spec.kind}:{drive.spec.name}, "
+            f"a partition takes {sectors * SECTOR} bytes ({at}) of {drive.spec.kind}:{drive.spec.name}, "
             f"which has {whole * SECTOR}",
             hint="name a larger drive with --disks",
         )

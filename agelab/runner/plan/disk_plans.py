@@ -1,14 +1,14 @@
-"""The parts of a guest's plan about one disk: its array, and the commands that make and mount its filesystem."""
+"""The parts of a guest's plan about one disk: its layout, and the commands that make and mount its filesystem."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agelab.model.filesystem import Filesystem
+from agelab.model.layout import fill
 from agelab.model.step_id import CONTROL, ForkName
 from agelab.runner.plan.block_change import is_served_by_ext4
 from agelab.runner.plan.boot import MountedAs
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.disk_layout import DiskLayout
 from agelab.runner.plan.phases import MAKING
 
 FILESYSTEM_UUID = {
@@ -21,7 +21,7 @@ ARRAY_UUID = {
     "making": "6167656c:61620000:00000000:00000001",
     "control": "6167656c:61620000:00000000:00000003",
 }
-"""The UUID of every RAID-0 array."""
+"""The UUID of every array."""
 DEVICES = "/dev/disk"
 """The directory in which the guest finds the disk under test and forks, by name (harness/drives.py)."""
 UNDER_TEST = "under-test"
@@ -80,7 +80,7 @@ def companion(spec: CellSpec) -> dict[str, Any] | None:
     return {
         "name": "beside",
         "members": [list(spec.disk.companion)],
-        "raid": None,
+        "layers": None,
         **_mount_and_umount(spec.companion, spec, (), "beside", BESIDE_MOUNT, False),
     }
 
@@ -132,18 +132,33 @@ def fork_on_memory(
     return {
         "name": name,
         "members": members,
-        "raid": raid(spec.disk, name),
+        "layers": layers(spec, name),
         **mount_and_umount(spec, name, mount_point, read_only=True),
     }
 
 
-def raid(disk: DiskLayout, name: str = MAKING) -> dict[str, Any] | None:
-    """Return the array of a fork or phase. A control's has its own UUID: it is assembled beside the aged disk's."""
-    if disk.raid is None:
+def layers(spec: CellSpec, name: str = MAKING) -> dict[str, Any] | None:
+    """Return how a fork or a phase's disk is put together; None where it is the one partition itself.
+
+    A control has an identity of its own: it is put together beside the aged disk.
+    """
+    disk, layout = spec.disk, spec.disk.layout
+    if not layout.make:
         return None
-    chunk, metadata = disk.raid
-    uuid = ARRAY_UUID.get(ForkName.parse(name).kind, ARRAY_UUID[MAKING])
-    return {"chunk_kib": chunk, "metadata": metadata, "uuid": uuid}
+    kind = ForkName.parse(name).kind
+    identity = kind if kind in ARRAY_UUID else MAKING
+    words = {**disk.parameters, "uuid": ARRAY_UUID[identity], "identity": identity, "key": spec.layout_key}
+    for number, (drive, part) in enumerate(disk.members):
+        words[f"sectors{number}"] = str(disk.drives[drive].partitions[part].sectors)
+    return {
+        "device": fill([(layout.device,)], words)[0][0],
+        "make": fill(layout.make, words),
+        "open": fill(layout.open, words),
+        "close": fill(layout.close, words),
+        "module_parameters": layout.module_parameters,
+        "files": layout.files,
+        "fills": layout.fills,
+    }
 
 
 def fill_in(

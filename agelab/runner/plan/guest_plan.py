@@ -17,10 +17,10 @@ from agelab.runner.plan.disk_plans import (
     device,
     fill_in,
     fork_on_memory,
+    layers,
     mkfs,
     mount_and_umount,
     mount_and_umount_under_test,
-    raid,
 )
 from agelab.runner.plan.kept_output import DISK_VARIABLE, disk_bytes
 from agelab.runner.plan.phases import Phase
@@ -49,7 +49,7 @@ def guest_plan(spec: CellSpec, corpus: Corpus, phase: Phase, start: BootStart = 
     under_test = {
         "name": UNDER_TEST,
         "members": [list(member) for member in spec.disk.members],
-        "raid": raid(spec.disk, phase.name),
+        "layers": layers(spec, phase.name),
         "mkfs": mkfs(spec, phase.name) if phase.fork_of is None else None,
         "source": source,
         **mount_and_umount_under_test(spec, start.mounted),
@@ -153,7 +153,7 @@ def map_plan(spec: CellSpec, names: Sequence[str]) -> dict[str, Any]:
     results = DATA_DISK
     if spec.disk.real:
         drives = spec.disk.to_json(spec.run_seed, DATA_DISK)
-        here = {"members": [list(member) for member in spec.disk.members], "raid": raid(spec.disk)}
+        here = {"members": [list(member) for member in spec.disk.members], "layers": layers(spec)}
         [name] = names
         forks = [{"name": name, **here, **mount_and_umount(spec, name, MAP_MOUNT, read_only=True)}]
     else:

@@ -107,8 +107,8 @@ def prepare(
     # Before any data are made: that takes minutes, and a wrong file, package or kernel is told at once.
     workload = request.selection.workload
     files = brought_files.brought(workload)
-    if workload.packages and not provided:
-        wanted = roots.with_packages(roots.definition(), workload.packages)
+    if request.packages and not provided:
+        wanted = roots.with_packages(roots.definition(), request.packages)
         roots.resolve_packages(wanted, store, selection.filesystems())
     kernel = provided.image.kernel if provided else _kernel(request, store, progress)
     disk = _start_disk(request, store, progress, held)
@@ -213,7 +213,7 @@ def _image(
         store,
         selection.filesystems(),
         proved=None if request.options.prove_all else filesystems_made(specs),
-        packages=request.selection.workload.packages,
+        packages=request.packages,
         programs={one.name: one.proof for one in request.selection.workload.programs.values() if one.proof},
         progress=progress.stage,
     )

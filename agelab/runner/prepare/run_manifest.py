@@ -20,6 +20,7 @@ from agelab.model.base import Frozen
 from agelab.model.drive import Drive
 from agelab.model.filesystem import Filesystem
 from agelab.model.history import Logged
+from agelab.model.layout import Layout
 from agelab.model.machine import Machine
 from agelab.results.checksummed import write_sealed
 from agelab.results.run_directory import RunDirectory
@@ -69,6 +70,7 @@ class Profiles(Frozen):
     filesystems: dict[str, Filesystem]
     machines: dict[str, Machine]
     drives: dict[str, Drive]
+    layouts: dict[str, Layout] = Field(default={}, description="those of more than one partition as it is")
 
 
 class ControlScripts(Frozen):
@@ -99,7 +101,7 @@ def collect(
 
     ``modelled`` says that there is a module of a modelled drive, ``programs`` that there are programs for the guest.
     """
-    definition = roots.with_packages(roots.definition(), request.selection.workload.packages)
+    definition = roots.with_packages(roots.definition(), request.packages)
     packages = roots.resolve_packages(definition, store, selection.filesystems())
     of_debian = kernel.kind == "debian"
     return RunManifest(
@@ -130,11 +132,13 @@ def _source(request: RunRequest, spec: CellSpec, corpus: Corpus) -> CorpusRecord
 def profiles(specs: Sequence[CellSpec]) -> Profiles:
     """Return the data files that these cells follow."""
     filesystems = [one for spec in specs for one in (spec.filesystem, spec.companion) if one]
+    layouts = [spec.disk.layout for spec in specs]
     drives = [drive.profile for spec in specs for drive in spec.disk.drives if drive.profile]
     return Profiles(
         filesystems={one.name: one for one in filesystems},
         machines={spec.machine.name: spec.machine for spec in specs},
         drives={one.name: one for one in drives},
+        layouts={one.name: one for one in layouts if one.make},
     )
 
 

@@ -8,7 +8,8 @@ from pydantic import ValidationInfo
 
 from agelab.analysis.decision import parse_question
 from agelab.disk import parse_list
-from agelab.errors import InputError
+from agelab.errors import InputError, unknown
+from agelab.places import layout_names
 from agelab.runner.plan.block_change import BlockChange
 from agelab.runner.plan.power_cut import PowerCut
 from agelab.scenario.control_file import require_device
@@ -125,6 +126,13 @@ def block(text: str | None) -> str | None:
     if text:
         BlockChange.parse(text)
     return text or None
+
+
+def layout(name: str | None) -> str | None:
+    """Check that there is such a layout; an empty word is none."""
+    if name and name not in layout_names():
+        raise unknown("layout", name, layout_names())
+    return name or None
 
 
 def device(path: str) -> str:

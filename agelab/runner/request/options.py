@@ -23,7 +23,7 @@ from pydantic_core import ErrorDetails
 
 from agelab.disk import DriveSpec
 from agelab.errors import InputError, unknown
-from agelab.model.base import Defaults, Layout, ScaleName
+from agelab.model.base import Defaults, LayoutName, ScaleName
 from agelab.model.jobs import AUTO, Jobs, parse_jobs
 from agelab.model.machine import BandEnd
 from agelab.model.result import RunPlan
@@ -89,7 +89,9 @@ class RunOptions(BaseModel):
         default="crossed", description="every run seed with every corpus, or the first with the first, ..."
     )
     defaults: Defaults | None = Field(default=None, description="None: the scenario's")
-    layout: Layout | None = Field(default=None, description="None: every layout of each variant")
+    layout: Annotated[LayoutName | None, BeforeValidator(option_values.refusing(option_values.layout))] = (
+        Field(default=None, description="None: every layout of each variant")
+    )
     clock: Clock | None = Field(default=None, description="None: wall for real disks, else virtual")
     disks: Annotated[tuple[DriveSpec, ...], BeforeValidator(option_values.drives)] = Field(
         default=(), description="drives in place of the machine's"

@@ -8,7 +8,7 @@ from pathlib import Path
 from agelab import readers
 from agelab.disk import DriveClaim
 from agelab.errors import InputError
-from agelab.model.base import Defaults, Layout, ScaleName
+from agelab.model.base import Defaults, LayoutName, ScaleName
 from agelab.model.machine import Machine
 from agelab.model.scatter import Scatter
 from agelab.model.scenario import Scenario, Variant
@@ -48,8 +48,14 @@ class RunRequest:
         """The scenario or the control file, as the user names it."""
         return self.options.name or self.options.control or ""
 
-    def layouts(self, variant: Variant) -> tuple[Layout, ...]:
+    def layouts(self, variant: Variant) -> tuple[LayoutName, ...]:
         return (self.options.layout,) if self.options.layout else variant.layouts
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The Debian packages that its guests have beside those of every guest: the scenario's and its layouts'."""
+        names = [name for variant in self.selection.variants for name in self.layouts(variant)]
+        return selection.with_packages_of_layouts(self.selection.workload.packages, names)
 
     def machine_of(self, scenario: Scenario, variant: Variant) -> Machine:
         """Return the machine of a variant's cells. Raises InputError where it has no band, and an end is asked for."""
@@ -127,7 +133,8 @@ def cell_requests(
                 claims=claims,
                 clock=options.guest_clock,
                 vcpus=options.vcpus,
-                member_bytes=disk.recipe.sizes[0] if disk else None,
+                member_bytes=disk.recipe.sizes if disk else (),
+                key_seed=disk.recipe.run_seed if disk else None,
                 scripts=request.control.scripts if request.control else {},
                 workload=request.selection.workload,
                 device=options.device,
