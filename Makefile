@@ -5,7 +5,7 @@ SHELL := /bin/sh
 
 # `make scenario KERNEL=debian:6.1` and `AGELAB_HOME=/big make test`: what is set here or in the
 # environment reaches the commands as environment variables, so no value needs quoting.
-SCENARIO_OPTIONS := CORPUS CORPORA DESIGN ASK BUDGET LOG KERNEL FS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE MACHINE_BAND BLOCK SOURCE VCPUS SEEDS JOBS BOOT TRACE DISK KEEP_DISK CURVE CRASH_AT TIMING FRESH CHECK
+SCENARIO_OPTIONS := CORPUS CORPORA DESIGN ASK BUDGET LOG KERNEL FS OPTIONS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE MACHINE_BAND BLOCK SOURCE VCPUS SEEDS JOBS BOOT TRACE DISK KEEP_DISK CURVE CRASH_AT TIMING FRESH CHECK
 export AGELAB_HOME NAME KERNELS $(SCENARIO_OPTIONS)
 
 BIN := .venv/bin
@@ -31,7 +31,7 @@ setup-test:
 	@sh agelab/setup.sh test
 
 # What the user has set of them, as options of agelab.
-OPTIONS = $${CORPUS:+--corpus "$$CORPUS"} $${LOG:+--log "$$LOG"} $${KERNEL:+--kernel "$$KERNEL"} $${FS:+--filesystem "$$FS"} $${LAYOUT:+--layout "$$LAYOUT"} \
+ASKED = $${CORPUS:+--corpus "$$CORPUS"} $${LOG:+--log "$$LOG"} $${KERNEL:+--kernel "$$KERNEL"} $${FS:+--filesystem "$$FS"} $${OPTIONS:+--options "$$OPTIONS"} $${LAYOUT:+--layout "$$LAYOUT"} \
   $${SCALE:+--scale "$$SCALE"} $${CLOCK:+--clock "$$CLOCK"} $${DEFAULTS:+--defaults "$$DEFAULTS"} $${DISKS:+--disks "$$DISKS"} \
   $${ERASE:+--erase "$$ERASE"} $${MACHINE:+--machine "$$MACHINE"} $${MACHINE_BAND:+--machine-band "$$MACHINE_BAND"} \
   $${BLOCK:+--block "$$BLOCK"} $${SOURCE:+--source "$$SOURCE"} $${VCPUS:+--vcpus "$$VCPUS"} \
@@ -40,20 +40,20 @@ OPTIONS = $${CORPUS:+--corpus "$$CORPUS"} $${LOG:+--log "$$LOG"} $${KERNEL:+--ke
 FOUND = $${FRESH:+--fresh} $${CHECK:+--check "$$CHECK"}
 
 scenario: name-given setup ## run NAME=<scenario>[-<variant>], e.g. make scenario NAME=aging-reiserfs
-	@$(BIN)/agelab run "$$NAME" $(OPTIONS) $${DISK:+--disk "$$DISK"} $${KEEP_DISK:+--keep-disk} $${CURVE:+--curve} \
+	@$(BIN)/agelab run "$$NAME" $(ASKED) $${DISK:+--disk "$$DISK"} $${KEEP_DISK:+--keep-disk} $${CURVE:+--curve} \
 	  $${CRASH_AT:+--crash-at "$$CRASH_AT"} $${TIMING:+--timing} $${ASK:+--ask "$$ASK"} $${BUDGET:+--budget "$$BUDGET"} $(FOUND)
 
 plan: name-given setup ## say what NAME=<scenario>[-<variant>] would take, and which differences so many SEEDS= and CORPORA= find
-	@$(BIN)/agelab plan "$$NAME" $(OPTIONS)
+	@$(BIN)/agelab plan "$$NAME" $(ASKED)
 
 sweep: name-given setup ## run NAME=<scenario>[-<variant>] on several kernels, into one table: KERNELS="5.10 6.1 6.12 7.2"
 	@test -n "$$KERNELS" || { echo 'agelab: say which kernels: make sweep NAME=aging-ext4 KERNELS="5.10 6.1 6.12 7.2"' >&2; exit 2; }
-	@set -f; for kernel in $$KERNELS; do set -- "$$@" --kernel "$$kernel"; done; KERNEL=; $(BIN)/agelab run "$$NAME" "$$@" $(OPTIONS) $(FOUND)
+	@set -f; for kernel in $$KERNELS; do set -- "$$@" --kernel "$$kernel"; done; KERNEL=; $(BIN)/agelab run "$$NAME" "$$@" $(ASKED) $(FOUND)
 
 calibrate: name-given setup ## measure the floor of NAME=<scenario>[-<variant>]: five run seeds, the first twice
 	@test -z "$$DISK$$KEEP_DISK$$CURVE$$CRASH_AT$$TIMING$$ASK$$BUDGET$$FRESH$$CHECK" || { echo "agelab: calibrate makes every disk itself, keeps none, takes no curve" \
 	  "and no times of the host, cuts no power, decides nothing but what runs again: leave DISK, KEEP_DISK, CURVE, CRASH_AT, TIMING, ASK, BUDGET, FRESH and CHECK out" >&2; exit 2; }
-	@$(BIN)/agelab calibrate "$$NAME" $(OPTIONS)
+	@$(BIN)/agelab calibrate "$$NAME" $(ASKED)
 
 name-given:
 	@test -n "$$NAME" || { echo "agelab: say which scenario: make $(firstword $(MAKECMDGOALS)) NAME=<scenario>[-<variant>];" \

@@ -118,7 +118,8 @@ def _selection(capsule: Capsule, log: Path | None = None) -> Selection:
     """Read the capsule's scenario, with the job files that the capsule has."""
     jobs = capsule.jobs.jobs if capsule.jobs else {}
     name = f"{capsule.request.plan.scenario}.toml"
-    return selection.select(name, log=log, text=capsule.scenario, jobs=jobs)
+    options = str(capsule.request.words.get("options") or "")
+    return selection.select(name, log=log, text=capsule.scenario, jobs=jobs, options=options)
 
 
 def replay_request(

@@ -99,6 +99,12 @@ SHARED = (
         help="mkfs and mount as in the study's days (period) or as now (today).",
     ),
     click.option(
+        "--options",
+        default=None,
+        metavar="FS:OPTION,...;...",
+        help="mkfs and mount options: every combination is a variant (docs/howto/options-matrix.md).",
+    ),
+    click.option(
         "--layout",
         type=LAYOUT,
         default=None,

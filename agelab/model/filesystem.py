@@ -140,7 +140,8 @@ class Filesystem(Frozen):
         """Return the mkfs command with these options before its last word; ``{device}`` and ``{uuid}`` remain to be
         replaced.
 
-        An option replaces one of the same name (``-O none``) with its value.
+        An option replaces one of the same name (``-O none``) with its value, or adds to its value what begins with ^
+        or + (``-O ^has_journal``).
 
         ``{scaled:8192:513}`` is 8192 at the study's sizes, less on a disk ``shrink`` times smaller, and at least 513:
         structures that a filesystem makes equally large on every disk would change their ratio otherwise.
@@ -150,6 +151,7 @@ class Filesystem(Frozen):
         def scaled(found: re.Match[str]) -> str:
             return str(max(int(found[2]), round(int(found[1]) / shrink)))
 
+        options = _with_added(first, options)
         own = {word for word in options if word.startswith("-")}
         kept = [
             word
@@ -176,3 +178,21 @@ class Filesystem(Frozen):
     def refused(self, line: str) -> bool:
         """Return True if a line of error output only says that the filesystem cannot store a thing."""
         return any(re.fullmatch(pattern, line.strip()) for pattern in self.refuses)
+
+
+def _with_added(first: Sequence[str], options: Sequence[str]) -> list[str]:
+    """Return options with what begins with ^ or + joined to the value that its option has before, in these or in
+    ``first``."""
+    found: list[str] = []
+    for word in options:
+        flag = found[-1] if found and found[-1].startswith("-") else ""
+        if not flag or not word.startswith(("^", "+")):
+            found.append(word)
+            continue
+        said = [*first, *found[:-1]]
+        places = [place for place, one in enumerate(said[:-1]) if one == flag]
+        before = [said[places[-1] + 1]] if places else []
+        if places and places[-1] >= len(first):  # one of these options, which this one now stands for
+            del found[places[-1] - len(first) : places[-1] - len(first) + 2]
+        found.append(",".join((*before, word.removeprefix("+"))))
+    return found

@@ -1,15 +1,26 @@
 """A scenario file: one study as data."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from agelab.model.base import CorpusKind, Defaults, Figure, Frozen, LayoutName, Name, Note, ScaleName
+from agelab.model.base import (
+    MAX_NAME_LENGTH,
+    CorpusKind,
+    Defaults,
+    Figure,
+    Frozen,
+    LayoutName,
+    Name,
+    Note,
+    ScaleName,
+)
 from agelab.model.disk_use import CompanionDiskUse, DiskUse
 from agelab.model.history import History
 from agelab.model.metrics import METRICS
+from agelab.model.option_matrix import OptionMatrix, names_of
 from agelab.model.step import (
     CHECKING,
     CONTROL_COPY,
@@ -72,6 +83,12 @@ class Variant(Frozen):
         default=None, ge=1, description="smallest disk, replaces that of its filesystem"
     )
     history: Name | None = Field(default=None, description="one of the scenario's histories, if it has any")
+    chosen_mkfs_options: tuple[str, ...] = Field(
+        default=(), description="added last, with either defaults: those of a combination of options"
+    )
+    combination_of: Name | None = Field(
+        default=None, description="variant that it is with a combination of options; none in a file"
+    )
 
     @property
     def plain_name(self) -> str:
@@ -80,9 +97,29 @@ class Variant(Frozen):
 
     def mkfs_options_for(self, defaults: Defaults) -> tuple[str, ...]:
         """Return the mkfs options for a set of defaults."""
-        return self.mkfs_options + (
-            self.period_mkfs_options if defaults == "period" else self.today_mkfs_options
-        )
+        of_defaults = self.period_mkfs_options if defaults == "period" else self.today_mkfs_options
+        return (*self.mkfs_options, *of_defaults, *self.chosen_mkfs_options)
+
+    def is_called(self, name: str) -> bool:
+        """Return whether a name means it: its own, also without its history, or of what it is a combination of."""
+        whole = self.combination_of
+        with_history = f"{whole}-{self.history}"
+        return name in (self.name, self.plain_name, *((whole, with_history) if whole else ()))
+
+    def combined(self, matrix: OptionMatrix) -> list[Self]:
+        """Return a variant for each combination of a matrix. Raises ValueError for too many."""
+        found = []
+        for chosen in matrix.combinations():
+            mkfs = tuple(word for one in chosen if one.of_mkfs for word in one.words)
+            mount = tuple(word for one in chosen if not one.of_mkfs for word in one.words)
+            update = {
+                "name": self.name + names_of(chosen),
+                "chosen_mkfs_options": (*self.chosen_mkfs_options, *mkfs),
+                "mount_options": (*self.mount_options, *mount),
+                "combination_of": self.combination_of or self.name,
+            }
+            found.append(self.model_copy(update=update))
+        return found
 
 
 class Scale(Frozen):
@@ -145,6 +182,9 @@ class Scenario(Frozen):
         description="reduction of sizes; none by default",
     )
     variants: tuple[Variant, ...] = Field(min_length=1, description="what is measured, each in a fresh guest")
+    options: tuple[OptionMatrix, ...] = Field(
+        default=(), description="mkfs and mount options, every combination of which is a variant"
+    )
     makes: Literal["prepared", "aged"] = Field(
         default="prepared",
         description="result of the steps: a tree, or one that has been used for long",
@@ -312,6 +352,30 @@ class Scenario(Frozen):
     def tests_at_points(self) -> bool:
         """True if tests are made at each point of the curve, not only at the end."""
         return bool(self.curve and self.curve.tested_on)
+
+    def with_options(self, more: Iterable[OptionMatrix] = ()) -> Self:
+        """Return the scenario with each variant once for each combination of its options and of ``more``.
+
+        Raises ValueError for a filesystem that it does not have, too many combinations, and for equal names.
+        """
+        variants = self.variants
+        for matrix in (*self.options, *more):
+            if all(one.filesystem != matrix.filesystem for one in variants):
+                there = ", ".join(sorted({one.filesystem for one in variants}))
+                raise ValueError(
+                    f"options: no variant has filesystem {matrix.filesystem}; there are: {there}"
+                )
+            pairs = ((one, one.filesystem == matrix.filesystem) for one in variants)
+            variants = tuple(
+                combined for one, meant in pairs for combined in (one.combined(matrix) if meant else [one])
+            )
+        too_long = [one.name for one in variants if len(one.name) > MAX_NAME_LENGTH]
+        twice = [name for name, count in Counter(one.name for one in variants).items() if count > 1]
+        if too_long:
+            raise ValueError(f"options: {too_long[0]} is a name of more than {MAX_NAME_LENGTH} characters")
+        if twice:
+            raise ValueError(f"options: two combinations are called {twice[0]!r}")
+        return self.model_copy(update={"variants": variants})
 
     def with_histories(self) -> Self:
         """Return the scenario with each variant repeated for each history. Raises ValueError for equal names."""

@@ -8,7 +8,8 @@ from agelab.model.result import RunPlan
 from agelab.runner.request.options import RunOptions
 
 MAKE_VARIABLES = {
-    "corpus": "CORPUS", "log": "LOG", "kernel": "KERNEL", "filesystem": "FS", "layout": "LAYOUT", "scale": "SCALE",
+    "corpus": "CORPUS", "log": "LOG", "kernel": "KERNEL", "filesystem": "FS", "options": "OPTIONS",
+    "layout": "LAYOUT", "scale": "SCALE",
     "clock": "CLOCK", "defaults": "DEFAULTS", "disks": "DISKS", "erase": "ERASE", "machine": "MACHINE",
     "machine_band": "MACHINE_BAND", "block": "BLOCK", "source": "SOURCE",
     "vcpus": "VCPUS", "seeds": "SEEDS", "corpora": "CORPORA", "design": "DESIGN", "ask": "ASK", "budget": "BUDGET",

@@ -11,6 +11,7 @@ from agelab.model.filesystem import Filesystem
 from agelab.model.history import Logged
 from agelab.model.layout import Layout
 from agelab.model.machine import Machine
+from agelab.model.option_matrix import parse_matrix
 from agelab.model.scenario import Scenario, Variant
 from agelab.scenario import toml_files
 from agelab.scenario.workloads import NOTHING, Workload, bind, workload_of
@@ -39,6 +40,7 @@ def select(
     log: Path | None = None,
     text: str | None = None,
     jobs: Mapping[str, bytes] | None = None,
+    options: str | None = None,
 ) -> Selection:
     """Select a scenario by name: ``aging`` with every variant, ``aging-reiserfs`` with one.
 
@@ -47,7 +49,9 @@ def select(
     replaces the scenario's histories.
 
     The longest scenario name that matches wins; the rest is the variant. A name that ends in ``.toml`` is the user's
-    own scenario file, with all its variants. ``text`` replaces the file's content, ``jobs`` the job files beside it.
+    own scenario file, with all its variants. ``options`` are mkfs and mount options, every combination of which is a
+    variant (agelab.model.option_matrix); a variant's plain name selects all its combinations. ``text`` replaces the
+    file's content, ``jobs`` the job files beside it.
     Raises InputError for an unknown name or an invalid scenario file.
     """
     path, wanted = (Path(name), None) if text is not None or name.endswith(".toml") else _find_scenario(name)
@@ -61,12 +65,12 @@ def select(
         own = Logged(name="log", engine="log", log=str(log.absolute()))
         scenario = scenario.model_copy(update={"histories": (own,)})
     try:
-        scenario = scenario.with_histories()
+        scenario = scenario.with_options(parse_matrix(options) if options else ()).with_histories()
     except ValueError as error:
         raise InputError(f"{name}: {error}") from error
     variants = scenario.variants
     if wanted is not None:
-        variants = tuple(variant for variant in variants if wanted in (variant.name, variant.plain_name))
+        variants = tuple(variant for variant in variants if variant.is_called(wanted))
         if not variants:
             names = [variant.name for variant in scenario.variants]
             raise unknown(f"variant of {scenario.name}", wanted, names)
@@ -89,7 +93,7 @@ def _find_scenario(name: str) -> tuple[Path, str | None]:
             *(
                 f"{known_name}-{v.name}"
                 for known_name in known
-                for v in _read_scenario(known_name).with_histories().variants
+                for v in _read_scenario(known_name).with_options().with_histories().variants
             ),
         ]
         [near] = get_close_matches(name, every, n=1, cutoff=0.5) or known[:1]

@@ -23,8 +23,11 @@ MODELS: dict[tuple[Clock, bool], str] = {
     ("wall", False): "real time of an emulated processor (no KVM here): it says little about this host's",
 }
 """How the times of a run are to be read, by its clock and by whether KVM runs the guest."""
-LATER_KEYS = ("packages", "bring", "metrics", "program", "job", "arguments")
-"""Keys of scenarios that were added when there were runs already."""
+LATER_KEYS = (
+    *("packages", "bring", "metrics", "program", "job", "arguments"),
+    *("options", "chosen_mkfs_options", "combination_of"),
+)
+"""Keys of scenarios and variants that were added when there were runs already."""
 OF_THE_HOST = ("host", "disks")
 """What a plan says of its host, and what changes no digit."""
 
@@ -117,9 +120,10 @@ def refuse_other_inputs(begun: RunPlan, now: RunPlan) -> None:
 def _profiles(spec: CellSpec) -> list[Any]:
     """Return the data files in which cells of one scenario differ."""
     drives = [drive.profile.model_dump(mode="json") if drive.profile else None for drive in spec.disk.drives]
-    models = (spec.variant, spec.filesystem, spec.machine)
+    models = (spec.filesystem, spec.machine)
+    variant = _without_later_keys(spec.variant.model_dump(mode="json"))
     layout = [spec.disk.layout.model_dump(mode="json")] if spec.disk.layout.make else []
-    return [*(model.model_dump(mode="json") for model in models), *layout, *drives, drive_sources()]
+    return [variant, *(model.model_dump(mode="json") for model in models), *layout, *drives, drive_sources()]
 
 
 def _model(clock: Clock, cells: Sequence[Cell], jobs: int) -> str:

@@ -9,6 +9,7 @@ from pydantic import ValidationInfo
 from agelab.analysis.decision import parse_question
 from agelab.disk import parse_list
 from agelab.errors import InputError, unknown
+from agelab.model.option_matrix import parse_matrix
 from agelab.places import layout_names
 from agelab.runner.plan.block_change import BlockChange
 from agelab.runner.plan.power_cut import PowerCut
@@ -125,6 +126,16 @@ def block(text: str | None) -> str | None:
     """Check a change of the block layer; an empty word is none."""
     if text:
         BlockChange.parse(text)
+    return text or None
+
+
+def options(text: str | None) -> str | None:
+    """Check a matrix of mkfs and mount options; an empty one is none."""
+    if text:
+        try:
+            parse_matrix(text)
+        except ValueError as error:
+            raise InputError(f"--options: {error}") from error
     return text or None
 
 

@@ -66,6 +66,10 @@ class RunOptions(BaseModel):
     )
     kernel: Annotated[str, BeforeValidator(option_values.refusing(option_values.one_kernel))] = "debian:6.1"
     filesystem: str | None = Field(default=None, description="only variants of these, comma-separated")
+    options: Annotated[str | None, AfterValidator(option_values.refusing(option_values.options))] = Field(
+        default=None,
+        description="FILESYSTEM:OPTION,...;... of mkfs and mount: every combination is a variant",
+    )
     seeds: Annotated[
         tuple[int, ...], BeforeValidator(option_values.seeds), AfterValidator(option_values.distinct_seeds)
     ] = (1,)
@@ -217,7 +221,7 @@ class RunOptions(BaseModel):
             )
         if self.name:
             raise InputError(f"--control stands in a scenario's place: leave {self.name} out")
-        said = {"filesystem": self.filesystem, "seeds": self.seeds != (1,)}
+        said = {"filesystem": self.filesystem, "options": self.options, "seeds": self.seeds != (1,)}
         if decided := [field for field, given in said.items() if given]:
             raise InputError(
                 f"a control file says itself which {decided[0]} there are: leave --{decided[0]} out"

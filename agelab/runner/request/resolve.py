@@ -67,7 +67,10 @@ def _read(options: RunOptions) -> Selection | ControlFile:
     if options.control is not None:
         return control_file.read(Path(options.control))
     return selection.select(
-        options.name or "", options.filesystem, Path(options.log) if options.log else None
+        options.name or "",
+        options.filesystem,
+        Path(options.log) if options.log else None,
+        options=options.options,
     )
 
 
