@@ -26,6 +26,8 @@ DEVICES = Path("/dev/disk")
 """Where disks are found by name."""
 SWAP_UUID = "6167656c-6162-4000-8000-000000000002"
 MODULES = Path("/sys/module")
+BLOCK = Path("/sys/block")
+MAPPER = Path("/dev/mapper")
 PLACE = re.compile(r"\{([a-z]+[0-9]*)\}")
 """A place in a command for what only the guest knows."""
 BLKPG = 0x1269
@@ -150,6 +152,7 @@ class Attached:
             device = words["device"]
             for command in disk.layers.make if fresh else disk.layers.open:
                 self.do(fill(command, words), "putting the disk together")
+            make_node(device)
         DEVICES.mkdir(exist_ok=True)
         (DEVICES / disk.name).symlink_to(device)
         lain_on = (self.drives[drive] for drive, _ in disk.members)
@@ -186,6 +189,19 @@ def fill(command: tuple[str, ...], words: dict[str, str]) -> list[str]:
         else:
             found.append(PLACE.sub(lambda place: words.get(place[1], place[0]), word))
     return found
+
+
+def make_node(device: str) -> None:
+    """Make a mapped device's path a link to what the kernel calls it, where the program that made it has left it out.
+
+    udev, which would do so, does not run.
+    """
+    path = Path(device)
+    if path.parent != MAPPER or path.exists():
+        return
+    for name in BLOCK.glob("dm-*/dm/name"):
+        if name.read_text().strip() == path.name:
+            path.symlink_to(f"/dev/{name.parts[-3]}")
 
 
 def queue(device: str) -> Path:

@@ -10,7 +10,7 @@ from agelab.errors import InputError
 from agelab.model.layout import Layout
 from agelab.places import layout_names
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.disk_plans import layers
+from agelab.runner.plan.disk_plans import ARRAY_UUID, layers
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
 from agelab.scenario import selection, toml_files
@@ -159,3 +159,28 @@ def test_only_the_images_of_its_own_runs_have_the_packages_of_a_layout() -> None
     }
     assert packages["single"] == packages["raid0"] == packages["raid1"] == packages["dm-crypt"] == ()
     assert packages["lvm-striped"] == ("lvm2",) and packages["dm-integrity"] == ("cryptsetup-bin",)
+
+
+def test_the_array_of_raid0_is_made_and_assembled_as_it_always_was() -> None:
+    uuid = ARRAY_UUID["making"]
+    [made] = commands(spec(layout="raid0"), "make")
+    assert made == [
+        *("mdadm", "--create", "/dev/md0", "--run", "--level=0", "--raid-devices=2", "--chunk=64"),
+        *("--metadata=1.0", "--layout=dangerous", f"--uuid={uuid}", "--name=under-test", "--homehost=any"),
+        *("/dev/a", "/dev/b"),
+    ]
+    [again] = commands(spec(layout="raid0"), "open")
+    assert again == ["mdadm", "--assemble", "/dev/md0", f"--uuid={uuid}", "/dev/a", "/dev/b"]
+    assert commands(spec(layout="raid0"), "close") == [["mdadm", "--stop", "/dev/md0"]]
+
+
+def test_a_mapped_device_without_a_node_gets_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guest, "BLOCK", tmp_path / "block")
+    monkeypatch.setattr(guest, "MAPPER", tmp_path / "mapper")
+    (tmp_path / "mapper").mkdir()
+    for number, name in enumerate(("other", "mine")):
+        (tmp_path / "block" / f"dm-{number}" / "dm").mkdir(parents=True)
+        (tmp_path / "block" / f"dm-{number}" / "dm" / "name").write_text(f"{name}\n")
+    guest.make_node(str(tmp_path / "mapper" / "mine"))
+    guest.make_node("/dev/md0")
+    assert [path.readlink() for path in (tmp_path / "mapper").iterdir()] == [Path("/dev/dm-1")]
