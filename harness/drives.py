@@ -12,6 +12,7 @@ import ctypes
 import fcntl
 import os
 import re
+import shlex
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -161,11 +162,27 @@ class Attached:
             block_layer.read_ahead(queue(device), self.block.read_ahead_kib)
         return UnderTest(members, tuple(modelled))
 
+    def replacing(self, disk: Fork, member: int, commands: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+        """The one command that runs these, in which {failed} is the member on the new drive."""
+        words = self.made[disk.name]
+        words = {**words, "failed": words[f"member{member}"]}
+        return ("sh", "-ec", "\n".join(shlex.join(fill(command, words)) for command in commands))
+
     def take_apart(self, disk: Fork) -> None:
         """Take the disk apart, so that another may have its identity."""
         if disk.layers and disk.name in self.made:
             for command in disk.layers.close:
                 self.do(fill(command, self.made[disk.name]), "taking the disk apart")
+
+
+def fail(drive: str) -> None:
+    """Make a modelled drive stop answering. Raises OSError for one that is not there."""
+    ADD.with_name("fail").write_text(drive)
+
+
+def renew(drive: str) -> None:
+    """Put a new drive in the place of a modelled one that has failed. Raises OSError."""
+    ADD.with_name("renew").write_text(drive)
 
 
 def places(disk: Fork, members: tuple[str, ...], number: int) -> dict[str, str]:

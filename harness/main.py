@@ -130,6 +130,8 @@ class Boot:
     def _work(self) -> int | None:
         self._prepare()
         following = self._steps()
+        if self.plan.failing and following is None:
+            self._rebuild(self.plan.failing)
         self._leave()
         if self.plan.beside:
             self._do(list(self.plan.beside.umount), "unmounting the filesystem beside")
@@ -313,8 +315,8 @@ class Boot:
         self.events.emit("begin", step=step.name, repetition=step.repetition)
         with named(f"step {step.name}, repetition {step.repetition}"):
             where = self.place.mountpoint
-            cut = partial(self._cut, step, following)
-            measure(step, argv, self.place, environment, self.events, where, self.plan.refuses, cut)
+            cut, fail = partial(self._cut, step, following), partial(self._fail, step)
+            measure(step, argv, self.place, environment, self.events, where, self.plan.refuses, cut, fail)
             if step.trace:
                 syscalls.report(counts.read_text(errors="replace"), step, self.events, self.place.dilation)
             self._writable()
@@ -324,6 +326,26 @@ class Boot:
                 f"step {step.name}, repetition {step.repetition}, ended before its power was to be cut, "
                 f"{step.cut_after:g} s after it began"
             )
+
+    def _fail(self, step: Step, began: int) -> None:
+        """Make the drive stop answering, and tell when."""
+        assert self.plan.failing is not None, "a step in which a drive fails has one that does"
+        drives.fail(self.plan.failing.drive)
+        after = self.place.dilation.machine_seconds(time.monotonic_ns() - began)
+        self.events.sample(step.name, step.repetition, "failed_after", after, "s")
+
+    def _rebuild(self, todo: plan.Failing) -> None:
+        """Put a new drive in the place of the failed one, measured until all is on it, and have the disk checked."""
+        disk = self.disk
+        assert disk is not None, "a drive fails under a disk"
+        drives.renew(todo.drive)
+        argv = self.attached.replacing(disk, todo.member, todo.commands)
+        self._must(self._implicit("rebuild", argv), "putting a new drive in the place of the failed one")
+        self.events.emit("step", step="rebuild", repetition=1)
+        self._do(list(disk.umount), "unmounting what was rebuilt")
+        calls = (self._implicit, self.place.scratch, self.events)
+        recovery.check("fsck", todo.fsck, self.plan.boot + 1, *calls)
+        self._do(list(disk.mount), "mounting what was rebuilt")
 
     def _cut(self, step: Step, following: int, began: int, group: int) -> None:
         """Tell of the power cut, and of what survives it; then cut it. The step does nothing more from here on."""

@@ -157,6 +157,8 @@ class Step:
     """Which of the plan's disks it runs on."""
     cut_after: float | None = None
     """Seconds of guest time after which the power is cut."""
+    fail_after: float | None = None
+    """Seconds of guest time after which the drive of ``Plan.failing`` stops answering."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,19 @@ class Recovery:
     """The check that changes nothing."""
     survived: str | None
     """What the steps have left in their safe place (main.SAFE); None in a boot that does not follow a cut."""
+
+
+@dataclass(frozen=True)
+class Failing:
+    """A modelled drive that stops answering, and what is done after the last step."""
+
+    drive: str
+    member: int
+    """Which member of the disk under test lies on it."""
+    commands: tuple[tuple[str, ...], ...]
+    """They put a new drive in its place, and end when all is on it."""
+    fsck: tuple[str, ...]
+    """The check that changes nothing."""
 
 
 @dataclass(frozen=True)
@@ -213,6 +228,8 @@ class Plan:
     steps: tuple[Step, ...]
     recovery: Recovery | None = None
     """None where no step's power is cut."""
+    failing: Failing | None = None
+    """None where no drive fails."""
 
 
 def read(path: Path) -> Plan:
@@ -241,6 +258,7 @@ def read(path: Path) -> Plan:
         environment=raw["environment"],
         steps=tuple(_step(step) for step in raw["steps"]),
         recovery=_recovery(raw["recovery"]) if "recovery" in raw else None,
+        failing=_failing(raw["failing"]) if "failing" in raw else None,
     )
 
 
@@ -253,6 +271,10 @@ def _step(raw: dict[str, Any]) -> Step:
 
 def _recovery(raw: dict[str, Any]) -> Recovery:
     return Recovery(tuple(raw["repair"]), raw["repair_first"], tuple(raw["fsck"]), raw["survived"])
+
+
+def _failing(raw: dict[str, Any]) -> Failing:
+    return Failing(raw["drive"], raw["member"], tuple(map(tuple, raw["commands"])), tuple(raw["fsck"]))
 
 
 def _drive(raw: dict[str, Any]) -> Drive:

@@ -37,24 +37,26 @@ def recover(
             events.emit("checked", step=name, status=outcome.status, said=outcome.said)
         return outcome
 
-    def check(name: str, argv: tuple[str, ...]) -> None:
-        output = scratch / "check"
-        outcome = run(name, ("sh", "-c", 'exec "$@" > "$0" 2>&1', str(output), *argv), ANY)
-        said = output.read_text(errors="replace")
-        events.sample(name, repetition, "fsck_status", outcome.status, "1")
-        events.sample(name, repetition, "fsck_lines", len(said.splitlines()), "1")
-        events.emit("checked", step=name, status=outcome.status, said=shortened(said))
-
     if todo.repair_first:
-        check("repair", todo.repair)
+        check("repair", todo.repair, repetition, run, scratch, events)
     mounted = mount("recovery")
     if mounted.status and todo.repair:
-        check("repair-after", todo.repair)
+        check("repair-after", todo.repair, repetition, run, scratch, events)
         mounted = mount("recovery-repaired")
     must(mounted, "mounting what the power cut and a repair have left")
     do(list(disk.umount), "unmounting what was recovered")
-    check("fsck", todo.fsck)
+    check("fsck", todo.fsck, repetition, run, scratch, events)
     do(list(disk.mount), "mounting what was recovered")
+
+
+def check(name: str, argv: tuple[str, ...], repetition: int, run: Run, scratch: Path, events: Events) -> None:
+    """Run a check as a step of that name; what it answers is a result."""
+    output = scratch / "check"
+    outcome = run(name, ("sh", "-c", 'exec "$@" > "$0" 2>&1', str(output), *argv), ANY)
+    said = output.read_text(errors="replace")
+    events.sample(name, repetition, "fsck_status", outcome.status, "1")
+    events.sample(name, repetition, "fsck_lines", len(said.splitlines()), "1")
+    events.emit("checked", step=name, status=outcome.status, said=shortened(said))
 
 
 def shortened(said: str) -> str:

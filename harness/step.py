@@ -66,12 +66,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Cut:
-    """The power is cut in the middle of a command."""
+    """The power is cut, or something else is done, in the middle of a command."""
 
     at: int
     """The moment, on the monotonic clock in nanoseconds."""
     now: Callable[[int], None]
     """Does it, and gets the command's process group."""
+    goes_on: bool = False
+    """Whether the command does."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,8 @@ def wait(pid: int, deadline: float, place: Place, cut: Cut | None = None) -> Non
     poll.register(descriptor, select.POLLIN)
     if kernel:
         poll.register(kernel.descriptor, select.POLLIN)
-    until = time.monotonic_ns() + round(after * 1e9) if cut is None else cut.at
+    started = time.monotonic_ns()
+    until = started + round(after * 1e9) if cut is None else cut.at
     try:
         while True:
             ready = [found for found, _ in poll.poll(max(0, until - time.monotonic_ns()) / 1e6)]
@@ -141,6 +144,9 @@ def wait(pid: int, deadline: float, place: Place, cut: Cut | None = None) -> Non
                 return
             if not ready and cut:
                 cut.now(pid)
+                if cut.goes_on:
+                    cut, until = None, started + round(after * 1e9)
+                    continue
             if not ready:
                 found = tasks.stuck(pid)
                 where = tasks.named(found)
@@ -170,11 +176,13 @@ def measure(
     cwd: Path,
     refuses: tuple[str, ...] = (),
     cut: Callable[[int, int], None] | None = None,
+    fail: Callable[[int], None] | None = None,
 ) -> Outcome:
     """Run a command between two readings of the counters and emit what lies between them.
 
     ``elapsed`` covers the command alone; a sync that the step asks for is a metric of its own. ``cut`` cuts the power
-    where the step says so: it gets the moment at which the step began, and its process group.
+    where the step says so: it gets the moment at which the step began, and its process group. ``fail`` makes a drive
+    fail where the step says so: it gets the moment at which the step began.
     """
     counted = (place.disk.members, place.disk.modelled) if place.disk else ((), ())
     before = counters.read(*counted)
@@ -183,6 +191,10 @@ def measure(
     if cut and step.cut_after is not None:
         after = place.dilation.guest_seconds(step.cut_after)
         cutting = Cut(before.at + round(after * 1e9), partial(cut, before.at))
+    if fail and step.fail_after is not None:
+        failing, began = fail, before.at
+        at = began + round(place.dilation.guest_seconds(step.fail_after) * 1e9)
+        cutting = Cut(at, lambda _: failing(began), goes_on=True)
     refuses = (*refuses, *step.refuses)
     outcome = command(argv, place, environment, step.deadline, cwd, refuses, printed, cutting)
     at = time.monotonic_ns()

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agelab.model.step import CHECKING, IMPLICIT, RECOVERING
+from agelab.model.step import CHECKING, IMPLICIT, REBUILDING, RECOVERING
 from agelab.model.step_id import StepId
 
 OTHER = "other"
@@ -42,7 +42,7 @@ class StepKinds:
         name = found.name
         if name in IMPLICIT:
             return name
-        if name in (*RECOVERING, CHECKING):
+        if name in (*RECOVERING, CHECKING, REBUILDING):
             return RECOVERY
         known = next((self.commands[one] for one in (step, name, found.group) if one in self.commands), None)
         return OTHER if known is None else kind_of_command(known)

@@ -22,6 +22,12 @@ from agelab.runner.request.options import RunOptions
 )
 @click.option("--keep-disk", is_flag=True, help="Keep what each cell's steps leave on its disk.")
 @click.option(
+    "--fail",
+    default=None,
+    metavar="DRIVE@STEP[:N][+SECONDS]",
+    help="Let a modelled drive of a RAID stop answering then; it is replaced after the last step (docs/layouts.md).",
+)
+@click.option(
     "--crash-at",
     default=None,
     metavar="STEP[:REPETITION]+SECONDS",

@@ -100,6 +100,7 @@ METRICS: dict[str, Metric] = {
     ),
     # Power cuts and recovery: docs/recovery.md.
     "cut_after": Metric("s", "guest time from the begin of a step to the cut of its power"),
+    "failed_after": Metric("s", "guest time from the begin of a step to the failure of a drive"),
     "recovery_time": Metric(
         "s",
         "guest time until the filesystem was mounted after a power cut: elapsed of repair, recovery, repair-after "

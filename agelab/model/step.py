@@ -11,6 +11,7 @@ IMPLICIT = ("boot", "mkfs", "mount", "map")
 RECOVERING = ("repair", "recovery", "repair-after", "recovery-repaired")
 """Steps after a power cut until the filesystem is mounted again, as far as they are needed."""
 CHECKING = "fsck"
+REBUILDING = "rebuild"
 """The step that follows them."""
 PREPARING = "prepare"
 """The name of the step that prepares an experiment, and the prefix of such phases' names."""

@@ -13,7 +13,7 @@ MAKE_VARIABLES = {
     "clock": "CLOCK", "defaults": "DEFAULTS", "disks": "DISKS", "erase": "ERASE", "machine": "MACHINE",
     "machine_band": "MACHINE_BAND", "block": "BLOCK", "source": "SOURCE",
     "vcpus": "VCPUS", "seeds": "SEEDS", "corpora": "CORPORA", "design": "DESIGN", "ask": "ASK", "budget": "BUDGET",
-    "jobs": "JOBS", "trace": "TRACE",
+    "jobs": "JOBS", "trace": "TRACE", "fail": "FAIL",
     "disk": "DISK", "keep_disk": "KEEP_DISK", "curve": "CURVE", "timing": "TIMING", "fresh": "FRESH", "check": "CHECK",
 }  # fmt: skip
 """Option -> variable of ``make scenario``."""

@@ -72,7 +72,8 @@ def expected_cost(
     kind has ended before, nothing compares with it.
     """
     steps = sum(
-        len(phase.steps) for phase in phases(spec.scenario, corpus, curve=curve, crash=spec.power_cut)
+        len(phase.steps)
+        for phase in phases(spec.scenario, corpus, curve=curve, crash=spec.power_cut, failure=spec.failure)
     )
     if "fuse" in spec.filesystem.modules and not _of_kind(cell, before):
         return inf, steps

@@ -24,7 +24,7 @@ from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
 from agelab.vm import host
 
-SINGLE_USES = ("disk", "crash_at", "corpus", "log", "control")
+SINGLE_USES = ("disk", "crash_at", "fail", "corpus", "log", "control")
 """Options with which a run is not the scenario's own: what is changed beside them means something else."""
 
 COMPANION = ("$SOURCE", "$BESIDE")

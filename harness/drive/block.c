@@ -78,12 +78,22 @@ static bool stays_in_cache(struct block *block, struct request *rq)
 	return write_cache_takes(&block->drive, blk_rq_pos(rq), blk_rq_sectors(rq), rq->cmd_flags & REQ_FUA);
 }
 
+/* How long the kernel waits for a drive that does not answer (SCSI's command timeout). */
+#define PATIENCE_NS (30 * NSEC_PER_SEC)
+
 static void take_up(struct block *block, struct request *rq, u64 now)
 {
 	struct command *command = blk_mq_rq_to_pdu(rq);
-	u64 done = service(block, rq, now);
-	bool back = stays_in_cache(block, rq);
+	u64 done;
+	bool back;
 
+	if (block->failed) {
+		command->status = BLK_STS_IOERR;
+		hrtimer_start(&command->timer, guest_time(greater(block->given_up, now)), HRTIMER_MODE_ABS);
+		return;
+	}
+	done = service(block, rq, now);
+	back = stays_in_cache(block, rq);
 	command->status = BLK_STS_OK;
 	if (req_op(rq) != REQ_OP_FLUSH) {
 		block->drive.stat.queue_sum += block->depth;
@@ -435,6 +445,53 @@ static int cut(const char *text, const struct kernel_param *parameter)
 static const struct kernel_param_ops cut_operations = { .set = cut };
 module_param_cb(cut, &cut_operations, NULL, 0200);
 MODULE_PARM_DESC(cut, "written to, resets the machine as a power cut does");
+
+static struct block *named(const char *text)
+{
+	struct block *block;
+
+	list_for_each_entry(block, &drives, all)
+		if (sysfs_streq(text, block->name))
+			return block;
+	return NULL;
+}
+
+/* What it is at is answered, what waits is not. A drive in its place is a new one of the same kind. */
+static int set_failed(const char *text, bool failed)
+{
+	struct block *block;
+	unsigned long flags;
+
+	mutex_lock(&drives_lock);
+	block = named(text);
+	if (block) {
+		spin_lock_irqsave(&block->lock, flags);
+		block->failed = failed;
+		block->given_up = machine_now() + PATIENCE_NS;
+		write_cache_settle(&block->drive);
+		spin_unlock_irqrestore(&block->lock, flags);
+	}
+	mutex_unlock(&drives_lock);
+	return block ? 0 : -ENODEV;
+}
+
+static int fail(const char *text, const struct kernel_param *parameter)
+{
+	return set_failed(text, true);
+}
+
+static int renew(const char *text, const struct kernel_param *parameter)
+{
+	return set_failed(text, false);
+}
+
+static const struct kernel_param_ops fail_operations = { .set = fail };
+module_param_cb(fail, &fail_operations, NULL, 0200);
+MODULE_PARM_DESC(fail, "the name of a drive that stops answering");
+
+static const struct kernel_param_ops renew_operations = { .set = renew };
+module_param_cb(renew, &renew_operations, NULL, 0200);
+MODULE_PARM_DESC(renew, "the name of a drive in whose place a new one comes");
 
 /* An orderly end flushes every drive, as a disk's driver does: the next boot finds everything. */
 static int ending(struct notifier_block *notifier, unsigned long action, void *data)

@@ -20,6 +20,8 @@ struct block {
 	struct list_head waiting;	/* commands in the drive that it has not taken up */
 	u32 depth;			/* how many there are in it */
 	struct request *serving;	/* the one that it has; flash has any number */
+	bool failed;			/* it does not answer, and those who ask give up */
+	u64 given_up;			/* at this time, or at once after it */
 	struct hrtimer background;	/* when the drive will have written something back by itself */
 	struct list_head all;
 };

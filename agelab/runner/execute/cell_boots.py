@@ -67,7 +67,12 @@ class CellBoots:
         """The phases, the making of the disk first."""
         spec = self.spec
         every = phases(
-            spec.scenario, self.corpus, curve=self.goals.curve, real=spec.disk.real, crash=spec.power_cut
+            spec.scenario,
+            self.corpus,
+            curve=self.goals.curve,
+            real=spec.disk.real,
+            crash=spec.power_cut,
+            failure=spec.failure,
         )
         return tuple(map(with_keepers, every if self.goals.measure else every[:1]))
 

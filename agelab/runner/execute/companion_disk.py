@@ -89,6 +89,7 @@ def companion_cell(spec: CellSpec) -> CellSpec:
         vcpus=1,
         accelerator="tcg",
         power_cut=None,
+        failure=None,
         member_bytes=(),
         key_seed=None,
         scripts={},

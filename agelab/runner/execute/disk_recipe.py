@@ -46,6 +46,7 @@ def making_command(request: RunRequest, spec: CellSpec, verb: str = "age") -> st
         keep_disk=False,
         disk=None,
         crash_at=None,
+        fail=None,
     )
     seeds = ((spec.run_seed,), (spec.corpus_seed,))
     if request.name.endswith(".toml"):

@@ -16,6 +16,7 @@ from agelab.model.scenario import Scenario, Variant
 from agelab.model.seeds import CellName, Seeds
 from agelab.runner.plan.brought import NOTHING_BROUGHT, Brought
 from agelab.runner.plan.disk_layout import DiskLayout, lay_out
+from agelab.runner.plan.drive_failure import DriveFailure
 from agelab.runner.plan.power_cut import PowerCut
 from agelab.scenario import selection
 from agelab.scenario.workloads import NOTHING, Workload
@@ -88,6 +89,8 @@ class CellSpec:
     """True for the cell that makes the filesystem beside other cells' disks: its UUID differs."""
     power_cut: PowerCut | None = None
     """The power cut with which the cell ends."""
+    failure: DriveFailure | None = None
+    """The drive that fails on the way."""
     inode_read_ahead: int | None = None
     """Blocks of an inode table that ext4's driver reads ahead, in place of the filesystem's file's or the kernel's."""
     changes: tuple[str, ...] = ()

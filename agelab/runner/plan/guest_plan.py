@@ -62,6 +62,7 @@ def guest_plan(spec: CellSpec, corpus: Corpus, phase: Phase, start: BootStart = 
         # After a power cut the filesystem's trouble is what is measured.
         "gone": [] if start.survived is not None else list(spec.shutdown_patterns),
         **_recovery(spec, phase, start.survived),
+        **_failing(spec),
     }
 
 
@@ -134,6 +135,23 @@ def _recovery(spec: CellSpec, phase: Phase, survived: str | None) -> dict[str, A
             "repair_first": filesystem.repair_first,
             "fsck": fill_in(filesystem.tooling(spec.defaults).fsck),
             "survived": survived,
+        }
+    }
+
+
+def _failing(spec: CellSpec) -> dict[str, Any]:
+    """Return the part about a drive that fails, where one does."""
+    replacement = spec.disk.layout.replacement
+    if spec.failure is None or replacement is None:
+        return {}
+    member = spec.failure.drive
+    drive, _ = spec.disk.members[member]
+    return {
+        "failing": {
+            "drive": f"drive{drive}",
+            "member": member,
+            "commands": replacement.commands,
+            "fsck": fill_in(spec.filesystem.tooling(spec.defaults).fsck),
         }
     }
 

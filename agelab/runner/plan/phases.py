@@ -7,6 +7,7 @@ from agelab.corpus import Corpus
 from agelab.model.scenario import Scenario
 from agelab.model.step import CONTROL_COPY, PREPARING, Action, Cycle, Experiment
 from agelab.model.step_id import AGED, CONTROL, CURVE, PREPARED, ForkName, StepId
+from agelab.runner.plan.drive_failure import DriveFailure
 from agelab.runner.plan.power_cut import PowerCut
 from agelab.runner.plan.step_plan import StepPlan
 
@@ -48,13 +49,17 @@ def phases(
     curve: bool = False,
     real: bool = False,
     crash: PowerCut | None = None,
+    failure: DriveFailure | None = None,
 ) -> tuple[Phase, ...]:
     """Return the phases of a scenario's cells, in their order.
 
     ``curve``: fork the disk at the points of its curve as well.
     ``real``: the disk cannot be forked, so there is no control, and each experiment prepares its own.
-    ``crash``: the power cut with which the cell ends. Raises InputError where the scenario has no such step.
+    ``crash``: the power cut with which the cell ends, ``failure``: the drive that fails on the way. Raises InputError
+    where the scenario has no such step.
     """
+    if failure:
+        return (Phase(MAKING, failure.mark(_making_steps(scenario, corpus)), 0),)
     if crash:
         return (Phase(MAKING, crash.truncate(_making_steps(scenario, corpus)), 0),)
     if scenario.experiments:

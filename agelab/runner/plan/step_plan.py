@@ -47,6 +47,8 @@ class StepPlan:
     trace: tuple[str, ...] | None = None
     cut_after: tuple[float, float] | None = None
     """The window in which the power is cut; the guest is told the moment."""
+    fail_after: float | None = None
+    """Seconds after which a drive stops answering."""
     output: StepOutput | None = None
     """What the host reads of what it prints; None for nothing."""
 
@@ -71,10 +73,11 @@ class StepPlan:
         )
 
     def to_json(self, cut_at: float | None) -> dict[str, Any]:
-        """Return the step of a plan, its power cut after so many seconds; without a cut there is no such field."""
+        """Return the step of a plan, its power cut after so many seconds; without a cut or a drive that
+        fails there is no such field."""
         told = asdict(self) | {"cut_after": cut_at}
         return {
             name: value
             for name, value in told.items()
-            if name not in HOST_ONLY and (name != "cut_after" or value is not None)
+            if name not in HOST_ONLY and (name not in ("cut_after", "fail_after") or value is not None)
         }

@@ -183,10 +183,12 @@ def _jobs(request: RunRequest, needs: RunNeeds, store: Store, progress: Progress
 
 
 def _check_power_cuts(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> None:
-    """Refuse a power cut in a repetition that there is not: only the history knows how many there are."""
+    """Refuse a power cut or a failure in a repetition that there is not: only the history knows how many there are."""
     for spec, corpus in zip(specs, corpora, strict=True):
         if spec.power_cut:
             phases(spec.scenario, corpus, crash=spec.power_cut)
+        if spec.failure:
+            phases(spec.scenario, corpus, failure=spec.failure)
 
 
 def _check_companion(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> None:

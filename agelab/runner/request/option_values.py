@@ -12,6 +12,7 @@ from agelab.errors import InputError, unknown
 from agelab.model.option_matrix import parse_matrix
 from agelab.places import layout_names
 from agelab.runner.plan.block_change import BlockChange
+from agelab.runner.plan.drive_failure import DriveFailure
 from agelab.runner.plan.power_cut import PowerCut
 from agelab.scenario.control_file import require_device
 
@@ -120,6 +121,13 @@ def power_cut(text: str | None) -> str | None:
     if text is not None:
         PowerCut.parse(text)
     return text
+
+
+def failure(text: str | None) -> str | None:
+    """Check where a drive fails; an empty word is nowhere."""
+    if text:
+        DriveFailure.parse(text)
+    return text or None
 
 
 def block(text: str | None) -> str | None:

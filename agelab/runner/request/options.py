@@ -30,6 +30,7 @@ from agelab.model.result import RunPlan
 from agelab.model.sanitize import require_utf_8
 from agelab.model.seeds import Seeds
 from agelab.runner.plan.block_change import BlockChange
+from agelab.runner.plan.drive_failure import DriveFailure
 from agelab.runner.plan.power_cut import PowerCut
 from agelab.runner.request import option_values
 from agelab.vm.guest import Clock
@@ -128,6 +129,9 @@ class RunOptions(BaseModel):
     crash_at: Annotated[str | None, AfterValidator(option_values.refusing(option_values.power_cut))] = Field(
         default=None, description="STEP[:REPETITION]+SECONDS"
     )
+    fail: Annotated[str | None, AfterValidator(option_values.refusing(option_values.failure))] = Field(
+        default=None, description="DRIVE@STEP[:REPETITION][+SECONDS]"
+    )
     disk: str | None = Field(default=None, description="key of a stored disk to start from")
     keep_disk: bool = False
     curve: bool = Field(default=False, description="map the disk at the points of the scenario's curve, too")
@@ -180,6 +184,11 @@ class RunOptions(BaseModel):
     def power_cut(self) -> PowerCut | None:
         """The power cut that is asked for."""
         return None if self.crash_at is None else PowerCut.parse(self.crash_at)
+
+    @property
+    def failure(self) -> DriveFailure | None:
+        """The drive that fails, if one is to."""
+        return None if self.fail is None else DriveFailure.parse(self.fail)
 
     @property
     def block_change(self) -> BlockChange | None:
@@ -327,6 +336,10 @@ class RunOptions(BaseModel):
     @model_validator(mode="after")
     def _one_use_of_disk(self) -> Self:
         """Refuse two uses of a disk: it is looked at after a power cut, kept, or started from."""
+        if self.fail and (other := self._given("crash_at", "disk", "keep_disk", "curve", "control")):
+            raise InputError(
+                f"{self.failure}: the disk is made, loses a drive and is rebuilt: leave {other[0]} out"
+            )
         if self.power_cut and (other := self._given("disk", "keep_disk", "curve")):
             raise InputError(
                 f"{self.power_cut}: the disk is made, loses its power and is looked at: leave {other[0]} out"

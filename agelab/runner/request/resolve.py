@@ -35,6 +35,7 @@ def resolve(options: RunOptions, source: Selection | ControlFile | None = None) 
     scenario = selected.scenario if options.corpus else selected.scenario.at_scale(scale)
     scenario = _traced(scenario, options)
     scenario = options.power_cut.applied_to(scenario) if options.power_cut else scenario
+    scenario = options.failure.applied_to(scenario) if options.failure else scenario
     _fit(options, scenario)
     if len(options.corpora) > 1:
         _require_use_of_corpora(options, replace(selected, scenario=scenario))

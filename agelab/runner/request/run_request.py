@@ -139,6 +139,7 @@ def cell_requests(
                 workload=request.selection.workload,
                 device=options.device,
                 power_cut=options.power_cut,
+                failure=options.failure,
                 changes=options.changes,
                 inode_read_ahead=change.inode_read_ahead if change else None,
             ),
@@ -151,7 +152,9 @@ def cell_requests(
     place = {name: at for at, name in enumerate(request.begun)}
     cells.sort(key=lambda cell: place.get(cell.spec.name, len(place)))
     for cell in cells:
-        cell.spec.disk  # noqa: B018 - its layout is worked out, and refused, on first use
+        laid_out = cell.spec.disk  # its layout is worked out, and refused, on first use
+        if cell.spec.failure:
+            cell.spec.failure.require_drive(laid_out.layout, laid_out)
     if change and cells:
         specs = [cell.spec for cell in cells]
         modelled = any(spec.has_modelled_drive for spec in specs)
