@@ -7,8 +7,10 @@ import io
 import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from subprocess import CalledProcessError
 
-from harness.drives import Attached
+from harness import mapping
+from harness.drives import DEVICES, Attached
 from harness.plan import Map
 from harness.step import Place, command
 
@@ -29,7 +31,8 @@ def take(
     do: Do,
     environment: Mapping[str, str],
 ) -> None:
-    """Look at each fork in turn and write the tar: ``<name>/extents``, ``<name>/free``, or the same with
+    """Look at each fork in turn and write the tar: ``<name>/mapping`` of a disk that is made of several,
+    ``<name>/extents``, ``<name>/free``, or the same with
     ``.error`` where a program failed: how, and its last words.
 
     Raises OSError, and what ``do`` raises where a fork cannot be mounted.
@@ -37,7 +40,15 @@ def take(
     with results.open("wb") as disk, tarfile.open(fileobj=disk, mode="w|", format=tarfile.GNU_FORMAT) as tar:
         for wanted in maps:
             fork = wanted.fork
-            attached.put_together(fork, fresh=False)
+            members = attached.put_together(fork, fresh=False).members
+            if fork.layers and wanted.extents != "none":
+                name = f"{fork.name}/mapping"
+                try:
+                    told = mapping.lines(str(DEVICES / fork.name), members)
+                except (OSError, CalledProcessError) as error:  # the rest of the map is sound
+                    _add(tar, f"{name}.error", str(error).encode())
+                else:
+                    _add(tar, name, "".join(f"{line}\n" for line in told).encode())
             if wanted.extents != "none":
                 WHERE.mkdir(exist_ok=True)
                 do(list(fork.mount), f"mounting {fork.name}")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import median
 
+from agelab.layout.mapping import Mapping, NotFollowed
 from agelab.layout.model import (
     DELALLOC,
     ENCODED,
@@ -39,6 +40,8 @@ SHARES = (
     *EXTENT_LENGTHS,
     *("extent_length_mean", "locality_score", "locality_distance"),
 )
+DRIVE_METRICS = ("drive_extents", "drive_layout_score")
+"""Metrics of ``drive_measures``, in this order."""
 METRICS = ("files", "unmapped_files", *TOTALS, *SHARES)
 """Metrics of ``layout_measures``, in this order."""
 FREE_LENGTHS = tuple(f"free_extent_p{percent}" for percent in PERCENTILES)
@@ -90,6 +93,40 @@ def layout_measures(found: ExtentMap | None, why: str = "") -> list[LayoutMeasur
     return [_measure(metric, values[metric]) for metric in METRICS]
 
 
+def drive_measures(found: ExtentMap | None, mapping: Mapping | None, why: str = "") -> list[LayoutMeasure]:
+    """Return the measures of a map on the drives that the disk is made of; not measured, with the reason, where files
+    or the layout cannot be followed."""
+    if found is None or mapping is None:
+        return [LayoutMeasure(metric, None, why) for metric in DRIVE_METRICS]
+    extents = blocks = pairs = following = 0
+    try:
+        for file in without_hard_links(found.files):
+            located = located_extents(file)
+            if isinstance(located, str):
+                continue
+            length = sum(-(-one.length // found.block_size) for one in located)
+            runs = _runs_on_drives(located, mapping, found.block_size)
+            extents, blocks = extents + runs, blocks + length
+            pairs += max(0, length - 1)
+            following += max(0, length - runs)
+    except NotFollowed as error:
+        return [LayoutMeasure(metric, None, str(error)) for metric in DRIVE_METRICS]
+    score = Fraction(following, pairs) if pairs else "no file has two blocks"
+    return [_measure("drive_extents", extents), _measure("drive_layout_score", score)]
+
+
+def _runs_on_drives(located: Sequence[Extent], mapping: Mapping, block_size: int) -> int:
+    """Count the runs that lie together on one drive, of a file's extents in their order."""
+    runs = 0
+    before = (-1, -1)
+    for extent in located:
+        length = -(-extent.length // block_size) * block_size
+        for member, start, size in mapping.follow(extent.physical, length):
+            runs += (member, start) != before
+            before = (member, start + size)
+    return runs
+
+
 def free_space_measures(space: FreeSpace | None, why: str = "") -> list[LayoutMeasure]:
     """Return every measure of the free space; for None, each as not measured, with the reason ``why``."""
     if space is None:
@@ -115,23 +152,30 @@ def without_hard_links(files: Iterable[FileMap]) -> Iterator[FileMap]:
         yield file
 
 
-def locate(file: FileMap, block_size: int) -> PlacedFile | str:
-    """Locate a file's blocks, or return why that is impossible."""
+def located_extents(file: FileMap) -> list[Extent] | str:
+    """Return the extents of a file that have a place on the disk, or why not all are known."""
     if file.unmapped is not None:
         return file.unmapped
     located: list[Extent] = []
-    tails = 0
     for extent in file.extents:
         if extent.flags & (INLINE | TAIL):
-            tails += 1
-        elif extent.flags & UNWRITTEN and extent.flags & UNKNOWN and not extent.flags & DELALLOC:
+            continue
+        if extent.flags & UNWRITTEN and extent.flags & UNKNOWN and not extent.flags & DELALLOC:
             continue  # preallocated: nothing was written and no place is known
-        elif extent.flags & (UNKNOWN | DELALLOC):
+        if extent.flags & (UNKNOWN | DELALLOC):
             return "an extent without a place"
-        elif extent.flags & ENCODED and not extent.flags & ENCRYPTED:
+        if extent.flags & ENCODED and not extent.flags & ENCRYPTED:
             return "compressed: how long an extent is on the disk is not known"
-        else:
-            located.append(extent)
+        located.append(extent)
+    return located
+
+
+def locate(file: FileMap, block_size: int) -> PlacedFile | str:
+    """Locate a file's blocks, or return why that is impossible."""
+    located = located_extents(file)
+    if isinstance(located, str):
+        return located
+    tails = sum(bool(extent.flags & (INLINE | TAIL)) for extent in file.extents)
     pieces: list[int] = []
     end = 0
     for number, extent in enumerate(located):

@@ -169,6 +169,16 @@ METRICS: dict[str, Metric] = {
     "fragmented_files": Metric(
         "1", "files of more than one extent / files that have a block", better="lower"
     ),
+    "drive_extents": Metric(
+        "1",
+        "runs that lie together on one drive, of all files' blocks, where a disk is made of several (docs/layouts.md)",
+        better="lower",
+    ),
+    "drive_layout_score": Metric(
+        "1",
+        "blocks that follow their predecessor in the file on the same drive / blocks that have one, over all files",
+        better="higher",
+    ),
     "layout_score": Metric(
         "1",
         "blocks that follow their predecessor in the file on the disk / blocks that have one, over all files "

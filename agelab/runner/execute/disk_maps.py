@@ -13,6 +13,7 @@ from agelab import fileio
 from agelab.errors import AgelabError
 from agelab.layout import extents, freespace
 from agelab.layout import measures as layout
+from agelab.layout.mapping import Mapping, parse_mapping
 from agelab.layout.model import ExtentMap, FreeSpace, LayoutMeasure
 from agelab.model.filesystem import FreeSpaceTool
 from agelab.model.metrics import METRICS
@@ -27,7 +28,7 @@ from agelab.runner.plan.phases import DAYS
 from agelab.vm.guest import MemoryDisk
 
 DIRECTORY = "maps"
-MAP_FILE = re.compile(r"[a-z0-9-]+/(extents|free)(\.error)?")
+MAP_FILE = re.compile(r"[a-z0-9-]+/(mapping|extents|free)(\.error)?")
 """Names of files on the results disk (harness/maps.py). Nothing else that a guest writes becomes a path."""
 CHUNK = 1 << 20
 """Bytes to copy at a time."""
@@ -43,6 +44,9 @@ class DiskMap:
     free: FreeSpace | None
     no_extents: str = ""
     no_free: str = ""
+    mapping: Mapping | None = None
+    """How the disk is made of its members; None for one partition, or with the reason where it is not known."""
+    no_mapping: str = ""
 
 
 def mapping_boot(spec: CellSpec, forks: Forks, names: Sequence[str], results: Path) -> Boot:
@@ -104,7 +108,8 @@ def read(directory: Path, spec: CellSpec, names: Sequence[str]) -> Iterator[Disk
         files = directory / DIRECTORY / name
         known, no_extents = _extents(files, spec)
         free, no_free = _free_space(files, spec)
-        yield DiskMap(name, known, free, no_extents, no_free)
+        mapping, no_mapping = _mapping(files, spec)
+        yield DiskMap(name, known, free, no_extents, no_free, mapping, no_mapping)
 
 
 def _extents(files: Path, spec: CellSpec) -> tuple[ExtentMap | None, str]:
@@ -115,6 +120,18 @@ def _extents(files: Path, spec: CellSpec) -> tuple[ExtentMap | None, str]:
         return None, spec.filesystem.extents_why
     text, why = _output(files, "extents")
     return extents.parse_extents(text) if text is not None else None, why
+
+
+def _mapping(files: Path, spec: CellSpec) -> tuple[Mapping | None, str]:
+    """Return how the disk is made of its members, or the reason why it is not known; neither for one partition."""
+    if (
+        not spec.disk.layout.make
+        or "extents" not in spec.scenario.measures
+        or spec.filesystem.extents == "none"
+    ):
+        return None, ""
+    text, why = _output(files, "mapping")
+    return (None, why) if text is None else (parse_mapping(text), "")
 
 
 def _free_space(files: Path, spec: CellSpec) -> tuple[FreeSpace | None, str]:
@@ -148,6 +165,9 @@ def samples(found: DiskMap, wanted: Sequence[str]) -> list[Sample]:
     found_measures: list[LayoutMeasure] = []
     if "extents" in wanted:
         found_measures += layout.layout_measures(found.extents, found.no_extents)
+        if found.mapping or found.no_mapping:
+            why = found.no_extents or found.no_mapping
+            found_measures += layout.drive_measures(found.extents, found.mapping, why)
     if "free_space" in wanted:
         found_measures += layout.free_space_measures(found.free, found.no_free)
     return [
