@@ -151,7 +151,7 @@ def replay_request(
     request = resolve(options, _source(capsule, cells, place))
     return replace(
         request,
-        corpus=Path(data) if data else None,
+        corpus=Path(data) if data and "" in capsule.run_manifest.sources else None,
         only=frozenset(cell.name for cell in told),
     )
 
@@ -172,7 +172,10 @@ def _corpus(capsule: Capsule, given: str | None) -> str | None:
 
     Raises InputError where the user must name them.
     """
-    source = capsule.run_manifest.sources.get("")
+    sources = capsule.run_manifest.sources
+    source = sources.get("")
+    if source is None and capsule.request.words.get("corpus"):  # the repository that its histories pull from
+        source = next(iter(sources.values())).model_copy(update={"own": True})
     if source is None or not source.own:
         if given:
             raise InputError("--corpus: the run had no data of a user's own")

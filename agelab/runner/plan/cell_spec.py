@@ -10,7 +10,7 @@ from agelab.corpus import Corpus
 from agelab.disk import DriveClaim, DriveSpec, parse
 from agelab.model.base import Defaults, Figure, Layout
 from agelab.model.filesystem import Filesystem
-from agelab.model.history import History
+from agelab.model.history import History, Pulled
 from agelab.model.machine import Machine
 from agelab.model.scenario import Scenario, Variant
 from agelab.model.seeds import CellName, Seeds
@@ -147,8 +147,9 @@ class CellSpec:
 
     @property
     def history(self) -> History | None:
-        """The history of the disk, in a scenario of histories."""
-        return next((one for one in self.scenario.histories if one.name == self.variant.history), None)
+        """The history of the disk at this cell's scale, in a scenario of histories."""
+        found = next((one for one in self.scenario.histories if one.name == self.variant.history), None)
+        return found.at_shrink(self.shrink) if isinstance(found, Pulled) else found
 
     @property
     def shutdown_patterns(self) -> tuple[str, ...]:
