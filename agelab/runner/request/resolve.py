@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agelab import readers
+from agelab.analysis.decision import parse_question
 from agelab.errors import InputError, unknown
 from agelab.kernel import canonical
 from agelab.model.base import ScaleName
@@ -37,6 +38,8 @@ def resolve(options: RunOptions, source: Selection | ControlFile | None = None) 
     scenario = _traced(scenario, options)
     scenario = options.power_cut.applied_to(scenario) if options.power_cut else scenario
     _fit(options, scenario)
+    if options.ask:
+        parse_question(options.ask, selected.workload.metrics)
     if len(options.corpora) > 1:
         _require_use_of_corpora(options, replace(selected, scenario=scenario))
     data = Path(own) if own else file.data if file else None
