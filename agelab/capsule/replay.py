@@ -17,7 +17,7 @@ from agelab.errors import InputError
 from agelab.image import root as roots
 from agelab.image import tools
 from agelab.kernel import debian_kernel
-from agelab.model.history import History, Logged, Repository
+from agelab.model.history import History, Logged, Repository, Traced
 from agelab.model.jobs import Jobs
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
@@ -32,6 +32,7 @@ from agelab.store import Store, key_of
 
 IN_IMAGE = "or have it packed with --with-image"
 DECIDED_HERE = (
+    "blocks",
     "corpus_seed",
     "check",
     "erase",
@@ -237,9 +238,10 @@ def _history(one: History, logs: Mapping[str, Path], *, carried: bool) -> Histor
         if one.name not in logs:
             raise InputError(f"the log of history {one.name} is not in the capsule")
         return one.model_copy(update={"log": str(logs[one.name])})
-    if isinstance(one, Repository) and not carried:
+    if isinstance(one, Repository | Traced) and not carried:
+        what = "a git repository" if isinstance(one, Repository) else "a trace of block requests"
         raise InputError(
-            f"history {one.name} is made of a git repository, which is not in the capsule",
+            f"history {one.name} is made of {what}, which is not in the capsule",
             hint="have it packed with --with-image",
         )
     return one

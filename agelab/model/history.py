@@ -89,6 +89,19 @@ class Logged(_Named):
     log: str = Field(description="path of the log")
 
 
+class Traced(_Named):
+    """Send the disk the requests of a trace: fio's iolog, or blkparse's text."""
+
+    engine: Literal["iolog"] = Field(description="engine")
+    trace: str = Field(description="path of the trace, from the scenario's file on")
+    before: int = Field(
+        default=1 << 20,
+        ge=0,
+        multiple_of=512,
+        description="bytes of the traced device before the place where the disk under test begins",
+    )
+
+
 History = Annotated[
-    Profiled | Versions | Repository | Churned | Pulled | Logged, Field(discriminator="engine")
+    Profiled | Versions | Repository | Churned | Pulled | Logged | Traced, Field(discriminator="engine")
 ]

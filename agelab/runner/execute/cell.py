@@ -17,6 +17,7 @@ from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
 from agelab.reuse.ended_cell import CellKey, EndedCell
 from agelab.runner.execute import disk_maps, history_points, map_images
+from agelab.runner.execute.block_pass import BlockPass
 from agelab.runner.execute.cell_boots import CellBoots, CellGoals
 from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
 from agelab.runner.execute.cell_reuse import CellReuse
@@ -44,6 +45,8 @@ class CellRunner:
     """Takes the host's time, where it is asked for."""
     reuse: CellReuse | None = None
     """Finds ended cells that may stand for this one; None where it runs in any case."""
+    blocks: bool = False
+    """Record what its drives are sent, in a pass of its own."""
 
     @cached_property
     def boots(self) -> CellBoots:
@@ -87,6 +90,8 @@ class CellRunner:
         return self._finish(earlier.as_reused(start.key if start else None), earlier.samples)
 
     def _finish(self, end: End, samples: Sequence[Sample]) -> End:
+        if self.blocks and end.status is Status.OK and self.launcher.spec.disk.modelled:
+            BlockPass(self.run, self.number, self.launcher, self.goals, self.on_step).run()
         end = end.model_copy(update={"ended": datetime.now(UTC).strftime(MOMENT)})
         self.run.finish(self.number, end)
         if self.reuse:

@@ -91,6 +91,8 @@ class CellSpec:
     """Blocks of an inode table that ext4's driver reads ahead, in place of the filesystem's file's or the kernel's."""
     changes: tuple[str, ...] = ()
     """The words of --block and --source, by which results are told apart."""
+    set_aside: int = 0
+    """Bytes of memory for what is done beside the steps, in a pass that measures nothing."""
     member_bytes: int | None = None
     """Size of each member of the disk under test, where a stored disk decides it."""
 
@@ -183,7 +185,7 @@ class CellSpec:
     def available_bytes(self) -> int:
         """The memory that the first step finds: as in the study, and for the filesystem's own processes."""
         found = self.variant.available_mib or self.scenario.memory.available_mib
-        return self.scaled_bytes(found) + self.filesystem.processes_mib * MIB
+        return self.scaled_bytes(found) + self.filesystem.processes_mib * MIB + self.set_aside
 
     def memory_mib(self, corpus: Corpus) -> int:
         """Return the guest's memory: for the first step, for a corpus in RAM, and for the system."""

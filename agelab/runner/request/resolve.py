@@ -8,7 +8,7 @@ from agelab.analysis.decision import parse_question
 from agelab.errors import InputError, unknown
 from agelab.kernel import canonical
 from agelab.model.base import ScaleName
-from agelab.model.history import Logged, Pulled, Repository
+from agelab.model.history import Logged, Pulled, Repository, Traced
 from agelab.model.scenario import Scenario
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.run_request import RunRequest
@@ -102,7 +102,7 @@ def _require_use_of_corpora(options: RunOptions, selected: Selection) -> None:
     scenario, which = selected.scenario, f"--corpora {','.join(map(str, options.corpora))}"
     used = {variant.history for variant in selected.variants}
     for history in scenario.histories:
-        fixed = isinstance(history, Logged | Repository) or (
+        fixed = isinstance(history, Logged | Repository | Traced) or (
             isinstance(history, Pulled) and history.repository
         )
         if history.name in used and fixed:

@@ -145,6 +145,8 @@ def cell_requests(
     cells.sort(key=lambda cell: place.get(cell.spec.name, len(place)))
     for cell in cells:
         cell.spec.disk  # noqa: B018 - its layout is worked out, and refused, on first use
+    if options.blocks and cells and not any(cell.spec.disk.modelled for cell in cells):
+        raise InputError("--blocks: it records what modelled drives are sent, and the disk is none of theirs")
     if change and cells:
         specs = [cell.spec for cell in cells]
         modelled = any(spec.has_modelled_drive for spec in specs)
