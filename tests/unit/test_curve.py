@@ -160,6 +160,10 @@ def test_nothing_is_tests_at_points_of_a_disk_that_cannot_be_forked() -> None:
         ({"tests": ()}, "tested_on needs histories, tests and a control"),
         ({"curve": {"step": "replay", "after": "each", "tested_on": {"map": "model:none"}}}, "called 'map'"),
         ({"tests": [{**TEST, "caches": "reboot"}]}, "none reboots"),
+        (
+            {"tests": [{**TEST, "run": "", "program": "dbench", "arguments": "2"}]},
+            "curve: with tested_on no test has a program or metrics of the scenario's own",
+        ),
         ({"tests": [{**TEST, "repeat": "parts"}]}, "'scan': it cannot be repeated for each part"),
         (
             {"steps": [{"repeat": 2, "cycle": [{**TEST, "repeat": "parts"}]}]},
