@@ -1,6 +1,6 @@
 """A question about variants, and whether their values decide it: which is worst or best, or A against B."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -10,7 +10,7 @@ from agelab.analysis.ranking import rank_by_median
 from agelab.analysis.selectors import matches
 from agelab.analysis.spread import StepMetric, main_metrics, series_of
 from agelab.errors import InputError, unknown
-from agelab.model.metrics import METRICS
+from agelab.model.metrics import METRICS, Metric
 from agelab.model.result import Cell
 from agelab.stats.series import Series, SeriesPair
 from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
@@ -29,6 +29,8 @@ class Question:
     """``worst`` or ``best``; empty for two sides."""
     sides: tuple[str, ...] = ()
     """The choices of A and of B, as ``agelab compare`` has them behind a run's name."""
+    better: str | None = None
+    """The metric's better direction: ``higher`` or ``lower``."""
 
     @property
     def place(self) -> StepMetric:
@@ -47,20 +49,33 @@ class Look:
     """In one line."""
 
 
-def parse_question(text: str) -> Question:
-    """Parse a question. Raises InputError."""
-    *asked, step, metric = ["", "", *text.split(":")]
-    words = [word for word in asked if word]
-    if not (step and metric) or not (words in ([one] for one in EXTREMES) or len(words) == 2):
-        raise InputError(f"--ask {text}: it is {FORM}")
-    known = METRICS.get(metric)
+def require_form(text: str) -> None:
+    """Raise InputError for what is no question, whatever metrics there are."""
+    _words(text)
+
+
+def parse_question(text: str, own: Mapping[str, Metric] | None = None) -> Question:
+    """Parse a question about a metric of agelab's, or of a scenario's own. Raises InputError."""
+    words, step, metric = _words(text)
+    metrics = {**METRICS, **(own or {})}
+    known = metrics.get(metric)
     if known is None:
-        raise unknown("metric", metric, list(METRICS))
+        raise unknown("metric", metric, list(metrics))
     if len(words) == 1 and known.better is None:
         raise InputError(
             f"--ask {text}: of {metric} neither much nor little is worse; ask A:B:{step}:{metric}"
         )
-    return Question(step, metric, words[0]) if len(words) == 1 else Question(step, metric, sides=tuple(words))
+    extreme, sides = (words[0], ()) if len(words) == 1 else ("", tuple(words))
+    return Question(step, metric, extreme, sides, known.better)
+
+
+def _words(text: str) -> tuple[list[str], str, str]:
+    """Return the words before step and metric, and these. Raises InputError."""
+    *asked, step, metric = ["", "", *text.split(":")]
+    words = [word for word in asked if word]
+    if not (step and metric) or not (words in ([one] for one in EXTREMES) or len(words) == 2):
+        raise InputError(f"--ask {text}: it is {FORM}")
+    return words, step, metric
 
 
 def require_sides(question: Question | None, cells: Sequence[Cell]) -> None:
@@ -78,7 +93,7 @@ def require_sides(question: Question | None, cells: Sequence[Cell]) -> None:
 def main_question(groups: Sequence[SeedGroup]) -> Question:
     """Return what a scenario is about: what aged worst, held the most, or was the quickest."""
     step, metric = main_metrics(groups)[0]
-    return Question(step, metric, "worst" if metric == "slowdown" else "best")
+    return Question(step, metric, "worst" if metric == "slowdown" else "best", better=METRICS[metric].better)
 
 
 def decide(question: Question, groups: Sequence[SeedGroup], level: Fraction) -> Look:
@@ -105,7 +120,7 @@ def _of_two(
 
 
 def _of_all(question: Question, found: Sequence[tuple[SeedGroup, Series | None]], level: Fraction) -> Look:
-    highest = (METRICS[question.metric].better == "higher") == (question.extreme == "best")
+    highest = (question.better == "higher") == (question.extreme == "best")
     order = rank_by_median(found, highest=highest)
     if len(order.order) < 2:
         return Look(False, "fewer than two have a value")

@@ -17,7 +17,7 @@ from agelab.errors import InputError
 from agelab.image import root as roots
 from agelab.image import tools
 from agelab.kernel import debian_kernel
-from agelab.model.history import History, Logged, Repository
+from agelab.model.history import History, Logged, Repository, Traced
 from agelab.model.jobs import Jobs
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
@@ -32,6 +32,7 @@ from agelab.store import Store, key_of
 
 IN_IMAGE = "or have it packed with --with-image"
 DECIDED_HERE = (
+    "blocks",
     "corpus_seed",
     "check",
     "erase",
@@ -153,7 +154,7 @@ def replay_request(
     request = resolve(options, _source(capsule, cells, place))
     return replace(
         request,
-        corpus=Path(data) if data else None,
+        corpus=Path(data) if data and "" in capsule.run_manifest.sources else None,
         only=frozenset(cell.name for cell in told),
     )
 
@@ -174,7 +175,10 @@ def _corpus(capsule: Capsule, given: str | None) -> str | None:
 
     Raises InputError where the user must name them.
     """
-    source = capsule.run_manifest.sources.get("")
+    sources = capsule.run_manifest.sources
+    source = sources.get("")
+    if source is None and capsule.request.words.get("corpus"):  # the repository that its histories pull from
+        source = next(iter(sources.values())).model_copy(update={"own": True})
     if source is None or not source.own:
         if given:
             raise InputError("--corpus: the run had no data of a user's own")
@@ -236,9 +240,10 @@ def _history(one: History, logs: Mapping[str, Path], *, carried: bool) -> Histor
         if one.name not in logs:
             raise InputError(f"the log of history {one.name} is not in the capsule")
         return one.model_copy(update={"log": str(logs[one.name])})
-    if isinstance(one, Repository) and not carried:
+    if isinstance(one, Repository | Traced) and not carried:
+        what = "a git repository" if isinstance(one, Repository) else "a trace of block requests"
         raise InputError(
-            f"history {one.name} is made of a git repository, which is not in the capsule",
+            f"history {one.name} is made of {what}, which is not in the capsule",
             hint="have it packed with --with-image",
         )
     return one

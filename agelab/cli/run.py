@@ -62,6 +62,11 @@ from agelab.runner.request.options import RunOptions
 @click.option(
     "--timing", is_flag=True, help="Take the host's time of each boot, too; the digits are the same."
 )
+@click.option(
+    "--blocks",
+    is_flag=True,
+    help="Record what the modelled drives are sent, in one more pass (docs/howto/workloads.md).",
+)
 def run(kernel: tuple[str, ...], **words: Any) -> int:
     """Run a scenario: every variant of it, or the one that follows its name.
 

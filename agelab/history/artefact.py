@@ -11,14 +11,13 @@ from agelab import fileio
 from agelab.corpus import iso
 from agelab.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain, require_space
 from agelab.corpus.user import DATE
-from agelab.history import engines
+from agelab.history import engines, pulls, traced
 from agelab.history.operations import HEADER, LogChecker, LogSummary
-from agelab.history.report import HistoryReport
+from agelab.history.report import REPORT, HistoryReport
 from agelab.history.report import report as reported
-from agelab.model.history import History
+from agelab.model.history import History, Pulled, Traced
 from agelab.store import Store, damaged
 
-REPORT = "report.json"
 VOLUME = "HISTORY"
 
 
@@ -27,8 +26,12 @@ def obtain_history(wanted: History, disk: int, seed: int, store: Store) -> Corpu
 
     Each part is a complete log, header first, and ends with its point; operations after the last point are one more
     part. Raises InputError for a request that the engine cannot fulfil and for errors in a user's log, HostError
-    where the host lacks a program or room.
+    where the host lacks a program or room. Engines ``pulls`` and ``iolog`` have parts of their own kinds.
     """
+    if isinstance(wanted, Pulled):
+        return pulls.obtain_pulls(wanted, disk, seed, store)
+    if isinstance(wanted, Traced):
+        return traced.obtain_trace(wanted, disk, store)
     log = engines.log_source(wanted, disk, seed)
 
     def build(directory: Path) -> CorpusDescription:

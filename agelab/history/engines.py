@@ -12,7 +12,7 @@ from agelab.corpus.definition import definition
 from agelab.errors import InputError
 from agelab.history import churn, git_history, operations, profile, synthetic, tree
 from agelab.history.report import EngineRecord, HistoryReport, report
-from agelab.model.history import Churned, History, Logged, Profiled, Repository, Versions
+from agelab.model.history import Churned, History, Logged, Profiled, Pulled, Repository, Traced, Versions
 from agelab.store import file_hash, key_of
 
 CHURN_CORPUS = "debian-iso"
@@ -58,6 +58,10 @@ def log_source(wanted: History, disk: int, seed: int) -> LogSource:
             return _churned(wanted, disk, seed)
         case Logged():
             return _logged(wanted, disk)
+        case Pulled():
+            raise InputError(f"history {wanted.name} has no log: the guest's git pulls its versions")
+        case Traced():
+            raise InputError(f"history {wanted.name} has no log: it is a trace of block requests")
 
 
 def checked_lines(log: LogSource, check: operations.LogChecker) -> Iterator[tuple[bytes, bytes]]:

@@ -17,6 +17,7 @@ READ_BYTES = 1 << 20
 # Plumbing commands ignore the user's settings: the same repository gives everyone the same history.
 _REVISIONS = ("rev-list", "--first-parent", "--reverse")
 _BATCH_SIZES = ("cat-file", "--batch-check=%(objectname) %(objectsize)", "--buffer")
+_PACK = ("pack-objects", "--revs", "--stdout", "-q", "--threads=1", "--no-reuse-delta", "--no-reuse-object")
 _CHANGES = ("diff-tree", "--stdin", "-r", "-z", "--root", "--no-renames", "--diff-merges=first-parent")
 
 
@@ -47,6 +48,21 @@ def resolve_commit(repository: Path, revision: str) -> str:
 def first_parents_hash(repository: Path, commit: str) -> str:
     """Return a hash over the versions up to a commit. Raises as ``resolve_commit`` does."""
     return hashlib.sha256(_git(repository, *_REVISIONS, commit).stdout.encode()).hexdigest()
+
+
+def first_parents(repository: Path, commit: str) -> tuple[str, ...]:
+    """Return the versions up to a commit, the oldest first. Raises as ``resolve_commit`` does."""
+    return tuple(_git(repository, *_REVISIONS, commit).stdout.split())
+
+
+def copy_objects(repository: Path, commit: str, into: Path, work: Path) -> None:
+    """Copy all that a commit needs into a bare repository of ours, as one pack that is the same on every host.
+
+    ``work`` is a directory for git's output. Raises InputError where the repository lacks some of it.
+    """
+    (work / "wanted-commit").write_text(f"{commit}\n", encoding="ascii")
+    _git(repository, *_PACK, source=work / "wanted-commit", to=work / "pack")
+    git.run(into, ["index-pack", "--stdin", "--threads=1"], stdin=work / "pack")
 
 
 def changes(repository: Path, commit: str, work: Path) -> RepositoryChanges:

@@ -17,6 +17,8 @@ from agelab.history.operations import LogSummary
 from agelab.history.profile import ProducedFiles, Profile
 from agelab.model.base import Frozen
 
+REPORT = "report.json"
+"""The file beside a history's image."""
 CONVERGED_DISTANCE = 0.05
 """Largest D at which ages have converged: at most one file in twenty too many or too few below any age."""
 MIN_EXPECTED_COUNT = 5

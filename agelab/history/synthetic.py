@@ -36,13 +36,23 @@ def versions(full: int, budget: int, seed: int) -> Iterator[Version]:
     # With little to write the tree cannot grow much, so it starts larger.
     grown = full - (ADDED_PER_1000 - REMOVED_PER_1000) * (budget - full) // 1000
     first = max(grown, int(FIRST_VERSION_SHARE * full)) * sum(small) // sum(map(whole_blocks, small))
+    written = 0
+    for version in endless_versions(first, full, seed):
+        yield version
+        written += sum(change.size or 0 for change in version)
+        if written >= budget:
+            return
+
+
+def endless_versions(first: int, full: int, seed: int) -> Iterator[Version]:
+    """Yield versions without end of a tree that has ``first`` bytes in the beginning, and grows to ``full`` bytes."""
     draws = SeededRandom(seed, "versions")
     sizes = {member.path.encode(): member.size for member in _plan_tree(first, seed)}
     paths = list(sizes)
-    live, written = sum(map(whole_blocks, sizes.values())), sum(sizes.values())
+    live = sum(map(whole_blocks, sizes.values()))
     yield tuple(FileChange(path, size) for path, size in sizes.items())
     number = 0
-    while written < budget:
+    while True:
         touched: dict[bytes, int | None] = {}
         for _ in range(1 + draws.pick(FILES_TOUCHED_WEIGHTS)):
             # Recently added or changed files are more likely to change again.
@@ -67,7 +77,6 @@ def versions(full: int, budget: int, seed: int) -> Iterator[Version]:
                 sizes[path] = touched[path] = max(1, size + by)
                 live += whole_blocks(sizes[path]) - whole_blocks(size)
                 paths[at], paths[-1] = paths[-1], path
-        written += sum(size or 0 for size in touched.values())
         yield tuple(FileChange(path, size) for path, size in touched.items())
 
 

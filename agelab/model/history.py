@@ -65,6 +65,23 @@ class Churned(_Asked):
     freed: Figure = Field(description="share of all files that is deleted at the end, 0 to 1")
 
 
+class Pulled(_Asked):
+    """Pull the versions of a git repository one after the other: a seeded one like a source tree, or a user's."""
+
+    engine: Literal["pulls"] = Field(description="engine")
+    pulls: Figure = Field(description="number of pulls at paper scale, divided as sizes are")
+    fullness: Figure = Field(
+        description="share of the disk that the seeded tree takes in the beginning, 0 to 1"
+    )
+    repository: str = Field(default="", description="path of a repository in place of the seeded one")
+    revision: str = Field(default="HEAD", description="newest version")
+
+    def at_shrink(self, shrink: float) -> "Pulled":
+        """Return the history with its number of pulls at that scale, one for each point at least."""
+        pulls = max(self.points, round(self.pulls.value / shrink))
+        return self.model_copy(update={"pulls": self.pulls.model_copy(update={"value": pulls})})
+
+
 class Logged(_Named):
     """Replay the user's own operation log (docs/operations.md), which has its own points."""
 
@@ -72,4 +89,19 @@ class Logged(_Named):
     log: str = Field(description="path of the log")
 
 
-History = Annotated[Profiled | Versions | Repository | Churned | Logged, Field(discriminator="engine")]
+class Traced(_Named):
+    """Send the disk the requests of a trace: fio's iolog, or blkparse's text."""
+
+    engine: Literal["iolog"] = Field(description="engine")
+    trace: str = Field(description="path of the trace, from the scenario's file on")
+    before: int = Field(
+        default=1 << 20,
+        ge=0,
+        multiple_of=512,
+        description="bytes of the traced device before the place where the disk under test begins",
+    )
+
+
+History = Annotated[
+    Profiled | Versions | Repository | Churned | Pulled | Logged | Traced, Field(discriminator="engine")
+]

@@ -289,8 +289,6 @@ class Scenario(Frozen):
         for action in (*self.actions(), *self.tests):
             if self.has_output(action) and action.cut_after:
                 yield f"step {action.name!r}: its power is cut: its output is lost"
-        if self.tests_at_points and any(map(self.has_output, self.tests)):
-            yield "curve: with tested_on no test has a program or metrics of the scenario's own"
 
     def has_output(self, action: Action) -> bool:
         """Tell whether the host reads what a step prints."""

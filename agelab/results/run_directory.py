@@ -19,6 +19,8 @@ from typing import Any
 
 from agelab import atomic, fileio
 from agelab.errors import InputError
+from agelab.model import block_record
+from agelab.model.block_record import CellRecord
 from agelab.model.result import SCHEMA, End, RunKernel, RunPlan, Sample, Status
 from agelab.model.sanitize import escape_controls, escape_json
 from agelab.model.timing import CellTiming
@@ -30,6 +32,7 @@ LATEST = "latest"
 """The name that stands for the newest run, and the file beside all of them that records which it is."""
 TRANSIENT = ("*initramfs", "*plan", "empty", "*disk-[0-9]*", "fork-*", "results*")
 """Files for a cell's guests, by their names in its directory (guest_launcher, cell_boots and forks)."""
+IN_BLOCKS = tuple(f"{block_record.PLACE}/{name}" for name in (*TRANSIENT, "*records"))
 LOCK_ATTEMPTS = 10
 """Times to try for a lock, 10 ms apart."""
 
@@ -95,7 +98,9 @@ class RunDirectory:
 
     def transient_files(self) -> list[Path]:
         """List its guests' disks and archives, which are removed with the end of their cell."""
-        return sorted(path for pattern in TRANSIENT for path in self.path.glob(f"cells/*/{pattern}"))
+        return sorted(
+            path for pattern in (*TRANSIENT, *IN_BLOCKS) for path in self.path.glob(f"cells/*/{pattern}")
+        )
 
     def append(self, number: int, sample: Sample) -> None:
         """Add one sample of a cell."""
@@ -129,6 +134,21 @@ class RunDirectory:
         path = self.path / "cells" / str(number) / "timing.json"
         with checksummed.readable(path), suppress(FileNotFoundError):
             return checksummed.validated(checksummed.unseal(json.loads(fileio.read_bytes(path))), CellTiming)
+        return None
+
+    def write_blocks(self, number: int, record: CellRecord) -> None:
+        """Write what was recorded of a cell's requests, beside the records themselves."""
+        checksummed.write_sealed(self.blocks_directory(number) / block_record.FILE, record)
+
+    def blocks_directory(self, number: int) -> Path:
+        """Return where the records of a cell's requests are, if it has any."""
+        return self.path / "cells" / str(number) / block_record.PLACE
+
+    def blocks(self, number: int) -> CellRecord | None:
+        """Read what was recorded of a cell's requests; None where nothing was. Raises InputError for damage."""
+        path = self.blocks_directory(number) / block_record.FILE
+        with checksummed.readable(path), suppress(FileNotFoundError):
+            return checksummed.validated(checksummed.unseal(json.loads(fileio.read_bytes(path))), CellRecord)
         return None
 
     def finish(self, number: int, end: End) -> None:

@@ -1,7 +1,7 @@
 """A cache of ended cells that machines share: a directory, or a server (AGELAB_CACHE).
 
-What lies under the key is the list of the cell's files (agelab.reuse.action_result): ``cell.json``, the record, and its
-maps. Each lies under its own hash.
+What lies under the key is the list of the cell's files (agelab.reuse.action_result): ``cell.json``, the record, its
+maps, and what its steps have printed. Each lies under its own hash.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from agelab import fileio
 from agelab.errors import InputError
 from agelab.notify import Notify
 from agelab.results import checksummed
-from agelab.reuse import action_result, environment
+from agelab.reuse import action_result, environment, raw_outputs
 from agelab.reuse.action_result import CachedFile
 from agelab.reuse.blobs import MAX_BLOB, Blobs, CacheUnreachable, DirectoryBlobs, WrongEntry
 from agelab.reuse.ended_cell import CellKey, EndedCell
@@ -26,6 +26,8 @@ from agelab.store import canonical_json, key_of
 SCHEMA = 1
 """Of the record: another one lies under other names."""
 RECORD = "cell.json"
+OUTPUTS = "outputs/"
+"""Before the names of files that steps have printed."""
 MAX_FILES = 1000
 """Files of a cell at most."""
 
@@ -81,6 +83,8 @@ class CellCache:
         contents = {RECORD: record}
         for name, path in cell.map_places(directory).items():
             contents[f"maps/{name}.gz"] = fileio.read_bytes(path, MAX_BLOB)
+        for path in raw_outputs.outputs(directory)[: MAX_FILES - len(contents)]:
+            contents[OUTPUTS + path.name] = fileio.read_bytes(path, MAX_BLOB)
         files = [
             CachedFile(name, hashlib.sha256(data).hexdigest(), len(data)) for name, data in contents.items()
         ]
@@ -105,7 +109,17 @@ class CellCache:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
         cell.require_maps(directory)
+        self._restore_outputs(files, directory)
         return cell
+
+    def _restore_outputs(self, files: Mapping[str, CachedFile], directory: Path) -> None:
+        """Write what the steps printed, as far as the cache still has it: no digest is made of it."""
+        for name in files:
+            kind, _, output = name.partition("/")
+            if f"{kind}/" == OUTPUTS and raw_outputs.is_output(output):
+                data = self._content(files, name)
+                if data is not None:
+                    (directory / output).write_bytes(data)
 
     def _content(self, files: Mapping[str, CachedFile], name: str) -> bytes | None:
         """Return the content of a file; None where the cache has lost it. Raises WrongEntry for other content."""

@@ -15,6 +15,7 @@ from agelab.model.result import MOMENT, CellOrigin, End, RunPlan, Sample
 from agelab.notify import Notify
 from agelab.results import checksummed, run_lookup
 from agelab.results.run_directory import RunDirectory
+from agelab.reuse import raw_outputs
 from agelab.reuse.ended_cell import CellKey, EndedCell
 
 RUNS_KEPT = 4
@@ -48,7 +49,7 @@ class StoreRuns:
         self._read = lru_cache(RUNS_KEPT)(_read)
 
     def restore(self, key: CellKey, directory: Path) -> EndedCell | None:
-        """Put the maps of a cell with this key into ``directory``, and return the cell; None where there is none.
+        """Put maps and outputs of a cell with this key into ``directory``, and return it; None where there is none.
 
         A cell that is not what its end record says is passed over, and told.
         """
@@ -83,6 +84,7 @@ class StoreRuns:
             path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(here[name], path)
         found.require_maps(directory)
+        raw_outputs.copy(place.run.path / "cells" / str(place.number), directory)
         return found
 
     @cached_property

@@ -7,6 +7,7 @@ from pathlib import Path
 from agelab.analysis.cells import RunResult, SeedGroup, load
 from agelab.analysis.spread import MetricSpread, StepMetric, main_metrics, measured_groups, spread
 from agelab.errors import InputError, unknown
+from agelab.model.metrics import METRICS
 from agelab.model.result import Cell
 from agelab.results import run_lookup
 from agelab.runner.cell_times import Took, cells_under, conditions
@@ -82,6 +83,9 @@ def forecast(options: RunOptions, runs: Path, metrics: Sequence[StepMetric]) -> 
     Raises InputError for options that make no run, and for a metric that the earlier run did not measure.
     """
     request = resolve(options)
+    there = [*METRICS, *request.selection.workload.metrics]
+    if strange := next((metric for _, metric in metrics if metric not in there), None):
+        raise unknown("metric", strange, there)
     scenario, scale = request.selection.scenario.name, input_data.scale_name(request)
     cells = [cell_of(spec, request.kernel) for spec in planned_cells(options)]
     before: Took = ()

@@ -47,9 +47,10 @@ def run_until_decided(
     Raises as ``runner.run`` does, and InputError for a question that the cells do not answer.
     """
     progress = progress or Progress()
-    asked = parse_question(options.ask) if options.ask else None
+    selected = resolve(options).selection
+    asked = parse_question(options.ask, selected.workload.metrics) if options.ask else None
     if asked:
-        require_step(asked.step, resolve(options).selection.scenario)
+        require_step(asked.step, selected.scenario)
     require_sides(asked, [cell_of(spec, options.kernel) for spec in planned_cells(options)])
     since, directory = time.monotonic(), begun
     looks = [number for number in LOOKS if number >= len(options.seeds)]

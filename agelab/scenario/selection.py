@@ -8,7 +8,7 @@ from pathlib import Path
 from agelab.errors import InputError, unknown
 from agelab.model.drive import Drive
 from agelab.model.filesystem import Filesystem
-from agelab.model.history import Logged
+from agelab.model.history import Logged, Traced
 from agelab.model.layout import Layout
 from agelab.model.machine import Machine
 from agelab.model.option_matrix import parse_matrix
@@ -56,7 +56,7 @@ def select(
     """
     path, wanted = (Path(name), None) if text is not None or name.endswith(".toml") else _find_scenario(name)
     text = toml_files.read_text(path) if text is None else text
-    scenario = _parse_scenario(text, path)
+    scenario = _beside(_parse_scenario(text, path), path.parent)
     workload = workload_of(scenario, path, jobs)
     scenario = bind(scenario, workload)
     if log:
@@ -81,6 +81,15 @@ def select(
             raise unknown(f"filesystem in {name}", wrong[0], there)
         variants = tuple(variant for variant in variants if variant.filesystem in named)
     return Selection(scenario, variants, text, workload)
+
+
+def _beside(scenario: Scenario, directory: Path) -> Scenario:
+    """Return the scenario with its traces where they lie: beside its file, if their paths are relative."""
+    histories = tuple(
+        one.model_copy(update={"trace": str(directory / one.trace)}) if isinstance(one, Traced) else one
+        for one in scenario.histories
+    )
+    return scenario.model_copy(update={"histories": histories})
 
 
 def _find_scenario(name: str) -> tuple[Path, str | None]:

@@ -6,6 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from agelab.history.report import HistoryReport, report_lines
+from agelab.model.block_record import CellRecord
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.model.sanitize import escape_controls
 from agelab.model.step import IMPLICIT
@@ -71,6 +72,8 @@ def print_run(run: RunDirectory, *, curves: bool = False) -> None:
         name = f"{cell.label} on {', '.join(cell.drives)}, {cell.machine}, {cell.defaults} defaults"
         name = f"{name}, {cell_names.name_seeds(cell, plan.cells)}"
         _print_cell(console, name, ends[number], samples.get(number, []), statuses[number], curves)
+        if record := run.blocks(number):
+            console.print(f"  blocks      {_recorded(run, number, record)}", soft_wrap=True)
         for picture in sorted(run.path.glob(f"cells/{number}/maps/*.svg")):
             console.print(f"  picture     {escape_controls(str(picture))}", soft_wrap=True)
     for status, found in empty.items():
@@ -231,6 +234,14 @@ def _split(samples: Sequence[Sample], of: Sample, metrics: Sequence[str]) -> str
     counts = {one.metric: one.value for one in samples if (one.step, one.repetition) == place}
     words = (f"{counts.get(metric) or 0:.0f} {metric.partition('_')[2]}" for metric in metrics)
     return ", ".join(words)
+
+
+def _recorded(run: RunDirectory, number: int, record: CellRecord) -> str:
+    """Say what was recorded of a cell's requests, and where it is."""
+    sent, lost = (sum(getattr(step, name) for step in record.steps) for name in ("requests", "lost"))
+    place = escape_controls(str(run.blocks_directory(number)))
+    ended = "" if record.status is Status.OK else f"; the pass {record.status}: {record.reason}"
+    return f"{sent} requests in {len(record.steps)} steps, {lost} events lost: {place}{ended}"
 
 
 def print_runs(runs: Sequence[RunDirectory]) -> None:

@@ -8,20 +8,24 @@ import pytest
 
 from agelab.corpus import Corpus
 from agelab.errors import InputError
+from agelab.model.metrics import Metric
+from agelab.model.result import Sample
 from agelab.model.scenario import Scenario
-from agelab.model.step import Curve
-from agelab.runner.execute import history_points
+from agelab.model.step import Action, Curve
+from agelab.runner.execute import history_points, step_output
 from agelab.runner.execute.disk_recipe import making_command
 from agelab.runner.execute.forks import Forks
 from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.disk_plans import ARRAY_UUID, FILESYSTEM_UUID
 from agelab.runner.plan.guest_plan import DATA_DISK
+from agelab.runner.plan.kept_output import PLACE_BYTES
 from agelab.runner.plan.phases import phases
 from agelab.runner.prepare import input_data
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
 from agelab.scenario.selection import select
+from agelab.scenario.workloads import Workload
 from tests.unit.test_studies import cells
 
 TEST = {"name": "scan", "run": "true", "origin": "inferred"}
@@ -106,6 +110,36 @@ def test_each_fork_is_tested_on_a_drive_of_its_own_and_nothing_is_written_to_it(
         if layout == "raid0":
             for disk, kind in zip(plan["disks"][:2], ("making", "control"), strict=True):
                 assert f"--uuid={ARRAY_UUID[kind]}" in disk["layers"]["open"][0]
+
+
+MINE = Action(name="mine", run="echo 2", records=("my_ops",), origin="estimated")
+WORKLOAD = Workload(metrics={"my_ops": Metric("1/s", "operations", "higher")})
+
+
+def test_a_test_of_a_metric_of_ones_own_has_its_output_kept_at_each_point(tmp_path: Path) -> None:
+    [whole] = cells("aging-curve-ext4-profile")
+    scan, *_ = whole.scenario.tests
+    spec = replace(whole, scenario=whole.scenario.model_copy(update={"tests": (scan, MINE)}))
+    then, _ = history_points.testing(
+        spec, LOG, Forks(tmp_path, spec, None), history_points.fork_names((1, 2))
+    )
+    assert [(one["name"], one["disk"]) for one in then.plan["steps"][:4]] == [
+        ("then/aged/scan", 0), ("then/aged/mine", 0), ("then/aged/mine.output", 0), ("then/control/scan", 1),
+    ]  # fmt: skip
+    assert then.output == then.disks[-1] and then.output.written and then.steps
+    assert then.plan["environment"]["OUTPUT_DISK"] == str(DATA_DISK + 4)
+
+    then.output.path.write_bytes(b"7".ljust(PLACE_BYTES, b"\0") + b"8".ljust(PLACE_BYTES, b"\0"))
+    ended = [
+        Sample(step=f"then/{disk}/mine", metric="elapsed", value=1, unit="s") for disk in ("aged", "control")
+    ]
+    found = list(step_output.samples(then.output.path, then.steps, WORKLOAD, 1.0, ended))
+    assert [(one.step, one.metric, one.value) for one in found] == [
+        ("then/aged/mine", "my_ops", 7), ("then/control/mine", "my_ops", 8),
+    ]  # fmt: skip
+    assert sorted(path.name for path in tmp_path.glob("*.output")) == [
+        "then-aged-mine-1.output", "then-control-mine-1.output",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("layout", "most"), [("single", 14), ("raid0", 7)])

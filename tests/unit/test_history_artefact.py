@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from agelab.corpus.artefact import Corpus, list_corpora
 from agelab.errors import HostError, InputError
 from agelab.history import artefact, engines
+from agelab.history import report as history_report
 from agelab.history.operations import HEADER, check_log
 from agelab.model.history import History
 from agelab.store import Store
@@ -87,7 +88,7 @@ def test_an_engine_s_history_is_made_once_whatever_it_is_called(tmp_path: Path) 
     assert kept.parts == 3 and len({kept.key, *others}) == 4
     report = artefact.read_report(kept)
     assert report.fits and report.fits.profile == "agrawal-2007" and report.fullness.asked == 0.5
-    kept.image.with_name(artefact.REPORT).write_text("{}")
+    kept.image.with_name(history_report.REPORT).write_text("{}")
     with pytest.raises(HostError, match="is damaged"):
         artefact.read_report(kept)
 

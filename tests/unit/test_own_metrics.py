@@ -1,21 +1,29 @@
 """Metrics that the registry does not have, in tables, comparisons, sweeps, the page and exports, as any other."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
 
 from agelab.analysis.cells import load, seed_groups
+from agelab.analysis.decision import decide, parse_question
+from agelab.cli import main
 from agelab.cli.bisect import bisect
 from agelab.cli.compare import compare
 from agelab.cli.export import export
 from agelab.cli.report import report
 from agelab.cli.sweep import sweep
+from agelab.errors import InputError
 from agelab.model.result import Sample
 from agelab.results.run_directory import RunDirectory
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
 from agelab.view.run_tables import print_run
 from tests.unit import run_builder
+from tests.unit.test_workloads import ECHO, MY_OPS, chosen
 
 METRICS: dict[str, dict[str, str | None]] = {
     "my_ops": {"unit": "1/s", "meaning": "operations", "better": "higher"},
@@ -130,3 +138,37 @@ def test_a_bisect_takes_them_and_knows_which_there_are() -> None:
     )
     done = CliRunner().invoke(bisect, [*words, "fia.read:fio_read_bandwidth"])
     assert done.exit_code and "no step of fio-aged 'fia.read'" in str(done.exception)
+
+
+def test_a_question_may_be_about_a_metric_of_the_scenario(tmp_path: Path) -> None:
+    chosen(tmp_path, ECHO, metrics=MY_OPS)
+    scenario, auto = str(tmp_path / "ten-lines.toml"), cast(Any, "auto")
+    own = resolve(RunOptions(name=scenario, seeds=auto, ask="best:echo:my_ops")).selection.workload.metrics
+    assert parse_question("best:echo:my_ops", own).better == "higher"
+    with pytest.raises(InputError, match="no metric 'my_opz'; did you mean my_ops"):
+        resolve(RunOptions(name=scenario, seeds=auto, ask="best:echo:my_opz"))
+    with pytest.raises(InputError, match="no metric 'my_ops'"):
+        resolve(RunOptions(name="aging", seeds=auto, ask="best:copy:my_ops"))
+
+
+@pytest.mark.parametrize(("ask", "found"), [("best:mine:my_ops", "xfs"), ("worst:mine:my_ops", "ext4")])
+def test_a_look_knows_which_way_they_are_better(home: Path, ask: str, found: str) -> None:
+    cells = run_builder.cells(["ext4", "xfs"], SEEDS)
+    run = run_builder.begin(home, cells, metrics=METRICS)
+    for number, cell in enumerate(cells):
+        value = {"ext4": 10, "xfs": 90}[cell.variant] + cell.seed / 100
+        run_builder.end(run, number, [sample("mine", "my_ops", value)], inputs={"number": number})
+    groups = seed_groups(load(run))
+    own = {name: one.metric for name, one in run.plan().metrics.items()}
+    look = decide(parse_question(ask, own), groups, Fraction(5, 100))
+    assert look.decided and look.said.startswith(f"{ask.partition(':')[0]} is {found}"), look.said
+
+
+def test_a_forecast_may_be_about_a_metric_of_the_scenario(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen(tmp_path, ECHO, metrics=MY_OPS)
+    scenario = str(tmp_path / "ten-lines.toml")
+    assert main(["plan", scenario, "--metric", "echo:my_ops"]) == 0
+    assert main(["plan", scenario, "--metric", "echo:my_opz"]) == 2
+    assert "no metric 'my_opz'; did you mean my_ops" in capsys.readouterr().err

@@ -195,7 +195,8 @@ def test_the_nearest_scenario_with_published_data_is_named() -> None:
     with pytest.raises(InputError, match="no published data for scenario 'agin'; did you mean aging"):
         study.study_of_scenario("agin")
     with pytest.raises(
-        InputError, match="there are: aging, fedorchuk-2005, fedorchuk-2008, piszcz-2006, space, tum-2005"
+        InputError,
+        match="there are: aging, fedorchuk-2005, fedorchuk-2008, git-aging, piszcz-2006, space, tum-2005",
     ):
         study.study_of_scenario("zzz")
 

@@ -121,6 +121,21 @@ def test_a_cell_comes_back_from_a_directory_as_it_went_in(tmp_path: Path) -> Non
         )
 
 
+def test_what_its_steps_printed_comes_back_and_nothing_outside_of_the_directory(tmp_path: Path) -> None:
+    shared, there = tmp_path / "cache", tmp_path / "there"
+    shared.mkdir()
+    cell, directory = a_cell(tmp_path)
+    (directory / "fio-1.output").write_bytes(b"printed")
+    CellCache(DirectoryBlobs(shared), print).add(KEY, cell, directory)
+    assert restored(DirectoryBlobs(shared), there, [])
+    assert (there / "fio-1.output").read_bytes() == b"printed"
+
+    printed = CachedFile("outputs/../out.output", hashlib.sha256(b"printed").hexdigest(), 7)
+    entry = shared / "ac" / entry_name(KEY)[:2] / entry_name(KEY)
+    entry.write_bytes(entry.read_bytes() + action_result.encode([printed]))
+    assert restored(DirectoryBlobs(shared), there, []) and not (tmp_path / "out.output").exists()
+
+
 def test_nothing_in_a_cache_is_written_twice(tmp_path: Path) -> None:
     shared = filled(tmp_path / "cache", tmp_path)
     before = {path: path.stat().st_mtime_ns for path in shared.rglob("*")}

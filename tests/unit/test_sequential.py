@@ -167,7 +167,7 @@ def test_cells_that_are_added_come_after_those_of_the_run() -> None:
 )
 def test_what_cannot_be_asked_is_refused(words: Mapping[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        asked(**{"ask": None, **words})
+        resolve(asked(**{"ask": None, **words}))
 
 
 @pytest.mark.parametrize(

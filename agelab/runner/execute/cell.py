@@ -16,13 +16,15 @@ from agelab.model.step_id import AGED, CONTROL, ForkName, StepId
 from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
 from agelab.reuse.ended_cell import CellKey, EndedCell
-from agelab.runner.execute import disk_maps, history_points, map_images
+from agelab.runner.execute import disk_maps, history_points, map_images, step_output
+from agelab.runner.execute.block_pass import BlockPass
 from agelab.runner.execute.cell_boots import CellBoots, CellGoals
 from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
 from agelab.runner.execute.cell_reuse import CellReuse
 from agelab.runner.execute.cell_status import CellStatus
 from agelab.runner.execute.evaluation import evaluated_by
 from agelab.runner.execute.guest_launcher import GuestLauncher
+from agelab.runner.execute.history_points import PointsBoot
 from agelab.runner.execute.host_timing import CellTimer
 from agelab.runner.execute.phase_runner import BootRunner, PhaseRunner
 from agelab.runner.plan.boot import Boot
@@ -44,6 +46,8 @@ class CellRunner:
     """Takes the host's time, where it is asked for."""
     reuse: CellReuse | None = None
     """Finds ended cells that may stand for this one; None where it runs in any case."""
+    blocks: bool = False
+    """Record what its drives are sent, in a pass of its own."""
 
     @cached_property
     def boots(self) -> CellBoots:
@@ -87,6 +91,8 @@ class CellRunner:
         return self._finish(earlier.as_reused(start.key if start else None), earlier.samples)
 
     def _finish(self, end: End, samples: Sequence[Sample]) -> End:
+        if self.blocks and end.status is Status.OK and self.launcher.spec.disk.modelled:
+            BlockPass(self.run, self.number, self.launcher, self.goals, self.on_step).run()
         end = end.model_copy(update={"ended": datetime.now(UTC).strftime(MOMENT)})
         self.run.finish(self.number, end)
         if self.reuse:
@@ -183,7 +189,23 @@ class _StartedCell:
         names = [name for name in history_points.fork_names(reached) if forks.exists(name)]
         for boot in boots.testing(names):
             if self.progress.status.status is not Status.INTERRUPTED:
-                self._run_judged(boot)
+                self._test_at_points(boot)
+
+    def _test_at_points(self, boot: PointsBoot) -> None:
+        """Run a boot, and add the samples that its steps have printed."""
+        disk, files, spec = boot.output, self.boots.disk_files, self.boots.spec
+        if disk is None or boot.steps is None:
+            self._run_judged(boot)
+            return
+        files.create(disk.path, disk.size)
+        try:
+            self._run_judged(boot)
+            for sample in step_output.samples(
+                disk.path, boot.steps, spec.workload, spec.dilation, self.progress.samples
+            ):
+                self.progress.record(sample)
+        finally:
+            files.remove(disk.path)
 
     def _run_judged(self, boot: Boot) -> None:
         self.progress.judge_last_boot(self.runner.run_alone(boot), boot.phase)

@@ -13,6 +13,7 @@ from agelab.runner.execute import disk_maps, history_points
 from agelab.runner.execute.disk_files import DiskFiles
 from agelab.runner.execute.forks import Forks
 from agelab.runner.execute.guest_launcher import GuestLauncher
+from agelab.runner.execute.history_points import PointsBoot
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.boot import FIRST_BOOT, Boot, BootStart
 from agelab.runner.plan.cell_spec import CellSpec
@@ -162,11 +163,11 @@ class CellBoots:
             phase=phase.in_samples,
         )
 
-    def copying_controls(self, points: Sequence[int]) -> Boot:
+    def copying_controls(self, points: Sequence[int]) -> PointsBoot:
         """Return the boot that copies the control of each point of the history."""
         return history_points.copying_controls(self.spec, self.corpus, self.forks, points)
 
-    def testing(self, fork_names: Sequence[str]) -> Iterator[Boot]:
+    def testing(self, fork_names: Sequence[str]) -> Iterator[PointsBoot]:
         """Return a boot for each drive on which forks of the history are tested."""
         return history_points.testing(self.spec, self.corpus, self.forks, fork_names)
 

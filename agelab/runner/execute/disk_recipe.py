@@ -2,7 +2,7 @@
 
 import shlex
 
-from agelab.model.history import Logged
+from agelab.model.history import Logged, Pulled
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.request.run_request import RunRequest
 from agelab.stored_disk import DiskRecipe
@@ -32,13 +32,14 @@ def making_command(request: RunRequest, spec: CellSpec, verb: str = "age") -> st
     """Return the command that makes the disk of one cell again."""
     history = spec.history
     log = history.log if isinstance(history, Logged) else None
+    pulled = history.repository if isinstance(history, Pulled) else ""
     options = request.options.changed(
         kernel=request.kernel,
         scale=request.scale,
         machine=spec.machine.plain_name,
         layout=spec.layout,
         defaults=spec.defaults,
-        corpus=str(request.corpus) if request.corpus else None,
+        corpus=pulled or (str(request.corpus) if request.corpus else None),
         log=log,
         trace=False,
         erase=(),

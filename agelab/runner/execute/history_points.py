@@ -5,7 +5,7 @@ after the other, each from cold: it is mounted, the caches are dropped, its test
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agelab.corpus import Corpus
@@ -15,9 +15,20 @@ from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_spec import CellSpec, memory_steps
 from agelab.runner.plan.disk_plans import MOUNT, fork_on_memory, layers, mkfs, mount_and_umount
 from agelab.runner.plan.guest_plan import AGED_MOUNT, DATA_DISK, plan_with_disks
-from agelab.runner.plan.phases import DAYS, copying
+from agelab.runner.plan.kept_output import DISK_VARIABLE, disk_bytes, with_keepers
+from agelab.runner.plan.phases import DAYS, Phase, copying
 from agelab.runner.plan.step_plan import StepPlan
 from agelab.vm.guest import MemoryDisk
+
+
+@dataclass(frozen=True)
+class PointsBoot(Boot):
+    """A boot at the points of a history."""
+
+    steps: Phase | None = None
+    """Its steps, as those of a phase."""
+    output: MemoryDisk | None = None
+    """The disk that takes what they print; None where nothing is read of it."""
 
 
 def fork_names(points: Sequence[int]) -> list[str]:
@@ -64,20 +75,28 @@ class _ManyDisks:
         self.attached += self.forks.attached(name)
         self.disks[-1]["source"] = fork_on_memory(self.spec, self.drives, first_disk, name, AGED_MOUNT)
 
-    def boot(self, corpus: Corpus, name: str, day: int, steps: Sequence[StepPlan]) -> Boot:
+    def boot(self, corpus: Corpus, name: str, day: int, steps: Sequence[StepPlan]) -> PointsBoot:
         """Return the boot that carries out these steps, each on its disk."""
-        return Boot(
-            name=f"{name}-",
+        phase = with_keepers(Phase(name, tuple(steps), day))
+        plan = plan_with_disks(self.spec, corpus, self.drives, self.disks, phase.steps)
+        size, output = disk_bytes(phase), None
+        if size:
+            output = MemoryDisk(self.forks.directory / f"{phase.file_prefix}output", size, written=True)
+            plan = {**plan, "environment": plan["environment"] | {DISK_VARIABLE: str(self.next_disk)}}
+        return PointsBoot(
+            name=phase.file_prefix,
             number=0,
             day=day,
-            plan=plan_with_disks(self.spec, corpus, self.drives, self.disks, steps),
+            plan=plan,
             memory_mib=self.spec.memory_mib(corpus) + memory_steps(self.cache_bytes),
-            disks=tuple(self.attached),
+            disks=(*self.attached, *([output] if output else [])),
             phase=name,
+            steps=phase,
+            output=output,
         )
 
 
-def copying_controls(spec: CellSpec, corpus: Corpus, forks: Forks, points: Sequence[int]) -> Boot:
+def copying_controls(spec: CellSpec, corpus: Corpus, forks: Forks, points: Sequence[int]) -> PointsBoot:
     """Return the boot that makes the control of each point.
 
     Each is a new filesystem on a drive like the cell's, with a copy of the point's tree.
@@ -91,7 +110,7 @@ def copying_controls(spec: CellSpec, corpus: Corpus, forks: Forks, points: Seque
     return many.boot(corpus, CONTROL, DAYS, steps)
 
 
-def testing(spec: CellSpec, corpus: Corpus, forks: Forks, names: Sequence[str]) -> Iterator[Boot]:
+def testing(spec: CellSpec, corpus: Corpus, forks: Forks, names: Sequence[str]) -> Iterator[PointsBoot]:
     """Return a boot for each drive on which these forks are tested, each fork on a drive of that kind of its own."""
     assert spec.scenario.curve is not None
     for day, (label, drive) in enumerate(spec.scenario.curve.tested_on.items(), start=2):

@@ -31,7 +31,7 @@ def samples(
             if (str(step_id), step.repetition) in there and step.output:
                 file.seek(place * PLACE_BYTES)
                 data = file.read(PLACE_BYTES).rstrip(b"\0")
-                name = f"{phase.file_prefix}{step.name}-{step.repetition}.output"
+                name = f"{str(step_id).replace('/', '-')}-{step.repetition}.output"
                 (disk.parent / name).write_bytes(data)
                 yield from _of_step(data, step, step.output, step_id, workload, dilation)
 

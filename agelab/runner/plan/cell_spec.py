@@ -10,7 +10,7 @@ from agelab.corpus import Corpus
 from agelab.disk import DriveClaim, DriveSpec, parse
 from agelab.model.base import Defaults, Figure, LayoutName
 from agelab.model.filesystem import Filesystem
-from agelab.model.history import History
+from agelab.model.history import History, Pulled
 from agelab.model.machine import Machine
 from agelab.model.scenario import Scenario, Variant
 from agelab.model.seeds import CellName, Seeds
@@ -95,6 +95,8 @@ class CellSpec:
     """Blocks of an inode table that ext4's driver reads ahead, in place of the filesystem's file's or the kernel's."""
     changes: tuple[str, ...] = ()
     """The words of --block and --source, by which results are told apart."""
+    set_aside: int = 0
+    """Bytes of memory for what is done beside the steps, in a pass that measures nothing."""
     member_bytes: tuple[int, ...] = ()
     """Size of each member of the disk under test, where a stored disk decides it."""
     key_seed: int | None = None
@@ -155,8 +157,9 @@ class CellSpec:
 
     @property
     def history(self) -> History | None:
-        """The history of the disk, in a scenario of histories."""
-        return next((one for one in self.scenario.histories if one.name == self.variant.history), None)
+        """The history of the disk at this cell's scale, in a scenario of histories."""
+        found = next((one for one in self.scenario.histories if one.name == self.variant.history), None)
+        return found.at_shrink(self.shrink) if isinstance(found, Pulled) else found
 
     @property
     def shutdown_patterns(self) -> tuple[str, ...]:
@@ -196,7 +199,7 @@ class CellSpec:
     def available_bytes(self) -> int:
         """The memory that the first step finds: as in the study, and for the filesystem's own processes."""
         found = self.variant.available_mib or self.scenario.memory.available_mib
-        return self.scaled_bytes(found) + self.filesystem.processes_mib * MIB
+        return self.scaled_bytes(found) + self.filesystem.processes_mib * MIB + self.set_aside
 
     def memory_mib(self, corpus: Corpus) -> int:
         """Return the guest's memory: for the first step, for a corpus in RAM, and for the system."""

@@ -6,7 +6,7 @@ it is unpacked, confined, and its scripts are left out.
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agelab import atomic, fileio
@@ -27,14 +27,17 @@ PATH = f"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{GUEST}/{T
 PROGRAMS = ("", "bin", "sbin", "usr/bin", "usr/sbin", "usr/local/bin", "usr/games")
 LIBRARIES = ("lib", "lib/x86_64-linux-gnu", "usr/lib", "usr/lib/x86_64-linux-gnu", "usr/local/lib")
 """Where programs and libraries are looked for in a directory that was brought."""
-OWN_TOOLS = ("extents", "random-read", "replay", "spool", PROGRAM)
+OWN_TOOLS = ("extents", "random-read", "record-blocks", "replay", "replay-blocks", "spool", PROGRAM)
 
 
-def brought(workload: Workload) -> Brought:
-    """Return the files that a scenario brings. Raises InputError for what cannot be brought, and as ``unpack``."""
+def brought(workload: Workload, programs: Sequence[str] = ()) -> Brought:
+    """Return the files that a scenario brings, and those ``programs`` of harness/output.
+
+    Raises InputError for what cannot be brought, and as ``unpack``.
+    """
     files = {f"{JOBS}/{name}": data for name, data in sorted(workload.jobs.items())}
-    if workload.programs or workload.metrics:
-        files[f"{TOOLS}/{PROGRAM}"] = fileio.read_bytes(HARNESS / "output" / PROGRAM)
+    for name in (*([PROGRAM] if workload.programs or workload.metrics else []), *programs):
+        files[f"{TOOLS}/{name}"] = fileio.read_bytes(HARNESS / "output" / name)
     names: set[str] = set()
     total = 0
     for path in workload.bring:

@@ -12,10 +12,12 @@ from agelab.corpus import Corpus, require_corpus
 from agelab.disk import DriveClaim, claim_drives
 from agelab.drive import module as modules
 from agelab.errors import InputError
+from agelab.history import traced
 from agelab.image import Image, tools
 from agelab.image import root as roots
 from agelab.kernel import Kernel, guest_needs
 from agelab.model.filesystem import Filesystem
+from agelab.model.history import Traced
 from agelab.model.jobs import AUTO
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import phases
@@ -106,7 +108,8 @@ def prepare(
         require_corpus(request.corpus)
     # Before any data are made: that takes minutes, and a wrong file, package or kernel is told at once.
     workload = request.selection.workload
-    files = brought_files.brought(workload)
+    replays = any(isinstance(one, Traced) for one in request.selection.scenario.histories)
+    files = brought_files.brought(workload, [traced.PROGRAM] if replays else [])
     if request.packages and not provided:
         wanted = roots.with_packages(roots.definition(), request.packages)
         roots.resolve_packages(wanted, store, selection.filesystems())

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationInfo
 
-from agelab.analysis.decision import parse_question
+from agelab.analysis.decision import require_form
 from agelab.disk import parse_list
 from agelab.errors import InputError, unknown
 from agelab.model.option_matrix import parse_matrix
@@ -77,9 +77,9 @@ def _distinct(numbers: tuple[int, ...], called: str, bits: int) -> tuple[int, ..
 
 
 def question(text: str | None) -> str | None:
-    """Check a question; an empty one is none."""
+    """Check the form of a question, whose metric may be a scenario's own; an empty one is none."""
     if text:
-        parse_question(text)
+        require_form(text)
     return text or None
 
 

@@ -40,7 +40,19 @@ MAX_VCPUS = 255
 BootKind = Literal["saved", "full"]
 Design = Literal["crossed", "paired"]
 SourceState = Literal["pristine", "scattered"]
-IN_MORE = ("disk", "keep_disk", "curve", "timing", "fresh", "check", "measure", "prove_all", "ask", "budget")
+IN_MORE = (
+    "disk",
+    "keep_disk",
+    "curve",
+    "timing",
+    "blocks",
+    "fresh",
+    "check",
+    "measure",
+    "prove_all",
+    "ask",
+    "budget",
+)
 """Options that a plan keeps under ``more``; the others are its ``words``."""
 ASIDE = ("directory", "name")
 """Fields that are no options."""
@@ -136,6 +148,10 @@ class RunOptions(BaseModel):
     keep_disk: bool = False
     curve: bool = Field(default=False, description="map the disk at the points of the scenario's curve, too")
     timing: bool = Field(default=False, description="take the host's time of each boot, too")
+    blocks: bool = Field(
+        default=False,
+        description="record what drives are sent in one more pass, which is no part of a result",
+    )
     fresh: bool = Field(
         default=False, description="run each cell, also where one with its key has ended before"
     )
@@ -330,6 +346,16 @@ class RunOptions(BaseModel):
         if running := self._given("fresh", "keep_disk", "timing"):
             raise InputError(
                 f"--check {self.check:g}: with {running[0]} every cell runs: leave one of them out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _blocks_of_modelled_drives(self) -> Self:
+        """Refuse to record where no drive is modelled."""
+        if self.blocks and self.guest_clock == "wall":
+            raise InputError(
+                "--blocks: it records what modelled drives are sent, and in the wall clock there are none",
+                hint="leave --blocks out; a real disk's requests: blktrace",
             )
         return self
 

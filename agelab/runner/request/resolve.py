@@ -4,10 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from agelab import readers
+from agelab.analysis.decision import parse_question
 from agelab.errors import InputError, unknown
 from agelab.kernel import canonical
 from agelab.model.base import ScaleName
-from agelab.model.history import Logged, Repository
+from agelab.model.history import Logged, Pulled, Repository, Traced
 from agelab.model.scenario import Scenario
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.run_request import RunRequest
@@ -32,14 +33,17 @@ def resolve(options: RunOptions, source: Selection | ControlFile | None = None) 
     scale: ScaleName = options.scale or ("paper" if file else "quick")
     if scale not in selected.scenario.scales:
         raise unknown("scale", scale, [*selected.scenario.scales])
-    scenario = selected.scenario if options.corpus else selected.scenario.at_scale(scale)
+    selected, own = _pulled_from(options, selected)
+    scenario = selected.scenario if own else selected.scenario.at_scale(scale)
     scenario = _traced(scenario, options)
     scenario = options.power_cut.applied_to(scenario) if options.power_cut else scenario
     scenario = options.failure.applied_to(scenario) if options.failure else scenario
     _fit(options, scenario)
+    if options.ask:
+        parse_question(options.ask, selected.workload.metrics)
     if len(options.corpora) > 1:
         _require_use_of_corpora(options, replace(selected, scenario=scenario))
-    data = Path(options.corpus) if options.corpus else file.data if file else None
+    data = Path(own) if own else file.data if file else None
     return RunRequest(
         options=options,
         selection=replace(selected, scenario=scenario),
@@ -51,6 +55,18 @@ def resolve(options: RunOptions, source: Selection | ControlFile | None = None) 
         control=file,
         readable_by=readable_by,
     )
+
+
+def _pulled_from(options: RunOptions, selected: Selection) -> tuple[Selection, str | None]:
+    """Return the scenario whose histories pull from --corpus, if it has such, and else that corpus."""
+    scenario = selected.scenario
+    if not options.corpus or not any(isinstance(one, Pulled) for one in scenario.histories):
+        return selected, options.corpus
+    histories = tuple(
+        one.model_copy(update={"repository": options.corpus}) if isinstance(one, Pulled) else one
+        for one in scenario.histories
+    )
+    return replace(selected, scenario=scenario.model_copy(update={"histories": histories})), None
 
 
 def _readers(options: RunOptions) -> int:
@@ -90,7 +106,10 @@ def _require_use_of_corpora(options: RunOptions, selected: Selection) -> None:
     scenario, which = selected.scenario, f"--corpora {','.join(map(str, options.corpora))}"
     used = {variant.history for variant in selected.variants}
     for history in scenario.histories:
-        if history.name in used and isinstance(history, Logged | Repository):
+        fixed = isinstance(history, Logged | Repository | Traced) or (
+            isinstance(history, Pulled) and history.repository
+        )
+        if history.name in used and fixed:
             raise InputError(f"{which}: history {history.name} is the same with each: name one")
     words = [one.run for one in (*scenario.actions(), *scenario.tests)]
     words += [word for one in scenario.experiments for word in (one.prepare, one.perform)]
@@ -106,7 +125,11 @@ def _require_use_of_corpora(options: RunOptions, selected: Selection) -> None:
 def _fit(options: RunOptions, scenario: Scenario) -> None:
     """Refuse options that this scenario has no use for."""
     which, real = f"scenario {scenario.name}", options.real_disks
-    if options.corpus and scenario.histories:
+    if (
+        options.corpus
+        and scenario.histories
+        and not any(isinstance(one, Pulled) for one in scenario.histories)
+    ):
         raise InputError(f"--corpus: {which} has histories, no corpus", hint="your own history: --log")
     if scenario.tests_at_points and (real or options.disk):
         why = f"{real[0]} cannot be forked" if real else "--disk starts from a disk whose history is over"

@@ -155,6 +155,8 @@ def cell_requests(
         laid_out = cell.spec.disk  # its layout is worked out, and refused, on first use
         if cell.spec.failure:
             cell.spec.failure.require_drive(laid_out.layout, laid_out)
+    if options.blocks and cells and not any(cell.spec.disk.modelled for cell in cells):
+        raise InputError("--blocks: it records what modelled drives are sent, and the disk is none of theirs")
     if change and cells:
         specs = [cell.spec for cell in cells]
         modelled = any(spec.has_modelled_drive for spec in specs)

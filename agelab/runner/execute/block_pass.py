@@ -1,0 +1,186 @@
+"""A pass of its own in which it is recorded what the modelled drives of a cell are sent.
+
+Its guests are others than those that measure, so neither key nor digest of the cell knows of it.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from agelab import atomic
+from agelab.drive import block_events, block_trace
+from agelab.drive.block_events import UnreadableEvents
+from agelab.drive.block_trace import BlockRequest
+from agelab.model import block_record
+from agelab.model.block_record import CellRecord, StepRecord
+from agelab.model.result import Sample, Status
+from agelab.model.step_id import StepId
+from agelab.places import HARNESS
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute.cell_boots import CellBoots, CellGoals
+from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
+from agelab.runner.execute.cell_status import CellStatus
+from agelab.runner.execute.guest_launcher import GuestLauncher
+from agelab.runner.execute.phase_runner import BootRunner, PhaseRunner
+from agelab.runner.plan import block_recording
+from agelab.runner.plan.block_recording import HEADER_BYTES, PLACE_BYTES
+from agelab.runner.plan.boot import Boot, BootStart
+from agelab.runner.plan.guest_plan import DATA_DISK
+from agelab.runner.plan.phases import Phase
+from agelab.runner.plan.step_plan import StepPlan
+from agelab.vm.guest import MemoryDisk
+
+
+@dataclass(frozen=True)
+class RecordedBoots(CellBoots):
+    """Plans the boots of the pass: the cell's own, with one more disk for the records."""
+
+    @cached_property
+    def phases(self) -> tuple[Phase, ...]:
+        return tuple(map(block_recording.recorded, super().phases))
+
+    def of_phase(self, phase: Phase, start: BootStart) -> Boot:
+        boot = super().of_phase(phase, start)
+        number = DATA_DISK + len(boot.disks)
+        environment = boot.plan["environment"] | {block_recording.DISK_VARIABLE: str(number)}
+        disks = (*boot.disks, self.records_disk(phase))
+        return replace(boot, plan={**boot.plan, "environment": environment}, disks=disks)
+
+    def records_disk(self, phase: Phase) -> MemoryDisk:
+        path = self.directory / f"{phase.file_prefix}records"
+        return MemoryDisk(path, block_recording.disk_bytes(phase), written=True)
+
+
+@dataclass
+class _Unrecorded(CellProgress):
+    """The progress of a pass whose samples are no results."""
+
+    def record(self, sample: Sample) -> None:
+        self.samples.append(sample)
+
+
+@dataclass(frozen=True)
+class BlockPass:
+    """Records the requests of one cell."""
+
+    run_directory: RunDirectory
+    number: int
+    launcher: GuestLauncher
+    """The cell's own."""
+    goals: CellGoals
+    on_step: Callable[[str], None]
+    steps: list[StepRecord] = field(default_factory=list)
+
+    @cached_property
+    def boots(self) -> RecordedBoots:
+        """What is measured at the end of a cell is left out: maps, and passes under strace."""
+        directory = self.launcher.directory / block_record.PLACE
+        directory.mkdir(exist_ok=True)
+        spec = self.launcher.spec
+        launcher = replace(
+            self.launcher,
+            directory=directory,
+            spec=replace(
+                spec,
+                scenario=spec.scenario.model_copy(update={"measures": (), "traces": ()}),
+                set_aside=block_recording.MEMORY,
+            ),
+            tools={
+                **self.launcher.tools,
+                block_recording.PROGRAM: HARNESS / "output" / block_recording.PROGRAM,
+            },
+        )
+        return RecordedBoots(launcher, replace(self.goals, keep_as=None))
+
+    @cached_property
+    def progress(self) -> CellProgress:
+        return _Unrecorded(self.run_directory, self.number, self.boots.spec)
+
+    def run(self) -> CellRecord:
+        """Run the phases of the cell, and write down what their drives were sent."""
+        runner = BootRunner(self.boots, self.progress, self.on_step)
+        first = self.boots.phases[0]
+        with suppress(PhaseAborted), ExitStack() as cleanup:
+            for phase in self.boots.phases:
+                if phase is first and self.goals.start_from:
+                    continue
+                goes_on = phase is not first or self.boots.spec.scenario.experiments
+                with suppress(PhaseAborted) if goes_on else nullcontext():
+                    self._run_phase(runner, phase, cleanup)
+        status = self.progress.status
+        found = CellRecord(status=status.status, reason=status.reason, steps=tuple(self.steps))
+        self.run_directory.write_blocks(self.number, found)
+        return found
+
+    def _run_phase(self, runner: BootRunner, phase: Phase, cleanup: ExitStack) -> None:
+        disk, files = self.boots.records_disk(phase), self.boots.disk_files
+        files.create(disk.path, disk.size)
+        try:
+            try:
+                PhaseRunner(runner, phase, cleanup).run()
+            finally:
+                self._read(disk.path, phase)
+        finally:
+            files.remove(disk.path)
+
+    def _read(self, disk: Path, phase: Phase) -> None:
+        """Write the records of the steps that have ended, as far as the phase came."""
+        ended = {(one.step, one.repetition) for one in self.progress.samples if one.metric == "elapsed"}
+        with disk.open("rb") as file:
+            for place, step in enumerate(filter(block_recording.is_recorded, phase.steps)):
+                step_id = str(StepId.parse(step.name).inside(phase.in_samples))
+                if (step_id, step.repetition) not in ended:
+                    continue
+                try:
+                    header, requests = _record(file, place, self.boots.spec.dilation)
+                except UnreadableEvents as error:
+                    why = f"{step_id} {step.repetition}: what was recorded cannot be read: {error}"
+                    self.progress.judge(CellStatus(Status.FAILED, why))
+                    continue
+                self._write(header, requests, phase, step, step_id)
+
+    def _write(
+        self,
+        header: dict[str, Any],
+        requests: list[BlockRequest],
+        phase: Phase,
+        step: StepPlan,
+        step_id: str,
+    ) -> None:
+        name = f"{phase.file_prefix}{step.name}-{step.repetition}"
+        devices = {drive: number.replace(":", ",") for number, drive in header["drives"].items()}
+        for ending, lines in (
+            ("iolog", block_trace.iolog(requests)),
+            ("blkparse", block_trace.blkparse(requests, devices)),
+        ):
+            text = "".join(f"{line}\n" for line in lines)
+            atomic.write(self.boots.directory / f"{name}.{ending}", text.encode())
+        sent = sum(not one.done for one in requests)
+        self.steps.append(
+            StepRecord(
+                step=step_id, repetition=step.repetition, file=name, requests=sent, lost=header["lost"]
+            )
+        )
+
+
+def _record(file: BinaryIO, place: int, dilation: float) -> tuple[dict[str, Any], list[BlockRequest]]:
+    """Return the header and the requests of a place, which a guest wrote. Raises UnreadableEvents."""
+    file.seek(place * PLACE_BYTES)
+    try:
+        header = json.loads(file.read(HEADER_BYTES).rstrip(b"\0"))
+        size, lost, drives = header["bytes"], header["lost"], header["drives"]
+        named = all(isinstance(one, str) and one.isascii() and one.isalnum() for one in drives.values())
+        if not (0 <= size <= PLACE_BYTES - HEADER_BYTES and lost >= 0 and named):
+            raise ValueError
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise UnreadableEvents("its header is none") from None
+    text = file.read(size).decode(errors="replace")
+    return {"lost": lost, "drives": drives}, block_events.read(_lines(text), drives, dilation)
+
+
+def _lines(text: str) -> Iterator[str]:
+    yield from text.removesuffix("\n").split("\n") if text else ()

@@ -1,0 +1,30 @@
+"""What a modelled drive is sent, recorded in a real guest beside a cell, and sent to a disk again."""
+
+from pathlib import Path
+
+import pytest
+
+from agelab.cli.options import open_store
+from agelab.drive import block_trace
+from agelab.results import run_lookup
+from tests.vm.cells import agelab, run
+
+pytestmark = pytest.mark.vm
+HOWTO = Path(__file__).parents[2] / "docs/howto"
+
+
+def requests(text: str) -> list[tuple[str, int, int]]:
+    return [(one.kind, one.first, one.size) for one in block_trace.read(text.splitlines(), "trace")]
+
+
+def test_the_requests_of_a_trace_come_out_again_and_recording_changes_no_digest() -> None:
+    done = agelab("run", str(HOWTO / "replay.toml"), "--blocks", "--fresh")
+    assert done.returncode == 0, done.stdout + done.stderr
+    name = done.stdout.rsplit("agelab show ", 1)[1].split()[0]
+    recorded = run_lookup.find(open_store().runs, name)
+    came_out = (recorded.blocks_directory(0) / "replay-1.iolog").read_text()
+    assert requests(came_out) == requests((HOWTO / "copy.iolog").read_text())
+    assert all(step.lost == 0 for step in (recorded.blocks(0) or pytest.fail("nothing was recorded")).steps)
+    [cell] = run(str(HOWTO / "replay.toml"), "--fresh")
+    end = recorded.end(0)
+    assert end and (cell["inputs_key"], cell["digest"]) == (end.inputs_key, end.digest)
