@@ -41,6 +41,7 @@ DECIDED_HERE = (
     "kernel",
     "keep_disk",
     "proceed",
+    "profile",
     "timing",
     "until_decided",
 )

@@ -56,6 +56,11 @@ from agelab.runner.request.options import RunOptions
 @click.option(
     "--timing", is_flag=True, help="Take the host's time of each boot, too; the digits are the same."
 )
+@click.option(
+    "--profile",
+    is_flag=True,
+    help="Sample kernel and program stacks of each step, in one more pass: agelab profile (docs/howto/profile.md).",
+)
 def run(kernel: tuple[str, ...], **words: Any) -> int:
     """Run a scenario: every variant of it, or the one that follows its name.
 

@@ -13,7 +13,8 @@ MAKE_VARIABLES = {
     "machine_band": "MACHINE_BAND", "block": "BLOCK", "source": "SOURCE",
     "vcpus": "VCPUS", "seeds": "SEEDS", "corpora": "CORPORA", "design": "DESIGN", "ask": "ASK", "budget": "BUDGET",
     "jobs": "JOBS", "trace": "TRACE",
-    "disk": "DISK", "keep_disk": "KEEP_DISK", "curve": "CURVE", "timing": "TIMING", "fresh": "FRESH", "check": "CHECK",
+    "disk": "DISK", "keep_disk": "KEEP_DISK", "curve": "CURVE", "timing": "TIMING", "profile": "PROFILE",
+    "fresh": "FRESH", "check": "CHECK",
 }  # fmt: skip
 """Option -> variable of ``make scenario``."""
 

@@ -318,7 +318,9 @@ def _run_cell(
             journal.step(line, spec.run_seed, step)
 
     taken = timer.of_cell(launcher.directory) if timer else None
-    end = CellRunner(directory, number, launcher, goals, store, end_step, taken, reuse).carry_out()
+    end = CellRunner(
+        directory, number, launcher, goals, store, end_step, taken, reuse, prepared.profiler
+    ).carry_out()
     progress.end_cell(cell, told, end)
     if journal and line:
         journal.end(line, spec.run_seed, end, directory.samples().get(number, []))

@@ -39,7 +39,19 @@ MAX_VCPUS = 255
 BootKind = Literal["saved", "full"]
 Design = Literal["crossed", "paired"]
 SourceState = Literal["pristine", "scattered"]
-IN_MORE = ("disk", "keep_disk", "curve", "timing", "fresh", "check", "measure", "prove_all", "ask", "budget")
+IN_MORE = (
+    "disk",
+    "keep_disk",
+    "curve",
+    "timing",
+    "profile",
+    "fresh",
+    "check",
+    "measure",
+    "prove_all",
+    "ask",
+    "budget",
+)
 """Options that a plan keeps under ``more``; the others are its ``words``."""
 ASIDE = ("directory", "name")
 """Fields that are no options."""
@@ -126,6 +138,9 @@ class RunOptions(BaseModel):
     keep_disk: bool = False
     curve: bool = Field(default=False, description="map the disk at the points of the scenario's curve, too")
     timing: bool = Field(default=False, description="take the host's time of each boot, too")
+    profile: bool = Field(
+        default=False, description="sample stacks in one more pass, which is no part of a result"
+    )
     fresh: bool = Field(
         default=False, description="run each cell, also where one with its key has ended before"
     )
@@ -315,6 +330,16 @@ class RunOptions(BaseModel):
         if running := self._given("fresh", "keep_disk", "timing"):
             raise InputError(
                 f"--check {self.check:g}: with {running[0]} every cell runs: leave one of them out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _profile_of_clock(self) -> Self:
+        """Refuse a profile where the same samples could not be taken twice."""
+        if self.profile and self.guest_clock == "wall":
+            raise InputError(
+                "--profile: samples are taken by the virtual clock, and in the wall clock none of them would repeat",
+                hint="leave --profile out, or --clock wall and the real disks",
             )
         return self
 
