@@ -70,7 +70,7 @@ def profile(
         print_top(found, everything=everything)
     if svg:
         label = f"{found.name}: {found.step}" + (f", against {before.name}: {before.step}" if before else "")
-        drawn = flame.svg(found.stacks, before.stacks if before else None, label=label)
+        drawn = flame.document(found.stacks, before.stacks if before else None, label=label)
         atomic.write(replaceable(svg), drawn.encode())
         click.echo(f"flame graph  {svg}", err=True)
 

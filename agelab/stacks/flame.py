@@ -9,7 +9,7 @@ from agelab.stacks.folded import Folded, Stack
 WIDTH, HEIGHT, LETTER = 1200, 17, 7.2
 """Of the drawing, of a box, and of a letter, in the drawing's units."""
 NARROWEST = 1.5
-"""A narrower box is left out, with all above it."""
+"""A narrower box is left out of a drawing by itself."""
 STYLE = (
     ".flame text{font:12px monospace;fill:#1b1f24}.flame rect{stroke:#fff;stroke-width:.5}"
     ".flame .t{fill:#c9d1d9}.flame .p{fill:#a6d9a0}.flame .k{fill:#f6b26b}.flame .m{fill:#f7d774}"
@@ -40,8 +40,11 @@ class Box:
     before: int
 
 
-def boxes(profile: Folded, before: Folded | None = None) -> list[Box]:
-    """Lay out a flame graph, callees by their names; ``before`` are the stacks that it is compared with."""
+def boxes(profile: Folded, before: Folded | None = None, narrowest: float = NARROWEST) -> list[Box]:
+    """Lay out a flame graph, callees by their names; ``before`` are the stacks that it is compared with.
+
+    What is narrower than ``narrowest`` is left out, with all above it.
+    """
     root = _Node()
     _count(root, profile.stacks.items(), compared=False)
     _count(root, before.stacks.items() if before else (), compared=True)
@@ -52,7 +55,7 @@ def boxes(profile: Folded, before: Folded | None = None) -> list[Box]:
         node, depth, x = waiting.pop()
         for name, callee in sorted(node.callees.items()):
             width = callee.samples * scale
-            if width >= NARROWEST:
+            if width >= narrowest:
                 found.append(Box(name, depth, x, width, callee.samples, callee.before))
                 waiting.append((callee, depth + 1, x))
             x += width
@@ -70,17 +73,21 @@ def _count(root: _Node, stacks: Iterable[tuple[Stack, int]], *, compared: bool) 
                 node.samples += count
 
 
-def svg(profile: Folded, before: Folded | None = None, *, label: str) -> str:
+def document(profile: Folded, before: Folded | None = None, *, label: str) -> str:
+    """Draw a flame graph as a file by itself, with its colours; ``label`` says what it shows."""
+    drawn = svg(profile, before)
+    head = f'xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}"'
+    return drawn.replace("<svg", f"<svg {head}", 1).replace(">", f"><style>{STYLE}</style>", 1)
+
+
+def svg(profile: Folded, before: Folded | None = None, narrowest: float = NARROWEST) -> str:
     """Draw a flame graph; with ``before`` a differential one: red has more samples than there, blue fewer."""
-    found = boxes(profile, before)
+    found = boxes(profile, before, narrowest)
     depth = 1 + max((box.depth for box in found), default=0)
     height = depth * HEIGHT
     total, former = profile.samples, before.samples if before else 0
     drawn = "".join(_drawn(box, height, total, former if before else None) for box in found)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="flame" viewBox="0 0 {WIDTH} {height}" role="img" '
-        f'aria-label="{escape(label)}"><style>{STYLE}</style>{drawn}</svg>'
-    )
+    return f'<svg class="flame" viewBox="0 0 {WIDTH} {height}">{drawn}</svg>'
 
 
 def _drawn(box: Box, height: int, total: int, former: int | None) -> str:
@@ -94,8 +101,8 @@ def _drawn(box: Box, height: int, total: int, former: int | None) -> str:
     shown = box.name if len(box.name) <= room else f"{box.name[: room - 2]}.." if room > 4 else ""
     words = f'<text x="{box.x + 2:.1f}" y="{y + 12.5:.1f}">{escape(shown)}</text>' if shown else ""
     return (
-        f"<g><title>{escape(box.name)}: {share}</title>"
-        f'<rect x="{box.x:.1f}" y="{y}" width="{box.width:.1f}" height="{HEIGHT}" {fill}/>{words}</g>'
+        f'<g><rect x="{box.x:.1f}" y="{y}" width="{box.width:.1f}" height="{HEIGHT}" {fill}>'
+        f"<title>{escape(box.name)}: {share}</title></rect>{words}</g>"
     )
 
 

@@ -165,7 +165,7 @@ def test_what_is_too_narrow_to_be_seen_is_not_drawn() -> None:
 
 
 def test_names_are_text_in_a_drawing_and_what_changed_has_a_colour() -> None:
-    drawn = flame.svg(
+    drawn = flame.document(
         Folded({("<b>", "&more"): 9, ("<b>", "same"): 9}), Folded({("<b>", "same"): 9}), label='"x"'
     )
     root = ElementTree.fromstring(drawn)
@@ -176,7 +176,7 @@ def test_names_are_text_in_a_drawing_and_what_changed_has_a_colour() -> None:
 
 
 def test_an_empty_profile_is_drawn_as_nothing() -> None:
-    assert "<rect" not in flame.svg(Folded({}), label="none")
+    assert "<rect" not in flame.document(Folded({}), label="none")
 
 
 BUSY = "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"
@@ -228,18 +228,7 @@ def test_a_full_disk_loses_samples_and_says_how_many(profiler: Path, tmp_path: P
     disk.touch()
     os.truncate(disk, 256 << 20)
     environment = {**os.environ, "PROFILE_STATE": str(tmp_path / "state")}
-    words = [
-        profiler,
-        disk,
-        "4096",
-        "500000",
-        "0",
-        "one",
-        "1",
-        "sh",
-        "-ec",
-        BUSY,
-    ]
+    words = [str(profiler), str(disk), "4096", "500000", "0", "one", "1", "sh", "-ec", BUSY]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     if done.returncode == 125 and "perf_event_open" in done.stderr:
         capabilities.skip("sampling", done.stderr.strip())

@@ -10,7 +10,7 @@ from agelab.runner.plan.step_plan import StepPlan
 
 PROGRAM = "step-profile"
 """The guest's program that samples stacks while another one runs (harness/profiler)."""
-INSTRUCTIONS = 199_999
+INSTRUCTIONS = 499_979
 """Instructions of the guest from one sample to the next: a prime number, so that no timer of the kernel keeps step."""
 DISK_BYTES = 2 << 30
 """Size of the disk that takes the samples of a phase; the host's file is as long as what was written to it."""
