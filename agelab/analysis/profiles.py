@@ -100,7 +100,7 @@ def read(cell: Path, step: StepProfile) -> Folded:
     """Read the stacks of one repetition in a cell's directory. Raises InputError for what was not written so."""
     path = cell / PLACE / step.file
     with checksummed.readable(path):
-        data = fileio.read_bytes(path)
+        data = fileio.read_bytes(path, fileio.LINES)
         if hashlib.sha256(data).hexdigest() != step.sha256:
             raise ValueError("it is not what was written")
         return Folded.parse(data.decode())

@@ -3,7 +3,7 @@
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
@@ -28,6 +28,9 @@ IDLE = frozenset(
     )
 )
 """Functions in which a processor waits."""
+MAX_STACKS, MAX_TASKS, MAX_MAPPINGS = 200_000, 1 << 18, 4096
+"""Different stacks of a step, names of tasks, and files of one process at most. What is beyond counts as lost, or as
+unknown: a guest's log shall not take the host's memory."""
 WORKER = re.compile(r"kworker/.*", re.DOTALL)
 MAPS_LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) ..x. ([0-9a-f]+) \S+ \d+ +(\S.*)", re.ASCII)
 """A line of /proc/<pid>/maps that is code."""
@@ -73,6 +76,8 @@ class _Tasks:
         return found
 
     def add(self, pid: int, mapping: Mapping) -> None:
+        if len(self.mappings.get(pid, ())) >= MAX_MAPPINGS or self._is_new_beyond(pid, self.mappings):
+            return
         end = mapping.first + mapping.size
         kept = (
             one
@@ -80,6 +85,17 @@ class _Tasks:
             if one.first + one.size <= mapping.first or one.first >= end
         )
         self.mappings[pid] = (*kept, mapping)
+
+    def name(self, tid: int, name: str) -> None:
+        if not self._is_new_beyond(tid, self.names):
+            self.names[tid] = name
+
+    def _is_new_beyond(self, number: int, known: Container[int]) -> bool:
+        return number not in known and max(len(self.names), len(self.mappings)) >= MAX_TASKS
+
+    def fork(self, pid: int, parent: int) -> None:
+        if not self._is_new_beyond(pid, self.mappings):
+            self.mappings[pid] = self.mappings.get(parent, ())
 
 
 def _task_name(text: str) -> str:
@@ -139,21 +155,25 @@ def _fold(file: BinaryIO, section: StepLog, symbols: KernelSymbols) -> FoldedSte
                     raise UnreadableLog(f"a stack of {depth} addresses takes {len(addresses)} bytes")
                 if pid == section.profiler:
                     own += 1
+                    continue
+                stack = _name(tasks, pid, tid), pid == IDLE_TASK, tasks.mappings.get(pid, ()), addresses
+                if stack in raw or len(raw) < MAX_STACKS:
+                    raw[stack] += 1
                 else:
-                    raw[_name(tasks, pid, tid), pid == IDLE_TASK, tasks.mappings.get(pid, ()), addresses] += 1
+                    lost += 1
             elif kind == MAP:
                 pid, _, first, size, offset = struct.unpack_from("<IIQQQ", body)
                 tasks.add(pid, Mapping(first, size, offset, _text(body[32:])))
             elif kind == COMM:
                 pid, tid = struct.unpack_from("<II", body)
-                tasks.names[tid] = _task_name(_text(body[8:]))
+                tasks.name(tid, _task_name(_text(body[8:])))
                 if flags & EXEC:
-                    tasks.mappings[pid] = ()
+                    tasks.mappings.pop(pid, None)
             elif kind == FORK:
                 pid, parent, tid, parent_tid = struct.unpack_from("<IIII", body)
-                tasks.names[tid] = _name(tasks, parent, parent_tid)
+                tasks.name(tid, _name(tasks, parent, parent_tid))
                 if pid != parent:
-                    tasks.mappings[pid] = tasks.mappings.get(parent, ())
+                    tasks.fork(pid, parent)
             elif kind == LOST:
                 lost += struct.unpack_from("<QQ", body)[1]
         except struct.error as error:

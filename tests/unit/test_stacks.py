@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from agelab.image import tools
-from agelab.stacks import flame
+from agelab.stacks import flame, folding
 from agelab.stacks.folded import Folded, changes, top
 from agelab.stacks.folding import fold
 from agelab.stacks.log import BLOCK, END, RECORDS, STEP, UnreadableLog
@@ -84,6 +84,23 @@ def test_a_later_step_has_the_symbols_of_an_earlier_one_until_there_are_others()
 def test_a_step_that_never_ended_is_left_out() -> None:
     log = made.log(made.step(made.sampled(5, [made.READ])), made.step(name="hung", ended=False))
     assert [one.section.step for one in fold(log)] == ["copy"]
+
+
+def test_more_different_stacks_than_there_is_room_for_are_counted_as_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(folding, "MAX_STACKS", 2)
+    records = b"".join(made.sampled(5, [made.READ + n]) for n in (0, 1, 2, 0))
+    [found] = fold(made.log(made.step(records)))
+    assert (found.stacks.samples, found.lost) == (3, 1)
+
+
+def test_tasks_and_files_beyond_a_limit_have_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folding, "MAX_TASKS", 1)
+    monkeypatch.setattr(folding, "MAX_MAPPINGS", 1)
+    records = made.called(6, "new") + made.forked(7, 5) + made.mapped(5, 0x600000, 9, "/x") + made.sampled(6)
+    records += made.sampled(7, program=[IN_CP]) + made.sampled(5, program=[0x600001, IN_CP])
+    assert stacks(records) == {"[unknown]": 1, "[unknown];[unknown]": 1, "cp;[cp];[unknown]": 1}
 
 
 BAD = {
