@@ -6,7 +6,6 @@ from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import Path
 
 from agelab import stored_disk
 from agelab.analysis.derived_samples import recovery_times, repetition_ratios, slowdowns, syscall_shares
@@ -26,7 +25,7 @@ from agelab.runner.execute.evaluation import evaluated_by
 from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.execute.host_timing import CellTimer
 from agelab.runner.execute.phase_runner import BootRunner, PhaseRunner
-from agelab.runner.execute.profile_pass import ProfilePass
+from agelab.runner.execute.profile_pass import ProfilePass, Profiler
 from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.support import unsupported
 from agelab.store import Store
@@ -46,8 +45,8 @@ class CellRunner:
     """Takes the host's time, where it is asked for."""
     reuse: CellReuse | None = None
     """Finds ended cells that may stand for this one; None where it runs in any case."""
-    profiler: Path | None = None
-    """The guest's profiler, where a profile is asked for."""
+    profiler: Profiler | None = None
+    """Takes a profile behind the cell, where it is asked for."""
 
     @cached_property
     def boots(self) -> CellBoots:
@@ -92,7 +91,7 @@ class CellRunner:
 
     def _finish(self, end: End, samples: Sequence[Sample]) -> End:
         if self.profiler and end.status is Status.OK and end.inputs_key:
-            what = (self.run, self.number, self.launcher, self.goals, self.profiler, self.on_step, self.timer)
+            what = (self.run, self.number, self.launcher, self.goals, self.profiler, self.timer)
             ProfilePass(*what).run(end.inputs_key)
         end = end.model_copy(update={"ended": datetime.now(UTC).strftime(MOMENT)})
         self.run.finish(self.number, end)

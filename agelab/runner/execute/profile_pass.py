@@ -33,6 +33,16 @@ from agelab.vm.guest import MemoryDisk
 
 
 @dataclass(frozen=True)
+class Profiler:
+    """What a profile takes beside the cell."""
+
+    program: Path
+    """The guest's profiler."""
+    on_step: Callable[[str], None]
+    """Hears of each step of the pass as it ends: ``profile/copy 7``."""
+
+
+@dataclass(frozen=True)
 class ProfiledBoots(CellBoots):
     """Plans the boots of a profile: the cell's own, with one more disk for the samples."""
 
@@ -72,9 +82,7 @@ class ProfilePass:
     launcher: GuestLauncher
     """The cell's own."""
     goals: CellGoals
-    program: Path
-    """The profiler, for the guest."""
-    on_step: Callable[[str], None]
+    profiler: Profiler
     timer: CellTimer | None = None
     steps: list[StepProfile] = field(default_factory=list)
 
@@ -94,7 +102,7 @@ class ProfilePass:
             self.launcher,
             directory=self.directory,
             spec=replace(spec, scenario=scenario),
-            tools={**self.launcher.tools, profiling.PROGRAM: self.program},
+            tools={**self.launcher.tools, profiling.PROGRAM: self.profiler.program},
         )
         return ProfiledBoots(launcher, replace(self.goals, keep_as=None))
 
@@ -105,7 +113,7 @@ class ProfilePass:
     def run(self, inputs_key: str) -> CellProfile:
         """Run the phases of the cell, fold what was sampled, and write it down."""
         timer = replace(self.timer, directory=self.directory, boots=[]) if self.timer else None
-        runner = BootRunner(self.boots, self.progress, self.on_step, timer)
+        runner = BootRunner(self.boots, self.progress, self._tell, timer)
         first = self.boots.phases[0]
         with suppress(PhaseAborted), ExitStack() as cleanup:
             for phase in self.boots.phases:
@@ -116,10 +124,14 @@ class ProfilePass:
                     PhaseRunner(runner, phase, cleanup).run()
         return self._written(inputs_key, timer)
 
+    def _tell(self, step: str) -> None:
+        if " " in step:  # else a guest is ready
+            self.profiler.on_step(f"{profile.PLACE}/{step}")
+
     def _written(self, inputs_key: str, timer: CellTimer | None) -> CellProfile:
         status, machine = self.progress.status, self.boots.spec.machine
         guest_nanoseconds = profiling.interval(machine)
-        key = {"cell": inputs_key, "program": file_hash(self.program), "interval": guest_nanoseconds}
+        key = {"cell": inputs_key, "program": file_hash(self.profiler.program), "interval": guest_nanoseconds}
         found = CellProfile(
             status=status.status,
             reason=status.reason,
