@@ -67,6 +67,7 @@ def run(kernel: tuple[str, ...], **words: Any) -> int:
     With --kernel more than once it is a sweep: a run for each kernel, and one table of all.
     """
     from agelab.runner.execute import runner
+    from agelab.view.profile import print_profiles
     from agelab.view.summary import print_result
     from agelab.view.timing import print_timing
 
@@ -79,6 +80,8 @@ def run(kernel: tuple[str, ...], **words: Any) -> int:
     print_result(finished)
     if options.timing:
         print_timing(finished)
+    if options.profile:
+        print_profiles(finished)
     _print_report_command([finished])
     return 0 if runner.succeeded(finished) else 1
 

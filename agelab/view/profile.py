@@ -3,8 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from agelab.analysis import profiles
+from agelab.analysis.cells import load
 from agelab.analysis.profiles import StepStacks
+from agelab.results.run_directory import RunDirectory
 from agelab.stacks.folded import changes, top
+from agelab.view.cell_names import name_seeds
 from agelab.view.terminal import Head, open_console, print_table, print_wrapped
 
 SCHEMA = 1
@@ -72,6 +76,27 @@ def print_changes(found: StepStacks, before: StepStacks, *, everything: bool = F
         f"{100 * (found.stacks.samples - before.stacks.samples) / every:+.1f} %",
     )
     _print_rest(len(rows) - len(shown))
+
+
+def print_profiles(run: RunDirectory) -> None:
+    """Print how the profile of each cell of a run went, and how its steps are looked at."""
+    console = open_console()
+    result = load(run)
+    console.print("\nprofiles", style="bold")
+    steps: dict[str, None] = {}
+    for cell in result.cells:
+        name = f"{cell.cell.short_label}, {name_seeds(cell.cell, result.plan.cells)}"
+        found = profiles.of_cell(cell)
+        if found is None:
+            print_wrapped(console, f"{name}: none: the cell is not ok", 2)
+            continue
+        steps |= dict.fromkeys(profiles.step_names(found))
+        if found.reason:
+            print_wrapped(console, f"{name}: {found.status}: {' '.join(found.reason.split())}", 2)
+        if lost := sum(one.lost for one in found.steps):
+            print_wrapped(console, f"{name}: {lost} samples are lost", 2)
+    if steps:
+        print_wrapped(console, f"of {', '.join(steps)}: agelab profile {run.name} STEP", 2)
 
 
 def profile_json(found: StepStacks, before: StepStacks | None) -> dict[str, Any]:
