@@ -50,4 +50,4 @@ def test_a_profile_repeats_and_no_key_or_digest_knows_of_it(tmp_path: Path) -> N
     assert copied["vfs_read"] and copied["entry_SYSCALL_64_after_hwframe"] and copied["wb_workfn"]
     assert any(name.endswith("[ext4]") for name in copied)
     done = agelab("profile", newest(path).name, "read", "--against-step", "spin")
-    assert done.returncode == 0 and "entry_SYSCALL_64" in done.stdout, done.stderr
+    assert done.returncode == 0 and "all functions: -" in done.stdout, done.stderr
