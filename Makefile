@@ -5,7 +5,7 @@ SHELL := /bin/sh
 
 # `make scenario KERNEL=debian:6.1` and `AGELAB_HOME=/big make test`: what is set here or in the
 # environment reaches the commands as environment variables, so no value needs quoting.
-SCENARIO_OPTIONS := CORPUS CORPORA DESIGN ASK BUDGET LOG KERNEL FS OPTIONS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE MACHINE_BAND BLOCK SOURCE VCPUS SEEDS JOBS BOOT TRACE DISK KEEP_DISK CURVE CRASH_AT FAIL TIMING BLOCKS FRESH CHECK
+SCENARIO_OPTIONS := CORPUS CORPORA DESIGN ASK BUDGET LOG KERNEL FS OPTIONS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE MACHINE_BAND BLOCK SOURCE VCPUS SEEDS JOBS BOOT TRACE DISK KEEP_DISK CURVE CRASH_AT FAIL TIMING BLOCKS PROFILE FRESH CHECK
 export AGELAB_HOME NAME KERNELS $(SCENARIO_OPTIONS)
 
 BIN := .venv/bin
@@ -41,7 +41,7 @@ FOUND = $${FRESH:+--fresh} $${CHECK:+--check "$$CHECK"}
 
 scenario: name-given setup ## run NAME=<scenario>[-<variant>], e.g. make scenario NAME=aging-reiserfs
 	@$(BIN)/agelab run "$$NAME" $(ASKED) $${DISK:+--disk "$$DISK"} $${KEEP_DISK:+--keep-disk} $${CURVE:+--curve} \
-	  $${CRASH_AT:+--crash-at "$$CRASH_AT"} $${FAIL:+--fail "$$FAIL"} $${TIMING:+--timing} $${BLOCKS:+--blocks} $${ASK:+--ask "$$ASK"} $${BUDGET:+--budget "$$BUDGET"} $(FOUND)
+	  $${CRASH_AT:+--crash-at "$$CRASH_AT"} $${FAIL:+--fail "$$FAIL"} $${TIMING:+--timing} $${BLOCKS:+--blocks} $${PROFILE:+--profile} $${ASK:+--ask "$$ASK"} $${BUDGET:+--budget "$$BUDGET"} $(FOUND)
 
 plan: name-given setup ## say what NAME=<scenario>[-<variant>] would take, and which differences so many SEEDS= and CORPORA= find
 	@$(BIN)/agelab plan "$$NAME" $(ASKED)
@@ -51,8 +51,8 @@ sweep: name-given setup ## run NAME=<scenario>[-<variant>] on several kernels, i
 	@set -f; for kernel in $$KERNELS; do set -- "$$@" --kernel "$$kernel"; done; KERNEL=; $(BIN)/agelab run "$$NAME" "$$@" $(ASKED) $(FOUND)
 
 calibrate: name-given setup ## measure the floor of NAME=<scenario>[-<variant>]: five run seeds, the first twice
-	@test -z "$$DISK$$KEEP_DISK$$CURVE$$CRASH_AT$$FAIL$$TIMING$$BLOCKS$$ASK$$BUDGET$$FRESH$$CHECK" || { echo "agelab: calibrate makes every disk itself, keeps none, takes no curve" \
-	  "and no times of the host, cuts no power, lets no drive fail, decides nothing but what runs again: leave DISK, KEEP_DISK, CURVE, CRASH_AT, FAIL, TIMING, BLOCKS, ASK, BUDGET, FRESH and CHECK out" >&2; exit 2; }
+	@test -z "$$DISK$$KEEP_DISK$$CURVE$$CRASH_AT$$FAIL$$TIMING$$BLOCKS$$PROFILE$$ASK$$BUDGET$$FRESH$$CHECK" || { echo "agelab: calibrate makes every disk itself, keeps none, takes no curve" \
+	  "and no times of the host, cuts no power, lets no drive fail, decides nothing but what runs again: leave DISK, KEEP_DISK, CURVE, CRASH_AT, FAIL, TIMING, BLOCKS, PROFILE, ASK, BUDGET, FRESH and CHECK out" >&2; exit 2; }
 	@$(BIN)/agelab calibrate "$$NAME" $(ASKED)
 
 name-given:

@@ -17,6 +17,7 @@ WHY_MISSING = {
     "swap": "a container may not add swap space",
     "mount": "a kernel may lack the filesystem, a container the right to mount it",
     "tracing": "a container may forbid ptrace",
+    "sampling": "a container may forbid perf_event_open",
     "page cache": "a tmpfs keeps its files in memory",
     "PCI bridge": "a virtual machine or a container may have none",
     "bazel-remote": "no Debian package has it; go install github.com/buchgr/bazel-remote/v2@latest, by a newer Go than "

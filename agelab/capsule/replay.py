@@ -42,6 +42,7 @@ DECIDED_HERE = (
     "kernel",
     "keep_disk",
     "proceed",
+    "profile",
     "timing",
     "until_decided",
 )

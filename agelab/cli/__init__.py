@@ -49,6 +49,7 @@ VERBS = {
     "disk": "List, show, export, import and remove stored disks.",
     "store": "List what the store holds; prune it to a size.",
     "list": "List runs, newest first.",
+    "profile": "Show in which functions of the kernel a step's processor time went.",
     "show": "Show one run's samples, as a table or as JSON.",
     "export": "Write runs as CSV, JSON lines, JUnit, or tables of their steps.",
     "compare": "Name the inputs and results in which two runs differ.",

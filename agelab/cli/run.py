@@ -67,12 +67,18 @@ from agelab.runner.request.options import RunOptions
     is_flag=True,
     help="Record what the modelled drives are sent, in one more pass (docs/howto/workloads.md).",
 )
+@click.option(
+    "--profile",
+    is_flag=True,
+    help="Sample kernel and program stacks of each step, in one more pass: agelab profile (docs/howto/profile.md).",
+)
 def run(kernel: tuple[str, ...], **words: Any) -> int:
     """Run a scenario: every variant of it, or the one that follows its name.
 
     With --kernel more than once it is a sweep: a run for each kernel, and one table of all.
     """
     from agelab.runner.execute import runner
+    from agelab.view.profile import print_profiles
     from agelab.view.summary import print_result
     from agelab.view.timing import print_timing
 
@@ -85,6 +91,8 @@ def run(kernel: tuple[str, ...], **words: Any) -> int:
     print_result(finished)
     if options.timing:
         print_timing(finished)
+    if options.profile:
+        print_profiles(finished)
     _print_report_command([finished])
     return 0 if runner.succeeded(finished) else 1
 

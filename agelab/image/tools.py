@@ -1,4 +1,4 @@
-"""Build the guest's own programs: harness/tools and harness/filesystems, a static program from each source.
+"""Build the guest's own programs: a static program from each source of harness/tools, filesystems and profiler.
 
 They are built with the compiler and libc of the guest root's suite, so they are the same bytes on every host;
 being static, they need nothing of the root.
@@ -21,6 +21,8 @@ from agelab.store import Artefact, Store, file_hash
 SOURCES = places.HARNESS / "tools"
 FILESYSTEMS = places.HARNESS / "filesystems"
 """Programs that make and check filesystems which no package supports, only for guests that need them."""
+PROFILER = places.HARNESS / "profiler"
+"""The program that samples stacks, only for guests whose times are no result."""
 
 RECIPE = 1
 """Raised whenever the same sources and build root would make other programs."""

@@ -15,6 +15,7 @@ MAKE_VARIABLES = {
     "vcpus": "VCPUS", "seeds": "SEEDS", "corpora": "CORPORA", "design": "DESIGN", "ask": "ASK", "budget": "BUDGET",
     "jobs": "JOBS", "trace": "TRACE", "fail": "FAIL",
     "disk": "DISK", "keep_disk": "KEEP_DISK", "curve": "CURVE", "timing": "TIMING", "blocks": "BLOCKS",
+    "profile": "PROFILE",
     "fresh": "FRESH", "check": "CHECK",
 }  # fmt: skip
 """Option -> variable of ``make scenario``."""

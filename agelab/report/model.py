@@ -89,6 +89,16 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class FlameGraph:
+    """A flame graph that the reader opens, and its description."""
+
+    kind: ClassVar[str] = "flame"
+    title: str
+    words: str
+    svg: str
+
+
+@dataclass(frozen=True)
 class MapPanel:
     """A disk of a block map: a path of cells for each kind, top layer first, and their outline."""
 
@@ -142,7 +152,7 @@ class Command:
     text: str
 
 
-Block = Table | Results | Charts | Picture | BlockMapFigure | Prose | Facts | Command
+Block = Table | Results | Charts | Picture | BlockMapFigure | FlameGraph | Prose | Facts | Command
 
 
 @dataclass(frozen=True)

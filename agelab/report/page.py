@@ -7,7 +7,7 @@ from agelab import __version__, fileio
 from agelab.analysis.cells import RunResult
 from agelab.analysis.run_set import RunSet, run_sets
 from agelab.model.seeds import seeds_text
-from agelab.report import charts, program_tables, provenance, result_tables, step_statistics, study
+from agelab.report import charts, profiles, program_tables, provenance, result_tables, step_statistics, study
 from agelab.report.answer import all_tests, headline
 from agelab.report.maps import parse_block_map
 from agelab.report.model import Answer, Block, Page, Part, Picture, Prose, Section
@@ -69,6 +69,7 @@ def _sections(
     yield "steps", "Step by step", by_step
     yield "drive", "What the drive did", charts.split_charts(group, steps, charts.DRIVE)
     yield "processor", "What the processor did", charts.split_charts(group, steps, charts.PROCESSOR)
+    yield "profile", "Where the time goes", profiles.flame_graphs(group)
     yield "calls", "System calls", result_tables.syscall_tables(group, where)
     yield "doubts", "Doubts", provenance.all_doubts(group)
     results = result_tables.all_results(group, where)

@@ -20,7 +20,9 @@ from typing import Any
 from agelab import atomic, fileio
 from agelab.errors import InputError
 from agelab.model import block_record
+from agelab.model import profile as profiles
 from agelab.model.block_record import CellRecord
+from agelab.model.profile import CellProfile
 from agelab.model.result import SCHEMA, End, RunKernel, RunPlan, Sample, Status
 from agelab.model.sanitize import escape_controls, escape_json
 from agelab.model.timing import CellTiming
@@ -31,6 +33,7 @@ from agelab.results.digest import digest, inputs_key
 LATEST = "latest"
 """The name that stands for the newest run, and the file beside all of them that records which it is."""
 TRANSIENT = ("*initramfs", "*plan", "empty", "*disk-[0-9]*", "fork-*", "results*")
+IN_PROFILE = tuple(f"{profiles.PLACE}/{name}" for name in (*TRANSIENT, "*samples"))
 """Files for a cell's guests, by their names in its directory (guest_launcher, cell_boots and forks)."""
 IN_BLOCKS = tuple(f"{block_record.PLACE}/{name}" for name in (*TRANSIENT, "*records"))
 LOCK_ATTEMPTS = 10
@@ -99,7 +102,9 @@ class RunDirectory:
     def transient_files(self) -> list[Path]:
         """List its guests' disks and archives, which are removed with the end of their cell."""
         return sorted(
-            path for pattern in (*TRANSIENT, *IN_BLOCKS) for path in self.path.glob(f"cells/*/{pattern}")
+            path
+            for pattern in (*TRANSIENT, *IN_PROFILE, *IN_BLOCKS)
+            for path in self.path.glob(f"cells/*/{pattern}")
         )
 
     def append(self, number: int, sample: Sample) -> None:
@@ -150,6 +155,14 @@ class RunDirectory:
         with checksummed.readable(path), suppress(FileNotFoundError):
             return checksummed.validated(checksummed.unseal(json.loads(fileio.read_bytes(path))), CellRecord)
         return None
+
+    def write_profile(self, number: int, profile: CellProfile) -> None:
+        """Write what the cell's profile is, beside its folded stacks."""
+        checksummed.write_sealed(self.profile_directory(number) / profiles.FILE, profile)
+
+    def profile_directory(self, number: int) -> Path:
+        """Return where a cell's profile is, if it has one."""
+        return self.path / "cells" / str(number) / profiles.PLACE
 
     def finish(self, number: int, end: End) -> None:
         """Write the end record: from here on the cell is finished."""

@@ -145,6 +145,8 @@ class MovingProgress(PlainProgress):
         super().__init__(console)
         self.bars = _bars(console)
         self._known: dict[str, int] | None = None
+        self._passes = 1
+        """A profile goes through the steps once more."""
         self._tasks: dict[int, TaskID] = {}
 
     def begin_runs(
@@ -152,10 +154,11 @@ class MovingProgress(PlainProgress):
     ) -> None:
         super().begin_runs(request, runs, waiting, jobs)
         self._known = steps_of_cell(request)
+        self._passes = 2 if request.options.profile else 1
 
     def begin_cell(self, cell: Cell, number: int) -> None:
         self.cells.begin(number)
-        total = None if self._known is None else sum(self._known.values())
+        total = None if self._known is None else self._passes * sum(self._known.values())
         text = f"{self.cells.name(number)}: starting the guest"
         self._tasks[number] = self.bars.add_task(text, total=total)
 

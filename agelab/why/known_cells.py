@@ -22,7 +22,7 @@ from agelab.why.baseline import Baseline, narrowed
 
 NO_EFFECT = {
     "directory", "name", "filesystem", "layout", "seeds", "corpora", "design", "jobs", "timing", "boot", "erase",
-    "blocks", "prove_all", "keep_disk", "until_decided", "ask", "budget", "fresh", "check",
+    "blocks", "prove_all", "keep_disk", "profile", "until_decided", "ask", "budget", "fresh", "check",
 }  # fmt: skip
 """Options that choose cells, or change none of their digits."""
 SHARED = ("harness", "qemu", "scenario", "accelerator", "vcpus")

@@ -27,6 +27,7 @@ from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.execute.history_points import PointsBoot
 from agelab.runner.execute.host_timing import CellTimer
 from agelab.runner.execute.phase_runner import BootRunner, PhaseRunner
+from agelab.runner.execute.profile_pass import ProfilePass, Profiler
 from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.support import unsupported
 from agelab.store import Store
@@ -48,6 +49,8 @@ class CellRunner:
     """Finds ended cells that may stand for this one; None where it runs in any case."""
     blocks: bool = False
     """Record what its drives are sent, in a pass of its own."""
+    profiler: Profiler | None = None
+    """Takes a profile behind the cell, where it is asked for."""
 
     @cached_property
     def boots(self) -> CellBoots:
@@ -93,6 +96,9 @@ class CellRunner:
     def _finish(self, end: End, samples: Sequence[Sample]) -> End:
         if self.blocks and end.status is Status.OK and self.launcher.spec.disk.modelled:
             BlockPass(self.run, self.number, self.launcher, self.goals, self.on_step).run()
+        if self.profiler and end.status is Status.OK and end.inputs_key:
+            what = (self.run, self.number, self.launcher, self.goals, self.profiler, self.timer)
+            ProfilePass(*what).run(end.inputs_key)
         end = end.model_copy(update={"ended": datetime.now(UTC).strftime(MOMENT)})
         self.run.finish(self.number, end)
         if self.reuse:

@@ -26,6 +26,7 @@ from agelab.runner.execute.cell_reuse import CellReuse
 from agelab.runner.execute.disk_recipe import disk_recipe, making_command
 from agelab.runner.execute.guest_launcher import GuestLauncher, boot_timeout
 from agelab.runner.execute.host_timing import RunTimer
+from agelab.runner.execute.profile_pass import Profiler
 from agelab.runner.execute.run_plan import refuse_other_inputs, run_plan
 from agelab.runner.prepare import input_data, run_manifest
 from agelab.runner.prepare.prepare import PreparedRun, ProvidedParts, prepare
@@ -318,8 +319,18 @@ def _run_cell(
             journal.step(line, spec.run_seed, step)
 
     taken = timer.of_cell(launcher.directory) if timer else None
+    profiler = Profiler(prepared.profiler, partial(progress.end_step, told)) if prepared.profiler else None
     end = CellRunner(
-        directory, number, launcher, goals, store, end_step, taken, reuse, prepared.request.options.blocks
+        directory,
+        number,
+        launcher,
+        goals,
+        store,
+        end_step,
+        taken,
+        reuse,
+        prepared.request.options.blocks,
+        profiler,
     ).carry_out()
     progress.end_cell(cell, told, end)
     if journal and line:

@@ -21,6 +21,7 @@ from agelab.model.history import Traced
 from agelab.model.jobs import AUTO
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import phases
+from agelab.runner.plan.profiling import PROGRAM as PROFILER
 from agelab.runner.prepare import brought_files, capacity, input_data, job_check
 from agelab.runner.prepare.capacity import RunNeeds
 from agelab.runner.prepare.control_journal import ControlJournal
@@ -76,6 +77,8 @@ class PreparedRun:
     """While a cell runs, its disks lie in the host's memory."""
     saves_guests: bool
     """Guests begin as copies of saved ones."""
+    profiler: Path | None = None
+    """The guest's profiler, where a profile is asked for."""
 
     def first(self, count: int) -> "PreparedRun":
         """Return the same with its first cells alone."""
@@ -172,6 +175,7 @@ def prepare(
         jobs,
         in_memory,
         saves,
+        tools.obtain(store, progress.stage, tools.PROFILER)[PROFILER] if options.profile else None,
     )
 
 

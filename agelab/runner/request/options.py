@@ -46,6 +46,7 @@ IN_MORE = (
     "curve",
     "timing",
     "blocks",
+    "profile",
     "fresh",
     "check",
     "measure",
@@ -151,6 +152,9 @@ class RunOptions(BaseModel):
     blocks: bool = Field(
         default=False,
         description="record what drives are sent in one more pass, which is no part of a result",
+    )
+    profile: bool = Field(
+        default=False, description="sample stacks in one more pass, which is no part of a result"
     )
     fresh: bool = Field(
         default=False, description="run each cell, also where one with its key has ended before"
@@ -356,6 +360,16 @@ class RunOptions(BaseModel):
             raise InputError(
                 "--blocks: it records what modelled drives are sent, and in the wall clock there are none",
                 hint="leave --blocks out; a real disk's requests: blktrace",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _profile_of_clock(self) -> Self:
+        """Refuse a profile where the same samples could not be taken twice."""
+        if self.profile and self.guest_clock == "wall":
+            raise InputError(
+                "--profile: samples are taken by the virtual clock, and in the wall clock none of them would repeat",
+                hint="leave --profile out, or --clock wall and the real disks",
             )
         return self
 

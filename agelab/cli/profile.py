@@ -1,0 +1,94 @@
+"""``agelab profile``: the functions in which a step's processor time went."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from agelab.cli.options import json_option, open_store, print_json, replaceable
+from agelab.cli.types import SELECTION
+
+if TYPE_CHECKING:
+    from agelab.analysis.profiles import StepStacks
+
+
+@click.command()
+@click.argument("run", type=SELECTION, metavar="RUN[:CHOICE,...]")
+@click.argument("step")
+@click.option(
+    "--cell", default="", metavar="CHOICE,...", help="The cell, as compare chooses: ext4, or xfs,raid0."
+)
+@click.option(
+    "--against",
+    type=SELECTION,
+    default=None,
+    metavar="RUN[:CHOICE,...]",
+    help="Show how it differs from the profile of another run, or of another cell.",
+)
+@click.option(
+    "--against-step", default=None, metavar="STEP", help="Show how it differs from that step: control/read."
+)
+@click.option(
+    "--svg",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw it as a flame graph into this file, too.",
+)
+@click.option("--folded", is_flag=True, help="Print the folded stacks, for tools that read them.")
+@click.option("--all", "everything", is_flag=True, help="Every function.")
+@json_option
+def profile(
+    run: str,
+    step: str,
+    cell: str,
+    against: str | None,
+    against_step: str | None,
+    svg: Path | None,
+    folded: bool,
+    everything: bool,
+    as_json: bool,
+) -> None:
+    """Show the functions in which the processor was during STEP, by samples that agelab run --profile took.
+
+    STEP is called as in agelab show: copy, aged/read. Repetitions, and cells that differ in their seeds, are added up.
+    """
+    from agelab import atomic
+    from agelab.stacks import flame
+    from agelab.view.profile import print_changes, print_top, profile_json
+
+    words = f"{run}{',' if ':' in run else ':'}{cell}" if cell else run
+    found = _stacks(words, step)
+    before = _stacks(against or words, against_step or step) if against or against_step else None
+    if before:
+        found.require_comparable(before)
+    if folded:
+        click.echo(found.stacks.text, nl=False)
+    elif as_json:
+        print_json(profile_json(found, before))
+    elif before:
+        print_changes(found, before, everything=everything)
+    else:
+        print_top(found, everything=everything)
+    if svg:
+        label = f"{found.name}: {found.step}" + (f", against {before.name}: {before.step}" if before else "")
+        drawn = flame.document(found.stacks, before.stacks if before else None, label=label)
+        atomic.write(replaceable(svg), drawn.encode())
+        click.echo(f"flame graph  {svg}", err=True)
+
+
+def _stacks(words: str, step: str) -> "StepStacks":
+    """Return the stacks of a step in the one group of cells that the words choose. Raises InputError for several."""
+    from agelab.analysis import profiles, selectors
+    from agelab.errors import InputError
+    from agelab.stats.formatting import name_some
+
+    store = open_store()
+    chosen = selectors.parse_selector(store.runs, words)
+    groups = chosen.groups()
+    if len(groups) > 1:
+        groups = [group for group in groups if any(map(profiles.of_cell, group.cells.values()))] or groups
+    if len(groups) > 1:
+        names = name_some([group.name for group in groups], selectors.LISTED)
+        raise InputError(f"{words} has several profiled cells: {names}", hint="choose one with --cell")
+    [group] = groups
+    name = f"{chosen.run.name}, {group.name}" if group.name else chosen.run.name
+    return profiles.of_step(name, group.cells.values(), step)

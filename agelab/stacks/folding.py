@@ -1,0 +1,249 @@
+"""Fold what the guest's profiler logged: records of the kernel (perf_event_open(2)) to stacks with names."""
+
+import re
+import struct
+from collections import Counter
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field, replace
+from typing import BinaryIO
+
+from agelab.stacks.folded import Folded, Stack
+from agelab.stacks.log import MAX_SYMBOLS, StepLog, UnreadableLog, sections
+from agelab.stacks.symbols import KernelSymbols, Mapping, frame, program_frame
+
+HEADER = struct.Struct("<IHH")
+"""Type, flags and size of a record."""
+MAP, LOST, COMM, FORK, SAMPLE = 1, 2, 3, 7, 9
+"""Types of records."""
+EXEC = 1 << 13
+"""The flag of a COMM record: the process runs a new program from here on."""
+IN_KERNEL, IN_PROGRAM, CONTEXTS = (1 << 64) - 128, (1 << 64) - 512, (1 << 64) - 4095
+"""Words of a stack that say what the addresses after them are; whatever is above the last is such a word."""
+IDLE_TASK = 0
+IDLE = frozenset(
+    (
+        *("acpi_idle_do_entry", "acpi_idle_enter", "acpi_safe_halt", "arch_cpu_idle", "cpu_idle_poll"),
+        *("cpuidle_enter_state", "cpuidle_idle_call", "default_idle", "default_idle_call", "intel_idle"),
+        *("mwait_idle", "native_safe_halt", "poll_idle", "pv_native_safe_halt", "safe_halt"),
+    )
+)
+"""Functions in which a processor waits."""
+MAX_STACKS, MAX_TASKS, MAX_MAPPINGS = 200_000, 1 << 18, 4096
+"""Different stacks of a step, names of tasks, and files of one process at most. What is beyond counts as lost, or as
+unknown: a guest's log shall not take the host's memory."""
+WORKER = re.compile(r"kworker/.*", re.DOTALL)
+MAPS_LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) ..x. ([0-9a-f]+) \S+ \d+ +(\S.*)", re.ASCII)
+"""A line of /proc/<pid>/maps that is code."""
+
+
+@dataclass(frozen=True)
+class FoldedStep:
+    """The stacks of one step, and what is not among them."""
+
+    section: StepLog
+    stacks: Folded
+    idle: int
+    """Samples at which the processor waited."""
+    profiler: int
+    """Samples of the profiler itself."""
+    lost: int
+    """Samples for which there was no room."""
+
+
+@dataclass
+class _Tasks:
+    """The names of tasks, and the programs of processes, as they are at one record."""
+
+    names: dict[int, str] = field(default_factory=dict)
+    mappings: dict[int, tuple[Mapping, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, texts: list[str]) -> "_Tasks":
+        """Read what there was when the step began."""
+        found = cls()
+        whole: dict[tuple[str, int], str] = {}
+        for text in texts:
+            head, _, rest = text.partition("\n")
+            kind, _, number = head.partition(" ")
+            if kind not in ("comm", "maps") or not (number.isascii() and number.isdigit()):
+                raise UnreadableLog(f"a task is described by {head[:60]!r}")
+            whole[kind, int(number)] = whole.get((kind, int(number)), "") + rest
+        for (kind, pid), text in whole.items():
+            if kind == "comm":
+                found.names[pid] = _task_name(text.strip("\n"))
+            else:
+                found.mappings[pid] = tuple(_mappings(text))
+        return found
+
+    def add(self, pid: int, mapping: Mapping) -> None:
+        if len(self.mappings.get(pid, ())) >= MAX_MAPPINGS or self._is_new_beyond(pid, self.mappings):
+            return
+        end = mapping.first + mapping.size
+        kept = (
+            one
+            for one in self.mappings.get(pid, ())
+            if one.first + one.size <= mapping.first or one.first >= end
+        )
+        self.mappings[pid] = (*kept, mapping)
+
+    def name(self, tid: int, name: str) -> None:
+        if not self._is_new_beyond(tid, self.names):
+            self.names[tid] = name
+
+    def _is_new_beyond(self, number: int, known: Container[int]) -> bool:
+        return number not in known and max(len(self.names), len(self.mappings)) >= MAX_TASKS
+
+    def fork(self, pid: int, parent: int) -> None:
+        if not self._is_new_beyond(pid, self.mappings):
+            self.mappings[pid] = self.mappings.get(parent, ())
+
+
+def _task_name(text: str) -> str:
+    """Return the name of a task in stacks; workers of the kernel have numbers that come and go."""
+    return frame(WORKER.sub("kworker", text))
+
+
+def _mappings(text: str) -> Iterator[Mapping]:
+    for line in text.split("\n"):
+        if match := MAPS_LINE.fullmatch(line):
+            first, end = int(match[1], 16), int(match[2], 16)
+            yield Mapping(first, end - first, int(match[3], 16), match[4])
+
+
+def fold(file: BinaryIO) -> list[FoldedStep]:
+    """Fold every step of a log that came to its end. Raises UnreadableLog."""
+    found = []
+    symbols: KernelSymbols | None = None
+    for section in sections(file):
+        if section.dropped is None:
+            continue
+        if section.symbols:
+            symbols = _symbols(file, section)
+        if symbols is None:
+            raise UnreadableLog(f"the log has no symbols of the kernel before step {section.step}")
+        found.append(_fold(file, section, symbols))
+    return found
+
+
+def _symbols(file: BinaryIO, section: StepLog) -> KernelSymbols:
+    if sum(size for _, size in section.symbols) > MAX_SYMBOLS:
+        raise UnreadableLog(f"the kernel's symbols take more than {MAX_SYMBOLS} bytes")
+    text = b"".join(_pieces(file, section.symbols)).decode("ascii", "replace")
+    try:
+        return KernelSymbols.parse(text.split("\n"))
+    except ValueError as error:
+        raise UnreadableLog(f"/proc/kallsyms: {error}") from error
+
+
+def _pieces(file: BinaryIO, places: list[tuple[int, int]]) -> Iterator[bytes]:
+    for place, size in places:
+        file.seek(place)
+        yield file.read(size)
+
+
+def _fold(file: BinaryIO, section: StepLog, symbols: KernelSymbols) -> FoldedStep:
+    """Count equal stacks of addresses first: names are looked up once for each."""
+    tasks = _Tasks.parse(section.tasks)
+    raw: Counter[tuple[str, bool, tuple[Mapping, ...], bytes]] = Counter()
+    own = lost = 0
+    for kind, flags, body in _records(file, section):
+        try:
+            if kind == SAMPLE:
+                pid, tid, depth = struct.unpack_from("<IIQ", body)
+                addresses = body[16:]
+                if depth * 8 != len(addresses):
+                    raise UnreadableLog(f"a stack of {depth} addresses takes {len(addresses)} bytes")
+                if pid == section.profiler:
+                    own += 1
+                    continue
+                stack = _name(tasks, pid, tid), pid == IDLE_TASK, tasks.mappings.get(pid, ()), addresses
+                if stack in raw or len(raw) < MAX_STACKS:
+                    raw[stack] += 1
+                else:
+                    lost += 1
+            elif kind == MAP:
+                pid, _, first, size, offset = struct.unpack_from("<IIQQQ", body)
+                tasks.add(pid, Mapping(first, size, offset, _text(body[32:])))
+            elif kind == COMM:
+                pid, tid = struct.unpack_from("<II", body)
+                tasks.name(tid, _task_name(_text(body[8:])))
+                if flags & EXEC:
+                    tasks.mappings.pop(pid, None)
+            elif kind == FORK:
+                pid, parent, tid, parent_tid = struct.unpack_from("<IIII", body)
+                tasks.name(tid, _name(tasks, parent, parent_tid))
+                if pid != parent:
+                    tasks.fork(pid, parent)
+            elif kind == LOST:
+                lost += struct.unpack_from("<QQ", body)[1]
+        except struct.error as error:
+            raise UnreadableLog(f"a record of kind {kind} has {len(body)} bytes") from error
+    step = FoldedStep(section, Folded({}), 0, own, lost + (section.dropped or 0))
+    return _named(raw, step, symbols)
+
+
+def _named(
+    raw: Counter[tuple[str, bool, tuple[Mapping, ...], bytes]], step: FoldedStep, symbols: KernelSymbols
+) -> FoldedStep:
+    """Give names to the addresses of stacks."""
+    stacks: Counter[Stack] = Counter()
+    idle = 0
+    for (task, is_idle, mappings, data), count in raw.items():
+        kernel, program = _frames(data, mappings, symbols)
+        if is_idle and (not kernel or kernel[0] in IDLE):
+            idle += count
+        else:
+            stacks[(task, *reversed(program), *reversed(kernel))] += count
+    return replace(step, stacks=Folded(dict(stacks)), idle=idle)
+
+
+def _frames(
+    data: bytes, mappings: tuple[Mapping, ...], symbols: KernelSymbols
+) -> tuple[list[str], list[str]]:
+    """Return the frames in the kernel and in the program, innermost first.
+
+    Those of a program go as far as its code keeps frame pointers; several in one file are one frame.
+    """
+    kernel: list[str] = []
+    program: list[str] = []
+    context = IN_KERNEL
+    for (address,) in struct.iter_unpack("<Q", data):
+        if address >= CONTEXTS:
+            context = address
+        elif context == IN_KERNEL:
+            # What is not innermost is where a call returns to: the call is before it.
+            kernel.append(symbols.name(address - 1 if kernel else address))
+        elif context == IN_PROGRAM:
+            name = program_frame(mappings, address)
+            if name is None and program:
+                break  # no frame pointer, but any other number
+            name = name or "[unknown]"
+            if program[-1:] != [name]:
+                program.append(name)
+    return kernel, program
+
+
+def _name(tasks: _Tasks, pid: int, tid: int) -> str:
+    if pid == IDLE_TASK:
+        return "swapper"
+    return tasks.names.get(tid) or tasks.names.get(pid) or "[unknown]"
+
+
+def _text(data: bytes) -> str:
+    return data.partition(b"\0")[0].decode("utf-8", "replace")
+
+
+def _records(file: BinaryIO, section: StepLog) -> Iterator[tuple[int, int, bytes]]:
+    """Yield type, flags and body of each record."""
+    for piece in _pieces(file, section.records):
+        place = 0
+        while place < len(piece):
+            if place + HEADER.size > len(piece):
+                raise UnreadableLog("a record is cut short")
+            kind, flags, size = HEADER.unpack_from(piece, place)
+            if size < HEADER.size or place + size > len(piece):
+                raise UnreadableLog(
+                    f"a record of kind {kind} takes {size} bytes, of which there are not so many"
+                )
+            yield kind, flags, piece[place + HEADER.size : place + size]
+            place += size
