@@ -1,6 +1,6 @@
 """Find the scenario and variants that the user asked for."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -22,7 +22,7 @@ class Selection:
     scenario: Scenario
     variants: tuple[Variant, ...]
     text: str = ""
-    """Text of the scenario file."""
+    """Text of the scenario file, with the variants that were asked for and are not in it."""
     workload: Workload = NOTHING
     """What its guests need beside the files of agelab itself."""
 
@@ -41,9 +41,10 @@ def select(
 ) -> Selection:
     """Select a scenario by name: ``aging`` with every variant, ``aging-reiserfs`` with one.
 
-    ``filesystem`` keeps the variants of one filesystem, or of several separated by commas. In a scenario with
-    histories each variant is repeated for each of them; its plain name selects all. ``log`` is an operation log that
-    replaces the scenario's histories.
+    ``filesystem`` keeps the variants of one filesystem, or of several separated by commas; one of which the scenario
+    has no variant gets one, of its name, and so does a filesystem in the variant's place: ``aging-nilfs2``. In a
+    scenario with histories each variant is repeated for each of them; its plain name selects all. ``log`` is an
+    operation log that replaces the scenario's histories.
 
     The longest scenario name that matches wins; the rest is the variant. A name that ends in ``.toml`` is the user's
     own scenario file, with all its variants. ``text`` replaces the file's content, ``jobs`` the job files beside it.
@@ -52,6 +53,10 @@ def select(
     path, wanted = (Path(name), None) if text is not None or name.endswith(".toml") else _find_scenario(name)
     text = toml_files.read_text(path) if text is None else text
     scenario = _parse_scenario(text, path)
+    asked = [word.strip() for word in filesystem.split(",")] if filesystem else []
+    if added := _added_variants(scenario, [*asked, *([wanted] if wanted else [])]):
+        text += added
+        scenario = _parse_scenario(text, path)
     workload = workload_of(scenario, path, jobs)
     scenario = bind(scenario, workload)
     if log:
@@ -70,12 +75,24 @@ def select(
             names = [variant.name for variant in scenario.variants]
             raise unknown(f"variant of {scenario.name}", wanted, names)
     if filesystem:
-        named = [word.strip() for word in filesystem.split(",")]
         there = sorted({variant.filesystem for variant in variants})
-        if wrong := [word for word in named if word not in there]:
-            raise unknown(f"filesystem in {name}", wrong[0], there)
-        variants = tuple(variant for variant in variants if variant.filesystem in named)
+        if wrong := [word for word in asked if word not in there]:
+            raise unknown(f"filesystem in {name}", wrong[0], sorted({*there, *_filesystem_names()}))
+        variants = tuple(variant for variant in variants if variant.filesystem in asked)
     return Selection(scenario, variants, text, workload)
+
+
+def _added_variants(scenario: Scenario, names: Sequence[str]) -> str:
+    """Return the text of a variant for each of these filesystems of which the scenario has none."""
+    there = {one.filesystem for one in scenario.variants} | {
+        name for one in scenario.with_histories().variants for name in (one.name, one.plain_name)
+    }
+    new = [name for name in dict.fromkeys(names) if name in _filesystem_names() and name not in there]
+    return "".join(f'\n[[variants]]\nname = "{name}"\nfilesystem = "{name}"\n' for name in new)
+
+
+def _filesystem_names() -> list[str]:
+    return [file.stem for file in (toml_files.SCENARIOS / "filesystems").glob("*.toml")]
 
 
 def _find_scenario(name: str) -> tuple[Path, str | None]:
@@ -106,7 +123,7 @@ def _read_scenario(name: str) -> Scenario:
 def _parse_scenario(text: str, path: Path) -> Scenario:
     """Parse a scenario and check the names of filesystems and machines in it."""
     scenario = toml_files.parse(text, path, Scenario)
-    known = [file.stem for file in (toml_files.SCENARIOS / "filesystems").glob("*.toml")]
+    known = _filesystem_names()
     wrong = [
         f"{path}: variants[{number}].filesystem: {unknown('filesystem', variant.filesystem, known)}"
         for number, variant in enumerate(scenario.variants)

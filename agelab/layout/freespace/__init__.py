@@ -7,7 +7,19 @@ bytes on the disk under test; docs/free-space.md lists what each tool does not r
 import struct
 
 from agelab.errors import AgelabError, unknown
-from agelab.layout.freespace import btrfs, debugreiserfs, dumpe2fs, f2fs, jfs, ntfs, ufs, vfat, xfs_db, zdb
+from agelab.layout.freespace import (
+    btrfs,
+    debugreiserfs,
+    dumpe2fs,
+    exfat,
+    f2fs,
+    jfs,
+    ntfs,
+    ufs,
+    vfat,
+    xfs_db,
+    zdb,
+)
 from agelab.layout.freespace.runs import FormatError
 from agelab.layout.model import FreeSpace
 
@@ -17,6 +29,7 @@ FORMATS = {
     "btrfs": ("btrfs", btrfs.parse),
     "debugreiserfs": ("debugreiserfs", debugreiserfs.parse),
     "dumpe2fs": ("dumpe2fs", dumpe2fs.parse),
+    "exfat": ("dd (exfat) and dump.exfat", exfat.parse),
     "f2fs": ("dump.f2fs", f2fs.parse),
     "jfs": ("head (jfs)", jfs.parse),
     "ntfs": ("ntfscat and ntfsinfo", ntfs.parse),

@@ -23,7 +23,7 @@ MODELS: dict[tuple[Clock, bool], str] = {
     ("wall", False): "real time of an emulated processor (no KVM here): it says little about this host's",
 }
 """How the times of a run are to be read, by its clock and by whether KVM runs the guest."""
-LATER_KEYS = ("packages", "bring", "metrics", "program", "job", "arguments")
+LATER_KEYS = ("packages", "suite", "bring", "metrics", "program", "job", "arguments")
 """Keys of scenarios that were added when there were runs already."""
 OF_THE_HOST = ("host", "disks")
 """What a plan says of its host, and what changes no digit."""

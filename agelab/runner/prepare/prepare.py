@@ -22,10 +22,9 @@ from agelab.runner.plan.phases import phases
 from agelab.runner.prepare import brought_files, capacity, input_data, job_check
 from agelab.runner.prepare.capacity import RunNeeds
 from agelab.runner.prepare.control_journal import ControlJournal
-from agelab.runner.prepare.run_manifest import RunManifest, collect
+from agelab.runner.prepare.run_manifest import RunManifest, collect, root_of
 from agelab.runner.progress import Progress
 from agelab.runner.request.run_request import CellRequest, RunRequest, cell_requests
-from agelab.scenario import selection
 from agelab.store import Store
 from agelab.stored_disk import StoredDisk
 from agelab.vm import clock_library, kvm
@@ -107,9 +106,8 @@ def prepare(
     # Before any data are made: that takes minutes, and a wrong file, package or kernel is told at once.
     workload = request.selection.workload
     files = brought_files.brought(workload)
-    if workload.packages and not provided:
-        wanted = roots.with_packages(roots.definition(), workload.packages)
-        roots.resolve_packages(wanted, store, selection.filesystems())
+    if not provided:
+        roots.resolve_packages(*root_of(request), store)
     kernel = provided.image.kernel if provided else _kernel(request, store, progress)
     disk = _start_disk(request, store, progress, held)
     own = input_data.user_corpus(request, carried, store, progress.stage)
@@ -211,9 +209,10 @@ def _image(
     return images.build(
         kernel,
         store,
-        selection.filesystems(),
+        root_of(request)[1],
         proved=None if request.options.prove_all else filesystems_made(specs),
         packages=request.selection.workload.packages,
+        suite=request.selection.scenario.suite,
         programs={one.name: one.proof for one in request.selection.workload.programs.values() if one.proof},
         progress=progress.stage,
     )
