@@ -9,6 +9,7 @@ import struct
 from agelab.errors import AgelabError, unknown
 from agelab.layout.freespace import (
     btrfs,
+    debugfs_reiser4,
     debugreiserfs,
     dumpe2fs,
     exfat,
@@ -28,6 +29,7 @@ __all__ = ["FORMATS", "UnexpectedOutput", "parse"]
 FORMATS = {
     "btrfs": ("btrfs", btrfs.parse),
     "debugreiserfs": ("debugreiserfs", debugreiserfs.parse),
+    "debugfs.reiser4": ("debugfs.reiser4", debugfs_reiser4.parse),
     "dumpe2fs": ("dumpe2fs", dumpe2fs.parse),
     "exfat": ("dd (exfat) and dump.exfat", exfat.parse),
     "f2fs": ("dump.f2fs", f2fs.parse),
