@@ -1,5 +1,7 @@
 """Prove, in the guest, that it can make, mount, write, read back and check each filesystem.
 
+Each is proved with its own kernel modules alone, and leaves nothing to the next: what it leaves is its failure.
+
 usage: prove.py PLAN PROOF. Standard-library Python; it is run by Packer, never in a cell. PLAN is what
 agelab.image.proof.Plan writes, PROOF what its Proof reads.
 """
@@ -7,14 +9,19 @@ agelab.image.proof.Plan writes, PROOF what its Proof reads.
 import errno
 import json
 import os
+import signal
 import subprocess  # noqa: TID251 - the guest has no agelab
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 MOUNTPOINT = Path("/run/proof")
 TOOLS = "/run/agelab/tools"  # programs that are in no package, where the proof needs any
+MODULES = Path("/run/agelab/modules")
+PATIENCE = 5.0  # seconds for what a filesystem started to end
 TIMEOUT = (
     120  # seconds of the guest for one command: a filesystem that hangs is a finding, not a reason to wait
 )
@@ -74,6 +81,73 @@ def read_back_alone() -> None:
     raise Failed("mounted read-only, it took a new file")
 
 
+def mounts() -> set[str]:
+    return {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()}
+
+
+def processes() -> dict[int, str]:
+    """The programs that run, by their process: no thread of the kernel, and no zombie."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                found[int(entry.name)] = str((entry / "exe").readlink())
+    return found
+
+
+def inserted() -> list[str]:
+    """The modules of the kernel, the last inserted first."""
+    return [line.split()[0] for line in Path("/proc/modules").read_text().splitlines()]
+
+
+def insert(modules: Sequence[tuple[str, bool]]) -> None:
+    """Insert those modules that are not there; Raises Failed for one that is needed and cannot be."""
+    there = set(inserted())
+    for name, optional in modules:
+        if name not in there:
+            try:
+                run(["insmod", str(MODULES / f"{name}.ko")])
+            except Failed:
+                if not optional:
+                    raise
+
+
+def left_behind(mounted: set[str], running: dict[int, str], there: set[str]) -> Iterator[str]:
+    """Remove what was not there before, and name it; modules are removed and not named, unless they are in use."""
+    for place in sorted(mounts() - mounted, reverse=True):
+        yield f"{place} mounted"
+        subprocess.run(["umount", "-l", place], stdin=subprocess.DEVNULL, check=False)
+    end = time.monotonic() + PATIENCE
+    while processes().keys() - running.keys() and time.monotonic() < end:
+        time.sleep(0.1)
+    for process, program in processes().items():
+        if process not in running:
+            yield f"{program} running"
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+    for name in inserted():
+        if name not in there:
+            try:
+                run(["rmmod", name])
+            except Failed as error:
+                yield f"module {name}: {error}"
+
+
+@contextmanager
+def alone(modules: Sequence[tuple[str, bool]]) -> Iterator[None]:
+    """Prove with these modules, and leave nothing behind. Raises Failed for what was left."""
+    before = (mounts(), processes(), set(inserted()))
+    try:
+        insert(modules)
+        yield
+    except BaseException:
+        for _ in left_behind(*before):
+            pass  # the first failure is the reason
+        raise
+    if left := list(left_behind(*before)):
+        raise Failed(f"it leaves behind: {'; '.join(left)[:300]}")
+
+
 def wipe(device: Path) -> None:
     """Leave nothing by which the filesystem before could be recognised."""
     with device.open("r+b") as disk:
@@ -107,7 +181,8 @@ def prove(commands: dict[str, list[str]], device: Path) -> None:
 def result(item: dict[str, Any], device: Path) -> dict[str, str | None]:
     reason = None
     try:
-        prove(item, device)
+        with alone(item["modules"]):
+            prove(item, device)
     except (Failed, OSError) as error:
         reason = str(error)
     status = "failed" if reason else "ok"

@@ -95,10 +95,10 @@ def run(
 def resolutions(capsule: Capsule) -> dict[str, Any]:
     """Return what a store's questions about packages resolve to: each package in the version of the capsule's run."""
     made, kernel = capsule.run_manifest, capsule.kernel
-    definition = roots.with_packages(roots.definition(), _packages(capsule))
-    found: list[tuple[Mapping[str, Any], Any]] = [
-        (roots.question(definition, selection.filesystems()), made.guest)
-    ]
+    definition, filesystems = roots.of_scenario(
+        _selection(capsule).scenario, _packages(capsule), capsule.profiles.filesystems
+    )
+    found: list[tuple[Mapping[str, Any], Any]] = [(roots.question(definition, filesystems), made.guest)]
     if made.kernel:
         found.append((debian_kernel.question(kernel.spec.partition(":")[2]), made.kernel))
     if made.drive:

@@ -31,14 +31,20 @@ def image() -> None:
 
 @image.command()
 @kernel_option
+@click.option(
+    "--filesystem",
+    "more",
+    multiple=True,
+    metavar="NAME",
+    help="Serve this filesystem, too, which is not of every image; may be given again.",
+)
 @click.option("--refresh", is_flag=True, help="Use the newest kernel and packages that the mirror has now.")
 @json_option
-def build(spec: str, refresh: bool, as_json: bool) -> None:
+def build(spec: str, more: tuple[str, ...], refresh: bool, as_json: bool) -> None:
     """Build the image of a kernel, unless the store has it already."""
-    from agelab.model.filesystem import Filesystem
-    from agelab.scenario.toml_files import read_all
+    from agelab.image import root
 
-    store, filesystems = open_store(), read_all("filesystems", Filesystem)
+    store, filesystems = open_store(), root.served(root.definition(), more)
     found = kernels.resolve(spec, store, refresh=refresh, progress=say)
     _show([images.build(found, store, filesystems, refresh=refresh, progress=say)], as_json)
 

@@ -12,7 +12,8 @@ from agelab.debian.packages import (
     newest,
 )
 from agelab.debian.resolution import cached_resolution
-from agelab.debian.unpacking import unpack, unpack_source, unpack_zstd
+from agelab.debian.suites import archives
+from agelab.debian.unpacking import unpack, unpack_file, unpack_source, unpack_zstd
 
 __all__ = [
     "SUITES",
@@ -20,6 +21,7 @@ __all__ = [
     "Dependency",
     "Package",
     "PackagesVanished",
+    "archives",
     "cached_resolution",
     "control_fields",
     "dependencies",
@@ -27,6 +29,7 @@ __all__ = [
     "local_repository",
     "newest",
     "unpack",
+    "unpack_file",
     "unpack_source",
     "unpack_zstd",
 ]

@@ -5,8 +5,9 @@ credentials are the host's; a mirror's address never leaves the private root.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import unquote
 
 from agelab import atomic, process
@@ -104,18 +105,20 @@ class Archive:
         argv = ["install", "--print-uris", "-qq", "-y", "--no-install-recommends", *wanted]
         return tuple(sorted(self._package_uris(argv), key=lambda package: package.name))
 
-    def require(self, names: Sequence[str]) -> None:
-        """Raise InputError that lists every name that is no package of the suite, with the nearest ones."""
+    def require(self, names: Sequence[str], owners: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Raise InputError that lists every name that is no package of the suite, with the nearest ones.
+
+        ``owners`` says of a name what asks for it: that begins its line.
+        """
         self.update(refresh=False)
         there = frozenset(self._apt("apt-cache", ["pkgnames"]).split())
         wrong = [name for name in names if name not in there]
         if wrong:
-            lines = [
-                f"Debian {self.suite} has no package {name!r}; {did_you_mean(name, _alike(name, there))}".rstrip(
-                    "; "
-                )
-                for name in wrong
-            ]
+            lines = []
+            for name in wrong:
+                said = f"{owners.get(name, '')}Debian {self.suite} has no package {name!r}"
+                near = did_you_mean(name, _alike(name, there))
+                lines.append(f"{said}; {near}" if near else said)
             raise InputError("\n".join(lines), hint="agelab takes packages of Debian's main section alone")
 
     def package(self, name: str, version: str = "") -> Package:

@@ -7,12 +7,14 @@ from typing import Literal, get_args
 
 from pydantic import Field, TypeAdapter
 
-from agelab.kernel import MissingModule, MissingOption, Modules
+from agelab.kernel import MissingModule, MissingOption, Module, Modules
 from agelab.model.base import Defaults, Frozen, Text
 from agelab.model.filesystem import Filesystem, FreeSpaceTool
 
 DEVICE = "/dev/pmem1"
 MOUNTPOINT = "/run/proof"
+MODULES = "modules"
+"""Directory of the modules in the guest, below /run/agelab."""
 UUID = "a9e1ab00-0000-4000-8000-000000000001"
 
 SCRATCH = 1 << 30
@@ -38,6 +40,9 @@ class ProofItem(Frozen):
 
     filesystem: str
     defaults: Defaults
+    modules: tuple[tuple[str, bool], ...] = Field(
+        description="modules to insert before, in this order, and whether one is optional"
+    )
     mkfs: tuple[str, ...]
     mount: tuple[str, ...]
     mount_read_only: tuple[str, ...]
@@ -56,6 +61,10 @@ class ProofPlan(Frozen):
         default=(), description="programs that the commands run and that are not in the root"
     )
 
+    def module_files(self, modules: Modules) -> dict[str, bytes]:
+        """Return the modules that the guest inserts for each proof: path below /run/agelab to content."""
+        return {f"{MODULES}/{module.name}.ko": module.read() for module in modules.closure(self.modules)}
+
     def for_guest(self) -> bytes:
         """Return the JSON that packer/prove.py reads."""
         return json.dumps({"device": DEVICE, "items": [item.model_dump() for item in self.items]}).encode()
@@ -69,7 +78,7 @@ def plan_proof(filesystems: Sequence[Filesystem], modules: Modules) -> ProofPlan
     tools: list[str] = []
     for filesystem in filesystems:
         try:
-            modules.closure(filesystem.modules)
+            inserted = modules.closure(filesystem.modules)
             modules.require(filesystem.kernel_config)
         except (MissingModule, MissingOption) as error:
             reason = "; ".join(filter(None, (str(error), filesystem.modules_why)))
@@ -78,17 +87,18 @@ def plan_proof(filesystems: Sequence[Filesystem], modules: Modules) -> ProofPlan
             continue
         needed += [name for name in filesystem.modules if name not in needed]
         tools += [name for name in filesystem.tools if name not in tools]
-        items += [_item(filesystem, which) for which in get_args(Defaults)]
+        items += [_item(filesystem, which, inserted) for which in get_args(Defaults)]
     return ProofPlan(
         modules=tuple(needed), items=tuple(items), unsupported=tuple(unsupported), tools=tuple(tools)
     )
 
 
-def _item(filesystem: Filesystem, defaults: Defaults) -> ProofItem:
+def _item(filesystem: Filesystem, defaults: Defaults, inserted: Sequence[Module]) -> ProofItem:
     tooling, lister = filesystem.tooling(defaults), filesystem.free_space
     return ProofItem(
         filesystem=filesystem.name,
         defaults=defaults,
+        modules=tuple((module.name, module.optional) for module in inserted),
         mkfs=_substitute(filesystem.mkfs_command(defaults)),
         mount=_substitute(filesystem.mount_command(defaults)),
         mount_read_only=_substitute(filesystem.mount_command(defaults, read_only=True)),

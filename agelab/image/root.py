@@ -4,21 +4,22 @@ It is built without being booted and is never written to, so it contains nothing
 """
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
 from agelab import atomic, fileio, places, process
-from agelab.debian import Archive, Package, cached_resolution, local_repository
+from agelab.debian import SUITES, Archive, Package, cached_resolution, local_repository
 from agelab.disk_errors import full_disk_line
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.model.filesystem import Filesystem
+from agelab.model.scenario import Scenario
 from agelab.notify import Notify
 from agelab.plain_path import temp_parent
-from agelab.scenario.toml_files import read
+from agelab.scenario.toml_files import place_of, read, read_named
 from agelab.store import Artefact, Store
 from agelab.stored_disk import align
 
@@ -45,6 +46,11 @@ _REMOVED = (
 )
 _NEVER_NEEDED = ("/etc/", "/var/", "/usr/lib/udev/")
 """What of the removed paths is removed from a root with a user's packages too: it differs from build to build."""
+# Each program that the loader would not start, and the library that is not there.
+_LACKING = (
+    "for program in /usr/bin/* /usr/sbin/*; do [ -f $program ] || continue; "
+    'ldd $program 2>&1 | sed -n "s|^[[:space:]]*\\([^ ]*\\) => not found|$program lacks \\1|p"; done'
+)
 _EMPTIED = ("var/cache", "var/log", "tmp", "run")
 
 
@@ -53,6 +59,9 @@ class RootDefinition(Frozen):
 
     suite: str
     packages: tuple[str, ...]
+    filesystems: tuple[str, ...] = Field(
+        default=(), description="files of scenarios/filesystems that the root of every guest serves"
+    )
     exclude: tuple[str, ...] = Field(default=(), description="paths of packages that are not unpacked")
     remove: tuple[str, ...] = Field(default=(), description="paths removed when all packages are set up")
 
@@ -64,24 +73,49 @@ class RootPackages(Frozen):
     busybox: Package = Field(description="busybox-static, for the initramfs")
 
 
-def with_packages(definition: RootDefinition, packages: Sequence[str]) -> RootDefinition:
-    """Return the definition of a root that has these packages too.
+def served(definition: RootDefinition, others: Iterable[str]) -> list[Filesystem]:
+    """Return the filesystems of a root: those of every guest, and ``others`` by name."""
+    names = sorted({*definition.filesystems, *others})
+    return [read_named("filesystems", name, Filesystem, "filesystem") for name in names]
 
-    Nothing of what packages may need is removed from it, as from the root of every guest: who knows what they load.
+
+def own_definition(
+    definition: RootDefinition, packages: Sequence[str], filesystems: Sequence[Filesystem], suite: str = ""
+) -> RootDefinition:
+    """Return the definition of the root for these packages of a scenario and these filesystems.
+
+    It is that of every guest where no package is added, and neither the scenario's ``suite`` nor a filesystem asks for
+    a newer one. From any other nothing is removed that packages may need: who knows what they load.
     """
-    if not packages:
+    added = [one for one in filesystems if one.name not in definition.filesystems]
+    suites = {definition.suite, suite, *(one.suite for one in added)} - {""}
+    if not (packages or any(one.packages for one in added)) and len(suites) == 1:
         return definition
     kept = tuple(path for path in definition.remove if path.startswith(_NEVER_NEEDED))
     wanted = tuple(dict.fromkeys((*definition.packages, *packages)))
-    return definition.model_copy(update={"packages": wanted, "remove": kept})
+    newest = max(suites, key=SUITES.index)
+    return definition.model_copy(update={"packages": wanted, "remove": kept, "suite": newest})
+
+
+def of_scenario(
+    scenario: Scenario, packages: Sequence[str], others: Iterable[str] = ()
+) -> tuple[RootDefinition, list[Filesystem]]:
+    """Return the definition of the root for a scenario with these packages, and the filesystems that it serves.
+
+    They are those of all variants, so that one variant has the image of all; ``others`` are more of them, by name.
+    """
+    beside = [scenario.beside.filesystem] if scenario.beside else []
+    names = [*(variant.filesystem for variant in scenario.variants), *beside, *others]
+    filesystems = served(definition(), names)
+    return own_definition(definition(), packages, filesystems, scenario.suite), filesystems
 
 
 def resolve_packages(
-    definition: RootDefinition, store: Store, filesystems: Sequence[Filesystem], *, refresh: bool = False
+    definition: RootDefinition, filesystems: Sequence[Filesystem], store: Store, *, refresh: bool = False
 ) -> RootPackages:
     """Resolve the packages of the root for these filesystems, from the cache unless ``refresh``.
 
-    Raises InputError for a package that the suite does not have.
+    Raises InputError for a package that the suite does not have, with the filesystem's file that names it.
     """
     asked = question(definition, filesystems)
 
@@ -89,7 +123,12 @@ def resolve_packages(
         archive = Archive(store, definition.suite)
         if refresh:
             archive.update()
-        archive.require(asked["packages"])
+        owners = {
+            name: f"{place_of('filesystems', filesystem.name)}: packages: "
+            for filesystem in filesystems
+            for name in filesystem.packages
+        }
+        archive.require(asked["packages"], owners)
         return RootPackages(
             root=archive.resolve(asked["packages"], essential=True), busybox=archive.package("busybox-static")
         )
@@ -150,6 +189,11 @@ def _tree(definition: RootDefinition, chosen: Sequence[Package], debs: Sequence[
         raise AgelabError(
             f"the guest's root does not contain the packages asked for; they differ in {sorted(installed ^ asked)}"
         )
+    if lacking := fileio.read_text(work / "lacking").splitlines():
+        raise AgelabError(
+            f"programs of the guest's root lack libraries: {'; '.join(lacking[:5])}",
+            hint=f"{DEFINITION.name} removes them: let it remove the programs as well, or keep both",
+        )
 
 
 def _mmdebstrap(arguments: Sequence[str], work: Path) -> None:
@@ -191,11 +235,13 @@ def _hooks(definition: RootDefinition, work: Path) -> list[str]:
     compiled = (
         "python3 -m compileall -q -f --invalidation-mode unchecked-hash /usr/lib/python3 /usr/lib/python3.*"
     )
+    lacking = shlex.quote(str(work / "lacking"))
     return [
         f"{query} > {installed}",
         'cd "$1" && rm -rf ' + " ".join([*_REMOVED, *(path.lstrip("/") for path in definition.remove)]),
         'find "$1/usr" -name __pycache__ -prune -exec rm -r {} +',
         'env -i PATH="$PATH" PYTHONHASHSEED=0 chroot "$1" sh -c ' + shlex.quote(compiled),
+        f'chroot "$1" sh -c {shlex.quote(_LACKING)} > {lacking}',
         'cd "$1" && find ' + " ".join(_EMPTIED) + " -mindepth 1 -delete",
         'cd "$1" && echo guest > etc/hostname && printf "127.0.0.1 localhost guest\\n" > etc/hosts',
     ]

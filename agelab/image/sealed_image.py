@@ -81,20 +81,21 @@ def build(
     *,
     proved: Sequence[Filesystem] | None = None,
     packages: Sequence[str] = (),
+    suite: str = "",
     programs: Mapping[str, Sequence[str]] = MappingProxyType({}),
     refresh: bool = False,
     progress: Notify = silent,
 ) -> Image:
     """Return the sealed image of a kernel for these filesystems, built if the store does not have it.
 
-    ``proved`` limits the filesystems that the guest proves. ``packages`` are those of a scenario, which then has an
-    image of its own; the guest proves that what they install can be loaded, and that ``programs`` run: a command for
-    each, by name. ``refresh`` asks the mirror for the newest packages;
+    ``proved`` limits the filesystems that the guest proves. ``packages`` and ``suite`` are those of a scenario, which
+    then has an image of its own; the guest proves that what they install can be loaded, and that ``programs`` run: a
+    command for each, by name. ``refresh`` asks the mirror for the newest packages;
     without it the cached resolution is used, and a second call needs no network. Raises HostError when a download,
     mmdebstrap or Packer fails.
     """
-    definition = roots.with_packages(roots.definition(), packages)
-    chosen = roots.resolve_packages(definition, store, filesystems, refresh=refresh)
+    definition = roots.own_definition(roots.definition(), packages, filesystems, suite)
+    chosen = roots.resolve_packages(definition, filesystems, store, refresh=refresh)
     proving = plan_proof(filesystems if proved is None else proved, kernel.modules)
     root = roots.obtain(definition, chosen, store, progress, verify=False)
     template = key_of({path.name: file_hash(path) for path in _PROVISIONING_FILES})
@@ -195,8 +196,12 @@ def _prove(
     process.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(work / "key")])
     own = initramfs.cell(
         kernel.modules,
-        [*proving.modules, "virtio_pci", "virtio_net"],
-        {"authorized_keys": fileio.read_bytes(work / "key.pub"), **(load.files() if load else {})},
+        ["virtio_pci", "virtio_net"],
+        {
+            "authorized_keys": fileio.read_bytes(work / "key.pub"),
+            **proving.module_files(kernel.modules),
+            **(load.files() if load else {}),
+        },
         {"start": fileio.read_bytes(places.PACKER / "start"), **programs},
     )
     boot = work / "boot-initramfs"

@@ -8,7 +8,7 @@ from agelab import buildroot, fileio, readers
 from agelab.buildroot import BuildRoot, Purpose
 from agelab.debian import Archive, cached_resolution, host_suite
 from agelab.errors import InputError
-from agelab.kernel import config, recipes, source_tree
+from agelab.kernel import config, parts, recipes, source_tree, tree_changes
 from agelab.kernel.source_tree import SourceTree
 from agelab.notify import Notify
 from agelab.store import Artefact, Store, key_of
@@ -116,8 +116,11 @@ def plan_build(spec: str, store: Store, progress: Notify, *, refresh: bool = Fal
     if wanted.lines:
         fragments["the recipe"] = "\n".join(wanted.lines)
     base = _text(wanted.base) if wanted.base else None
+    owner = spec.partition(",")[0]
+    fetched = [(part, parts.obtain(part, owner, store, progress)) for part in wanted.parts]
+    patched = tree_changes.apply_patches(tree_changes.apply_parts(found, fetched), wanted.patches)
     return BuildInputs(
-        source_tree.apply_patches(found, wanted.patches),
+        tree_changes.apply_edits(patched, wanted.edits, owner),
         base,
         fragments,
         toolchain(store, progress),

@@ -1,12 +1,21 @@
 """Kernels of kind ``debian:``: named by a version, an exact release or a suite, from the host's mirror."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import Field
 
-from agelab.debian import SUITES, Archive, Package, cached_resolution, dependencies, host_suite, newest
+from agelab.debian import (
+    SUITES,
+    Archive,
+    Package,
+    archives,
+    cached_resolution,
+    dependencies,
+    host_suite,
+    newest,
+)
 from agelab.errors import HostError, InputError, unknown
 from agelab.kernel.stored_kernel import Kernel
 from agelab.kernel.unpack import unpack
@@ -209,28 +218,6 @@ def _find_default(archive: Archive) -> str:
         if match := _PACKAGE.fullmatch(depended.name):
             return match["release"]
     raise HostError(f"Debian {archive.suite} has no linux-image-amd64 that names a kernel")
-
-
-def archives(store: Store, *, refresh: bool = False, progress: Notify = silent) -> Iterator[Archive]:
-    """Yield the host's suite, then suites whose package lists are cached, then the others.
-
-    Missing lists are fetched when the caller reaches them, with ``refresh`` all lists. A suite that the mirror does
-    not have is skipped with a line of ``progress``. Raises HostError when the host's own suite cannot be fetched.
-    """
-    host = host_suite()
-    every = [Archive(store, suite) for suite in dict.fromkeys((host, *SUITES))]
-    cached = [archive for archive in every if archive.suite == host or archive.fetched]
-    for archive in (*cached, *(archive for archive in every if archive not in cached)):
-        if refresh or not archive.fetched:
-            progress(f"fetching the package lists of Debian {archive.suite}")
-            try:
-                archive.update()
-            except (HostError, InputError) as error:
-                if archive.suite == host:
-                    raise
-                progress(f"doing without Debian {archive.suite}: {str(error).splitlines()[0]}")
-                continue
-        yield archive
 
 
 def suite_of_headers(release: str, version: str, store: Store, progress: Notify = silent) -> str:

@@ -1,13 +1,15 @@
 """Specs and recipe files of kernels to build: source, patches and configuration."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import Field
 
 from agelab import fileio
 from agelab.errors import InputError, unknown
+from agelab.kernel.edits import TreeEdit
+from agelab.kernel.parts import RecipePart
 from agelab.model.base import Frozen, Name
 from agelab.scenario.toml_files import SCENARIOS, read
 
@@ -30,6 +32,12 @@ class KernelRecipe(Frozen):
     patches_from: str = Field(
         "", description="who makes the patches that are not part of agelab, and which to take"
     )
+    fetch: tuple[RecipePart, ...] = Field(
+        (), description="parts by URL and hash, in order, before the patches"
+    )
+    edits: tuple[TreeEdit, ...] = Field(
+        (), description="replacements in the tree, in order, after the patches"
+    )
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,9 @@ class BuildSpec:
     lines: tuple[str, ...] = ()
     """Configuration lines of a recipe, applied after the fragments."""
     patches: tuple[Path, ...] = ()
+    parts: tuple[RecipePart, ...] = ()
+    """What a recipe fetches."""
+    edits: tuple[TreeEdit, ...] = ()
 
 
 def parse(spec: str) -> BuildSpec:
@@ -78,7 +89,7 @@ def parse(spec: str) -> BuildSpec:
                     f"kernel {spec!r}: there is no patch in {value}: none ends in .patch or .diff"
                 )
             patches += found
-    return BuildSpec(built.source, base, tuple(fragments), built.lines, tuple(patches))
+    return replace(built, base=base, fragments=tuple(fragments), patches=tuple(patches))
 
 
 def canonical(spec: str) -> str:
@@ -123,7 +134,7 @@ def _read_recipe(name: str) -> BuildSpec:
     base = None if recipe.base == "small" else path.parent / recipe.base
     if base and not base.is_file():
         raise InputError(f"{path}: base: there is no file {base}")
-    return BuildSpec(recipe.source, base, (), recipe.config, tuple(patches))
+    return BuildSpec(recipe.source, base, (), recipe.config, tuple(patches), recipe.fetch, recipe.edits)
 
 
 def _list_patches(path: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Source trees of kernels to build: git tree objects, with patches applied, in repositories in agelab's cache.
+"""Source trees of kernels to build: git tree objects in repositories in agelab's cache.
 
 Every source (a commit of a git tree, uncommitted files, a source package) becomes one git tree object, whose name is
 a hash of all its content: a kernel's key needs nothing else. The work tree is updated from the tree that was built
@@ -9,25 +9,25 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from agelab import atomic, fileio, git, process
-from agelab.debian import Archive, host_suite, newest, unpack, unpack_source
+from agelab.debian import Archive, Package, archives, host_suite, newest, unpack, unpack_source
 from agelab.debian.unpacking import GIB, MOST_NAMES, SOURCE_BYTES
 from agelab.disk_errors import naming_disk_errors
 from agelab.errors import HostError, InputError
 from agelab.git import GitRepository
 from agelab.kernel.origin import KernelPart
 from agelab.notify import Notify
-from agelab.store import Store, file_hash, key_of
+from agelab.store import Store, key_of
 
 _MARKERS = ("Makefile", "Kconfig", "kernel", "fs", "arch/x86/Kconfig")
 """Paths in every kernel tree that builds for x86."""
 _VERSION = re.compile(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION)[ \t]*=[ \t]*(.*)$", re.MULTILINE)
 _PACKAGE = re.compile(r"linux-source-(\d+\.\d+)")
 # Neither sync nor strong compression: it is a cache. No line-end conversion.
-_SETTINGS = ("-c", "core.fsync=none", "-c", "core.looseCompression=1", "-c", "core.autocrlf=false")
+SETTINGS = ("-c", "core.fsync=none", "-c", "core.looseCompression=1", "-c", "core.autocrlf=false")
 WORKTREE = "worktree"
 """In place of a ref: the files as they are now, committed or not."""
 
@@ -55,7 +55,7 @@ class SourceTree:
         """Update the work tree to this tree, writing only files that differ. The caller holds the kernel's lock."""
         self.work_tree.mkdir(exist_ok=True)
         (self.cache_dir / "git" / "index.lock").unlink(missing_ok=True)  # left by a killed git
-        _git(self.cache_dir, ["read-tree", "--reset", "-u", self.tree], work=self.work_tree)
+        git_output(self.cache_dir, ["read-tree", "--reset", "-u", self.tree], work=self.work_tree)
 
 
 def from_directory(path: Path, ref: str, store: Store, progress: Notify) -> SourceTree:
@@ -89,7 +89,7 @@ def from_directory(path: Path, ref: str, store: Store, progress: Notify) -> Sour
     if commit is None:
         raise InputError(f"tree:{path}@{ref or 'HEAD'}: no such commit", hint=f"git -C {path} log --oneline")
     described = query_git(repository, ["describe", "--always", "--tags", commit]) or commit
-    tree = _git(place, ["rev-parse", f"{commit}^{{tree}}"])
+    tree = git_output(place, ["rev-parse", f"{commit}^{{tree}}"])
     _require_size(f"tree:{path}", _blob_sizes(place, tree))
     return _checked_tree(place, tree, KernelPart(name=f"tree:{path}", version=described), commit)
 
@@ -97,29 +97,10 @@ def from_directory(path: Path, ref: str, store: Store, progress: Notify) -> Sour
 def from_package(wanted: str, store: Store, progress: Notify, *, refresh: bool = False) -> SourceTree:
     """Read the source of Debian's linux-source package ``wanted``: 6.1, or an exact version such as 6.1.192-2.
 
-    Raises InputError when the host's suite does not have it, HostError when it cannot be downloaded.
+    Raises InputError when no suite has it, HostError when it cannot be downloaded.
     """
-    archive = Archive(store, host_suite())
-    if refresh:
-        archive.update()
-    there = {
-        name: version
-        for name, version in archive.versions("linux-source-").items()
-        if _PACKAGE.fullmatch(name)
-    }
-    named = [
-        name
-        for name, version in there.items()
-        if wanted in (name.removeprefix("linux-source-"), version, version.partition("-")[0])
-    ]
-    if not named:
-        have = ", ".join(f"source:{version}" for version in there.values())
-        raise InputError(
-            f"source:{wanted}: Debian {archive.suite} has no such linux-source package",
-            hint=f"there are: {have}",
-        )
-    name = next(one for one in named if there[one] == newest([there[other] for other in named]))
-    package = archive.package(name, there[name])
+    archive, package = _find_package(wanted, store, progress, refresh)
+    name = package.name
     place = _repository(store, {"package": package.name, "sha256": package.sha256})
     mark = place / "tree"
     with _import_lock(store, place), naming_disk_errors(place):
@@ -131,6 +112,35 @@ def from_package(wanted: str, store: Store, progress: Notify, *, refresh: bool =
     return _checked_tree(place, fileio.read_text(mark), origin)
 
 
+def _find_package(wanted: str, store: Store, progress: Notify, refresh: bool) -> tuple[Archive, Package]:
+    """Return the newest package of that version: in the host's suite or else, as kernels are found, in any."""
+    seen: dict[str, str] = {}
+    found: dict[str, tuple[Archive, str]] = {}
+    for archive in archives(store, refresh=refresh, progress=progress):
+        there = {
+            name: version
+            for name, version in archive.versions("linux-source-").items()
+            if _PACKAGE.fullmatch(name)
+        }
+        named = {
+            version: (archive, name)
+            for name, version in there.items()
+            if wanted in (name.removeprefix("linux-source-"), version, version.partition("-")[0])
+        }
+        found = {**named, **found}
+        if named and archive.suite == host_suite():
+            break
+        seen |= there
+    if not found:
+        near = ", ".join(f"source:{name.removeprefix('linux-source-')}" for name in sorted(seen))
+        raise InputError(
+            f"source:{wanted}: no suite of Debian has such a linux-source package", hint=f"there are: {near}"
+        )
+    version = newest(list(found))
+    archive, name = found[version]
+    return archive, archive.package(name, version)
+
+
 def _import_package(deb: Path, place: Path) -> str:
     """Import the source in a package and return its tree object."""
     with atomic.temp_dir(place) as directory, naming_disk_errors(place):  # while the disk still is full
@@ -138,36 +148,6 @@ def _import_package(deb: Path, place: Path) -> str:
         [packed] = (directory / "package").rglob("linux-source-*.tar.xz")
         unpack_source(packed, directory / "unpacked")
         return _write_tree(directory / "unpacked", place)
-
-
-def apply_patches(source: SourceTree, files: Sequence[Path]) -> SourceTree:
-    """Apply patches to a source, in this order.
-
-    Raises InputError for a patch that does not apply, with the places where it fails.
-    """
-    if not files:
-        return source
-    named = tuple(KernelPart(name=file.name, sha256=file_hash(file, fileio.TEXT)) for file in files)
-    # A separate index, as another process may be patching the same tree.
-    with atomic.temp_dir(source.cache_dir) as directory:
-        index = {"GIT_INDEX_FILE": f"{directory}/index"}
-        _git(source.cache_dir, ["read-tree", source.tree], index)
-        for number, file in enumerate(files):
-            _apply_patch(source, file, files[:number], index)
-        tree = _git(source.cache_dir, ["write-tree"], index)
-    return replace(source, tree=tree, patches=named)
-
-
-def _apply_patch(source: SourceTree, file: Path, before: Sequence[Path], index: Mapping[str, str]) -> None:
-    """Apply one patch to an index. Raises as ``apply_patches`` does."""
-    argv = ["apply", "--cached", "--whitespace=nowarn", str(file.absolute())]
-    done = git.run(source.cache_dir / "git", [*_SETTINGS, *argv], env=index, ok=range(256))
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-        errors = [line.removeprefix("error: ").removeprefix("patch failed: ") for line in lines]
-        places = "; ".join(errors) or done.stderr.strip()[-300:]
-        after = f" (after {', '.join(one.name for one in before)})" if before else ""
-        raise InputError(f"{file} does not apply to {source.version}{after}: {places}")
 
 
 def _repository(store: Store, identity: Mapping[str, str]) -> Path:
@@ -200,14 +180,22 @@ def _from_files(path: Path, place: Path, name: str, progress: Notify, head: str 
     return _checked_tree(place, _write_tree(path, place, head), KernelPart(name=name))
 
 
+def import_files(path: Path, place: Path) -> str:
+    """Import a directory that is a part of a tree into a source's repository; return its tree object."""
+    with atomic.temp_dir(place) as directory:
+        index = {"GIT_INDEX_FILE": str(directory / "index")}
+        git_output(place, ["add", "--all", "--force", "."], index, work=path)
+        return git_output(place, ["write-tree"], index)
+
+
 def _write_tree(path: Path, place: Path, head: str | None = None) -> str:
     """Import a directory and return its tree object: all files or, with a commit's tree, those git does not ignore."""
     index = {"GIT_INDEX_FILE": str(place / "files.index")}
     if head:
-        _git(place, ["read-tree", head], index)
+        git_output(place, ["read-tree", head], index)
     _require_size(f"tree:{path}", _file_sizes(path, place, index, ignored=not head))
-    _git(place, ["add", "--all", *([] if head else ["--force"]), "."], index, work=path)
-    return _git(place, ["write-tree"], index)
+    git_output(place, ["add", "--all", *([] if head else ["--force"]), "."], index, work=path)
+    return git_output(place, ["write-tree"], index)
 
 
 def _file_sizes(path: Path, place: Path, index: Mapping[str, str], *, ignored: bool) -> Iterator[int]:
@@ -224,7 +212,7 @@ def _file_sizes(path: Path, place: Path, index: Mapping[str, str], *, ignored: b
 
 def _blob_sizes(place: Path, tree: str) -> Iterator[int]:
     """Yield the bytes of each file of a tree object; of what is no file, or not there, none."""
-    for line in _git(place, ["ls-tree", "-r", "-l", tree]).splitlines():
+    for line in git_output(place, ["ls-tree", "-r", "-l", tree]).splitlines():
         size = line.split(maxsplit=4)[3]
         yield int(size) if size.isdecimal() else 0
 
@@ -244,9 +232,9 @@ def _require_size(name: str, sizes: Iterable[int]) -> None:
 
 def _checked_tree(place: Path, tree: str, origin: KernelPart, commit: str | None = None) -> SourceTree:
     """Make the SourceTree of a tree object. Raises InputError when it is not a kernel tree."""
-    listed = _git(place, ["ls-tree", "--name-only", tree, "--", *_MARKERS]).splitlines()
+    listed = git_output(place, ["ls-tree", "--name-only", tree, "--", *_MARKERS]).splitlines()
     whole = set(listed) == set(_MARKERS)
-    text = _git(place, ["cat-file", "blob", f"{tree}:Makefile"]) if whole else ""
+    text = git_output(place, ["cat-file", "blob", f"{tree}:Makefile"]) if whole else ""
     makefile = {match[1]: match[2].strip() for match in _VERSION.finditer(text)}
     if not {"VERSION", "PATCHLEVEL"} <= makefile.keys():
         raise _not_a_kernel_tree(
@@ -285,12 +273,12 @@ def query_git(repository: GitRepository, argv: Sequence[str]) -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def _git(
+def git_output(
     place: Path, argv: Sequence[str], env: Mapping[str, str] | None = None, work: Path | None = None
 ) -> str:
     """Run git in a repository of the cache and return its output. Raises HostError when it fails."""
     with naming_disk_errors(place):
         try:
-            return git.run(place / "git", [*_SETTINGS, *argv], work_tree=work, env=env).stdout.strip()
+            return git.run(place / "git", [*SETTINGS, *argv], work_tree=work, env=env).stdout.strip()
         except process.ProcessFailed as error:
             raise HostError(f"git cannot read the kernel's source: {error}", hint=error.hint) from error

@@ -54,6 +54,10 @@ class Filesystem(Frozen):
     name: str = Field(description="the file's name, without its ending")
     summary: str = Field(description="kind of filesystem in one line")
     packages: tuple[str, ...] = Field(description="Debian packages of the guest with its tools")
+    suite: str = Field(
+        default="",
+        description="Debian suite of the whole root, where the guest's usual one has no such packages",
+    )
     modules: tuple[str, ...] = Field(description="kernel modules; dependencies are added")
     kernel_config: tuple[str, ...] = Field(
         default=(),

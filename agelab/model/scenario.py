@@ -209,6 +209,10 @@ class Scenario(Frozen):
     packages: tuple[PackageName, ...] = Field(
         default=(), description="Debian packages for the guest, beside those of its programs"
     )
+    suite: str = Field(
+        default="",
+        description="Debian suite of the guest's root: the tools of that time; empty: the usual one",
+    )
     bring: tuple[str, ...] = Field(
         default=(),
         description="files for the guest, beside the scenario's file: a program, a directory, a .deb",

@@ -24,7 +24,7 @@ class Selection:
     scenario: Scenario
     variants: tuple[Variant, ...]
     text: str = ""
-    """Text of the scenario file."""
+    """Text of the scenario file, with the variants that were asked for and are not in it."""
     workload: Workload = NOTHING
     """What its guests need beside the files of agelab itself."""
 
@@ -44,9 +44,10 @@ def select(
 ) -> Selection:
     """Select a scenario by name: ``aging`` with every variant, ``aging-reiserfs`` with one.
 
-    ``filesystem`` keeps the variants of one filesystem, or of several separated by commas. In a scenario with
-    histories each variant is repeated for each of them; its plain name selects all. ``log`` is an operation log that
-    replaces the scenario's histories.
+    ``filesystem`` keeps the variants of one filesystem, or of several separated by commas; one of which the scenario
+    has no variant gets one, of its name, and so does a filesystem in the variant's place: ``aging-nilfs2``. In a
+    scenario with histories each variant is repeated for each of them; its plain name selects all. ``log`` is an
+    operation log that replaces the scenario's histories.
 
     The longest scenario name that matches wins; the rest is the variant. A name that ends in ``.toml`` is the user's
     own scenario file, with all its variants. ``options`` are mkfs and mount options, every combination of which is a
@@ -75,11 +76,10 @@ def select(
             names = [variant.name for variant in scenario.variants]
             raise unknown(f"variant of {scenario.name}", wanted, names)
     if filesystem:
-        named = [word.strip() for word in filesystem.split(",")]
         there = sorted({variant.filesystem for variant in variants})
-        if wrong := [word for word in named if word not in there]:
-            raise unknown(f"filesystem in {name}", wrong[0], there)
-        variants = tuple(variant for variant in variants if variant.filesystem in named)
+        if wrong := [word for word in asked if word not in there]:
+            raise unknown(f"filesystem in {name}", wrong[0], sorted({*there, *_filesystem_names()}))
+        variants = tuple(variant for variant in variants if variant.filesystem in asked)
     return Selection(scenario, variants, text, workload)
 
 
@@ -120,7 +120,7 @@ def _read_scenario(name: str) -> Scenario:
 def _parse_scenario(text: str, path: Path) -> Scenario:
     """Parse a scenario and check the names of filesystems and machines in it."""
     scenario = toml_files.parse(text, path, Scenario)
-    known = [file.stem for file in (toml_files.SCENARIOS / "filesystems").glob("*.toml")]
+    known = _filesystem_names()
     wrong = [
         f"{path}: variants[{number}].filesystem: {unknown('filesystem', variant.filesystem, known)}"
         for number, variant in enumerate(scenario.variants)

@@ -103,6 +103,11 @@ def _key_path(location: tuple[int | str, ...]) -> str:
     return "".join(words).lstrip(".")
 
 
+def place_of(directory: str, name: str) -> Path:
+    """Return the path of ``scenarios/<directory>/<name>.toml``."""
+    return SCENARIOS / directory / f"{name}.toml"
+
+
 def read_named(directory: str, name: str, kind: type[AnyFrozen], what: str) -> AnyFrozen:
     """Read the file ``scenarios/<directory>/<name>.toml``.
 
@@ -111,7 +116,7 @@ def read_named(directory: str, name: str, kind: type[AnyFrozen], what: str) -> A
     names = [path.stem for path in (SCENARIOS / directory).glob("*.toml")]
     if name not in names:
         raise unknown(what, name, names)
-    return _read_checked(SCENARIOS / directory / f"{name}.toml", kind)
+    return _read_checked(place_of(directory, name), kind)
 
 
 def _read_checked(path: Path, kind: type[AnyFrozen]) -> AnyFrozen:

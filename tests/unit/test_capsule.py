@@ -30,7 +30,6 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import JobFiles, RunManifest
-from agelab.scenario import selection
 from agelab.store import Store, key_of
 from tests.unit.capsule_builder import SMALL, contents, made_run, package, resealed, tar_of
 
@@ -382,7 +381,9 @@ def test_answers_name_each_package_in_its_own_version(capsule: Path, tmp_path: P
     elsewhere = Store(tmp_path / "elsewhere", resolutions=replay.resolutions(found))
     assert debian_kernel.resolve_packages("6.1", elsewhere) == found.run_manifest.kernel
     assert (
-        roots.resolve_packages(roots.definition(), elsewhere, selection.filesystems(), refresh=True)
+        roots.resolve_packages(
+            roots.definition(), roots.served(roots.definition(), ()), elsewhere, refresh=True
+        )
         == found.run_manifest.guest
     )
     assert tools.resolve_packages(elsewhere) == found.run_manifest.tools
@@ -471,7 +472,7 @@ def test_a_capsule_has_the_job_files_of_its_programs_and_pins_their_packages(
     found = pack(made, store, tmp_path / "jobs.capsule")
     source = replay._selection(open_capsule(found.path))
     assert source.workload.jobs == {"job.fio": b"[one]\nrw=read\n"} and source.workload.packages == ("fio",)
-    asked = roots.question(roots.with_packages(roots.definition(), ["fio"]), selection.filesystems())
+    asked = roots.question(*roots.of_scenario(source.scenario, ["fio"]))
     assert key_of(asked) in replay.resolutions(found)
 
 

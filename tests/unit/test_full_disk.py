@@ -98,7 +98,7 @@ def pack(directory): root._pack(HOME / "tar", directory / root.ROOT_FILE)
 make_with_ever_more_room(lambda: store.obtain("root", {}, pack), "root", 40)
 """
 TREE = """
-from agelab.kernel import source_tree
+from agelab.kernel import source_tree, tree_changes
 tree = Path("{tree}")
 make_with_ever_more_room(
     lambda: source_tree.from_directory(tree, "", store, lambda line: None).check_out(), "kernel", 16
@@ -106,7 +106,7 @@ make_with_ever_more_room(
 """
 SOURCE = """
 from agelab.debian import Package
-from agelab.kernel import source_tree
+from agelab.kernel import source_tree, tree_changes
 FILE = dict(filename="linux-source-6.6.deb", size=1, sha256="0" * 64)
 class Mirror:
     suite = "bookworm"

@@ -22,6 +22,7 @@ from agelab.kernel import Kernel, initramfs
 from agelab.kernel.modinfo import ModuleInfo
 from agelab.kernel.modules import BUILTIN, INDEX, index
 from agelab.model.filesystem import Filesystem
+from agelab.scenario import selection
 from agelab.scenario.toml_files import read_all
 from agelab.store import Store
 from tests.capabilities import needs_root
@@ -150,6 +151,49 @@ def test_concurrent_builds_do_the_work_once(store: Store) -> None:
     assert [line for line in lines if "proving" in line] == [
         "proving 2 ways to make a filesystem on 6.1.0-1-amd64 (packer)"
     ]
+
+
+def test_a_filesystem_of_ones_own_is_in_the_root_of_the_runs_that_make_it_alone() -> None:
+    plain = roots.definition()
+    aging = selection.select("aging").scenario
+    definition, served = roots.of_scenario(aging, ())
+    assert definition == plain and sorted(one.name for one in served) == sorted(plain.filesystems)
+    mine = served[0].model_copy(update={"name": "mine", "packages": ("mine-tools",)})
+    own = roots.own_definition(plain, (), [*served, mine])
+    assert own != plain and own.suite == plain.suite and "/etc/mdadm" in own.remove
+    assert not any("libgnutls" in path for path in own.remove)
+    assert "mine-tools" in roots.question(own, [*served, mine])["packages"]
+    assert "mine-tools" not in roots.question(plain, served)["packages"]
+
+
+def test_the_root_is_of_the_newest_suite_that_the_scenario_or_a_filesystem_asks_for() -> None:
+    plain = roots.definition()
+    mine = filesystem("mine", "mine").model_copy(update={"suite": "sid"})
+    assert roots.own_definition(plain, (), [mine]).suite == "sid"
+    assert roots.own_definition(plain, (), [mine], "trixie").suite == "sid"
+    assert roots.own_definition(plain, (), [], "trixie").suite == "trixie"
+
+
+def test_the_guest_inserts_the_modules_of_each_filesystem_for_its_proof(store: Store) -> None:
+    modules = kernel(store).modules
+    plan = proof.plan_proof(FILESYSTEMS, modules)
+    assert plan.items[0].modules == (("ext4", False),)
+    assert plan.module_files(modules) == {"modules/ext4.ko": b"ext4"}
+
+
+def test_a_root_whose_programs_lack_a_library_is_refused_with_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(arguments: Sequence[str], work: Path) -> None:
+        (work / "installed").write_text("busybox-static 1\n")
+        (work / "lacking").write_text("/usr/sbin/mkfs.mine lacks libmine.so.1\n")
+
+    monkeypatch.setattr(roots, "_mmdebstrap", build)
+    with pytest.raises(
+        AgelabError, match=r"lack libraries: /usr/sbin/mkfs\.mine lacks libmine\.so\.1$"
+    ) as raised:
+        roots._tree(roots.definition(), [PACKAGE], [], tmp_path / "work")
+    assert "guest.toml removes them" in raised.value.hint
 
 
 def test_the_plan_names_real_places(store: Store) -> None:
@@ -343,6 +387,7 @@ def test_a_store_may_have_a_long_path(tmp_path: Path, monkeypatch: pytest.Monkey
     def build(arguments: Sequence[str], work: Path) -> None:
         sources.append(arguments[-1])
         (work / "installed").write_text("busybox-static 1\n")
+        (work / "lacking").write_text("")
 
     monkeypatch.setattr(roots, "_mmdebstrap", build)
     roots._tree(roots.definition(), [PACKAGE], [], work)

@@ -22,12 +22,24 @@ def test_the_ufs_recipe_writes_ufs() -> None:
     assert built.source == "source:6.1" and "CONFIG_UFS_FS_WRITE=y" in built.lines and built.base is None
 
 
-def test_a_recipe_whose_patch_is_not_there_is_unsupported_and_says_what_to_put_where() -> None:
+def test_the_reiser4_recipe_names_its_parts_by_hash_and_holds_no_patch() -> None:
+    built = recipes.parse("recipe:reiser4")
+    assert built.source == "source:5.10" and not built.patches
+    assert [part.into for part in built.parts] == ["fs/reiser4", ""]
+    assert "fs/fs-writeback.c" not in built.parts[1].only and any(
+        edit.path == "fs/fs-writeback.c" for edit in built.edits
+    )
+
+
+def test_a_recipe_whose_patch_is_not_there_is_unsupported_and_says_what_to_put_where(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(
+        'name = "mine"\nsummary = "s"\nsource = "source:6.1"\npatches = ["a.patch"]\npatches_from = "ask me"\n'
+    )
     with pytest.raises(
-        InputError, match=r"recipe:reiser4 is unsupported until its patch is there: .*reiser4\.patch"
+        InputError, match=r"recipe:mine is unsupported until its patch is there: .*a\.patch"
     ) as raised:
-        recipes.parse("recipe:reiser4")
-    assert "reiser4 project" in raised.value.hint
+        recipes.parse(f"recipe:{tmp_path / 'mine.toml'}")
+    assert raised.value.hint == "ask me"
 
 
 def test_a_recipe_of_ones_own_takes_what_lies_beside_it(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from agelab.errors import InputError
 from agelab.image import package_proof, sealed_image
 from agelab.image import root as roots
 from agelab.image.packer import ProofFailed
-from agelab.scenario import selection
 from agelab.store import Store
 from tests.unit.test_image import FILESYSTEMS, kernel, store
 
@@ -23,17 +22,21 @@ __all__ = ["store"]
 
 def test_packages_are_added_and_nothing_that_they_may_load_is_removed() -> None:
     plain = roots.definition()
-    found = roots.with_packages(plain, ["fio", "mdadm"])
+    served = roots.served(plain, ())
+    found = roots.own_definition(plain, ["fio", "mdadm"], served)
     assert found.packages == (*plain.packages, "fio")
     assert set(found.remove) < set(plain.remove) and "/etc/mdadm" in found.remove
     assert [path for path in found.remove if "/lib/x86_64" in path or path.startswith("/usr/bin")] == []
-    asked = roots.question(found, selection.filesystems())
-    assert "fio" in asked["packages"] and asked != roots.question(plain, selection.filesystems())
+    asked = roots.question(found, served)
+    assert "fio" in asked["packages"] and asked != roots.question(plain, served)
 
 
 def test_without_packages_image_and_question_are_what_they_were(store: Store) -> None:
     plain = roots.definition()
-    assert roots.with_packages(plain, ()) is plain and package_proof.plan((), {}) is None
+    assert (
+        roots.own_definition(plain, (), roots.served(plain, ())) is plain
+        and package_proof.plan((), {}) is None
+    )
     one = kernel(store)
     image = sealed_image.build(one, store, FILESYSTEMS)
     assert set(image.artefact.manifest.inputs) == {"root", "kernel", "busybox", "template", "proof", "recipe"}
@@ -52,6 +55,8 @@ def test_a_package_that_there_is_not_is_told_with_the_nearest_names(
     monkeypatch.setattr(Archive, "_apt", lambda *_: "fio\nfsmark\ndbench\ndbench-doc\n")
     archive = Archive(Store(tmp_path), "bookworm")
     archive.require(["fio", "dbench"])
+    with pytest.raises(InputError, match=r"^mine\.toml: packages: Debian bookworm has no package 'nothere'$"):
+        archive.require(["fio", "nothere"], {"nothere": "mine.toml: packages: "})
     with pytest.raises(InputError) as caught:
         archive.require(["fio", "dbensh", "zzz"])
     assert str(caught.value).splitlines() == [

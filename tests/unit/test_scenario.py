@@ -231,3 +231,14 @@ def test_a_key_of_thousands_of_parts_is_refused_before_it_is_parsed(tmp_path: Pa
     path.write_text("\n" + line.format(".a" * 300_000))
     with pytest.raises(InputError, match=r"deep\.toml:2: has more than 100 dots"):
         selection.select(str(path))
+
+
+def test_a_filesystem_of_which_a_scenario_has_no_variant_gets_one() -> None:
+    chosen = selection.select("aging", "ext4,nilfs2")
+    assert [one.name for one in chosen.variants] == ["ext4", "nilfs2"]
+    assert [one.name for one in selection.select("aging-curve-nilfs2").variants][:1]
+    again = selection.select("aging.toml", text=chosen.text)  # as a capsule keeps it
+    assert again.scenario == chosen.scenario
+    assert selection.select("aging", "ext4").text == selection.select("aging").text
+    with pytest.raises(InputError, match="filesystem in aging 'nilfs3'; did you mean nilfs2"):
+        selection.select("aging", "nilfs3")

@@ -7,7 +7,20 @@ bytes on the disk under test; docs/free-space.md lists what each tool does not r
 import struct
 
 from agelab.errors import AgelabError, unknown
-from agelab.layout.freespace import btrfs, debugreiserfs, dumpe2fs, f2fs, jfs, ntfs, ufs, vfat, xfs_db, zdb
+from agelab.layout.freespace import (
+    btrfs,
+    debugfs_reiser4,
+    debugreiserfs,
+    dumpe2fs,
+    exfat,
+    f2fs,
+    jfs,
+    ntfs,
+    ufs,
+    vfat,
+    xfs_db,
+    zdb,
+)
 from agelab.layout.freespace.runs import FormatError
 from agelab.layout.model import FreeSpace
 
@@ -16,7 +29,9 @@ __all__ = ["FORMATS", "UnexpectedOutput", "parse"]
 FORMATS = {
     "btrfs": ("btrfs", btrfs.parse),
     "debugreiserfs": ("debugreiserfs", debugreiserfs.parse),
+    "debugfs.reiser4": ("debugfs.reiser4", debugfs_reiser4.parse),
     "dumpe2fs": ("dumpe2fs", dumpe2fs.parse),
+    "exfat": ("dd (exfat) and dump.exfat", exfat.parse),
     "f2fs": ("dump.f2fs", f2fs.parse),
     "jfs": ("head (jfs)", jfs.parse),
     "ntfs": ("ntfscat and ntfsinfo", ntfs.parse),

@@ -24,7 +24,7 @@ MODELS: dict[tuple[Clock, bool], str] = {
 }
 """How the times of a run are to be read, by its clock and by whether KVM runs the guest."""
 LATER_KEYS = (
-    *("packages", "bring", "metrics", "program", "job", "arguments"),
+    *("packages", "suite", "bring", "metrics", "program", "job", "arguments"),
     *("options", "chosen_mkfs_options", "combination_of"),
 )
 """Keys of scenarios and variants that were added when there were runs already."""

@@ -25,10 +25,9 @@ from agelab.runner.plan.profiling import PROGRAM as PROFILER
 from agelab.runner.prepare import brought_files, capacity, input_data, job_check
 from agelab.runner.prepare.capacity import RunNeeds
 from agelab.runner.prepare.control_journal import ControlJournal
-from agelab.runner.prepare.run_manifest import RunManifest, collect
+from agelab.runner.prepare.run_manifest import RunManifest, collect, root_of
 from agelab.runner.progress import Progress
 from agelab.runner.request.run_request import CellRequest, RunRequest, cell_requests
-from agelab.scenario import selection
 from agelab.store import Store
 from agelab.stored_disk import StoredDisk
 from agelab.vm import clock_library, kvm
@@ -113,9 +112,8 @@ def prepare(
     workload = request.selection.workload
     replays = any(isinstance(one, Traced) for one in request.selection.scenario.histories)
     files = brought_files.brought(workload, [traced.PROGRAM] if replays else [])
-    if request.packages and not provided:
-        wanted = roots.with_packages(roots.definition(), request.packages)
-        roots.resolve_packages(wanted, store, selection.filesystems())
+    if not provided:
+        roots.resolve_packages(*root_of(request), store)
     kernel = provided.image.kernel if provided else _kernel(request, store, progress)
     disk = _start_disk(request, store, progress, held)
     own = input_data.user_corpus(request, carried, store, progress.stage)
@@ -220,9 +218,10 @@ def _image(
     return images.build(
         kernel,
         store,
-        selection.filesystems(),
+        root_of(request)[1],
         proved=None if request.options.prove_all else filesystems_made(specs),
         packages=request.packages,
+        suite=request.selection.scenario.suite,
         programs={one.name: one.proof for one in request.selection.workload.programs.values() if one.proof},
         progress=progress.stage,
     )

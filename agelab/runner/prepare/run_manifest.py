@@ -27,7 +27,6 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.prepare.input_data import named_data
 from agelab.runner.request.run_request import RunRequest
-from agelab.scenario import selection
 from agelab.store import Store, file_hash
 
 MADE_OF = "made-of.json"
@@ -87,6 +86,12 @@ class JobFiles(Frozen):
     jobs: dict[str, Base64Bytes]
 
 
+def root_of(request: RunRequest) -> tuple[roots.RootDefinition, list[Filesystem]]:
+    """Return the definition of the root that a run's guests boot, and the filesystems that it serves."""
+    chosen = request.selection
+    return roots.of_scenario(chosen.scenario, request.packages, request.filesystems)
+
+
 def collect(
     request: RunRequest,
     specs: Sequence[CellSpec],
@@ -101,8 +106,7 @@ def collect(
 
     ``modelled`` says that there is a module of a modelled drive, ``programs`` that there are programs for the guest.
     """
-    definition = roots.with_packages(roots.definition(), request.packages)
-    packages = roots.resolve_packages(definition, store, selection.filesystems())
+    packages = roots.resolve_packages(*root_of(request), store)
     of_debian = kernel.kind == "debian"
     return RunManifest(
         agelab=version("agelab"),

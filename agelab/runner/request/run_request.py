@@ -72,6 +72,11 @@ class RunRequest:
                 hint="its file says how far off the figure may be: instructions_per_cycle.band (docs/machines.md)",
             ) from error
 
+    @property
+    def filesystems(self) -> list[str]:
+        """Return the names of the filesystems of all cells."""
+        return sorted({variant.filesystem for _, variant, _, _ in self.seeded_variants})
+
     @cached_property
     def seeded_variants(self) -> list[tuple[Scenario, Variant, Seeds, ControlLine | None]]:
         """Scenario, variant, seeds and control line of each cell, without the layouts."""
