@@ -128,6 +128,7 @@ class End(Frozen):
     measured: str | None = Field(
         default=None, description="hash of the samples in any clock, to detect damage"
     )
+    pictures: dict[str, str] = Field(default={}, description="what was drawn of the maps: file -> sha256")
     host_seconds: float = Field(
         ge=0,
         le=MAX_MAGNITUDE,
@@ -218,6 +219,7 @@ class CellRecord(Cell, End):
     """A cell of a result: identity, end and samples."""
 
     measured: str | None = Field(default=None, exclude=True)
+    pictures: dict[str, str] = Field(default={}, exclude=True)
     host_seconds: float = Field(default=0, exclude=True)
     ended: str | None = Field(default=None, exclude=True)
     samples: tuple[Sample, ...] = Field(description="in order of measurement")

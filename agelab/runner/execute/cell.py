@@ -76,15 +76,18 @@ class CellRunner:
         return self._finish(end, progress.samples)
 
     def _take(self, earlier: EndedCell) -> End:
-        """Finish the cell with the samples and maps of an ended one; the pictures are drawn anew."""
+        """Finish the cell with the samples, maps and pictures of an ended one; what lacks is drawn anew."""
         directory, spec = self.launcher.directory, self.launcher.spec
         self.run.append_all(self.number, earlier.samples)
-        if earlier.end.maps:
+        start = self.goals.start_from
+        end = earlier.as_reused(start.key if start else None)
+        if end.maps and not map_images.are_there(directory, end.pictures):
+            drawn: dict[str, str] = {}
             with suppress(AgelabError):  # then the cell has failed for it, which its record says
                 maps = list(disk_maps.read(directory, spec, self.boots.mapped_forks))
-                map_images.draw(directory, spec, maps, earlier.samples)
-        start = self.goals.start_from
-        return self._finish(earlier.as_reused(start.key if start else None), earlier.samples)
+                drawn = map_images.draw(directory, spec, maps, earlier.samples)
+            end = end.model_copy(update={"pictures": drawn})
+        return self._finish(end, earlier.samples)
 
     def _finish(self, end: End, samples: Sequence[Sample]) -> End:
         end = end.model_copy(update={"ended": datetime.now(UTC).strftime(MOMENT)})
@@ -108,6 +111,7 @@ class CellRunner:
             disk=progress.disk.key if progress.disk else None,
             maps=progress.maps,
             measured=measured,
+            pictures=progress.pictures,
             host_seconds=seconds,
             evaluated_by=evaluated_by(self.launcher.spec),
             disputes=before if before != measured else None,
@@ -210,7 +214,7 @@ class _StartedCell:
             for one in maps:
                 for sample in disk_maps.samples(one, boots.spec.scenario.measures):
                     progress.record(sample)
-            map_images.draw(boots.directory, boots.spec, maps, progress.samples)
+            progress.pictures = map_images.draw(boots.directory, boots.spec, maps, progress.samples)
         except AgelabError as error:
             progress.judge(CellStatus(Status.FAILED, f"maps: {error}"))
 

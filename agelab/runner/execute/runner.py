@@ -24,7 +24,7 @@ from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.cell_boots import CellGoals
 from agelab.runner.execute.cell_reuse import CellReuse
 from agelab.runner.execute.disk_recipe import disk_recipe, making_command
-from agelab.runner.execute.guest_launcher import GuestLauncher, boot_timeout
+from agelab.runner.execute.guest_launcher import CellInitramfs, GuestLauncher, boot_timeout
 from agelab.runner.execute.host_timing import RunTimer
 from agelab.runner.execute.run_plan import refuse_other_inputs, run_plan
 from agelab.runner.prepare import input_data, run_manifest
@@ -53,6 +53,8 @@ class StartedRun:
     """Corpus seed to the disk beside those under test; empty where there is none."""
     first: int
     """Number of its first cell among those of all runs that go on together."""
+    initramfs: CellInitramfs | None = None
+    """What all its guests boot."""
 
 
 def run(
@@ -205,7 +207,7 @@ def _start(
     else:
         run_manifest.write(directory, prepared.request, prepared.specs, prepared.manifest)
         directory.write_plan(plan)
-    return StartedRun(prepared, directory, plan, companions, first)
+    return StartedRun(prepared, directory, plan, companions, first, CellInitramfs(prepared.image))
 
 
 def _readers(prepared: PreparedRun, companions: Iterable[StoredDisk]) -> int:
@@ -295,6 +297,7 @@ def _run_cell(
         prepared.module,
         prepared.programs[number],
         store.cache(virt_install.CACHE),
+        run.initramfs,
     )
     options = prepared.request.options
     recipe = None
