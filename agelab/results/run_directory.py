@@ -309,7 +309,9 @@ class RunDirectory:
             cells.append(
                 {
                     **cell.model_dump(mode="json"),
-                    **end.model_dump(mode="json", exclude={"host_seconds", "measured", "pictures", "ended"}),
+                    **end.model_dump(
+                        mode="json", exclude={"host_seconds", "measured", "pictures", "ended", "host"}
+                    ),
                     "samples": rows,
                 }
             )

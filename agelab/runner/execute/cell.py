@@ -21,6 +21,7 @@ from agelab.runner.execute.cell_boots import CellBoots, CellGoals
 from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
 from agelab.runner.execute.cell_reuse import CellReuse
 from agelab.runner.execute.cell_status import CellStatus
+from agelab.runner.execute.elsewhere import CellLost, Elsewhere
 from agelab.runner.execute.evaluation import evaluated_by
 from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.execute.host_timing import CellTimer
@@ -44,6 +45,8 @@ class CellRunner:
     """Takes the host's time, where it is asked for."""
     reuse: CellReuse | None = None
     """Finds ended cells that may stand for this one; None where it runs in any case."""
+    elsewhere: Elsewhere | None = None
+    """Other hosts, where they run it."""
 
     @cached_property
     def boots(self) -> CellBoots:
@@ -68,7 +71,14 @@ class CellRunner:
                 if not self.reuse.is_checked(self.run, whole):
                     return self._take(earlier)
                 disk_maps.remove(self.launcher.directory)
-            _StartedCell(self, progress).run()
+            if self.elsewhere:
+                try:
+                    there = self.elsewhere.run(self.launcher.spec.name, whole, self.launcher.directory)
+                    return self._take_from_elsewhere(there, earlier)
+                except CellLost as error:
+                    progress.judge(CellStatus(Status.INTERRUPTED, str(error)))
+            else:
+                _StartedCell(self, progress).run()
         seconds = round(time.monotonic() - started, 3)
         end = self._end(progress, key, seconds, earlier)
         if self.timer:
@@ -76,11 +86,20 @@ class CellRunner:
         return self._finish(end, progress.samples)
 
     def _take(self, earlier: EndedCell) -> End:
+        """Finish the cell with an ended one that was found."""
+        start = self.goals.start_from
+        return self._take_as(earlier, earlier.as_reused(start.key if start else None))
+
+    def _take_from_elsewhere(self, there: EndedCell, earlier: EndedCell | None) -> End:
+        """Finish the cell with what another host has measured, which may dispute an earlier cell."""
+        before = there.end.disputes or (earlier.end.digest if earlier else None)
+        changes = {"host": there.origin.host, "disputes": before if before != there.end.digest else None}
+        return self._take_as(there, there.end.model_copy(update={"reused": None, **changes}))
+
+    def _take_as(self, earlier: EndedCell, end: End) -> End:
         """Finish the cell with the samples, maps and pictures of an ended one; what lacks is drawn anew."""
         directory, spec = self.launcher.directory, self.launcher.spec
         self.run.append_all(self.number, earlier.samples)
-        start = self.goals.start_from
-        end = earlier.as_reused(start.key if start else None)
         if end.maps and not map_images.are_there(directory, end.pictures):
             drawn: dict[str, str] = {}
             with suppress(AgelabError):  # then the cell has failed for it, which its record says

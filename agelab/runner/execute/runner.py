@@ -24,6 +24,7 @@ from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.cell_boots import CellGoals
 from agelab.runner.execute.cell_reuse import CellReuse
 from agelab.runner.execute.disk_recipe import disk_recipe, making_command
+from agelab.runner.execute.elsewhere import Elsewhere
 from agelab.runner.execute.guest_launcher import CellInitramfs, GuestLauncher, boot_timeout
 from agelab.runner.execute.host_timing import RunTimer
 from agelab.runner.execute.run_plan import refuse_other_inputs, run_plan
@@ -64,17 +65,19 @@ def run(
     *,
     begun: RunDirectory | None = None,
     claims: tuple[DriveClaim, ...] | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> RunDirectory:
     """Run every cell that the options ask for, or the unfinished cells of ``begun``. Returns the finished run.
 
-    ``claims`` are the real disks where the caller holds them, for several runs. Raises InputError or HostError before
+    ``claims`` are the real disks where the caller holds them, for several runs. ``elsewhere`` are hosts that run the
+    cells. Raises InputError or HostError before
     anything has run; what goes wrong in a cell is its status.
     """
     with _in_directory(options):
         request = resolve(options)
         if begun:
             request = replace(request, begun=tuple(cell.name for cell in begun.plan().cells))
-        return run_request(request, store, progress, begun=begun, claims=claims)
+        return run_request(request, store, progress, begun=begun, claims=claims, elsewhere=elsewhere)
 
 
 def run_kernels(
@@ -110,9 +113,10 @@ def run_request(
     begun: RunDirectory | None = None,
     claims: tuple[DriveClaim, ...] | None = None,
     provided: ProvidedParts | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> RunDirectory:
     """Run a request as ``run`` does. ``provided`` parts are used in place of those that would be found or made."""
-    [done] = _run_all([request], store, progress or Progress(), begun, claims, provided)
+    [done] = _run_all([request], store, progress or Progress(), begun, claims, provided, elsewhere)
     if isinstance(done, AgelabError):
         raise done
     return done
@@ -138,6 +142,7 @@ def _run_all(
     begun: RunDirectory | None = None,
     claims: tuple[DriveClaim, ...] | None = None,
     provided: ProvidedParts | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> list[RunDirectory | AgelabError]:
     """Run requests that differ in their kernels alone. Returns the run of each, or why its kernel has none."""
     boot_timeout(requests[0].options.guest_clock)  # refuses a wrong setting before anything is made
@@ -161,7 +166,7 @@ def _run_all(
         for one in prepared:
             first = sum(len(run.prepared.specs) for run in runs)
             runs.append(_start(one, hypervisor, store, progress, held, begun, first))
-        _run_cells(runs, hypervisor, store, progress, timer, reuse)
+        _run_cells(runs, hypervisor, store, progress, timer, reuse, elsewhere)
         done = iter(runs)
         return [unfit.get(place) or next(done).directory for place, _ in enumerate(requests)]
 
@@ -225,10 +230,12 @@ def _run_cells(
     progress: Progress,
     timer: RunTimer | None = None,
     reuse: CellReuse | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> None:
     """Run the unfinished cells of all runs, as many at a time as the requests ask for."""
     waiting = [(run, number) for run in runs for number in run.directory.unfinished()]
-    request, jobs = runs[0].prepared.request, runs[0].prepared.jobs
+    request = runs[0].prepared.request
+    jobs = elsewhere.slots if elsewhere else runs[0].prepared.jobs
     if jobs > 1 and len(waiting) > jobs:
         waiting = _longest_first(waiting, list(recent_cells(runs[0].directory)))
     numbers = [run.first + number for run, number in waiting]
@@ -236,7 +243,8 @@ def _run_cells(
     if timer:
         timer.begin_cells()
     cells = [
-        partial(_run_cell, run, number, hypervisor, store, progress, timer, reuse) for run, number in waiting
+        partial(_run_cell, run, number, hypervisor, store, progress, timer, reuse, elsewhere)
+        for run, number in waiting
     ]
     _at_a_time(jobs, cells, hypervisor)
 
@@ -277,6 +285,7 @@ def _run_cell(
     progress: Progress,
     timer: RunTimer | None = None,
     reuse: CellReuse | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> None:
     """Run one cell, and keep a control file's journal of it."""
     prepared, directory, told = run.prepared, run.directory, run.first + number
@@ -321,7 +330,7 @@ def _run_cell(
             journal.step(line, spec.run_seed, step)
 
     taken = timer.of_cell(launcher.directory) if timer else None
-    end = CellRunner(directory, number, launcher, goals, store, end_step, taken, reuse).carry_out()
+    end = CellRunner(directory, number, launcher, goals, store, end_step, taken, reuse, elsewhere).carry_out()
     progress.end_cell(cell, told, end)
     if journal and line:
         journal.end(line, spec.run_seed, end, directory.samples().get(number, []))
