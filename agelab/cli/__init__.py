@@ -61,6 +61,7 @@ VERBS = {
     "replicate": "Put runs beside the published study that they follow, claim by claim.",
     "why": "Run a claim's cells again, one factor changed at a time: which flips it?",
     "plan": "Say what a run would take, and which differences it could find.",
+    "worker": "Run one cell of a plan for several hosts.",
     "report": "Write runs as one page: the answer, tables, charts, doubts.",
     "calibrate": "Measure how far chance moves the results of a scenario.",
     "schema": "Print the JSON Schema of a scenario, drive, ..., or a result.",

@@ -1,5 +1,7 @@
 """``agelab plan``: what a run would take, and which differences it could find."""
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -19,8 +21,15 @@ from agelab.runner.request.options import RunOptions
     metavar="STEP:METRIC",
     help="What the difference is of, like copy:elapsed; without it what the scenario is about, and its time.",
 )
+@click.option(
+    "--slurm",
+    type=click.Path(path_type=Path),
+    default=None,
+    metavar="DIRECTORY",
+    help="Write the cells, and a Slurm array script that runs them, into this directory (docs/howto/cluster.md).",
+)
 @json_option
-def plan(metrics: tuple[str, ...], as_json: bool, **words: Any) -> None:
+def plan(metrics: tuple[str, ...], as_json: bool, slurm: Path | None, **words: Any) -> None:
     """Say what a run with these options would be, without running anything.
 
     Its cells; how long they take, by what such cells took in earlier runs of this store; and, by how far the values of
@@ -33,8 +42,23 @@ def plan(metrics: tuple[str, ...], as_json: bool, **words: Any) -> None:
     options = RunOptions(**words)
     if options.until_decided:
         raise InputError("--seeds auto: agelab plan says what a number of seeds finds: name the seeds")
+    if slurm:
+        _write_array(options, slurm)
+        return
     found = forecast(options, open_store().runs, [_metric(word) for word in metrics])
     print_json(forecast_json(found)) if as_json else print_forecast(found)
+
+
+def _write_array(options: RunOptions, directory: Path) -> None:
+    from agelab.cluster import shared_plan
+    from agelab.cluster import slurm as arrays
+    from agelab.view.progress import show_progress
+
+    with show_progress() as progress:
+        shared = shared_plan.make(options, open_store(), progress)
+    script = arrays.write(directory, shared, str(Path(sys.argv[0]).absolute()))
+    click.echo(f"{len(shared.cells)} cells: AGELAB_CACHE=... sbatch {script}")
+    click.echo("then, with the same AGELAB_CACHE, agelab run with the same options puts them together")
 
 
 def _metric(word: str) -> tuple[str, str]:

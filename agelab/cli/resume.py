@@ -3,7 +3,7 @@
 import click
 
 from agelab.cli.options import find_runs
-from agelab.cli.run import run_until_decided
+from agelab.cli.run import execute_on, run_until_decided
 from agelab.cli.run_options import execute
 from agelab.cli.types import JOBS, RUN
 from agelab.errors import InputError
@@ -17,7 +17,10 @@ from agelab.runner.request.options import RunOptions
 @click.option(
     "--erase", default=None, help="In place of the run's own: what it left on a real disk may be lost."
 )
-def resume(run: str, jobs: Jobs | None, erase: str | None) -> int:
+@click.option(
+    "--on", default=None, metavar="dask://HOST:PORT", help="Run them on the workers of a Dask scheduler."
+)
+def resume(run: str, jobs: Jobs | None, erase: str | None, on: str | None) -> int:
     """Run those cells of RUN (default: the latest) that have not ended, or were interrupted.
 
     Ended cells stay as they are. The others start again, from the inputs that the run was begun with.
@@ -40,7 +43,11 @@ def resume(run: str, jobs: Jobs | None, erase: str | None) -> int:
                 f"{found.name} is of a control file, which has a journal of its own",
                 hint=f"agelab run --control {options.control} --continue",
             )
-        execute(options.changed(**given), found)
+        changed = options.changed(**given)
+        if on:
+            execute_on(on, changed, found)
+        else:
+            execute(changed, found)
     else:
         click.echo(f"{found.name}: nothing is left to run: each of its cells has ended")
     print_result(found)

@@ -8,7 +8,7 @@ import click
 from agelab.cli.options import open_store
 from agelab.cli.run_options import execute, run_options_with_control
 from agelab.cli.types import DISK_KEY
-from agelab.errors import AgelabError
+from agelab.errors import AgelabError, InputError
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions
 
@@ -60,6 +60,19 @@ from agelab.runner.request.options import RunOptions
     help="Run such a share of the cells that were found again, and compare: 0.05.",
 )
 @click.option(
+    "--on",
+    default=None,
+    metavar="dask://HOST:PORT",
+    help="Run the cells on the workers of a Dask scheduler (docs/howto/cluster.md).",
+)
+@click.option(
+    "--twice",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=None,
+    metavar="SHARE",
+    help="With --on: run such a share of the cells on two hosts, and compare: 0.1.",
+)
+@click.option(
     "--timing", is_flag=True, help="Take the host's time of each boot, too; the digits are the same."
 )
 @click.option(
@@ -72,7 +85,7 @@ from agelab.runner.request.options import RunOptions
     is_flag=True,
     help="Sample kernel and program stacks of each step, in one more pass: agelab profile (docs/howto/profile.md).",
 )
-def run(kernel: tuple[str, ...], **words: Any) -> int:
+def run(kernel: tuple[str, ...], on: str | None, twice: float | None, **words: Any) -> int:
     """Run a scenario: every variant of it, or the one that follows its name.
 
     With --kernel more than once it is a sweep: a run for each kernel, and one table of all.
@@ -83,11 +96,15 @@ def run(kernel: tuple[str, ...], **words: Any) -> int:
     from agelab.view.timing import print_timing
 
     options = RunOptions(kernel=kernel[0], **words)
+    if twice and not on:
+        raise InputError("--twice goes with --on")
+    if on and len(kernel) > 1:
+        raise InputError("--on takes one kernel: begin a run for each")
     if len(kernel) > 1:
         return _sweep(options, kernel)
     if options.until_decided:
         return run_until_decided(options)
-    finished = execute(options)
+    finished = execute_on(on, options, twice=twice or 0.0) if on else execute(options)
     print_result(finished)
     if options.timing:
         print_timing(finished)
@@ -95,6 +112,22 @@ def run(kernel: tuple[str, ...], **words: Any) -> int:
         print_profiles(finished)
     _print_report_command([finished])
     return 0 if runner.succeeded(finished) else 1
+
+
+def execute_on(
+    address: str, options: RunOptions, begun: RunDirectory | None = None, *, twice: float = 0.0
+) -> RunDirectory:
+    """Run the options on other hosts, or the unfinished cells of ``begun``, and show progress."""
+    from agelab.cluster import dask_cells, shared_plan
+    from agelab.runner.execute import runner
+    from agelab.view.progress import show_progress
+
+    dask_cells.scheduler_address(address)  # a wrong one is told before anything is made
+    store = open_store()
+    with show_progress() as progress:
+        plan = shared_plan.make(options, store, progress)
+        with dask_cells.connected(address, plan, twice) as elsewhere:
+            return runner.run(options, store, progress, begun=begun, elsewhere=elsewhere)
 
 
 def run_until_decided(options: RunOptions, begun: RunDirectory | None = None) -> int:

@@ -1,6 +1,7 @@
 """Base and common fields of every type for data from outside, and the type of every number in a data file."""
 
 import re
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
@@ -38,6 +39,7 @@ MAX_LABEL_LENGTH = 4096
 """Maximum length of a name in characters, that of a path. A table's column is as wide as its longest name."""
 
 
+@lru_cache(10_000)  # a run's samples have few names, many times each
 def _label(text: str) -> str:
     shown = escape_controls(text, kept="")
     if len(shown) > MAX_LABEL_LENGTH:

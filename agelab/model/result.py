@@ -128,12 +128,14 @@ class End(Frozen):
     measured: str | None = Field(
         default=None, description="hash of the samples in any clock, to detect damage"
     )
+    pictures: dict[str, str] = Field(default={}, description="what was drawn of the maps: file -> sha256")
     host_seconds: float = Field(
         ge=0,
         le=MAX_MAGNITUDE,
         description="duration on the host; of a reused cell on the host that measured it",
     )
     ended: Label | None = Field(default=None, description="when it was written, in UTC")
+    host: Label | None = Field(default=None, description="host that ran it, where that is not the run's own")
     evaluated_by: Label | None = Field(
         default=None, description="hash of the host's code and data that made samples of what the guest said"
     )
@@ -218,6 +220,8 @@ class CellRecord(Cell, End):
     """A cell of a result: identity, end and samples."""
 
     measured: str | None = Field(default=None, exclude=True)
+    pictures: dict[str, str] = Field(default={}, exclude=True)
+    host: str | None = Field(default=None, exclude=True)
     host_seconds: float = Field(default=0, exclude=True)
     ended: str | None = Field(default=None, exclude=True)
     samples: tuple[Sample, ...] = Field(description="in order of measurement")

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from agelab import vega
 from agelab.analysis.cells import SeedGroup
@@ -108,7 +109,7 @@ def sort_subjects(
     ]
     words = "; ".join(f"{bar.name} {bar.shown}" for bar in shown)
     axis = "times the unaged disk's" if base else unit_name(unit)
-    return Chart(title, f"{title}: {words}", vega.bars(shown, axis, base=base, side_by_side=False))
+    return Chart(title, f"{title}: {words}", partial(vega.bars, shown, axis, base=base, side_by_side=False))
 
 
 def _bars(
@@ -119,7 +120,7 @@ def _bars(
     if not any(bar.value is not None for bar in shown):
         return []
     words = "; ".join(f"{bar.name} {bar.shown}" for bar in shown)
-    return [Chart(title, f"{title}, {unit}: {words}", vega.bars(shown, unit, base=base))]
+    return [Chart(title, f"{title}, {unit}: {words}", partial(vega.bars, shown, unit, base=base))]
 
 
 def _bar(name: str, series: Series, kind: int) -> Bar:
@@ -160,7 +161,7 @@ def history_charts(group: RunSet) -> Iterator[Charts]:
         title = f"{_named(step)}: {metric.replace('_', ' ')}"
         ends = "; ".join(f"{line.name} from {_end(line, 0)} to {_end(line, -1)}" for line in known)
         name = unit_name(unit)
-        drawn = vega.lines(known, axis, name, shares=metric == "layout_score")
+        drawn = partial(vega.lines, known, axis, name, shares=metric == "layout_score")
         charts.append(Chart(title, f"{title}{name and f', {name}'}, by {axis}: {ends}", drawn))
     if charts:
         legend = [Mark(one.name, *_style(number)) for number, one in enumerate(group.groups) if one.counted]
@@ -209,7 +210,7 @@ def split_charts(group: RunSet, steps: Sequence[str], split: TimeSplit) -> Itera
                 f"{name} {', '.join(f'{split.parts[kind][1]} {value:.3g}' for kind, value in parts.items())}"
                 for name, parts in found.items()
             )
-            charts.append(Chart(step, f"{step}, s: {words}", vega.stacked(found, "s")))
+            charts.append(Chart(step, f"{step}, s: {words}", partial(vega.stacked, found, "s")))
     if charts:
         legend = tuple(Mark(name, kind) for kind, (_, name) in enumerate(split.parts))
         yield Charts(split.title, tuple(charts), legend, _left_out(len(steps), split.note))
@@ -237,7 +238,7 @@ def share_charts(
             f"{name} {', '.join(f'{part} {100 * parts.get(part, 0):.0f} %' for part in large)}"
             for name, parts in names.items()
         )
-        charts.append(Chart(shown(chart), f"{shown(chart)}: {words}", vega.stacked(drawn, "%")))
+        charts.append(Chart(shown(chart), f"{shown(chart)}: {words}", partial(vega.stacked, drawn, "%")))
     if charts:
         legend = [Mark(part, kind) for kind, part in enumerate(large)] + [Mark("others", len(large))]
         yield Charts(title, tuple(charts), tuple(legend), _left_out(len(found), note))

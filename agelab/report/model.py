@@ -1,7 +1,8 @@
 """The page as frozen types, ready for the template."""
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 
@@ -55,7 +56,12 @@ class Chart:
 
     title: str
     words: str
-    svg: str
+    draw: Callable[[], str]
+    """Draws it as SVG, which takes a while: answers are also printed, without their charts."""
+
+    @cached_property
+    def svg(self) -> str:
+        return self.draw()
 
 
 @dataclass(frozen=True)

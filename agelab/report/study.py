@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 
 from agelab import vega
 from agelab.analysis.run_set import RunSet
@@ -175,7 +176,7 @@ def _charts(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow]) ->
             f"{bar.name} {'study' if bar.kind == STUDY_COLOUR else 'ours'} {bar.shown}" for bar in bars
         )
         charts.append(
-            Chart(row.step, f"{row.step}: {words}; {agreement}", vega.bars(bars, "times the lowest"))
+            Chart(row.step, f"{row.step}: {words}; {agreement}", partial(vega.bars, bars, "times the lowest"))
         )
     if charts:
         names = [column.name for column in report.columns]

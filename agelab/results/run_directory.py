@@ -13,9 +13,14 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
 from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_core import to_json
 
 from agelab import atomic, fileio
 from agelab.errors import InputError
@@ -39,8 +44,37 @@ IN_BLOCKS = tuple(f"{block_record.PLACE}/{name}" for name in (*TRANSIENT, "*reco
 LOCK_ATTEMPTS = 10
 """Times to try for a lock, 10 ms apart."""
 
+_SAMPLES = TypeAdapter(list[Sample])
 _MAP = re.compile(r"[\w-][\w.-]{0,99}(/[\w-][\w.-]{0,99})?", re.ASCII)
+_PICTURE = re.compile(r"[a-z][a-z-]{0,50}\.svg")
 _KERNEL = re.compile(r"(?P<spec>.+) = (?P<release>\S+) \((?P<version>.+)\)")
+
+
+@dataclass
+class _Written:
+    """The samples that this process has written into a file, whole cells at once: those need not be read again."""
+
+    samples: dict[int, list[Sample]] = field(default_factory=dict)
+    state: tuple[int, int] | None = None
+    """Size and time of the file when the last of them was written."""
+    lock: Lock = field(default_factory=Lock)
+
+    def is_all(self, path: Path) -> bool:
+        """Return whether the file has these samples and no others."""
+        return self.state == _state(path)
+
+    def add(self, path: Path, number: int, samples: Sequence[Sample]) -> None:
+        self.samples.setdefault(number, []).extend(samples)
+        self.state = _state(path)
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    """Return size and time of a file; None where there is none."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_size, status.st_mtime_ns
 
 
 class RunDirectory:
@@ -48,6 +82,7 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._written = _Written()
 
     @property
     def name(self) -> str:
@@ -114,7 +149,12 @@ class RunDirectory:
     def append_all(self, number: int, samples: Sequence[Sample]) -> None:
         """Add all samples of a cell at once."""
         rows = ({"cell": number, **_row(sample)} for sample in samples)
-        checksummed.add_lines(self.path / "samples.jsonl", rows)
+        path = self.path / "samples.jsonl"
+        with self._written.lock:
+            known = self._written.is_all(path)
+            checksummed.add_lines(path, rows)
+            if known:
+                self._written.add(path, number, samples)
 
     def restart_cell(self, number: int) -> None:
         """Drop what a cell has left, its samples by a line that voids them, so that it can begin anew."""
@@ -128,7 +168,7 @@ class RunDirectory:
     def write_inputs(self, number: int, inputs: dict[str, Any]) -> None:
         """Write what the cell's key is the hash of, so that two runs can be compared input by input."""
         path = self.cell_directory(number) / "inputs.json"
-        checksummed.write(path, json.dumps(inputs, indent=1, sort_keys=True))
+        checksummed.write(path, to_json(_sorted(inputs), indent=1).decode())
 
     def write_timing(self, number: int, timing: CellTiming) -> None:
         """Write the host's time that the cell took, beside what it has measured."""
@@ -226,8 +266,11 @@ class RunDirectory:
 
         Raises InputError where a line is damaged.
         """
-        found: dict[int, list[Sample]] = {}
+        found: dict[int, list[dict[str, Any]]] = {}
         path = self.path / "samples.jsonl"
+        with self._written.lock:
+            if self._written.is_all(path):
+                return {number: list(rows) for number, rows in self._written.samples.items()}
         with checksummed.readable(path):
             for raw in checksummed.lines(path):
                 number = raw.pop("cell")
@@ -236,8 +279,8 @@ class RunDirectory:
                 if raw == {"again": True}:
                     found.pop(number, None)
                 else:
-                    found.setdefault(number, []).append(Sample.model_validate(raw))
-        return found
+                    found.setdefault(number, []).append(raw)
+            return {number: _SAMPLES.validate_python(rows) for number, rows in found.items()}
 
     def read_all(self) -> tuple[RunPlan, list[End | None], dict[int, list[Sample]]]:
         """Read the plan, each cell's end and the samples, while a process may be adding to them.
@@ -299,7 +342,9 @@ class RunDirectory:
             cells.append(
                 {
                     **cell.model_dump(mode="json"),
-                    **end.model_dump(mode="json", exclude={"host_seconds", "measured", "ended"}),
+                    **end.model_dump(
+                        mode="json", exclude={"host_seconds", "measured", "pictures", "ended", "host"}
+                    ),
                     "samples": rows,
                 }
             )
@@ -348,6 +393,13 @@ def map_file(name: str) -> Path:
     return Path("maps", f"{name}.gz")
 
 
+def picture_file(name: str) -> Path:
+    """Return the place of a picture in its cell's directory. Raises ValueError for a name that none can have."""
+    if not _PICTURE.fullmatch(name):
+        raise ValueError(f"{name[:60]!r} is no name of a picture")
+    return Path("maps", name)
+
+
 def unpacked_hash(path: Path) -> str | None:
     """Return the sha256 of a packed file's content; None where it cannot be unpacked."""
     try:
@@ -357,6 +409,13 @@ def unpacked_hash(path: Path) -> str | None:
         return found.hexdigest()
     except OSError:
         return None
+
+
+def _sorted(value: Any) -> Any:
+    """Return a JSON value whose objects have their keys in order."""
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _row(sample: Sample) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -14,7 +15,7 @@ from agelab.errors import InputError
 from agelab.model.result import MOMENT, CellOrigin, End, RunPlan, Sample
 from agelab.notify import Notify
 from agelab.results import checksummed, run_lookup
-from agelab.results.run_directory import RunDirectory
+from agelab.results.run_directory import RunDirectory, picture_file
 from agelab.reuse import raw_outputs
 from agelab.reuse.ended_cell import CellKey, EndedCell
 
@@ -79,12 +80,16 @@ class StoreRuns:
             origin=end.reused or _origin(plan, place, end),
         )
         found.require_intact(key)
-        here = found.map_places(place.run.path / "cells" / str(place.number))
+        measured = place.run.path / "cells" / str(place.number)
+        here = found.map_places(measured)
         for name, path in found.map_places(directory).items():
             path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(here[name], path)
         found.require_maps(directory)
         raw_outputs.copy(place.run.path / "cells" / str(place.number), directory)
+        for name in end.pictures:
+            with suppress(OSError, ValueError):  # then it is drawn anew
+                shutil.copyfile(measured / picture_file(name), directory / picture_file(name))
         return found
 
     @cached_property

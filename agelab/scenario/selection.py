@@ -57,7 +57,12 @@ def select(
     """
     path, wanted = (Path(name), None) if text is not None or name.endswith(".toml") else _find_scenario(name)
     text = toml_files.read_text(path) if text is None else text
-    scenario = _beside(_parse_scenario(text, path), path.parent)
+    scenario = _parse_scenario(text, path)
+    asked = [word.strip() for word in filesystem.split(",")] if filesystem else []
+    if added := _added_variants(scenario, [*asked, *([wanted] if wanted else [])]):
+        text += added
+        scenario = _parse_scenario(text, path)
+    scenario = _beside(scenario, path.parent)
     workload = workload_of(scenario, path, jobs)
     scenario = bind(scenario, workload)
     if log:
@@ -81,6 +86,19 @@ def select(
             raise unknown(f"filesystem in {name}", wrong[0], sorted({*there, *_filesystem_names()}))
         variants = tuple(variant for variant in variants if variant.filesystem in asked)
     return Selection(scenario, variants, text, workload)
+
+
+def _added_variants(scenario: Scenario, names: Sequence[str]) -> str:
+    """Return the text of a variant for each of these filesystems of which the scenario has none."""
+    there = {one.filesystem for one in scenario.variants} | {
+        name for one in scenario.with_histories().variants for name in (one.name, one.plain_name)
+    }
+    new = [name for name in dict.fromkeys(names) if name in _filesystem_names() and name not in there]
+    return "".join(f'\n[[variants]]\nname = "{name}"\nfilesystem = "{name}"\n' for name in new)
+
+
+def _filesystem_names() -> list[str]:
+    return [file.stem for file in (toml_files.SCENARIOS / "filesystems").glob("*.toml")]
 
 
 def _beside(scenario: Scenario, directory: Path) -> Scenario:

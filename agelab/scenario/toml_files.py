@@ -1,8 +1,9 @@
 """Read a TOML file into a frozen type; report all errors at once, each with its place in the file."""
 
 import tomllib
+from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -40,6 +41,11 @@ def read_text(path: Path) -> str:
 
 def parse(said: str, path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
     """Parse the text of the file ``path`` as ``kind``. Raises InputError that lists every error with its place."""
+    return cast(AnyFrozen, _parsed(said, path, kind))
+
+
+@lru_cache(256)  # each cell of a run names the files of its filesystem, machine and drives
+def _parsed(said: str, path: Path, kind: type[Frozen]) -> Frozen:
     for number, line in enumerate(said.split("\n"), start=1):
         if line.count(".") > MAX_DOTS:  # tomllib takes time by the square of a key's length
             raise InputError(f"{path}:{number}: has more than {MAX_DOTS} dots: no key is that long")

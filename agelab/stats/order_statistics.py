@@ -7,6 +7,7 @@ H. A. David and H. N. Nagaraja, "Order Statistics", 3rd ed. 2003, section 7.1. A
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from math import comb
@@ -46,7 +47,12 @@ def exact(value: int | float) -> Fraction:
 
     Raises ValueError for what is no finite number.
     """
-    return Fraction(str(value))
+    if isinstance(value, int):
+        return Fraction(value)
+    try:
+        return Fraction(Decimal(str(value)))
+    except OverflowError as error:
+        raise ValueError(f"{value} is no finite number") from error
 
 
 @cache

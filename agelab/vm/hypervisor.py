@@ -1,6 +1,7 @@
 """The only module that talks to libvirt: run transient domains and wait for them without polling."""
 
 import os
+import re
 import select
 import shlex
 import threading
@@ -38,6 +39,8 @@ ALREADY_ENDED = (
 BOOT_SECONDS = 600.0
 """Host seconds for a guest that is to be saved to boot."""
 POLL_SECONDS = 0.05
+_PLAIN_WORD = re.compile(r"(?:[^\s'\"\\]|'[^']*')+")
+"""A word of a command in which a shell would see at most single quotes."""
 SETTLE_SECONDS = 0.05
 """Seconds between the first byte of output and reading it: the serial line is written byte by byte."""
 
@@ -153,7 +156,7 @@ class Hypervisor:
     def command_line(self, xml: str) -> list[str]:
         """Return the QEMU command that libvirt builds for a domain, without the environment variables before it."""
         try:
-            words = shlex.split(self._connected().domainXMLToNative("qemu-argv", xml, 0))
+            words = _words(self._connected().domainXMLToNative("qemu-argv", xml, 0))
         except libvirt.libvirtError as error:
             raise HostError(f"libvirt refuses the domain: {error}") from error
         first = next(number for number, word in enumerate(words) if word.startswith("/"))
@@ -300,6 +303,13 @@ def _end_earlier_domain(connection: Any, name: str) -> None:
             raise
     else:
         _destroy(domain)
+
+
+def _words(command: str) -> list[str]:
+    """Split a command as shlex does, which is slow; what it quotes otherwise than by ' is left to it."""
+    if _PLAIN_WORD.sub("", command).strip():
+        return shlex.split(command)
+    return [word.replace("'", "") for word in _PLAIN_WORD.findall(command)]
 
 
 def _alive(connection: Any) -> bool:

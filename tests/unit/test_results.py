@@ -127,6 +127,26 @@ def test_a_last_line_cut_short_loses_only_itself(finished: RunDirectory) -> None
     assert [row.step for row in finished.samples()[0]] == ["copy", "read"]
 
 
+def test_samples_that_this_process_has_written_are_those_of_the_file(tmp_path: Path) -> None:
+    run = run_builder.begin(tmp_path, run_builder.cells(["ext4", "xfs"]))
+    ours, more = [run_builder.sample(value=1.5)], [run_builder.sample(value=2.5)]
+    run.append_all(0, ours)
+    assert run.samples() == RunDirectory(run.path).samples() == {0: ours}
+    RunDirectory(run.path).append_all(1, more)  # another process
+    assert run.samples() == {0: ours, 1: more}
+    run.cell_directory(0)
+    run.restart_cell(0)
+    run.append_all(0, more)
+    assert run.samples() == {0: more, 1: more} == RunDirectory(run.path).samples()
+
+
+def test_a_damaged_line_among_many_is_told_as_one_alone(finished: RunDirectory) -> None:
+    path = finished.path / "samples.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"cell": 0}, {"cell": 0}\n')
+    with pytest.raises(InputError, match=r"samples\.jsonl is damaged: Extra data"):
+        finished.samples()
+
+
 def test_a_cell_that_begins_anew_leaves_nothing_of_its_first_beginning(finished: RunDirectory) -> None:
     finished.append(1, sample("copy"))
     (finished.cell_directory(1) / "disk-2").write_bytes(b"half")

@@ -1,5 +1,6 @@
 """A cell whose key is known is not run again: found in the store's own runs, verified, and shown for what it is."""
 
+import hashlib
 import json
 import os
 import re
@@ -18,7 +19,7 @@ from agelab.results.digest import inputs_key
 from agelab.results.run_directory import RunDirectory
 from agelab.reuse.ended_cell import CellKey
 from agelab.reuse.store_runs import StoreRuns
-from agelab.runner.execute import evaluation, runner
+from agelab.runner.execute import evaluation, map_images, runner
 from agelab.runner.execute.cell_reuse import CellReuse, of_run
 from agelab.runner.plan import cell_inputs
 from agelab.runner.request.options import RunOptions
@@ -79,6 +80,21 @@ def test_what_its_steps_printed_comes_with_it(tmp_path: Path) -> None:
     assert restore(tmp_path)
     assert [path.name for path in (tmp_path / "taken").iterdir() if path.is_file()] == ["aged-fio-1.output"]
     assert (tmp_path / "taken/aged-fio-1.output").read_bytes() == b"{}"
+
+
+def test_pictures_come_along_where_they_are_what_was_drawn(tmp_path: Path) -> None:
+    drawn = hashlib.sha256(b"<svg/>").hexdigest()
+    run = ended(tmp_path, pictures={"block-map.svg": drawn, "../outside.svg": drawn})
+    (run.path / "cells/0/maps/block-map.svg").write_text("<svg/>")
+    (run.path / "cells/0/outside.svg").write_text("<svg/>")
+    assert restore(tmp_path)
+    assert (tmp_path / "taken/maps/block-map.svg").read_text() == "<svg/>"
+    assert not (tmp_path / "taken/outside.svg").exists()
+    there = map_images.are_there
+    assert there(tmp_path / "taken", {"block-map.svg": drawn})
+    assert not there(tmp_path / "taken", {"block-map.svg": "0" * 64})
+    assert not there(tmp_path / "taken", {"score.svg": drawn}) and not there(tmp_path / "taken", {})
+    assert not there(run.path / "cells/0", {"../outside.svg": drawn})
 
 
 def test_a_cell_of_an_older_agelab_ended_when_its_record_was_written(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from agelab.runner.execute.cell_boots import CellBoots, CellGoals
 from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
 from agelab.runner.execute.cell_reuse import CellReuse
 from agelab.runner.execute.cell_status import CellStatus
+from agelab.runner.execute.elsewhere import CellLost, Elsewhere
 from agelab.runner.execute.evaluation import evaluated_by
 from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.execute.history_points import PointsBoot
@@ -51,6 +52,8 @@ class CellRunner:
     """Record what its drives are sent, in a pass of its own."""
     profiler: Profiler | None = None
     """Takes a profile behind the cell, where it is asked for."""
+    elsewhere: Elsewhere | None = None
+    """Other hosts, where they run it."""
 
     @cached_property
     def boots(self) -> CellBoots:
@@ -75,7 +78,14 @@ class CellRunner:
                 if not self.reuse.is_checked(self.run, whole):
                     return self._take(earlier)
                 disk_maps.remove(self.launcher.directory)
-            _StartedCell(self, progress).run()
+            if self.elsewhere:
+                try:
+                    there = self.elsewhere.run(self.launcher.spec.name, whole, self.launcher.directory)
+                    return self._take_from_elsewhere(there, earlier)
+                except CellLost as error:
+                    progress.judge(CellStatus(Status.INTERRUPTED, str(error)))
+            else:
+                _StartedCell(self, progress).run()
         seconds = round(time.monotonic() - started, 3)
         end = self._end(progress, key, seconds, earlier)
         if self.timer:
@@ -83,15 +93,27 @@ class CellRunner:
         return self._finish(end, progress.samples)
 
     def _take(self, earlier: EndedCell) -> End:
-        """Finish the cell with the samples and maps of an ended one; the pictures are drawn anew."""
+        """Finish the cell with an ended one that was found."""
+        start = self.goals.start_from
+        return self._take_as(earlier, earlier.as_reused(start.key if start else None))
+
+    def _take_from_elsewhere(self, there: EndedCell, earlier: EndedCell | None) -> End:
+        """Finish the cell with what another host has measured, which may dispute an earlier cell."""
+        before = there.end.disputes or (earlier.end.digest if earlier else None)
+        changes = {"host": there.origin.host, "disputes": before if before != there.end.digest else None}
+        return self._take_as(there, there.end.model_copy(update={"reused": None, **changes}))
+
+    def _take_as(self, earlier: EndedCell, end: End) -> End:
+        """Finish the cell with the samples, maps and pictures of an ended one; what lacks is drawn anew."""
         directory, spec = self.launcher.directory, self.launcher.spec
         self.run.append_all(self.number, earlier.samples)
-        if earlier.end.maps:
+        if end.maps and not map_images.are_there(directory, end.pictures):
+            drawn: dict[str, str] = {}
             with suppress(AgelabError):  # then the cell has failed for it, which its record says
                 maps = list(disk_maps.read(directory, spec, self.boots.mapped_forks))
-                map_images.draw(directory, spec, maps, earlier.samples)
-        start = self.goals.start_from
-        return self._finish(earlier.as_reused(start.key if start else None), earlier.samples)
+                drawn = map_images.draw(directory, spec, maps, earlier.samples)
+            end = end.model_copy(update={"pictures": drawn})
+        return self._finish(end, earlier.samples)
 
     def _finish(self, end: End, samples: Sequence[Sample]) -> End:
         if self.blocks and end.status is Status.OK and self.launcher.spec.disk.modelled:
@@ -120,6 +142,7 @@ class CellRunner:
             disk=progress.disk.key if progress.disk else None,
             maps=progress.maps,
             measured=measured,
+            pictures=progress.pictures,
             host_seconds=seconds,
             evaluated_by=evaluated_by(self.launcher.spec),
             disputes=before if before != measured else None,
@@ -238,7 +261,7 @@ class _StartedCell:
             for one in maps:
                 for sample in disk_maps.samples(one, boots.spec.scenario.measures):
                     progress.record(sample)
-            map_images.draw(boots.directory, boots.spec, maps, progress.samples)
+            progress.pictures = map_images.draw(boots.directory, boots.spec, maps, progress.samples)
         except AgelabError as error:
             progress.judge(CellStatus(Status.FAILED, f"maps: {error}"))
 

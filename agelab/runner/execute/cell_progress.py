@@ -41,6 +41,8 @@ class CellProgress:
     """The stored disk that the cell starts from or has kept."""
     maps: dict[str, str] = field(default_factory=dict)
     """File to sha256 of all that the map boot brought back."""
+    pictures: dict[str, str] = field(default_factory=dict)
+    """File to sha256 of what was drawn of the maps."""
     mounts: dict[str, MountedAs] = field(default_factory=dict)
     """The last mount of each fork, where a script decided it."""
 

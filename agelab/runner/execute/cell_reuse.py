@@ -48,7 +48,7 @@ class CellReuse:
         here = CellOrigin(run=run.name, host=host.description(), ended=end.ended or "")
         cell = EndedCell(
             inputs=run.recorded_inputs(number),
-            end=end.model_copy(update={"disk": None, "reused": None}),
+            end=end.model_copy(update={"disk": None, "reused": None, "pictures": {}}),
             samples=tuple(samples),
             origin=end.reused or here,
         )

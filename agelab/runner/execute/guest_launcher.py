@@ -57,6 +57,27 @@ def boot_timeout(clock: Clock) -> float:
 
 
 @dataclass(frozen=True)
+class CellInitramfs:
+    """The initramfs of an image's cells, made once for all of them."""
+
+    image: Image
+
+    @cached_property
+    def content(self) -> bytes:
+        """The image's archive, followed by the modules of every cell and the harness."""
+        return fileio.read_bytes(self.image.initramfs, fileio.PROGRAM) + initramfs.cell(
+            self.image.kernel.modules,
+            BASE_MODULES,
+            cell_inputs.harness_files(),
+            {"start": cell_inputs.harness_start()},
+        )
+
+    @cached_property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
+
+
+@dataclass(frozen=True)
 class GuestLauncher:
     """Starts the guests of one cell."""
 
@@ -76,6 +97,8 @@ class GuestLauncher:
     """The guest's own programs, for cells that need them."""
     domains: Path | None = None
     """Where what virt-install prints is remembered."""
+    shared: CellInitramfs | None = None
+    """The initramfs, where other cells have the same."""
 
     def run(
         self,
@@ -182,7 +205,7 @@ class GuestLauncher:
         return {
             "plan": self._plan(boot),
             "archive": hashlib.sha256(self._archive(boot)).hexdigest(),
-            "initramfs": self._initramfs_hash,
+            "initramfs": self._first.sha256,
             "command": cell_inputs.guest_command(command, named),
         }
 
@@ -203,19 +226,12 @@ class GuestLauncher:
         return known[guest]
 
     @cached_property
-    def _initramfs(self) -> bytes:
-        """The image's archive, followed by the modules of every cell and the harness."""
-        return fileio.read_bytes(self.image.initramfs, fileio.PROGRAM) + initramfs.cell(
-            self.image.kernel.modules,
-            BASE_MODULES,
-            cell_inputs.harness_files(),
-            {"start": cell_inputs.harness_start()},
-        )
+    def _first(self) -> CellInitramfs:
+        return self.shared or CellInitramfs(self.image)
 
     @cached_property
-    def _initramfs_hash(self) -> str:
-        """The sha256 of it: every boot of a cell has the same."""
-        return hashlib.sha256(self._initramfs).hexdigest()
+    def _initramfs(self) -> bytes:
+        return self._first.content
 
     def _plan(self, boot: Boot) -> dict[str, Any]:
         """Return the boot's plan with its date."""

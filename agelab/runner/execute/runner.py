@@ -24,7 +24,8 @@ from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.cell_boots import CellGoals
 from agelab.runner.execute.cell_reuse import CellReuse
 from agelab.runner.execute.disk_recipe import disk_recipe, making_command
-from agelab.runner.execute.guest_launcher import GuestLauncher, boot_timeout
+from agelab.runner.execute.elsewhere import Elsewhere
+from agelab.runner.execute.guest_launcher import CellInitramfs, GuestLauncher, boot_timeout
 from agelab.runner.execute.host_timing import RunTimer
 from agelab.runner.execute.profile_pass import Profiler
 from agelab.runner.execute.run_plan import refuse_other_inputs, run_plan
@@ -54,6 +55,8 @@ class StartedRun:
     """Corpus seed to the disk beside those under test; empty where there is none."""
     first: int
     """Number of its first cell among those of all runs that go on together."""
+    initramfs: CellInitramfs | None = None
+    """What all its guests boot."""
 
 
 def run(
@@ -63,17 +66,19 @@ def run(
     *,
     begun: RunDirectory | None = None,
     claims: tuple[DriveClaim, ...] | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> RunDirectory:
     """Run every cell that the options ask for, or the unfinished cells of ``begun``. Returns the finished run.
 
-    ``claims`` are the real disks where the caller holds them, for several runs. Raises InputError or HostError before
+    ``claims`` are the real disks where the caller holds them, for several runs. ``elsewhere`` are hosts that run the
+    cells. Raises InputError or HostError before
     anything has run; what goes wrong in a cell is its status.
     """
     with _in_directory(options):
         request = resolve(options)
         if begun:
             request = replace(request, begun=tuple(cell.name for cell in begun.plan().cells))
-        return run_request(request, store, progress, begun=begun, claims=claims)
+        return run_request(request, store, progress, begun=begun, claims=claims, elsewhere=elsewhere)
 
 
 def run_kernels(
@@ -109,9 +114,10 @@ def run_request(
     begun: RunDirectory | None = None,
     claims: tuple[DriveClaim, ...] | None = None,
     provided: ProvidedParts | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> RunDirectory:
     """Run a request as ``run`` does. ``provided`` parts are used in place of those that would be found or made."""
-    [done] = _run_all([request], store, progress or Progress(), begun, claims, provided)
+    [done] = _run_all([request], store, progress or Progress(), begun, claims, provided, elsewhere)
     if isinstance(done, AgelabError):
         raise done
     return done
@@ -137,6 +143,7 @@ def _run_all(
     begun: RunDirectory | None = None,
     claims: tuple[DriveClaim, ...] | None = None,
     provided: ProvidedParts | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> list[RunDirectory | AgelabError]:
     """Run requests that differ in their kernels alone. Returns the run of each, or why its kernel has none."""
     boot_timeout(requests[0].options.guest_clock)  # refuses a wrong setting before anything is made
@@ -160,7 +167,7 @@ def _run_all(
         for one in prepared:
             first = sum(len(run.prepared.specs) for run in runs)
             runs.append(_start(one, hypervisor, store, progress, held, begun, first))
-        _run_cells(runs, hypervisor, store, progress, timer, reuse)
+        _run_cells(runs, hypervisor, store, progress, timer, reuse, elsewhere)
         done = iter(runs)
         return [unfit.get(place) or next(done).directory for place, _ in enumerate(requests)]
 
@@ -206,7 +213,7 @@ def _start(
     else:
         run_manifest.write(directory, prepared.request, prepared.specs, prepared.manifest)
         directory.write_plan(plan)
-    return StartedRun(prepared, directory, plan, companions, first)
+    return StartedRun(prepared, directory, plan, companions, first, CellInitramfs(prepared.image))
 
 
 def _readers(prepared: PreparedRun, companions: Iterable[StoredDisk]) -> int:
@@ -224,10 +231,12 @@ def _run_cells(
     progress: Progress,
     timer: RunTimer | None = None,
     reuse: CellReuse | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> None:
     """Run the unfinished cells of all runs, as many at a time as the requests ask for."""
     waiting = [(run, number) for run in runs for number in run.directory.unfinished()]
-    request, jobs = runs[0].prepared.request, runs[0].prepared.jobs
+    request = runs[0].prepared.request
+    jobs = elsewhere.slots if elsewhere else runs[0].prepared.jobs
     if jobs > 1 and len(waiting) > jobs:
         waiting = _longest_first(waiting, list(recent_cells(runs[0].directory)))
     numbers = [run.first + number for run, number in waiting]
@@ -235,7 +244,8 @@ def _run_cells(
     if timer:
         timer.begin_cells()
     cells = [
-        partial(_run_cell, run, number, hypervisor, store, progress, timer, reuse) for run, number in waiting
+        partial(_run_cell, run, number, hypervisor, store, progress, timer, reuse, elsewhere)
+        for run, number in waiting
     ]
     _at_a_time(jobs, cells, hypervisor)
 
@@ -276,6 +286,7 @@ def _run_cell(
     progress: Progress,
     timer: RunTimer | None = None,
     reuse: CellReuse | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> None:
     """Run one cell, and keep a control file's journal of it."""
     prepared, directory, told = run.prepared, run.directory, run.first + number
@@ -296,6 +307,7 @@ def _run_cell(
         prepared.module,
         prepared.programs[number],
         store.cache(virt_install.CACHE),
+        run.initramfs,
     )
     options = prepared.request.options
     recipe = None
@@ -331,6 +343,7 @@ def _run_cell(
         reuse,
         prepared.request.options.blocks,
         profiler,
+        elsewhere,
     ).carry_out()
     progress.end_cell(cell, told, end)
     if journal and line:

@@ -1,0 +1,37 @@
+"""``agelab worker``: one cell of a plan for several hosts."""
+
+from pathlib import Path
+
+import click
+
+from agelab.cli.options import open_store
+
+
+@click.command(
+    epilog="Exit: 0 the cell ended, 1 it is not ok, 2 wrong input, 3 the host cannot do it, 130 interrupted."
+)
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.option("--cell", "number", type=int, required=True, help="Number of the cell in PLAN, from 0.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Also write the ended cell, sealed, into this file.",
+)
+def worker(plan: Path, number: int, output: Path | None) -> int:
+    """Run one cell of PLAN, which agelab plan --slurm wrote, and put it into the cache (AGELAB_CACHE).
+
+    A cell whose key is known there does not run again.
+    """
+    from agelab import atomic
+    from agelab.cluster import shared_plan
+    from agelab.cluster import worker as workers
+    from agelab.runner.execute import runner
+    from agelab.view.progress import show_progress
+
+    with show_progress() as progress:
+        run = workers.run_cell(shared_plan.read(plan), number, open_store(), progress)
+    if output:
+        atomic.write(output, workers.pack(run))
+    return 0 if runner.succeeded(run) else 1

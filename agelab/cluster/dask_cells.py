@@ -1,0 +1,255 @@
+"""Cells on the workers of a Dask scheduler: one cell a task, each in a process of its own there.
+
+Connections are by mutual TLS, unless the scheduler is on this host's loopback: a task is a program, so whoever can send
+one to a worker is its user.
+"""
+
+import hashlib
+import ipaddress
+import os
+import secrets
+import shutil
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from agelab import atomic, fileio, process
+from agelab.cluster import shared_plan
+from agelab.cluster.shared_plan import SharedPlan
+from agelab.errors import AgelabError, HostError, InputError
+from agelab.model.seeds import CellName
+from agelab.plain_path import temp_parent
+from agelab.process import ProcessFailed
+from agelab.reuse import bundle, environment
+from agelab.reuse.ended_cell import CellKey, EndedCell
+from agelab.runner.execute.elsewhere import CellLost
+
+CERTIFICATE, KEY, AUTHORITY = "AGELAB_CLUSTER_CERT", "AGELAB_CLUSTER_KEY", "AGELAB_CLUSTER_CA"
+"""Files (PEM): this host's certificate and its key, and the certificate of the authority of all of them."""
+RESOURCE = "cell"
+"""The resource of which a worker has as many as it runs cells at a time."""
+RETRIES = 2
+"""Times that a cell is sent again where a worker was lost."""
+CONNECT_SECONDS = 20
+SILENCE = 60.0
+"""Seconds without any worker after which a cell is given up."""
+GRACE = 30.0
+"""Seconds for a worker's agelab to end its guests."""
+LAST_WORDS = 300
+
+
+class DaskCells:
+    """The workers of a scheduler."""
+
+    def __init__(self, client: Any, plan: SharedPlan, twice: float = 0.0) -> None:
+        """Share ``twice`` of the cells run on two hosts, and are compared."""
+        self._client = client
+        self._twice = twice
+        self._plan = plan.model_dump_json(by_alias=True).encode()
+        self._fresh = plan.afresh().model_dump_json(by_alias=True).encode()
+        self._numbers = {plan.name_of(number): number for number in range(len(plan.cells))}
+        self._stop = f"agelab-stop-{secrets.token_hex(8)}"
+
+    @property
+    def slots(self) -> int:
+        """The cells that the workers of now run at a time, one at least: those that come later are waited for."""
+        return max(1, int(sum(one["resources"].get(RESOURCE, 0) for one in self._workers().values())))
+
+    def run(self, cell: CellName, key: CellKey, directory: Path) -> EndedCell:
+        """Have a worker run the cell, and another one where it is checked. Raises CellLost."""
+        found, worker = self._sent(self._plan, cell, key, directory, None)
+        if not self._is_twice(key):
+            return found
+        others = [one for one in self._workers() if _host_of(one) != _host_of(worker)]
+        if not others:
+            raise CellLost("--twice: there is no second host to run it on")
+        with atomic.temp_dir(temp_parent()) as place:
+            other, _ = self._sent(self._fresh, cell, key, place, others)
+        if other.end.digest == found.end.digest:
+            return found
+        disputed = found.end.model_copy(update={"disputes": other.end.digest})
+        return found.model_copy(update={"end": disputed})
+
+    def _is_twice(self, key: CellKey) -> bool:
+        """Return whether a cell runs on two hosts: by its key."""
+        drawn = hashlib.sha256(f"twice {key.inputs_key}".encode()).digest()[:8]
+        return int.from_bytes(drawn, "big") < self._twice * 2**64
+
+    def _sent(
+        self, plan: bytes, cell: CellName, key: CellKey, directory: Path, workers: list[str] | None
+    ) -> tuple[EndedCell, str]:
+        """Have one of the workers run the cell; return it and the worker. Raises CellLost."""
+        task = self._client.submit(
+            work, plan, self._numbers[cell], self._stop,
+            resources={RESOURCE: 1}, retries=RETRIES, pure=False, workers=workers,
+        )  # fmt: skip
+        try:
+            worker, host, sent, why = self._awaited(task)
+            if why:
+                raise CellLost(f"{host}: {why}")
+            return bundle.unpack(sent, key, directory), worker
+        except InputError as error:
+            raise CellLost(f"{host}: {error}") from error
+        finally:
+            task.release()
+
+    def stop(self) -> None:
+        """End the guests of all workers."""
+        from distributed import Event
+
+        Event(self._stop, client=self._client).set()
+
+    def _awaited(self, task: Any) -> tuple[str, str, bytes, str]:
+        """Wait for a task as long as there are workers. Raises CellLost."""
+        from distributed import TimeoutError as NotYet
+
+        alone = 0.0
+        while True:
+            try:
+                found = task.result(timeout=5)
+                worker, host, sent, why = found
+                return str(worker), str(host), bytes(sent), str(why)
+            except NotYet:
+                alone = 0.0 if self._workers() else alone + 5
+                if alone >= SILENCE:
+                    raise CellLost(f"no worker has been there for {SILENCE:.0f} s") from None
+            except Exception as error:  # whatever a lost worker, or a strange one, leaves behind
+                words = " ".join(str(error).split())[:LAST_WORDS]
+                raise CellLost(f"no worker ran it to its end: {words or type(error).__name__}") from error
+
+    def _workers(self) -> dict[str, Any]:
+        """Return what is known of each worker that is there, by its address."""
+        try:
+            return dict(self._client.scheduler_info(n_workers=-1)["workers"])
+        except (OSError, RuntimeError, KeyError):
+            return {}
+
+
+@contextmanager
+def connected(address: str, plan: SharedPlan, twice: float = 0.0) -> Iterator[DaskCells]:
+    """Connect to the scheduler at ``dask://host:port``; an error or an interrupt ends the cells that run.
+
+    Raises InputError for an address that is none, and HostError where nobody answers or is not trusted.
+    """
+    url = scheduler_address(address)
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise HostError("--on takes Dask", hint="pip install 'agelab[cluster]'") from error
+    try:
+        client = Client(url, timeout=CONNECT_SECONDS, security=security(), set_as_default=False)
+    except (OSError, ValueError, RuntimeError) as error:
+        words = " ".join(str(error).split())[:LAST_WORDS]
+        raise HostError(
+            f"--on {address}: no scheduler answers there, or it is not trusted: {words or type(error).__name__}",
+            hint="start one: dask scheduler (docs/howto/cluster.md)",
+        ) from error
+    cells = DaskCells(client, plan, twice)
+    try:
+        yield cells
+    except BaseException:
+        cells.stop()
+        raise
+    finally:
+        client.close()
+
+
+def _host_of(worker: str) -> str:
+    """Return the host in a worker's address, ``tls://192.0.2.1:40123``."""
+    return urlsplit(worker).hostname or worker
+
+
+def scheduler_address(address: str) -> str:
+    """Return Dask's own address. Raises InputError for plain TCP to another host."""
+    parts = urlsplit(address)
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if parts.scheme != "dask" or not host or not port or parts.path.strip("/") or parts.username:
+        raise InputError(f"--on {address}: it is dask://host:port")
+    if any(os.environ.get(name) for name in (CERTIFICATE, KEY, AUTHORITY)):
+        return f"tls://{parts.netloc}"
+    if not _is_loopback(host):
+        raise InputError(
+            f"--on {address}: without TLS anybody on the way could run programs on the workers",
+            hint=f"set {CERTIFICATE}, {KEY} and {AUTHORITY} (docs/howto/cluster.md)",
+        )
+    return f"tcp://{parts.netloc}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def security() -> Any:
+    """Return the certificates for mutual TLS; None without any. Raises InputError where one is missing."""
+    from distributed.security import Security
+
+    named = {name: os.environ.get(name, "") for name in (CERTIFICATE, KEY, AUTHORITY)}
+    if not any(named.values()):
+        return None
+    for name, value in named.items():
+        if not Path(value).is_file():
+            raise InputError(
+                f"{name}={value}: there is no such file", hint=f"all three are needed: {', '.join(named)}"
+            )
+    certificate, key, authority = named.values()
+    files = {"tls_ca_file": authority, "tls_client_cert": certificate, "tls_client_key": key}
+    return Security(**files, require_encryption=True)
+
+
+def work(plan: bytes, number: int, stop: str) -> tuple[str, str, bytes, str]:
+    """Run a cell on this host, in a process of its own. Returns worker, host, and the cell or why there is none."""
+    from distributed import Event, get_client, get_worker
+
+    from agelab.vm import host
+
+    stopped = Event(stop, client=get_client())
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.is_set():
+            if stopped.wait(timeout=1):
+                ended.set()
+
+    worker, name = get_worker().address, host.description()
+    with atomic.temp_dir(temp_parent()) as place:
+        shared_plan.write(place / "plan", SharedPlan.model_validate_json(plan))
+        answer = place / "answer"
+        command = [program(), "worker", "--cell", str(number), "-o", str(answer), str(place / "plan")]
+        threading.Thread(target=watch, daemon=True).start()
+        try:
+            process.run(command, env=own_environment(), ok=(0, 1), grace=GRACE, give_up=ended.is_set)
+            return worker, name, fileio.read_bytes(answer, 2 * fileio.RECORD), ""
+        except ProcessFailed as error:
+            return worker, name, b"", _told(error)
+        except (OSError, AgelabError) as error:
+            return worker, name, b"", " ".join(str(error).split())[:LAST_WORDS]
+        finally:
+            ended.set()
+
+
+def _told(error: ProcessFailed) -> str:
+    """Return the line in which an agelab has told its error."""
+    lines = error.stderr.strip().splitlines() or [str(error)]
+    return next((line for line in reversed(lines) if line.startswith("agelab: ")), lines[-1])[:LAST_WORDS]
+
+
+def program() -> str:
+    """Return the agelab of this Python."""
+    beside = Path(sys.executable).with_name("agelab")
+    return str(beside) if beside.exists() else shutil.which("agelab") or "agelab"
+
+
+def own_environment() -> dict[str, str]:
+    """Return what an agelab of this worker needs of its environment."""
+    kept = {name: os.environ[name] for name in ("AGELAB_HOME", "TMPDIR") if name in os.environ}
+    return {**kept, **environment.passed_on()}

@@ -1,0 +1,121 @@
+"""The plan of a run for several hosts: its options, its cells, and the packages that all of them take."""
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from agelab import kernel as kernel_specs
+from agelab.drive import module as modules
+from agelab.errors import InputError
+from agelab.image import root as roots
+from agelab.image import tools
+from agelab.kernel import debian_kernel
+from agelab.model.base import Frozen, Label
+from agelab.model.seeds import CellName, Seeds
+from agelab.results import checksummed
+from agelab.runner.prepare.planned import planned_cells
+from agelab.runner.prepare.run_manifest import root_of
+from agelab.runner.progress import Progress
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
+from agelab.store import Store, key_of
+
+OF_THE_COORDINATOR = {"jobs": 1, "check": None, "keep_disk": False, "timing": False}
+"""Options that say nothing of a cell: who puts the run together decides them."""
+
+
+class SharedPlan(Frozen):
+    """What a host must know to run a cell of a run that is another host's."""
+
+    of_schema: Literal[1] = Field(alias="schema")
+    agelab: Label = Field(description="version; another one may have other keys")
+    command: dict[str, Any] = Field(description="directory, name, words and more, as in plan.json")
+    resolutions: dict[str, Any] = Field(description="what questions about packages resolve to")
+    cells: tuple[tuple[str, str, int, int], ...] = Field(
+        min_length=1, description="variant, layout, corpus seed and run seed of each"
+    )
+
+    @property
+    def options(self) -> RunOptions:
+        """Raises InputError for options that this agelab does not know."""
+        said = self.command
+        return RunOptions.from_words(said["directory"], said["name"], said["words"], said["more"]).changed(
+            **OF_THE_COORDINATOR
+        )
+
+    def afresh(self) -> "SharedPlan":
+        """Return the plan whose cells run in any case, also where their keys are known."""
+        more = {**self.command["more"], "fresh": True}
+        return self.model_copy(update={"command": {**self.command, "more": more}})
+
+    def name_of(self, number: int) -> CellName:
+        """Return the name of a cell. Raises InputError for a number that none has."""
+        if not 0 <= number < len(self.cells):
+            raise InputError(f"--cell {number}: the plan has cells 0 to {len(self.cells) - 1}")
+        variant, layout, corpus, run = self.cells[number]
+        return variant, layout, Seeds(corpus, run)
+
+
+def require_shareable(options: RunOptions) -> None:
+    """Raise InputError for a run whose cells no other host can run."""
+    why = {
+        "a control file has its journal here": options.control,
+        "real disks are this host's": options.real_disks,
+        "the wall clock is one host's": options.guest_clock == "wall",
+        "a stored disk is this store's": options.disk,
+        "--keep-disk keeps disks in this store": options.keep_disk,
+        "--timing takes this host's time": options.timing,
+        "--blocks keeps its records beside the cell": options.blocks,
+        "--profile keeps its stacks beside the cell": options.profile,
+        "--seeds auto decides after each look": options.until_decided,
+    }
+    if told := [reason for reason, given in why.items() if given]:
+        raise InputError(f"the cells cannot run on other hosts: {told[0]}")
+
+
+def make(options: RunOptions, store: Store, progress: Progress) -> SharedPlan:
+    """Make the plan of these options; packages are resolved here, once. Raises as ``agelab run`` does."""
+    require_shareable(options)
+    cells = [(one.variant.name, one.layout, one.corpus_seed, one.run_seed) for one in planned_cells(options)]
+    return SharedPlan(
+        schema=1,
+        agelab=version("agelab"),
+        command=options.to_plan(),
+        resolutions=_resolutions(options, store, progress),
+        cells=tuple(cells),
+    )
+
+
+def _resolutions(options: RunOptions, store: Store, progress: Progress) -> dict[str, Any]:
+    request = resolve(options)
+    definition, filesystems = root_of(request)
+    kernel = kernel_specs.resolve(request.kernel, store, progress=progress.stage)
+    found: list[tuple[Mapping[str, Any], Any]] = [
+        (roots.question(definition, filesystems), roots.resolve_packages(definition, filesystems, store)),
+        (tools.question(definition.suite), tools.resolve_packages(store)),
+    ]
+    if kernel.kind == "debian":
+        wanted = kernel.spec.partition(":")[2]
+        found.append((debian_kernel.question(wanted), debian_kernel.resolve_packages(wanted, store)))
+    if not kernel.build_inputs:
+        built = modules.resolve_packages(kernel, store, progress=progress.stage)
+        found.append((modules.question(built.suite, kernel.release, kernel.version), built))
+    return {key_of(question): answer.model_dump(mode="json") for question, answer in found}
+
+
+def read(path: Path) -> SharedPlan:
+    """Read a plan. Raises InputError for what is none, or is of another agelab."""
+    plan = checksummed.read(path, SharedPlan)
+    if plan.agelab != version("agelab"):
+        raise InputError(
+            f"{path} is of agelab {plan.agelab}, this one is {version('agelab')}: its cells could have other keys",
+            hint="install the same agelab on all hosts",
+        )
+    return plan
+
+
+def write(path: Path, plan: SharedPlan) -> None:
+    checksummed.write_sealed(path, plan)

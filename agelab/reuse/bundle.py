@@ -1,0 +1,64 @@
+"""One ended cell as bytes: what a cache would keep of it, to be sent from one host to another."""
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from agelab.errors import InputError
+from agelab.reuse.blobs import MAX_BLOB, Kind
+from agelab.reuse.cache import CellCache
+from agelab.reuse.ended_cell import CellKey, EndedCell
+from agelab.store import canonical_json
+
+
+class _Bundle:
+    """A cache that is nowhere but in memory."""
+
+    name = "of a worker"
+
+    def __init__(self, blobs: dict[str, bytes]) -> None:
+        self.blobs = blobs
+
+    def get(self, kind: Kind, sha256: str) -> bytes | None:
+        return self.blobs.get(f"{kind}/{sha256}")
+
+    def has(self, kind: Kind, sha256: str) -> bool:
+        return f"{kind}/{sha256}" in self.blobs
+
+    def put(self, kind: Kind, sha256: str, content: bytes) -> None:
+        self.blobs[f"{kind}/{sha256}"] = content
+
+
+def pack(key: CellKey, cell: EndedCell, directory: Path) -> bytes:
+    """Return a cell whose maps lie in ``directory`` as bytes."""
+    bundle, said = _Bundle({}), list[str]()
+    CellCache(bundle, said.append).add(key, cell, directory)
+    if said:
+        raise InputError(said[0])
+    return canonical_json({name: base64.b64encode(data).decode() for name, data in bundle.blobs.items()})
+
+
+def unpack(sent: bytes, key: CellKey, directory: Path) -> EndedCell:
+    """Return the cell that was sent, its maps put into ``directory``, verified as one from a cache is.
+
+    Raises InputError for anything else than an intact cell of this key.
+    """
+    if len(sent) > 2 * MAX_BLOB:
+        raise InputError(f"it sent more than {2 * MAX_BLOB >> 20} MiB")
+    try:
+        blobs = {str(name): base64.b64decode(data, validate=True) for name, data in json.loads(sent).items()}
+    except (ValueError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
+        raise InputError("what it sent is no cell") from error
+    said: list[str] = []
+    found = CellCache(_Bundle(blobs), said.append).restore(key, directory)
+    if found is None:
+        raise InputError(
+            _reason(said) or "what it sent is a cell of another key: it has other inputs or other code"
+        )
+    return found
+
+
+def _reason(said: Sequence[str]) -> str:
+    return said[0].rpartition("is not used: ")[2] if said else ""

@@ -1,0 +1,89 @@
+"""A Dask worker whose agelab is a stand-in: python -m tests.unit.cluster_worker SCHEDULER BEHAVIOUR.
+
+Run with ``--cell`` it is that stand-in, which ends at once, as told by AGELAB_STAND_IN.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from agelab.cluster import dask_cells
+from agelab.model.result import CellOrigin
+from agelab.results.digest import inputs_key
+from agelab.results.run_directory import RunDirectory
+from agelab.reuse import bundle
+from agelab.reuse.ended_cell import CellKey, EndedCell
+from tests.unit import reuse_cells
+
+BEHAVIOUR = "AGELAB_STAND_IN"
+
+
+def key_of(number: int) -> CellKey:
+    """Return the key of a cell that the stand-in measures."""
+    return reuse_cells.KEY._replace(inputs_key=inputs_key(_inputs(number)))
+
+
+def _inputs(number: int) -> dict[str, Any]:
+    return {"making": {"kernel": "6.1"}, "seeds": number}
+
+
+def answer(number: int, more: float = 0.0) -> bytes:
+    """Return what a worker sends of that cell."""
+    with tempfile.TemporaryDirectory() as home:
+        run: RunDirectory = reuse_cells.ended(Path(home), 1.0 + number + more, inputs=_inputs(number))
+        end = run.end(0)
+        assert end
+        origin = CellOrigin(run=run.name, host=f"host {os.environ.get('AGELAB_HOST', '?')}", ended="")
+        cell = EndedCell(inputs=_inputs(number), end=end, samples=tuple(run.samples()[0]), origin=origin)
+        return bundle.pack(key_of(number), cell, run.cell_directory(0))
+
+
+def stand_in(words: list[str]) -> int:
+    number, output = int(words[words.index("--cell") + 1]), Path(words[words.index("-o") + 1])
+    match os.environ.get(BEHAVIOUR):
+        case "kills-worker":
+            os.kill(int(os.environ["AGELAB_WORKER"]), signal.SIGKILL)
+        case "full":
+            print("agelab: the disk is full\n  free some space", file=sys.stderr)
+            return 3
+        case "nonsense":
+            output.write_bytes(b'{"ac/1": "x"}')
+        case "another":
+            output.write_bytes(answer(number + 1000))
+        case "other-digits":
+            output.write_bytes(answer(number, 0.5))
+        case "slow":
+            Path(os.environ["AGELAB_MARK"]).write_text(str(os.getpid()))
+            time.sleep(60)
+        case _:
+            output.write_bytes(answer(number))
+    return 0
+
+
+async def serve(scheduler: str, behaviour: str) -> None:
+    from distributed import Worker
+
+    os.environ[BEHAVIOUR], os.environ["AGELAB_WORKER"] = behaviour, str(os.getpid())
+    dask_cells.program = lambda: str(Path(__file__).with_name("cluster_stand_in.sh"))
+    names = (BEHAVIOUR, "AGELAB_WORKER", "AGELAB_HOST", "AGELAB_MARK", "AGELAB_PYTHON", "AGELAB_TREE")
+    dask_cells.own_environment = lambda: {name: os.environ[name] for name in names if name in os.environ}
+    security = dask_cells.security()
+    async with Worker(
+        scheduler,
+        nthreads=4,
+        resources={dask_cells.RESOURCE: 1},
+        security=security,
+        heartbeat_interval="200ms",
+    ) as worker:
+        await worker.finished()
+
+
+if __name__ == "__main__":
+    if "--cell" in sys.argv:
+        sys.exit(stand_in(sys.argv))
+    asyncio.run(serve(sys.argv[1], sys.argv[2]))

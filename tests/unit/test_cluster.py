@@ -1,0 +1,225 @@
+"""Cells on other hosts: workers of a real Dask scheduler, each a process of its own, with a stand-in for agelab."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from distributed import LocalCluster
+
+from agelab.cluster import dask_cells, shared_plan, slurm
+from agelab.cluster.dask_cells import DaskCells
+from agelab.cluster.shared_plan import SharedPlan
+from agelab.errors import AgelabError, HostError, InputError
+from agelab.model.seeds import Seeds
+from agelab.reuse import bundle
+from agelab.runner.execute.elsewhere import CellLost
+from agelab.runner.request.options import RunOptions
+from agelab.store import canonical_json
+from tests.unit import cluster_worker
+from tests.unit.cluster_worker import answer, key_of
+
+CELLS = 4
+TREE = Path(__file__).parents[2]
+
+
+def plan(**changes: object) -> SharedPlan:
+    options = RunOptions(name="aging-ext4", directory="/", seeds=tuple(range(1, CELLS + 1)))
+    fields = {
+        "schema": 1, "agelab": version("agelab"), "command": options.to_plan(), "resolutions": {},
+        "cells": [("ext4", "single", 1, seed) for seed in range(CELLS)],
+    }  # fmt: skip
+    return SharedPlan.model_validate_json(canonical_json(fields | changes))
+
+
+@contextmanager
+def worker(scheduler: str, behaviour: str, host: str, place: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Start a worker on a host of that name."""
+    more = {
+        "AGELAB_HOST": host,
+        "AGELAB_MARK": str(place / "mark"),
+        "AGELAB_PYTHON": sys.executable,
+        "AGELAB_TREE": str(TREE),
+    }
+    command = [sys.executable, "-m", "tests.unit.cluster_worker", scheduler, behaviour]
+    with subprocess.Popen(command, cwd=TREE, env={**os.environ, **more}) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
+
+
+@contextmanager
+def cluster(place: Path, *behaviours: str, twice: float = 0.0) -> Iterator[DaskCells]:
+    """Start a scheduler with a worker of each behaviour, and connect to it."""
+    with ExitStack() as stack:
+        local = stack.enter_context(LocalCluster(n_workers=0, dashboard_address=None, host="127.0.0.1"))
+        for number, behaviour in enumerate(behaviours):
+            stack.enter_context(worker(local.scheduler_address, behaviour, str(number), place))
+        address = local.scheduler_address.replace("tcp://", "dask://")
+        cells = stack.enter_context(dask_cells.connected(address, plan(), twice))
+        if behaviours:
+            cells._client.wait_for_workers(len(behaviours), timeout=60)
+        yield cells
+
+
+def run(cells: DaskCells, number: int, place: Path) -> tuple[float | None, str]:
+    """Have a cell run; return its first value and its host."""
+    directory = place / str(number)
+    directory.mkdir(exist_ok=True)
+    found = cells.run(("ext4", "single", Seeds(1, number)), key_of(number), directory)
+    assert (directory / "maps/aged/extents.gz").exists()
+    return found.samples[0].value, found.origin.host
+
+
+def test_each_cell_comes_back_verified_from_the_worker_that_ran_it(tmp_path: Path) -> None:
+    with cluster(tmp_path, "", "") as cells:
+        assert cells.slots == 2
+        found = [run(cells, number, tmp_path) for number in range(CELLS)]
+    assert [value for value, _ in found] == [1.0, 2.0, 3.0, 4.0]
+    assert {host for _, host in found} <= {"host 0", "host 1"}
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "why"),
+    [
+        ("full", "agelab: the disk is full"),
+        ("nonsense", "what it sent is no cell"),
+        ("another", "a cell of another key"),
+    ],
+)
+def test_a_worker_that_sends_no_intact_cell_of_the_key_is_told_in_one_line(
+    tmp_path: Path, behaviour: str, why: str
+) -> None:
+    with cluster(tmp_path, behaviour) as cells, pytest.raises(CellLost, match=why) as lost:
+        run(cells, 0, tmp_path)
+    assert "\n" not in str(lost.value) and not list((tmp_path / "0").rglob("*.gz"))
+
+
+def test_the_cell_of_a_worker_that_was_killed_runs_on_another(tmp_path: Path) -> None:
+    with cluster(tmp_path, "kills-worker") as cells, ExitStack() as stack:
+        scheduler = cells._client.scheduler.address
+        stack.enter_context(worker(scheduler, "", "later", tmp_path))
+        found = [run(cells, number, tmp_path) for number in range(3)]
+    assert [value for value, _ in found] == [1.0, 2.0, 3.0] and found[-1][1] == "host later"
+
+
+@pytest.mark.parametrize(("second", "disputed"), [("", False), ("other-digits", True)])
+def test_a_cell_that_runs_on_two_hosts_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: str, disputed: bool
+) -> None:
+    monkeypatch.setattr(dask_cells, "_host_of", str)  # the workers of this test are on one host
+    directory = tmp_path / "0"
+    directory.mkdir()
+    with cluster(tmp_path, "", second, twice=1.0) as cells:
+        found = cells.run(("ext4", "single", Seeds(1, 0)), key_of(0), directory)
+    assert bool(found.end.disputes) is disputed and found.end.disputes != found.end.digest
+
+
+def test_without_a_second_host_nothing_is_compared(tmp_path: Path) -> None:
+    with cluster(tmp_path, "", twice=1.0) as cells, pytest.raises(CellLost, match="no second host"):
+        run(cells, 0, tmp_path)
+
+
+def test_without_any_worker_a_cell_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_cells, "SILENCE", 5.0)
+    with cluster(tmp_path) as cells, pytest.raises(CellLost, match="no worker has been there"):
+        run(cells, 0, tmp_path)
+
+
+def test_an_interrupt_ends_what_workers_run(tmp_path: Path) -> None:
+    with cluster(tmp_path, "slow") as cells:
+        task = cells._client.submit(
+            dask_cells.work, cells._plan, 0, cells._stop, resources={"cell": 1}, pure=False
+        )
+        mark = tmp_path / "mark"
+        for _ in range(300):
+            if mark.exists() and mark.read_text():
+                break
+            time.sleep(0.1)
+        cells.stop()
+        task.result(timeout=30)
+        assert not Path(f"/proc/{mark.read_text()}").exists()
+
+
+def test_nobody_at_the_address_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_cells, "CONNECT_SECONDS", 1)
+    with (
+        pytest.raises(HostError, match="no scheduler answers there"),
+        dask_cells.connected("dask://127.0.0.1:9", plan()),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://127.0.0.1:1", "dask://127.0.0.1", "dask://:1", "dask://h:x", "dask://a@h:1"]
+)
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(InputError, match="it is dask://host:port"):
+        dask_cells.scheduler_address(address)
+
+
+def test_other_hosts_take_mutual_tls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="without TLS"):
+        dask_cells.scheduler_address("dask://192.0.2.1:8786")
+    assert dask_cells.scheduler_address("dask://localhost:8786") == "tcp://localhost:8786"
+    monkeypatch.setenv(dask_cells.CERTIFICATE, str(tmp_path / "none.crt"))
+    assert dask_cells.scheduler_address("dask://192.0.2.1:8786") == "tls://192.0.2.1:8786"
+    with pytest.raises(InputError, match="there is no such file"):
+        dask_cells.security()
+
+
+# ---- what is sent ----
+
+
+def test_a_changed_byte_of_what_was_sent_is_found(tmp_path: Path) -> None:
+    sent = answer(1)
+    assert bundle.unpack(sent, key_of(1), tmp_path).samples[0].value == 2.0
+    at = sent.index(b'"cas/') + 90
+    wrong = sent[:at] + (b"A" if sent[at : at + 1] != b"A" else b"B") + sent[at + 1 :]
+    with pytest.raises(InputError):
+        bundle.unpack(wrong, key_of(1), tmp_path / "other")
+    with pytest.raises(InputError, match="another key"):
+        bundle.unpack(sent, key_of(2), tmp_path / "other")
+
+
+# ---- the plan ----
+
+
+def test_a_plan_keeps_its_cells_and_refuses_another_agelab(tmp_path: Path) -> None:
+    shared_plan.write(tmp_path / "plan", plan())
+    found = shared_plan.read(tmp_path / "plan")
+    assert found == plan() and found.name_of(3) == ("ext4", "single", Seeds(1, 3))
+    assert found.options.seeds == (1, 2, 3, 4) and found.options.jobs == 1
+    with pytest.raises(InputError, match="cells 0 to 3"):
+        found.name_of(4)
+    shared_plan.write(tmp_path / "plan", plan(agelab="0.1"))
+    with pytest.raises(InputError, match=r"is of agelab 0\.1, this one"):
+        shared_plan.read(tmp_path / "plan")
+
+
+@pytest.mark.parametrize(
+    "words", [{"clock": "wall"}, {"keep_disk": True}, {"timing": True}, {"disk": "abc"}, {"seeds": "auto"}]
+)
+def test_what_only_this_host_can_do_is_not_sent(words: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="cannot run on other hosts"):
+        shared_plan.require_shareable(RunOptions(name="aging-ext4", directory="/", **words))  # type: ignore[arg-type]
+
+
+def test_the_array_has_a_task_for_each_cell(tmp_path: Path) -> None:
+    script = slurm.write(tmp_path / "array", plan(), "/opt/a b/agelab")
+    text = script.read_text()
+    assert "#SBATCH --array=0-3\n" in text and "'/opt/a b/agelab' worker --cell" in text
+    assert shared_plan.read(tmp_path / "array/plan.json") == plan()
+    done = subprocess.run([script], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True)
+    assert done.returncode and "name the cache that all hosts share" in done.stderr
+
+
+def test_the_stand_in_has_one_key_for_each_cell() -> None:
+    assert len({cluster_worker.key_of(number) for number in range(CELLS)}) == CELLS
+    assert issubclass(CellLost, AgelabError)
