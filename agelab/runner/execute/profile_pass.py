@@ -174,11 +174,13 @@ class ProfilePass:
 
     def _kept(self, step: FoldedStep, phase: Phase) -> StepProfile:
         section = step.section
-        file = f"{phase.file_prefix}{section.step}-{section.repetition}.folded"
+        name = str(StepId.parse(section.step).inside(phase.in_samples))
+        # A step's own name has no dot: aged.read-1.folded is of no step of the making.
+        file = f"{name.replace('/', '.')}-{section.repetition}.folded"
         data = step.stacks.text.encode()
         atomic.write(self.directory / file, data)
         return StepProfile(
-            step=str(StepId.parse(section.step).inside(phase.in_samples)),
+            step=name,
             repetition=section.repetition,
             file=file,
             sha256=hashlib.sha256(data).hexdigest(),
