@@ -8,6 +8,7 @@ from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.kernel_runs import options_of
 from agelab.bisect.question import BisectQuestion
 from agelab.bisect.virtual_clock_rule import SEEDS_NEEDED
+from agelab.model.step_id import StepId
 
 SCRIPT_FILE = "reproduce.sh"
 
@@ -24,11 +25,14 @@ def text(home: Path, question: BisectQuestion, before: str, after: str, name: st
     options = options_of(question).changed(seeds=tuple(range(1, seeds + 1)))
     options = options.changed(fresh=options.guest_clock == "virtual")  # it runs again what the bisect has run
     run = shlex.join(options.arguments())
+    step = _profiled_step(question)
+    profile = " ${PROFILE:+--profile}" if step else ""
     shown = shlex.join(["--metric", question.criterion]) if question.metric else ""
     lines = [
         "#!/bin/sh",
         f"# {' '.join(f'The first bad kernel between {question.good} and {question.bad}: {name}'.split())}",
         "# This runs the last good kernel and the first bad one, and puts them side by side.",
+        *(["# With PROFILE=1 it also says in which functions of the kernel they differ."] if profile else []),
         "set -u",
         f"agelab=${{AGELAB:-{shlex.quote(str(Path(sys.executable).with_name('agelab')))}}}",
         f'export AGELAB_HOME="${{AGELAB_HOME:-{home}}}"',
@@ -38,7 +42,7 @@ def text(home: Path, question: BisectQuestion, before: str, after: str, name: st
     ]
     if not options.real_disks:
         lines += [
-            f'said=$("$agelab" run {run} --kernel "$before" --kernel "$after")',
+            f'said=$("$agelab" run {run} --kernel "$before" --kernel "$after"{profile})',
             "status=$?",
             "printf '%s\\n' \"$said\"",
             "set -- $(printf '%s\\n' \"$said\" | sed -n 's/.*: agelab sweep //p')",
@@ -57,4 +61,12 @@ def text(home: Path, question: BisectQuestion, before: str, after: str, name: st
         'test $# -eq 2 || exit "$status"',
         f'"$agelab" sweep "$@" {shown}'.rstrip(),
     ]
+    if profile:
+        lines.append(f'test -z "${{PROFILE:-}}" || "$agelab" profile "$2" {shlex.quote(step)} --against "$1"')
     return "\n".join(lines) + "\n"
+
+
+def _profiled_step(question: BisectQuestion) -> str:
+    """Return the step whose profiles can be compared; nothing in the wall clock, or where no step is judged."""
+    step = StepId.parse(question.metric[0] if question.metric and question.clock == "virtual" else "")
+    return "" if step.is_map else str(step)

@@ -242,7 +242,7 @@ def test_the_script_runs_both_neighbours_and_puts_them_side_by_side(store: Store
         "run small-ext4 --seeds 1,2,3,4,5 --layout raid0 --jobs 2 --fresh "
         '--kernel "$before" --kernel "$after"' in text
     )
-    assert text.endswith('sweep "$@" --metric copy:elapsed\n')
+    assert 'sweep "$@" --metric copy:elapsed\n' in text and '--kernel "$after" ${PROFILE:+--profile})' in text
     # What it does with what agelab says, and how it ends.
     fake = tmp_path / "agelab"
     fake.write_text(
@@ -260,7 +260,16 @@ def test_the_script_runs_both_neighbours_and_puts_them_side_by_side(store: Store
         text=True,
     )
     assert done.returncode == 0 and "again, or as JSON" in done.stdout
-    assert (home / "said").read_text().splitlines()[1] == "sweep one two --metric copy:elapsed"
+    said = (home / "said").read_text().splitlines()
+    assert len(said) == 2 and "--profile" not in said[0] and said[1] == "sweep one two --metric copy:elapsed"
+    subprocess.run(
+        ["sh", found.script],
+        env={"AGELAB": str(fake), "PATH": "/usr/bin:/bin", "PROFILE": "1"},
+        capture_output=True,
+        check=True,
+    )
+    said = (home / "said").read_text().splitlines()[2:]
+    assert said[0].endswith(" --profile") and said[2] == "profile two copy --against one"
 
 
 def test_a_script_says_a_seed_of_nought_too(store: Store) -> None:
