@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from agelab.stacks.folded import Folded, Stack
 from agelab.stacks.log import MAX_SYMBOLS, StepLog, UnreadableLog, sections
-from agelab.stacks.symbols import KernelSymbols, Mapping, frame, program_frame
+from agelab.stacks.symbols import KernelSymbols, MappedFile, frame, program_frame
 
 HEADER = struct.Struct("<IHH")
 """Type, flags and size of a record."""
@@ -55,7 +55,7 @@ class _Tasks:
     """The names of tasks, and the programs of processes, as they are at one record."""
 
     names: dict[int, str] = field(default_factory=dict)
-    mappings: dict[int, tuple[Mapping, ...]] = field(default_factory=dict)
+    mappings: dict[int, tuple[MappedFile, ...]] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, texts: list[str]) -> "_Tasks":
@@ -75,7 +75,7 @@ class _Tasks:
                 found.mappings[pid] = tuple(_mappings(text))
         return found
 
-    def add(self, pid: int, mapping: Mapping) -> None:
+    def add(self, pid: int, mapping: MappedFile) -> None:
         if len(self.mappings.get(pid, ())) >= MAX_MAPPINGS or self._is_new_beyond(pid, self.mappings):
             return
         end = mapping.first + mapping.size
@@ -103,11 +103,11 @@ def _task_name(text: str) -> str:
     return frame(WORKER.sub("kworker", text))
 
 
-def _mappings(text: str) -> Iterator[Mapping]:
+def _mappings(text: str) -> Iterator[MappedFile]:
     for line in text.split("\n"):
         if match := MAPS_LINE.fullmatch(line):
             first, end = int(match[1], 16), int(match[2], 16)
-            yield Mapping(first, end - first, int(match[3], 16), match[4])
+            yield MappedFile(first, end - first, int(match[3], 16), match[4])
 
 
 def fold(file: BinaryIO) -> list[FoldedStep]:
@@ -144,7 +144,7 @@ def _pieces(file: BinaryIO, places: list[tuple[int, int]]) -> Iterator[bytes]:
 def _fold(file: BinaryIO, section: StepLog, symbols: KernelSymbols) -> FoldedStep:
     """Count equal stacks of addresses first: names are looked up once for each."""
     tasks = _Tasks.parse(section.tasks)
-    raw: Counter[tuple[str, bool, tuple[Mapping, ...], bytes]] = Counter()
+    raw: Counter[tuple[str, bool, tuple[MappedFile, ...], bytes]] = Counter()
     own = lost = 0
     for kind, flags, body in _records(file, section):
         try:
@@ -163,7 +163,7 @@ def _fold(file: BinaryIO, section: StepLog, symbols: KernelSymbols) -> FoldedSte
                     lost += 1
             elif kind == MAP:
                 pid, _, first, size, offset = struct.unpack_from("<IIQQQ", body)
-                tasks.add(pid, Mapping(first, size, offset, _text(body[32:])))
+                tasks.add(pid, MappedFile(first, size, offset, _text(body[32:])))
             elif kind == COMM:
                 pid, tid = struct.unpack_from("<II", body)
                 tasks.name(tid, _task_name(_text(body[8:])))
@@ -183,7 +183,7 @@ def _fold(file: BinaryIO, section: StepLog, symbols: KernelSymbols) -> FoldedSte
 
 
 def _named(
-    raw: Counter[tuple[str, bool, tuple[Mapping, ...], bytes]], step: FoldedStep, symbols: KernelSymbols
+    raw: Counter[tuple[str, bool, tuple[MappedFile, ...], bytes]], step: FoldedStep, symbols: KernelSymbols
 ) -> FoldedStep:
     """Give names to the addresses of stacks."""
     stacks: Counter[Stack] = Counter()
@@ -198,7 +198,7 @@ def _named(
 
 
 def _frames(
-    data: bytes, mappings: tuple[Mapping, ...], symbols: KernelSymbols
+    data: bytes, mappings: tuple[MappedFile, ...], symbols: KernelSymbols
 ) -> tuple[list[str], list[str]]:
     """Return the frames in the kernel and in the program, innermost first.
 

@@ -60,7 +60,7 @@ class KernelSymbols:
 
 
 @dataclass(frozen=True)
-class Mapping:
+class MappedFile:
     """A part of a program or library in the memory of a process."""
 
     first: int
@@ -74,7 +74,7 @@ class Mapping:
         return f"[{frame(self.path.rpartition('/')[2].strip('[]'))}]"
 
 
-def program_frame(mappings: Iterable[Mapping], address: int) -> str | None:
+def program_frame(mappings: Iterable[MappedFile], address: int) -> str | None:
     """Return the frame of a program's address; None for one that is no program's."""
     for one in mappings:
         if one.first <= address < one.first + one.size:
