@@ -17,12 +17,12 @@ from agelab.drive.block_events import UnreadableEvents
 from agelab.drive.block_trace import BlockRequest
 from agelab.model import block_record
 from agelab.model.block_record import CellRecord, StepRecord
-from agelab.model.result import Sample, Status
+from agelab.model.result import Status
 from agelab.model.step_id import StepId
 from agelab.places import HARNESS
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.cell_boots import CellBoots, CellGoals
-from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
+from agelab.runner.execute.cell_progress import CellProgress, PassProgress, PhaseAborted
 from agelab.runner.execute.cell_status import CellStatus
 from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.execute.phase_runner import BootRunner, PhaseRunner
@@ -53,14 +53,6 @@ class RecordedBoots(CellBoots):
     def records_disk(self, phase: Phase) -> MemoryDisk:
         path = self.directory / f"{phase.file_prefix}records"
         return MemoryDisk(path, block_recording.disk_bytes(phase), written=True)
-
-
-@dataclass
-class _Unrecorded(CellProgress):
-    """The progress of a pass whose samples are no results."""
-
-    def record(self, sample: Sample) -> None:
-        self.samples.append(sample)
 
 
 @dataclass(frozen=True)
@@ -98,7 +90,7 @@ class BlockPass:
 
     @cached_property
     def progress(self) -> CellProgress:
-        return _Unrecorded(self.run_directory, self.number, self.boots.spec)
+        return PassProgress(self.run_directory, self.number, self.boots.spec)
 
     def run(self) -> CellRecord:
         """Run the phases of the cell, and write down what their drives were sent."""

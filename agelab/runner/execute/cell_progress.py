@@ -88,3 +88,11 @@ class CellProgress:
                 why = f"{boot} {sample.repetition}: {sample.value} bytes were available, not {wanted}"
                 return CellStatus(Status.FAILED, why)
         return status
+
+
+@dataclass
+class PassProgress(CellProgress):
+    """The progress of a pass of its own, whose samples are no results."""
+
+    def record(self, sample: Sample) -> None:
+        self.samples.append(sample)

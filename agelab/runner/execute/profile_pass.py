@@ -13,11 +13,11 @@ from pathlib import Path
 from agelab import atomic
 from agelab.model import profile
 from agelab.model.profile import CellProfile, StepProfile
-from agelab.model.result import Sample, Status
+from agelab.model.result import Status
 from agelab.model.step_id import StepId
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.cell_boots import CellBoots, CellGoals
-from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
+from agelab.runner.execute.cell_progress import CellProgress, PassProgress, PhaseAborted
 from agelab.runner.execute.cell_status import CellStatus
 from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.execute.host_timing import CellTimer
@@ -65,14 +65,6 @@ class ProfiledBoots(CellBoots):
         return MemoryDisk(self.directory / f"{phase.file_prefix}samples", profiling.DISK_BYTES, written=True)
 
 
-@dataclass
-class _Unrecorded(CellProgress):
-    """The progress of a pass whose samples are no results."""
-
-    def record(self, sample: Sample) -> None:
-        self.samples.append(sample)
-
-
 @dataclass(frozen=True)
 class ProfilePass:
     """Takes the profile of one cell."""
@@ -108,7 +100,7 @@ class ProfilePass:
 
     @cached_property
     def progress(self) -> CellProgress:
-        return _Unrecorded(self.run_directory, self.number, self.boots.spec)
+        return PassProgress(self.run_directory, self.number, self.boots.spec)
 
     def run(self, inputs_key: str) -> CellProfile:
         """Run the phases of the cell, fold what was sampled, and write it down."""
