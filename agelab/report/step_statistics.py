@@ -102,9 +102,16 @@ def test_tables(group: RunSet, places: Sequence[Place], where: str) -> Iterator[
             )
         )  # fmt: skip
     if rows:
-        what = "; ".join(f"{place[0]} is {describe_test(place[0])}" for place in places)
         caption = "Every test on the aged disk and on the unaged one"
-        yield Table(f"{where}-slowdowns", caption, TEST, tuple(rows), f"{SAID} {RATIO} Of the tests {what}.")
+        notes = " ".join(filter(None, (SAID, RATIO, _described([step for step, *_ in places]))))
+        yield Table(f"{where}-slowdowns", caption, TEST, tuple(rows), notes)
+
+
+def _described(steps: Sequence[str]) -> str:
+    """Say what the tests are, of those whose names do not; nothing where all of them do."""
+    words = {step: describe_test(step) for step in steps}
+    told = "; ".join(f"{step} is {word}" for step, word in words.items() if word != f"test {step}")
+    return f"Of the tests {told}." if told else ""
 
 
 def share_tables(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Table]:

@@ -47,6 +47,7 @@ def made(home: Path, factor: float = 1, kernel: str = "6.1") -> RunDirectory:
         near = 1 + seed / 10_000
         samples = [
             run_builder.sample("aged/mine", 2.0 * near), run_builder.sample("control/mine", 1.0 * near),
+            run_builder.sample("mine", 2.0, metric="slowdown"),
             sample("aged/mine.one", "my_ops", 50 * factor * near),
             sample("control/mine.one", "my_ops", 100 * near),
             sample("aged/mine.one", "my_pain", 3e-5 / factor * near),
@@ -103,6 +104,7 @@ def test_the_page_has_a_table_of_them(home: Path, tmp_path: Path) -> None:
     text = page.read_text()
     assert "What programs measured" in text and "my_ops" in text and "aged / unaged" in text
     assert ">1/s<" in text and ">/s<" not in text
+    assert "is test mine" not in text  # its name says that already
     plain = run_builder.begin(home, run_builder.cells(["ext4"]))
     run_builder.end(plain, 0, [run_builder.sample()], inputs={})
     CliRunner().invoke(report, [plain.name, "-o", str(page)])

@@ -22,7 +22,7 @@ from agelab.model.step_id import StepId
 from agelab.places import HARNESS
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.cell_boots import CellBoots, CellGoals
-from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted, UnrecordedProgress
+from agelab.runner.execute.cell_progress import CellProgress, PassProgress, PhaseAborted
 from agelab.runner.execute.cell_status import CellStatus
 from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.execute.phase_runner import BootRunner, PhaseRunner
@@ -90,7 +90,7 @@ class BlockPass:
 
     @cached_property
     def progress(self) -> CellProgress:
-        return UnrecordedProgress(self.run_directory, self.number, self.boots.spec)
+        return PassProgress(self.run_directory, self.number, self.boots.spec)
 
     def run(self) -> CellRecord:
         """Run the phases of the cell, and write down what their drives were sent."""

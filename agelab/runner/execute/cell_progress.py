@@ -91,8 +91,8 @@ class CellProgress:
 
 
 @dataclass
-class UnrecordedProgress(CellProgress):
-    """The progress of a pass whose samples are no results."""
+class PassProgress(CellProgress):
+    """The progress of a pass of its own, whose samples are no results."""
 
     def record(self, sample: Sample) -> None:
         self.samples.append(sample)

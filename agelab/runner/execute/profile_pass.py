@@ -17,7 +17,7 @@ from agelab.model.result import Status
 from agelab.model.step_id import StepId
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.cell_boots import CellBoots, CellGoals
-from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted, UnrecordedProgress
+from agelab.runner.execute.cell_progress import CellProgress, PassProgress, PhaseAborted
 from agelab.runner.execute.cell_status import CellStatus
 from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.execute.host_timing import CellTimer
@@ -100,7 +100,7 @@ class ProfilePass:
 
     @cached_property
     def progress(self) -> CellProgress:
-        return UnrecordedProgress(self.run_directory, self.number, self.boots.spec)
+        return PassProgress(self.run_directory, self.number, self.boots.spec)
 
     def run(self, inputs_key: str) -> CellProfile:
         """Run the phases of the cell, fold what was sampled, and write it down."""
