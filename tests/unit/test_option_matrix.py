@@ -110,7 +110,7 @@ def test_a_matrix_that_does_not_fit_the_scenario_is_said(options: str, said: str
 
 @pytest.mark.parametrize(("name", "filesystem"), [("aging-ext4", None), ("aging", "ext4,btrfs")])
 def test_options_of_a_filesystem_that_is_not_run_are_refused(name: str, filesystem: str | None) -> None:
-    with pytest.raises(InputError, match="--options ext3:...: none of its variants is run; what is run has "):
+    with pytest.raises(InputError, match="none of its variants is run; what is run has "):
         selection.select(name, filesystem, options="ext3:noatime")
 
 
