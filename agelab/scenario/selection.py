@@ -85,6 +85,12 @@ def select(
         if wrong := [word for word in asked if word not in there]:
             raise unknown(f"filesystem in {name}", wrong[0], sorted({*there, *_filesystem_names()}))
         variants = tuple(variant for variant in variants if variant.filesystem in asked)
+    for matrix in parse_matrix(options) if options else ():
+        if all(variant.filesystem != matrix.filesystem for variant in variants):
+            chosen = ", ".join(sorted({variant.filesystem for variant in variants}))
+            raise InputError(
+                f"--options {matrix.filesystem}:...: none of its variants is run; what is run has {chosen}"
+            )
     return Selection(scenario, variants, text, workload)
 
 

@@ -108,6 +108,12 @@ def test_a_matrix_that_does_not_fit_the_scenario_is_said(options: str, said: str
     assert said in str(error.value)
 
 
+@pytest.mark.parametrize(("name", "filesystem"), [("aging-ext4", None), ("aging", "ext4,btrfs")])
+def test_options_of_a_filesystem_that_is_not_run_are_refused(name: str, filesystem: str | None) -> None:
+    with pytest.raises(InputError, match="none of its variants is run; what is run has "):
+        selection.select(name, filesystem, options="ext3:noatime")
+
+
 def test_commas_and_alternatives() -> None:
     [matrix] = parse_matrix(r"ext4:-E +stride=4\,stripe_width=8,noatime")
     assert matrix.options == ("-E +stride=4,stripe_width=8", "noatime")
