@@ -102,8 +102,8 @@ def of_scenario(
 ) -> tuple[RootDefinition, list[Filesystem]]:
     """Return the definition of the root for a scenario with these packages, and the filesystems that it serves.
 
-    They are those of all variants, so that one variant has the image of all; ``others`` are more of them, by name. Those
-    of every guest are among them in its usual suite alone: another one may not have their packages.
+    They are those of all variants, so that one variant has the image of all; ``others`` are more of them, by name.
+    Those of every guest are among them in its usual suite alone: another one may not have their packages.
     """
     beside = [scenario.beside.filesystem] if scenario.beside else []
     names = [*(variant.filesystem for variant in scenario.variants), *beside, *others]
