@@ -103,11 +103,16 @@ def of_scenario(
     """Return the definition of the root for a scenario with these packages, and the filesystems that it serves.
 
     They are those of all variants, so that one variant has the image of all; ``others`` are more of them, by name.
+    Those of every guest are among them in its usual suite alone: another one may not have their packages.
     """
     beside = [scenario.beside.filesystem] if scenario.beside else []
     names = [*(variant.filesystem for variant in scenario.variants), *beside, *others]
-    filesystems = served(definition(), names)
-    return own_definition(definition(), packages, filesystems, scenario.suite), filesystems
+    usual = definition()
+    filesystems = served(usual, names)
+    found = own_definition(usual, packages, filesystems, scenario.suite)
+    if found.suite != usual.suite:
+        filesystems = [one for one in filesystems if one.name in names]
+    return found, filesystems
 
 
 def resolve_packages(

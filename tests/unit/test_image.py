@@ -174,6 +174,13 @@ def test_the_root_is_of_the_newest_suite_that_the_scenario_or_a_filesystem_asks_
     assert roots.own_definition(plain, (), [], "trixie").suite == "trixie"
 
 
+def test_a_root_of_another_suite_serves_the_scenarios_filesystems_alone() -> None:
+    today = selection.select("today").scenario
+    definition, served = roots.of_scenario(today.model_copy(update={"suite": "trixie"}), ())
+    assert definition.suite == "trixie"
+    assert {one.name for one in served} == {variant.filesystem for variant in today.variants}
+
+
 def test_the_guest_inserts_the_modules_of_each_filesystem_for_its_proof(store: Store) -> None:
     modules = kernel(store).modules
     plan = proof.plan_proof(FILESYSTEMS, modules)
