@@ -11,7 +11,7 @@ export AGELAB_HOME NAME KERNELS $(SCENARIO_OPTIONS)
 BIN := .venv/bin
 SCENARIOS := $(sort $(patsubst scenarios/%.toml,%,$(wildcard scenarios/*.toml)))
 
-.PHONY: help setup setup-test scenario plan sweep calibrate name-given image doctor site test test-full fuzz bench check lint format lock clean
+.PHONY: help setup setup-test scenario plan cluster-demo sweep calibrate name-given image doctor site test test-full fuzz bench check lint format lock clean
 
 help: ## list the targets
 	@echo "agelab: a reproducibility sandbox for filesystem benchmarks"
@@ -49,6 +49,9 @@ plan: name-given setup ## say what NAME=<scenario>[-<variant>] would take, and w
 sweep: name-given setup ## run NAME=<scenario>[-<variant>] on several kernels, into one table: KERNELS="5.10 6.1 6.12 7.2"
 	@test -n "$$KERNELS" || { echo 'agelab: say which kernels: make sweep NAME=aging-ext4 KERNELS="5.10 6.1 6.12 7.2"' >&2; exit 2; }
 	@set -f; for kernel in $$KERNELS; do set -- "$$@" --kernel "$$kernel"; done; KERNEL=; $(BIN)/agelab run "$$NAME" "$$@" $(ASKED) $(FOUND)
+
+cluster-demo: setup-test ## several machines on one: a scheduler and WORKERS=2 workers here run aging-ext4 SEEDS=1,2, or NAME= with SEEDS=
+	@$(BIN)/python -m bench.cluster_demo "$${WORKERS:-2}" "$${NAME:-aging-ext4}" --seeds "$${SEEDS:-1,2}"
 
 calibrate: name-given setup ## measure the floor of NAME=<scenario>[-<variant>]: five run seeds, the first twice
 	@test -z "$$DISK$$KEEP_DISK$$CURVE$$CRASH_AT$$FAIL$$TIMING$$BLOCKS$$PROFILE$$ASK$$BUDGET$$FRESH$$CHECK" || { echo "agelab: calibrate makes every disk itself, keeps none, takes no curve" \

@@ -9,6 +9,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -17,7 +18,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from agelab import fileio, process
+from agelab import fileio, places, process
 from agelab.errors import HostError, InputError
 from agelab.model.base import Frozen, Label
 from agelab.model.result import MOMENT
@@ -158,6 +159,21 @@ def check(files: Iterable[Path], signers: Path | None = None) -> LedgerCheck:
                 found.findings.setdefault(cell.inputs_key, []).append(finding)
     if wrong:
         raise InputError("\n".join(wrong), hint="a ledger is made of the lines that agelab attest prints")
+    return found
+
+
+def own_findings(path: Path = places.LEDGER) -> dict[tuple[str, str], set[str]]:
+    """Return the digests of agelab's own ledger by inputs key and by what evaluated them; none without the file.
+
+    It is as much part of agelab as the code that reads it, so signatures are left to ``check``. A damaged one says
+    nothing.
+    """
+    found: dict[tuple[str, str], set[str]] = {}
+    if path.is_file():
+        with suppress(InputError):
+            for place, text in _lines(path):
+                for cell in line_of(place, text).statement.cells:
+                    found.setdefault((cell.inputs_key, cell.evaluated_by), set()).add(cell.digest)
     return found
 
 

@@ -19,6 +19,8 @@ IMAGES = _TOP / "images"
 PACKER = _TOP / "packer"
 SCENARIOS = _TOP / "scenarios"
 CORPORA = PACKAGE / "corpus"
+LEDGER = PACKAGE.parent / "docs" / "ledger.jsonl"
+"""Digests of the runs that the documentation shows; an installed copy has none."""
 HOST_PACKAGES = PACKAGE / "host-packages.txt"
 
 

@@ -1,11 +1,30 @@
 """Show what ledgers say together."""
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
-from agelab.ledger import FoundDigest, LedgerCheck
+from agelab.ledger import FoundDigest, LedgerCheck, own_findings
+from agelab.model.result import End
 from agelab.model.sanitize import escape_controls
 from agelab.view.terminal import open_console, print_table
+
+IN_LEDGER, NOT_IN_LEDGER = (
+    "the digest of docs/ledger.jsonl",
+    "docs/ledger.jsonl has another digest for this key",
+)
+
+
+def beside_ledger(ends: Iterable[End | None]) -> list[str]:
+    """Say for each ended cell whose key agelab's own ledger knows whether its digest is the one there."""
+    known = own_findings()
+    found = []
+    for end in ends if known else ():
+        if end and end.inputs_key and end.evaluated_by and end.digest:
+            digests = known.get((end.inputs_key, end.evaluated_by))
+            if digests:
+                found.append(IN_LEDGER if end.digest in digests else NOT_IN_LEDGER)
+    return found
 
 
 def print_check(found: LedgerCheck) -> None:

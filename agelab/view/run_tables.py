@@ -15,6 +15,7 @@ from agelab.results.run_directory import RunDirectory
 from agelab.results.status import WAITING
 from agelab.view import aging, cell_names, sparkline
 from agelab.view.aging import format_sample
+from agelab.view.ledger import beside_ledger
 from agelab.view.own_metrics import print_own_metrics
 from agelab.view.syscalls import print_syscalls, traced_steps
 from agelab.view.terminal import Head, open_console, print_table, print_wrapped
@@ -158,6 +159,8 @@ def _print_cell(
         console.print(f"  inputs_key  {end.inputs_key}", soft_wrap=True)
         if end.digest:
             console.print(f"  digest      {end.digest}", soft_wrap=True)
+            for line in beside_ledger([end]):
+                console.print(f"  ledger      {line}", soft_wrap=True)
         else:
             print_wrapped(
                 console, "  digest      none: only a finished cell of the virtual clock has one", 14

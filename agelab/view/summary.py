@@ -1,5 +1,6 @@
 """Print the end of a run: the whole cell, or of several cells a summary."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -15,6 +16,7 @@ from agelab.report.step_selection import charted_steps, repeated_steps
 from agelab.results.reused import origins
 from agelab.results.run_directory import RunDirectory
 from agelab.view import cell_names, sparkline
+from agelab.view.ledger import beside_ledger
 from agelab.view.run_tables import DISPUTED, print_head, print_run
 from agelab.view.terminal import WHOLE, Head, open_console, print_table, print_wrapped
 
@@ -48,6 +50,8 @@ def print_result(run: RunDirectory) -> None:
     console.print()
     (_print_each if len(plan.cells) <= MAX_LINES else _print_together)(console, run)
     _print_reuse(console, run)
+    for line, count in Counter(beside_ledger(end for _, _, end in _ended(run))).items():
+        print_wrapped(console, f"ledger: {cell_names.count_cells(count)}: {line}", 2)
     print_wrapped(console, f"\nevery sample, key and digest: agelab show {run.name}")
 
 

@@ -12,6 +12,7 @@ from agelab.cli import main
 from agelab.errors import InputError
 from agelab.model.result import CellOrigin
 from agelab.results.run_directory import RunDirectory
+from agelab.view.summary import print_result
 from tests.unit import run_builder
 
 HOST = "Linux 6.1 x86_64, 2 x P4"
@@ -126,6 +127,27 @@ def test_with_signers_only_their_lines_count(tmp_path: Path) -> None:
     found = ledger.check([file], signers)
     assert {one.signer for finding in found.findings.values() for one in finding} == {"me@example"}
     assert found.refused == [f"{file}:2: nobody whom the signers name has signed it"]
+
+
+def test_a_run_says_whether_its_digest_is_that_of_agelabs_own_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, other, several = a_run(tmp_path, seeds=(1,)), a_run(tmp_path, 1.6, seeds=(1,)), a_run(tmp_path)
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    own = written(tmp_path / "own.jsonl", ledger.attest(run, key(tmp_path, "a")))
+    found = ledger.own_findings(own)
+    assert len(found) == 1 and ledger.own_findings(tmp_path / "none") == {}
+    monkeypatch.setattr("agelab.view.ledger.own_findings", lambda: found)
+    said = {}
+    for one in (run, other, several):
+        assert main(["show", one.name]) == 0
+        said[one.name] = capsys.readouterr().out
+    assert "ledger      the digest of docs/ledger.jsonl" in said[run.name]
+    assert "ledger      docs/ledger.jsonl has another digest for this key" in said[other.name]
+    print_result(several)
+    assert "ledger: 1 cell: the digest of docs/ledger.jsonl" in capsys.readouterr().out
+    own.write_text("no line\n")
+    assert ledger.own_findings(own) == {}
 
 
 def test_everything_that_is_no_line_of_a_ledger_is_told_at_once(tmp_path: Path) -> None:
