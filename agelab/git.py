@@ -171,6 +171,11 @@ def _text(file: Path) -> str:
         raise InputError(f"{file} cannot be read: {error.strerror}") from error
 
 
+def version() -> str:
+    """Return what the host's git says of its version."""
+    return process.run(["git", "--version"]).stdout.strip()
+
+
 def init_bare(directory: Path) -> None:
     """Make a bare repository of ours."""
     process.run(["git", "init", "--quiet", "--bare", str(directory)], env=ENVIRONMENT)

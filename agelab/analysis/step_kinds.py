@@ -15,7 +15,7 @@ from agelab.model.step_id import StepId
 OTHER = "other"
 RECOVERY = "recovery"
 PROGRAMS = {
-    "write": ("cp", "dd", "ln", "mkdir", "mv", "replay", "split", "spool", "tar", "tee", "touch", "truncate"),
+    "write": ("cp", "dd", "git", "ln", "mkdir", "mv", "replay", "split", "spool", "tar", "tee", "touch", "truncate"),
     "delete": ("rm", "rmdir", "unlink", "-delete"),
     "read": ("cat", "df", "du", "find", "grep", "ls", "md5sum", "random-read", "sha256sum", "stat", "wc"),
 }  # fmt: skip

@@ -11,7 +11,7 @@ from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import Any
 
-from agelab import git, process, readers
+from agelab import git, readers
 from agelab.corpus import iso
 from agelab.corpus.artefact import IMAGE_FILE, MB, Corpus, CorpusDescription, obtain, require_space
 from agelab.corpus.definition import definition
@@ -91,13 +91,12 @@ def obtain_pulls(wanted: Pulled, disk: int, seed: int, store: Store) -> Corpus:
             files=len(sizes), content_bytes=sum(sizes), description=described, parts=wanted.points
         )
 
-    version = process.run(["git", "--version"]).stdout.strip()
     inputs = {
         "source": wanted.engine,
         "recipe": [RECIPE, tree.RECIPE],
         "pulls": pulls,
         "points": wanted.points,
-        "git": version,
+        "git": git.version(),
         "disk": disk,
         "maker": iso.xorriso_versions(),
         **found.inputs,

@@ -20,7 +20,7 @@ class StepRecord(Frozen):
     lost: int = Field(description="number of events for which the guest had no room")
 
 
-class CellRecord(Frozen):
+class RequestRecord(Frozen):
     """blocks.json."""
 
     status: Status = Field(description="how the pass ended; what it measured is no result")

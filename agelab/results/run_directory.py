@@ -26,7 +26,7 @@ from agelab import atomic, fileio
 from agelab.errors import InputError
 from agelab.model import block_record
 from agelab.model import profile as profiles
-from agelab.model.block_record import CellRecord
+from agelab.model.block_record import RequestRecord
 from agelab.model.profile import CellProfile
 from agelab.model.result import SCHEMA, End, RunKernel, RunPlan, Sample, Status
 from agelab.model.sanitize import escape_controls, escape_json
@@ -181,7 +181,7 @@ class RunDirectory:
             return checksummed.validated(checksummed.unseal(json.loads(fileio.read_bytes(path))), CellTiming)
         return None
 
-    def write_blocks(self, number: int, record: CellRecord) -> None:
+    def write_blocks(self, number: int, record: RequestRecord) -> None:
         """Write what was recorded of a cell's requests, beside the records themselves."""
         checksummed.write_sealed(self.blocks_directory(number) / block_record.FILE, record)
 
@@ -189,11 +189,13 @@ class RunDirectory:
         """Return where the records of a cell's requests are, if it has any."""
         return self.path / "cells" / str(number) / block_record.PLACE
 
-    def blocks(self, number: int) -> CellRecord | None:
+    def blocks(self, number: int) -> RequestRecord | None:
         """Read what was recorded of a cell's requests; None where nothing was. Raises InputError for damage."""
         path = self.blocks_directory(number) / block_record.FILE
         with checksummed.readable(path), suppress(FileNotFoundError):
-            return checksummed.validated(checksummed.unseal(json.loads(fileio.read_bytes(path))), CellRecord)
+            return checksummed.validated(
+                checksummed.unseal(json.loads(fileio.read_bytes(path))), RequestRecord
+            )
         return None
 
     def write_profile(self, number: int, profile: CellProfile) -> None:

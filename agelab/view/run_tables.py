@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from agelab.history.report import HistoryReport, report_lines
-from agelab.model.block_record import CellRecord
+from agelab.model.block_record import RequestRecord
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.model.sanitize import escape_controls
 from agelab.model.step import IMPLICIT
@@ -239,7 +239,7 @@ def _split(samples: Sequence[Sample], of: Sample, metrics: Sequence[str]) -> str
     return ", ".join(words)
 
 
-def _recorded(run: RunDirectory, number: int, record: CellRecord) -> str:
+def _recorded(run: RunDirectory, number: int, record: RequestRecord) -> str:
     """Say what was recorded of a cell's requests, and where it is."""
     sent, lost = (sum(getattr(step, name) for step in record.steps) for name in ("requests", "lost"))
     place = escape_controls(str(run.blocks_directory(number)))

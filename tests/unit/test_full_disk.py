@@ -114,7 +114,7 @@ class Mirror:
     def versions(self, prefix): return {"linux-source-6.6": "6.6-1"}
     def package(self, name, version): return Package(name=name, version=version, **FILE)
     def download(self, packages): return [Path("{source}")]
-source_tree.Archive = Mirror
+source_tree.archives = lambda store, **options: [Mirror(store, "bookworm")]
 make_with_ever_more_room(
     lambda: source_tree.from_package("6.6", store, lambda line: None).check_out(), "kernel", 16
 )

@@ -16,7 +16,7 @@ from agelab.drive import block_events, block_trace
 from agelab.drive.block_events import UnreadableEvents
 from agelab.drive.block_trace import BlockRequest
 from agelab.model import block_record
-from agelab.model.block_record import CellRecord, StepRecord
+from agelab.model.block_record import RequestRecord, StepRecord
 from agelab.model.result import Status
 from agelab.model.step_id import StepId
 from agelab.places import HARNESS
@@ -92,7 +92,7 @@ class BlockPass:
     def progress(self) -> CellProgress:
         return PassProgress(self.run_directory, self.number, self.boots.spec)
 
-    def run(self) -> CellRecord:
+    def run(self) -> RequestRecord:
         """Run the phases of the cell, and write down what their drives were sent."""
         runner = BootRunner(self.boots, self.progress, self.on_step)
         first = self.boots.phases[0]
@@ -104,7 +104,7 @@ class BlockPass:
                 with suppress(PhaseAborted) if goes_on else nullcontext():
                     self._run_phase(runner, phase, cleanup)
         status = self.progress.status
-        found = CellRecord(status=status.status, reason=status.reason, steps=tuple(self.steps))
+        found = RequestRecord(status=status.status, reason=status.reason, steps=tuple(self.steps))
         self.run_directory.write_blocks(self.number, found)
         return found
 
