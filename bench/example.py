@@ -1,7 +1,7 @@
 """The report that the documents show, and the README's pictures of it: ``python -m bench.example RUN``.
 
 Writes docs/example-report.html, and its top in light and dark colours as docs/report.png and docs/report-dark.png.
-RUN is a name of agelab list, or latest; what it has to be: ``make scenario NAME=aging SEEDS=1,2,3,4,5 JOBS=2``.
+RUN is a name of agelab list, or latest; docs/report.md says which.
 """
 
 import sys
