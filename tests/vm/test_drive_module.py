@@ -8,10 +8,9 @@ import pytest
 from agelab import image, kernel, process
 from agelab.cli.options import open_store
 from agelab.drive import module
+from agelab.image import root
 from agelab.image.packer import CMDLINE
 from agelab.kernel import initramfs
-from agelab.model.filesystem import Filesystem
-from agelab.scenario.toml_files import read_all
 from agelab.store import Store, file_hash
 
 pytestmark = pytest.mark.vm
@@ -25,7 +24,7 @@ def test_a_kernel_loads_the_module_built_for_it(tmp_path: Path, spec: str) -> No
     store = open_store()
     found = kernel.resolve(spec, store)
     built = module.obtain(found, store)  # a warning of the compiler is an error
-    sealed = image.build(found, store, read_all("filesystems", Filesystem))
+    sealed = image.build(found, store, root.served(root.definition(), ()))
     start = b"#!/bin/sh\ngrep -o '^agedrive .*Live' /proc/modules\necho o > /proc/sysrq-trigger\nsleep 60\n"
     extra = {"agedrive": built.read_bytes()}
     archive = initramfs.cell(found.modules, [], {}, {"start": start}, extra)

@@ -9,10 +9,9 @@ import pytest
 
 from agelab import image, kernel, process
 from agelab.cli.options import open_store
+from agelab.image import root
 from agelab.image.packer import CMDLINE
 from agelab.kernel import initramfs
-from agelab.model.filesystem import Filesystem
-from agelab.scenario.toml_files import read_all
 from agelab.store import Store
 
 pytestmark = pytest.mark.vm
@@ -20,7 +19,7 @@ pytestmark = pytest.mark.vm
 
 def made(store: Store) -> image.Image:
     """The project's image of the default kernel, from the store or built now."""
-    return image.build(kernel.resolve(kernel.DEFAULT, store), store, read_all("filesystems", Filesystem))
+    return image.build(kernel.resolve(kernel.DEFAULT, store), store, root.served(root.definition(), ()))
 
 
 def test_the_guest_proves_every_filesystem_that_its_kernel_has() -> None:
@@ -33,8 +32,8 @@ def test_the_guest_proves_every_filesystem_that_its_kernel_has() -> None:
         ("ufs", "today"): "unsupported",
     }
     assert "without CONFIG_UFS_FS_WRITE" in str(others["ufs", "period"][1])
-    assert "out-of-tree patch" in str(others["reiser4", "today"][1])
-    assert len(proofs) == 2 * len(read_all("filesystems", Filesystem))
+    assert "KERNEL=recipe:reiser4" in str(others["reiser4", "today"][1])
+    assert len(proofs) == 2 * len(root.served(root.definition(), ()))
 
 
 def test_a_second_call_is_instant_and_needs_no_network() -> None:
@@ -42,10 +41,10 @@ def test_a_second_call_is_instant_and_needs_no_network() -> None:
     made(store)
     program = (
         "from agelab import image, kernel, process; from agelab.cli.options import open_store;"
-        "from agelab.model.filesystem import Filesystem; from agelab.scenario.toml_files import read_all;"
+        "from agelab.image import root;"
         "process.run = None;"  # no program at all: neither apt nor packer
         "store = open_store(); found = kernel.resolve(kernel.DEFAULT, store);"
-        "image.build(found, store, read_all('filesystems', Filesystem))"
+        "image.build(found, store, root.served(root.definition(), ()))"
     )
     started = time.monotonic()
     env = {"AGELAB_HOME": str(store.home), "PYTHONPATH": str(Path(__file__).parents[2])}

@@ -8,12 +8,10 @@ import pytest
 
 from agelab import image, kernel, process
 from agelab.cli.options import open_store
-from agelab.image import tools
+from agelab.image import root, tools
 from agelab.image.packer import CMDLINE
 from agelab.kernel import initramfs
-from agelab.model.filesystem import Filesystem
 from agelab.scenario import selection
-from agelab.scenario.toml_files import read_all
 from agelab.store import Store
 
 pytestmark = [
@@ -26,7 +24,7 @@ WORK = Path(__file__).with_name("ufs_work.py")
 
 
 def built(store: Store) -> image.Image:
-    return image.build(kernel.resolve("recipe:ufs", store), store, read_all("filesystems", Filesystem))
+    return image.build(kernel.resolve("recipe:ufs", store), store, root.served(root.definition(), ()))
 
 
 def test_a_kernel_that_writes_it_proves_it() -> None:
