@@ -9,7 +9,7 @@ from agelab.drive import block_trace
 from agelab.results import run_lookup
 from tests.vm.cells import agelab, run
 
-pytestmark = pytest.mark.vm
+pytestmark = [pytest.mark.vm, pytest.mark.full]
 HOWTO = Path(__file__).parents[2] / "docs/howto"
 
 

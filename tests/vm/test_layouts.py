@@ -18,7 +18,7 @@ def digest(words: list[str]) -> tuple[Any, Any]:
     return cell["inputs_key"], cell["digest"]
 
 
-@pytest.mark.parametrize("layout", ["raid1", "dm-crypt"])
+@pytest.mark.parametrize("layout", ["raid1", pytest.param("dm-crypt", marks=pytest.mark.full)])
 def test_a_layout_has_the_same_digest_twice_and_is_followed_to_its_drives(
     tmp_path: Path, layout: str
 ) -> None:

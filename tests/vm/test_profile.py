@@ -11,7 +11,7 @@ from agelab.results.run_directory import RunDirectory
 from tests.vm.cells import agelab, newest, run, scenario, step
 from tests.vm.test_repeat import both_cores_busy
 
-pytestmark = pytest.mark.vm
+pytestmark = [pytest.mark.vm, pytest.mark.full]
 STEPS = (
     step("copy", 'cp -r "$SOURCE" a', "sync = true")
     + step("spin", "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done")
