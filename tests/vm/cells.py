@@ -64,3 +64,18 @@ def runs(path: Path) -> set[Path]:
 def newest(path: Path) -> Path:
     """The last run of a scenario file."""
     return max(runs(path), key=lambda directory: directory.stat().st_mtime)
+
+
+MADE_FIRST = ("kernel", "root", "image", "corpus", "buildroot", "tools", "drive", "clock")
+
+
+def store_of_parts(home: Path) -> Path:
+    """Make a store with all that is made before a guest starts, and neither saved guests nor runs."""
+    shared = open_store()
+    (home / "store").mkdir(parents=True)
+    for kind in MADE_FIRST:
+        (shared.root / kind).mkdir(parents=True, exist_ok=True)
+        (home / "store" / kind).symlink_to(shared.root / kind)
+    shared.cache("debs")
+    (home / "cache").symlink_to(shared.home / "cache")
+    return home

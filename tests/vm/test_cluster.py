@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from distributed import Client, LocalCluster
 
-from tests.vm.cells import agelab, newest, scenario
+from tests.vm.cells import agelab, newest, scenario, store_of_parts
 from tests.vm.test_measured import HISTORY, MEASURES, TESTS
-from tests.vm.test_reuse import store
 
 pytestmark = [pytest.mark.vm, pytest.mark.full]
 
@@ -25,7 +24,7 @@ def workers(tmp_path: Path) -> Iterator[str]:
         cluster = stack.enter_context(LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None))
         words = ["--nworkers", "1", "--nthreads", "4", "--resources", "cell=1", "--no-dashboard"]
         for number in range(3):
-            home = store(tmp_path / f"worker-{number}")
+            home = store_of_parts(tmp_path / f"worker-{number}")
             command = [
                 str(Path(sys.executable).with_name("dask")),
                 "worker",
@@ -43,7 +42,7 @@ def workers(tmp_path: Path) -> Iterator[str]:
 def test_three_workers_have_the_digests_of_a_serial_run(
     tmp_path: Path, workers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("AGELAB_HOME", str(store(tmp_path / "coordinator")))
+    monkeypatch.setenv("AGELAB_HOME", str(store_of_parts(tmp_path / "coordinator")))
     path = scenario(tmp_path, HISTORY + TESTS, head=MEASURES)
     found = []
     for words in ((), ("--on", workers)):

@@ -10,9 +10,8 @@ import pytest
 
 from agelab.cli.options import open_store
 from agelab.runner.execute import saved_guests
-from tests.vm.cells import agelab, newest, scenario
+from tests.vm.cells import agelab, newest, scenario, store_of_parts
 from tests.vm.test_measured import HISTORY, MEASURES, TESTS
-from tests.vm.test_saved_guest import MADE_FIRST
 
 pytestmark = pytest.mark.vm
 
@@ -25,23 +24,15 @@ def open_to_all() -> Iterator[Path]:
         yield Path(name)
 
 
-def store(home: Path) -> Path:
-    """A store with all that is made before a guest starts, and neither saved guests nor runs."""
-    shared = open_store()
-    (home / "store").mkdir(parents=True)
-    for kind in MADE_FIRST:
-        (shared.root / kind).mkdir(parents=True, exist_ok=True)
-        (home / "store" / kind).symlink_to(shared.root / kind)
-    shared.cache("debs")
-    (home / "cache").symlink_to(shared.home / "cache")
-    return home
-
-
 def test_a_known_cell_starts_no_guest_here_or_elsewhere(
     tmp_path: Path, open_to_all: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It runs once; then it comes from the runs of its store, in another from the cache; checked there, it agrees."""
-    one, other, cache = store(tmp_path / "one"), store(tmp_path / "other"), tmp_path / "cache"
+    one, other, cache = (
+        store_of_parts(tmp_path / "one"),
+        store_of_parts(tmp_path / "other"),
+        tmp_path / "cache",
+    )
     cache.mkdir()
     monkeypatch.delenv("AGELAB_FRESH")
     monkeypatch.setenv("AGELAB_CACHE", str(cache))

@@ -10,13 +10,12 @@ import pytest
 from agelab.cli.options import open_store
 from agelab.runner.execute import saved_guests
 from agelab.store import MANIFEST, Artefact, content_hash
-from tests.vm.cells import agelab, newest, run, scenario, step
+from tests.vm.cells import agelab, newest, run, scenario, step, store_of_parts
 from tests.vm.test_repeat import both_cores_busy
 
 pytestmark = pytest.mark.vm
 
 STEPS = step("copy", 'cp -r "$SOURCE" a && sync') + step("read", "cat a/*/* | wc -c", 'caches = "reboot"')
-MADE_FIRST = ("kernel", "root", "image", "corpus", "buildroot", "tools", "drive", "clock")
 NEARLY = 0.05
 """Most by which a time may differ, as it may between run seeds: timers fire at other moments (docs/architecture.md)."""
 SHORT = 0.01
@@ -26,14 +25,7 @@ SHORT = 0.01
 @pytest.fixture
 def store_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests' store without its saved guests."""
-    shared, home = open_store(), tmp_path / "home"
-    (home / "store").mkdir(parents=True)
-    for kind in MADE_FIRST:
-        (shared.root / kind).mkdir(parents=True, exist_ok=True)
-        (home / "store" / kind).symlink_to(shared.root / kind)
-    shared.cache("debs")
-    (home / "cache").symlink_to(shared.home / "cache")
-    monkeypatch.setenv("AGELAB_HOME", str(home))
+    monkeypatch.setenv("AGELAB_HOME", str(store_of_parts(tmp_path / "home")))
 
 
 def saved() -> list[Artefact]:

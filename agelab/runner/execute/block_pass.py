@@ -5,8 +5,7 @@ Its guests are others than those that measure, so neither key nor digest of the 
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,38 +20,20 @@ from agelab.model.result import Status
 from agelab.model.step_id import StepId
 from agelab.places import HARNESS
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute.cell_boots import CellBoots, CellGoals
-from agelab.runner.execute.cell_progress import CellProgress, PassProgress, PhaseAborted
+from agelab.runner.execute import extra_pass
+from agelab.runner.execute.cell_boots import CellGoals
+from agelab.runner.execute.cell_progress import CellProgress, PassProgress
 from agelab.runner.execute.cell_status import CellStatus
+from agelab.runner.execute.extra_pass import FoundDisk, PassBoots
 from agelab.runner.execute.guest_launcher import GuestLauncher
-from agelab.runner.execute.phase_runner import BootRunner, PhaseRunner
+from agelab.runner.execute.phase_runner import BootRunner
 from agelab.runner.plan import block_recording
 from agelab.runner.plan.block_recording import HEADER_BYTES, PLACE_BYTES
-from agelab.runner.plan.boot import Boot, BootStart
-from agelab.runner.plan.guest_plan import DATA_DISK
 from agelab.runner.plan.phases import Phase
 from agelab.runner.plan.step_plan import StepPlan
-from agelab.vm.guest import MemoryDisk
 
-
-@dataclass(frozen=True)
-class RecordedBoots(CellBoots):
-    """Plans the boots of the pass: the cell's own, with one more disk for the records."""
-
-    @cached_property
-    def phases(self) -> tuple[Phase, ...]:
-        return tuple(map(block_recording.recorded, super().phases))
-
-    def of_phase(self, phase: Phase, start: BootStart) -> Boot:
-        boot = super().of_phase(phase, start)
-        number = DATA_DISK + len(boot.disks)
-        environment = boot.plan["environment"] | {block_recording.DISK_VARIABLE: str(number)}
-        disks = (*boot.disks, self.records_disk(phase))
-        return replace(boot, plan={**boot.plan, "environment": environment}, disks=disks)
-
-    def records_disk(self, phase: Phase) -> MemoryDisk:
-        path = self.directory / f"{phase.file_prefix}records"
-        return MemoryDisk(path, block_recording.disk_bytes(phase), written=True)
+DISK = FoundDisk("records", block_recording.DISK_VARIABLE, block_recording.disk_bytes)
+TOOLS = {block_recording.PROGRAM: HARNESS / "output" / block_recording.PROGRAM}
 
 
 @dataclass(frozen=True)
@@ -68,25 +49,11 @@ class BlockPass:
     steps: list[StepRecord] = field(default_factory=list)
 
     @cached_property
-    def boots(self) -> RecordedBoots:
-        """What is measured at the end of a cell is left out: maps, and passes under strace."""
+    def boots(self) -> PassBoots:
         directory = self.launcher.directory / block_record.PLACE
         directory.mkdir(exist_ok=True)
-        spec = self.launcher.spec
-        launcher = replace(
-            self.launcher,
-            directory=directory,
-            spec=replace(
-                spec,
-                scenario=spec.scenario.model_copy(update={"measures": (), "traces": ()}),
-                set_aside=block_recording.MEMORY,
-            ),
-            tools={
-                **self.launcher.tools,
-                block_recording.PROGRAM: HARNESS / "output" / block_recording.PROGRAM,
-            },
-        )
-        return RecordedBoots(launcher, replace(self.goals, keep_as=None))
+        what = (self.launcher, self.goals, directory, TOOLS, DISK, block_recording.recorded)
+        return extra_pass.boots(*what, block_recording.MEMORY)
 
     @cached_property
     def progress(self) -> CellProgress:
@@ -94,30 +61,11 @@ class BlockPass:
 
     def run(self) -> RequestRecord:
         """Run the phases of the cell, and write down what their drives were sent."""
-        runner = BootRunner(self.boots, self.progress, self.on_step)
-        first = self.boots.phases[0]
-        with suppress(PhaseAborted), ExitStack() as cleanup:
-            for phase in self.boots.phases:
-                if phase is first and self.goals.start_from:
-                    continue
-                goes_on = phase is not first or self.boots.spec.scenario.experiments
-                with suppress(PhaseAborted) if goes_on else nullcontext():
-                    self._run_phase(runner, phase, cleanup)
+        extra_pass.run(BootRunner(self.boots, self.progress, self.on_step), self.boots, self._read)
         status = self.progress.status
         found = RequestRecord(status=status.status, reason=status.reason, steps=tuple(self.steps))
         self.run_directory.write_blocks(self.number, found)
         return found
-
-    def _run_phase(self, runner: BootRunner, phase: Phase, cleanup: ExitStack) -> None:
-        disk, files = self.boots.records_disk(phase), self.boots.disk_files
-        files.create(disk.path, disk.size)
-        try:
-            try:
-                PhaseRunner(runner, phase, cleanup).run()
-            finally:
-                self._read(disk.path, phase)
-        finally:
-            files.remove(disk.path)
 
     def _read(self, disk: Path, phase: Phase) -> None:
         """Write the records of the steps that have ended, as far as the phase came."""

@@ -4,10 +4,9 @@ Nothing that this pass measures is a result, so neither key nor digest of the ce
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from agelab import atomic
@@ -16,20 +15,19 @@ from agelab.model.profile import CellProfile, StepProfile
 from agelab.model.result import Status
 from agelab.model.step_id import StepId
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute.cell_boots import CellBoots, CellGoals
-from agelab.runner.execute.cell_progress import CellProgress, PassProgress, PhaseAborted
+from agelab.runner.execute import extra_pass
+from agelab.runner.execute.cell_boots import CellGoals
+from agelab.runner.execute.cell_progress import CellProgress, PassProgress
 from agelab.runner.execute.cell_status import CellStatus
+from agelab.runner.execute.extra_pass import FoundDisk, PassBoots
 from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.execute.host_timing import CellTimer
-from agelab.runner.execute.phase_runner import BootRunner, PhaseRunner
+from agelab.runner.execute.phase_runner import BootRunner
 from agelab.runner.plan import profiling
-from agelab.runner.plan.boot import Boot, BootStart
-from agelab.runner.plan.guest_plan import DATA_DISK
 from agelab.runner.plan.phases import Phase
 from agelab.stacks.folding import FoldedStep, fold
 from agelab.stacks.log import UnreadableLog
 from agelab.store import file_hash, key_of
-from agelab.vm.guest import MemoryDisk
 
 
 @dataclass(frozen=True)
@@ -42,27 +40,7 @@ class Profiler:
     """Hears of each step of the pass as it ends: ``profile/copy 7``."""
 
 
-@dataclass(frozen=True)
-class ProfiledBoots(CellBoots):
-    """Plans the boots of a profile: the cell's own, with one more disk for the samples."""
-
-    @cached_property
-    def phases(self) -> tuple[Phase, ...]:
-        nanoseconds = profiling.interval(self.spec.machine)
-        return tuple(profiling.profiled(phase, nanoseconds) for phase in super().phases)
-
-    def of_phase(self, phase: Phase, start: BootStart) -> Boot:
-        boot = super().of_phase(phase, start)
-        number = DATA_DISK + len(boot.disks)
-        environment = boot.plan["environment"] | {profiling.DISK_VARIABLE: str(number)}
-        return replace(
-            boot,
-            plan={**boot.plan, "environment": environment},
-            disks=(*boot.disks, self.samples_disk(phase)),
-        )
-
-    def samples_disk(self, phase: Phase) -> MemoryDisk:
-        return MemoryDisk(self.directory / f"{phase.file_prefix}samples", profiling.DISK_BYTES, written=True)
+DISK = FoundDisk("samples", profiling.DISK_VARIABLE, lambda phase: profiling.DISK_BYTES)
 
 
 @dataclass(frozen=True)
@@ -86,17 +64,11 @@ class ProfilePass:
         return path
 
     @cached_property
-    def boots(self) -> ProfiledBoots:
-        """What is measured at the end of a cell is left out: maps, points of a history, passes under strace."""
-        spec = self.launcher.spec
-        scenario = spec.scenario.model_copy(update={"measures": (), "traces": ()})
-        launcher = replace(
-            self.launcher,
-            directory=self.directory,
-            spec=replace(spec, scenario=scenario),
-            tools={**self.launcher.tools, profiling.PROGRAM: self.profiler.program},
-        )
-        return ProfiledBoots(launcher, replace(self.goals, keep_as=None))
+    def boots(self) -> PassBoots:
+        nanoseconds = profiling.interval(self.launcher.spec.machine)
+        tools = {profiling.PROGRAM: self.profiler.program}
+        changed = partial(profiling.profiled, nanoseconds=nanoseconds)
+        return extra_pass.boots(self.launcher, self.goals, self.directory, tools, DISK, changed)
 
     @cached_property
     def progress(self) -> CellProgress:
@@ -106,14 +78,7 @@ class ProfilePass:
         """Run the phases of the cell, fold what was sampled, and write it down."""
         timer = replace(self.timer, directory=self.directory, boots=[]) if self.timer else None
         runner = BootRunner(self.boots, self.progress, self._tell, timer)
-        first = self.boots.phases[0]
-        with suppress(PhaseAborted), ExitStack() as cleanup:
-            for phase in self.boots.phases:
-                if phase is first and self.goals.start_from:
-                    continue
-                goes_on = phase is not first or self.boots.spec.scenario.experiments
-                with suppress(PhaseAborted) if goes_on else nullcontext(), self._sampled(phase):
-                    PhaseRunner(runner, phase, cleanup).run()
+        extra_pass.run(runner, self.boots, self._fold)
         return self._written(inputs_key, timer)
 
     def _tell(self, step: str) -> None:
@@ -135,19 +100,6 @@ class ProfilePass:
         )
         self.run_directory.write_profile(self.number, found)
         return found
-
-    @contextmanager
-    def _sampled(self, phase: Phase) -> Iterator[None]:
-        """Make the disk for the samples of a phase; fold them in the end, however far it came."""
-        disk, files = self.boots.samples_disk(phase), self.boots.disk_files
-        files.create(disk.path, disk.size)
-        try:
-            try:
-                yield
-            finally:
-                self._fold(disk.path, phase)
-        finally:
-            files.remove(disk.path)
 
     def _fold(self, disk: Path, phase: Phase) -> None:
         planned = {(step.name, step.repetition) for step in phase.steps if profiling.is_profiled(step)}

@@ -8,6 +8,7 @@ from agelab.errors import InputError, unknown
 from agelab.model.layout import Layout
 from agelab.model.scenario import Scenario
 from agelab.model.step import CHECKING, REBUILDING
+from agelab.runner.plan import step_moment
 from agelab.runner.plan.disk_layout import DiskLayout
 from agelab.runner.plan.step_plan import StepPlan
 
@@ -62,8 +63,7 @@ class DriveFailure:
             raise InputError(f"{OPTION}: step {reboots[0]} boots anew, and with it the drive that has failed")
         if taken := [name for name in (REBUILDING, CHECKING) if name in steps]:
             raise InputError(f"{OPTION}: a step cannot be called {taken[0]!r}: there is one after the last")
-        nothing = {"tests": (), "control": None, "measures": (), "curve": None, "ratios": ()}
-        return scenario.model_copy(update=nothing)
+        return step_moment.without_measuring(scenario)
 
     def require_drive(self, layout: Layout, disk: DiskLayout) -> None:
         """Raise InputError where the layout does not survive it, or the drive is not modelled."""
@@ -81,9 +81,5 @@ class DriveFailure:
 
     def mark(self, steps: Sequence[StepPlan]) -> tuple[StepPlan, ...]:
         """Say in which repetition it happens. Raises InputError where there is no such repetition."""
-        times = [(step.name, step.repetition) for step in steps]
-        if (self.step, self.repetition) not in times:
-            last = max(repetition for name, repetition in times if name == self.step)
-            raise InputError(f"{self}: step {self.step} has {last} repetitions")
-        at = times.index((self.step, self.repetition))
+        at = step_moment.index_of(steps, self.step, self.repetition, self)
         return (*steps[:at], replace(steps[at], fail_after=self.seconds), *steps[at + 1 :])

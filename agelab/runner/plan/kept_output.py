@@ -6,6 +6,7 @@ outside all measuring, writes it to its place on the output disk (harness/output
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
 
 from agelab.runner.plan.phases import Phase
 from agelab.runner.plan.step_plan import StepPlan
@@ -41,24 +42,18 @@ def disk_bytes(phase: Phase) -> int:
 
 
 def with_keepers(phase: Phase) -> Phase:
-    """Return the phase with a keeper after each step whose output is read; forks stay where they are."""
-    kept = 0
-    steps: list[StepPlan] = []
-    first: dict[int, int] = {}
-    for index, step in enumerate(phase.steps):
-        first[index] = len(steps)
-        if not _is_kept(step):
-            steps.append(step)
-            continue
-        steps.append(replace(step, run=f"exec >{PRINTED}\n{step.run}"))
-        steps.append(_keeper(step, kept))
-        kept += 1
-    if not kept:
+    """Return the phase with a keeper after each step whose output is read."""
+    if not any(map(_is_kept, phase.steps)):
         return phase
-    first[len(phase.steps)] = len(steps)
-    return replace(
-        phase, steps=tuple(steps), forks={first[index]: name for index, name in phase.forks.items()}
-    )
+    places = count()
+
+    def kept(step: StepPlan) -> tuple[StepPlan, ...]:
+        if not _is_kept(step):
+            return (step,)
+        words = f'{PROGRAM} {PRINTED} "${DISK_VARIABLE}" {next(places)}'
+        return replace(step, run=f"exec >{PRINTED}\n{step.run}"), keeper(step, step.name, words)
+
+    return phase.expanded(kept)
 
 
 def _is_kept(step: StepPlan) -> bool:
@@ -66,11 +61,12 @@ def _is_kept(step: StepPlan) -> bool:
     return step.output is not None and step.cut_after is None
 
 
-def _keeper(step: StepPlan, place: int) -> StepPlan:
+def keeper(step: StepPlan, name: str, words: str) -> StepPlan:
+    """Return a step beside another, of a program of ours: what it measures nobody keeps."""
     return StepPlan(
-        name=f"{step.name}{SUFFIX}",
+        name=f"{name}{SUFFIX}",
         repetition=step.repetition,
-        run=f'exec {PROGRAM} {PRINTED} "${DISK_VARIABLE}" {place}',
+        run=f"exec {words}",
         caches="keep",
         sync=False,
         pause=0,

@@ -1,6 +1,6 @@
 """The phases of a cell: which steps run on which disks, and where the disk is forked."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agelab.corpus import Corpus
@@ -40,6 +40,17 @@ class Phase:
     def file_prefix(self) -> str:
         """The prefix of its files' names in the cell's directory."""
         return "" if self.name == MAKING else self.name.replace("/", "-") + "-"
+
+    def expanded(self, expand: Callable[[StepPlan], Sequence[StepPlan]]) -> "Phase":
+        """Return the phase with other steps in the place of each; forks stay where they are."""
+        steps: list[StepPlan] = []
+        first: dict[int, int] = {}
+        for index, step in enumerate(self.steps):
+            first[index] = len(steps)
+            steps += expand(step)
+        first[len(self.steps)] = len(steps)
+        forks = {first[index]: name for index, name in self.forks.items()}
+        return replace(self, steps=tuple(steps), forks=forks)
 
 
 def phases(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from agelab.errors import InputError, unknown
 from agelab.model.scenario import Scenario
+from agelab.runner.plan import step_moment
 from agelab.runner.plan.step_plan import StepPlan
 
 _FORM = re.compile(
@@ -58,15 +59,10 @@ class PowerCut:
             raise InputError(
                 f"{self}: a step that has not ended after {deadline:g} s counts as hung: its power must be cut before"
             )
-        nothing = {"tests": (), "control": None, "measures": (), "curve": None, "ratios": ()}
-        return scenario.model_copy(update=nothing)
+        return step_moment.without_measuring(scenario)
 
     def truncate(self, steps: Sequence[StepPlan]) -> tuple[StepPlan, ...]:
         """Leave out the steps after the one that is cut. Raises InputError where it has no such repetition."""
-        times = [(step.name, step.repetition) for step in steps]
-        if (self.step, self.repetition) not in times:
-            last = max(repetition for name, repetition in times if name == self.step)
-            raise InputError(f"{self}: step {self.step} has {last} repetitions")
-        end = times.index((self.step, self.repetition))
+        end = step_moment.index_of(steps, self.step, self.repetition, self)
         cut = replace(steps[end], cut_after=(self.seconds, self.seconds))
         return (*steps[:end], cut)
