@@ -10,7 +10,7 @@ from agelab.stats.order_statistics import Summary
 FIGURES = 2
 """Figures of the spread to show."""
 MAX_DECIMALS = 9
-"""Decimals of a ratio that differs from 1 by next to nothing."""
+"""Decimals of a ratio that differs from 1 by next to nothing, and of a very small value."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,16 @@ def format_decimal(value: Fraction, places: int) -> str:
 
 
 def format_median(found: Summary, unit: str, most: int | None = None) -> str:
-    """Format a median in the unit of tables, with as many decimals as the spread leaves it, at most ``most``."""
+    """Format a median in the unit of tables, with as many decimals as the spread leaves it, at most ``most``.
+
+    A value of which so few decimals show less than FIGURES figures has more.
+    """
     scale = unit_scale(unit)
     median, spread = found.median / scale.divisor, found.spread / scale.divisor
-    return format_decimal(
-        median, decimals_for_spread(scale.decimals if most is None else most, spread, median)
-    )
+    most = scale.decimals if most is None else most
+    if median:
+        most = max(most, min(MAX_DECIMALS, FIGURES - 1 - floor(log10(abs(median)))))
+    return format_decimal(median, decimals_for_spread(most, spread, median))
 
 
 def json_number(value: Fraction) -> int | float:

@@ -8,7 +8,15 @@ import pytest
 from agelab.model.result import Sample
 from agelab.model.seeds import Seeds
 from agelab.stats.blocks import Block
-from agelab.stats.formatting import decimals_for_spread, format_decimal, format_ratio, json_number, unit_scale
+from agelab.stats.formatting import (
+    decimals_for_spread,
+    format_decimal,
+    format_median,
+    format_ratio,
+    json_number,
+    unit_scale,
+)
+from agelab.stats.order_statistics import summary
 from agelab.stats.series import MEAN, by_step, pair_series, series
 from agelab.stats.verdict import left_out
 
@@ -88,6 +96,21 @@ def test_a_repeated_step_is_its_mean_and_a_cell_that_lacks_a_repetition_has_none
 )
 def test_a_number_has_the_digits_that_its_spread_leaves(value: str, spread: str, text: str) -> None:
     assert format_decimal(Fraction(value), decimals_for_spread(6, Fraction(spread), Fraction(value))) == text
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        (["1.23456"], "1.2346"),
+        (["0.0000197402"], "0.000020"),
+        (["0.00012"], "0.00012"),
+        (["0.00012", "0.00034"], "0.00023"),
+        (["0.000000000001"], "0.000000000"),
+        (["0"], "0"),
+    ],
+)
+def test_a_median_of_few_decimals_shows_two_figures_all_the_same(values: list[str], text: str) -> None:
+    assert format_median(summary([Fraction(one) for one in values]), "s", most=4) == text
 
 
 def test_numbers_for_programs_are_whole_where_they_can_be() -> None:
