@@ -1,5 +1,6 @@
 """The question of a bisect, complete and written once, so that the bisect can be resumed."""
 
+from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
 from math import ceil, log2
@@ -7,7 +8,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from agelab.analysis.sweep import TOTAL
 from agelab.model.base import Frozen
+from agelab.model.step_id import StepId
 from agelab.stats.series import Place
 
 
@@ -65,6 +68,7 @@ class BisectQuestion(Frozen):
         description="wall clock: upper bound on the probability of a wrong answer, shared by all steps"
     )
     seed: int = Field(description="wall clock: seed of the random order of runs in each round")
+    profile: bool = Field(False, description="profile both neighbours of the change when it is found")
     files: dict[str, str] = Field({}, description="files named by kernel options: path -> sha256")
 
     @property
@@ -76,6 +80,16 @@ class BisectQuestion(Frozen):
     def criterion(self) -> str:
         """Metric or symptom that tells good from bad: ``copy:elapsed``, ``symptom hang``."""
         return metric_name(*self.metric) if self.metric else f"symptom {self.symptom}"
+
+    @property
+    def profiled_step(self) -> str:
+        """The step that a profile can show; empty in the wall clock, and where what is judged is of no such step."""
+        if self.clock == "wall" or self.metric in (None, TOTAL):
+            return ""
+        step = StepId.parse(self.metric[0])
+        if step.is_map or step.label:  # a map, a point of a history, a pass under strace
+            return ""
+        return str(replace(step, name=step.name.partition(".")[0]))  # fio.read is a job of fio
 
     @property
     def steps(self) -> int:

@@ -8,7 +8,6 @@ from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.kernel_runs import options_of
 from agelab.bisect.question import BisectQuestion
 from agelab.bisect.virtual_clock_rule import SEEDS_NEEDED
-from agelab.model.step_id import StepId
 
 SCRIPT_FILE = "reproduce.sh"
 
@@ -25,7 +24,7 @@ def text(home: Path, question: BisectQuestion, before: str, after: str, name: st
     options = options_of(question).changed(seeds=tuple(range(1, seeds + 1)))
     options = options.changed(fresh=options.guest_clock == "virtual")  # it runs again what the bisect has run
     run = shlex.join(options.arguments())
-    step = _profiled_step(question)
+    step = question.profiled_step
     profile = " ${PROFILE:+--profile}" if step else ""
     shown = shlex.join(["--metric", question.criterion]) if question.metric else ""
     lines = [
@@ -64,9 +63,3 @@ def text(home: Path, question: BisectQuestion, before: str, after: str, name: st
     if profile:
         lines.append(f'test -z "${{PROFILE:-}}" || "$agelab" profile "$2" {shlex.quote(step)} --against "$1"')
     return "\n".join(lines) + "\n"
-
-
-def _profiled_step(question: BisectQuestion) -> str:
-    """Return the step whose profiles can be compared; nothing in the wall clock, or where no step is judged."""
-    step = StepId.parse(question.metric[0] if question.metric and question.clock == "virtual" else "")
-    return "" if step.is_map else str(step)

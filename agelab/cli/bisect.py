@@ -58,6 +58,12 @@ STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
     "--alpha", default="0.01", show_default=True, help="Wall clock: the chance of a wrong answer, at most."
 )
 @click.option(
+    "--profile",
+    "profile_neighbours",
+    is_flag=True,
+    help="When the change is found: the functions of the kernel in which the step differs on its two sides.",
+)
+@click.option(
     "--continue",
     "proceed",
     default=None,
@@ -72,12 +78,12 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     Both ends are measured first. Each step is a run of its own; all that was measured, git's log and the answer are
     kept below bisects/ in the store.
     """
-    from agelab.bisect import search
+    from agelab.bisect import neighbour_profiles, search
     from agelab.bisect.bisect_directory import BisectDirectory
     from agelab.bisect.kernel_runs import KernelRuns
     from agelab.cli.bisect_question import parse_question
     from agelab.results import checksummed
-    from agelab.view.bisect import answer_lines, follow_log
+    from agelab.view.bisect import FLAME_GRAPH, answer_lines, follow_log, show_profiles
 
     store = open_store()
     if proceed is None:
@@ -93,12 +99,15 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
         judge = search.make_judge(directory, measure, question.words["jobs"])
         try:
             found = search.run_search(directory, judge, [*STEP, str(directory.path)])
+            profiled = neighbour_profiles.take(directory, store, found) if question.profile else None
         except (KeyboardInterrupt, HostError):
             directory.log_line(f"go on: agelab bisect --continue {directory.name}")
             raise
     text = "\n".join(answer_lines(found))
     checksummed.write(directory.path / "answer.txt", text)
     click.echo(found.model_dump_json(indent=1) if as_json else text)
+    if profiled:
+        show_profiles(directory.path / FLAME_GRAPH, profiled, quiet=as_json)
     return 0 if found.found else 1
 
 

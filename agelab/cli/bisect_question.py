@@ -50,8 +50,15 @@ def parse_question(words: dict[str, Any]) -> BisectQuestion:
         rounds=words["rounds"],
         alpha=alpha,
         seed=1,
+        profile=words["profile_neighbours"],
         files={path: file_hash(Path(path)) for path in _files(words, tree)} if tree else {},
     )
+    if made.profile and not made.profiled_step:
+        raise InputError(
+            f"--profile: {made.criterion} is of no step that can be profiled: it takes the virtual clock, and a metric "
+            "of a step that is no map and no point of a history",
+            hint="leave --profile out",
+        )
     least = fewest_rounds(made.step_alpha) if made.clock == "wall" and not made.symptom else 0
     if words["rounds"] < least:
         raise InputError(

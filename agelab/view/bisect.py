@@ -4,13 +4,20 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from pathlib import Path
 
 import click
 
+from agelab import atomic
 from agelab.bisect.answer import BisectAnswer, ValueFormat
 from agelab.bisect.bisect_directory import BisectDirectory
+from agelab.bisect.neighbour_profiles import NeighbourProfiles
 from agelab.bisect.verdict import Decision
+from agelab.stacks import flame
+from agelab.view.profile import print_changes
 
+FLAME_GRAPH = "difference.svg"
+"""Differential flame graph of the two sides of the change, in the bisect's directory."""
 POLL_SECONDS = 0.2
 """Seconds between two reads of the log."""
 
@@ -42,6 +49,16 @@ def answer_lines(answer: BisectAnswer) -> list[str]:
     lines += [f"  {remark}" for remark in answer.remarks]
     lines.append(f"run both neighbours again: sh {answer.script}")
     return lines
+
+
+def show_profiles(path: Path, found: NeighbourProfiles, *, quiet: bool) -> None:
+    """Print the functions that differ, unless ``quiet``, and draw their differential flame graph into ``path``."""
+    before, after = found.before, found.after
+    if not quiet:
+        print_changes(after, before)
+    label = f"{after.step}: {after.name}, against {before.name}"
+    atomic.write(path, flame.document(after.stacks, before.stacks, label=label).encode())
+    click.echo(f"flame graph  {path}", err=True)
 
 
 @contextmanager

@@ -60,7 +60,7 @@ OOPS = "[   16.1] BUG: kernel NULL pointer dereference, address: 0\n" + PANIC
         (Ending.STOPPED, OK, [FAILED], "", CellStatus(Status.FAILED, "step fill, repetition 2, exited 1: alas")),
         (
             Ending.STOPPED, OK, [FAILED, FAILED], "",
-            CellStatus(Status.FAILED, "step fill, repetition 2, exited 1: alas; 1 more steps failed"),
+            CellStatus(Status.FAILED, "step fill, repetition 2, exited 1: alas; 1 more step failed"),
         ),
         (
             Ending.WATCHDOG, None, [], "",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agelab.bisect import kernel_runs, package_search
+from agelab.bisect import kernel_runs, neighbour_profiles, package_search
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.kernel_runs import options_of
 from agelab.bisect.question import BisectQuestion
@@ -16,10 +16,13 @@ from agelab.cli import bisect, bisect_step, main
 from agelab.errors import HostError, InputError
 from agelab.kernel import build
 from agelab.kernel.debian_kernel import AvailableKernel
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
 from agelab.store import Store
 from bench.planted import SCENARIO as ON_NO_DRIVE
 from tests.unit import simulated_bisect as simulated
+from tests.unit import test_profiles
 from tests.unit.simulated_bisect import planted
 
 SMALL = str(Path(__file__).parents[1] / "vm" / "small.toml")
@@ -142,6 +145,14 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> s
             "--continue goes on with what was asked: leave --good out",
         ),
         (["--continue", "yesterday"], "no bisect 'yesterday'"),
+        (
+            [*WORDS, "--profile", "--good", "5.10", "--bad", "6.1"],
+            "--profile: aged/map:layout_score is of no step that can be profiled",
+        ),
+        (
+            [*WORDS[:4], "--symptom", "hang", "--profile", "--good", "5.10", "--bad", "6.1"],
+            "--profile: symptom hang is of no step that can be profiled",
+        ),
     ],
 )
 def test_bad_input_is_one_clear_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -333,3 +344,45 @@ def test_the_command_shows_what_the_steps_say_and_prints_the_answer(
     assert main(["bisect", "--continue", "latest", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["steps"] == 4
     assert os.environ.get("GIT_DIR") is None
+
+
+def test_both_sides_of_the_change_are_profiled_where_it_is_asked(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(home)
+    directory = simulated.asked(store, planted(2, 3), profile=True, words={"jobs": 1, "scale": "quick"})
+    monkeypatch.setattr(kernel_runs, "KernelRuns", lambda directory, *_, **__: simulated.Toy(directory))
+    before = test_profiles.profiled(home, steps=(("copy", 1, "cp;copy 3\n"),))
+    after = test_profiles.profiled(home, steps=(("copy", 1, "cp;copy 3\ncp;copy;search 9\n"),))
+    ran: list[RunOptions] = []
+
+    def run(options: RunOptions, *_: object) -> RunDirectory:
+        ran.append(options)
+        return {"1": before, "2": after}[options.kernel or ""]
+
+    monkeypatch.setattr(neighbour_profiles.runner, "run", run)
+    assert main(["bisect", "--continue", "latest"]) == 0
+    shown = capsys.readouterr()
+    assert [(one.kernel, one.seeds, one.profile) for one in ran] == [("1", (1,), True), ("2", (1,), True)]
+    [row] = [line.split() for line in shown.out.splitlines() if line.rstrip().endswith(" search")]
+    assert row == ["+9", "+300.0", "0", "9", "search"]
+    drawn = directory.path / "difference.svg"
+    assert drawn.read_text().startswith("<svg") and str(drawn) in shown.err
+
+
+@pytest.mark.parametrize(
+    ("metric", "clock", "step"),
+    [
+        (("copy", 1, "elapsed"), "virtual", "copy"),
+        (("aged/fio.read", 1, "fio_read_iops"), "virtual", "aged/fio"),
+        (("aged/map", 1, "layout_score"), "virtual", ""),
+        (("then/aged/scan", 2, "elapsed"), "virtual", ""),
+        (("all steps", 1, "elapsed"), "virtual", ""),
+        (("copy", 1, "elapsed"), "wall", ""),
+    ],
+)
+def test_the_profiled_step_is_that_of_the_metric(
+    tmp_path: Path, metric: tuple[str, int, str], clock: str, step: str
+) -> None:
+    asked = simulated.asked(Store(tmp_path), planted(2, 3), metric=metric, clock=clock)
+    assert asked.question().profiled_step == step

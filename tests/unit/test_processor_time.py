@@ -64,7 +64,8 @@ def test_of_an_older_program_only_what_it_uses_while_it_is_watched_counts() -> N
 
 
 def test_programs_of_others_are_not_listed() -> None:
-    parent = os.getppid()  # it lives: a program of a dead owner is ended by any agelab that runs beside this test
+    # The other owner lives: a program of a dead one is ended by any agelab that runs beside this test.
+    parent = os.getppid()
     other = f"{parent}:{orphans.start_time(parent)}"
     with ProgramWatch(ours) as watch:
         subprocess.run(spin(0.2), env={**os.environ, orphans.VARIABLE: other}, check=True)

@@ -105,7 +105,8 @@ def _harness_reason(ended: CellEnded | None, failures: Sequence[StepFailed]) -> 
     if not failures:
         return None
     first = failures[0]
-    others = f"; {len(failures) - 1} more steps failed" if len(failures) > 1 else ""
+    more = len(failures) - 1
+    others = f"; {more} more step{'s' if more > 1 else ''} failed" if more else ""
     full = "disk full in the guest: " if ENOSPC in first.said else ""
     return (
         f"{full}step {first.step}, repetition {first.repetition}, exited {first.status}: {first.said}{others}"
