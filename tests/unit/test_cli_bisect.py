@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agelab.bisect import kernel_runs, neighbour_profiles, package_search
+from agelab.bisect import kernel_runs, package_search
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.kernel_runs import options_of
 from agelab.bisect.question import BisectQuestion
@@ -17,6 +17,7 @@ from agelab.errors import HostError, InputError
 from agelab.kernel import build
 from agelab.kernel.debian_kernel import AvailableKernel
 from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute import runner
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
 from agelab.store import Store
@@ -360,7 +361,7 @@ def test_both_sides_of_the_change_are_profiled_where_it_is_asked(
         ran.append(options)
         return {"1": before, "2": after}[options.kernel or ""]
 
-    monkeypatch.setattr(neighbour_profiles.runner, "run", run)
+    monkeypatch.setattr(runner, "run", run)
     assert main(["bisect", "--continue", "latest"]) == 0
     shown = capsys.readouterr()
     assert [(one.kernel, one.seeds, one.profile) for one in ran] == [("1", (1,), True), ("2", (1,), True)]
