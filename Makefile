@@ -73,7 +73,7 @@ site: setup-test ## build the documentation as a site: build/site/index.html
 	@echo "agelab: build/site/index.html"
 
 # Two files of tests at a time, begun in the order of tests/conftest.py.
-PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30
 
 test: check ## all checks and tests but the long ones
 	@$(PYTEST) -m "not full"
