@@ -8,6 +8,11 @@ SHELL := /bin/sh
 SCENARIO_OPTIONS := CORPUS CORPORA DESIGN ASK BUDGET LOG KERNEL FS OPTIONS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE MACHINE_BAND BLOCK SOURCE VCPUS SEEDS JOBS BOOT TRACE DISK KEEP_DISK CURVE CRASH_AT FAIL TIMING BLOCKS PROFILE FRESH CHECK
 export AGELAB_HOME NAME KERNELS $(SCENARIO_OPTIONS)
 
+# The packages of a date, a directory or an address, for whatever any target makes.
+ifdef SNAPSHOT
+export AGELAB_SNAPSHOT = $(SNAPSHOT)
+endif
+
 BIN := .venv/bin
 SCENARIOS := $(sort $(patsubst scenarios/%.toml,%,$(wildcard scenarios/*.toml)))
 
@@ -21,6 +26,7 @@ help: ## list the targets
 	@echo "Scenarios: $(SCENARIOS)"
 	@echo "Options of make scenario: $(SCENARIO_OPTIONS) (see: $(BIN)/agelab run --help)"
 	@echo "AGELAB_HOME=<directory> moves the store of kernels, images and runs (default: .agelab)."
+	@echo "SNAPSHOT=<date or directory> takes Debian packages from there (docs/howto/next-year.md)."
 	@echo "make exits 2 whenever a command fails; $(BIN)/agelab itself exits 1 when a cell is not ok,"
 	@echo "2 on wrong input, 3 when this host cannot do it, 130 when interrupted."
 

@@ -35,7 +35,8 @@ def run_search(directory: BisectDirectory, judge: Judge, step: Sequence[str]) ->
             known = len(directory.rows("verdicts", KernelVerdict))
             more = f", {known} judged before" if known else ""
             directory.log_line(
-                f"{question.candidates} kernels could be the first bad one: about {question.steps} steps{more}"
+                f"{question.candidates} kernels could be the first bad one: about {question.steps} "
+                f"step{'' if question.steps == 1 else 's'}{more}"
             )
             directory.log_line(f"both ends: {judge.ends()}")
         if question.tree:

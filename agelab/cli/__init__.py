@@ -56,6 +56,7 @@ VERBS = {
     "sweep": "Put runs on several kernels into one table, changes marked.",
     "bisect": "Find the kernel that changed a result.",
     "capsule": "Pack a run into one file; replay such a file.",
+    "mirror": "Write the packages of runs as an archive for other hosts and later years.",
     "attest": "Sign what a run has measured: a line of a ledger.",
     "ledger": "Check ledgers: how many hosts found each key, and where they disagree.",
     "replicate": "Put runs beside the published study that they follow, claim by claim.",

@@ -12,6 +12,7 @@ from agelab.debian.packages import (
     newest,
 )
 from agelab.debian.resolution import cached_resolution
+from agelab.debian.snapshot import first_suite
 from agelab.debian.suites import archives
 from agelab.debian.unpacking import unpack, unpack_file, unpack_source, unpack_zstd
 
@@ -25,6 +26,7 @@ __all__ = [
     "cached_resolution",
     "control_fields",
     "dependencies",
+    "first_suite",
     "host_suite",
     "local_repository",
     "newest",

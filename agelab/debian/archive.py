@@ -1,7 +1,8 @@
 """Resolve and download Debian packages with the host's apt, in a private apt root.
 
 Nothing here changes the host: lists and downloads are below the store's cache. Mirrors, proxies and
-credentials are the host's; a mirror's address never leaves the private root.
+credentials are the host's; a mirror's address never leaves the private root. With a snapshot
+(agelab.debian.snapshot) its packages are the only ones.
 """
 
 import re
@@ -11,7 +12,10 @@ from types import MappingProxyType
 from urllib.parse import unquote
 
 from agelab import atomic, process
+from agelab.debian import snapshot
+from agelab.debian.mirror import mirrors
 from agelab.debian.packages import SUITES, Package, host_suite
+from agelab.debian.snapshot import Snapshot
 from agelab.disk_errors import is_disk_full, naming_disk_errors
 from agelab.errors import HostError, InputError, did_you_mean, unknown
 from agelab.store import Store, file_hash
@@ -20,7 +24,6 @@ ARCHITECTURE = "amd64"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _BACKPORTS = "-backports"
 
-_RELEASE_URI = re.compile(r"'(?P<base>[^']+?)/dists/(?P<suite>[^']+?)/InRelease'")
 _PACKAGE_URI = re.compile(r"'[^']+' (?P<file>\S+) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
 # Hooks and index kinds of the host are cleared: they are useless in a private root, and some are slow. apt's cache is
 # switched on (container images switch it off): without it each query reads all lists.
@@ -64,14 +67,16 @@ class PackagesVanished(HostError):
 
 
 class Archive:
-    """One suite of the Debian archive (with its updates and security updates), on the host's mirror."""
+    """One suite of the Debian archive (with its updates and security updates), on the host's mirror or a snapshot."""
 
     def __init__(self, store: Store, suite: str) -> None:
         if suite not in SUITES and suite != host_suite():
             raise unknown("Debian suite", suite, SUITES)
         self.suite = suite
         self._store = store
-        self._root = store.cache("apt") / suite
+        self._snapshot = snapshot.chosen()
+        lists = store.cache("apt")
+        self._root = (lists / f"snapshot-{self._snapshot.identity}" if self._snapshot else lists) / suite
         self._debs = store.cache("debs")
 
     @property
@@ -223,13 +228,20 @@ class Archive:
                 raise HostError(f"Debian {self.suite}: {_error_text(error.stderr)}", error.hint) from error
 
     def _fetch_lists(self) -> None:
-        main, security = mirrors()
+        dated = self._snapshot
+        main, security = (dated.main, dated.security) if dated else mirrors()
         base = self.suite.removesuffix(_BACKPORTS)
         suites = {self.suite: main, base: main}
         if base != "sid":
             suites |= {f"{base}-updates": main, f"{base}-security": security or ""}
+        where = f"the snapshot {dated.name}" if dated else "the host's mirror"
+        no_suite = InputError(f"{where} has no Debian suite {self.suite!r}")
+        if dated:
+            suites = {suite: uri for suite, uri in suites.items() if dated.may_have(suite)}
+            if self.suite not in suites:
+                raise no_suite
         while True:
-            text = "\n".join(_sources_entry(uri, suite) for suite, uri in suites.items() if uri)
+            text = "\n".join(_sources_entry(uri, suite, dated) for suite, uri in suites.items() if uri)
             (self._root / "debian.sources").write_text(text, encoding="utf-8")
             try:
                 self._fetch(["update", "-qq"])
@@ -246,10 +258,12 @@ class Archive:
                     suites = {suite: uri for suite, uri in suites.items() if suite not in missing}
                     continue
                 if no_release and self.suite in missing:
-                    raise InputError(f"the host's mirror has no Debian suite {self.suite!r}") from error
+                    raise no_suite from error
                 raise HostError(
                     f"cannot fetch the package lists of Debian {self.suite}: {_error_text(error.stderr)}",
-                    hint="check the network and the host's apt configuration: apt-get update must work",
+                    hint="check the network and the host's apt configuration: apt-get update must work"
+                    if dated is None
+                    else f"nothing else is taken in place of {snapshot.VARIABLE}={dated.name}",
                 ) from error
 
 
@@ -258,25 +272,13 @@ def _alike(name: str, there: Collection[str]) -> list[str]:
     return sorted(one for one in there if one[:1] == name[:1] and abs(len(one) - len(name)) <= 4)
 
 
-def mirrors() -> tuple[str, str | None]:
-    """Return the addresses of the host's Debian mirror and of its security mirror (None if it has none)."""
-    codename = host_suite()
-    # --print-uris also works on a host whose lists were never fetched.
-    printed = process.run(["apt-get", "update", "--print-uris"]).stdout
-    found = [(match["base"], match["suite"]) for match in _RELEASE_URI.finditer(printed)]
-    bases = [base for base, suite in found if suite == codename]
-    if not bases:
-        raise HostError(
-            f"the host's apt sources name no mirror for {codename}",
-            hint="agelab builds its guests from the mirror in /etc/apt/sources.list",
-        )
-    # A third party's suite may have the name of Debian's; only Debian has updates for it.
-    main = next((base for base in bases if (base, f"{codename}-updates") in found), bases[0])
-    return main, next((base for base, suite in found if suite == f"{codename}-security"), None)
-
-
-def _sources_entry(uri: str, suite: str) -> str:
+def _sources_entry(uri: str, suite: str, dated: Snapshot | None) -> str:
     fields = {"Types": "deb", "URIs": uri, "Suites": suite, "Components": "main", "Signed-By": KEYRING}
+    if dated:
+        fields["Check-Valid-Until"] = "no"  # its Release files are old
+        if not dated.signed:
+            fields["Trusted"] = "yes"
+            del fields["Signed-By"]
     return "".join(f"{name}: {value}\n" for name, value in fields.items())
 
 

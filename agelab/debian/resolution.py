@@ -7,6 +7,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from agelab import atomic, fileio
+from agelab.debian import snapshot
 from agelab.store import Store, canonical_json, key_of
 
 Answer = TypeVar("Answer")
@@ -18,12 +19,15 @@ def cached_resolution(
     """Return the cached answer to a question, calling ``ask`` when there is none or on ``refresh``.
 
     A second call is instant and needs no network. The store's own ``resolutions`` come first and are never refreshed.
+    Each snapshot has answers of its own.
     """
     key = key_of(question)
     adapter = TypeAdapter(kind)
     if key in store.resolutions:
         return adapter.validate_python(store.resolutions[key])
-    file = store.cache("resolved") / f"{key}.json"
+    dated = snapshot.chosen()
+    kept = key_of([dated.identity, key]) if dated else key
+    file = store.cache("resolved") / f"{kept}.json"
     if not refresh:
         with suppress(FileNotFoundError, ValidationError):
             return adapter.validate_json(fileio.read_bytes(file))

@@ -1,9 +1,10 @@
-"""All of Debian's suites that the host's mirror has."""
+"""All of Debian's suites that the host's mirror, or the snapshot, has."""
 
 from collections.abc import Iterator
 
 from agelab.debian.archive import Archive
-from agelab.debian.packages import SUITES, host_suite
+from agelab.debian.packages import SUITES
+from agelab.debian.snapshot import first_suite
 from agelab.errors import HostError, InputError
 from agelab.notify import Notify, silent
 from agelab.store import Store
@@ -13,18 +14,18 @@ def archives(store: Store, *, refresh: bool = False, progress: Notify = silent) 
     """Yield the host's suite, then suites whose package lists are cached, then the others.
 
     Missing lists are fetched when the caller reaches them, with ``refresh`` all lists. A suite that the mirror does
-    not have is skipped with a line of ``progress``. Raises HostError when the host's own suite cannot be fetched.
+    not have is skipped with a line of ``progress``. Raises HostError when the first suite cannot be fetched.
     """
-    host = host_suite()
-    every = [Archive(store, suite) for suite in dict.fromkeys((host, *SUITES))]
-    cached = [archive for archive in every if archive.suite == host or archive.fetched]
+    first = first_suite()
+    every = [Archive(store, suite) for suite in dict.fromkeys((first, *SUITES))]
+    cached = [archive for archive in every if archive.suite == first or archive.fetched]
     for archive in (*cached, *(archive for archive in every if archive not in cached)):
         if refresh or not archive.fetched:
             progress(f"fetching the package lists of Debian {archive.suite}")
             try:
                 archive.update()
             except (HostError, InputError) as error:
-                if archive.suite == host:
+                if archive.suite == first:
                     raise
                 progress(f"doing without Debian {archive.suite}: {str(error).splitlines()[0]}")
                 continue

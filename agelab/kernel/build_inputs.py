@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agelab import buildroot, fileio, readers
 from agelab.buildroot import BuildRoot, Purpose
-from agelab.debian import Archive, cached_resolution, host_suite
+from agelab.debian import Archive, cached_resolution, first_suite
 from agelab.errors import InputError
 from agelab.kernel import config, parts, recipes, source_tree, tree_changes
 from agelab.kernel.source_tree import SourceTree
@@ -142,7 +142,7 @@ def toolchain(store: Store, progress: Notify) -> Artefact:
     """Return the build root for kernels: the compiler of the host's suite and the programs that kbuild runs."""
 
     def resolve(refresh: bool) -> BuildRoot:
-        archive = Archive(store, host_suite())
+        archive = Archive(store, first_suite())
         question = {"kernels": archive.suite, "packages": _PACKAGES}
 
         def ask() -> BuildRoot:

@@ -13,7 +13,7 @@ from agelab.debian import (
     archives,
     cached_resolution,
     dependencies,
-    host_suite,
+    first_suite,
     newest,
 )
 from agelab.errors import HostError, InputError, unknown
@@ -134,7 +134,7 @@ def _part_names(release: str) -> list[str]:
 
 def question(wanted: str) -> dict[str, str]:
     """Return the question under which the resolution of ``debian:<wanted>`` is cached."""
-    return {"kernel": f"debian:{wanted}", "suite": host_suite()}
+    return {"kernel": f"debian:{wanted}", "suite": first_suite()}
 
 
 def resolve_packages(
@@ -154,7 +154,7 @@ def _query_archives(wanted: str, store: Store, refresh: bool, progress: Notify) 
     if is_version(wanted):
         archive, release = _find_version(wanted, store, refresh, progress)
     else:
-        if wanted not in SUITES and wanted != host_suite():
+        if wanted not in SUITES and wanted != first_suite():
             raise unknown("kernel", f"debian:{wanted}", [f"debian:{suite}" for suite in (*SUITES, "6.1")])
         archive = Archive(store, wanted)
         if refresh:
@@ -177,7 +177,7 @@ def _find_version(wanted: str, store: Store, refresh: bool, progress: Notify) ->
     for archive in archives(store, refresh=refresh, progress=progress):
         releases = _filter_kernels(archive.versions("linux-"))
         release = find_newest(wanted, releases)
-        if release and (archive.suite == host_suite() or find_exact(wanted, releases)):
+        if release and (archive.suite == first_suite() or find_exact(wanted, releases)):
             return archive, release
         if release:
             found.setdefault(releases[release], (archive, release))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agelab import atomic, fileio, git, process
-from agelab.debian import Archive, Package, archives, host_suite, newest, unpack, unpack_source
+from agelab.debian import Archive, Package, archives, first_suite, newest, unpack, unpack_source
 from agelab.debian.unpacking import GIB, MOST_NAMES, SOURCE_BYTES
 from agelab.disk_errors import naming_disk_errors
 from agelab.errors import HostError, InputError
@@ -128,7 +128,7 @@ def _find_package(wanted: str, store: Store, progress: Notify, refresh: bool) ->
             if wanted in (name.removeprefix("linux-source-"), version, version.partition("-")[0])
         }
         found = {**named, **found}
-        if named and archive.suite == host_suite():
+        if named and archive.suite == first_suite():
             break
         seen |= there
     if not found:

@@ -40,7 +40,8 @@ def answer_lines(answer: BisectAnswer) -> list[str]:
         lines.append(f"  {'floor':<8} {figures.format_value(Fraction(str(answer.floor)))}")
     skipped = f", {answer.skipped} of them skipped" if answer.skipped else ""
     undecided = f" ({answer.undecided} undecided)" if answer.undecided else ""
-    lines.append(f"  {answer.steps} steps between the ends{skipped}{undecided}")
+    steps = f"{answer.steps} step{'' if answer.steps == 1 else 's'}"
+    lines.append(f"  {steps} between the ends{skipped}{undecided}")
     for one in answer.judged:
         if one.decision is Decision.UNDECIDED:
             lines.append(f"    skipped {one.name}: {one.reason}")

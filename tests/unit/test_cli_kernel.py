@@ -101,7 +101,7 @@ def test_no_such_version_is_one_line_with_the_nearest(
         def versions(self, prefix: str) -> dict[str, str]:
             return {"linux-image-6.1.0-48-amd64": "6.1.172-1", "linux-image-6.12.9+deb13-amd64": "6.12.9-1"}
 
-    monkeypatch.setattr(debian_kernel, "host_suite", lambda: "bookworm")
+    monkeypatch.setattr(debian_kernel, "first_suite", lambda: "bookworm")
     monkeypatch.setattr(debian_kernel, "archives", lambda *_, **__: [Lists()])
     assert cli.main(["kernel", "fetch", "6.13"]) == 2
     said = capsys.readouterr().err.splitlines()

@@ -106,7 +106,7 @@ def test_headers_for_deb_files_come_from_whichever_suite_has_that_very_kernel(
         asked.append(archive.suite)
         return {prefix: {"bullseye": "6.1.1-1~deb11u1", "trixie": "6.1.1-1"}.get(archive.suite, "")}
 
-    monkeypatch.setattr(debian_kernel, "host_suite", lambda: "bookworm")
+    monkeypatch.setattr(debian_kernel, "first_suite", lambda: "bookworm")
     monkeypatch.setattr(Archive, "update", lambda *_, **__: None)
     monkeypatch.setattr(Archive, "versions", versions)
     monkeypatch.setattr(Archive, "package", lambda _, name, version: package(name, version))

@@ -89,8 +89,8 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
         (directory / "vmlinuz").write_text(release)
         (directory / "debs").write_text(" ".join(deb.name for deb in debs))
 
-    for module in (archive, debian_kernel):
-        monkeypatch.setattr(module, "host_suite", lambda: "bookworm")
+    monkeypatch.setattr(archive, "host_suite", lambda: "bookworm")
+    monkeypatch.setattr(debian_kernel, "first_suite", lambda: "bookworm")
     monkeypatch.setattr(Archive, "update", update)
     monkeypatch.setattr(Archive, "versions", lambda archive, _: releases(archive))
     monkeypatch.setattr(Archive, "package", package)

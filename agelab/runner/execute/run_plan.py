@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
+from agelab.debian import snapshot
 from agelab.errors import InputError
 from agelab.history import artefact
 from agelab.model.result import Cell, DefinedMetric, RunKernel, RunPlan
@@ -56,6 +57,7 @@ def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
             "profiles": profiles_hash(specs),
             **_brought(specs),
             "vcpus": options.vcpus,
+            **({"snapshot": dated.name} if (dated := snapshot.chosen()) else {}),
             "qemu": host.qemu_version(),
             "host": host.description(),
             "accelerator": cells[0].accelerator,

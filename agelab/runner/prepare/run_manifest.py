@@ -53,6 +53,7 @@ class RunManifest(Frozen):
     programs: dict[str, str] = Field(description="of the host: Debian package -> version")
     kernel: ResolvedKernel | None = Field(description="None for a kernel of files, or one that was built")
     guest: roots.RootPackages
+    suite: str = Field(default="", description="Debian suite of the guest's packages; unknown of older runs")
     drive: BuildRoot | None = Field(description="what the modelled drive's module was built with")
     tools: BuildRoot | None = Field(description="what the guest's own programs were built with")
     sources: dict[str, CorpusRecord] = Field(
@@ -106,13 +107,14 @@ def collect(
 
     ``modelled`` says that there is a module of a modelled drive, ``programs`` that there are programs for the guest.
     """
-    packages = roots.resolve_packages(*root_of(request), store)
+    definition, filesystems = root_of(request)
     of_debian = kernel.kind == "debian"
     return RunManifest(
         agelab=version("agelab"),
         programs=host_programs(),
         kernel=debian_kernel.resolve_packages(kernel.spec.partition(":")[2], store) if of_debian else None,
-        guest=packages,
+        guest=roots.resolve_packages(definition, filesystems, store),
+        suite=definition.suite,
         drive=modules.resolve_packages(kernel, store) if modelled and not kernel.build_inputs else None,
         tools=tools.resolve_packages(store) if programs else None,
         brings=bool(request.selection.workload.bring),

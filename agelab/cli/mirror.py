@@ -1,0 +1,32 @@
+"""``agelab mirror``: the Debian packages of runs, kept as an archive."""
+
+from pathlib import Path
+
+import click
+
+from agelab.cli.options import find_runs, open_store, say
+from agelab.cli.types import RUN
+
+
+@click.group()
+def mirror() -> None:
+    """Keep the packages of runs, so that others, and you next year, get the same keys (docs/howto/next-year.md)."""
+
+
+@mirror.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, required=True, type=RUN, metavar="RUN...")
+def make(directory: Path, runs: tuple[str, ...]) -> None:
+    """Write every Debian package that RUN... were made of into DIRECTORY, as an archive that apt reads.
+
+    With SNAPSHOT=DIRECTORY (make) or AGELAB_SNAPSHOT=DIRECTORY all packages come from there.
+    """
+    from agelab.capsule import mirror as archives
+
+    written = archives.make(directory, find_runs(list(runs)), open_store(), say)
+    for suite, count in sorted(written.suites.items()):
+        click.echo(f"{suite}: {count} packages")
+    click.echo(f"{written.path}: {written.content_bytes / 1e6:.0f} MB")
+    click.echo(
+        f"use it: AGELAB_SNAPSHOT={written.path} agelab run ..., or make scenario ... SNAPSHOT={written.path}"
+    )

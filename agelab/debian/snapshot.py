@@ -1,0 +1,122 @@
+"""Debian packages of one date, from a directory or a server, in place of those that the host's mirror has today.
+
+``AGELAB_SNAPSHOT`` (``SNAPSHOT=`` of make) names a date, a directory or an address. Below a directory or an address lie
+``debian`` and ``debian-security``, as on a mirror. Of a date the addresses are those that the host's apt is configured
+to take snapshots from (``Acquire::Snapshots::URI``, apt.conf(5)).
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from agelab import fileio, process
+from agelab.debian.mirror import mirrors
+from agelab.debian.packages import host_suite
+from agelab.errors import HostError, InputError
+
+VARIABLE = "AGELAB_SNAPSHOT"
+DATE = re.compile(r"\d{8}T\d{6}Z", re.ASCII)
+MAIN, SECURITY = "debian", "debian-security"
+"""Debian's two archives: their directories on a mirror, and in lower case their labels in Release files."""
+SUITE = "bookworm"
+"""The suite that comes first in a snapshot, whatever the host's is: that of the guest's root (images/guest.toml)."""
+INDEXES = ("InRelease", "Release")
+_SETTING = re.compile(r'Acquire::Snapshots::URI::(\S+) "(.*)";')
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Where the packages of one date are."""
+
+    name: str
+    """What the user calls it."""
+    main: str
+    """Address of the archive, as apt takes it."""
+    security: str
+    content: str = ""
+    """A hash of the directory's indexes; empty for a date or a server, whose packages do not change."""
+    signed: bool = True
+    """False for a directory whose indexes have no signature: it is trusted since the user names it."""
+
+    suites: frozenset[str] | None = None
+    """The suites of a directory; None where only a server can tell."""
+
+    def may_have(self, suite: str) -> bool:
+        """Return False for a suite that the directory does not have."""
+        return self.suites is None or suite in self.suites
+
+    @property
+    def identity(self) -> str:
+        """A short name for its packages."""
+        return hashlib.sha256("\0".join((self.main, self.security, self.content)).encode()).hexdigest()[:16]
+
+
+def chosen() -> Snapshot | None:
+    """Return the snapshot that the user names; None for the host's mirror. Raises InputError and HostError."""
+    name = os.environ.get(VARIABLE, "")
+    if not name:
+        return None
+    if DATE.fullmatch(name):
+        return _of_date(name)
+    if urlsplit(name).scheme in ("http", "https"):
+        base = name.rstrip("/")
+        return Snapshot(name, f"{base}/{MAIN}", f"{base}/{SECURITY}")
+    return _of_directory(name)
+
+
+def first_suite() -> str:
+    """Return the suite that is asked before others: the host's; of a snapshot one and the same on all hosts."""
+    return SUITE if chosen() else host_suite()
+
+
+def _of_directory(name: str) -> Snapshot:
+    directory = Path(name).expanduser().absolute()
+    indexes = sorted(path for kind in INDEXES for path in directory.glob(f"{MAIN}*/dists/*/{kind}"))
+    if not indexes:
+        raise InputError(
+            f"{VARIABLE}={name}: it is no date like 20261123T000000Z, no address, and no directory with "
+            f"{MAIN}/dists/<suite>/Release below it",
+            hint="make such a directory on a host that has the packages: agelab mirror make DIR RUN",
+        )
+    content = hashlib.sha256()
+    for path in indexes:
+        content.update(f"{path.relative_to(directory)}\0".encode() + fileio.read_bytes(path))
+    main, security = (f"copy:{quote(str(directory / one))}" for one in (MAIN, SECURITY))
+    signed = any(path.name == "InRelease" for path in indexes)
+    suites = frozenset(path.parent.name for path in indexes)
+    return Snapshot(str(directory), main, security, content.hexdigest(), signed, suites)
+
+
+@cache
+def _of_date(date: str) -> Snapshot:
+    printed = process.run(["apt-config", "dump"]).stdout
+    settings = {
+        found[1].lower(): found[2] for line in printed.splitlines() if (found := _SETTING.fullmatch(line))
+    }
+    main = dated_address(settings, MAIN, mirrors()[0], date)
+    security = dated_address(settings, SECURITY, mirrors()[1] or "", date)
+    if not main:
+        raise HostError(
+            f"{VARIABLE}={date}: the host's apt is configured for no snapshots of Debian",
+            hint='say where they are: Acquire::Snapshots::URI::Origin::Debian "https://.../@SNAPSHOTID@/"; in '
+            "/etc/apt/apt.conf.d; or name a directory of packages: agelab mirror make",
+        )
+    return Snapshot(date, main, security)
+
+
+def dated_address(settings: Mapping[str, str], label: str, mirror: str, date: str) -> str:
+    """Return the address of an archive at a date, by apt's settings with names in lower case; empty without one.
+
+    apt looks for an override, then for the archive's label and origin, then for the mirror's host.
+    """
+    named = [f"label::{label}", *(["origin::debian"] if label == MAIN else [])]
+    where = urlsplit(mirror)
+    for key in (*(f"override::{one}" for one in named), *named, f"host::{where.hostname}"):
+        if pattern := settings.get(key):
+            return pattern.replace("@SNAPSHOTID@", date).replace("@PATH@", where.path.strip("/")).rstrip("/")
+    return ""

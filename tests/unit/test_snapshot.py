@@ -1,0 +1,159 @@
+"""Packages of a date: an archive is written, and the host's own apt takes packages from it and nowhere else."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agelab.capsule import mirror
+from agelab.debian import Archive, Package, archives, cached_resolution, dated_archive, first_suite, snapshot
+from agelab.errors import HostError, InputError
+from agelab.image import root as roots
+from agelab.store import Store, file_hash
+from tests.unit import capsule_builder
+
+DATE = "20261123T000000Z"
+
+
+def deb(directory: Path, name: str, version: str = "1", **fields: str) -> Path:
+    """Build a small package."""
+    tree = directory / f"tree-{name}-{version}"
+    (tree / "DEBIAN").mkdir(parents=True)
+    (tree / name).write_text(version)
+    said = {
+        "Package": name,
+        "Version": version,
+        "Architecture": "amd64",
+        "Maintainer": "agelab <agelab@example.org>",
+        "Description": name,
+        **fields,
+    }
+    (tree / "DEBIAN" / "control").write_text("".join(f"{key}: {value}\n" for key, value in said.items()))
+    path = directory / f"{name}_{version}_amd64.deb"
+    subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, path], check=True, capture_output=True)
+    return path
+
+
+@pytest.fixture
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with an archive of three packages, named as the snapshot."""
+    debs = [
+        deb(tmp_path, "base", Essential="yes"),
+        deb(tmp_path, "tool", Depends="library (>= 2)"),
+        deb(tmp_path, "library", "2"),
+    ]
+    directory = tmp_path / "a mirror"
+    dated_archive.write(directory, {"bookworm": debs})
+    monkeypatch.setenv(snapshot.VARIABLE, str(directory))
+    return directory
+
+
+def test_packages_come_from_the_directory(there: Path, tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    archive = Archive(store, "bookworm")
+    found = archive.resolve(["tool"], essential=True)
+    assert [(one.name, one.version) for one in found] == [("base", "1"), ("library", "2"), ("tool", "1")]
+    [tool] = archive.download([found[2]])
+    assert file_hash(tool) == found[2].sha256 == file_hash(tmp_path / "tool_1_amd64.deb")
+    assert [one.suite for one in archives(store)] == ["bookworm"]  # others are left out, with a line
+
+
+def test_a_package_that_the_date_does_not_have_is_an_error_and_not_taken_from_elsewhere(
+    there: Path, tmp_path: Path
+) -> None:
+    archive = Archive(Store(tmp_path / "store"), "bookworm")
+    with pytest.raises(InputError, match="Debian bookworm has no package 'bash'"):
+        archive.require(["tool", "bash"])
+    gone = Package(name="tool", version="2", filename="tool_2_amd64.deb", size=1, sha256="0" * 64)
+    with pytest.raises(HostError, match=r"no tool 2|cannot download"):
+        archive.download([gone])
+    with pytest.raises(InputError, match=f"the snapshot {there} has no Debian suite 'trixie'"):
+        Archive(Store(tmp_path / "store"), "trixie").update()
+
+
+def test_the_same_packages_give_the_same_archive_and_lists_of_their_own(
+    there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = snapshot.chosen()
+    assert one and one.content and not one.signed
+    again = tmp_path / "again"
+    dated_archive.write(again, {"bookworm": sorted(tmp_path.glob("*.deb"))})
+    assert _bytes(again) == _bytes(there)
+    other = tmp_path / "other"
+    dated_archive.write(other, {"bookworm": [deb(tmp_path, "tool", "3")]})
+    monkeypatch.setenv(snapshot.VARIABLE, str(other))
+    two = snapshot.chosen()
+    assert two and two.identity != one.identity
+    archive = Archive(Store(tmp_path / "store"), "bookworm")
+    assert archive.package("tool").version == "3"
+
+
+def _bytes(directory: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()
+    }
+
+
+def test_each_snapshot_has_answers_of_its_own(
+    there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, question = Store(tmp_path / "store"), {"which": "tool"}
+    assert cached_resolution(store, question, str, lambda: "of the snapshot") == "of the snapshot"
+    monkeypatch.delenv(snapshot.VARIABLE)
+    assert cached_resolution(store, question, str, lambda: "of today") == "of today"
+    monkeypatch.setenv(snapshot.VARIABLE, str(there))
+    assert cached_resolution(store, question, str, lambda: "asked again") == "of the snapshot"
+
+
+def test_on_every_host_the_first_suite_of_a_snapshot_is_that_of_the_guest(there: Path) -> None:
+    assert first_suite() == roots.definition().suite
+
+
+@pytest.mark.parametrize("name", ["yesterday", "/nowhere", "20261123"])
+def test_what_is_no_snapshot_is_one_clear_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(snapshot.VARIABLE, name)
+    with pytest.raises(InputError, match=f"AGELAB_SNAPSHOT={name}: it is no date like"):
+        snapshot.chosen()
+
+
+SETTINGS = {
+    "origin::debian": "https://snapshots.test/debian/@SNAPSHOTID@/",
+    "label::debian-security": "https://snapshots.test/security/@SNAPSHOTID@/",
+    "host::mirror.test": "https://snapshots.test/archive/@PATH@/@SNAPSHOTID@/",
+    "override::label::debian": "https://here.test/@SNAPSHOTID@",
+}
+
+
+@pytest.mark.parametrize(
+    ("label", "taken", "address"),
+    [
+        ("debian", ["override::label::debian", "origin::debian"], f"https://here.test/{DATE}"),
+        ("debian", ["origin::debian", "host::mirror.test"], f"https://snapshots.test/debian/{DATE}"),
+        ("debian", ["host::mirror.test"], f"https://snapshots.test/archive/debian/{DATE}"),
+        ("debian-security", ["label::debian-security"], f"https://snapshots.test/security/{DATE}"),
+        ("debian-security", ["origin::debian"], ""),
+        ("debian", [], ""),
+    ],
+)
+def test_a_date_has_the_address_that_apt_would_take(label: str, taken: list[str], address: str) -> None:
+    settings = {name: SETTINGS[name] for name in taken}
+    assert snapshot.dated_address(settings, label, "http://mirror.test/debian/", DATE) == address
+
+
+def test_a_date_needs_a_host_that_is_configured_for_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(snapshot.VARIABLE, "19990101T000000Z")
+    monkeypatch.setattr(snapshot, "dated_address", lambda *_: "")
+    with pytest.raises(HostError, match="the host's apt is configured for no snapshots of Debian"):
+        snapshot.chosen()
+
+
+def test_a_mirror_is_of_runs_that_say_what_they_were_made_of(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    run = capsule_builder.made_run(store)
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(InputError, match="is there already"):
+        mirror.make(tmp_path / "taken", [run], store, print)
+    (run.path / "made-of.json").unlink(missing_ok=True)
+    with pytest.raises(InputError, match="did not record its packages"):
+        mirror.make(tmp_path / "new", [run], store, print)
+    assert not (tmp_path / "new").exists()
