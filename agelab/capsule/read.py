@@ -16,7 +16,7 @@ from agelab.capsule import archive, schema
 from agelab.capsule.archive import Member
 from agelab.capsule.schema import CapsuleKernel, CapsuleManifest, CapsuleRequest, CarriedArtefacts
 from agelab.errors import InputError
-from agelab.image.assemble import DESCRIPTION, Description
+from agelab.image.assemble import Description
 from agelab.model.result import Cell, End, Sample, Status
 from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import with_corpus_seed
@@ -236,7 +236,7 @@ class _ConsistencyCheck:
     def _image(self) -> Iterator[str]:
         capsule = self.capsule
         described, packages = capsule.description, capsule.run_manifest.guest
-        content = key_of({**described.files, DESCRIPTION: self._hash(schema.IMAGE)})
+        content = key_of(described.files)
         if content != capsule.request.plan.provenance.get("image_content"):
             yield f"{schema.IMAGE} is not of the image that its plan names"
         for ran in capsule.cells:

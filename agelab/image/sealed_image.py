@@ -23,8 +23,7 @@ from agelab.notify import Notify, silent
 from agelab.store import Artefact, Store, damaged, file_hash, key_of
 
 INIT = places.IMAGES / "init"
-# With the code that writes the initramfs: what changes in it must not hide behind an image made before. The bytes of
-# these files, comments and names included, enter each image's content, and so the inputs_key of each cell.
+# With the code that writes the initramfs: what changes in it must not hide behind an image made before.
 _PROVISIONING_FILES = (
     *(packer.TEMPLATE, places.PACKER / "start", places.PACKER / "prove.py", INIT),
     *(places.PACKAGE / "kernel" / name for name in ("initramfs.py", "modinfo.py", "modules.py")),
@@ -48,8 +47,11 @@ class Image:
 
     @property
     def content(self) -> str:
-        """One hash over all its files: equal packages and kernels give equal hashes on every host."""
-        return self.artefact.manifest.content
+        """One hash over all that guests boot: equal packages and kernels give equal hashes on every host.
+
+        Which filesystems were proved is no part of it: it shapes no result.
+        """
+        return key_of(self.description.files)
 
     @property
     def root(self) -> Path:

@@ -23,7 +23,7 @@ from agelab.results.checksummed import write
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import CorpusRecord, Profiles, RunManifest
-from agelab.store import Artefact, Store, file_hash
+from agelab.store import Artefact, Store, file_hash, key_of
 from tests.unit import run_builder
 
 SMALL = Path(__file__).parents[1] / "vm" / "small.toml"
@@ -52,6 +52,7 @@ def made_run(
         root=(package("coreutils"), package("libc6", "2:1.0~rc1+b1")), busybox=package("busybox")
     )
     image = _image(store, kernel, packages)
+    content = key_of({name: text for name, text in image.manifest.files.items() if name != DESCRIPTION})
 
     sources = {}
     for seed in corpora:
@@ -79,7 +80,7 @@ def made_run(
     run = run_builder.begin(
         store.home, cells, scenario="small",
         kernel=RunKernel(spec=spec, release=RELEASE, version=VERSION), command=command,
-        provenance={"image": image.key, "image_content": image.manifest.content},
+        provenance={"image": image.key, "image_content": content},
     )  # fmt: skip
     write(run.path / run_manifest.MADE_OF, of.model_dump_json())
     write(
@@ -87,7 +88,7 @@ def made_run(
     )
     (run.path / run_manifest.SCENARIO).write_text(SMALL.read_text())
     around = {
-        "image": image.manifest.content,
+        "image": content,
         "drive_module": {"module": file_hash(module / "agedrive.ko")},
         "tools": {"extents": file_hash(tools / "extents")},
     }

@@ -134,6 +134,13 @@ def test_what_is_to_be_proved_is_part_of_the_identity(store: Store) -> None:
     assert sealed_image.build(kernel(store), store, FILESYSTEMS).key != some.key
 
 
+def test_what_was_proved_is_no_part_of_what_guests_boot(store: Store) -> None:
+    """So a cell has one key, whether its image was proved for its own filesystem or for all."""
+    every = sealed_image.build(kernel(store), store, FILESYSTEMS)
+    some = sealed_image.build(kernel(store), store, FILESYSTEMS, proved=FILESYSTEMS[:1])
+    assert some.key != every.key and some.content == every.content
+
+
 def test_concurrent_builds_do_the_work_once(store: Store) -> None:
     one = kernel(store)
     lines: list[str] = []
