@@ -22,7 +22,8 @@ from agelab.cli.types import (
 )
 from agelab.disk import DriveClaim
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.request.options import BootKind, Design, RunOptions, SourceState
+from agelab.runner.request.option_fields import BootKind, Design, SourceState
+from agelab.runner.request.options import RunOptions
 
 AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
 

@@ -10,6 +10,8 @@ KERNEL_ERROR = re.compile(
 )
 KERNEL_ADDRESS = re.compile(r"RIP: 0010:(\w[\w.]*\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[\w+\])?)")
 """Address in kernel code (segment 0x10): function, offset, size, module."""
+LINE = re.compile(r"^\[ *[0-9.]+\] (?!reboot: )(\S.*)", re.MULTILINE)
+"""A line of the kernel's, but the last one of a guest that ends."""
 HARNESS = "start"
 """Name of the guest's first program."""
 HARNESS_ENDED = "Attempted to kill init!"
@@ -63,3 +65,9 @@ def filesystem_shutdown(console: str, gone: Iterable[str]) -> str | None:
     matches = (re.search(rf"(?:{pattern}).*", console) for pattern in gone)
     first = min((match for match in matches if match), key=lambda match: match.start(), default=None)
     return f"the filesystem has given up: {first.group().strip()}" if first else None
+
+
+def last_line(console: str) -> str | None:
+    """Return the last that the kernel said before the guest ended, or None."""
+    found = LINE.findall(console)
+    return found[-1].strip() if found else None

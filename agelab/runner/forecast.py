@@ -13,7 +13,8 @@ from agelab.results import run_lookup
 from agelab.runner.cell_times import Took, cells_under, conditions
 from agelab.runner.prepare import input_data
 from agelab.runner.prepare.planned import cell_of, planned_cells
-from agelab.runner.request.options import Design, RunOptions
+from agelab.runner.request.option_fields import Design
+from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
 from agelab.stats.power import smallest_difference
 

@@ -11,7 +11,7 @@ from agelab.model.drive import Drive, RotatingDisk
 from agelab.model.machine import MachineLabel
 from agelab.notify import Notify
 from agelab.runner.prepare.planned import planned_cells
-from agelab.runner.request.options import SourceState
+from agelab.runner.request.option_fields import SourceState
 from agelab.scenario import selection
 from agelab.store import Store
 from agelab.why.baseline import Baseline

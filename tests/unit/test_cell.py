@@ -126,6 +126,19 @@ def test_a_harness_that_ends_is_named_with_what_it_raised() -> None:
     )
 
 
+def test_a_mount_that_the_kernel_refuses_has_its_reason() -> None:
+    refused = CellEnded(
+        event="end", status="failed", reason="mount failed (exit 32): mount: /mnt: bad option"
+    )
+    said = "[   15.06] EXT4-fs (dm-0): can't mount with data=, fs mounted w/o journal\r\n"
+    found = judge_boot(Ending.STOPPED, refused, [], said + "[   15.07] reboot: Power down\r\n")
+    assert found.reason == (
+        f"{refused.reason}; the kernel: EXT4-fs (dm-0): can't mount with data=, fs mounted w/o journal"
+    )
+    silent = judge_boot(Ending.STOPPED, refused, [], "[   15.07] reboot: Power down\r\n")
+    assert silent.reason == refused.reason
+
+
 @pytest.mark.parametrize(
     ("ended", "console", "status", "reason"),
     [

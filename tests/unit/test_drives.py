@@ -13,8 +13,9 @@ from agelab.errors import InputError
 from agelab.model.base import Defaults, LayoutName
 from agelab.model.disk_use import DiskUse
 from agelab.model.machine import Machine
+from agelab.runner.plan.cell_drive import Partition
 from agelab.runner.plan.cell_spec import MIB
-from agelab.runner.plan.disk_layout import DiskLayout, Partition, lay_out
+from agelab.runner.plan.disk_layout import DiskLayout, lay_out
 from agelab.runner.plan.disk_plans import ARRAY_UUID
 from agelab.runner.request.options import RunOptions
 from agelab.scenario import selection

@@ -54,6 +54,22 @@ def test_mkfs_and_mount_get_the_options() -> None:
     assert mkfs(cells["ext4-data-writeback"], "making") == mkfs(plain, "making")
 
 
+def test_ext4_without_a_journal_is_told_nothing_of_commits() -> None:
+    """Its driver refuses the mount otherwise."""
+
+    def commits(options: str) -> dict[str, bool]:
+        cells = planned_cells(RunOptions(name="aging-ext4", options=options))
+        mounts = {one.variant.name: mount_and_umount(one, "under-test", "/mnt")["mount"] for one in cells}
+        return {name: "commit=" in " ".join(mount) for name, mount in mounts.items()}
+
+    assert commits("ext4:-O ^has_journal,noatime") == {
+        "ext4": True, "ext4-noatime": True, "ext4-no-has_journal": False, "ext4-no-has_journal-noatime": False,
+    }  # fmt: skip
+    assert commits("ext4:-O none\\,extent|-O has_journal") == {
+        "ext4": True, "ext4-none-extent": False, "ext4-has_journal": True,
+    }  # fmt: skip
+
+
 def test_a_value_is_added_to_the_last_one_of_its_option_or_replaces_it() -> None:
     ext4 = selection.filesystem("ext4")
     command = ext4.mkfs_command("today", ("-E", "+stride=4", "-E", "+stripe_width=8", "-b", "1024"))

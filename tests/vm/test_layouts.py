@@ -1,4 +1,4 @@
-"""Layouts in real guests: an array and an encrypted disk repeat to the last digit, and a drive may fail."""
+"""Layouts in real guests: each repeats to the last digit, and a drive of an array may fail."""
 
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,13 @@ from tests.vm.test_drives import CONTROL, COPY, MEASURES, OWN, READ, measured
 
 pytestmark = pytest.mark.vm
 TEST = READ.replace("[[steps]]", "[[tests]]").replace('caches = "reboot"', "")
+AGAIN = step("again", 'cp -r "$SOURCE/." again', "sync = true")
+DEGRADED = step("read", "find . -type f -print0 | xargs -0 cat > /dev/null", 'caches = "remount"')
+
+
+def full(*layouts: str) -> list[Any]:
+    """Layouts with packages, and thus images, of their own: for the long tests."""
+    return [pytest.param(layout, marks=pytest.mark.full) for layout in layouts]
 
 
 def digest(words: list[str]) -> tuple[Any, Any]:
@@ -18,7 +25,7 @@ def digest(words: list[str]) -> tuple[Any, Any]:
     return cell["inputs_key"], cell["digest"]
 
 
-@pytest.mark.parametrize("layout", ["raid1", pytest.param("dm-crypt", marks=pytest.mark.full)])
+@pytest.mark.parametrize("layout", ["raid1", *full("dm-crypt", "lvm-snapshot")])
 def test_a_layout_has_the_same_digest_twice_and_is_followed_to_its_drives(
     tmp_path: Path, layout: str
 ) -> None:
@@ -30,11 +37,65 @@ def test_a_layout_has_the_same_digest_twice_and_is_followed_to_its_drives(
     assert found["drive_extents"] >= found["extents"] > 0 and found["drive_layout_score"] > 0.5
 
 
-def test_a_drive_that_fails_is_replaced_and_the_filesystem_is_whole(tmp_path: Path) -> None:
-    path = scenario(tmp_path, COPY + step("again", 'cp -r "$SOURCE/." again', "sync = true"), mib=8)
-    [cell] = run(str(path), "--layout", "raid1", "--disks", OWN, "--fail", "1@copy+0.05")
+@pytest.mark.parametrize("layout", full("dm-integrity", "dm-cache", "bcache"))
+def test_a_layout_of_which_the_kernel_tells_too_little_is_not_followed(tmp_path: Path, layout: str) -> None:
+    path = scenario(tmp_path, COPY + TEST + CONTROL, head=MEASURES, mib=8)
+    words = [str(path), "--layout", layout]
+    assert digest(words) == digest(words)
+    [cell] = run(*words)
+    found = {s["metric"]: s for s in cell["samples"] if s["step"] == "aged/map"}
+    assert found["extents"]["value"] > 0
+    for metric in ("drive_extents", "drive_layout_score"):
+        assert found[metric]["value"] is None
+        assert found[metric]["not_measured"].startswith("the kernel ")
+
+
+@pytest.mark.full
+def test_what_a_snapshot_keeps_is_copied_once(tmp_path: Path) -> None:
+    """A piece that is written for the first time is read and written elsewhere before, and never again."""
+    cycle = step("copy", 'cp -r "$SOURCE/." copy; sync') + step("again", "rm -r copy; sync") + AGAIN
+    path = scenario(tmp_path, cycle, mib=8)
+    [plain] = run(str(path), "--layout", "single", "--disks", OWN)
+    [kept] = run(str(path), "--layout", "lvm-snapshot", "--disks", OWN)
+    first, twice = measured(plain, "mkfs"), measured(kept, "mkfs")
+    assert first["bytes_read"] == 0 and twice["bytes_read"] > 0.9 * first["bytes_written"]
+    assert twice["bytes_written"] > 1.9 * first["bytes_written"]
+    assert measured(kept, "copy")["elapsed"] > 2 * measured(plain, "copy")["elapsed"]
+
+
+@pytest.mark.parametrize(
+    ("layout", "drive"), [("raid1", 1), pytest.param("raid5", 2, marks=pytest.mark.full)]
+)
+def test_a_drive_that_fails_is_replaced_and_the_filesystem_is_whole(
+    tmp_path: Path, layout: str, drive: int
+) -> None:
+    path = scenario(tmp_path, COPY + AGAIN + DEGRADED, mib=8)
+    words = [str(path), "--layout", layout, "--disks", OWN]
+    [whole] = run(*words)
+    [cell] = run(*words, "--fail", f"{drive}@copy+0.05")
     assert cell["status"] == "ok", cell["reason"]
-    assert measured(cell, "copy")["failed_after"] == pytest.approx(0.05, abs=0.01)
+    failed = measured(cell, "copy")
+    assert failed["failed_after"] == pytest.approx(0.05, abs=0.01)
+    assert (
+        failed["sync_elapsed"] > 30 > measured(whole, "copy")["sync_elapsed"]
+    )  # until the drive is given up
+    assert measured(cell, "read")["bytes_read"] > 7 << 20
     rebuilt = measured(cell, "rebuild")
     assert rebuilt["bytes_written"] > 8 << 20 and rebuilt["elapsed"] > 0
     assert measured(cell, "fsck")["fsck_status"] == 0
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("layout", "members"), [("raid1", 2), ("dm-crypt", 1)])
+def test_a_layout_lies_on_files_in_the_wall_clock(tmp_path: Path, layout: str, members: int) -> None:
+    files = [tmp_path / f"disk{number}.img" for number in range(members)]
+    for file in files:
+        with file.open("wb") as disk:
+            disk.truncate(320 << 20)
+    path = scenario(tmp_path, COPY + TEST, head=MEASURES, mib=8)
+    disks = ",".join(f"file:{file}" for file in files)
+    [cell] = run(str(path), "--layout", layout, "--disks", disks)
+    assert cell["status"] == "ok", cell["reason"]
+    assert cell["digest"] is None and len(cell["drives"]) == members
+    assert measured(cell, "copy")["bytes_written"] > 0
+    assert measured(cell, "aged/map")["drive_extents"] >= measured(cell, "aged/map")["extents"] > 0

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from agelab.model.console import (
     KERNEL_ERROR,
     filesystem_shutdown,
+    last_line,
     out_of_memory_kill,
     out_of_memory_panic,
     panic_message,
@@ -16,6 +17,8 @@ from agelab.vm.hypervisor import Ending
 
 ENOSPC = "No space left on device"
 """The error as programs print it."""
+MOUNT_FAILED = "mount failed (exit "
+"""The harness's reason where the disk under test is refused: mount knows less than the kernel, which says why."""
 INTERRUPTIONS = {
     Ending.TIMEOUT: "the host's patience ended before the guest's work did",
     Ending.PAUSED: "the guest was paused by somebody on the host until the host's patience ended",
@@ -81,6 +84,8 @@ def judge_boot(
     kernel = filesystem_shutdown(console, gone) or out_of_memory_kill(console)
     if kernel and kernel not in (told or ""):
         told = "; ".join(filter(None, (kernel, told)))
+    if told and told.startswith(MOUNT_FAILED) and not kernel and (said := last_line(console)):
+        told = f"{told}; the kernel: {said}"
     if ended and told:
         return CellStatus(Status.FAILED, told)
     if ended:

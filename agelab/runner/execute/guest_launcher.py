@@ -22,8 +22,8 @@ from agelab.runner.execute.plan_disk import ModuleFile
 from agelab.runner.execute.saved_guests import SavedGuests
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.boot import Boot
+from agelab.runner.plan.cell_drive import CellDrive
 from agelab.runner.plan.cell_spec import BASE_MODULES, CellSpec
-from agelab.runner.plan.disk_layout import CellDrive
 from agelab.store import Artefact, canonical_json
 from agelab.vm import domain, guest_output, libvirt_daemon
 from agelab.vm.clock_library import ClockLibraries

@@ -8,8 +8,8 @@ from agelab import fileio, places
 from agelab.corpus import Corpus
 from agelab.drive.module import source_files
 from agelab.image import Image
+from agelab.runner.plan.cell_drive import CellDrive
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.disk_layout import CellDrive
 from agelab.store import file_hash, key_of
 from agelab.stored_disk import StoredDisk
 from agelab.vm import clock_library, host

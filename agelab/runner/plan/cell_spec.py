@@ -99,6 +99,8 @@ class CellSpec:
     """Bytes of memory for what is done beside the steps, in a pass that measures nothing."""
     member_bytes: tuple[int, ...] = ()
     """Size of each member of the disk under test, where a stored disk decides it."""
+    refused: str = ""
+    """What mkfs said against its options, where they were tried before the first cell."""
     key_seed: int | None = None
     """The run seed of the stored disk to start from, from which its layout's key follows."""
 

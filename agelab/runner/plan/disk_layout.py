@@ -1,85 +1,23 @@
-"""The drives of a cell, and where its partitions lie on them."""
+"""The disk under test of a cell: its drives, and which of their partitions it is made of."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import Any
 
 from agelab.disk import DriveClaim, DriveSpec, parse
-from agelab.drive import geometry
 from agelab.errors import InputError
 from agelab.model.base import Defaults
 from agelab.model.disk_use import DiskUse, PartitionUse
-from agelab.model.drive import SECTOR, Drive
+from agelab.model.drive import SECTOR
 from agelab.model.layout import Layout
 from agelab.model.machine import Machine
-from agelab.scenario import selection
+from agelab.runner.plan import cell_drive
+from agelab.runner.plan.cell_drive import MODEL_NONE, CellDrive
+from agelab.runner.plan.partition_table import PartitionPlace, PartitionTable
 from agelab.vm.guest import REAL_SERIAL
 
-MODEL_NONE = "none"
-"""Stands for no model: the bare memory-backed disk."""
-FIRST_SECTOR: dict[Defaults, int] = {"period": 63, "today": 2048}
-"""The first sector of a modelled drive's first partition: after the first track, or after a mebibyte. On a real drive
-it is sector 0: the drive's own blocks may be larger than the 512 bytes of those days."""
 CHUNK = "chunk_kib"
 """The parameter of a layout that a study may state."""
-PartitionPlace = tuple[int, int]
-"""Number of a drive of the cell, and of a partition on it."""
-SECTORS_PER_MIB = (1 << 20) // SECTOR
-
-
-@dataclass(frozen=True)
-class Partition:
-    """A part of a drive, in sectors."""
-
-    first: int
-    sectors: int
-
-    @property
-    def bytes(self) -> int:
-        return self.sectors * SECTOR
-
-    @property
-    def end(self) -> int:
-        """The sector after the last."""
-        return self.first + self.sectors
-
-
-@dataclass(frozen=True)
-class CellDrive:
-    """One drive of a cell."""
-
-    spec: DriveSpec
-    profile: Drive | None
-    """The modelled drive; None for the bare memory-backed disk and for real drives."""
-    claim: DriveClaim | None
-    """Holds a real drive for this run."""
-    partitions: tuple[Partition, ...] = ()
-    queue_depth: int | None = None
-    """The controller's limit, where it is below the drive's own."""
-
-    @property
-    def cache_bytes(self) -> int:
-        """Guest memory for what a power cut would take back of its write cache (harness/drive/undo.c)."""
-        return geometry.write_cache_bytes(self.profile) if self.profile else 0
-
-    @property
-    def has_places(self) -> bool:
-        """True if partitions have a place on it; on a bare memory-backed disk each has a file of its own."""
-        return self.profile is not None or self.claim is not None
-
-    def settings(self, name: str, run_seed: int, index: int, *, undo: bool = False) -> str | None:
-        """Return the parameters of the kernel module, or None for a drive that is not modelled."""
-        if self.profile is None:
-            return None
-        return geometry.module_parameters(
-            self.profile,
-            name=name,
-            run_seed=run_seed,
-            index=index,
-            queue_depth=self.queue_depth,
-            undo=undo,
-        )
 
 
 @dataclass(frozen=True)
@@ -190,7 +128,7 @@ def lay_out(
     places = _places(disk, layout, wanted)
     drives = _drives(places, disk, machine, layout, wanted, claims)
     numbers = {drive: number for number, drive in enumerate(dict.fromkeys(place.drive for place in places))}
-    table = _PartitionTable(machine, defaults, drives)
+    table = PartitionTable(machine, defaults, drives)
     members: list[PartitionPlace] = []
     for member, place, size in zip(layout.members, places, sizes, strict=True):
         number = numbers[place.drive]
@@ -210,61 +148,6 @@ def lay_out(
     if disk.chunk_kib and CHUNK in parameters:
         parameters[CHUNK] = str(disk.chunk_kib)
     return DiskLayout(table.complete(), tuple(members), layout, parameters, swapped, beside)
-
-
-class _PartitionTable:
-    """The partitions of a cell's drives as they are laid out."""
-
-    def __init__(self, machine: Machine, defaults: Defaults, drives: list[CellDrive]) -> None:
-        self.machine = machine
-        self.defaults = defaults
-        self.drives = drives
-        self.partitions: list[list[Partition]] = [[] for _ in drives]
-        self.under_test: dict[int, int] = {}
-        """The machine's drives that the disk under test lies on, by their numbers among the cell's."""
-        self.others: dict[int, int] = {}
-        """The machine's other drives, likewise."""
-
-    def drive(self, wanted: int) -> int:
-        """Return the number among the cell's drives of a drive of the machine, which is added if need be."""
-        if wanted in self.under_test:
-            return self.under_test[wanted]
-        if wanted not in self.others:
-            self.others[wanted] = len(self.drives)
-            self.drives.append(_another(self.drives, self.machine, wanted))
-            self.partitions.append([])
-        return self.others[wanted]
-
-    def add(self, number: int, place: PartitionUse, size: int) -> PartitionPlace:
-        """Add a partition where the scenario says."""
-        return self._append(number, _partition(place, self.drives[number], size, self.defaults))
-
-    def add_behind(self, other: PartitionPlace, size: int) -> PartitionPlace:
-        """Add a partition behind another one, on its drive."""
-        drive, part = other
-        sectors = size // SECTOR
-        if not self.drives[drive].has_places:
-            return self._append(drive, Partition(0, sectors))
-        return self._append(
-            drive, _fitting(self.drives[drive], self.partitions[drive][part].end, sectors, "behind")
-        )
-
-    def add_innermost(self, number: int, sectors: int) -> PartitionPlace:
-        """Add a partition in the free place that is nearest to the drive's inner end."""
-        drive, taken = self.drives[number], self.partitions[number]
-        return self._append(number, _innermost(drive, taken, sectors, self.defaults))
-
-    def _append(self, number: int, partition: Partition) -> PartitionPlace:
-        self.partitions[number].append(partition)
-        return number, len(self.partitions[number]) - 1
-
-    def complete(self) -> tuple[CellDrive, ...]:
-        """Return the drives with their partitions. Raises InputError where two overlap."""
-        found = []
-        for drive, partitions in zip(self.drives, self.partitions, strict=True):
-            _require_apart(drive, partitions)
-            found.append(replace(drive, partitions=tuple(partitions)))
-        return tuple(found)
 
 
 def _places(disk: DiskUse, layout: Layout, wanted: Sequence[DriveSpec]) -> list[PartitionUse]:
@@ -325,90 +208,11 @@ def _drives(
         elif asked:
             spec = asked[-1]
         else:
-            found.append(_own(machine, number if number in listed else disk.partitions[0].drive))
+            found.append(cell_drive.own(machine, number if number in listed else disk.partitions[0].drive))
             continue
-        found.append(CellDrive(spec, _profile(spec), held.get(spec)))
+        found.append(CellDrive(spec, cell_drive.profile(spec), held.get(spec)))
     return found
-
-
-def _own(machine: Machine, number: int) -> CellDrive:
-    """Return the machine's drive of that number. Raises InputError where it has none."""
-    if number >= len(machine.drives):
-        raise InputError(
-            f"machine {machine.name} has no drive {number}: it has {len(machine.drives)}",
-            hint="choose drives with --disks, or another machine with --machine",
-        )
-    own = machine.drives[number]
-    spec = parse(f"model:{own.drive}")
-    return CellDrive(
-        spec, _profile(spec), None, queue_depth=own.queue_depth.value if own.queue_depth else None
-    )
-
-
-def _another(drives: Sequence[CellDrive], machine: Machine, number: int) -> CellDrive:
-    """Return the machine's drive of that number; a bare one where all other drives are bare or real."""
-    if all(drive.spec.name == MODEL_NONE or drive.spec.real for drive in drives):
-        return CellDrive(parse(f"model:{MODEL_NONE}"), None, None)
-    return _own(machine, number)
 
 
 def _listed(specs: Sequence[DriveSpec]) -> str:
     return ", ".join(f"{spec.kind}:{spec.name}" for spec in specs)
-
-
-def _profile(spec: DriveSpec) -> Drive | None:
-    """Return the drive file that a specification names. Raises InputError for a name that no file has."""
-    return None if spec.real or spec.name == MODEL_NONE else selection.drive(spec.name)
-
-
-def _partition(place: PartitionUse, drive: CellDrive, size: int, defaults: Defaults) -> Partition:
-    sectors = size // SECTOR
-    if drive.profile:
-        outer, whole = FIRST_SECTOR[defaults], drive.profile.sectors.value
-    elif drive.claim:
-        outer, whole = 0, drive.claim.size // SECTOR
-    else:
-        return Partition(0, sectors)
-    if place.at == "outer":
-        first = outer
-    elif place.at == "inner":
-        first = whole - sectors
-    else:
-        first = place.at * SECTORS_PER_MIB
-    return _fitting(drive, first, sectors, place.at)
-
-
-def _fitting(drive: CellDrive, first: int, sectors: int, at: object) -> Partition:
-    """Return the partition that begins there. Raises InputError where the drive is too small for it."""
-    whole = drive.profile.sectors.value if drive.profile else drive.claim.size // SECTOR if drive.claim else 0
-    if first < 0 or first + sectors > whole:
-        raise InputError(
-            f"a partition takes {sectors * SECTOR} bytes ({at}) of {drive.spec.kind}:{drive.spec.name}, "
-            f"which has {whole * SECTOR}",
-            hint="name a larger drive with --disks",
-        )
-    return Partition(first, sectors)
-
-
-def _innermost(drive: CellDrive, taken: Sequence[Partition], sectors: int, defaults: Defaults) -> Partition:
-    if drive.profile is None:
-        return Partition(0, sectors)
-    end = drive.profile.sectors.value
-    for part in sorted(taken, key=lambda part: -part.first):
-        if part.end > end - sectors:
-            end = part.first
-    if end - sectors < FIRST_SECTOR[defaults]:
-        raise InputError(
-            f"{sectors * SECTOR} bytes of swap do not fit on {drive.spec.kind}:{drive.spec.name} beside the "
-            "partitions under test"
-        )
-    return Partition(end - sectors, sectors)
-
-
-def _require_apart(drive: CellDrive, partitions: Sequence[Partition]) -> None:
-    """Raise InputError where two partitions share sectors."""
-    if not drive.has_places:
-        return
-    for one, following in pairwise(sorted(partitions, key=lambda part: part.first)):
-        if one.end > following.first:
-            raise InputError(f"the partitions overlap on {drive.spec.kind}:{drive.spec.name}")

@@ -94,7 +94,7 @@ def _mount_and_umount(
     read_only: bool,
 ) -> dict[str, list[str]]:
     if not read_only:
-        options = (*options, *_commit(filesystem, spec.dilation), *_inode_read_ahead(filesystem, spec))
+        options = (*options, *_commit(filesystem, spec), *_inode_read_ahead(filesystem, spec))
     mount = filesystem.mount_command(spec.defaults, options, read_only=read_only)
     return {
         "mount": fill_in(mount, name, mount_point=mount_point),
@@ -102,11 +102,23 @@ def _mount_and_umount(
     }
 
 
-def _commit(filesystem: Filesystem, dilation: float) -> list[str]:
+def _commit(filesystem: Filesystem, spec: CellSpec) -> list[str]:
     """Return the mount option for commits as often as on the machine, where the kernel's default is something else."""
     seconds = filesystem.commit_seconds
-    wanted = round(seconds / dilation) if seconds else None
-    return [] if wanted == seconds else [f"commit={wanted}"]
+    wanted = round(seconds / spec.dilation) if seconds else None
+    if wanted == seconds or (filesystem is spec.filesystem and _is_without_journal(spec)):
+        return []
+    return [f"commit={wanted}"]
+
+
+def _is_without_journal(spec: CellSpec) -> bool:
+    """Return True where mkfs leaves ext4's journal out: its driver then takes no word of commits."""
+    made = spec.filesystem.mkfs_command(spec.defaults, spec.variant.mkfs_options_for(spec.defaults))
+    features = [word for at, word in enumerate(made) if made[at - 1] == "-O"]
+    last = [word for word in ",".join(features).split(",") if word.lstrip("^") in ("none", "has_journal")][
+        -1:
+    ]
+    return is_served_by_ext4(spec.filesystem) and last in (["none"], ["^has_journal"])
 
 
 def _inode_read_ahead(filesystem: Filesystem, spec: CellSpec) -> list[str]:

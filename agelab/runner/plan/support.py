@@ -10,6 +10,8 @@ PROOF = "the image's proof"
 
 def unsupported(spec: CellSpec, image: Image) -> str | None:
     """Say why this image or its kernel cannot serve the cell, or None where it can."""
+    if spec.refused:
+        return f"mkfs refuses its options: {spec.refused}"
     try:
         image.kernel.modules.closure(spec.modules)
     except MissingModule as missing:

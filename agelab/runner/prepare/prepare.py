@@ -22,7 +22,7 @@ from agelab.model.jobs import AUTO
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import phases
 from agelab.runner.plan.profiling import PROGRAM as PROFILER
-from agelab.runner.prepare import brought_files, capacity, input_data, job_check
+from agelab.runner.prepare import brought_files, capacity, input_data, job_check, mkfs_trial
 from agelab.runner.prepare.capacity import RunNeeds
 from agelab.runner.prepare.control_journal import ControlJournal
 from agelab.runner.prepare.run_manifest import RunManifest, collect, root_of
@@ -126,6 +126,8 @@ def prepare(
     corpora = input_data.corpora(request, specs, own, carried, store, progress.stage)
     _check_power_cuts(specs, corpora)
     image = provided.image if provided else _image(request, kernel, specs, store, progress)
+    if not provided:
+        specs = list(mkfs_trial.try_options(specs, image, store, progress.stage))
     needs = capacity.needs(
         specs,
         corpora,

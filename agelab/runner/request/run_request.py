@@ -14,7 +14,8 @@ from agelab.model.scatter import Scatter
 from agelab.model.scenario import Scenario, Variant
 from agelab.model.seeds import CellName, Seeds
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.request.options import RunOptions, SourceState
+from agelab.runner.request.option_fields import SourceState
+from agelab.runner.request.options import RunOptions
 from agelab.scenario import selection
 from agelab.scenario.control_file import ControlFile, ControlLine
 from agelab.scenario.selection import Selection
