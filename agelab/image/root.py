@@ -4,7 +4,8 @@ It is built without being booted and is never written to, so it contains nothing
 """
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -139,12 +140,24 @@ def resolve_packages(
             for filesystem in filesystems
             for name in filesystem.packages
         }
-        archive.require(asked["packages"], owners)
+        with _naming_file(definition.suite, filesystems):
+            archive.require(asked["packages"], owners)
         return RootPackages(
             root=archive.resolve(asked["packages"], essential=True), busybox=archive.package("busybox-static")
         )
 
     return cached_resolution(store, asked, RootPackages, ask, refresh=refresh)
+
+
+@contextmanager
+def _naming_file(suite: str, filesystems: Sequence[Filesystem]) -> Iterator[None]:
+    """Put before a suite that cannot be reached the filesystem's file that asks for it, if one does."""
+    try:
+        yield
+    except HostError as error:
+        for asking in (one.name for one in filesystems if one.suite == suite):
+            raise HostError(f"{place_of('filesystems', asking)}: suite: {error}", error.hint) from error
+        raise
 
 
 def question(definition: RootDefinition, filesystems: Sequence[Filesystem]) -> dict[str, Any]:
