@@ -2,7 +2,6 @@
 
 from agelab.debian.archive import Archive, PackagesVanished
 from agelab.debian.packages import (
-    SUITES,
     Dependency,
     Package,
     control_fields,
@@ -17,7 +16,6 @@ from agelab.debian.suites import archives
 from agelab.debian.unpacking import unpack, unpack_file, unpack_source, unpack_zstd
 
 __all__ = [
-    "SUITES",
     "Archive",
     "Dependency",
     "Package",

@@ -14,10 +14,11 @@ from urllib.parse import unquote
 from agelab import atomic, process
 from agelab.debian import snapshot
 from agelab.debian.mirror import mirrors
-from agelab.debian.packages import SUITES, Package, host_suite
+from agelab.debian.packages import Package, host_suite
 from agelab.debian.snapshot import Snapshot
 from agelab.disk_errors import is_disk_full, naming_disk_errors
 from agelab.errors import HostError, InputError, did_you_mean, unknown
+from agelab.model.base import SUITES
 from agelab.store import Store, file_hash
 
 ARCHITECTURE = "amd64"

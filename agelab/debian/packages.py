@@ -14,9 +14,6 @@ from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.store import file_hash
 
-SUITES = ("bullseye", "bookworm", "bookworm-backports", "trixie", "trixie-backports", "forky", "sid")
-"""The suites a user may ask for: with them a misspelt name is told from a mirror that cannot be reached."""
-
 # Of alternatives (a | b) only the first is read: apt prefers it too.
 _DEPENDENCY = re.compile(r"(?P<name>[\w.+-]+)(?::\w+)?(?: \(= (?P<version>[^)]+)\))?")
 _SHOW_SECONDS = 60.0

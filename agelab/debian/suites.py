@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from agelab.debian.archive import Archive
-from agelab.debian.packages import SUITES
 from agelab.debian.snapshot import first_suite
 from agelab.errors import HostError, InputError
+from agelab.model.base import SUITES
 from agelab.notify import Notify, silent
 from agelab.store import Store
 

@@ -4,17 +4,18 @@ It is built without being booted and is never written to, so it contains nothing
 """
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
 from agelab import atomic, fileio, places, process
-from agelab.debian import SUITES, Archive, Package, cached_resolution, local_repository
+from agelab.debian import Archive, Package, cached_resolution, local_repository
 from agelab.disk_errors import full_disk_line
-from agelab.errors import AgelabError, HostError
-from agelab.model.base import Frozen
+from agelab.errors import AgelabError, HostError, InputError
+from agelab.model.base import SUITES, DebianSuite, Frozen
 from agelab.model.filesystem import Filesystem
 from agelab.model.scenario import Scenario
 from agelab.notify import Notify
@@ -57,7 +58,7 @@ _EMPTIED = ("var/cache", "var/log", "tmp", "run")
 class RootDefinition(Frozen):
     """images/guest.toml."""
 
-    suite: str
+    suite: DebianSuite
     packages: tuple[str, ...]
     filesystems: tuple[str, ...] = Field(
         default=(), description="files of scenarios/filesystems that the root of every guest serves"
@@ -86,7 +87,13 @@ def own_definition(
 
     It is that of every guest where no package is added, and neither the scenario's ``suite`` nor a filesystem asks for
     a newer one. From any other nothing is removed that packages may need: who knows what they load.
+    Raises InputError for an older suite: its programs do not run what the guest runs.
     """
+    for asked in filter(None, (suite, *(one.suite for one in filesystems))):
+        if SUITES.index(asked) < SUITES.index(definition.suite):
+            raise InputError(
+                f"suite {asked!r} is older than {definition.suite}, the oldest for a guest's root"
+            )
     added = [one for one in filesystems if one.name not in definition.filesystems]
     suites = {definition.suite, suite, *(one.suite for one in added)} - {""}
     if not (packages or any(one.packages for one in added)) and len(suites) == 1:
@@ -133,12 +140,24 @@ def resolve_packages(
             for filesystem in filesystems
             for name in filesystem.packages
         }
-        archive.require(asked["packages"], owners)
+        with _naming_file(definition.suite, filesystems):
+            archive.require(asked["packages"], owners)
         return RootPackages(
             root=archive.resolve(asked["packages"], essential=True), busybox=archive.package("busybox-static")
         )
 
     return cached_resolution(store, asked, RootPackages, ask, refresh=refresh)
+
+
+@contextmanager
+def _naming_file(suite: str, filesystems: Sequence[Filesystem]) -> Iterator[None]:
+    """Put before a suite that cannot be reached the filesystem's file that asks for it, if one does."""
+    try:
+        yield
+    except HostError as error:
+        for asking in (one.name for one in filesystems if one.suite == suite):
+            raise HostError(f"{place_of('filesystems', asking)}: suite: {error}", error.hint) from error
+        raise
 
 
 def question(definition: RootDefinition, filesystems: Sequence[Filesystem]) -> dict[str, Any]:

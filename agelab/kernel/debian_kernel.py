@@ -7,7 +7,6 @@ from pathlib import Path
 from pydantic import Field
 
 from agelab.debian import (
-    SUITES,
     Archive,
     Package,
     archives,
@@ -20,7 +19,7 @@ from agelab.errors import HostError, InputError, unknown
 from agelab.kernel.stored_kernel import Kernel
 from agelab.kernel.unpack import unpack
 from agelab.kernel.versions import find_exact, find_newest, is_version, nearest, numbers
-from agelab.model.base import Frozen
+from agelab.model.base import SUITES, Frozen
 from agelab.notify import Notify, silent
 from agelab.store import Store
 

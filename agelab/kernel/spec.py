@@ -4,11 +4,11 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from agelab.debian import SUITES
 from agelab.errors import InputError, unknown
 from agelab.kernel import build, deb_files, debian_kernel, own_image, recipes
 from agelab.kernel.stored_kernel import DEFAULT, Kernel
 from agelab.kernel.versions import is_version
+from agelab.model.base import SUITES
 from agelab.model.sanitize import require_utf_8
 from agelab.notify import Notify, silent
 from agelab.store import Store

@@ -32,6 +32,22 @@ MAX_NAME_LENGTH = 100
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=MAX_NAME_LENGTH)]
 """Name of a thing in a data file."""
 
+SUITES = ("bullseye", "bookworm", "bookworm-backports", "trixie", "trixie-backports", "forky", "sid")
+"""The suites of Debian that a user may ask for, the oldest first; a misspelt one is no mirror out of reach."""
+
+
+def _suite(name: str) -> str:
+    if name not in ("", *SUITES):
+        raise ValueError(f"no such suite of Debian; there are: {', '.join(SUITES)}")
+    return name
+
+
+DebianSuite = Annotated[
+    str, AfterValidator(_suite), WithJsonSchema({"type": "string", "enum": ["", *SUITES]})
+]
+"""A suite of Debian; empty: the usual one."""
+
+
 Text = Annotated[str, AfterValidator(escape_controls)]
 """Untrusted text of any length, with control characters escaped (agelab.model.sanitize)."""
 

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from agelab.model.base import Defaults, Frozen, Pattern
+from agelab.model.base import DebianSuite, Defaults, Frozen, Pattern
 
 SCALED = re.compile(r"\{scaled:(\d+):(\d+)\}")
 
@@ -54,7 +54,7 @@ class Filesystem(Frozen):
     name: str = Field(description="the file's name, without its ending")
     summary: str = Field(description="kind of filesystem in one line")
     packages: tuple[str, ...] = Field(description="Debian packages of the guest with its tools")
-    suite: str = Field(
+    suite: DebianSuite = Field(
         default="",
         description="Debian suite of the whole root, where the guest's usual one has no such packages",
     )

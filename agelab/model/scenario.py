@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from agelab.model.base import (
     MAX_NAME_LENGTH,
     CorpusKind,
+    DebianSuite,
     Defaults,
     Figure,
     Frozen,
@@ -209,7 +210,7 @@ class Scenario(Frozen):
     packages: tuple[PackageName, ...] = Field(
         default=(), description="Debian packages for the guest, beside those of its programs"
     )
-    suite: str = Field(
+    suite: DebianSuite = Field(
         default="",
         description="Debian suite of the guest's root: the tools of that time; empty: the usual one",
     )

@@ -52,6 +52,12 @@ def test_a_command_of_its_own_takes_the_place_of_mount() -> None:
     assert one.today.umount == ("end", "{mountpoint}")
 
 
+def test_a_suite_that_debian_does_not_have_is_refused() -> None:
+    assert filesystem(suite="sid").suite == "sid" and filesystem().suite == ""
+    with pytest.raises(ValidationError, match="no such suite of Debian; there are: bullseye, "):
+        filesystem(suite="trixxie")
+
+
 def test_only_whole_lines_that_it_is_known_to_say_are_refusals() -> None:
     one = filesystem(refuses=("cp: cannot create symbolic link .*: Operation not permitted",))
     assert one.refused("cp: cannot create symbolic link 'a': Operation not permitted\n")

@@ -14,8 +14,8 @@ from urllib.parse import quote
 import pytest
 
 from agelab import process
-from agelab.debian import Package
-from agelab.errors import AgelabError, HostError
+from agelab.debian import Archive, Package
+from agelab.errors import AgelabError, HostError, InputError
 from agelab.image import DoesNotBoot, assemble, packer, proof, sealed_image, tools
 from agelab.image import root as roots
 from agelab.kernel import Kernel, initramfs
@@ -179,6 +179,28 @@ def test_the_root_is_of_the_newest_suite_that_the_scenario_or_a_filesystem_asks_
     assert roots.own_definition(plain, (), [mine]).suite == "sid"
     assert roots.own_definition(plain, (), [mine], "trixie").suite == "sid"
     assert roots.own_definition(plain, (), [], "trixie").suite == "trixie"
+
+
+def test_a_suite_older_than_the_guests_is_refused() -> None:
+    mine = filesystem("mine", "mine").model_copy(update={"suite": "bullseye"})
+    for suite, made in (("bullseye", []), ("", [mine])):
+        with pytest.raises(InputError, match="suite 'bullseye' is older than bookworm, the oldest"):
+            roots.own_definition(roots.definition(), (), made, suite)
+
+
+def test_a_suite_out_of_reach_is_told_with_the_file_that_asks_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(archive: Archive, names: Sequence[str], owners: object) -> None:
+        raise HostError(f"cannot fetch the package lists of Debian {archive.suite}", "check the network")
+
+    monkeypatch.setattr(Archive, "require", unreachable)
+    mine = filesystem("mine", "mine").model_copy(update={"suite": "sid"})
+    own = roots.own_definition(roots.definition(), (), [mine])
+    with pytest.raises(HostError, match=r"/mine\.toml: suite: cannot fetch the package lists of Debian sid$"):
+        roots.resolve_packages(own, [mine], Store(tmp_path))
+    with pytest.raises(HostError, match=r"^cannot fetch the package lists of Debian bookworm$"):
+        roots.resolve_packages(roots.definition(), [], Store(tmp_path))
 
 
 def test_a_root_of_another_suite_serves_the_scenarios_filesystems_alone() -> None:

@@ -15,7 +15,7 @@ from agelab.errors import InputError
 from agelab.history import traced
 from agelab.image import Image, tools
 from agelab.image import root as roots
-from agelab.kernel import Kernel, guest_needs
+from agelab.kernel import Kernel, guest_needs, serving
 from agelab.model.filesystem import Filesystem
 from agelab.model.history import Traced
 from agelab.model.jobs import AUTO
@@ -122,6 +122,7 @@ def prepare(
         raise journal.nothing_left(ended)
     cells = [replace(cell, spec=replace(cell.spec, brought=files)) for cell in cells]
     specs = [cell.spec for cell in cells]
+    _tell_lacking(kernel, specs, store, progress)
     job_check.check(specs[:1])
     corpora = input_data.corpora(request, specs, own, carried, store, progress.stage)
     _check_power_cuts(specs, corpora)
@@ -212,6 +213,15 @@ def _check_companion(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> No
 def _kernel(request: RunRequest, store: Store, progress: Progress) -> Kernel:
     progress.stage(f"kernel {request.kernel}")
     return kernel_specs.resolve(request.kernel, store, progress=progress.stage)
+
+
+def _tell_lacking(kernel: Kernel, specs: Sequence[CellSpec], store: Store, progress: Progress) -> None:
+    """Say of each filesystem that the kernel lacks which kernels have it."""
+    for one in filesystems_made(specs):
+        if why := serving.why_not(kernel.modules, one.modules, one.kernel_config):
+            found = serving.kernels_with(kernel, one.modules, one.kernel_config, store)
+            these = f"these have it: {', '.join(found)}" if found else "no kernel in the store has it"
+            progress.stage(f"{one.name}: {why}; {these}")
 
 
 def _image(
