@@ -69,6 +69,11 @@ class Ranked:
         return against.verdict is (DifferenceVerdict.HIGHER if higher else DifferenceVerdict.LOWER)
 
     @property
+    def all_the_same(self) -> bool:
+        """True if each of the others is the same as the first."""
+        return len(self.order) > 1 and self.enough and all(one.alike for one in self.compared)
+
+    @property
     def why_tied(self) -> list[str]:
         """The reason against each of them, in one line each, where there is one."""
         return [

@@ -15,7 +15,7 @@ from agelab.results.status import GOING
 from agelab.stats.formatting import format_ratio
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Place, Series
-from agelab.stats.verdict import DifferenceVerdict
+from agelab.stats.verdict import MARGIN, DifferenceVerdict
 
 MAX_REASON = 120
 """Maximum length of the reason why something was not measured; the doubts have it in full."""
@@ -85,6 +85,12 @@ def _verdict_on_first(order: Ranked, place: Place) -> tuple[str, str, list[str]]
         verdict = f"Not known yet: {order.why_too_few}. As measured, the highest slowdown is {worst.name}'s: {ratio}."
         doubt = f"The next, {following.name}, has {text(of)}. Whether that difference is chance is not known."
         return "", verdict, [doubt]
+    if order.all_the_same:
+        verdict = (
+            f"None of them: {worst.name}'s slowdown is the highest ({ratio}), and each other one's is the same within "
+            f"{float(100 * MARGIN):.0f} %."
+        )
+        return "", verdict, []
     if order.tied:
         names = ", ".join(f"{one.name} ({text(of)})" for one, of in order.tied)
         verdict = (
