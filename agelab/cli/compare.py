@@ -1,5 +1,8 @@
 """``agelab compare``: which inputs differ between runs or variants, and which results by more than chance."""
 
+from fractions import Fraction
+from itertools import chain
+
 import click
 
 from agelab.cli.options import json_option, open_store, print_json
@@ -15,6 +18,14 @@ from agelab.cli.types import SELECTION
 @click.option("--each", is_flag=True, help="Of three sides and more: a whole table for each.")
 @click.option("--inputs", "every_input", is_flag=True, help="Every place in which the inputs differ.")
 @click.option("--all", "everything", is_flag=True, help="Every metric, repetition and differing sample.")
+@click.option("--markdown", is_flag=True, help="Print the tables in Markdown: for the summary of a CI job.")
+@click.option(
+    "--gate",
+    type=click.FloatRange(0),
+    default=None,
+    metavar="PERCENT",
+    help="Exit 1 where a step takes longer by more than chance, and by more than this.",
+)
 @json_option
 def compare(
     sides: tuple[str, ...],
@@ -23,6 +34,8 @@ def compare(
     each: bool,
     every_input: bool,
     everything: bool,
+    markdown: bool,
+    gate: float | None,
     as_json: bool,
 ) -> int:
     """Name the inputs, then the results, in which B and others differ from A.
@@ -31,13 +44,17 @@ def compare(
     latest:ext4,raid0, latest:kernel=6.1, machine=, drives=, defaults=. A alone: each of its variants against the
     first, or --base. Cells of equal run seed are compared input by input; of several seeds the medians, as ratios.
 
-    Exit: 0; 1 where equal inputs gave different samples; 2 where nothing can be compared.
+    Exit: 0; 1 where equal inputs gave different samples, and with --gate where a step is slower or cannot be judged; 2
+    where nothing can be compared.
     """
     from agelab.analysis import selectors as results
     from agelab.analysis.cell_diff import pair_by_seed
     from agelab.analysis.comparison import caveats, compare_steps, host_noise_of, no_ok_cells
+    from agelab.analysis.gate import slower_steps
     from agelab.errors import InputError
     from agelab.view.comparison import comparison_json, print_comparison
+    from agelab.view.comparison_markdown import markdown_lines
+    from agelab.view.footnotes import ratio_texts
 
     store = open_store()
     asked = [results.parse_selector(store.runs, words) for words in sides]
@@ -59,10 +76,17 @@ def compare(
             doubts[id(other)] += host.labels(rows.steps)
     if as_json:
         print_json(comparison_json(found, tables, doubts, everything))
+    elif markdown:
+        for line in markdown_lines(found, tables, doubts):
+            click.echo(line)
     else:
         left_out = {} if of_one else results.uncompared_groups(found, asked)
         shown = {"each": each, "every_input": every_input, "everything": everything}
         print_comparison(found, tables, doubts, left_out, **shown)
     if not any(one.counted and other.counted for one, other in pairs):
         raise no_ok_cells(found, of_one=of_one)
-    return int(any(cells.broken for pair in pairs for cells in pair_by_seed(*pair)))
+    slower = [] if gate is None else slower_steps(chain(*tables), Fraction(str(gate)) / 100)
+    for row in slower:
+        ratio, low, high = ratio_texts(row)
+        click.echo(f"slower: {row.row.left.step}: {ratio} times ({low} to {high})", err=True)
+    return int(bool(slower) or any(cells.broken for pair in pairs for cells in pair_by_seed(*pair)))

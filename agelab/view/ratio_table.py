@@ -1,6 +1,6 @@
 """Ratios of ``agelab compare`` as tables and JSON: two sides, or several against the first."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +25,12 @@ MARKS = {
 }
 """Marks of the verdicts that name no difference, where there is no room for words."""
 LEGEND = "= the same, within 5 %; ? not known; ~ below the floor of the host"
+
+
+def two_sides(found: Sequence[ComparedSeries]) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield metric and step of each row to show, and its cells: A, B, B/A, the interval's ends, the verdict."""
+    for metric, step, one in in_order(found, lambda one: one.row.left, False):
+        yield metric, step, _cells(one)
 
 
 def print_two(console: Console, found: Sequence[ComparedSeries], everything: bool) -> None:

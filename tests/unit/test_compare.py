@@ -114,6 +114,37 @@ def test_a_row_has_both_medians_their_ratio_and_a_verdict(
     assert "input kernel: nothing | new" in shown
 
 
+@pytest.mark.parametrize(
+    ("other", "percent", "code", "line"),
+    [
+        (seeds(2.0, 2.1, 2.2, 2.3, 2.4), "5", 1, "slower: copy: 1.83 times (1.54 to 2.20)"),
+        (seeds(2.0, 2.1, 2.2, 2.3, 2.4), "90", 0, ""),
+        (seeds(0.1, 0.2, 0.3, 0.4, 0.5), "5", 0, ""),
+        (seeds(1.0, 2.0, 2.0, 2.0, 2.0), "5", 0, ""),
+        (ONE, "0", 0, ""),
+        (seeds(9.0, 9.0), "5", 1, "too few values to judge the steps' times, so the gate lets nothing pass"),
+        (seeds(None, None, None, None, None), "5", 1, "too few values to judge"),
+    ],
+)
+def test_a_gate_stops_what_is_slower_by_more_than_chance_and_its_margin(
+    home: Path, capsys: pytest.CaptureFixture[str], other: Values, percent: str, code: int, line: str
+) -> None:
+    a = make(home, {"ext4": ONE})
+    b = make(home, {"ext4": other}, inputs={"kernel": {"release": "new"}})
+    assert main(["compare", a, b, "--gate", percent]) == code
+    said = capsys.readouterr().err
+    assert line in said and ("slower" in said) == line.startswith("slower")
+
+
+def test_markdown_has_a_row_for_each_step(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = make(home, {"ext4": ONE})
+    b = make(home, {"ext4": seeds(2.0, 2.1, 2.2, 2.3, 2.4)}, inputs={"kernel": {"release": "new"}})
+    shown = said(capsys, a, b, "--markdown").splitlines()
+    assert shown[0] == "## ext4, single: A and B"
+    assert "| copy | elapsed, s | 1.20 | 2.20 | 1.83 | 1.54 | 2.20 | B slower |" in shown
+    assert {line.count("|") - line.count("\\|") for line in shown if line.startswith("|")} == {9}
+
+
 def test_how_much_of_all_differs_is_said(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = make(home, {"ext4": ONE})
     b = make(home, {"ext4": seeds(2.0, 2.1, 2.2, 2.3, 2.4)}, inputs={"kernel": "new"})

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from agelab.scenario import selection, workloads
 
@@ -69,52 +70,90 @@ sys.exit(main())
 
 @pytest.fixture
 def ci(tmp_path: Path) -> Path:
-    """A CI job's directory, with the page's two files."""
+    """A CI job's directory, with such an agelab and the script of the page."""
     (tmp_path / "bin").mkdir()
     stub = tmp_path / "bin/agelab"
     stub.write_text(STUB.format(python=sys.executable, project=str(PROJECT)))
     stub.chmod(0o755)
-    (tmp_path / "gate.sh").write_text(block("ci.md", "sh"))
-    (tmp_path / "gate.py").write_text(block("ci.md", "python"))
     return tmp_path
 
 
-def job(ci: Path, kernel: str) -> tuple[int, str]:
+def job(ci: Path, kernel: str, **more: str) -> tuple[int, str]:
     environment = {
         **os.environ,
         "PATH": f"{ci / 'bin'}:{os.environ['PATH']}",
+        "AGELAB_HOME": str(ci / "store"),
         "BASE": "good",
         "KERNEL": kernel,
+        "OUTPUT": str(ci / "out"),
+        **more,
     }
-    done = subprocess.run(
-        ["sh", "gate.sh"], cwd=ci, env=environment, capture_output=True, text=True, check=False
-    )
+    return ended(["sh", str(HOWTO / "gate.sh")], ci, environment)
+
+
+def ended(command: list[str], place: Path, environment: dict[str, str]) -> tuple[int, str]:
+    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
-def test_the_gate_lets_what_is_as_quick_pass_and_stops_what_is_slower(ci: Path) -> None:
-    assert job(ci, "good") == (0, "")
-    base = (ci / "base").read_text()
+def test_the_page_shows_the_script() -> None:
+    assert block("ci.md", "sh") == (HOWTO / "gate.sh").read_text()
+
+
+def test_the_gate_lets_what_is_as_quick_pass(ci: Path) -> None:
+    code, said = job(ci, "good")
+    assert code == 0 and "slower:" not in said
+    assert (ci / "out" / "summary.md").read_text().startswith("## ext4")
+    assert (ci / "out" / "report.html").stat().st_size > 10_000
+
+
+def test_the_gate_stops_what_is_slower_and_says_by_how_much(ci: Path) -> None:
     code, said = job(ci, "slow")
     assert code == 1
     assert re.search(r"^slower: aged/read: 1\.4\d\d times \(1\.4\d\d to 1\.4\d\d\)$", said, re.M)
-    assert (ci / "base").read_text() == base
-    assert (ci / "cells.xml").read_text().count("<testcase ") == len(SEEDS)
+    assert "| aged/read | elapsed, s |" in (ci / "out" / "summary.md").read_text()
+    assert (ci / "out" / "cells.xml").read_text().count("<testcase ") == 2 * len(SEEDS)
 
 
 def test_the_gate_stops_what_failed_with_its_cells_for_ci(ci: Path) -> None:
-    assert job(ci, "panics")[0] == 1
-    assert (ci / "cells.xml").read_text().count('<failure message="this kernel has none"') == len(SEEDS)
+    assert job(ci, "panics")[0] != 0
+    assert (ci / "out/cells.xml").read_text().count('<failure message="this kernel has none"') == len(SEEDS)
 
 
 def test_the_gate_stops_where_there_is_no_run(ci: Path) -> None:
-    assert job(ci, "broken") == (2, "")
-    assert not (ci / "cells.xml").exists()
+    assert job(ci, "broken")[0] == 2
+    assert not (ci / "out/cells.xml").exists()
 
 
 def test_the_gate_stops_where_nothing_can_be_said(ci: Path) -> None:
-    script = ci / "gate.sh"
-    script.write_text(script.read_text().replace("seeds=1,2,3,4,5", "seeds=1,2,3"))
-    code, said = job(ci, "good")
+    code, said = job(ci, "slow", SEEDS="1,2,3")
     assert code == 1
-    assert said.startswith("no verdict: that takes four run seeds")
+    assert "too few values to judge the steps' times, so the gate lets nothing pass" in said
+
+
+@pytest.mark.parametrize(
+    ("schema", "file"),
+    [("vendor.github-actions", "action.yml"), ("vendor.gitlab-ci", "docs/howto/gitlab-ci.yml")],
+)
+def test_the_files_of_ci_platforms_follow_their_schemas(schema: str, file: str) -> None:
+    checker = Path(sys.executable).with_name("check-jsonschema")
+    code, said = ended([str(checker), "--builtin-schema", schema, file], PROJECT, dict(os.environ))
+    assert code == 0, said
+
+
+def test_the_action_runs_the_script_and_posts_its_tables(ci: Path) -> None:
+    action = yaml.safe_load((PROJECT / "action.yml").read_text())
+    [step] = [one for one in action["runs"]["steps"] if one["name"] == "Run and judge"]
+    assert set(step["env"]) == {"AGELAB_HOME", "OUTPUT", "SCENARIO", "BASE", "KERNEL", "SEEDS", "PERCENT"}
+    given = {
+        "AGELAB_HOME": str(ci / "store"), "OUTPUT": str(ci / "out"), "SCENARIO": "aging-ext4", "BASE": "good",
+        "KERNEL": "slow", "SEEDS": action["inputs"]["seeds"]["default"],
+        "PERCENT": action["inputs"]["percent"]["default"], "GITHUB_ACTION_PATH": str(ci / "action"),
+        "GITHUB_STEP_SUMMARY": str(ci / "summary"), "PATH": os.environ["PATH"],
+    }  # fmt: skip
+    (ci / "action/.venv").mkdir(parents=True)
+    (ci / "action/.venv/bin").symlink_to(ci / "bin")
+    (ci / "action/docs").symlink_to(PROJECT / "docs")
+    code, said = ended(["sh", "-e", "-c", step["run"]], ci, given)
+    assert code == 1 and "slower: aged/read" in said
+    assert (ci / "summary").read_text() == (ci / "out/summary.md").read_text()
