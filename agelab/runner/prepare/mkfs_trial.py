@@ -19,6 +19,8 @@ from agelab.runner.plan.phases import MAKING
 from agelab.store import Store
 
 SECONDS = 300.0
+QUIET = "-q"
+"""An option with which some mkfs do not even say what is wrong."""
 LONGEST = 300
 """Characters of mkfs's words to quote."""
 Trial = tuple[tuple[str, ...], int]
@@ -91,8 +93,10 @@ class _Trials:
             return True, process.run(confined, log=self.disk.with_name("said"), timeout=SECONDS).stderr
         except ProcessFailed as error:
             confine.raise_unconfined(error, "mkfs")
+            if not error.stderr.strip() and QUIET in command:
+                return False, self._ask(tuple(word for word in command if word != QUIET), size)[1]
             return False, error.stderr
         except TimedOut:
             return True, ""  # it was not refused so far
         finally:
-            self.disk.unlink()
+            self.disk.unlink(missing_ok=True)
