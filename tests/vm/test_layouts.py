@@ -73,12 +73,12 @@ def test_a_snapshot_costs_until_everything_was_written_once(tmp_path: Path) -> N
     [plain] = run(str(path), "--layout", "single", "--disks", OWN)
     [kept] = run(str(path), "--layout", "lvm-snapshot", "--disks", OWN)
     made, made_twice = measured(plain, "mkfs"), measured(kept, "mkfs")
-    assert made["bytes_read"] == 0 and made_twice["bytes_read"] > 0.9 * made["bytes_written"]
+    assert made["bytes_read"] < 1 << 20 < 0.9 * made["bytes_written"] < made_twice["bytes_read"]
     assert made_twice["bytes_written"] > 1.9 * made["bytes_written"]
     before, after = ([repetition(cell, number) for cell in (plain, kept)] for number in (1, 4))
     assert before[1]["elapsed"] > 3 * before[0]["elapsed"]
     assert before[1]["bytes_read"] > 0.9 * before[0]["bytes_written"]
-    assert after[1]["elapsed"] < 1.1 * after[0]["elapsed"] and after[1]["bytes_read"] == 0
+    assert after[1]["elapsed"] < 2 * after[0]["elapsed"] and after[1]["bytes_read"] < 1 << 20
 
 
 def repetition(cell: dict[str, Any], number: int) -> dict[str, Any]:
