@@ -19,6 +19,9 @@ from agelab.runner.plan.phases import MAKING
 from agelab.store import Store
 
 SECONDS = 300.0
+UNPACK = ("unsquashfs", "-no-progress", "-no-xattrs", "-quiet", "-excludes")
+DEVICE_NODES = "dev"
+"""What of the root is not unpacked: only root may make device nodes."""
 QUIET = "-q"
 """An option with which some mkfs do not even say what is wrong."""
 LONGEST = 300
@@ -40,7 +43,8 @@ def try_options(
     progress(f"trying {len(chosen)} combinations of mkfs options")
     with atomic.temp_dir(store.cache("trials")) as directory:
         root = directory / "root"
-        process.run(["unsquashfs", "-no-progress", "-no-xattrs", "-quiet", "-d", str(root), str(image.root)])
+        process.run([*UNPACK, "-d", str(root), str(image.root), DEVICE_NODES])
+        (root / DEVICE_NODES).mkdir(exist_ok=True)
         trials = _Trials(root, directory / "disk")
         refused = {name: why for name, spec in chosen.items() if (why := trials.refusal(spec))}
     words = {name: set(spec.variant.chosen_mkfs_options) for name, spec in chosen.items()}
