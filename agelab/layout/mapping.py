@@ -53,7 +53,7 @@ class Mapping:
                 f"the kernel does not tell where {self.unknown[device]} puts data on its drives"
             )
         if device not in self.devices or depth > len(self.devices):
-            raise NotFollowed(f"the kernel tells nothing of device {device}")
+            raise NotFollowed(f"the kernel does not tell where device {device} puts data on its drives")
         for below in self.devices[device]:
             for piece in below(offset, length):
                 yield from self._pieces(piece, depth + 1)

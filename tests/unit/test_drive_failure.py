@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 
 from agelab.errors import InputError
+from agelab.model.result import Status
+from agelab.runner.execute.cell_progress import PassProgress
+from agelab.runner.execute.cell_status import CellStatus
 from agelab.runner.plan.drive_failure import DriveFailure
 from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import phases
@@ -15,6 +18,8 @@ from harness import drives as guest
 from harness.dilation import Dilation
 from harness.plan import Fork, Layers
 from harness.step import Cut, Hung, Place, command
+from tests.unit.run_builder import begin, sample
+from tests.unit.run_builder import cell as run_cell
 from tests.unit.test_scenario import CORPUS
 
 
@@ -73,6 +78,16 @@ def test_the_guest_is_told_the_drive_the_moment_and_how_it_is_replaced(layout: s
     assert moments == [("copy", 3)]
     assert [one["fail_after"] for one in plan["steps"] if "fail_after" in one] == [1.5]
     assert told["fsck"][0] == "e2fsck" and len(plan["steps"]) > 20
+
+
+def test_a_drive_that_was_to_fail_and_did_not_is_told(tmp_path: Path) -> None:
+    [cell] = planned_cells(RunOptions(name="aging-ext4", layout="raid1", fail="1@copy:3+1.5"))
+    ended = [PassProgress(begin(tmp_path / name, [run_cell()]), 0, cell) for name in ("late", "failed")]
+    ended[1].record(sample("copy", 1.5, "failed_after", 3))
+    for progress in ended:
+        progress.judge_last_boot(CellStatus(Status.OK), "")
+    why = "--fail 1@copy:3+1.5: the repetition ended before the drive was to fail"
+    assert [one.status for one in ended] == [CellStatus(Status.FAILED, why), CellStatus(Status.OK)]
 
 
 def test_without_a_failure_the_plan_has_no_word_of_it() -> None:

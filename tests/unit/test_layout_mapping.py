@@ -53,7 +53,7 @@ def test_what_the_kernel_does_not_tell_is_not_followed() -> None:
     cache = mapping("dm 253:5 0 1000 cache 254:2 254:1 254:0 128 1 writethrough smq 0\n", "253:5")
     with pytest.raises(NotFollowed, match="does not tell where dm-cache puts data on its drives"):
         cache.follow(0, 4096)
-    with pytest.raises(NotFollowed, match="tells nothing of device 9:0"):
+    with pytest.raises(NotFollowed, match="does not tell where device 9:0 puts"):
         mapping("").follow(0, 4096)
     loop = mapping("dm 9:0 0 80 linear 9:0 0\n")
     with pytest.raises(NotFollowed):
@@ -84,6 +84,6 @@ def test_runs_are_counted_on_the_drives() -> None:
     }
     assert values == {"drive_extents": 2, "drive_layout_score": round(30 / 31, 6)}
     [one, _] = measures.drive_measures(found, mapping(""))
-    assert one.value is None and "tells nothing of device 9:0" in str(one.not_measured)
+    assert one.value is None and "does not tell where device 9:0 puts" in str(one.not_measured)
     [one, _] = measures.drive_measures(found, None, "dmsetup failed")
     assert one.not_measured == "dmsetup failed"

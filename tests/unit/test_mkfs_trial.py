@@ -10,6 +10,7 @@ from agelab import process
 from agelab.errors import InputError
 from agelab.image import Image
 from agelab.notify import silent
+from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.support import unsupported
 from agelab.runner.prepare import mkfs_trial
 from agelab.runner.prepare.mkfs_trial import try_options
@@ -93,3 +94,15 @@ def test_an_mkfs_that_makes_nothing_on_a_file_refuses_nothing(
 ) -> None:
     monkeypatch.setattr(mkfs_trial, "mkfs", lambda spec, made_by: ["false"])
     assert set(tried(tmp_path, "ext4:-b 1000").values()) == {""}
+
+
+def test_an_mkfs_that_is_told_to_be_quiet_is_asked_what_was_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def quiet(spec: CellSpec, made_by: str) -> list[str]:
+        script = 'case "$*" in *none*) [ "$1" = -q ] || echo wrong features: none; exit 1; esac'
+        return ["sh", "-c", script, "mkfs", "-q", *spec.variant.chosen_mkfs_options]
+
+    monkeypatch.setattr(mkfs_trial, "mkfs", quiet)
+    with pytest.raises(InputError, match="mkfs refuses them: wrong features: none"):
+        tried(tmp_path, "ext4:-O none")

@@ -35,6 +35,7 @@ def test_an_option_that_mkfs_refuses_is_one_line_and_no_run(tmp_path: Path) -> N
     assert said.endswith(",^has_jurnal")
 
 
+@pytest.mark.full
 def test_a_combination_that_mkfs_refuses_is_unsupported_and_the_others_run(tmp_path: Path) -> None:
     path = scenario(tmp_path, COPY, mib=8)
     cells = run(str(path), "--options", "ext4:-O ^extent,-O +64bit", code=1)

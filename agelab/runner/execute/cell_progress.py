@@ -17,6 +17,9 @@ LARGE_TOLERANCE = 2048
 """It may differ by this part of the plan's, too: a large guest keeps a MiB of free pages aside, and counts them seconds
 after the ballast is taken (Linux mm/vmstat.c, refresh_cpu_vm_stats)."""
 
+FAILED_AFTER = "failed_after"
+"""The metric by which the harness tells that a drive has failed."""
+
 
 class PhaseAborted(Exception):
     """A phase did not come to its end: nothing can follow it."""
@@ -62,9 +65,9 @@ class CellProgress:
         """Take in how the last boot of a phase ended.
 
         A real drive that changed goes before: any other failure may be its consequence. Memory that was not the plan's
-        is a failure by itself.
+        is a failure by itself, as is a drive that was to fail and did not.
         """
-        self.judge(self.changed_drive() or self._checked_memory(status, phase))
+        self.judge(self.changed_drive() or self._checked_failure(self._checked_memory(status, phase)))
 
     def require_drives(self) -> None:
         """Raise PhaseAborted where a real drive has changed since the run claimed it."""
@@ -78,6 +81,13 @@ class CellProgress:
             if drive.claim and (why := drive.claim.problem()):
                 return CellStatus(Status.FAILED, f"the drive changed while the cell ran: {why}")
         return None
+
+    def _checked_failure(self, status: CellStatus) -> CellStatus:
+        failure = self.spec.failure
+        if failure is None or not status.ok or any(one.metric == FAILED_AFTER for one in self.samples):
+            return status
+        why = f"{failure}: the repetition ended before the drive was to fail"
+        return CellStatus(Status.FAILED, why)
 
     def _checked_memory(self, status: CellStatus, phase: str) -> CellStatus:
         boot = str(StepId("boot").inside(phase))

@@ -33,12 +33,12 @@ class DriveFailure:
 
     @classmethod
     def parse(cls, text: str) -> "DriveFailure":
-        """Read ``1@copy:3+1.5``, or less: ``1@copy`` as the first repetition begins. Raises InputError."""
+        """Read ``1@copy:3+0.3``, or less: ``1@copy`` as the first repetition begins. Raises InputError."""
         found = _FORM.fullmatch(text)
         if not found or not int(found["repetition"] or 1):
             raise InputError(
                 f"{OPTION} {text!r}: say DRIVE@STEP, DRIVE@STEP:REPETITION or DRIVE@STEP:REPETITION+SECONDS, like "
-                "1@copy:3+1.5; drives count from 0, repetitions from 1"
+                "1@copy:3+0.3; drives count from 0, repetitions from 1"
             )
         repetition, seconds = int(found["repetition"] or 1), float(found["seconds"] or 0)
         return cls(int(found["drive"]), found["step"], repetition, seconds)

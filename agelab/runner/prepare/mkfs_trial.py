@@ -19,6 +19,11 @@ from agelab.runner.plan.phases import MAKING
 from agelab.store import Store
 
 SECONDS = 300.0
+UNPACK = ("unsquashfs", "-no-progress", "-no-xattrs", "-quiet", "-excludes")
+DEVICE_NODES = "dev"
+"""What of the root is not unpacked: only root may make device nodes."""
+QUIET = "-q"
+"""An option with which some mkfs do not even say what is wrong."""
 LONGEST = 300
 """Characters of mkfs's words to quote."""
 Trial = tuple[tuple[str, ...], int]
@@ -38,7 +43,8 @@ def try_options(
     progress(f"trying {len(chosen)} combinations of mkfs options")
     with atomic.temp_dir(store.cache("trials")) as directory:
         root = directory / "root"
-        process.run(["unsquashfs", "-no-progress", "-no-xattrs", "-quiet", "-d", str(root), str(image.root)])
+        process.run([*UNPACK, "-d", str(root), str(image.root), DEVICE_NODES])
+        (root / DEVICE_NODES).mkdir(exist_ok=True)
         trials = _Trials(root, directory / "disk")
         refused = {name: why for name, spec in chosen.items() if (why := trials.refusal(spec))}
     words = {name: set(spec.variant.chosen_mkfs_options) for name, spec in chosen.items()}
@@ -91,8 +97,10 @@ class _Trials:
             return True, process.run(confined, log=self.disk.with_name("said"), timeout=SECONDS).stderr
         except ProcessFailed as error:
             confine.raise_unconfined(error, "mkfs")
+            if not error.stderr.strip() and QUIET in command:
+                return False, self._ask(tuple(word for word in command if word != QUIET), size)[1]
             return False, error.stderr
         except TimedOut:
             return True, ""  # it was not refused so far
         finally:
-            self.disk.unlink()
+            self.disk.unlink(missing_ok=True)
