@@ -11,10 +11,11 @@ from random import Random
 import pytest
 
 from agelab import process
+from agelab.image.tools import SOURCES
 from agelab.layout import extents, measures
 from agelab.layout.model import UNWRITTEN, ExtentMap, FileMap
 from tests import capabilities
-from tests.unit.native_tools import compiled, lacking, made, mounted
+from tests.unit.native_tools import FLAGS, compiled, lacking, made, mounted
 
 MKFS: dict[str, tuple[int, int, tuple[str, ...]]] = {
     "ext2": (48, 1024, ("mke2fs", "-q", "-F", "-t", "ext2", "-b", "1024")),
@@ -260,6 +261,31 @@ def test_a_filesystem_without_a_way_says_so_for_each_file(mapper: Path) -> None:
         }
     finally:
         process.run(["rm", "-r", str(directory)])
+
+
+# What Linux 6.12 says of a file of ntfs3 whose content is in its record.
+ANSWER = """
+#include <linux/fiemap.h>
+int answer(int file, unsigned long request, struct fiemap *map)
+{
+	(void)file, (void)request;
+	map->fm_mapped_extents = 1;
+	map->fm_extents[0] = (struct fiemap_extent){ .fe_length = 21, .fe_flags = 0x1201 };
+	return 1;
+}
+"""
+
+
+def test_an_answer_that_is_no_error_is_an_answer(tmp_path: Path) -> None:
+    (tmp_path / "answer.c").write_text(ANSWER)
+    argv = ["gcc", *FLAGS, "-Dioctl=answer", "-I", str(SOURCES), "-o", str(tmp_path / "extents")]
+    process.run([*argv, str(SOURCES / "extents.c"), str(tmp_path / "answer.c")])
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "small").write_bytes(bytes(21))
+    [small] = asked(tmp_path / "extents", root).files
+    assert small.unmapped is None and [one.flags for one in small.extents] == [0x1201]
+    assert measures.locate(small, 4096) == measures.PlacedFile((), 0, 0, 0, 1)
 
 
 @pytest.mark.parametrize(
