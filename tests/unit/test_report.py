@@ -263,7 +263,9 @@ def test_what_is_no_block_map_of_ours_is_not_taken_apart(old: str, new: str) -> 
 
 def test_where_all_age_the_same_the_answer_is_none_of_them(tmp_path: Path) -> None:
     said = answer(tmp_path, {"ext4": 1.5, "jfs": 1.502, "xfs": 1.501}, seeds=FIVE, spread=0.02)
-    assert said.verdict.startswith("None of them: ext4's slowdown is the highest (reading every file takes 1.5")
+    assert said.verdict.startswith(
+        "None of them: ext4's slowdown is the highest (reading every file takes 1.5"
+    )
     assert "and each other one's is the same within 5 %." in said.verdict and not said.doubts
 
 
