@@ -7,7 +7,7 @@ rounded once, at the end, so that equal maps give equal digits.
 import posixpath
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import median
 
@@ -101,7 +101,7 @@ def drive_measures(found: ExtentMap | None, mapping: Mapping | None, why: str = 
     extents = blocks = pairs = following = 0
     try:
         for file in without_hard_links(found.files):
-            located = located_extents(file)
+            located = located_extents(file, found.block_size)
             if isinstance(located, str):
                 continue
             length = sum(-(-one.length // found.block_size) for one in located)
@@ -152,7 +152,7 @@ def without_hard_links(files: Iterable[FileMap]) -> Iterator[FileMap]:
         yield file
 
 
-def located_extents(file: FileMap) -> list[Extent] | str:
+def located_extents(file: FileMap, block_size: int) -> list[Extent] | str:
     """Return the extents of a file that have a place on the disk, or why not all are known."""
     if file.unmapped is not None:
         return file.unmapped
@@ -166,13 +166,17 @@ def located_extents(file: FileMap) -> list[Extent] | str:
             return "an extent without a place"
         if extent.flags & ENCODED and not extent.flags & ENCRYPTED:
             return "compressed: how long an extent is on the disk is not known"
-        located.append(extent)
+        if located and extent.logical % block_size and continues(located[-1], extent):
+            # ntfs3 divides a block where what was written ends.
+            located[-1] = replace(located[-1], length=located[-1].length + extent.length)
+        else:
+            located.append(extent)
     return located
 
 
 def locate(file: FileMap, block_size: int) -> PlacedFile | str:
     """Locate a file's blocks, or return why that is impossible."""
-    located = located_extents(file)
+    located = located_extents(file, block_size)
     if isinstance(located, str):
         return located
     tails = sum(bool(extent.flags & (INLINE | TAIL)) for extent in file.extents)

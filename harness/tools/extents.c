@@ -16,7 +16,9 @@
  * - on reiserfs a file's last bytes, less than a block, may lie in the tree: its tail. It takes a block's space, a hole
  *   takes none;
  * - a file that takes less space than one block has none (ntfs: its data are in its record).
- * - reiser4 answers ERANGE for a file whose body lies in the tree, small ones mostly.
+ * - reiser4 answers ERANGE for a file that it compresses: its body lies in the tree. So does that of a plain file of at
+ *   most four blocks, but there it tells of the tree's nodes, which others share. Such a file takes as many sectors as
+ *   it has, one outside the tree whole blocks.
  * A file that takes more and has no block at all was not told of: not every FUSE filesystem knows the places.
  */
 #include "chunks.h"
@@ -176,7 +178,8 @@ static const char *map_fiemap(int file)
 		*map = (struct fiemap){
 			.fm_start = start, .fm_length = FIEMAP_MAX_OFFSET - start, .fm_extent_count = BATCH
 		};
-		if (ioctl(file, FS_IOC_FIEMAP, map))
+		/* ntfs3 answers 1 where it has filled in a file's last extent. */
+		if (ioctl(file, FS_IOC_FIEMAP, map) < 0)
 			return "FIEMAP";
 		if (!map->fm_mapped_extents)
 			return NULL;
@@ -203,6 +206,12 @@ static const char *map_fiemap(int file)
 	}
 }
 
+/* The whole file lies among the filesystem's own. */
+static void put_in_tree(const struct stat *stat)
+{
+	put_extent(0, 0, stat->st_size, FIEMAP_EXTENT_NOT_ALIGNED | FIEMAP_EXTENT_DATA_INLINE);
+}
+
 /* The same from one block after the other, neighbours joined. */
 static const char *map_fibmap(int file, const struct stat *stat)
 {
@@ -218,6 +227,10 @@ static const char *map_fibmap(int file, const struct stat *stat)
 		errno = EFBIG;
 		return "FIBMAP";
 	}
+	if (reiser4 && blocks && blocks <= 4 && allocated == ((uint64_t)stat->st_size + 511) / 512 * 512) {
+		put_in_tree(stat);
+		return NULL;
+	}
 	for (uint64_t i = 0; i < blocks; i++) {
 		int block = i;
 		uint64_t place;
@@ -225,7 +238,7 @@ static const char *map_fibmap(int file, const struct stat *stat)
 		if (ioctl(file, FIBMAP, &block)) {
 			if (!reiser4 || errno != ERANGE || length)
 				return "FIBMAP";
-			put_extent(0, 0, stat->st_size, FIEMAP_EXTENT_NOT_ALIGNED | FIEMAP_EXTENT_DATA_INLINE);
+			put_in_tree(stat);
 			return NULL;
 		}
 		place = (uint64_t)(unsigned int)block * unit;
@@ -245,7 +258,7 @@ static const char *map_fibmap(int file, const struct stat *stat)
 	if (reiserfs && tail && allocated > mapped && (!length || logical + length <= (blocks - 1) * unit)) {
 		put_extent((blocks - 1) * unit, 0, tail, FIEMAP_EXTENT_NOT_ALIGNED | FIEMAP_EXTENT_DATA_TAIL);
 	} else if (blocks && !mapped && allocated && allocated < (uint64_t)unit) {
-		put_extent(0, 0, stat->st_size, FIEMAP_EXTENT_NOT_ALIGNED | FIEMAP_EXTENT_DATA_INLINE);
+		put_in_tree(stat);
 	} else if (blocks && !mapped && allocated) {
 		/* So answers, say, a FUSE filesystem that is on no device. */
 		errno = 0;

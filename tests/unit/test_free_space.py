@@ -30,6 +30,7 @@ NAMES = sorted(path.name.partition(".")[0] for path in GOLDEN.glob("*.truth.json
 KEPT = {
     "xfs": 4 * 8 * 4096,  # XFS_ALLOC_SET_ASIDE: 8 blocks for each of the 4 groups
     "f2fs": 28 * (2 << 20),  # overprov_segment_count
+    "reiser4": 4080 * 4096,  # the twentieth of the disk that is kept back, less 16 blocks
 }
 """Free bytes that statfs does not show, by what the filesystem keeps for itself."""
 
@@ -77,7 +78,8 @@ def test_no_free_run_and_no_metadata_touch_a_file(name: str) -> None:
     assert overlap_bytes(one.files, space.runs) == overlap_bytes(one.files, space.metadata) == 0
     # What is neither free, nor a file's, nor named is trees, directories, a journal of 4 MiB: little of the disk.
     left = space.size - total_bytes(space.runs) - total_bytes(space.metadata) - total_bytes(one.files)
-    assert left >= 0 and (left < 5 << 20 or name == "zfs")
+    # What exfat's files leave of their clusters of 32 KiB is theirs.
+    assert left >= 0 and (left < (6 if name == "exfat" else 5) << 20 or name == "zfs")
 
 
 @pytest.mark.parametrize("name", NAMES)

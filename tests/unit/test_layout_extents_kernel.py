@@ -11,10 +11,11 @@ from random import Random
 import pytest
 
 from agelab import process
+from agelab.image.tools import SOURCES
 from agelab.layout import extents, measures
-from agelab.layout.model import UNWRITTEN, ExtentMap, FileMap
+from agelab.layout.model import UNWRITTEN, Extent, ExtentMap, FileMap
 from tests import capabilities
-from tests.unit.native_tools import compiled, lacking, made, mounted
+from tests.unit.native_tools import FLAGS, compiled, lacking, made, mounted
 
 MKFS: dict[str, tuple[int, int, tuple[str, ...]]] = {
     "ext2": (48, 1024, ("mke2fs", "-q", "-F", "-t", "ext2", "-b", "1024")),
@@ -260,6 +261,102 @@ def test_a_filesystem_without_a_way_says_so_for_each_file(mapper: Path) -> None:
         }
     finally:
         process.run(["rm", "-r", str(directory)])
+
+
+# What Linux 6.12 says of a file of ntfs3 whose content is in its record.
+ANSWER = """
+#include <linux/fiemap.h>
+int answer(int file, unsigned long request, struct fiemap *map)
+{
+	(void)file, (void)request;
+	map->fm_mapped_extents = 1;
+	map->fm_extents[0] = (struct fiemap_extent){ .fe_length = 21, .fe_flags = 0x1201 };
+	return 1;
+}
+"""
+
+
+def test_an_answer_that_is_no_error_is_an_answer(tmp_path: Path) -> None:
+    (tmp_path / "answer.c").write_text(ANSWER)
+    argv = ["gcc", *FLAGS, "-Dioctl=answer", "-I", str(SOURCES), "-o", str(tmp_path / "extents")]
+    process.run([*argv, str(SOURCES / "extents.c"), str(tmp_path / "answer.c")])
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "small").write_bytes(bytes(21))
+    [small] = asked(tmp_path / "extents", root).files
+    assert small.unmapped is None and [one.flags for one in small.extents] == [0x1201]
+    assert measures.locate(small, 4096) == measures.PlacedFile((), 0, 0, 0, 1)
+
+
+# A disk of reiser4 on which file blocks 0, 1, ... lie at 100, 101, ...; a file takes as many sectors as its time says.
+REISER4 = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+int kind(int file, struct statfs *said)
+{
+	(void)file;
+	*said = (struct statfs){ .f_type = 0x52345362, .f_bsize = 4096 };
+	return 0;
+}
+int told(int file, struct stat *said)
+{
+	int failed = fstatat(file, "", said, AT_EMPTY_PATH);
+	said->st_blocks = said->st_mtime;
+	return failed;
+}
+int answer(int file, unsigned long request, int *block)
+{
+	struct stat stat;
+	if (request == FIGETBSZ) {
+		*block = 4096;
+		return 0;
+	}
+	if (!told(file, &stat) && stat.st_blocks == 1) {
+		errno = ERANGE;
+		return -1;
+	}
+	*block += 100;
+	return 0;
+}
+"""
+
+
+def test_of_reiser4_what_lies_in_the_tree_has_no_place(tmp_path: Path) -> None:
+    (tmp_path / "answer.c").write_text(REISER4)
+    argv = [
+        "gcc",
+        *FLAGS,
+        "-Dioctl=answer",
+        "-Dfstat=told",
+        "-Dfstatfs=kind",
+        "-o",
+        str(tmp_path / "extents"),
+    ]
+    process.run([*argv, str(SOURCES / "extents.c"), str(tmp_path / "answer.c")])
+    root = tmp_path / "root"
+    root.mkdir()
+    # Name to size, sectors, and whether it lies outside the tree.
+    files = {
+        "tail": (5000, 10, False),
+        "extent": (5000, 16, True),
+        "most": (16384, 32, False),
+        "more": (16385, 40, True),
+        "odd": (16400, 33, True),
+        "compressed": (70000, 1, False),
+    }
+    for name, (size, sectors, _) in files.items():
+        (root / name).write_bytes(bytes(size))
+        os.utime(root / name, (sectors, sectors))
+    found = {file.path: file.extents for file in asked(tmp_path / "extents", root, "--fibmap").files}
+    inline = {name: (Extent(0, 0, size, 0x300),) for name, (size, _, outside) in files.items() if not outside}
+    assert {name: found[name] for name in inline} == inline
+    for name in found.keys() - inline.keys():
+        blocks = -(-files[name][0] // 4096)
+        assert found[name] == (Extent(0, 100 * 4096, blocks * 4096, 0),)
 
 
 @pytest.mark.parametrize(

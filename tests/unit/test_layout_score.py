@@ -161,6 +161,15 @@ def test_space_that_is_reserved_and_has_no_place_is_a_hole() -> None:
     assert (found["unmapped_files"], found["extents"], found["layout_score"]) == (0, 1, 1)
 
 
+@pytest.mark.parametrize("written, blocks", [(BLOCK + 479, 2), (479, 1), (479, 3)])
+def test_a_block_that_is_written_in_part_is_one_block(written: int, blocks: int) -> None:
+    whole = Extent(0, 10 * BLOCK, blocks * BLOCK, 0)
+    rest = Extent(written, 10 * BLOCK + written, blocks * BLOCK - written, UNWRITTEN)
+    divided = FileMap("a", 0, written, 0, 1, (Extent(0, 10 * BLOCK, written, 0), rest), None)
+    other = file("b", (0, 20, 2))
+    assert measured(divided, other) == measured(FileMap("a", 0, written, 0, 1, (whole,), None), other)
+
+
 def test_a_file_of_several_names_is_measured_once() -> None:
     twice = (file("a", (0, 10, 2), inode=7, links=2), file("d/b", (0, 10, 2), inode=7, links=2))
     assert measured(*twice) == measured(twice[0])
