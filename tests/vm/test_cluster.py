@@ -22,7 +22,7 @@ def workers(tmp_path: Path) -> Iterator[str]:
     """The scheduler's address for --on; it has three workers, each with a store."""
     with ExitStack() as stack:
         cluster = stack.enter_context(LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None))
-        words = ["--nworkers", "1", "--nthreads", "4", "--resources", "cell=1", "--no-dashboard"]
+        words = ["--nworkers", "1", "--nthreads", "4", "--resources", "cell=1 memory=6e9", "--no-dashboard"]
         for number in range(3):
             home = store_of_parts(tmp_path / f"worker-{number}")
             command = [
