@@ -122,7 +122,7 @@ def execute_on(
     from agelab.runner.execute import runner
     from agelab.view.progress import show_progress
 
-    scheduler.address_of(address)  # a wrong one is told before anything is made
+    scheduler.require_answer(address)  # before anything is made: that may take minutes
     store = open_store()
     with show_progress() as progress:
         plan = shared_plan.make(options, store, progress)
