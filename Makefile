@@ -6,7 +6,7 @@ SHELL := /bin/sh
 # `make scenario KERNEL=debian:6.1` and `AGELAB_HOME=/big make test`: what is set here or in the
 # environment reaches the commands as environment variables, so no value needs quoting.
 SCENARIO_OPTIONS := CORPUS CORPORA DESIGN ASK BUDGET LOG KERNEL FS OPTIONS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE MACHINE_BAND BLOCK SOURCE VCPUS SEEDS JOBS BOOT TRACE DISK KEEP_DISK CURVE CRASH_AT FAIL TIMING BLOCKS PROFILE FRESH CHECK
-export AGELAB_HOME NAME KERNELS $(SCENARIO_OPTIONS)
+export AGELAB_HOME NAME KERNELS KEY $(SCENARIO_OPTIONS)
 
 # The packages of a date, a directory or an address, for whatever any target makes.
 ifdef SNAPSHOT
@@ -16,7 +16,7 @@ endif
 BIN := .venv/bin
 SCENARIOS := $(sort $(patsubst scenarios/%.toml,%,$(wildcard scenarios/*.toml)))
 
-.PHONY: help setup setup-test scenario plan cluster-demo sweep calibrate name-given image doctor site test test-full fuzz bench check lint format lock clean
+.PHONY: help setup setup-test scenario plan ledger cluster-demo sweep calibrate name-given image doctor site test test-full fuzz bench check lint format lock clean
 
 help: ## list the targets
 	@echo "agelab: a reproducibility sandbox for filesystem benchmarks"
@@ -55,6 +55,12 @@ plan: name-given setup ## say what NAME=<scenario>[-<variant>] would take, and w
 sweep: name-given setup ## run NAME=<scenario>[-<variant>] on several kernels, into one table: KERNELS="5.10 6.1 6.12 7.2"
 	@test -n "$$KERNELS" || { echo 'agelab: say which kernels: make sweep NAME=aging-ext4 KERNELS="5.10 6.1 6.12 7.2"' >&2; exit 2; }
 	@set -f; for kernel in $$KERNELS; do set -- "$$@" --kernel "$$kernel"; done; KERNEL=; $(BIN)/agelab run "$$NAME" "$$@" $(ASKED) $(FOUND)
+
+ledger: setup ## run the first command of README again, and write docs/ledger.jsonl, signed with the SSH key KEY=
+	@test -n "$$KEY" || { echo "agelab: say whose key signs it: make ledger KEY=~/.ssh/id_ed25519" >&2; exit 2; }
+	@$(BIN)/agelab run aging-reiserfs --fresh
+	@mkdir -p build && $(BIN)/agelab attest latest --key "$$KEY" >build/ledger.jsonl && mv build/ledger.jsonl docs/ledger.jsonl
+	@$(BIN)/agelab ledger check docs/ledger.jsonl
 
 cluster-demo: setup-test ## several machines on one: a scheduler and WORKERS=2 workers here run aging-ext4 SEEDS=1,2, or NAME= with SEEDS=
 	@$(BIN)/python -m bench.cluster_demo "$${WORKERS:-2}" "$${NAME:-aging-ext4}" --seeds "$${SEEDS:-1,2}"

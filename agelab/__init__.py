@@ -42,11 +42,14 @@ def run(
     said. What goes wrong in a cell is its status. Raises InputError for options that cannot be fulfilled and HostError
     where this host cannot run them, both before the first cell.
     """
+    from agelab.home import open_store
+    from agelab.notify import silent
+    from agelab.reuse.shared_artefacts import CachedArtefacts
     from agelab.runner import sequential
     from agelab.runner.execute import runner
-    from agelab.store import open_store
 
-    store = open_store(Path(home) if home else None)
+    say = progress.stage if progress else silent
+    store = open_store(Path(home) if home else None, shared=CachedArtefacts(say))
     if options.until_decided:
         return sequential.run_until_decided(options, store, progress)[0]
     return runner.run(options, store, progress)
@@ -61,8 +64,9 @@ def load(*runs: "str | RunDirectory", home: Path | str | None = None) -> "pandas
     Raises InputError for a run that does not exist, HostError without pandas.
     """
     from agelab.errors import HostError
+    from agelab.home import default_home
     from agelab.results import rows, run_lookup
-    from agelab.store import Store, default_home
+    from agelab.store import Store
 
     try:
         import pandas

@@ -20,8 +20,9 @@ from agelab.disk_errors import is_disk_full
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.notify import Notify
-from agelab.store import Artefact, Store, damaged
+from agelab.store import Artefact, Store, damaged, key_of
 
+KIND = "buildroot"
 ROOT_TAR = "root.tar"
 
 _MERGED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -58,6 +59,22 @@ class Purpose:
     """Additional inputs of the build root's key: a number to raise whenever the same packages make another root."""
 
 
+def with_packages(resolve: Callable[[bool], BuildRoot], make: Callable[[BuildRoot], Artefact]) -> Artefact:
+    """Return what is made with the packages that ``resolve`` names.
+
+    ``resolve`` is called with False, and with True to refresh when the packages have left the mirror since.
+    """
+    try:
+        return make(resolve(False))
+    except PackagesVanished:
+        return make(resolve(True))
+
+
+def key(chosen: BuildRoot, purpose: Purpose) -> str:
+    """Return the key of the build root of these packages, which need not be there."""
+    return key_of({"kind": KIND, **_inputs(chosen, purpose)})
+
+
 def obtain(
     resolve: Callable[[bool], BuildRoot],
     purpose: Purpose,
@@ -72,17 +89,13 @@ def obtain(
     ``verify`` the root is not read: for callers that need only its key.
     Raises HostError when the packages cannot be fetched.
     """
-    try:
-        return _obtain(resolve(False), purpose, store, progress, verify)
-    except PackagesVanished:
-        return _obtain(resolve(True), purpose, store, progress, verify)
+    return with_packages(resolve, lambda chosen: of_packages(chosen, purpose, store, progress, verify=verify))
 
 
-def _obtain(chosen: BuildRoot, purpose: Purpose, store: Store, progress: Notify, verify: bool) -> Artefact:
-    inputs = {
-        "packages": [[package.name, package.version, package.sha256] for package in chosen.packages],
-        **purpose.inputs,
-    }
+def of_packages(
+    chosen: BuildRoot, purpose: Purpose, store: Store, progress: Notify, *, verify: bool = True
+) -> Artefact:
+    """Return the build root of these packages, as ``obtain`` does. Raises PackagesVanished."""
 
     def build(directory: Path) -> None:
         progress(f"downloading {len(chosen.packages)} packages to build {purpose.product} with")
@@ -95,7 +108,14 @@ def _obtain(chosen: BuildRoot, purpose: Purpose, store: Store, progress: Notify,
         write_tar(tree, directory / ROOT_TAR)
         remove_path(tree)
 
-    return store.obtain("buildroot", inputs, build, verify=verify)
+    return store.obtain(KIND, _inputs(chosen, purpose), build, verify=verify)
+
+
+def _inputs(chosen: BuildRoot, purpose: Purpose) -> dict[str, Any]:
+    return {
+        "packages": [[package.name, package.version, package.sha256] for package in chosen.packages],
+        **purpose.inputs,
+    }
 
 
 def finish_root(tree: Path, unused: Sequence[str]) -> None:

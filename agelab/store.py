@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import shutil
-import stat
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -20,15 +19,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agelab import atomic, fileio, places, readers
+from agelab import atomic, fileio, readers
 from agelab.disk_errors import naming_disk_errors
-from agelab.errors import AgelabError, HostError, InputError
+from agelab.errors import AgelabError, HostError
 from agelab.intact import FileState, is_remembered, remember
-from agelab.plain_path import require_plain
 
 MANIFEST = "manifest.json"
 HASH_BLOCK = 1 << 16
@@ -40,12 +38,15 @@ MAX_NAMED = 3
 LOST_ERRNOS = (errno.EIO, errno.EBADMSG, errno.EUCLEAN)
 """Errors from reading a file whose data its disk has lost."""
 Inputs = Mapping[str, Any]
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+# What JSONEncoder.encode makes anew for each value, which takes as long as a sample's encoding does.
+_ENCODE = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
+    None, json.JSONEncoder().default, json.encoder.encode_basestring, None, ":", ",", True, False, True
+)
 
 
 def canonical_json(value: object) -> bytes:
     """Encode a value as JSON with sorted keys and no spaces: equal values give equal bytes."""
-    return _CANONICAL.encode(value).encode()
+    return "".join(_ENCODE(value, 0)).encode()
 
 
 def key_of(value: object) -> str:
@@ -159,25 +160,25 @@ class Artefact:
         ]
 
 
-def default_home() -> Path:
-    """Return the directory that AGELAB_HOME names, or ``agelab.places.default_store``.
+class SharedArtefacts(Protocol):
+    """Artefacts that machines share, by kind and key: they are found there before they are made."""
 
-    Raises InputError when that is below the user's home directory and the user has none.
-    """
-    wanted = os.environ.get("AGELAB_HOME")
-    try:
-        return Path(wanted).expanduser().absolute() if wanted else places.default_store()
-    except RuntimeError as error:
-        raise InputError(
-            f"there is no place for the store: {error}", hint="set AGELAB_HOME=<directory>"
-        ) from error
+    def manifest(self, kind: str, key: str) -> Manifest | None:
+        """Return what an artefact there says that it holds."""
+
+    def fill(self, kind: str, key: str, directory: Path) -> bool:
+        """Put the files of an artefact into an empty directory; return False, and leave it empty, without one."""
+
+    def offer(self, artefact: Artefact) -> None:
+        """Add an intact artefact, unless there is one of its key."""
 
 
 class Store:
     """The artefacts, runs and caches below one directory (``AGELAB_HOME``).
 
     ``resolutions`` fixes what package questions resolve to (``agelab.debian.cached_resolution``): the key of a question
-    to its answer. ``warn`` is called with a line about each damaged artefact that is made again.
+    to its answer. ``shared`` are artefacts of other machines. ``warn`` is called with a line about each damaged
+    artefact that is made again.
     """
 
     def __init__(
@@ -186,9 +187,11 @@ class Store:
         warn: Callable[[str], None] = lambda line: None,
         *,
         resolutions: Mapping[str, Any] = MappingProxyType({}),
+        shared: SharedArtefacts | None = None,
     ) -> None:
         self.home = home.absolute()
         self.resolutions = resolutions
+        self.shared = shared
         self.root = self.home / "store"
         self.warn = warn
         self._verified: set[Path] = set()
@@ -275,27 +278,30 @@ class Store:
         verify: bool = True,
         claim: bool = True,
         readable_by: int = readers.EVERYBODY,
+        shared: bool = False,
     ) -> Artefact:
         """Return the artefact of these inputs, calling ``build`` to fill a directory if it is missing or damaged.
 
         ``hash_file`` makes the manifest's hash of each file. Without ``verify`` the files are not read: for callers
         that need only the artefact's identity. With ``claim`` it is not pruned while this object lives.
-        ``readable_by`` are its readers: it is taken from all others, also where it was there already.
+        ``readable_by`` are its readers: it is taken from all others, also where it was there already. ``shared`` says
+        that it may come from other machines, and go to them, since nothing of it is run on the host.
 
         Concurrent callers of one key wait for the first: the work is done once.
         Raises HostError when the disk is full or not writable.
         """
         key = key_of({"kind": kind, **inputs})
         if found := self._find_intact(kind, key, verify, claim):
-            return _kept(found, readable_by)
+            return self._offered(_kept(found, readable_by), shared and verify)
         with naming_disk_errors(self.root), self.lock(f"{kind}-{key}"):
             if found := self._find_intact(kind, key, verify, claim, self.warn):
-                return _kept(found, readable_by)
+                return self._offered(_kept(found, readable_by), shared and verify)
             directory = self.root / kind / key
             self._claimed.discard(directory)
             with atomic.locked_directory(directory.with_name(f".{key}{atomic.SUFFIX}")) as partial:
                 readers.restrict(partial, readable_by)
-                build(partial)
+                if not (shared and self.shared and self.shared.fill(kind, key, partial)):
+                    build(partial)
                 manifest = Manifest(kind=kind, inputs=dict(inputs), files=tree_hashes(partial, hash_file))
                 (partial / MANIFEST).write_text(manifest.model_dump_json(indent=1) + "\n", encoding="utf-8")
                 readers.restrict_tree(partial, readable_by)
@@ -309,7 +315,20 @@ class Store:
         if made is None:
             raise AgelabError(f"{directory} vanished while it was being built")
         self._verified.add(made.directory)
-        return made
+        return self._offered(made, shared)
+
+    def identity(self, kind: str, inputs: Inputs) -> Manifest | None:
+        """Return the manifest of the artefact of these inputs, from here or from other machines; None without one."""
+        key = key_of({"kind": kind, **inputs})
+        if found := self._find_intact(kind, key, verify=False, claim=True):
+            return found.manifest
+        return self.shared.manifest(kind, key) if self.shared else None
+
+    def _offered(self, artefact: Artefact, shared: bool) -> Artefact:
+        """Return an artefact, which other machines are offered where it is to be shared and everybody may read it."""
+        if shared and self.shared and artefact.readable_by == readers.EVERYBODY:
+            self.shared.offer(artefact)
+        return artefact
 
     def discard(self, artefact: Artefact) -> None:
         """Remove an artefact that turned out to be of no use, so that ``obtain`` makes it again."""
@@ -381,30 +400,3 @@ def _hash_like(path: Path, recorded: str) -> str | None:
         if error.errno not in LOST_ERRNOS:
             raise
         return None
-
-
-def open_store(home: Path | None = None, warn: Callable[[str], None] = lambda line: None) -> Store:
-    """The store below ``home``, by default that of the user; nothing is created yet.
-
-    Raises InputError for a path that is no directory, that programs would misread, or that another user can write to.
-    """
-    home = home or default_home()
-    require_plain(home.absolute(), "the store's directory", "move it: AGELAB_HOME=<directory>")
-    if home.exists() and not home.is_dir():
-        raise InputError(f"the store cannot be in {home}, which is not a directory")
-    if why := _writable_by_others(home):
-        raise InputError(
-            f"the store is in {home}, {why}: what lies in it (a library for QEMU, compilers) is run as you",
-            hint="use one of your own that nobody else may write to: AGELAB_HOME=<directory>",
-        )
-    return Store(home, warn)
-
-
-def _writable_by_others(home: Path) -> str:
-    """Who else can change a store; empty where nobody can, or where there is none yet."""
-    if not home.exists():
-        return ""
-    found = home.stat()
-    if found.st_uid not in (0, os.geteuid()):
-        return f"which belongs to the user {found.st_uid}"
-    return "to which anybody may write" if found.st_mode & stat.S_IWOTH else ""

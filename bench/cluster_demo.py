@@ -9,7 +9,8 @@ from pathlib import Path
 
 from distributed import LocalCluster
 
-from agelab.cluster.dask_cells import RESOURCE
+from agelab.cluster.dask_cells import MEMORY, RESOURCE
+from agelab.vm import host
 
 DEFAULT = ("aging-ext4", "--seeds", "1,2")
 
@@ -21,7 +22,7 @@ def main(words: list[str]) -> int:
     with LocalCluster(
         n_workers=count,
         threads_per_worker=4,  # one runs a cell, the others answer
-        resources={RESOURCE: 1},
+        resources={RESOURCE: 1, MEMORY: host.memory_available() // count},
         host="127.0.0.1",
         dashboard_address=None,
     ) as cluster:

@@ -6,6 +6,7 @@ Exit codes: 0 all is well; 1 some cell is not ok; 2 wrong usage or input; 3 this
 
 import contextlib
 import errno
+import gc
 import importlib
 import os
 import signal
@@ -33,6 +34,9 @@ NAME_ERRNOS = (errno.ENAMETOOLONG, errno.ELOOP)
 MAX_NAME_SHOWN = 200
 """Characters of such a name that the error shows."""
 FULL = "free some space there (AGELAB_HOME, or where its output goes); a run that had begun goes on: agelab resume"
+
+OBJECTS = 100_000
+"""New objects before Python looks for cycles among them: a run of many cells has millions, and hardly any cycle."""
 
 ASKED, COMPLETION = "_AGELAB_COMPLETE", "agelab.cli.completion"
 """The variable that a shell sets when it asks for words, and the module that answers."""
@@ -113,6 +117,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
+    gc.set_threshold(OBJECTS)
     # Whatever the user's umask allows: what others may write to, others could have run as this user.
     os.umask(os.umask(0o022) | 0o022)
     if ASKED in os.environ:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from agelab import store
+from agelab import home
 from agelab.errors import InputError
 from agelab.model.sanitize import escape_controls
 from agelab.results import run_lookup
@@ -21,7 +21,12 @@ def open_store() -> Store:
 
     Raises InputError where there can be none.
     """
-    return store.open_store(warn=lambda line: say(f"agelab: {line}"))
+    from agelab.reuse.shared_artefacts import CachedArtefacts
+
+    def warn(line: str) -> None:
+        say(f"agelab: {line}")
+
+    return home.open_store(warn=warn, shared=CachedArtefacts(warn))
 
 
 def replaceable(path: Path) -> Path:

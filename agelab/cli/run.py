@@ -118,11 +118,11 @@ def execute_on(
     address: str, options: RunOptions, begun: RunDirectory | None = None, *, twice: float = 0.0
 ) -> RunDirectory:
     """Run the options on other hosts, or the unfinished cells of ``begun``, and show progress."""
-    from agelab.cluster import dask_cells, shared_plan
+    from agelab.cluster import dask_cells, scheduler, shared_plan
     from agelab.runner.execute import runner
     from agelab.view.progress import show_progress
 
-    dask_cells.scheduler_address(address)  # a wrong one is told before anything is made
+    scheduler.require_answer(address)  # before anything is made: that may take minutes
     store = open_store()
     with show_progress() as progress:
         plan = shared_plan.make(options, store, progress)

@@ -104,7 +104,7 @@ def _list_of(words: Words) -> Text:
 
 
 def _home() -> Path:
-    from agelab.store import default_home
+    from agelab.home import default_home
 
     return default_home()
 

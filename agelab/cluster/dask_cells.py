@@ -1,24 +1,19 @@
-"""Cells on the workers of a Dask scheduler: one cell a task, each in a process of its own there.
-
-Connections are by mutual TLS, unless the scheduler is on this host's loopback: a task is a program, so whoever can send
-one to a worker is its user.
-"""
+"""Cells on the workers of a Dask scheduler: one cell a task, each in a process of its own there."""
 
 import hashlib
-import ipaddress
 import os
 import secrets
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from agelab import atomic, fileio, process
-from agelab.cluster import shared_plan
+from agelab.cluster import scheduler, shared_plan
 from agelab.cluster.shared_plan import SharedPlan
 from agelab.errors import AgelabError, HostError, InputError
 from agelab.model.seeds import CellName
@@ -28,13 +23,10 @@ from agelab.reuse import bundle, environment
 from agelab.reuse.ended_cell import CellKey, EndedCell
 from agelab.runner.execute.elsewhere import CellLost
 
-CERTIFICATE, KEY, AUTHORITY = "AGELAB_CLUSTER_CERT", "AGELAB_CLUSTER_KEY", "AGELAB_CLUSTER_CA"
-"""Files (PEM): this host's certificate and its key, and the certificate of the authority of all of them."""
-RESOURCE = "cell"
-"""The resource of which a worker has as many as it runs cells at a time."""
+RESOURCE, MEMORY = "cell", "memory"
+"""The resources of a worker: the cells that it runs at a time, and the bytes of memory that all of them may take."""
 RETRIES = 2
 """Times that a cell is sent again where a worker was lost."""
-CONNECT_SECONDS = 20
 SILENCE = 60.0
 """Seconds without any worker after which a cell is given up."""
 GRACE = 30.0
@@ -54,21 +46,20 @@ class DaskCells:
         self._numbers = {plan.name_of(number): number for number in range(len(plan.cells))}
         self._stop = f"agelab-stop-{secrets.token_hex(8)}"
 
-    @property
-    def slots(self) -> int:
-        """The cells that the workers of now run at a time, one at least: those that come later are waited for."""
-        return max(1, int(sum(one["resources"].get(RESOURCE, 0) for one in self._workers().values())))
+    def slots(self, memory: int) -> int:
+        """Return how many such cells the workers of now run at a time, one at least: later ones are waited for."""
+        return max(1, sum(_room(one, memory) for one in self._workers().values()))
 
-    def run(self, cell: CellName, key: CellKey, directory: Path) -> EndedCell:
+    def run(self, cell: CellName, key: CellKey, directory: Path, memory: int) -> EndedCell:
         """Have a worker run the cell, and another one where it is checked. Raises CellLost."""
-        found, worker = self._sent(self._plan, cell, key, directory, None)
+        found, worker = self._sent(self._plan, cell, key, directory, memory, None)
         if not self._is_twice(key):
             return found
         others = [one for one in self._workers() if _host_of(one) != _host_of(worker)]
         if not others:
             raise CellLost("--twice: there is no second host to run it on")
         with atomic.temp_dir(temp_parent()) as place:
-            other, _ = self._sent(self._fresh, cell, key, place, others)
+            other, _ = self._sent(self._fresh, cell, key, place, memory, others)
         if other.end.digest == found.end.digest:
             return found
         disputed = found.end.model_copy(update={"disputes": other.end.digest})
@@ -80,15 +71,21 @@ class DaskCells:
         return int.from_bytes(drawn, "big") < self._twice * 2**64
 
     def _sent(
-        self, plan: bytes, cell: CellName, key: CellKey, directory: Path, workers: list[str] | None
+        self,
+        plan: bytes,
+        cell: CellName,
+        key: CellKey,
+        directory: Path,
+        memory: int,
+        workers: list[str] | None,
     ) -> tuple[EndedCell, str]:
         """Have one of the workers run the cell; return it and the worker. Raises CellLost."""
         task = self._client.submit(
             work, plan, self._numbers[cell], self._stop,
-            resources={RESOURCE: 1}, retries=RETRIES, pure=False, workers=workers,
+            resources={RESOURCE: 1, MEMORY: memory}, retries=RETRIES, pure=False, workers=workers,
         )  # fmt: skip
         try:
-            worker, host, sent, why = self._awaited(task)
+            worker, host, sent, why = self._awaited(task, memory)
             if why:
                 raise CellLost(f"{host}: {why}")
             return bundle.unpack(sent, key, directory), worker
@@ -103,8 +100,8 @@ class DaskCells:
 
         Event(self._stop, client=self._client).set()
 
-    def _awaited(self, task: Any) -> tuple[str, str, bytes, str]:
-        """Wait for a task as long as there are workers. Raises CellLost."""
+    def _awaited(self, task: Any, memory: int) -> tuple[str, str, bytes, str]:
+        """Wait for a task as long as there are workers with room for it. Raises CellLost."""
         from distributed import TimeoutError as NotYet
 
         alone = 0.0
@@ -114,9 +111,10 @@ class DaskCells:
                 worker, host, sent, why = found
                 return str(worker), str(host), bytes(sent), str(why)
             except NotYet:
-                alone = 0.0 if self._workers() else alone + 5
+                there = self._workers().values()
+                alone = 0.0 if any(_room(one, memory) for one in there) else alone + 5
                 if alone >= SILENCE:
-                    raise CellLost(f"no worker has been there for {SILENCE:.0f} s") from None
+                    raise CellLost(_nobody(memory, among=len(there))) from None
             except Exception as error:  # whatever a lost worker, or a strange one, leaves behind
                 words = " ".join(str(error).split())[:LAST_WORDS]
                 raise CellLost(f"no worker ran it to its end: {words or type(error).__name__}") from error
@@ -135,18 +133,21 @@ def connected(address: str, plan: SharedPlan, twice: float = 0.0) -> Iterator[Da
 
     Raises InputError for an address that is none, and HostError where nobody answers or is not trusted.
     """
-    url = scheduler_address(address)
+    url = scheduler.address_of(address)
     try:
         from distributed import Client
     except ImportError as error:
         raise HostError("--on takes Dask", hint="pip install 'agelab[cluster]'") from error
+    scheduler.require_answer(address)
     try:
-        client = Client(url, timeout=CONNECT_SECONDS, security=security(), set_as_default=False)
+        client = Client(
+            url, timeout=scheduler.CONNECT_SECONDS, security=scheduler.security(), set_as_default=False
+        )
     except (OSError, ValueError, RuntimeError) as error:
         words = " ".join(str(error).split())[:LAST_WORDS]
         raise HostError(
-            f"--on {address}: no scheduler answers there, or it is not trusted: {words or type(error).__name__}",
-            hint="start one: dask scheduler (docs/howto/cluster.md)",
+            f"--on {address}: no scheduler answers there: {words or type(error).__name__}",
+            hint=scheduler.START,
         ) from error
     cells = DaskCells(client, plan, twice)
     try:
@@ -158,52 +159,24 @@ def connected(address: str, plan: SharedPlan, twice: float = 0.0) -> Iterator[Da
         client.close()
 
 
+def _room(worker: Mapping[str, Any], memory: int) -> int:
+    """Return how many cells of so many bytes a worker runs at a time."""
+    has = worker["resources"]
+    cells = int(has.get(RESOURCE, 0))
+    return min(cells, int(has.get(MEMORY, 0) // memory)) if memory else cells
+
+
+def _nobody(memory: int, among: int) -> str:
+    """Return why a cell was waited for in vain."""
+    if not among:
+        return f"no worker has been there for {SILENCE:.0f} s"
+    wanted = f'--resources "{RESOURCE}=1 {MEMORY}={-(-memory // 10**8) / 10}e9"'
+    return f"none of {among} workers has room for it: start dask worker with {wanted}, or more"
+
+
 def _host_of(worker: str) -> str:
     """Return the host in a worker's address, ``tls://192.0.2.1:40123``."""
     return urlsplit(worker).hostname or worker
-
-
-def scheduler_address(address: str) -> str:
-    """Return Dask's own address. Raises InputError for plain TCP to another host."""
-    parts = urlsplit(address)
-    try:
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port = None, None
-    if parts.scheme != "dask" or not host or not port or parts.path.strip("/") or parts.username:
-        raise InputError(f"--on {address}: it is dask://host:port")
-    if any(os.environ.get(name) for name in (CERTIFICATE, KEY, AUTHORITY)):
-        return f"tls://{parts.netloc}"
-    if not _is_loopback(host):
-        raise InputError(
-            f"--on {address}: without TLS anybody on the way could run programs on the workers",
-            hint=f"set {CERTIFICATE}, {KEY} and {AUTHORITY} (docs/howto/cluster.md)",
-        )
-    return f"tcp://{parts.netloc}"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def security() -> Any:
-    """Return the certificates for mutual TLS; None without any. Raises InputError where one is missing."""
-    from distributed.security import Security
-
-    named = {name: os.environ.get(name, "") for name in (CERTIFICATE, KEY, AUTHORITY)}
-    if not any(named.values()):
-        return None
-    for name, value in named.items():
-        if not Path(value).is_file():
-            raise InputError(
-                f"{name}={value}: there is no such file", hint=f"all three are needed: {', '.join(named)}"
-            )
-    certificate, key, authority = named.values()
-    files = {"tls_ca_file": authority, "tls_client_cert": certificate, "tls_client_key": key}
-    return Security(**files, require_encryption=True)
 
 
 def work(plan: bytes, number: int, stop: str) -> tuple[str, str, bytes, str]:

@@ -26,7 +26,7 @@ def run_cell(plan: SharedPlan, number: int, store: Store, progress: Progress) ->
     options, name = plan.options, plan.name_of(number)
     if not Path(options.directory).is_dir():
         raise InputError(f"the plan was made in {options.directory}, which this host does not have")
-    fixed = Store(store.home, store.warn, resolutions=plan.resolutions)
+    fixed = Store(store.home, store.warn, resolutions=plan.resolutions, shared=store.shared)
     with chdir(options.directory):
         request = replace(resolve(options), only=frozenset([name]))
         return runner.run_request(request, fixed, progress)

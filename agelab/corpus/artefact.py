@@ -100,7 +100,7 @@ def make(spec: CorpusSpec, store: Store) -> Corpus:
             files=written.files, content_bytes=written.bytes, description=described, tree=written.sums
         )
 
-    return obtain(store, inputs, build)
+    return obtain(store, inputs, build, shared=True)
 
 
 def list_corpora(store: Store) -> list[Corpus]:
@@ -125,8 +125,13 @@ def obtain(
     inputs: Mapping[str, Any],
     build: Callable[[Path], CorpusDescription],
     readable_by: int = readers.EVERYBODY,
+    *,
+    shared: bool = False,
 ) -> Corpus:
-    """Return the corpus of these inputs, calling ``build`` to write its image if the store does not have it."""
+    """Return the corpus of these inputs, calling ``build`` to write its image if the store does not have it.
+
+    ``shared`` says that it may come from other machines, and go to them.
+    """
 
     def fill(directory: Path) -> None:
         about, image = build(directory), directory / IMAGE_FILE
@@ -135,7 +140,9 @@ def obtain(
         )
         align(image)
 
-    return load(store.obtain(KIND, {"recipe": RECIPE, **inputs}, fill, readable_by=readable_by))
+    return load(
+        store.obtain(KIND, {"recipe": RECIPE, **inputs}, fill, readable_by=readable_by, shared=shared)
+    )
 
 
 def require_space(space: int, directory: Path, what: str) -> None:

@@ -68,19 +68,21 @@ def obtain(kernel: Kernel, store: Store, progress: Notify = silent, sources: Pat
         return _module_file(_build_beside_kernel(kernel, kernel.build_inputs, files, made, store, progress))
     purpose = Purpose(f"modules for {kernel.release}", _UNUSED, {"recipe": ROOT_RECIPE})
 
-    def root(verify: bool) -> Artefact:
-        def chosen(refresh: bool) -> BuildRoot:
-            return resolve_packages(kernel, store, refresh=refresh, progress=progress)
+    def chosen(refresh: bool) -> BuildRoot:
+        return resolve_packages(kernel, store, refresh=refresh, progress=progress)
 
-        return buildroot.obtain(chosen, purpose, store, progress, verify=verify)
+    def built_with(packages: BuildRoot) -> Artefact:
+        root = buildroot.key(packages, purpose)
+        inputs = {**made, "release": kernel.release, "version": kernel.version, "root": root}
 
-    inputs = {**made, "release": kernel.release, "version": kernel.version, "root": root(verify=False).key}
+        def build(directory: Path) -> None:
+            tar = buildroot.of_packages(packages, purpose, store, progress) / buildroot.ROOT_TAR
+            progress(f"building the drive's module for {kernel.release}")
+            _build_with_headers(files, kernel.release, tar, directory)
 
-    def build(directory: Path) -> None:
-        progress(f"building the drive's module for {kernel.release}")
-        _build_with_headers(files, kernel.release, root(verify=True) / buildroot.ROOT_TAR, directory)
+        return store.obtain("drive", inputs, build, shared=kernel.kind == "debian")
 
-    return _module_file(store.obtain("drive", inputs, build))
+    return _module_file(buildroot.with_packages(chosen, built_with))
 
 
 def _build_beside_kernel(

@@ -50,7 +50,7 @@ def obtain_history(wanted: History, disk: int, seed: int, store: Store) -> Corpu
         return CorpusDescription(files=parts, content_bytes=size, description=described, parts=parts)
 
     inputs = {"source": "history", **log.inputs, "disk": disk, "maker": iso.xorriso_versions()}
-    return obtain(store, inputs, build, log.readable_by)
+    return obtain(store, inputs, build, log.readable_by, shared=not log.user_log)
 
 
 def read_report(corpus: Corpus) -> HistoryReport:

@@ -6,6 +6,7 @@ It is built without being booted and is never written to, so it contains nothing
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from agelab.model.scenario import Scenario
 from agelab.notify import Notify
 from agelab.plain_path import temp_parent
 from agelab.scenario.toml_files import place_of, read, read_named
-from agelab.store import Artefact, Store
+from agelab.store import Artefact, Store, key_of
 from agelab.stored_disk import align
 
 DEFINITION = places.IMAGES / "guest.toml"
@@ -29,6 +30,7 @@ DEFINITION = places.IMAGES / "guest.toml"
 RECIPE = 1
 """Raised whenever the same packages would make a different root."""
 
+KIND = "root"
 ROOT_FILE = "root.squashfs"
 # Newest file time in the root (2020-01-01): a guest's clock starts then, so that no file is from the future.
 _EPOCH = {"SOURCE_DATE_EPOCH": "1577836800"}
@@ -175,11 +177,6 @@ def obtain(
     verify: bool = True,
 ) -> Artefact:
     """Return the root of these packages, built if the store does not have it; read in full with ``verify``."""
-    inputs = {
-        "definition": definition.model_dump(mode="json"),
-        "packages": [[package.name, package.version, package.sha256] for package in chosen.root],
-        "recipe": RECIPE,
-    }
 
     def build(directory: Path) -> None:
         progress(f"downloading {len(chosen.root)} packages for the guest")
@@ -190,7 +187,32 @@ def obtain(
         _pack(work / "root.tar", directory / ROOT_FILE)
         process.run(["rm", "-rf", str(work)])
 
-    return store.obtain("root", inputs, build, verify=verify)
+    return store.obtain(KIND, _inputs(definition, chosen), build, verify=verify, shared=True)
+
+
+@dataclass(frozen=True)
+class RootIdentity:
+    """What an image's key has of its root."""
+
+    key: str
+    content: str
+
+
+def identity(
+    definition: RootDefinition, chosen: RootPackages, store: Store, progress: Notify
+) -> RootIdentity:
+    """Return the identity of the root of these packages, which is made only where nobody knows its content."""
+    inputs = _inputs(definition, chosen)
+    found = store.identity(KIND, inputs) or obtain(definition, chosen, store, progress).manifest
+    return RootIdentity(key_of({"kind": KIND, **inputs}), found.content)
+
+
+def _inputs(definition: RootDefinition, chosen: RootPackages) -> dict[str, Any]:
+    return {
+        "definition": definition.model_dump(mode="json"),
+        "packages": [[package.name, package.version, package.sha256] for package in chosen.root],
+        "recipe": RECIPE,
+    }
 
 
 def _tree(definition: RootDefinition, chosen: Sequence[Package], debs: Sequence[Path], work: Path) -> None:

@@ -99,10 +99,10 @@ def build(
     definition = roots.own_definition(roots.definition(), packages, filesystems, suite)
     chosen = roots.resolve_packages(definition, filesystems, store, refresh=refresh)
     proving = plan_proof(filesystems if proved is None else proved, kernel.modules)
-    root = roots.obtain(definition, chosen, store, progress, verify=False)
+    root = roots.identity(definition, chosen, store, progress)
     template = key_of({path.name: file_hash(path) for path in _PROVISIONING_FILES})
     inputs = {
-        "root": {"key": root.key, "content": root.manifest.content},
+        "root": {"key": root.key, "content": root.content},
         "kernel": kernel.key,
         "busybox": chosen.busybox.sha256,
         "template": template,
@@ -119,7 +119,8 @@ def build(
     def make(directory: Path) -> None:
         work = directory / "work"
         work.mkdir()
-        if roots.obtain(definition, chosen, store, progress).manifest != root.manifest:
+        made = roots.obtain(definition, chosen, store, progress)
+        if made.manifest.content != root.content:
             raise HostError(
                 "the guest's root was damaged, and building it again gave another one", hint="try again"
             )
@@ -129,14 +130,14 @@ def build(
         (work / INITRAMFS).write_bytes(base)
         description = Description(
             kernel=ImageKernel(release=kernel.release, version=kernel.version, key=kernel.key),
-            root=root.manifest.files[ROOT],
+            root=made.manifest.files[ROOT],
             template=template,
             packages=(*chosen.root, chosen.busybox),
         )
         kernels = {path.name: path for path in (kernel.vmlinuz, kernel.boot_image) if path.exists()}
         assembly = Assembly(
             target=directory,
-            files={ROOT: root / ROOT, INITRAMFS: work / INITRAMFS, **kernels},
+            files={ROOT: made / ROOT, INITRAMFS: work / INITRAMFS, **kernels},
             description=description,
             unsupported=proving.unsupported,
         )
@@ -146,10 +147,12 @@ def build(
             "busybox": busybox,
             **{f"tools/{name}": fileio.read_bytes(path, fileio.PROGRAM) for name, path in own_tools.items()},
         }
-        _prove(kernel, proving, work, root / ROOT, base, load, ours)
+        _prove(kernel, proving, work, made / ROOT, base, load, ours)
         shutil.rmtree(work)
 
-    return _read(kernel, store.obtain("image", inputs, make, readable_by=kernel.artefact.readable_by))
+    readable_by = kernel.artefact.readable_by
+    shared = kernel.kind == "debian"
+    return _read(kernel, store.obtain("image", inputs, make, readable_by=readable_by, shared=shared))
 
 
 def find(kernel: Kernel, store: Store) -> list[Image]:

@@ -54,28 +54,26 @@ def obtain(store: Store, progress: Notify = silent, sources: Path = SOURCES) -> 
     files = source_files(sources)
     purpose = Purpose("the guest's tools", _UNUSED, {"programs": ROOT_RECIPE})
 
-    def root(verify: bool) -> Artefact:
-        return buildroot.obtain(
-            lambda refresh: resolve_packages(store, refresh=refresh), purpose, store, progress, verify=verify
-        )
+    def built_with(packages: BuildRoot) -> Artefact:
+        inputs = {
+            "sources": {path.name: file_hash(path) for path in files},
+            "flags": list(_FLAGS),
+            "root": buildroot.key(packages, purpose),
+            "recipe": RECIPE,
+        }
 
-    inputs = {
-        "sources": {path.name: file_hash(path) for path in files},
-        "flags": list(_FLAGS),
-        "root": root(verify=False).key,
-        "recipe": RECIPE,
-    }
+        def build(directory: Path) -> None:
+            place = buildroot.of_packages(packages, purpose, store, progress) / buildroot.ROOT_TAR
+            progress("building the guest's tools")
+            with buildroot.open_workshop(place, files, directory, "a tool of the guest") as shop:
+                for program, source in programs(files).items():
+                    shop.run(["gcc", *_FLAGS, "-o", program, source.name])
+                    shutil.move(shop.build / program, directory / program)
+                    (directory / program).chmod(0o755)
 
-    def build(directory: Path) -> None:
-        place = root(verify=True) / buildroot.ROOT_TAR
-        progress("building the guest's tools")
-        with buildroot.open_workshop(place, files, directory, "a tool of the guest") as shop:
-            for program, source in programs(files).items():
-                shop.run(["gcc", *_FLAGS, "-o", program, source.name])
-                shutil.move(shop.build / program, directory / program)
-                (directory / program).chmod(0o755)
+        return store.obtain("tools", inputs, build, shared=True)
 
-    made = store.obtain("tools", inputs, build)
+    made = buildroot.with_packages(lambda refresh: resolve_packages(store, refresh=refresh), built_with)
     return {program: made / program for program in programs(files)}
 
 

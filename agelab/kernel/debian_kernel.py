@@ -72,7 +72,7 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
         debs = Archive(store, found.suite).download(found.packages)
         unpack(debs, found.release, directory)
 
-    artefact = store.obtain("kernel", inputs, build)
+    artefact = store.obtain("kernel", inputs, build, shared=True)
     return Kernel(spec, found.release, package.version, artefact, found.suite)
 
 

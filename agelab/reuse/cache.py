@@ -161,6 +161,12 @@ def cell_of_record(record: bytes) -> EndedCell:
 
 
 def of_environment(say: Notify) -> CellCache | None:
+    """Return the cells of the cache that AGELAB_CACHE names; None without one. Raises as ``blobs_of_environment``."""
+    blobs = blobs_of_environment()
+    return CellCache(blobs, say) if blobs else None
+
+
+def blobs_of_environment() -> Blobs | None:
     """Return the cache that AGELAB_CACHE names; None without one.
 
     Raises InputError for what is no directory and no http(s)://, and as HttpBlobs does.
@@ -170,10 +176,10 @@ def of_environment(say: Notify) -> CellCache | None:
         return None
     scheme = urlsplit(value).scheme if "://" in value else ""
     if scheme in ("http", "https"):
-        return CellCache(HttpBlobs(value), say)
+        return HttpBlobs(value)
     if scheme:
         raise InputError(
             f"{environment.CACHE}: {scheme}:// is not spoken here",
             hint="name a directory, or a server by http(s)://",
         )
-    return CellCache(DirectoryBlobs(Path(value)), say)
+    return DirectoryBlobs(Path(value))

@@ -38,6 +38,8 @@ ALREADY_ENDED = (
 """libvirt errors which mean that the domain has ended already."""
 BOOT_SECONDS = 600.0
 """Host seconds for a guest that is to be saved to boot."""
+COMMANDS_KEPT = 256
+"""QEMU commands that are remembered."""
 POLL_SECONDS = 0.05
 _PLAIN_WORD = re.compile(r"(?:[^\s'\"\\]|'[^']*')+")
 """A word of a command in which a shell would see at most single quotes."""
@@ -155,6 +157,18 @@ class Hypervisor:
 
     def command_line(self, xml: str) -> list[str]:
         """Return the QEMU command that libvirt builds for a domain, without the environment variables before it."""
+        if xml not in self._commands:
+            if len(self._commands) >= COMMANDS_KEPT:
+                self._commands.clear()
+            self._commands[xml] = self._command_line(xml)
+        return list(self._commands[xml])
+
+    @cached_property
+    def _commands(self) -> dict[str, list[str]]:
+        """The commands of domains that were asked for: libvirt takes milliseconds for each."""
+        return {}
+
+    def _command_line(self, xml: str) -> list[str]:
         try:
             words = _words(self._connected().domainXMLToNative("qemu-argv", xml, 0))
         except libvirt.libvirtError as error:

@@ -4,6 +4,8 @@ Run with ``--cell`` it is that stand-in, which ends at once, as told by AGELAB_S
 """
 
 import asyncio
+import base64
+import json
 import os
 import signal
 import sys
@@ -12,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from agelab.cluster import dask_cells
+from agelab.cluster import dask_cells, scheduler
 from agelab.model.result import CellOrigin
 from agelab.results.digest import inputs_key
 from agelab.results.run_directory import RunDirectory
@@ -21,6 +23,8 @@ from agelab.reuse.ended_cell import CellKey, EndedCell
 from tests.unit import reuse_cells
 
 BEHAVIOUR = "AGELAB_STAND_IN"
+MEMORY = 4_000_000_000
+"""Bytes that the cells of a worker may take."""
 
 
 def key_of(number: int) -> CellKey:
@@ -53,6 +57,12 @@ def stand_in(words: list[str]) -> int:
             return 3
         case "nonsense":
             output.write_bytes(b'{"ac/1": "x"}')
+        case "dies":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "damaged":
+            sent = json.loads(answer(number))
+            name = next(name for name in sorted(sent) if name.startswith("cas/"))
+            output.write_text(json.dumps({**sent, name: base64.b64encode(b"damaged").decode()}))
         case "another":
             output.write_bytes(answer(number + 1000))
         case "other-digits":
@@ -65,18 +75,26 @@ def stand_in(words: list[str]) -> int:
     return 0
 
 
-async def serve(scheduler: str, behaviour: str) -> None:
+async def serve(address: str, behaviour: str) -> None:
     from distributed import Worker
+    from distributed.security import Security
 
     os.environ[BEHAVIOUR], os.environ["AGELAB_WORKER"] = behaviour, str(os.getpid())
-    dask_cells.program = lambda: str(Path(__file__).with_name("cluster_stand_in.sh"))
+    if behaviour != "real":
+        dask_cells.program = lambda: str(Path(__file__).with_name("cluster_stand_in.sh"))
     names = (BEHAVIOUR, "AGELAB_WORKER", "AGELAB_HOST", "AGELAB_MARK", "AGELAB_PYTHON", "AGELAB_TREE")
     dask_cells.own_environment = lambda: {name: os.environ[name] for name in names if name in os.environ}
-    security = dask_cells.security()
+    # As ``dask worker --tls-cert ...`` makes it: keys are left out where they are not given.
+    named = {
+        "tls_ca_file": scheduler.AUTHORITY,
+        "tls_worker_cert": scheduler.CERTIFICATE,
+        "tls_worker_key": scheduler.KEY,
+    }
+    security = Security(**{word: os.environ[name] for word, name in named.items() if name in os.environ})
     async with Worker(
-        scheduler,
+        address,
         nthreads=4,
-        resources={dask_cells.RESOURCE: 1},
+        resources={dask_cells.RESOURCE: 1, dask_cells.MEMORY: MEMORY},
         security=security,
         heartbeat_interval="200ms",
     ) as worker:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agelab.errors import InputError
-from agelab.store import open_store
+from agelab.home import open_store
 from agelab.vm.processor_time import Program, Times
 from bench import cell
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from distributed import LocalCluster
 
-from agelab.cluster import dask_cells, shared_plan, slurm
+from agelab.cluster import dask_cells, scheduler, shared_plan, slurm
 from agelab.cluster.dask_cells import DaskCells
 from agelab.cluster.shared_plan import SharedPlan
 from agelab.errors import AgelabError, HostError, InputError
@@ -22,7 +22,7 @@ from agelab.runner.execute.elsewhere import CellLost
 from agelab.runner.request.options import RunOptions
 from agelab.store import canonical_json
 from tests.unit import cluster_worker
-from tests.unit.cluster_worker import answer, key_of
+from tests.unit.cluster_worker import MEMORY, answer, key_of
 
 CELLS = 4
 TREE = Path(__file__).parents[2]
@@ -38,7 +38,7 @@ def plan(**changes: object) -> SharedPlan:
 
 
 @contextmanager
-def worker(scheduler: str, behaviour: str, host: str, place: Path) -> Iterator["subprocess.Popen[bytes]"]:
+def worker(address: str, behaviour: str, host: str, place: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """Start a worker on a host of that name."""
     more = {
         "AGELAB_HOST": host,
@@ -46,7 +46,7 @@ def worker(scheduler: str, behaviour: str, host: str, place: Path) -> Iterator["
         "AGELAB_PYTHON": sys.executable,
         "AGELAB_TREE": str(TREE),
     }
-    command = [sys.executable, "-m", "tests.unit.cluster_worker", scheduler, behaviour]
+    command = [sys.executable, "-m", "tests.unit.cluster_worker", address, behaviour]
     with subprocess.Popen(command, cwd=TREE, env={**os.environ, **more}) as child:
         try:
             yield child
@@ -72,14 +72,14 @@ def run(cells: DaskCells, number: int, place: Path) -> tuple[float | None, str]:
     """Have a cell run; return its first value and its host."""
     directory = place / str(number)
     directory.mkdir(exist_ok=True)
-    found = cells.run(("ext4", "single", Seeds(1, number)), key_of(number), directory)
+    found = cells.run(("ext4", "single", Seeds(1, number)), key_of(number), directory, MEMORY)
     assert (directory / "maps/aged/extents.gz").exists()
     return found.samples[0].value, found.origin.host
 
 
 def test_each_cell_comes_back_verified_from_the_worker_that_ran_it(tmp_path: Path) -> None:
     with cluster(tmp_path, "", "") as cells:
-        assert cells.slots == 2
+        assert cells.slots(MEMORY) == 2
         found = [run(cells, number, tmp_path) for number in range(CELLS)]
     assert [value for value, _ in found] == [1.0, 2.0, 3.0, 4.0]
     assert {host for _, host in found} <= {"host 0", "host 1"}
@@ -91,6 +91,8 @@ def test_each_cell_comes_back_verified_from_the_worker_that_ran_it(tmp_path: Pat
         ("full", "agelab: the disk is full"),
         ("nonsense", "what it sent is no cell"),
         ("another", "a cell of another key"),
+        ("damaged", "has another hash than its name says"),
+        ("dies", "was ended by SIGKILL"),
     ],
 )
 def test_a_worker_that_sends_no_intact_cell_of_the_key_is_told_in_one_line(
@@ -103,8 +105,8 @@ def test_a_worker_that_sends_no_intact_cell_of_the_key_is_told_in_one_line(
 
 def test_the_cell_of_a_worker_that_was_killed_runs_on_another(tmp_path: Path) -> None:
     with cluster(tmp_path, "kills-worker") as cells, ExitStack() as stack:
-        scheduler = cells._client.scheduler.address
-        stack.enter_context(worker(scheduler, "", "later", tmp_path))
+        address = cells._client.scheduler.address
+        stack.enter_context(worker(address, "", "later", tmp_path))
         found = [run(cells, number, tmp_path) for number in range(3)]
     assert [value for value, _ in found] == [1.0, 2.0, 3.0] and found[-1][1] == "host later"
 
@@ -117,7 +119,7 @@ def test_a_cell_that_runs_on_two_hosts_is_compared(
     directory = tmp_path / "0"
     directory.mkdir()
     with cluster(tmp_path, "", second, twice=1.0) as cells:
-        found = cells.run(("ext4", "single", Seeds(1, 0)), key_of(0), directory)
+        found = cells.run(("ext4", "single", Seeds(1, 0)), key_of(0), directory, MEMORY)
     assert bool(found.end.disputes) is disputed and found.end.disputes != found.end.digest
 
 
@@ -132,10 +134,32 @@ def test_without_any_worker_a_cell_is_given_up(tmp_path: Path, monkeypatch: pyte
         run(cells, 0, tmp_path)
 
 
+def test_no_host_takes_more_cells_than_its_memory_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_cells, "SILENCE", 5.0)
+    (tmp_path / "0").mkdir()
+    with cluster(tmp_path, "", "") as cells:
+        assert cells.slots(MEMORY // 3) == 2  # of cells a worker has one
+        assert cells.slots(MEMORY) == 2
+        with pytest.raises(CellLost, match=r'none of 2 workers has room .*"cell=1 memory=4\.1e9"') as lost:
+            cells.run(("ext4", "single", Seeds(1, 0)), key_of(0), tmp_path / "0", MEMORY + 1)
+    assert "\n" not in str(lost.value)
+
+
+def test_an_agelab_of_another_version_is_told_in_one_line(tmp_path: Path) -> None:
+    """The worker's agelab is the real one here, and refuses the plan."""
+    with cluster(tmp_path, "real") as cells:
+        cells._plan = plan(agelab="0.0.9").model_dump_json(by_alias=True).encode()
+        with pytest.raises(CellLost, match=r"is of agelab 0\.0\.9, this one is") as lost:
+            run(cells, 0, tmp_path)
+    assert "\n" not in str(lost.value)
+
+
 def test_an_interrupt_ends_what_workers_run(tmp_path: Path) -> None:
     with cluster(tmp_path, "slow") as cells:
         task = cells._client.submit(
-            dask_cells.work, cells._plan, 0, cells._stop, resources={"cell": 1}, pure=False
+            dask_cells.work, cells._plan, 0, cells._stop, resources={dask_cells.RESOURCE: 1}, pure=False
         )
         mark = tmp_path / "mark"
         for _ in range(300):
@@ -148,7 +172,7 @@ def test_an_interrupt_ends_what_workers_run(tmp_path: Path) -> None:
 
 
 def test_nobody_at_the_address_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask_cells, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(scheduler, "CONNECT_SECONDS", 1)
     with (
         pytest.raises(HostError, match="no scheduler answers there"),
         dask_cells.connected("dask://127.0.0.1:9", plan()),
@@ -161,17 +185,17 @@ def test_nobody_at_the_address_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(InputError, match="it is dask://host:port"):
-        dask_cells.scheduler_address(address)
+        scheduler.address_of(address)
 
 
 def test_other_hosts_take_mutual_tls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="without TLS"):
-        dask_cells.scheduler_address("dask://192.0.2.1:8786")
-    assert dask_cells.scheduler_address("dask://localhost:8786") == "tcp://localhost:8786"
-    monkeypatch.setenv(dask_cells.CERTIFICATE, str(tmp_path / "none.crt"))
-    assert dask_cells.scheduler_address("dask://192.0.2.1:8786") == "tls://192.0.2.1:8786"
+        scheduler.address_of("dask://192.0.2.1:8786")
+    assert scheduler.address_of("dask://localhost:8786") == "tcp://localhost:8786"
+    monkeypatch.setenv(scheduler.CERTIFICATE, str(tmp_path / "none.crt"))
+    assert scheduler.address_of("dask://192.0.2.1:8786") == "tls://192.0.2.1:8786"
     with pytest.raises(InputError, match="there is no such file"):
-        dask_cells.security()
+        scheduler.security()
 
 
 # ---- what is sent ----

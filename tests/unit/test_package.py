@@ -16,9 +16,9 @@ import pytest
 import agelab
 from agelab import places
 from agelab.errors import InputError
+from agelab.home import default_home
 from agelab.report.command import repeat_command
 from agelab.scenario import selection
-from agelab.store import default_home
 from agelab.vm import host
 from tests.unit import run_builder
 

@@ -15,6 +15,8 @@ import pytest
 
 from agelab.reuse.cache import CellCache, entry_name
 from agelab.reuse.http_blobs import HttpBlobs
+from agelab.reuse.shared_artefacts import CachedArtefacts
+from agelab.store import Store
 from tests import capabilities
 from tests.unit.reuse_cells import KEY
 from tests.unit.test_reuse_cache import a_cell, restored
@@ -145,3 +147,24 @@ def test_server_and_client_know_each_other_by_certificates(
         assert len(said) == 2 and "its certificate is not trusted" in said[0] and "GET with 401" in said[1]
         CellCache(HttpBlobs(f"https://{place}"), said.append).add(KEY, cell, maps)
         assert restored(HttpBlobs(f"https://{place}"), tmp_path / "there", said) == cell and len(said) == 2
+
+
+def test_an_artefact_comes_back_from_the_server_as_it_went_in(tmp_path: Path) -> None:
+    """In several pieces, each less than the server takes at once."""
+    with bazel_remote(tmp_path / "server") as place:
+
+        def store(home: str, said: list[str]) -> Store:
+            return Store(tmp_path / home, shared=CachedArtefacts(said.append, HttpBlobs(f"http://{place}")))
+
+        def build(directory: Path) -> None:
+            (directory / "vmlinux").write_bytes(os.urandom(20 << 20))
+
+        def refuse(directory: Path) -> None:
+            raise AssertionError("made, though the cache has it")
+
+        first, second = list[str](), list[str]()
+        made = store("first", first).obtain("kernel", {"package": "linux-image"}, build, shared=True)
+        taken = store("second", second).obtain("kernel", {"package": "linux-image"}, refuse, shared=True)
+        assert taken.manifest == made.manifest and not taken.damage()
+        assert first == [f"kernel {made.key[:12]} is put into the cache"]
+        assert second == [f"kernel {made.key[:12]} is taken from the cache, 21.0 MB"]

@@ -80,7 +80,8 @@ class CellRunner:
                 disk_maps.remove(self.launcher.directory)
             if self.elsewhere:
                 try:
-                    there = self.elsewhere.run(self.launcher.spec.name, whole, self.launcher.directory)
+                    directory, memory = self.launcher.directory, self.goals.host_bytes
+                    there = self.elsewhere.run(self.launcher.spec.name, whole, directory, memory)
                     return self._take_from_elsewhere(there, earlier)
                 except CellLost as error:
                     progress.judge(CellStatus(Status.INTERRUPTED, str(error)))

@@ -42,6 +42,8 @@ class CellGoals:
     """Who may read a disk that is kept (agelab.readers)."""
     disks_in_memory: bool = False
     """The disks lie in the host's memory while the cell runs."""
+    host_bytes: int = 0
+    """Memory that the cell takes of a host."""
 
 
 @dataclass(frozen=True)

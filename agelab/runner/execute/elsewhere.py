@@ -15,12 +15,11 @@ class CellLost(AgelabError):
 class Elsewhere(Protocol):
     """Other hosts."""
 
-    @property
-    def slots(self) -> int:
-        """Cells that they run at a time."""
+    def slots(self, memory: int) -> int:
+        """Return how many cells they run at a time of which each takes so many bytes of a host's memory."""
 
-    def run(self, cell: CellName, key: CellKey, directory: Path) -> EndedCell:
+    def run(self, cell: CellName, key: CellKey, directory: Path, memory: int) -> EndedCell:
         """Have a cell run, put its maps into ``directory``, and return it, verified; its origin is where it ran.
 
-        Raises CellLost, with the reason in one line.
+        ``memory`` are the bytes that it takes of the host's. Raises CellLost, with the reason in one line.
         """

@@ -37,6 +37,8 @@ BOOT_TIMEOUT: dict[Clock, float] = {"virtual": 6 * 3600.0, "wall": 7 * 86400.0}
 """Host seconds for one boot."""
 MAX_TIMEOUT = 10**9
 DAY_SECONDS = 86400
+ANY_CELL = Path("/agelab-any/agelab-cell")
+"""What stands for a cell's directory where only the command is asked for."""
 SLOT_COPY = "slot-"
 """How the copies begin of disks that are shorter than their slots."""
 TIMEOUT_VARIABLE = "AGELAB_PATIENCE"
@@ -193,14 +195,20 @@ class GuestLauncher:
         guest = self.guest(boot)
         if self.saved and self._layout(boot):
             guest = self.saved.restored(guest)
-        command = self.hypervisor.command_line(self._domain_xml(guest))
+        # By a name that all cells have, libvirt is asked once for guests that differ in nothing else.
+        xml = (
+            self._domain_xml(guest)
+            .replace(str(self.directory), str(ANY_CELL))
+            .replace(guest.name, ANY_CELL.name)
+        )
+        command = self.hypervisor.command_line(xml)
         named = {
-            "cell": self.directory,
+            "cell": ANY_CELL,
             "image": self.image.artefact.directory,
             "corpus": self.corpus.image.parent,
             "saved": saved_guests.SOMEWHERE,
             **{f"drive{n}": Path(drive.claim.source) for n, drive in self._real_drives() if drive.claim},
-            **places,
+            **{name: self._any_cell(path) for name, path in places.items()},
         }
         return {
             "plan": self._plan(boot),
@@ -208,6 +216,11 @@ class GuestLauncher:
             "initramfs": self._first.sha256,
             "command": cell_inputs.guest_command(command, named),
         }
+
+    def _any_cell(self, path: Path) -> Path:
+        """Return a path with ANY_CELL in place of the cell's directory."""
+        inside = path.is_relative_to(self.directory)
+        return ANY_CELL / path.relative_to(self.directory) if inside else path
 
     def console(self, boot: Boot) -> str:
         """Return the kernel's messages; of a long console the beginning and the end."""

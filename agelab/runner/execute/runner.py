@@ -236,7 +236,7 @@ def _run_cells(
     """Run the unfinished cells of all runs, as many at a time as the requests ask for."""
     waiting = [(run, number) for run in runs for number in run.directory.unfinished()]
     request = runs[0].prepared.request
-    jobs = elsewhere.slots if elsewhere else runs[0].prepared.jobs
+    jobs = elsewhere.slots(runs[0].prepared.cell_bytes) if elsewhere else runs[0].prepared.jobs
     if jobs > 1 and len(waiting) > jobs:
         waiting = _longest_first(waiting, list(recent_cells(runs[0].directory)))
     numbers = [run.first + number for run, number in waiting]
@@ -323,6 +323,7 @@ def _run_cell(
         options.curve,
         readable_by=readable_by,
         disks_in_memory=prepared.disks_in_memory,
+        host_bytes=prepared.cell_bytes,
     )
 
     def end_step(step: str) -> None:

@@ -34,6 +34,11 @@ class RunNeeds:
     memory: int
     """Of memory, while a cell runs."""
 
+    @property
+    def cell_bytes(self) -> int:
+        """Bytes of memory that one cell takes where its disks lie there, too."""
+        return self.memory + self.disks
+
     def at_once(self, home: Path, clock: Clock) -> tuple[int, str]:
         """Return how many cells the host can run at a time, one at least, and a line that says why so many."""
         if clock == "wall":

@@ -72,6 +72,8 @@ class PreparedRun:
     manifest: RunManifest
     jobs: int
     """Cells at a time."""
+    cell_bytes: int
+    """Memory that a cell takes of a host, with its disks."""
     disks_in_memory: bool
     """While a cell runs, its disks lie in the host's memory."""
     saves_guests: bool
@@ -174,6 +176,7 @@ def prepare(
         journal,
         manifest,
         jobs,
+        needs.cell_bytes,
         in_memory,
         saves,
         tools.obtain(store, progress.stage, tools.PROFILER)[PROFILER] if options.profile else None,

@@ -1,0 +1,53 @@
+"""The command of a cell's guest, as its key has it: the same for all cells, wherever their directories are."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from agelab.runner.execute import guest_launcher
+from agelab.runner.execute.guest_launcher import GuestLauncher
+from agelab.runner.plan.boot import Boot
+
+XML = "<domain><name>{name}</name> {cell}/plan {cell}/fork-aged/disk-0 /store/image/root </domain>"
+
+
+class Libvirt:
+    """Answers with the words of the domain."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def command_line(self, xml: str) -> list[str]:
+        self.asked.append(xml)
+        return ["/usr/bin/qemu", "-name", "guest=it", *xml.split()[1:-1]]
+
+
+def command(directory: Path, libvirt: Libvirt, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The command of a cell in that directory, whose guest has a name of its own."""
+    guest = SimpleNamespace(name=f"agelab-{directory.name}")
+    xml = XML.format(name=guest.name, cell=directory)
+    for name, value in {
+        "guest": lambda self, boot: guest, "_layout": lambda self, boot: None, "_real_drives": lambda self: (),
+        "_domain_xml": lambda self, guest: xml, "_plan": lambda self, boot: {}, "_archive": lambda self, boot: b"",
+        "_first": SimpleNamespace(sha256=""),
+    }.items():  # fmt: skip
+        monkeypatch.setattr(GuestLauncher, name, value)
+    image = SimpleNamespace(artefact=SimpleNamespace(directory=Path("/store/image")))
+    corpus = SimpleNamespace(image=Path("/store/corpus/corpus.iso"))
+    parts: Any = (None, image, corpus, libvirt, None, None, None, {})
+    launcher = GuestLauncher(directory, *parts)
+    found = launcher.inputs(cast(Boot, None), {"fork-aged": directory / "fork-aged"})
+    return list(found["command"])
+
+
+def test_cells_in_other_directories_have_one_command_for_which_libvirt_is_asked_in_the_same_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    libvirt = Libvirt()
+    one = command(Path("/home/a/runs/1/cells/0"), libvirt, monkeypatch)
+    other = command(Path("/mnt/b/runs/2/cells/17"), libvirt, monkeypatch)
+    assert one == other == ["/usr/bin/qemu", "{cell}/plan", "{fork-aged}/disk-0", "{image}/root"]
+    assert libvirt.asked[0] == libvirt.asked[1]
+    assert str(guest_launcher.ANY_CELL) in libvirt.asked[0] and "/home/a" not in libvirt.asked[0]
