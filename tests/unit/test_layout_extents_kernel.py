@@ -266,11 +266,15 @@ def test_a_filesystem_without_a_way_says_so_for_each_file(mapper: Path) -> None:
 # What Linux 6.12 says of a file of ntfs3 whose content is in its record.
 ANSWER = """
 #include <linux/fiemap.h>
+#include <sys/stat.h>
 int answer(int file, unsigned long request, struct fiemap *map)
 {
-	(void)file, (void)request;
+	struct stat stat;
+	(void)request;
 	map->fm_mapped_extents = 1;
-	map->fm_extents[0] = (struct fiemap_extent){ .fe_length = 21, .fe_flags = 0x1201 };
+	map->fm_extents[0] = (struct fiemap_extent){ .fe_flags = 0x1301 };
+	if (!fstat(file, &stat))
+		map->fm_extents[0].fe_length = stat.st_size;
 	return 1;
 }
 """
@@ -283,8 +287,10 @@ def test_an_answer_that_is_no_error_is_an_answer(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (root / "small").write_bytes(bytes(21))
-    [small] = asked(tmp_path / "extents", root).files
-    assert small.unmapped is None and [one.flags for one in small.extents] == [0x1201]
+    (root / "empty").touch()
+    empty, small = sorted(asked(tmp_path / "extents", root).files, key=lambda file: file.path)
+    assert empty.unmapped is None and not empty.extents
+    assert small.unmapped is None and [one.flags for one in small.extents] == [0x1301]
     assert measures.locate(small, 4096) == measures.PlacedFile((), 0, 0, 0, 1)
 
 
