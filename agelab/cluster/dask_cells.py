@@ -13,13 +13,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agelab import atomic, fileio, process
-from agelab.cluster import scheduler, shared_plan
+from agelab.cluster import other_key, scheduler, shared_plan
 from agelab.cluster.shared_plan import SharedPlan
 from agelab.errors import AgelabError, HostError, InputError
 from agelab.model.seeds import CellName
 from agelab.plain_path import temp_parent
 from agelab.process import ProcessFailed
 from agelab.reuse import bundle, environment
+from agelab.reuse.bundle import OfAnotherKey
 from agelab.reuse.ended_cell import CellKey, EndedCell
 from agelab.runner.execute.elsewhere import CellLost
 
@@ -89,6 +90,11 @@ class DaskCells:
             if why:
                 raise CellLost(f"{host}: {why}")
             return bundle.unpack(sent, key, directory), worker
+        except OfAnotherKey as error:
+            differs = other_key.why(sent, key, directory / "inputs.json")
+            raise CellLost(
+                f"{host}: a cell of another key: {differs}" if differs else f"{host}: {error}"
+            ) from error
         except InputError as error:
             raise CellLost(f"{host}: {error}") from error
         finally:

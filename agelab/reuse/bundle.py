@@ -8,9 +8,13 @@ from pathlib import Path
 
 from agelab.errors import InputError
 from agelab.reuse.blobs import MAX_BLOB, Kind
-from agelab.reuse.cache import CellCache
+from agelab.reuse.cache import RECORD, CellCache, cell_of_record, files_of_entry
 from agelab.reuse.ended_cell import CellKey, EndedCell
 from agelab.store import canonical_json
+
+
+class OfAnotherKey(InputError):
+    """What was sent is an intact cell, perhaps, but not the one that was asked for."""
 
 
 class _Bundle:
@@ -45,19 +49,33 @@ def unpack(sent: bytes, key: CellKey, directory: Path) -> EndedCell:
 
     Raises InputError for anything else than an intact cell of this key.
     """
+    said: list[str] = []
+    found = CellCache(_Bundle(_blobs(sent)), said.append).restore(key, directory)
+    if found is None:
+        if said:
+            raise InputError(_reason(said))
+        raise OfAnotherKey("what it sent is a cell of another key: it has other inputs or other code")
+    return found
+
+
+def sent_cell(sent: bytes) -> EndedCell:
+    """Return the record of the cell that was sent, whatever its key. Raises InputError for no cell."""
+    blobs = _blobs(sent)
+    entries = [data for name, data in blobs.items() if name.startswith("ac/")]
+    files = files_of_entry(entries[0]) if entries else {}
+    record = blobs.get(f"cas/{files[RECORD].sha256}") if RECORD in files else None
+    if record is None:
+        raise InputError("what it sent is no cell")
+    return cell_of_record(record)
+
+
+def _blobs(sent: bytes) -> dict[str, bytes]:
     if len(sent) > 2 * MAX_BLOB:
         raise InputError(f"it sent more than {2 * MAX_BLOB >> 20} MiB")
     try:
-        blobs = {str(name): base64.b64decode(data, validate=True) for name, data in json.loads(sent).items()}
+        return {str(name): base64.b64decode(data, validate=True) for name, data in json.loads(sent).items()}
     except (ValueError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
         raise InputError("what it sent is no cell") from error
-    said: list[str] = []
-    found = CellCache(_Bundle(blobs), said.append).restore(key, directory)
-    if found is None:
-        raise InputError(
-            _reason(said) or "what it sent is a cell of another key: it has other inputs or other code"
-        )
-    return found
 
 
 def _reason(said: Sequence[str]) -> str:

@@ -76,6 +76,8 @@ class CachedArtefacts:
         self._blobs = blobs
         self._given_up = False
         self._known: set[str] = set()
+        self._refused: set[str] = set()
+        """Entries that could not be used: what they have lost is put there again."""
 
     def manifest(self, kind: str, key: str) -> Manifest | None:
         record = self._asked(kind, key)
@@ -110,7 +112,7 @@ class CachedArtefacts:
             return
         self._known.add(name)
         try:
-            if not blobs.has("ac", name):
+            if name in self._refused or not blobs.has("ac", name):
                 self._add(blobs, name, artefact)
         except CacheUnreachable as error:
             self._give_up(error)
@@ -184,8 +186,10 @@ class CachedArtefacts:
         return None if self._given_up else self._blobs
 
     def _refuse(self, kind: str, key: str, error: Exception) -> None:
-        name = self._blobs.name if self._blobs else ""
-        self._say(f"cache {name}: ac/{_entry_name(kind, key)}, of a {kind}, is not used: {error}")
+        cache_name, entry = self._blobs.name if self._blobs else "", _entry_name(kind, key)
+        self._known.discard(entry)
+        self._refused.add(entry)
+        self._say(f"cache {cache_name}: ac/{entry}, of a {kind}, is not used: {error}")
 
     def _give_up(self, error: CacheUnreachable) -> None:
         if not self._given_up:

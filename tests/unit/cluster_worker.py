@@ -36,15 +36,17 @@ def _inputs(number: int) -> dict[str, Any]:
     return {"making": {"kernel": "6.1"}, "seeds": number}
 
 
-def answer(number: int, more: float = 0.0) -> bytes:
-    """Return what a worker sends of that cell."""
+def answer(number: int, more: float = 0.0, inputs: dict[str, Any] | None = None) -> bytes:
+    """Return what a worker sends of that cell, which may have other inputs."""
+    made_of = inputs or _inputs(number)
     with tempfile.TemporaryDirectory() as home:
-        run: RunDirectory = reuse_cells.ended(Path(home), 1.0 + number + more, inputs=_inputs(number))
+        run: RunDirectory = reuse_cells.ended(Path(home), 1.0 + number + more, inputs=made_of)
         end = run.end(0)
         assert end
         origin = CellOrigin(run=run.name, host=f"host {os.environ.get('AGELAB_HOST', '?')}", ended="")
-        cell = EndedCell(inputs=_inputs(number), end=end, samples=tuple(run.samples()[0]), origin=origin)
-        return bundle.pack(key_of(number), cell, run.cell_directory(0))
+        cell = EndedCell(inputs=made_of, end=end, samples=tuple(run.samples()[0]), origin=origin)
+        key = reuse_cells.KEY._replace(inputs_key=inputs_key(made_of))
+        return bundle.pack(key, cell, run.cell_directory(0))
 
 
 def stand_in(words: list[str]) -> int:
@@ -65,6 +67,10 @@ def stand_in(words: list[str]) -> int:
             output.write_text(json.dumps({**sent, name: base64.b64encode(b"damaged").decode()}))
         case "another":
             output.write_bytes(answer(number + 1000))
+        case "another-qemu":
+            output.write_bytes(
+                answer(number, inputs={**_inputs(number), "qemu": {"version": "QEMU 10.0", "hash": "b"}})
+            )
         case "other-digits":
             output.write_bytes(answer(number, 0.5))
         case "slow":

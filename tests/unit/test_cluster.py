@@ -1,5 +1,6 @@
 """Cells on other hosts: workers of a real Dask scheduler, each a process of its own, with a stand-in for agelab."""
 
+import json
 import os
 import subprocess
 import sys
@@ -101,6 +102,16 @@ def test_a_worker_that_sends_no_intact_cell_of_the_key_is_told_in_one_line(
     with cluster(tmp_path, behaviour) as cells, pytest.raises(CellLost, match=why) as lost:
         run(cells, 0, tmp_path)
     assert "\n" not in str(lost.value) and not list((tmp_path / "0").rglob("*.gz"))
+
+
+def test_the_input_that_makes_it_another_cell_is_named(tmp_path: Path) -> None:
+    (tmp_path / "0").mkdir()
+    here = {"making": {"kernel": "6.1"}, "seeds": 0, "qemu": {"version": "QEMU 7.2", "hash": "a"}}
+    (tmp_path / "0/inputs.json").write_text(json.dumps(here))
+    with cluster(tmp_path, "another-qemu") as cells, pytest.raises(CellLost) as lost:
+        run(cells, 0, tmp_path)
+    wanted = "a cell of another key: qemu.version is QEMU 10.0 there, QEMU 7.2 here, and 1 more"
+    assert str(lost.value).endswith(wanted) and not list(tmp_path.rglob("*.gz"))
 
 
 def test_the_cell_of_a_worker_that_was_killed_runs_on_another(tmp_path: Path) -> None:

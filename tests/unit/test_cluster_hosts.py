@@ -24,12 +24,15 @@ from tests.unit.cluster_hosts import Authority, NetworkHost
 from tests.unit.cluster_worker import MEMORY, answer, key_of
 from tests.unit.test_cluster import CELLS, TREE, plan, run
 
-pytestmark = pytest.mark.skipif(
-    not cluster_hosts.can_be_added(), reason=capabilities.lacks("network namespaces")
-)
 SHORT = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s", "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s"}
 """A host that is gone is noticed in seconds."""
 DASK = str(Path(sys.executable).with_name("dask"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _network_namespaces() -> None:
+    if not cluster_hosts.can_be_added():
+        capabilities.skip("network namespaces")
 
 
 @pytest.fixture(scope="module")

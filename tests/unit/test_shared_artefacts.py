@@ -232,9 +232,22 @@ def test_an_entry_that_is_not_of_the_key_is_told_in_a_line_and_the_artefact_is_m
     machine = Machine(tmp_path / "second", cache)
     made = machine.kernel()
     assert not made.damage() and (made / "vmlinux").read_bytes() == NOISE
-    [told] = machine.said
-    assert why in told and f"ac/{entry(cache).name}, of a kernel, is not used: " in told and "\n" not in told
+    told, *then = machine.said
+    assert (
+        then == [f"kernel {made.key[:12]} is put into the cache"]
+        and why in told
+        and f"ac/{entry(cache).name}, of a kernel, is not used: " in told
+        and "\n" not in told
+    )
     assert not (tmp_path / "escaped").exists() and not [*machine.store.root.glob("kernel/.*")]
+
+
+def test_a_piece_that_a_cache_has_dropped_is_put_there_again(tmp_path: Path, cache: Path) -> None:
+    lose_piece(cache)
+    before = files_of(cache)
+    Machine(tmp_path / "second", cache).kernel()
+    assert files_of(cache).items() > before.items()
+    assert not Machine(tmp_path / "third", cache).kernel(refuse).damage()
 
 
 class Gone(DirectoryBlobs):
