@@ -234,12 +234,26 @@ def _image(
         kernel,
         store,
         root_of(request)[1],
-        proved=None if request.options.prove_all else filesystems_made(specs),
+        proved=_proved(request, specs),
         packages=request.packages,
         suite=request.selection.scenario.suite,
         programs={one.name: one.proof for one in request.selection.workload.programs.values() if one.proof},
         progress=progress.stage,
     )
+
+
+def _proved(request: RunRequest, specs: Sequence[CellSpec]) -> list[Filesystem] | None:
+    """Return the filesystems that the image is to prove; None for all that it serves.
+
+    An image with packages of its own is for one scenario, so it proves those of its variants.
+    """
+    made = filesystems_made(specs)
+    if not request.options.prove_all:
+        return made
+    if not request.packages:
+        return None
+    names = {*(one.filesystem for one in request.selection.scenario.variants), *(one.name for one in made)}
+    return [one for one in root_of(request)[1] if one.name in names]
 
 
 def filesystems_made(specs: Sequence[CellSpec]) -> list[Filesystem]:
