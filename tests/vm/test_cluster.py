@@ -71,6 +71,23 @@ def digests(path: Path) -> list[tuple[str, str, dict[str, str]]]:
     return [(cell["inputs_key"], cell["digest"], cell["maps"]) for cell in cells]
 
 
+def test_three_workers_have_the_digests_of_a_serial_run(
+    tmp_path: Path, scheduler: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGELAB_HOME", str(store_of_parts(tmp_path / "coordinator")))
+    path = scenario(tmp_path, HISTORY + TESTS, head=MEASURES)
+    homes = [store_of_parts(tmp_path / f"worker-{number}") for number in range(3)]
+    found = []
+    with workers(scheduler, homes) as address:
+        for words in ((), ("--on", address)):
+            done = agelab("run", str(path), "--seeds", "1,2", "--fresh", *words)
+            assert done.returncode == 0, done.stdout + done.stderr
+            found.append(digests(path))
+            started = [*newest(path).glob("cells/*/*domain*.xml")]
+            assert bool(started) is not bool(words)  # the coordinator starts no guest for what workers run
+    assert found[0] == found[1] and all(digest for _, digest, _ in found[0])
+
+
 def test_an_interrupted_run_that_other_workers_go_on_with_has_the_digests_of_a_serial_run(
     tmp_path: Path, scheduler: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
