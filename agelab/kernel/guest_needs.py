@@ -15,6 +15,7 @@ from agelab.kernel.modules import Modules
 MODULE_OPTIONS = {
     "aes_generic": "CRYPTO_AES",
     "ahci": "SATA_AHCI",
+    "bcache": "BCACHE",
     "bfq": "IOSCHED_BFQ",
     "btrfs": "BTRFS_FS",
     "crc32c_generic": "CRYPTO_CRC32C",

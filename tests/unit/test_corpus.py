@@ -47,7 +47,7 @@ def test_the_paper_scale_plan_is_the_golden_one(cd: Cd) -> None:
 def test_what_is_in_the_store_stays_in_use(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[dict[str, object]] = []
     monkeypatch.setattr("agelab.corpus.iso.xorriso_versions", lambda: {"xorriso": "1.5.4"})
-    monkeypatch.setattr(artefact, "obtain", lambda store, inputs, build: seen.append(inputs))
+    monkeypatch.setattr(artefact, "obtain", lambda store, inputs, build, **_: seen.append(inputs))
     make(CorpusSpec(bytes=40_000_000, seed=1), Store(tmp_path))
     assert key_of({"recipe": artefact.RECIPE, **seen[0]}) == GOLDEN_KEY
 

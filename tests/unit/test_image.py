@@ -22,11 +22,15 @@ from agelab.kernel import Kernel, initramfs
 from agelab.kernel.modinfo import ModuleInfo
 from agelab.kernel.modules import BUILTIN, INDEX, index
 from agelab.model.filesystem import Filesystem
+from agelab.runner.prepare import prepare
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
 from agelab.scenario import selection
 from agelab.scenario.toml_files import read_all
 from agelab.store import Store
 from tests.capabilities import needs_root
 from tests.unit.native_tools import until
+from tests.unit.test_howto import HOWTO
 
 PACKAGE = Package(name="busybox-static", version="1", filename="b.deb", size=1, sha256="0" * 64)
 
@@ -447,3 +451,19 @@ def test_what_a_builder_mounts_and_starts_ends_with_it(tmp_path: Path) -> None:
     assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
     # Its processes have been killed, and the kernel ends them a moment later.
     until(lambda: not process.run(["pgrep", "-f", str(tmp_path)], ok=(0, 1)).stdout)
+
+
+def test_an_image_with_packages_of_its_own_proves_its_scenarios_filesystems() -> None:
+    """They are the same for each variant alone: one image serves them all."""
+
+    def proved(name: str, **options: Any) -> list[str] | None:
+        found = prepare.proved_by(resolve(RunOptions(name=name, **options)), [])
+        return None if found is None else sorted(one.name for one in found)
+
+    assert proved("aging-ext4") is None  # all that every guest has
+    assert proved(str(HOWTO / "fio-aged.toml")) == ["ext4"]
+    raid = proved("aging-ext4", layout="lvm-linear")
+    assert (
+        raid == proved("aging-xfs", layout="lvm-linear") and raid and {"ext4", "xfs", "reiserfs"} <= set(raid)
+    )
+    assert proved("aging-ext4", layout="lvm-linear", prove_all=False) == []

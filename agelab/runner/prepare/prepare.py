@@ -234,7 +234,7 @@ def _image(
         kernel,
         store,
         root_of(request)[1],
-        proved=_proved(request, specs),
+        proved=proved_by(request, specs),
         packages=request.packages,
         suite=request.selection.scenario.suite,
         programs={one.name: one.proof for one in request.selection.workload.programs.values() if one.proof},
@@ -242,7 +242,7 @@ def _image(
     )
 
 
-def _proved(request: RunRequest, specs: Sequence[CellSpec]) -> list[Filesystem] | None:
+def proved_by(request: RunRequest, specs: Sequence[CellSpec]) -> list[Filesystem] | None:
     """Return the filesystems that the image is to prove; None for all that it serves.
 
     An image with packages of its own is for one scenario, so it proves those of its variants.
