@@ -170,7 +170,7 @@ def test_a_step_past_its_deadline_is_hung_and_the_last(tmp_path: Path) -> None:
     assert isinstance(ended, CellEnded) and ended.status == "hung" and ended.reason
     assert ended.reason.startswith("step it, repetition 1: no end within 0.2 s of guest time; ")
     [sleeps] = [task for task in ended.stuck if task.name == "sleep"]
-    assert sleeps.state == "S"
+    assert sleeps.state in ("S", "R", "D")  # on a busy host it is still being loaded
     assert not samples(events, "never", "elapsed")
 
 
