@@ -91,6 +91,14 @@ def remove(path: Path) -> None:
         os.close(descriptor)
 
 
+def link_or_copy(source: Path, target: Path) -> None:
+    """Hard-link a file that is never written to, or copy it where it cannot be linked: to another filesystem."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
 def try_lock(file: int | IO[Any]) -> bool:
     """Lock an open file or directory for this process alone; return False where another has locked it."""
     try:

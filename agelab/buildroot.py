@@ -20,7 +20,7 @@ from agelab.disk_errors import is_disk_full
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.notify import Notify
-from agelab.store import Artefact, Store, damaged, key_of
+from agelab.store import Artefact, Store, artefact_key, damaged
 
 KIND = "buildroot"
 ROOT_TAR = "root.tar"
@@ -72,7 +72,7 @@ def with_packages(resolve: Callable[[bool], BuildRoot], make: Callable[[BuildRoo
 
 def key(chosen: BuildRoot, purpose: Purpose) -> str:
     """Return the key of the build root of these packages, which need not be there."""
-    return key_of({"kind": KIND, **_inputs(chosen, purpose)})
+    return artefact_key(KIND, _inputs(chosen, purpose))
 
 
 def obtain(

@@ -38,20 +38,22 @@ MAX_NAMED = 3
 LOST_ERRNOS = (errno.EIO, errno.EBADMSG, errno.EUCLEAN)
 """Errors from reading a file whose data its disk has lost."""
 Inputs = Mapping[str, Any]
-# What JSONEncoder.encode makes anew for each value, which takes as long as a sample's encoding does.
-_ENCODE = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
-    None, json.JSONEncoder().default, json.encoder.encode_basestring, None, ":", ",", True, False, True
-)
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def canonical_json(value: object) -> bytes:
     """Encode a value as JSON with sorted keys and no spaces: equal values give equal bytes."""
-    return "".join(_ENCODE(value, 0)).encode()
+    return _CANONICAL.encode(value).encode()
 
 
 def key_of(value: object) -> str:
     """Return the sha256 of a value's canonical JSON, in hex."""
     return hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def artefact_key(kind: str, inputs: Inputs) -> str:
+    """Return the key of the artefact of these inputs, which need not be there."""
+    return key_of({"kind": kind, **inputs})
 
 
 def file_hash(path: Path, most: int | None = None) -> str:
@@ -250,7 +252,7 @@ class Store:
             ) from error
         except ValidationError:
             manifest = None
-        if manifest is None or manifest.kind != kind or key_of({"kind": kind, **manifest.inputs}) != key:
+        if manifest is None or manifest.kind != kind or artefact_key(kind, manifest.inputs) != key:
             raise damaged(f"the store's {directory / MANIFEST}", directory)
         return Artefact(key, directory, manifest)
 
@@ -290,7 +292,7 @@ class Store:
         Concurrent callers of one key wait for the first: the work is done once.
         Raises HostError when the disk is full or not writable.
         """
-        key = key_of({"kind": kind, **inputs})
+        key = artefact_key(kind, inputs)
         if found := self._find_intact(kind, key, verify, claim):
             return self._offered(_kept(found, readable_by), shared and verify)
         with naming_disk_errors(self.root), self.lock(f"{kind}-{key}"):
@@ -319,7 +321,7 @@ class Store:
 
     def identity(self, kind: str, inputs: Inputs) -> Manifest | None:
         """Return the manifest of the artefact of these inputs, from here or from other machines; None without one."""
-        key = key_of({"kind": kind, **inputs})
+        key = artefact_key(kind, inputs)
         if found := self._find_intact(kind, key, verify=False, claim=True):
             return found.manifest
         return self.shared.manifest(kind, key) if self.shared else None

@@ -21,7 +21,16 @@ from agelab.errors import HostError, InputError, unknown
 from agelab.model.base import Defaults, Frozen, LayoutName, Name
 from agelab.model.result import Sample
 from agelab.model.sanitize import require_utf_8
-from agelab.store import MANIFEST, Artefact, DamagedArtefact, Manifest, Store, content_hash, file_hash, key_of
+from agelab.store import (
+    MANIFEST,
+    Artefact,
+    DamagedArtefact,
+    Manifest,
+    Store,
+    artefact_key,
+    content_hash,
+    file_hash,
+)
 
 KIND = "disk"
 RECIPE, SAMPLES = "recipe.json", "samples.jsonl"
@@ -115,7 +124,7 @@ class StoredDisk:
 
 def key(inputs: Mapping[str, Any]) -> str:
     """Return the key of the disk that these inputs make."""
-    return key_of({"kind": KIND, **inputs})
+    return artefact_key(KIND, inputs)
 
 
 def save(

@@ -22,7 +22,7 @@ from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import with_corpus_seed
 from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import ControlScripts, JobFiles, Profiles, RunManifest
-from agelab.store import key_of
+from agelab.store import artefact_key, key_of
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 Parsed = TypeVar("Parsed")
@@ -248,7 +248,7 @@ class _ConsistencyCheck:
 
     def _kernel(self) -> Iterator[str]:
         kernel, plan = self.capsule.kernel, self.capsule.request.plan
-        key = key_of({"kind": "kernel", **kernel.inputs})
+        key = artefact_key("kernel", kernel.inputs)
         known = self.capsule.description.kernel
         if (key, kernel.release, kernel.version) != (known.key, known.release, known.version):
             yield f"{schema.KERNEL} is not of the image's kernel"

@@ -99,15 +99,15 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
         judge = search.make_judge(directory, measure, question.words["jobs"])
         try:
             found = search.run_search(directory, judge, [*STEP, str(directory.path)])
-            profiled = neighbour_profiles.take(directory, store, found) if question.profile else None
+            text = "\n".join(answer_lines(found))
+            checksummed.write(directory.path / "answer.txt", text)
+            click.echo(found.model_dump_json(indent=1) if as_json else text)
+            if question.profile:
+                profiled = neighbour_profiles.take(directory, store, found)
+                show_profiles(directory.path / FLAME_GRAPH, profiled, quiet=as_json)
         except (KeyboardInterrupt, HostError):
             directory.log_line(f"go on: agelab bisect --continue {directory.name}")
             raise
-    text = "\n".join(answer_lines(found))
-    checksummed.write(directory.path / "answer.txt", text)
-    click.echo(found.model_dump_json(indent=1) if as_json else text)
-    if profiled:
-        show_profiles(directory.path / FLAME_GRAPH, profiled, quiet=as_json)
     return 0 if found.found else 1
 
 

@@ -5,12 +5,10 @@ Debian's wiki; apt-ftparchive(1) makes the indexes). It has no signature.
 """
 
 import gzip
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agelab import process
+from agelab import atomic, process
 from agelab.debian.archive import ARCHITECTURE
 from agelab.debian.snapshot import MAIN
 
@@ -24,7 +22,7 @@ def write(directory: Path, suites: Mapping[str, Sequence[Path]]) -> None:
         pool = root / "pool" / suite
         pool.mkdir(parents=True)
         for deb in sorted(debs):
-            _link(deb, pool / deb.name)
+            atomic.link_or_copy(deb, pool / deb.name)
         index = root / "dists" / suite / COMPONENT / f"binary-{ARCHITECTURE}"
         index.mkdir(parents=True)
         listed = process.run(["apt-ftparchive", "packages", f"pool/{suite}"], cwd=root).stdout.encode()
@@ -42,11 +40,3 @@ def _release(directory: Path, suite: str) -> None:
     text = process.run(["apt-ftparchive", *options, "release", "."], cwd=directory).stdout
     kept = (line for line in text.splitlines(keepends=True) if not line.startswith("Date:"))
     (directory / "Release").write_text("".join(kept), encoding="utf-8")
-
-
-def _link(source: Path, target: Path) -> None:
-    """Link the file, or copy it to another filesystem."""
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)

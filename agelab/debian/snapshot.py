@@ -18,6 +18,7 @@ from agelab import fileio, process
 from agelab.debian.mirror import mirrors
 from agelab.debian.packages import host_suite
 from agelab.errors import HostError, InputError
+from agelab.store import key_of
 
 VARIABLE = "AGELAB_SNAPSHOT"
 DATE = re.compile(r"\d{8}T\d{6}Z", re.ASCII)
@@ -42,7 +43,6 @@ class Snapshot:
     """A hash of the directory's indexes; empty for a date or a server, whose packages do not change."""
     signed: bool = True
     """False for a directory whose indexes have no signature: it is trusted since the user names it."""
-
     suites: frozenset[str] | None = None
     """The suites of a directory; None where only a server can tell."""
 
@@ -53,7 +53,7 @@ class Snapshot:
     @property
     def identity(self) -> str:
         """A short name for its packages."""
-        return hashlib.sha256("\0".join((self.main, self.security, self.content)).encode()).hexdigest()[:16]
+        return key_of([self.main, self.security, self.content])[:16]
 
 
 def chosen() -> Snapshot | None:

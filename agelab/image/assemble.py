@@ -3,14 +3,12 @@
 usage: python -m agelab.image.assemble WORK, where WORK holds ``assembly.json`` (see Assembly) and ``proof.json``.
 """
 
-import os
-import shutil
 import sys
 from pathlib import Path
 
 from pydantic import Field
 
-from agelab import fileio
+from agelab import atomic, fileio
 from agelab.debian import Package
 from agelab.errors import AgelabError
 from agelab.image.proof import PROOFS, Proof
@@ -59,21 +57,13 @@ def assemble(work: Path) -> None:
     assembly = Assembly.model_validate_json(fileio.read_bytes(work / "assembly.json"))
     proofs = PROOFS.validate_json(fileio.read_bytes(work / "proof.json")) + assembly.unsupported
     for name, source in assembly.files.items():
-        _link(source, assembly.target / name)
+        atomic.link_or_copy(source, assembly.target / name)
     hashes = {name: file_hash(assembly.target / name) for name in sorted(assembly.files)}
     if hashes[ROOT] != assembly.description.root:
         raise AgelabError("the root has changed since the guest booted it")
     ordered = tuple(sorted(proofs, key=lambda proof: (proof.filesystem, proof.defaults)))
     description = assembly.description.model_copy(update={"files": hashes, "proof": ordered})
     (assembly.target / DESCRIPTION).write_text(description.model_dump_json(indent=1) + "\n", encoding="utf-8")
-
-
-def _link(source: Path, target: Path) -> None:
-    """Hard-link a file into the image, or copy it where that fails; artefacts are never written to."""
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
 
 
 if __name__ == "__main__":

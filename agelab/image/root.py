@@ -22,7 +22,7 @@ from agelab.model.scenario import Scenario
 from agelab.notify import Notify
 from agelab.plain_path import temp_parent
 from agelab.scenario.toml_files import place_of, read, read_named
-from agelab.store import Artefact, Store, key_of
+from agelab.store import Artefact, Store, artefact_key
 from agelab.stored_disk import align
 
 DEFINITION = places.IMAGES / "guest.toml"
@@ -204,7 +204,7 @@ def identity(
     """Return the identity of the root of these packages, which is made only where nobody knows its content."""
     inputs = _inputs(definition, chosen)
     found = store.identity(KIND, inputs) or obtain(definition, chosen, store, progress).manifest
-    return RootIdentity(key_of({"kind": KIND, **inputs}), found.content)
+    return RootIdentity(artefact_key(KIND, inputs), found.content)
 
 
 def _inputs(definition: RootDefinition, chosen: RootPackages) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from agelab.kernel import config, origin, stored_kernel, unpack
 from agelab.kernel.build_inputs import BuildInputs, plan_build
 from agelab.kernel.stored_kernel import Kernel
 from agelab.notify import Notify, silent
-from agelab.store import Store, key_of
+from agelab.store import Store, artefact_key
 
 _ENVIRONMENT = {
     "HOME": "/tmp",
@@ -65,7 +65,7 @@ def resolve(
 def check_configuration(spec: str, store: Store, progress: Notify = silent) -> None:
     """Check a spec's source, patches and configuration without compiling. Raises as ``resolve`` does."""
     inputs = plan_build(spec, store, progress)
-    if store.find("kernel", key_of({"kind": "kernel", **inputs.key_inputs})) is None:
+    if store.find("kernel", artefact_key("kernel", inputs.key_inputs)) is None:
         progress(f"configuring Linux {inputs.source.version}")
         with _open_workshop(inputs, store) as shop:
             shop.build.with_name(BUILT_MARK).unlink(missing_ok=True)

@@ -24,7 +24,7 @@ from agelab.results import checksummed
 from agelab.reuse import action_result, cache
 from agelab.reuse.action_result import CachedFile
 from agelab.reuse.blobs import Blobs, CacheUnreachable, WrongEntry
-from agelab.store import MANIFEST, Artefact, Manifest, file_hash, key_of
+from agelab.store import MANIFEST, Artefact, Manifest, artefact_key, file_hash, key_of
 
 SCHEMA = 1
 RECORD, PIECE = "artefact.json", "files-{:04d}"
@@ -51,7 +51,7 @@ class ArtefactRecord(Frozen):
     def require_whole(self, kind: str, key: str) -> None:
         """Raise WrongEntry unless it is of that kind and key, and names plain files within an artefact."""
         made = self.manifest
-        if made.kind != kind or key_of({"kind": kind, **made.inputs}) != key:
+        if made.kind != kind or artefact_key(kind, made.inputs) != key:
             raise WrongEntry("it is of another key")
         if set(self.sizes) != set(made.files) or not set(self.programs) <= set(made.files):
             raise WrongEntry("its list of files is not that of its manifest")

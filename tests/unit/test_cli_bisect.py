@@ -371,6 +371,19 @@ def test_both_sides_of_the_change_are_profiled_where_it_is_asked(
     assert drawn.read_text().startswith("<svg") and str(drawn) in shown.err
 
 
+def test_an_answer_is_there_also_where_a_side_cannot_be_profiled(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = simulated.asked(Store(home), planted(2, 3), profile=True)
+    monkeypatch.setattr(kernel_runs, "KernelRuns", lambda directory, *_, **__: simulated.Toy(directory))
+    without = test_profiles.profiled(home, steps=())
+    monkeypatch.setattr(runner, "run", lambda *_: without)
+    assert main(["bisect", "--continue", "latest"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out.startswith("first bad: 2") and "has no steps" in shown.err
+    assert (directory.path / "answer.txt").exists()
+
+
 @pytest.mark.parametrize(
     ("metric", "clock", "step"),
     [

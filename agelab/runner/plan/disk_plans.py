@@ -115,10 +115,10 @@ def _is_without_journal(spec: CellSpec) -> bool:
     """Return True where mkfs leaves ext4's journal out: its driver then takes no word of commits."""
     made = spec.filesystem.mkfs_command(spec.defaults, spec.variant.mkfs_options_for(spec.defaults))
     features = [word for at, word in enumerate(made) if made[at - 1] == "-O"]
-    last = [word for word in ",".join(features).split(",") if word.lstrip("^") in ("none", "has_journal")][
-        -1:
+    of_journal = [
+        word for word in ",".join(features).split(",") if word.lstrip("^") in ("none", "has_journal")
     ]
-    return is_served_by_ext4(spec.filesystem) and last in (["none"], ["^has_journal"])
+    return is_served_by_ext4(spec.filesystem) and of_journal[-1:] in (["none"], ["^has_journal"])
 
 
 def _inode_read_ahead(filesystem: Filesystem, spec: CellSpec) -> list[str]:
