@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.boot import read_only
 from harness.kernel import Kernel, Trouble
-from harness.main import read_only
 from harness.step import Place, wait
 
 GONE = (r"EXT4-fs error \(device [^)]*\): ", r"Aborting journal on device ")

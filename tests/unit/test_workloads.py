@@ -15,7 +15,7 @@ from agelab.runner.prepare import job_check
 from agelab.runner.prepare.brought_files import PATH, brought
 from agelab.scenario import selection, workloads
 from agelab.scenario.selection import Selection
-from harness import main as harness
+from harness import boot as harness
 from tests.unit.test_scenario import spec
 
 PROJECT = Path(__file__).parents[2]

@@ -23,7 +23,7 @@ TOOLS, PLACE = "tools", "brought"
 MOST_BYTES, MOST_FILES = 200 << 20, 10_000
 """What a scenario may bring at most."""
 PATH = f"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{GUEST}/{TOOLS}"
-"""The steps' own PATH (harness/main.py)."""
+"""The steps' own PATH (harness/boot.py)."""
 PROGRAMS = ("", "bin", "sbin", "usr/bin", "usr/sbin", "usr/local/bin", "usr/games")
 LIBRARIES = ("lib", "lib/x86_64-linux-gnu", "usr/lib", "usr/lib/x86_64-linux-gnu", "usr/local/lib")
 """Where programs and libraries are looked for in a directory that was brought."""
