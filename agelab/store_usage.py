@@ -190,9 +190,6 @@ def _artefacts(store: Store) -> Iterator[StoredItem]:
         if artefact:
             manifest = artefact.manifest
             hashes |= {manifest.content, *(text.rpartition(":")[2] for text in manifest.files.values())}
-            hashes |= (
-                {str(manifest.inputs.get("source"))} if kind == "clock" else set()
-            )  # as cells' inputs have it
         with suppress(FileNotFoundError):
             last_use = path.parent.stat().st_mtime if artefact else 0
             files = disk_usage(path.parent)

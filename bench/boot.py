@@ -19,12 +19,14 @@ from pathlib import Path
 
 from agelab import image as images
 from agelab import kernel as kernels
+from agelab import qemu
 from agelab.cli.options import open_store
 from agelab.corpus import Corpus
 from agelab.disk import parse
 from agelab.errors import AgelabError
 from agelab.image import Image
 from agelab.kernel import initramfs
+from agelab.qemu import Emulator
 from agelab.runner.execute import plan_disk
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.cell_spec import BASE_MODULES, CellSpec
@@ -32,7 +34,7 @@ from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import phases
 from agelab.scenario import selection
 from agelab.store import canonical_json
-from agelab.vm import clock_library, domain, host, libvirt_daemon
+from agelab.vm import domain
 from agelab.vm.guest import GuestSpec, MemoryDisk
 from agelab.vm.guest_output import GuestOutput
 from agelab.vm.hypervisor import Hypervisor, connected
@@ -86,7 +88,7 @@ class Ours:
     image: Image
     hypervisor: Hypervisor
     directory: Path
-    clock: Path
+    emulator: Emulator
     launched: list[float]
     """From libvirt's start of the domain, without virt-install."""
 
@@ -97,6 +99,7 @@ class Ours:
             output.write_bytes(b"")
         guest = GuestSpec(
             name="agelab-bench-" + hashlib.sha256(str(self.directory).encode()).hexdigest()[:12],
+            emulator=self.emulator.program,
             machine=selection.machine(MACHINE),
             memory_mib=MEMORY_MIB,
             kernel=self.image.boot_image,
@@ -107,7 +110,7 @@ class Ours:
             ),
             console=console,
             events=events,
-            preload=(self.clock,),
+            preload=(self.emulator.clock,),
         )
         heard: list[float] = []
 
@@ -116,7 +119,7 @@ class Ours:
                 heard.append(time.monotonic())
 
         began = time.monotonic()
-        xml = domain.domain_xml(guest, libvirt_daemon.uri(), self.hypervisor.security_models)
+        xml = domain.domain_xml(guest, self.hypervisor.security_models)
         launched = time.monotonic()
         self.hypervisor.run(guest.name, xml, GuestOutput(events, console), hear, PATIENCE)
         if not heard:
@@ -155,7 +158,7 @@ def compare(repetitions: int, spec: str) -> int:
     (directory / "initramfs").write_bytes(image.initramfs.read_bytes() + own)
     plan_disk.write(directory / "plan", b"", plan_disk.archive(empty_plan(), {}, {}))
     with connected() as hypervisor:
-        ours = Ours(image, hypervisor, directory, clock_library.obtain(store).clock, [])
+        ours = Ours(image, hypervisor, directory, qemu.obtain(store), [])
         libvirt = hypervisor.version
         starts: dict[str, Callable[[], float]] = {
             "agelab": ours.start,
@@ -183,7 +186,7 @@ def compare(repetitions: int, spec: str) -> int:
     load = os.getloadavg()[0]
     print(
         f"\n{repetitions} starts each, in turns; Linux {kernel.release} ({kernel.version}), one virtual CPU under TCG,"
-        f" {MEMORY_MIB} MiB;\n{host.qemu_version()}, libvirt {libvirt}, {virtme.version(theirs)};"
+        f" {MEMORY_MIB} MiB;\n{ours.emulator.version}, libvirt {libvirt}, {virtme.version(theirs)};"
         f" host with {os.cpu_count()} CPUs, load {load:.1f} at the end"
     )
     return 0 if median["agelab"] <= median["virtme-ng"] / 2 else 1

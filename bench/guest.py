@@ -14,15 +14,17 @@ from typing import Any
 
 from agelab import image as images
 from agelab import kernel as kernels
+from agelab import qemu
 from agelab.drive import module
 from agelab.errors import AgelabError
 from agelab.image import Image
 from agelab.kernel import initramfs
 from agelab.model.machine import Machine
+from agelab.qemu import Emulator
 from agelab.runner.plan import cell_inputs
 from agelab.scenario import selection
 from agelab.store import Store, canonical_json
-from agelab.vm import clock_library, domain, libvirt_daemon
+from agelab.vm import domain
 from agelab.vm.guest import GuestSpec, MemoryDisk
 from agelab.vm.guest_output import GuestOutput
 from agelab.vm.hypervisor import Ending, Hypervisor, connected
@@ -59,7 +61,7 @@ class Bench:
 
     image: Image
     module: Path
-    clock: Path
+    emulator: Emulator
     hypervisor: Hypervisor
     directory: Path
 
@@ -91,6 +93,7 @@ class Bench:
         root = MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False, constant=True)
         guest = GuestSpec(
             name="agelab-bench-" + hashlib.sha256(str(self.directory).encode()).hexdigest()[:12],
+            emulator=self.emulator.program,
             machine=machine,
             memory_mib=memory_mib,
             kernel=self.image.boot_image,
@@ -98,9 +101,9 @@ class Bench:
             disks=(root, *disks),
             console=console,
             events=events,
-            preload=(self.clock,),
+            preload=(self.emulator.clock,),
         )
-        xml = domain.domain_xml(guest, libvirt_daemon.uri(), self.hypervisor.security_models)
+        xml = domain.domain_xml(guest, self.hypervisor.security_models)
         said: list[dict[str, Any]] = []
         ending = self.hypervisor.run(
             guest.name,
@@ -119,4 +122,4 @@ def bench(store: Store, kernel: str, directory: Path) -> Iterator[Bench]:
     image = images.build(found, store, selection.filesystems())
     built = module.obtain(found, store)
     with connected() as hypervisor:
-        yield Bench(image, built, clock_library.obtain(store).clock, hypervisor, directory)
+        yield Bench(image, built, qemu.obtain(store), hypervisor, directory)

@@ -30,8 +30,9 @@ from typing import Any
 
 from agelab.cli.options import open_store
 from agelab.errors import AgelabError
-from agelab.vm.guest import EMULATOR
 from bench.common import table
+
+QEMU = b"qemu-system-x86_64"
 
 AGELAB = Path(sys.executable).with_name("agelab")
 HEAD = ("scenario", "run", "host s", "peak MiB", "status", "inputs key", "digest")
@@ -169,7 +170,7 @@ def guests(home: Path) -> list[int]:
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             words = (place / "cmdline").read_bytes()
-            if words.startswith(EMULATOR.encode()) and b"guest=agelab-" in words and bytes(home) in words:
+            if QEMU in words and b"guest=agelab-" in words and bytes(home) in words:
                 found.append(int(place.name))
     return found
 

@@ -21,7 +21,6 @@ from agelab.model.drive import Drive, Flash, RotatingDisk
 from agelab.runner.plan import cell_inputs
 from agelab.scenario import selection
 from agelab.store import Store, key_of
-from agelab.vm import host
 from bench import demerit, press, processor
 from bench.common import table
 from bench.guest import Bench, bench
@@ -168,10 +167,10 @@ def validate(store: Store, kernel: str, drives: Sequence[Drive]) -> Report:
         bench(store, kernel, Path(directory)) as place,
     ):
         found = measured(place, job(drives), memory_mib(drives))
-        booted = place.image.kernel
+        booted, emulator = place.image.kernel, place.emulator
     guest = Guest.of(found["steady"])
     return Report(
-        versions=f"Linux {booted.release} ({booted.version}), {host.qemu_version()},\n"
+        versions=f"Linux {booted.release} ({booted.version}), {emulator.version},\n"
         f"drive module of the sources {_short(cell_inputs.drive_sources())}",
         digest=_short(key_of(found)),
         machine=selection.machine(MACHINE),

@@ -65,7 +65,7 @@ def _packages(run: RunDirectory, store: Store) -> dict[str, list[Package]]:
     found = {suite: [*made.guest.root, made.guest.busybox]}
     if made.kernel:
         found.setdefault(made.kernel.suite, []).extend([made.kernel.package, *made.kernel.parts])
-    for built in (made.drive, made.tools):
+    for built in (made.qemu, made.drive, made.tools):
         if built:
             exact = [f"{package.name}={package.version}" for package in built.packages]
             found.setdefault(built.suite, []).extend(Archive(store, built.suite).resolve(exact))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from agelab import atomic, readers
+from agelab import atomic, qemu, readers, toolchain
 from agelab.analysis.cell_diff import CellPair, ValueDifference
 from agelab.analysis.cells import CellResult, load
 from agelab.capsule.pack import PATH_OPTIONS
@@ -15,7 +15,6 @@ from agelab.debian import Archive, PackagesVanished
 from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.image import root as roots
-from agelab.image import tools
 from agelab.kernel import debian_kernel
 from agelab.model.history import History, Logged, Repository, Traced
 from agelab.model.jobs import Jobs
@@ -103,8 +102,10 @@ def resolutions(capsule: Capsule) -> dict[str, Any]:
         found.append((debian_kernel.question(kernel.spec.partition(":")[2]), made.kernel))
     if made.drive:
         found.append((modules.question(made.drive.suite, kernel.release, kernel.version), made.drive))
+    if made.qemu:
+        found.append((qemu.question(), made.qemu))
     if made.tools:
-        found.append((tools.question(definition.suite), made.tools))
+        found.append((toolchain.question(made.tools.suite), made.tools))
     return {key_of(question): answer.model_dump(mode="json") for question, answer in found}
 
 

@@ -49,7 +49,7 @@ def why(run: str, claim: str, factors: str | None, filesystem: str | None, jobs:
     chosen = choose_factors(factors)
     store = open_store()
     [directory] = find_runs([run])
-    baseline = find_baseline(load(directory), claim, filesystem)
+    baseline = find_baseline(load(directory), claim, store, filesystem)
     known = KnownCells(store, baseline)
     settings = [(factor, one) for factor in chosen for one in factor.settings(baseline, store, say)]
     planned = [plan_trial(baseline, factor, one, known, jobs) for factor, one in settings]

@@ -8,10 +8,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from agelab import kernel as kernel_specs
+from agelab import qemu, toolchain
 from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.image import root as roots
-from agelab.image import tools
 from agelab.kernel import debian_kernel
 from agelab.model.base import Frozen, Label
 from agelab.model.seeds import CellName, Seeds
@@ -92,10 +92,12 @@ def make(options: RunOptions, store: Store, progress: Progress) -> SharedPlan:
 def _resolutions(options: RunOptions, store: Store, progress: Progress) -> dict[str, Any]:
     request = resolve(options)
     definition, filesystems = root_of(request)
+    suite = roots.definition().suite
     kernel = kernel_specs.resolve(request.kernel, store, progress=progress.stage)
     found: list[tuple[Mapping[str, Any], Any]] = [
         (roots.question(definition, filesystems), roots.resolve_packages(definition, filesystems, store)),
-        (tools.question(definition.suite), tools.resolve_packages(store)),
+        (qemu.question(), qemu.resolve_packages(store)),
+        (toolchain.question(suite), toolchain.resolve_packages(store, suite)),
     ]
     if kernel.kind == "debian":
         wanted = kernel.spec.partition(":")[2]

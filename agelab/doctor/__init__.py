@@ -3,7 +3,7 @@
 from agelab.doctor import leftovers
 from agelab.doctor.finding import Finding, HostReport, ProbeStatus
 from agelab.doctor.host import kvm, memory, passthrough, space
-from agelab.doctor.tools import TOOLS, confinement, libvirt, nvdimm, other_packages, probe
+from agelab.doctor.tools import TOOLS, confinement, emulator, libvirt, other_packages, probe
 from agelab.store import Store
 
 __all__ = ["Finding", "HostReport", "ProbeStatus", "examine", "leftovers"]
@@ -15,7 +15,7 @@ def examine(store: Store, *, again: bool = False) -> HostReport:
     Boots a small guest (20 s at most) if no KVM result is cached, or with ``again``.
     """
     findings = [probe(tool) for tool in TOOLS]
-    findings[1:1] = [nvdimm(), libvirt()]
+    findings[:0] = [emulator(store), libvirt()]
     proved = kvm(store, again=again)
     of_the_host = (space(store.home), memory(), proved, passthrough(), leftovers.finding(store))
     return HostReport(findings=(*findings, other_packages(), confinement(), *of_the_host))

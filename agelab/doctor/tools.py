@@ -10,15 +10,20 @@ from functools import partial
 from pathlib import Path
 from tempfile import gettempdir
 
-from agelab import atomic, buildroot, fileio, process
+from agelab import atomic, buildroot, fileio, process, qemu
 from agelab.doctor.finding import Finding, ProbeStatus
 from agelab.errors import HostError
 from agelab.image import root as roots
+from agelab.store import Store
 from agelab.vm import host, libvirt_daemon
-from agelab.vm.kvm import QEMU
 
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
 _PROBE_SECONDS = 30.0
+_NVDIMM_MACHINE = (
+    "-machine q35,nvdimm=on -m 64M,slots=1,maxmem=1G -nodefaults -no-user-config -display none "
+    "-object memory-backend-ram,id=m0,size=128M -device nvdimm,memdev=m0 -dump-vmstate /dev/null"
+)
+"""QEMU's words for a machine like that of the virtual clock; it describes its state and ends."""
 SUBORDINATE_IDS = (Path("/etc/subuid"), Path("/etc/subgid"))
 
 
@@ -32,7 +37,6 @@ class Tool:
 
 
 TOOLS = (
-    Tool("QEMU", (QEMU, "--version"), "runs every guest"),
     Tool("virt-install", ("virt-install", "--version"), "writes the definition of every guest"),
     Tool("Packer", ("packer", "version"), "builds the guest images"),
     Tool("mmdebstrap", ("mmdebstrap", "--version"), "builds the root of the guest images"),
@@ -144,14 +148,18 @@ def _daemon_runs(proc: Path) -> bool:
     return False
 
 
-def nvdimm() -> Finding:
-    """Check that QEMU supports the NVDIMMs of the virtual clock, by setting up such a machine."""
-    meaning = "the disks of the virtual clock are memory-backed NVDIMMs"
-    finding = partial(Finding, name="NVDIMM", meaning=meaning, required=True)
-    machine = "-machine q35,nvdimm=on -m 64M,slots=1,maxmem=1G -nodefaults -no-user-config -display none"
-    disk = "-object memory-backend-ram,id=m0,size=128M -device nvdimm,memdev=m0 -dump-vmstate /dev/null"
+def emulator(store: Store) -> Finding:
+    """Check that agelab's QEMU can run here: the store's, if it has one, sets up a machine of the virtual clock."""
+    meaning = "runs every guest; Debian's package, unpacked in the store: the same on every host"
+    finding = partial(Finding, name="QEMU", required=True, meaning=meaning)
     try:
-        process.run([QEMU, *machine.split(), *disk.split()], timeout=_PROBE_SECONDS)
+        qemu.require_processor()
+        found = qemu.find(store)
+        if found is None:
+            first = "none in the store yet: a run takes it from the packages of Debian " + qemu.SUITE
+            return finding(status=ProbeStatus.UNKNOWN, found=first)
+        process.run([str(found.program), *_NVDIMM_MACHINE.split()], timeout=_PROBE_SECONDS)
     except HostError as error:
-        return finding(status=ProbeStatus.MISSING, found=str(error), fix=process.install_hint(QEMU))
-    return finding(status=ProbeStatus.OK, found="QEMU sets one up")
+        return finding(status=ProbeStatus.MISSING, found=str(error), fix=error.hint)
+    version = found.version.removeprefix("QEMU emulator version ")
+    return finding(status=ProbeStatus.OK, found=version)

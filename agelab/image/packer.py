@@ -44,8 +44,8 @@ class DoesNotBoot(ProofFailed):
         """The panic message; None when it did not panic."""
 
 
-def build(work: Path, variables: Mapping[str, str]) -> None:
-    """Run the template in ``work``; Packer's cache and the guest's console stay there.
+def build(work: Path, emulator: Path, variables: Mapping[str, str]) -> None:
+    """Run the template in ``work`` with that QEMU; Packer's cache and the guest's console stay there.
 
     Raises DoesNotBoot, or ProofFailed when Packer itself may be the reason, with the end of Packer's log and of the
     guest's console.
@@ -68,6 +68,7 @@ def build(work: Path, variables: Mapping[str, str]) -> None:
         "PACKER_CACHE_DIR": str(work / "cache"),
         "PACKER_CONFIG_DIR": str(work),
         "PYTHONPATH": str(places.IMPORTED_FROM),
+        "PATH": f"{emulator.parent}:{process.SEARCH_PATH}",  # Packer starts the first qemu-system-x86_64
     }
     argv = ["packer", "build", "-color=false", f"-var-file={values}", str(TEMPLATE)]
     # Packer's plugins talk over sockets, whose paths have at most 107 bytes: too few for a path in the store.

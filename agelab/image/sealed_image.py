@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from pydantic import ValidationError
 
-from agelab import fileio, places, process
+from agelab import fileio, places, process, qemu
 from agelab.debian import Archive, Package, unpack
 from agelab.errors import HostError
 from agelab.image import package_proof, packer, tools
@@ -147,7 +147,7 @@ def build(
             "busybox": busybox,
             **{f"tools/{name}": fileio.read_bytes(path, fileio.PROGRAM) for name, path in own_tools.items()},
         }
-        _prove(kernel, proving, work, made / ROOT, base, load, ours)
+        _prove(kernel, proving, work, made / ROOT, base, load, ours, store, progress)
         shutil.rmtree(work)
 
     readable_by = kernel.artefact.readable_by
@@ -186,6 +186,8 @@ def _prove(
     base: bytes,
     load: PackageProof | None,
     programs: Mapping[str, bytes],
+    store: Store,
+    progress: Notify,
 ) -> None:
     """Boot the root with the kernel under Packer, which writes ``proof.json`` and assembles the image.
 
@@ -218,6 +220,7 @@ def _prove(
     with package_proof.told_by_packer(load):
         packer.build(
             work,
+            qemu.obtain(store, progress).program,
             {
                 "root": str(root),
                 "root_size": str(root.stat().st_size),

@@ -4,15 +4,12 @@ They are built with the compiler and libc of the guest root's suite, so they are
 being static, they need nothing of the root.
 """
 
-import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from agelab import buildroot, places
-from agelab.buildroot import BuildRoot, Purpose
-from agelab.debian import Archive, cached_resolution
+from agelab import buildroot, places, toolchain
+from agelab.buildroot import BuildRoot
 from agelab.errors import AgelabError
 from agelab.image import root as roots
 from agelab.notify import Notify, silent
@@ -26,23 +23,8 @@ PROFILER = places.HARNESS / "profiler"
 
 RECIPE = 1
 """Raised whenever the same sources and build root would make other programs."""
-ROOT_RECIPE = 1
-"""Raised whenever the same packages would make another build root."""
 
 _FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-s")
-_PACKAGES = ("gcc", "libc6-dev")
-# Dependencies of libc and of the compiler (sanitizers) that these programs do not use.
-_NOT_NEEDED = re.compile(
-    r"libc-dev-bin|libcom-err2|libcrypt.*|libgssapi.*|libk5crypto3|libkeyutils1|libkrb5.*|libnsl.*|libssl3.*"
-    r"|libtirpc.*|rpcsvc-proto|openssl-provider-legacy"
-    r"|lib(asan|atomic|cc1-|gomp|gprofng|hwasan|itm|lsan|quadmath|tsan|ubsan)\d*"
-)
-# Removed from the unpacked tree; relative to /usr.
-_UNUSED = (
-    *("share", "games", "local", "lib/*/gconv", "lib/gcc/*/*/plugin", "lib/gcc/*/*/*san*"),
-    *("lib/gcc/*/*/lto1", "libexec/gcc/*/*/lto1", "bin/*lto-dump*", "bin/*gcov*", "bin/*gprof*"),
-    *("bin/*-dwp", "bin/dwp", "bin/*gold", "bin/*elfedit"),
-)
 
 
 def obtain(store: Store, progress: Notify = silent, sources: Path = SOURCES) -> dict[str, Path]:
@@ -52,7 +34,8 @@ def obtain(store: Store, progress: Notify = silent, sources: Path = SOURCES) -> 
     does not compile without warnings.
     """
     files = source_files(sources)
-    purpose = Purpose("the guest's tools", _UNUSED, {"programs": ROOT_RECIPE})
+    purpose = toolchain.purpose("the guest's tools")
+    suite = roots.definition().suite
 
     def built_with(packages: BuildRoot) -> Artefact:
         inputs = {
@@ -73,7 +56,9 @@ def obtain(store: Store, progress: Notify = silent, sources: Path = SOURCES) -> 
 
         return store.obtain("tools", inputs, build, shared=True)
 
-    made = buildroot.with_packages(lambda refresh: resolve_packages(store, refresh=refresh), built_with)
+    made = buildroot.with_packages(
+        lambda refresh: toolchain.resolve_packages(store, suite, refresh=refresh), built_with
+    )
     return {program: made / program for program in programs(files)}
 
 
@@ -94,24 +79,3 @@ def programs(files: list[Path]) -> dict[str, Path]:
     if not found:
         raise AgelabError("no source of any tool")
     return found
-
-
-def resolve_packages(store: Store, *, refresh: bool = False) -> BuildRoot:
-    """Resolve the packages that programs for the guest are built with, from the cache unless ``refresh``."""
-    suite = roots.definition().suite
-
-    def ask() -> BuildRoot:
-        archive = Archive(store, suite)
-        archive.update(refresh=refresh)
-        found = archive.resolve(_PACKAGES)
-        return BuildRoot(
-            suite=suite,
-            packages=tuple(package for package in found if not _NOT_NEEDED.fullmatch(package.name)),
-        )
-
-    return cached_resolution(store, question(suite), BuildRoot, ask, refresh=refresh)
-
-
-def question(suite: str) -> dict[str, Any]:
-    """Return the question under which the resolution of these packages is cached."""
-    return {"buildroot": suite, "programs": _PACKAGES}

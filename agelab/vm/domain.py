@@ -41,9 +41,7 @@ SAVE_ARGUMENT = "agelab.save"
 """Kernel argument by which the harness stops the guest at the moment to be saved (harness/saved.py)."""
 
 
-def domain_xml(
-    spec: GuestSpec, uri: str, confined_by: Collection[str], remembered: Path | None = None
-) -> str:
+def domain_xml(spec: GuestSpec, confined_by: Collection[str], remembered: Path | None = None) -> str:
     """Return the domain XML for ``spec`` on a host with these security models (libvirt's capabilities).
 
     What virt-install printed for others is taken from the directory ``remembered``. Raises HostError when virt-install
@@ -59,7 +57,7 @@ def domain_xml(
         require_plain(path, "a file of a guest", "rename the run, or move the store: AGELAB_HOME=<directory>")
     # Most guests differ in their names and those of their files alone, and need no virt-install of their own.
     places = {path: Path(f"/agelab/{number}.file") for number, path in enumerate(dict.fromkeys(spec.paths))}
-    command = virt_install_command(_moved(spec, places), uri, confined_by)
+    command = virt_install_command(_moved(spec, places), confined_by)
     # Without the UUID of its own that virt-install gives the domain: libvirt gives each another.
     xml = OWN_UUID.sub("", virt_install.printed(command, remembered).strip()) + "\n"
     paths = list(places)
@@ -74,6 +72,7 @@ def _moved(spec: GuestSpec, places: Mapping[Path, Path]) -> GuestSpec:
     return replace(
         spec,
         name=ANY_NAME,
+        emulator=places[spec.emulator],
         kernel=places[spec.kernel],
         initramfs=places[spec.initramfs],
         disks=tuple(replace(disk, path=places[disk.path]) for disk in spec.disks),
@@ -93,7 +92,7 @@ def kernel_arguments(spec: GuestSpec) -> list[str]:
     return [*BASE_ARGUMENTS, *of_clock, *spec.machine.kernel_arguments, *saved]
 
 
-def virt_install_command(spec: GuestSpec, uri: str, confined_by: Collection[str]) -> list[str]:
+def virt_install_command(spec: GuestSpec, confined_by: Collection[str]) -> list[str]:
     """Return the virt-install command for ``spec``; it prints XML, which names ANY_OWNER, and creates nothing."""
     fixed = (
         "--print-xml 1 --arch x86_64 --import --network none "
@@ -106,10 +105,11 @@ def virt_install_command(spec: GuestSpec, uri: str, confined_by: Collection[str]
     own = virtual_clock.qemu_arguments(spec) if spec.clock == "virtual" else []
     whose = f"env={orphans.VARIABLE}={ANY_OWNER}"
     return [
-        "virt-install", "--connect", uri, *fixed.split(),
+        "virt-install", "--connect", virt_install.CONNECTION, *fixed.split(),
         "--name", spec.name, "--memory", str(spec.memory_mib), "--vcpus", str(spec.vcpus),
         "--machine", MACHINE_TYPE, *clock.virt_install_arguments(spec),
-        "--boot", f"kernel={spec.kernel},initrd={spec.initramfs},kernel_args={' '.join(kernel_arguments(spec))}",
+        "--boot", f"emulator={spec.emulator},kernel={spec.kernel},initrd={spec.initramfs}",
+        "--boot", f"kernel_args={' '.join(kernel_arguments(spec))}",
         *security_labels(confined_by),
         *(f"--qemu-commandline={words}" for words in [*own, whose, *_qemu_arguments(spec)]),
     ]  # fmt: skip

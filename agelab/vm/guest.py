@@ -6,7 +6,6 @@ from typing import Literal
 
 from agelab.model.machine import Machine
 
-EMULATOR = "/usr/bin/qemu-system-x86_64"
 MACHINE_TYPE = "pc-i440fx-7.2"
 REAL_SERIAL = "agelab-disk{}"
 """Serial number of a real disk in the guest (virtio allows 20 characters)."""
@@ -56,6 +55,8 @@ class GuestSpec:
     """One boot of one guest."""
 
     name: str
+    emulator: Path
+    """What starts QEMU (agelab.qemu)."""
     machine: Machine
     memory_mib: int
     kernel: Path
@@ -65,7 +66,7 @@ class GuestSpec:
     console: Path
     events: Path
     preload: tuple[Path, ...] = ()
-    """LD_PRELOAD libraries of the virtual clock (agelab.vm.clock_library)."""
+    """LD_PRELOAD libraries of the virtual clock (agelab.qemu)."""
     saved: SavedMemory | None = None
     """None for a guest that boots and is not saved."""
     clock: Clock = "virtual"
@@ -85,5 +86,12 @@ class GuestSpec:
     @property
     def paths(self) -> tuple[Path, ...]:
         """Every path that QEMU is given, but those of claimed disks: these are descriptors' paths."""
-        own = (self.kernel, self.initramfs, self.console, self.events, *(disk.path for disk in self.disks))
+        own = (
+            self.emulator,
+            self.kernel,
+            self.initramfs,
+            self.console,
+            self.events,
+            *(disk.path for disk in self.disks),
+        )
         return (*own, *self.preload, *([self.saved.path] if self.saved else []))

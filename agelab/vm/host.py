@@ -1,4 +1,4 @@
-"""Host facts that the plan does not contain: QEMU's version, firmware, processor, free memory."""
+"""Host facts that the plan does not contain: processor, free memory, libvirt's binding."""
 
 import os
 import platform
@@ -7,22 +7,10 @@ from functools import cache
 from pathlib import Path
 
 from agelab import fileio, process
-from agelab.errors import HostError
-from agelab.store import file_hash
-from agelab.vm.guest import EMULATOR
 
-FIRMWARE = ("bios-256k.bin", "kvmvapic.bin", "pvh.bin", "linuxboot_dma.bin")
-"""Firmware loaded in the virtual clock: the BIOS and the option ROMs of direct kernel boot."""
 CLOCKSOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-FIRMWARE_DIRECTORIES = (Path("/usr/share/seabios"), Path("/usr/share/qemu"))
 LIBVIRT_BINDING = Path("/usr/lib/python3/dist-packages/libvirt.py")
 """libvirt's Python binding as the distribution installs it."""
-
-
-@cache
-def qemu_version() -> str:
-    """Return QEMU's version line, which includes the distribution's package version."""
-    return process.run([EMULATOR, "--version"]).stdout.splitlines()[0]
 
 
 def binding_hint() -> str:
@@ -31,23 +19,6 @@ def binding_hint() -> str:
         return process.install_hint(str(LIBVIRT_BINDING))
     environment = "make its environment with /usr/bin/python3 -m venv --system-site-packages"
     return f"{sys.executable} does not see the system's packages: {environment}"
-
-
-@cache
-def firmware_hashes() -> dict[str, str]:
-    """Return the sha256 of each firmware file by name. Raises HostError when one is missing."""
-    found = {}
-    for name in FIRMWARE:
-        for directory in FIRMWARE_DIRECTORIES:
-            if (directory / name).exists():
-                found[name] = file_hash(directory / name)
-                break
-        else:
-            raise HostError(
-                f"QEMU's firmware file {name} is missing",
-                hint="install the packages seabios and qemu-system-x86",
-            )
-    return found
 
 
 @cache

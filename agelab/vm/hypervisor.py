@@ -172,7 +172,9 @@ class Hypervisor:
         try:
             words = _words(self._connected().domainXMLToNative("qemu-argv", xml, 0))
         except libvirt.libvirtError as error:
-            raise HostError(f"libvirt refuses the domain: {error}") from error
+            raise HostError(
+                f"libvirt refuses the domain: {error}", libvirt_daemon.refusal_hint(str(error))
+            ) from error
         first = next(number for number, word in enumerate(words) if word.startswith("/"))
         return words[first:]
 
@@ -213,7 +215,7 @@ class Hypervisor:
                 if not _alive(connection):
                     return Ending.DAEMON_LOST
                 raise HostError(
-                    f"libvirt cannot start the guest: {error}", hint="run: agelab doctor"
+                    f"libvirt cannot start the guest: {error}", libvirt_daemon.refusal_hint(str(error))
                 ) from error
             stack.callback(_destroy, domain)
             if state:

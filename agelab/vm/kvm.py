@@ -12,14 +12,14 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from agelab import atomic, fileio, process
+from agelab import atomic, fileio, process, qemu
 from agelab.errors import AgelabError, HostError
 from agelab.model.base import Frozen
 from agelab.plain_path import temp_parent
+from agelab.qemu import Emulator
 from agelab.store import Artefact, Store, key_of
 from agelab.vm import host
 
-QEMU = "qemu-system-x86_64"
 DEVICE = Path("/dev/kvm")
 
 BOOT_SECONDS = 20.0
@@ -67,8 +67,10 @@ class _Silence:
         return self.is_final
 
 
-def try_boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kvm") -> KvmProbe:
-    """Boot ``kernel`` without a root, on the host's own CPU model as in wall-clock runs.
+def try_boot(
+    emulator: Path, kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kvm"
+) -> KvmProbe:
+    """Boot ``kernel`` without a root in a QEMU, on the host's own CPU model as in wall-clock runs.
 
     ``seconds`` is the timeout in host time.
     """
@@ -76,7 +78,7 @@ def try_boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kv
     with atomic.temp_dir(temp_parent()) as directory:
         console = directory / "console"
         machine = "-machine q35 -smp 1 -m 256 -nodefaults -no-user-config -display none -no-reboot"
-        argv = [QEMU, *machine.split(), "-accel", accelerator, *cpu, "-serial", f"file:{console}"]
+        argv = [str(emulator), *machine.split(), "-accel", accelerator, *cpu, "-serial", f"file:{console}"]
         argv += ["-kernel", str(kernel), "-append", KERNEL_ARGUMENTS]
         silence = _Silence(console)
         try:
@@ -84,7 +86,7 @@ def try_boot(kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kv
         except process.ProcessFailed as error:
             if not silence.is_final:
                 *_, last = error.stderr.strip().splitlines() or [str(error)]
-                return KvmProbe(boots=False, detail=f"QEMU stops: {last.removeprefix(f'{QEMU}: ')}")
+                return KvmProbe(boots=False, detail=f"QEMU stops: {last.removeprefix(f'{emulator.name}: ')}")
         except HostError:
             pass  # timed out: the console shows how far it came
         return judge_console(fileio.tail(console) if console.exists() else "")
@@ -98,18 +100,17 @@ def probe_kvm(store: Store, device: Path = DEVICE, *, again: bool = False) -> Kv
         )
     if not access(device, R_OK | W_OK):
         return _not_tried(f"no permission on {device}", "add this user to the group kvm")
-    if process.find(QEMU) is None:
-        return _not_tried("not proven: QEMU is missing")
     try:
+        emulator = qemu.find(store)
         kernels = [found for found in store.all("kernel") if _vmlinuz(found)]
     except AgelabError as error:
         return _not_tried(f"not proven: {error}", error.hint)
-    if not kernels:
+    if not kernels or not emulator:
         return _not_tried(
-            "not proven: no kernel in the store yet",
-            "agelab image build brings one; then agelab doctor again",
+            f"not proven: no {'QEMU' if kernels else 'kernel'} in the store yet",
+            "a run brings one, or agelab image build; then agelab doctor again",
         )
-    return _cached_boot(store, kernels[-1], again)
+    return _cached_boot(store, emulator, kernels[-1], again)
 
 
 def _not_tried(detail: str, fix: str = "") -> KvmProbe:
@@ -120,11 +121,11 @@ def _vmlinuz(kernel: Artefact) -> Path | None:
     return next((kernel / name for name in ("vmlinuz", "vmlinux") if (kernel / name).exists()), None)
 
 
-def _cached_boot(store: Store, kernel: Artefact, again: bool) -> KvmProbe:
+def _cached_boot(store: Store, emulator: Emulator, kernel: Artefact, again: bool) -> KvmProbe:
     image = _vmlinuz(kernel)
     assert image is not None
     known = {
-        "qemu": host.qemu_version(),
+        "qemu": emulator.artefact.key,
         "host_kernel": platform.release(),
         "cpu": host.cpu_model(fileio.read_text(Path("/proc/cpuinfo"))),
         "kernel": kernel.key,
@@ -133,6 +134,6 @@ def _cached_boot(store: Store, kernel: Artefact, again: bool) -> KvmProbe:
     if not again:
         with suppress(FileNotFoundError, ValidationError):
             return KvmProbe.model_validate_json(fileio.read_bytes(remembered))
-    verdict = try_boot(image)
+    verdict = try_boot(emulator.program, image)
     atomic.write(remembered, verdict.model_dump_json().encode())
     return verdict

@@ -36,6 +36,11 @@ remember_owner = 0
 DAEMONS = ("libvirtd", "virtqemud")
 """Programs that start QEMU's guests: the whole daemon, and the modular one."""
 HOST_LIBVIRTD_CONF = Path("/etc/libvirt/libvirtd.conf")
+APPARMOR = Path("/sys/module/apparmor/parameters/enabled")
+APPARMOR_PROFILE = Path("/etc/apparmor.d/usr.sbin.libvirtd")
+APPARMOR_RULES = Path("/etc/apparmor.d/local/usr.sbin.libvirtd")
+APPARMOR_RULE = "/**/store/qemu/*/qemu-system-x86_64 PUx,"
+"""Lets the daemon start agelab's QEMU of any store, unconfined as the distribution's (apparmor.d(5))."""
 START_TIMEOUT = 30.0
 """Seconds within which a new daemon must respond."""
 
@@ -45,8 +50,23 @@ def uri() -> str:
     return "qemu:///system" if os.geteuid() == 0 else "qemu:///session"
 
 
+def refusal_hint(message: str) -> str:
+    """Return what to do where the daemon refuses a guest: it may not be allowed to start a QEMU that is in a store."""
+    if "ermission denied" not in message:
+        return "run: agelab doctor"
+    if APPARMOR.exists() and fileio.read_text(APPARMOR).strip() == "Y":
+        return (
+            "AppArmor lets libvirt's daemon start programs of /usr/bin alone; as root: "
+            f"echo '{APPARMOR_RULE}' >>{APPARMOR_RULES} && apparmor_parser -r {APPARMOR_PROFILE}"
+        )
+    return (
+        "libvirt's daemon tries QEMU as a user of its own, who cannot enter the store's directory: move the store to "
+        "where everybody may, AGELAB_HOME=/var/lib/agelab"
+    )
+
+
 def is_responding() -> bool:
-    return process.run(["virsh", "--connect", uri(), "version"], ok=range(256), timeout=60).returncode == 0
+    return process.run(["virsh", "--connect", uri(), "uri"], ok=range(256), timeout=60).returncode == 0
 
 
 @contextmanager

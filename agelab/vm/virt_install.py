@@ -1,8 +1,10 @@
-"""What virt-install prints, remembered while the host stays as it is: starting it takes half a second.
+"""What virt-install prints, remembered while its packages stay as they are: starting it takes half a second.
 
-It prints the same for the same words while its packages, libvirt's and QEMU's are the same, and so is the host, of
-which libvirt says what it can do. dpkg writes its status whenever a package changes; a host that starts anew may have
-become another one. Where there is no such status, nothing is remembered.
+By itself it asks libvirt what the host can do, and refuses a host that has no QEMU of its own. Here it is told of
+agelab's QEMU, by the connection with which its own tests do so (virtinst/uri.py, ``MagicURI``): so it prints the same
+for the same words on every host, and needs no daemon.
+
+dpkg writes its status whenever a package changes. Where there is no such status, nothing is remembered.
 """
 
 import hashlib
@@ -13,12 +15,18 @@ from pathlib import Path
 
 from agelab import atomic, fileio, process
 from agelab.errors import AgelabError
-from agelab.store import key_of
+from agelab.store import file_hash, key_of
 
 CACHE = "domains"
 """Name of the store's cache in which it is kept."""
 PACKAGES = Path("/var/lib/dpkg/status")
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+HERE = Path(__file__).parent
+CAPABILITIES = ("capabilities.xml", "domain-capabilities.xml")
+CONNECTION = (
+    "__virtinst_test__test:///default,predictable,fakeuri=qemu:///system,"
+    f"caps={CAPABILITIES[0]},domcaps={CAPABILITIES[1]}"
+)
+"""The names of files are those in HERE, where virt-install is started."""
 
 
 def printed(command: Sequence[str], remembered: Path | None) -> str:
@@ -31,7 +39,7 @@ def _printed(command: tuple[str, ...], remembered: Path | None) -> str:
     file = remembered and _file(command, remembered)
     if file and (text := _read(file)) is not None:
         return text
-    text = process.run(command, timeout=120).stdout
+    text = process.run(command, cwd=HERE, timeout=120).stdout
     if file:
         with suppress(OSError):  # a full disk, another user's store: virt-install is asked again
             atomic.write(file, f"{_checksum(text)}\n{text}".encode())
@@ -39,13 +47,14 @@ def _printed(command: tuple[str, ...], remembered: Path | None) -> str:
 
 
 def _file(command: Sequence[str], directory: Path) -> Path | None:
-    """Return where that command's output is kept as long as the host is as it is now; None where nobody can tell."""
+    """Return where that command's output is kept while the packages are as now; None where nobody can tell."""
     try:
-        found, boot = PACKAGES.stat(), fileio.read_text(BOOT_ID).strip()
+        found = PACKAGES.stat()
     except OSError:
         return None
     packages = [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
-    return directory / key_of({"command": list(command), "packages": packages, "boot": boot})
+    told = [file_hash(HERE / name) for name in CAPABILITIES]
+    return directory / key_of({"command": list(command), "packages": packages, "told": told})
 
 
 def _read(file: Path) -> str | None:

@@ -34,7 +34,7 @@ def virt_install_arguments(spec: GuestSpec) -> list[str]:
     return [
         "--virt-type", "kvm" if native else "qemu", "--cpu", cpu, "--clock", "offset=utc",
         *(word for text in disks for word in ("--disk", text)),
-        *(word for address in spec.passthrough for word in ("--hostdev", address)),
+        *(word for address in spec.passthrough for word in ("--hostdev", controller_argument(address))),
         *(["--memtune", f"hard_limit={_pinned_kib(spec)}"] if spec.passthrough else []),
     ]  # fmt: skip
 
@@ -47,6 +47,19 @@ def disk_argument(number: int, real: RealDisk) -> str:
         f"driver.cache={real.cache},driver.io={real.aio},driver.error_policy=report,driver.discard=unmap,"
         f"target.dev=vd{DRIVE_LETTERS[number]},target.bus=virtio,serial={real.serial}"
     )
+
+
+def controller_argument(address: str) -> str:
+    """Return the virt-install argument for the controller at a PCI address, ``0000:03:00.0``."""
+    domain, bus, place = address.split(":")
+    slot, function = place.split(".")
+    numbers = {"domain": domain, "bus": bus, "slot": slot, "function": function}
+    # By the element's parts: virt-install would look for the address by itself among the host's devices.
+    parts = {"@mode": "subsystem", "@managed": "yes"} | {
+        f"source/address/@{name}": str(int(number, 16)) for name, number in numbers.items()
+    }
+    words = (f"xpath{n}.set=./{part},xpath{n}.value={text}" for n, (part, text) in enumerate(parts.items()))
+    return ",".join(("type=pci", *words))
 
 
 def _pinned_kib(spec: GuestSpec) -> int:

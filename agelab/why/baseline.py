@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from agelab import qemu
 from agelab.analysis.cells import CellResult, RunResult
 from agelab.errors import InputError, unknown
 from agelab.model.base import LayoutName
@@ -22,7 +23,7 @@ from agelab.runner.plan.cell_inputs import harness_hash
 from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
-from agelab.vm import host
+from agelab.store import Store
 
 SINGLE_USES = ("disk", "crash_at", "fail", "corpus", "log", "control")
 """Options with which a run is not the scenario's own: what is changed beside them means something else."""
@@ -83,7 +84,7 @@ class Baseline:
         return _judge(self.study, self.claim, RunColumn(tuple(runs)), self.stand_in)
 
 
-def find_baseline(run: RunResult, name: str, filesystem: str | None = None) -> Baseline:
+def find_baseline(run: RunResult, name: str, store: Store, filesystem: str | None = None) -> Baseline:
     """Find a claim by its name, and judge it by a run. Raises InputError where nothing can be asked about it."""
     study = study_of_scenario(run.plan.scenario)
     claim = _claim(study, name, run.name)
@@ -99,7 +100,7 @@ def find_baseline(run: RunResult, name: str, filesystem: str | None = None) -> B
             hint=f"claims that can: agelab replicate {run.name}",
         )
     scenario = resolve(options).selection.scenario
-    _require_current(run, options, scenario)
+    _require_current(run, options, scenario, store)
     keys, steps = asked_for(study, claim, run, stand_in)
     mine = narrowed(run, (one for one in run.cells if _key(run, one) in keys))
     return Baseline(study, claim, stand_in, options, scenario, mine, judged, steps)
@@ -180,11 +181,11 @@ def _require_own(run: RunResult, options: RunOptions) -> None:
         )
 
 
-def _require_current(run: RunResult, options: RunOptions, scenario: Scenario) -> None:
+def _require_current(run: RunResult, options: RunOptions, scenario: Scenario, store: Store) -> None:
     """Refuse a run of another agelab or QEMU: more than one factor would change."""
     now = {
         "harness": harness_hash(),
-        "qemu": host.qemu_version(),
+        "qemu": qemu.obtain(store).version,
         "scenario": scenario_hash(scenario),
         "profiles": profiles_hash(planned_cells(options)),
     }

@@ -13,11 +13,12 @@ from typing import Any, get_args
 
 import pytest
 
-from agelab import orphans, process
+from agelab import orphans, process, qemu
+from agelab.cli.options import open_store
 from agelab.errors import AgelabError, InputError
 from agelab.model.machine import Copies
 from agelab.scenario import selection
-from agelab.vm import domain, libvirt_daemon, virtual_clock
+from agelab.vm import domain, virtual_clock
 from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk, SavedMemory
 from agelab.vm.hypervisor import Hypervisor, connected
 from tests import capabilities
@@ -25,6 +26,7 @@ from tests import capabilities
 HERE = Path(__file__).parent
 SPEC = GuestSpec(
     name="agelab-golden",
+    emulator=Path("/agelab/qemu/qemu-system-x86_64"),
     machine=selection.machine("pentium4-2800"),
     memory_mib=256,
     kernel=Path("/agelab/image/vmlinux"),
@@ -74,7 +76,7 @@ def texts(hypervisor: Hypervisor) -> dict[str, str]:
         for name, spec in SPECS.items()
         if not spec.passthrough or Path("/sys/bus/pci/devices", BRIDGE).exists()
     }
-    return {name: domain.domain_xml(spec, libvirt_daemon.uri(), ["dac"]) for name, spec in possible.items()}
+    return {name: domain.domain_xml(spec, ["dac"]) for name, spec in possible.items()}
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +97,11 @@ def _comparable(text: str) -> str:
     return re.sub(r"<label>.*?</label>", "<label>+0:+0</label>", text)
 
 
+def _command(hypervisor: Hypervisor, text: str) -> list[str]:
+    """What libvirt makes of a domain: it asks its QEMU, so the store's stands in the golden one's place."""
+    return hypervisor.command_line(text.replace(str(SPEC.emulator), str(qemu.obtain(open_store()).program)))
+
+
 @pytest.mark.parametrize("name", SPECS)
 def test_it_is_what_it_was(text: str, name: str) -> None:
     golden = HERE / f"{name}.xml"
@@ -109,7 +116,7 @@ def test_virt_install_is_asked_once_for_guests_that_differ_in_names_and_files_al
     other = replace(SPEC, name="agelab-other", console=Path("/agelab/cell/console-2.log"))
     monkeypatch.setattr(process, "run", None)
     renamed = texts["virtual"].replace("agelab-golden", "agelab-other").replace("console-1", "console-2")
-    assert domain.domain_xml(other, libvirt_daemon.uri(), ["dac"]) == renamed
+    assert domain.domain_xml(other, ["dac"]) == renamed
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -126,7 +133,7 @@ def test_libvirts_schema_accepts_it(text: str, name: str, tmp_path: Path) -> Non
 )
 def test_the_virtual_clock_refuses_what_has_its_own_time(change: dict[str, Any]) -> None:
     with pytest.raises(AgelabError, match="no real disks"):
-        domain.domain_xml(replace(SPEC, **change), libvirt_daemon.uri(), ["dac"])
+        domain.domain_xml(replace(SPEC, **change), ["dac"])
 
 
 def test_disks_of_three_hundred_gigabytes_have_room_and_what_no_guest_reaches_is_refused() -> None:
@@ -135,13 +142,11 @@ def test_disks_of_three_hundred_gigabytes_have_room_and_what_no_guest_reaches_is
     def with_gib(size: int) -> GuestSpec:
         return replace(SPEC, disks=(*SPEC.disks, MemoryDisk(Path("/dev/null"), size << 30, True)))
 
-    words = [
-        domain.virt_install_command(with_gib(size), libvirt_daemon.uri(), ["dac"]) for size in (100, 400)
-    ]
+    words = [domain.virt_install_command(with_gib(size), ["dac"]) for size in (100, 400)]
     found = [re.findall(r"maxmem=(\d+)G", " ".join(each)) for each in words]
     assert found == [["256"], ["512"]]
     with pytest.raises(InputError, match=r"of 6\d\d GB: a guest can address 550 GB: take a smaller scale"):
-        domain.domain_xml(with_gib(600), libvirt_daemon.uri(), ["dac"])
+        domain.domain_xml(with_gib(600), ["dac"])
 
 
 def test_a_disk_larger_than_the_hosts_memory_can_be_mapped_though_its_writes_stay_in_memory(
@@ -152,19 +157,21 @@ def test_a_disk_larger_than_the_hosts_memory_can_be_mapped_though_its_writes_sta
     large.touch()
     os.truncate(large, 300 << 30)
     kept = replace(SPEC, disks=(*SPEC.disks, MemoryDisk(large, 300 << 30, False)))
-    words = " ".join(domain.virt_install_command(kept, libvirt_daemon.uri(), ["dac"]))
+    words = " ".join(domain.virt_install_command(kept, ["dac"]))
     assert re.findall(r"share=(\S+?),mem-path", words)[-1] == "off,reserve=off"
     backend = re.findall(r"memory-backend-file\S+", words)[-1]
     machine = ["-machine", "none", "-display", "none", "-nodefaults", "-qmp", "stdio"]
     asked = '{"execute": "qmp_capabilities"}{"execute": "quit"}'
     (tmp_path / "asked").write_text(asked)
-    process.run(["qemu-system-x86_64", *machine, "-object", backend], stdin=tmp_path / "asked")
+    process.run(
+        [str(qemu.obtain(open_store()).program), *machine, "-object", backend], stdin=tmp_path / "asked"
+    )
 
 
 def test_a_wall_guest_has_its_disks_and_nothing_of_the_virtual_clock(
     texts: dict[str, str], hypervisor: Hypervisor
 ) -> None:
-    words = " ".join(hypervisor.command_line(texts["wall"]))
+    words = " ".join(_command(hypervisor, texts["wall"]))
     assert "icount" not in words and "LD_PRELOAD" not in words and "rr=" not in words
     assert '"driver":"host_device","filename":"/dev/null","aio":"native"' in words
     assert '"driver":"file","filename":"/dev/zero","aio":"threads"' in words
@@ -194,7 +201,7 @@ def test_nothing_asynchronous_or_fed_by_the_host_is_in_it(written: str, hypervis
         ("memballoon", "none"),
         ("watchdog", "i6300esb"),
     ]
-    command = hypervisor.command_line(written)
+    command = _command(hypervisor, written)
     assert [word for word in command if ASYNCHRONOUS.search(word)] == []
     words = " ".join(command)
     assert "-serial file:/agelab/cell/console-1.log -serial file:/agelab/cell/events-1.jsonl" in words
@@ -205,7 +212,7 @@ def test_nothing_asynchronous_or_fed_by_the_host_is_in_it(written: str, hypervis
 def test_the_check_would_see_an_asynchronous_device(hypervisor: Hypervisor, written: str) -> None:
     balloon = written.replace('<memballoon model="none"/>', '<memballoon model="virtio"/>')
     assert balloon != written
-    assert any(ASYNCHRONOUS.search(word) for word in hypervisor.command_line(balloon))
+    assert any(ASYNCHRONOUS.search(word) for word in _command(hypervisor, balloon))
 
 
 def test_a_guest_is_labelled_only_by_what_confines_it_here() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agelab import process
+from agelab import process, toolchain
 from agelab.analysis.cells import CellResult
 from agelab.capsule import archive, replay, schema
 from agelab.capsule.pack import pack
@@ -22,7 +22,6 @@ from agelab.cli import main
 from agelab.debian import Archive, PackagesVanished
 from agelab.errors import InputError
 from agelab.image import root as roots
-from agelab.image import tools
 from agelab.kernel import debian_kernel
 from agelab.model.result import RunPlan
 from agelab.results.checksummed import read, write
@@ -390,7 +389,7 @@ def test_answers_name_each_package_in_its_own_version(capsule: Path, tmp_path: P
         )
         == found.run_manifest.guest
     )
-    assert tools.resolve_packages(elsewhere) == found.run_manifest.tools
+    assert toolchain.resolve_packages(elsewhere, "bookworm") == found.run_manifest.tools
     assert not list(elsewhere.cache("resolved").iterdir())  # what a capsule says is remembered by nobody
 
 

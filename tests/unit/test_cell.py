@@ -15,6 +15,7 @@ from agelab.image import Image
 from agelab.kernel import MissingModule
 from agelab.model.event import CellEnded, RebootRequested, StepFailed
 from agelab.model.result import Sample, Status, StuckTask
+from agelab.qemu import Emulator
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import event_code
 from agelab.runner.execute.boot_events import BootEvents
@@ -33,6 +34,15 @@ from agelab.vm.hypervisor import Ending, Hypervisor
 from tests.unit.test_scenario import CORPUS, spec
 
 GIB = 1 << 30
+EMULATOR = cast(
+    Emulator,
+    SimpleNamespace(
+        program=Path("/agelab/qemu/qemu"),
+        clock=Path("/agelab/qemu/clock.so"),
+        artefact=SimpleNamespace(directory=Path("/agelab/qemu")),
+        identity={"version": "7.2"},
+    ),
+)
 OK = CellEnded(event="end", status="ok", reason=None)
 HUNG = CellEnded(event="end", status="hung", reason="step x, repetition 1: no end within 5 s of guest time")
 FAILED = StepFailed(event="failed", step="fill", repetition=2, status=1, said="alas")
@@ -255,7 +265,9 @@ def _runner(
 ) -> CellRunner:
     run = RunDirectory.create(tmp_path, "aging")
     nobody = cast(Hypervisor, None)
-    machine = guest(run.cell_directory(0), spec(), cast(Image, image), CORPUS, nobody, None, None, None, {})
+    machine = guest(
+        run.cell_directory(0), spec(), cast(Image, image), CORPUS, nobody, EMULATOR, None, None, {}
+    )
     return CellRunner(run, 0, machine, CellGoals(measure=measure), Store(tmp_path), print)
 
 
@@ -340,6 +352,7 @@ def test_a_cell_goes_on_after_a_failure_with_what_does_not_depend_on_it(
         spec=spec(),
         corpus=CORPUS,
         image=SimpleNamespace(kernel=kernel, proof={("reiserfs", "period"): proof}),
+        emulator=EMULATOR,
         module=None,
         tools={},
         run=run,
@@ -372,7 +385,9 @@ def test_a_boot_with_fewer_forks_than_planned_has_a_domain_of_its_own(
     monkeypatch.setattr(domain, "domain_xml", lambda guest, *_: str([disk.path.name for disk in guest.disks]))
     image = SimpleNamespace(root=tmp_path, boot_image=tmp_path)
     hypervisor = cast(Hypervisor, SimpleNamespace(security_models=()))
-    launcher = GuestLauncher(tmp_path, spec(), cast(Image, image), CORPUS, hypervisor, None, None, None, {})
+    launcher = GuestLauncher(
+        tmp_path, spec(), cast(Image, image), CORPUS, hypervisor, EMULATOR, None, None, {}
+    )
     boots = CellBoots(launcher, CellGoals())
     planned, started = (launcher.guest(boots.mapping(names)) for names in (("aged", "control"), ("aged",)))
     assert launcher._domain_xml(planned) != launcher._domain_xml(started)
@@ -385,7 +400,7 @@ def test_beside_a_disk_of_a_larger_slot_every_file_is_as_long_as_the_slot(tmp_pa
         (tmp_path / name).write_bytes(b"data")
         os.truncate(tmp_path / name, size)
     launcher = GuestLauncher(
-        tmp_path, spec(), cast(Image, image), CORPUS, cast(Hypervisor, None), None, None, None, {}
+        tmp_path, spec(), cast(Image, image), CORPUS, cast(Hypervisor, None), EMULATOR, None, None, {}
     )
     launcher.__dict__["_initramfs"] = b""
     disks = (

@@ -121,6 +121,7 @@ make_with_ever_more_room(
 """
 IMAGE = """
 import pytest
+from types import SimpleNamespace
 from agelab.image import packer, sealed_image
 from tests.unit import test_image
 test_image.without_packages(store, pytest.MonkeyPatch())
@@ -129,7 +130,8 @@ try:
 except HostError as error:
     assert str(error).startswith("proving an image takes up to 1074 MB of disk, and ") and "4 MB free" in str(error)
     sealed_image.SCRATCH = 0
-packer.build = lambda work, variables: test_image.proved(work)
+packer.build = lambda work, emulator, variables: test_image.proved(work)
+sealed_image.qemu.obtain = lambda *_: SimpleNamespace(program=None)
 kernel = test_image.kernel(store)
 sealed_image.roots.obtain()
 make_with_ever_more_room(lambda: sealed_image.build(kernel, store, test_image.FILESYSTEMS), "image", 4)

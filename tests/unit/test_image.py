@@ -67,6 +67,7 @@ def filesystem(name: str, module: str) -> Filesystem:
     )
 
 
+QEMU = "qemu-system-x86_64"
 FILESYSTEMS = [filesystem("ext4", "ext4"), filesystem("reiser4", "reiser4")]
 
 
@@ -329,7 +330,7 @@ def test_a_root_that_changed_while_it_was_proved_is_refused(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "build", [lambda work: packer.build(work, {}), lambda work: roots._mmdebstrap([], work)]
+    "build", [lambda work: packer.build(work, work / QEMU, {}), lambda work: roots._mmdebstrap([], work)]
 )
 def test_a_builder_that_finds_no_room_is_told_in_a_line(
     build: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -360,7 +361,7 @@ def test_a_failing_packer_quotes_its_log_and_the_console(
 
     monkeypatch.setattr(process, "run", run)
     with pytest.raises(HostError) as raised:
-        packer.build(tmp_path, {})
+        packer.build(tmp_path, tmp_path / QEMU, {})
     first = (
         "nobody could log in to the guest; its console ends: agelab init: cannot insert the module nfit.ko"
     )
@@ -384,11 +385,11 @@ def test_a_kernel_that_panics_in_its_proof_is_told_from_a_packer_that_fails(
     monkeypatch.setattr(process, "run", run)
     (tmp_path / "console.log").write_text(f"BUG: oh\n{panic}\n")
     with pytest.raises(DoesNotBoot) as raised:
-        packer.build(tmp_path, {})
+        packer.build(tmp_path, tmp_path / QEMU, {})
     assert raised.value.panicked == f"{panic} (BUG: oh)"
     (tmp_path / "console.log").write_text("all is well\n")
     with pytest.raises(HostError) as failed:
-        packer.build(tmp_path, {})
+        packer.build(tmp_path, tmp_path / QEMU, {})
     assert isinstance(failed.value, DoesNotBoot) is slow  # Packer alone failed: the kernel is not to blame
 
 

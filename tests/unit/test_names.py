@@ -61,9 +61,10 @@ def test_qemu_is_given_no_file_that_it_would_misread_wherever_its_name_is_from(w
     for spec in (
         replace(SPEC, disks=(*SPEC.disks, disk)), replace(SPEC, console=path), replace(SPEC, events=path),
         replace(SPEC, kernel=path), replace(SPEC, initramfs=path), replace(SPEC, preload=(path,)),
+        replace(SPEC, emulator=path),
     ):  # fmt: skip
         with pytest.raises(InputError, match="a file of a guest cannot be"):
-            domain.domain_xml(spec, "test:///default", [])
+            domain.domain_xml(spec, [])
 
 
 @pytest.mark.parametrize("name", [ORDERS, *HOSTILE.values(), "n" * 300, "ſtudy", "-", "..", "Zoë"])
@@ -101,7 +102,7 @@ def test_a_directory_for_temporary_files_that_qemu_would_misread_is_refused(
     (tmp_path / f"a{unfit}").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / f"a{unfit}"))
     with pytest.raises(InputError, match="the directory for temporary files cannot be") as raised:
-        kvm.try_boot(tmp_path / "vmlinuz", seconds=1)
+        kvm.try_boot(tmp_path / "qemu", tmp_path / "vmlinuz", seconds=1)
     assert "TMPDIR=<directory>" in raised.value.hint
 
 

@@ -49,6 +49,7 @@ from pathlib import Path
 from agelab import places
 from agelab.corpus import Corpus
 from agelab.image import root, sealed_image, tools
+from agelab.qemu import emulator
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.phases import phases
 from agelab.runner.plan.guest_plan import guest_plan
@@ -57,7 +58,6 @@ from agelab.runner.request.resolve import resolve
 from agelab.runner.request.run_request import cell_requests
 from agelab.scenario import selection
 from agelab.store import file_hash
-from agelab.vm import clock_library
 
 corpus = Corpus("key", Path("corpus.iso"), 42 << 20, "hash", 185, 41 << 20, "a corpus")
 aging = cell_requests(resolve(RunOptions(name="aging")), 14, (), None)
@@ -70,7 +70,7 @@ print(json.dumps({
     "image": {path.name: file_hash(path) for path in sealed_image._PROVISIONING_FILES},
     "root": root.definition().model_dump(mode="json"),
     "filesystems": [one.model_dump(mode="json") for one in selection.filesystems()],
-    "libraries": clock_library.sources(),
+    "libraries": emulator.sources(),
     "plans": [guest_plan(one.spec, corpus, phase) for one in aging for phase in phases(one.spec.scenario, corpus)],
 }))
 """

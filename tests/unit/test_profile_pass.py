@@ -24,7 +24,7 @@ from agelab.store import Store
 from agelab.vm.hypervisor import Hypervisor
 from tests.unit import profiler_log as made
 from tests.unit import run_builder
-from tests.unit.test_cell import OK, ScriptedGuest
+from tests.unit.test_cell import EMULATOR, OK, ScriptedGuest
 from tests.unit.test_scenario import CORPUS, spec
 
 HUNG = CellEnded(event="end", status="hung", reason="step copy: no end")
@@ -63,7 +63,7 @@ def carried_out(
         cast(Image, image),
         CORPUS,
         cast(Hypervisor, None),
-        None,
+        EMULATOR,
         None,
         None,
         {},

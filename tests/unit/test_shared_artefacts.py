@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from agelab import toolchain
 from agelab.buildroot import BuildRoot
 from agelab.debian import Package
 from agelab.image import tools
@@ -279,7 +280,7 @@ def test_a_cache_that_goes_away_is_told_once_and_not_asked_again(
 def test_the_guests_tools_of_the_cache_need_no_compiler(tmp_path: Path) -> None:
     """Their key says which packages would make it: neither these nor the build root are fetched."""
     package = Package(name="gcc", version="12", filename="gcc_12_amd64.deb", size=1, sha256="0" * 64)
-    suite = tools.question("bookworm")
+    suite = toolchain.question("bookworm")
     packages = BuildRoot(suite="bookworm", packages=(package,))
     resolutions = {key_of(suite): packages.model_dump(mode="json")}
     source = tmp_path / "sources"

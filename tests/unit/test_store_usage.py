@@ -83,12 +83,15 @@ def test_a_run_keeps_what_it_names_and_what_that_was_made_of(home: Path) -> None
 
 
 def test_a_cell_names_by_its_inputs(home: Path) -> None:
-    tools, clock = artefact(home, "tools", "tools", 1), artefact(home, "clock", "clock", 2, source="5" * 64)
+    tools, emulator = artefact(home, "tools", "tools", 1), artefact(home, "qemu", "qemu", 2)
     made = run(home)
-    inputs = {"tools": {"replay": tools.manifest.files["content"]}, "qemu": {"clock": "5" * 64}}
+    inputs = {
+        "tools": {"replay": tools.manifest.files["content"]},
+        "qemu": {"files": emulator.manifest.content},
+    }
     made.write_inputs(0, {"making": inputs})
     prune(Store(home), 0)
-    assert there(tools, clock) == [True, True]
+    assert there(tools, emulator) == [True, True]
 
 
 def test_a_stored_disk_stays_with_what_it_names(home: Path) -> None:

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from agelab import buildroot, process
+from agelab import buildroot, process, toolchain
 from agelab.buildroot import BuildRoot
 from agelab.debian import Archive, Package, PackagesVanished
 from agelab.errors import AgelabError
 from agelab.image import tools
 from agelab.store import Store
+
+SUITE = "bookworm"
 
 
 def package(name: str, version: str = "1") -> Package:
@@ -48,7 +50,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         return process.Completed(0, "", "")
 
     monkeypatch.setattr(
-        tools, "resolve_packages", lambda *_, refresh: BuildRoot(suite="s", packages=(package("gcc"),))
+        toolchain, "resolve_packages", lambda *_, refresh: BuildRoot(suite="s", packages=(package("gcc"),))
     )
     monkeypatch.setattr(Archive, "__init__", lambda *_: None)
     monkeypatch.setattr(Archive, "download", lambda *_: [])
@@ -86,7 +88,7 @@ def test_other_packages_are_another_build_root(
 ) -> None:
     first = tools.obtain(store, sources=sources)
     newer = BuildRoot(suite="s", packages=(package("gcc", "2"),))
-    monkeypatch.setattr(tools, "resolve_packages", lambda *_, refresh: newer)
+    monkeypatch.setattr(toolchain, "resolve_packages", lambda *_, refresh: newer)
     assert tools.obtain(store, sources=sources) != first
 
 
@@ -95,7 +97,7 @@ def test_what_left_the_mirror_is_resolved_again(
 ) -> None:
     asked: list[bool] = []
 
-    def packages(_: Store, *, refresh: bool) -> BuildRoot:
+    def packages(_: Store, suite: str, *, refresh: bool) -> BuildRoot:
         asked.append(refresh)
         return BuildRoot(suite="s", packages=(package("gcc", "2" if refresh else "1"),))
 
@@ -104,7 +106,7 @@ def test_what_left_the_mirror_is_resolved_again(
             raise PackagesVanished("gone")
         return []
 
-    monkeypatch.setattr(tools, "resolve_packages", packages)
+    monkeypatch.setattr(toolchain, "resolve_packages", packages)
     monkeypatch.setattr(Archive, "download", download)
     assert set(tools.obtain(store, sources=sources)) == {"a", "b-c"}
     assert asked[:2] == [False, True]
@@ -139,12 +141,12 @@ def test_the_packages_are_a_compiler_and_a_libc_of_the_guests_suite(
 
     monkeypatch.setattr(Archive, "update", update)
     monkeypatch.setattr(Archive, "resolve", resolve)
-    found = tools.resolve_packages(store)
+    found = toolchain.resolve_packages(store, SUITE)
     assert [one.name for one in found.packages] == ["gcc-12", "libc6", "libc6-dev", "libisl23"]
-    assert asked == [(found.suite, False), ("gcc", "libc6-dev")]
-    assert tools.resolve_packages(store) == found and len(asked) == 2
-    tools.resolve_packages(store, refresh=True)
-    assert asked[2] == (found.suite, True)
+    assert asked == [(SUITE, False), ("gcc", "libc6-dev")]
+    assert toolchain.resolve_packages(store, SUITE) == found and len(asked) == 2
+    toolchain.resolve_packages(store, SUITE, refresh=True)
+    assert asked[2] == (SUITE, True)
 
 
 @pytest.mark.parametrize("name", ["extents", "random-read", "spool"])

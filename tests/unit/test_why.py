@@ -3,10 +3,12 @@
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from agelab import qemu
 from agelab.cli import main
 from agelab.errors import InputError
 from agelab.image import DoesNotBoot
@@ -20,7 +22,6 @@ from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.prepare.prepare import filesystems_made
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
-from agelab.vm import host
 from tests.unit import run_builder
 
 CLAIM = "copy-1g-ext-same"
@@ -105,7 +106,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     made = MadeUpRuns(tmp_path, capsys)
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
     monkeypatch.setattr(runner, "run", made.run)
-    monkeypatch.setattr(host, "qemu_version", lambda: "7")
+    monkeypatch.setattr(qemu, "obtain", lambda store: SimpleNamespace(version="7"))
     monkeypatch.setattr(debian_kernel, "release_of", lambda wanted, *_, **__: f"{wanted}.0-1-amd64")
     return made
 

@@ -66,7 +66,7 @@ def newest(path: Path) -> Path:
     return max(runs(path), key=lambda directory: directory.stat().st_mtime)
 
 
-MADE_FIRST = ("kernel", "root", "image", "corpus", "buildroot", "tools", "drive", "clock")
+MADE_FIRST = ("kernel", "root", "image", "corpus", "buildroot", "tools", "drive", "qemu")
 
 
 def store_of_parts(home: Path) -> Path:

@@ -21,7 +21,7 @@ from agelab.store import Store
 from agelab.vm import libvirt_daemon
 from tests.vm.cells import SMALL, step
 
-SHARED = ("image", "kernel", "root", "clock", "tools", "drive", "buildroot", "guest")
+SHARED = ("image", "kernel", "root", "qemu", "tools", "drive", "buildroot", "guest")
 """Artefacts that a test's own home takes from the store of all tests, with the locks of both."""
 SETTLED = 30.0
 """Seconds of the host after which nothing may be left of an agelab that was killed."""

@@ -14,7 +14,7 @@ from tests.vm.cells import agelab, scenario, step
 pytestmark = [pytest.mark.vm, pytest.mark.full]
 OF_A_CAPSULE = ("made-of.json", "profiles.json", "scenario.toml")
 """Files of a run that a capsule alone is made of."""
-KINDS = ("image", "kernel", "corpus", "clock")
+KINDS = ("image", "kernel", "corpus", "qemu")
 
 
 def flip(path: Path, seed: int) -> None:
@@ -34,7 +34,7 @@ def test_a_bit_in_what_a_cell_is_made_of_or_in_its_result(
     """Each artefact is named and made again, to the same digest; each file of the run is named, and no verb goes on."""
     real, home = open_store(), tmp_path / "home"
     (home / "store").mkdir(parents=True)
-    for kind in ("kernel", "root", "buildroot", "tools", "drive", "clock"):
+    for kind in ("kernel", "root", "buildroot", "tools", "drive", "qemu"):
         process.run(["cp", "-a", "--reflink=auto", str(real.root / kind), str(home / "store")])
     (home / "cache").symlink_to(real.home / "cache")
     monkeypatch.setenv("AGELAB_HOME", str(home))
@@ -51,7 +51,7 @@ def test_a_bit_in_what_a_cell_is_made_of_or_in_its_result(
     assert again.returncode == 0 and "Traceback" not in again.stderr, again.stderr
     after = json.loads(agelab("show", "--json").stdout)["cells"][0]
     assert (after["inputs_key"], after["digest"]) == (before["inputs_key"], before["digest"])
-    for kind in ("image", "corpus", "clock"):
+    for kind in ("image", "corpus", "qemu"):
         assert f"store/{kind}/" in again.stderr, again.stderr
     assert again.stderr.count("it is made again") >= 4
     [run, *_] = sorted((home / "runs").iterdir())

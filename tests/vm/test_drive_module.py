@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab import image, kernel, process
+from agelab import image, kernel, process, qemu
 from agelab.cli.options import open_store
 from agelab.drive import module
 from agelab.image import root
@@ -32,7 +32,15 @@ def test_a_kernel_loads_the_module_built_for_it(tmp_path: Path, spec: str) -> No
     size = sealed.root.stat().st_size
     backend = f"memory-backend-file,id=root,share=off,mem-path={sealed.root},size={size}"
     argv = [
-        *("qemu-system-x86_64", "-machine", "q35,nvdimm=on", "-accel", "tcg", "-m", "512,slots=2,maxmem=4G"),
+        *(
+            str(qemu.obtain(open_store()).program),
+            "-machine",
+            "q35,nvdimm=on",
+            "-accel",
+            "tcg",
+            "-m",
+            "512,slots=2,maxmem=4G",
+        ),
         *("-nodefaults", "-display", "none", "-no-reboot", "-serial", f"file:{tmp_path}/console"),
         *("-object", backend, "-device", "nvdimm,memdev=root"),
         *("-kernel", str(sealed.boot_image), "-initrd", str(tmp_path / "initramfs"), "-append", CMDLINE),

@@ -79,7 +79,7 @@ def test_a_killed_agelab_leaves_no_guest_and_no_daemon(chaos: Chaos, begun: Begu
 @pytest.fixture
 def systems_daemon(chaos: Chaos) -> Iterator[None]:
     """A daemon that agelab has not started, with the host's own configuration."""
-    virsh = [*chaos.before, "virsh", "--connect", "qemu:///system", "version"]
+    virsh = [*chaos.before, "virsh", "--connect", "qemu:///system", "uri"]
     for daemon in ("virtlogd", "libvirtd"):
         subprocess.run([*chaos.before, daemon, "--daemon"], check=True)
     try:

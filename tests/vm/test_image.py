@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab import image, kernel, process
+from agelab import image, kernel, process, qemu
 from agelab.cli.options import open_store
 from agelab.image import root
 from agelab.image.packer import CMDLINE
@@ -59,7 +59,15 @@ def boot(directory: Path, built: image.Image, archive: bytes, *, root: bool) -> 
     backend = f"memory-backend-file,id=root,share=off,mem-path={built.root},size={size}"
     disk = ["-object", backend, "-device", "nvdimm,memdev=root"] if root else []
     argv = [
-        *("qemu-system-x86_64", "-machine", "q35,nvdimm=on", "-accel", "tcg", "-m", "512,slots=2,maxmem=4G"),
+        *(
+            str(qemu.obtain(open_store()).program),
+            "-machine",
+            "q35,nvdimm=on",
+            "-accel",
+            "tcg",
+            "-m",
+            "512,slots=2,maxmem=4G",
+        ),
         *("-nodefaults", "-display", "none", "-no-reboot", "-serial", f"file:{directory}/console", *disk),
         *("-kernel", str(built.boot_image), "-initrd", str(directory / "initramfs"), "-append", CMDLINE),
     ]

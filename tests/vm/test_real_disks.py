@@ -8,12 +8,12 @@ import pytest
 
 from agelab import image as images
 from agelab import kernel as kernels
-from agelab import process
+from agelab import process, qemu
 from agelab.cli.options import open_store
 from agelab.disk import claim_drives, parse
 from agelab.kernel import initramfs
 from agelab.scenario import selection
-from agelab.vm import domain, libvirt_daemon
+from agelab.vm import domain
 from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.guest_output import GuestOutput
 from agelab.vm.hypervisor import Ending, connected
@@ -57,6 +57,7 @@ def test_a_guest_has_its_real_disks_and_sees_an_error_when_one_goes(tmp_path: Pa
         hypervisor = stack.enter_context(connected())
         guest = GuestSpec(
             name=f"agelab-real-disks-{os.getpid()}",
+            emulator=qemu.obtain(store).program,
             machine=selection.machine("pentium4-2800"),
             memory_mib=256,
             kernel=image.boot_image,
@@ -87,7 +88,7 @@ def test_a_guest_has_its_real_disks_and_sees_an_error_when_one_goes(tmp_path: Pa
                 os.truncate(pulled, 0)
                 process.run(["losetup", "--set-capacity", loop])
 
-        xml = domain.domain_xml(guest, libvirt_daemon.uri(), hypervisor.security_models)
+        xml = domain.domain_xml(guest, hypervisor.security_models)
         ending = hypervisor.run(guest.name, xml, GuestOutput(guest.events, guest.console), hear, PATIENCE)
         assert ending is Ending.STOPPED, said
         assert said[:5] == [

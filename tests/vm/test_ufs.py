@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab import image, kernel, process
+from agelab import image, kernel, process, qemu
 from agelab.cli.options import open_store
 from agelab.image import root, tools
 from agelab.image.packer import CMDLINE
@@ -56,7 +56,7 @@ def test_what_linux_writes_is_whole(which: str, tmp_path: Path) -> None:
     backend = "memory-backend-file,id={0},share={1},mem-path={2},size={3}"
     process.run(
         [
-            *("qemu-system-x86_64", "-machine", "q35,nvdimm=on", "-accel", "tcg"),
+            *(str(qemu.obtain(open_store()).program), "-machine", "q35,nvdimm=on", "-accel", "tcg"),
             *("-cpu", "Skylake-Client-v1,-erms", "-m", "768,slots=3,maxmem=8G", "-nodefaults"),
             *("-display", "none", "-no-reboot", "-serial", f"file:{console}"),
             *("-object", backend.format("root", "off", sealed.root, sealed.root.stat().st_size)),

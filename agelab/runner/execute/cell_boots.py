@@ -206,7 +206,13 @@ class CellBoots:
         launcher = self.launcher
         module = launcher.module if self.spec.has_modelled_drive else None
         return cell_inputs.collect(
-            self.spec, launcher.image, self.corpus, module, launcher.tools, self.goals.companion
+            self.spec,
+            launcher.image,
+            launcher.emulator,
+            self.corpus,
+            module,
+            launcher.tools,
+            self.goals.companion,
         )
 
     def _first_boot(self, phase: Phase) -> dict[str, Any]:

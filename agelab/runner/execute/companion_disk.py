@@ -25,7 +25,7 @@ from agelab.runner.prepare.prepare import PreparedRun
 from agelab.scenario import selection
 from agelab.store import Store
 from agelab.stored_disk import StoredDisk
-from agelab.vm import clock_library, virt_install
+from agelab.vm import virt_install
 from agelab.vm.hypervisor import Hypervisor
 
 COPY = Action(name="copy", run='cp -a "$SOURCE/." .', sync=True, deadline=100_000, origin="inferred")
@@ -119,14 +119,22 @@ def _obtain(
     assert spec.companion is not None
     own = companion_cell(spec)
     keep = disk_recipe(own, image.kernel.spec, None, making_command(prepared.request, spec, "run"))
-    libraries = prepared.libraries or clock_library.obtain(store)
-    saved = saved_guests.of_run(prepared, hypervisor, store, progress) if prepared.libraries else None
+    saved = saved_guests.of_run(prepared, hypervisor, store, progress)
     with atomic.temp_dir(store.cache("beside")) as work:
         run = RunDirectory(work)
         programs = tools.obtain_filesystem_tools(own.filesystem.tools, store, progress)
         domains = store.cache(virt_install.CACHE)
         launcher = GuestLauncher(
-            run.cell_directory(0), own, image, corpus, hypervisor, libraries, saved, None, programs, domains
+            run.cell_directory(0),
+            own,
+            image,
+            corpus,
+            hypervisor,
+            prepared.emulator,
+            saved,
+            None,
+            programs,
+            domains,
         )
         readable_by = readers.of_made(corpus.image.parent, image.artefact.directory)
         goals = CellGoals(keep_as=keep, measure=False, readable_by=readable_by)

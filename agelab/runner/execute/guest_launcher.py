@@ -16,6 +16,7 @@ from agelab.image import Image
 from agelab.kernel import initramfs
 from agelab.model.digits import parse_digits
 from agelab.model.result import Sample
+from agelab.qemu import Emulator
 from agelab.runner.execute import plan_disk, saved_guests
 from agelab.runner.execute.boot_events import BootEvents
 from agelab.runner.execute.plan_disk import ModuleFile
@@ -25,8 +26,7 @@ from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_drive import CellDrive
 from agelab.runner.plan.cell_spec import BASE_MODULES, CellSpec
 from agelab.store import Artefact, canonical_json
-from agelab.vm import domain, guest_output, libvirt_daemon
-from agelab.vm.clock_library import ClockLibraries
+from agelab.vm import domain, guest_output
 from agelab.vm.guest import REAL_SERIAL, Clock, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.hypervisor import Ending, Hypervisor
 from agelab.vm.saved_guest import NotRestored
@@ -89,8 +89,7 @@ class GuestLauncher:
     image: Image
     corpus: Corpus
     hypervisor: Hypervisor
-    clock: ClockLibraries | None
-    """The libraries of the virtual clock."""
+    emulator: Emulator
     saved: SavedGuests | None
     """Where boots begin with a saved guest; None where each boots in full."""
     module: Path | None
@@ -207,6 +206,7 @@ class GuestLauncher:
             "image": self.image.artefact.directory,
             "corpus": self.corpus.image.parent,
             "saved": saved_guests.SOMEWHERE,
+            "qemu": self.emulator.artefact.directory,
             **{f"drive{n}": Path(drive.claim.source) for n, drive in self._real_drives() if drive.claim},
             **{name: self._any_cell(path) for name, path in places.items()},
         }
@@ -235,7 +235,7 @@ class GuestLauncher:
         known = self._known_domains
         if guest not in known:
             models = self.hypervisor.security_models
-            known[guest] = domain.domain_xml(guest, libvirt_daemon.uri(), models, self.domains)
+            known[guest] = domain.domain_xml(guest, models, self.domains)
         return known[guest]
 
     @cached_property
@@ -296,6 +296,7 @@ class GuestLauncher:
         real = [(number, drive) for number, drive in self._real_drives() if boot.plan["drives"][number:]]
         return GuestSpec(
             name=f"agelab-{own}",
+            emulator=self.emulator.program,
             machine=self.spec.machine,
             memory_mib=boot.memory_mib,
             kernel=self.image.boot_image,
@@ -303,7 +304,7 @@ class GuestLauncher:
             disks=layout.fill(disks, self._empty_slot) if layout else disks,
             console=self.directory / f"{boot.name}console-{boot.number}.log",
             events=self.directory / f"{boot.name}events-{boot.number}.jsonl",
-            preload=(self.clock.clock,) if self.clock else (),
+            preload=(self.emulator.clock,) if self.spec.clock == "virtual" else (),
             clock=self.spec.clock,
             vcpus=self.spec.vcpus,
             accelerator=self.spec.accelerator,

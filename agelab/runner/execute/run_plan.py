@@ -58,7 +58,7 @@ def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
             **_brought(specs),
             "vcpus": options.vcpus,
             **({"snapshot": dated.name} if (dated := snapshot.chosen()) else {}),
-            "qemu": host.qemu_version(),
+            "qemu": prepared.emulator.version,
             "host": host.description(),
             "accelerator": cells[0].accelerator,
             "disks": "in the host's memory" if prepared.disks_in_memory else "files of the host",

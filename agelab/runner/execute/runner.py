@@ -176,8 +176,8 @@ def _opened_by_guests(prepared: Sequence[PreparedRun], store: Store) -> list[Pat
     """Return where the files of the guests are, which may be on several filesystems."""
     images = [one.image.artefact.directory for one in prepared]
     corpora = [corpus.image.parent for one in prepared for corpus in one.corpora]
-    libraries = [one.libraries.clock for one in prepared if one.libraries]
-    return list(dict.fromkeys((store.home, store.runs, *images, *corpora, *libraries)))
+    emulators = [one.emulator.artefact.directory for one in prepared]
+    return list(dict.fromkeys((store.home, store.runs, *images, *corpora, *emulators)))
 
 
 def _start(
@@ -302,7 +302,7 @@ def _run_cell(
         prepared.image,
         prepared.corpora[number],
         hypervisor,
-        prepared.libraries,
+        prepared.emulator,
         saved_guests.of_run(prepared, hypervisor, store, progress.stage),
         prepared.module,
         prepared.programs[number],

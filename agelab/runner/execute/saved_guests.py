@@ -9,11 +9,11 @@ from agelab import process
 from agelab.errors import HostError
 from agelab.image import Image
 from agelab.notify import Notify
+from agelab.qemu import Emulator
 from agelab.runner.plan import cell_inputs
 from agelab.runner.prepare.prepare import PreparedRun
 from agelab.store import Artefact, Store, content_hash
-from agelab.vm import clock_library, domain, guest_output, host, libvirt_daemon, virt_install
-from agelab.vm.clock_library import ClockLibraries
+from agelab.vm import domain, guest_output, virt_install
 from agelab.vm.guest import GuestSpec, SavedMemory
 from agelab.vm.hypervisor import Hypervisor
 from agelab.vm.saved_guest import NotRestored
@@ -33,7 +33,7 @@ class SavedGuests:
     store: Store
     hypervisor: Hypervisor
     image: Image
-    libraries: ClockLibraries
+    emulator: Emulator
     progress: Notify
 
     def restored(self, guest: GuestSpec, directory: Path = SOMEWHERE) -> GuestSpec:
@@ -41,7 +41,7 @@ class SavedGuests:
         return replace(
             guest,
             initramfs=directory / INITRAMFS,
-            preload=(self.libraries.clock, self.libraries.main_loop),
+            preload=(self.emulator.clock, self.emulator.main_loop),
             saved=SavedMemory(directory / MEMORY, restored=True),
         )
 
@@ -55,11 +55,7 @@ class SavedGuests:
             "image": self.image.content,
             "initramfs": hashlib.sha256(initramfs).hexdigest(),
             "command": self._command(self._to_save(guest, SOMEWHERE)),
-            "qemu": {
-                "version": host.qemu_version(),
-                "firmware": host.firmware_hashes(),
-                "libraries": clock_library.sources(),
-            },
+            "qemu": self.emulator.identity,
         }
 
         def build(directory: Path) -> None:
@@ -72,7 +68,11 @@ class SavedGuests:
         """Return the QEMU command of a guest, with names for this host's directories."""
         if guest not in self._commands:
             command = self.hypervisor.command_line(self._domain_xml(guest))
-            places = {"saved": SOMEWHERE, "image": self.image.artefact.directory}
+            places = {
+                "saved": SOMEWHERE,
+                "image": self.image.artefact.directory,
+                "qemu": self.emulator.artefact.directory,
+            }
             self._commands[guest] = cell_inputs.guest_command(command, places)
         return self._commands[guest]
 
@@ -83,7 +83,7 @@ class SavedGuests:
 
     def _domain_xml(self, guest: GuestSpec) -> str:
         models = self.hypervisor.security_models
-        return domain.domain_xml(guest, libvirt_daemon.uri(), models, self.store.cache(virt_install.CACHE))
+        return domain.domain_xml(guest, models, self.store.cache(virt_install.CACHE))
 
     def discard(self, made: Artefact, error: NotRestored) -> None:
         """Remove a saved guest that does not start, so that it is made anew."""
@@ -109,7 +109,7 @@ class SavedGuests:
             ),
             console=directory / "console.log",
             events=directory / "events",
-            preload=(self.libraries.clock, self.libraries.main_loop),
+            preload=(self.emulator.clock, self.emulator.main_loop),
             saved=SavedMemory(directory / MEMORY, restored=False),
         )
 
@@ -132,6 +132,6 @@ def of_run(
     prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify
 ) -> SavedGuests | None:
     """Return the saved guests of a run; None where its guests boot in full."""
-    if prepared.libraries is None or not prepared.saves_guests:
+    if not prepared.saves_guests:
         return None
-    return SavedGuests(store, hypervisor, prepared.image, prepared.libraries, progress)
+    return SavedGuests(store, hypervisor, prepared.image, prepared.emulator, progress)

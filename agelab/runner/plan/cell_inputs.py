@@ -8,11 +8,11 @@ from agelab import fileio, places
 from agelab.corpus import Corpus
 from agelab.drive.module import source_files
 from agelab.image import Image
+from agelab.qemu import Emulator
 from agelab.runner.plan.cell_drive import CellDrive
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.store import file_hash, key_of
 from agelab.stored_disk import StoredDisk
-from agelab.vm import clock_library, host
 
 MANAGEMENT = ("-name", "-mon", "-sandbox", "-msg")
 """QEMU options by which libvirt manages a guest, each with one value: nothing in the guest sees them."""
@@ -41,6 +41,7 @@ def drive_sources() -> str:
 def collect(
     spec: CellSpec,
     image: Image,
+    emulator: Emulator,
     corpus: Corpus,
     module: Path | None,
     tools: Mapping[str, Path],
@@ -62,11 +63,7 @@ def collect(
         "beside": companion.artefact.manifest.files if companion else None,
         "tools": {name: file_hash(path) for name, path in sorted(tools.items())},
         "seeds": {"run": spec.run_seed, "corpus": spec.corpus_seed},
-        "qemu": {
-            "version": host.qemu_version(),
-            "firmware": host.firmware_hashes(),
-            "libraries": clock_library.sources(),
-        },
+        "qemu": emulator.identity,
     }
 
 

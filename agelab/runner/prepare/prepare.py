@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agelab import image as images
 from agelab import kernel as kernel_specs
-from agelab import stored_disk
+from agelab import qemu, stored_disk
 from agelab.corpus import Corpus, require_corpus
 from agelab.disk import DriveClaim, claim_drives
 from agelab.drive import module as modules
@@ -19,6 +19,7 @@ from agelab.kernel import Kernel, guest_needs, serving
 from agelab.model.filesystem import Filesystem
 from agelab.model.history import Traced
 from agelab.model.jobs import AUTO
+from agelab.qemu import Emulator
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import phases
 from agelab.runner.plan.profiling import PROGRAM as PROFILER
@@ -30,8 +31,7 @@ from agelab.runner.progress import Progress
 from agelab.runner.request.run_request import CellRequest, RunRequest, cell_requests
 from agelab.store import Store
 from agelab.stored_disk import StoredDisk
-from agelab.vm import clock_library, kvm
-from agelab.vm.clock_library import ClockLibraries
+from agelab.vm import kvm
 from agelab.vm.guest import Accelerator, Clock
 
 MOST_OF_COMPANION = 0.9
@@ -63,8 +63,7 @@ class PreparedRun:
     """The stored disk to start from."""
     corpora: Sequence[Corpus]
     image: Image
-    libraries: ClockLibraries | None
-    """The libraries that give QEMU the virtual clock."""
+    emulator: Emulator
     module: Path | None
     """The modelled drive's."""
     programs: Sequence[Mapping[str, Path]]
@@ -142,11 +141,11 @@ def prepare(
     progress.stage(needs.require(store.home, jobs))
     in_memory, where = needs.fit_in_memory(jobs, options.guest_clock)
     progress.stage(where)
-    libraries = clock_library.obtain(store) if options.guest_clock == "virtual" else None
-    saves = libraries is not None and options.boot == "saved"
-    if libraries and saves:
+    emulator = qemu.obtain(store, progress.stage)
+    saves = options.guest_clock == "virtual" and options.boot == "saved"
+    if saves:
         config = image.kernel.config
-        unfit = libraries.unfit or guest_needs.cannot_stop_itself(image.kernel.release, config)
+        unfit = emulator.unfit or guest_needs.cannot_stop_itself(image.kernel.release, config)
         if unfit:
             progress.stage(f"every guest boots in full, as with --boot full: {unfit}")
             saves = False
@@ -159,9 +158,10 @@ def prepare(
     _check_companion(specs, corpora)
     common = bool(_measures(request) or scenario.histories or scenario.has_power_cuts)
     programs = [_programs(provided, spec, store, progress, common=common) for spec in specs]
-    facts = {"modelled": modelled, "programs": any(programs)}
     manifest = (
-        provided.manifest if provided else collect(request, specs, image.kernel, corpora, store, **facts)
+        provided.manifest
+        if provided
+        else collect(request, specs, image.kernel, corpora, store, modelled=modelled)
     )
     return PreparedRun(
         request,
@@ -170,7 +170,7 @@ def prepare(
         disk,
         corpora,
         image,
-        libraries,
+        emulator,
         module,
         programs,
         journal,

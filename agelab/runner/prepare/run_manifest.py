@@ -8,12 +8,11 @@ from pathlib import Path
 
 from pydantic import Base64Bytes, Field
 
-from agelab import process
+from agelab import process, qemu, toolchain
 from agelab.buildroot import BuildRoot
 from agelab.corpus import Corpus
 from agelab.drive import module as modules
 from agelab.image import root as roots
-from agelab.image import tools
 from agelab.kernel import Kernel, debian_kernel
 from agelab.kernel.debian_kernel import ResolvedKernel
 from agelab.model.base import Frozen
@@ -55,7 +54,10 @@ class RunManifest(Frozen):
     guest: roots.RootPackages
     suite: str = Field(default="", description="Debian suite of the guest's packages; unknown of older runs")
     drive: BuildRoot | None = Field(description="what the modelled drive's module was built with")
-    tools: BuildRoot | None = Field(description="what the guest's own programs were built with")
+    qemu: BuildRoot | None = Field(default=None, description="packages of QEMU; unknown of older runs")
+    tools: BuildRoot | None = Field(
+        description="what the guest's own programs and QEMU's libraries were built with"
+    )
     sources: dict[str, CorpusRecord] = Field(
         description="by history, which of a scenario with a corpus has no name; with @2 behind it of corpus seed 2, "
         "where that is not the run's first"
@@ -101,11 +103,10 @@ def collect(
     store: Store,
     *,
     modelled: bool,
-    programs: bool,
 ) -> RunManifest:
     """Collect what the parts of a run were made of. They have just been made, so that the store remembers it.
 
-    ``modelled`` says that there is a module of a modelled drive, ``programs`` that there are programs for the guest.
+    ``modelled`` says that there is a module of a modelled drive.
     """
     definition, filesystems = root_of(request)
     of_debian = kernel.kind == "debian"
@@ -116,7 +117,8 @@ def collect(
         guest=roots.resolve_packages(definition, filesystems, store),
         suite=definition.suite,
         drive=modules.resolve_packages(kernel, store) if modelled and not kernel.build_inputs else None,
-        tools=tools.resolve_packages(store) if programs else None,
+        qemu=qemu.resolve_packages(store),
+        tools=toolchain.resolve_packages(store, roots.definition().suite),
         brings=bool(request.selection.workload.bring),
         sources=named_data(
             specs, [_source(request, spec, corpus) for spec, corpus in zip(specs, corpora, strict=True)]

@@ -10,7 +10,9 @@
  *
  * No header, as in clock.c. A pthread_mutex_t or pthread_cond_t of zeros is an initialised one.
  */
-#define MODULE "/usr/lib/x86_64-linux-gnu/qemu/accel-tcg-x86_64.so"
+#define MODULE "/../lib/x86_64-linux-gnu/qemu/accel-tcg-x86_64.so"
+/* From the directory of QEMU's own file, as QEMU finds it. */
+#define LONGEST_PATH 4096
 #define RTLD_LAZY 1
 #define RTLD_NOLOAD 4
 #define RTLD_NEXT ((void *)-1)
@@ -33,6 +35,7 @@ extern void *dlvsym(void *handle, const char *name, const char *version);
 extern int pthread_mutex_lock(void *mutex);
 extern int pthread_mutex_unlock(void *mutex);
 extern long syscall(long number, ...);
+extern long readlink(const char *path, char *target, unsigned long size);
 extern int getpid(void);
 extern int gettid(void);
 extern void abort(void) __attribute__((noreturn));
@@ -51,8 +54,20 @@ typedef int broadcast_function(void *condition);
 static void *found(void *symbol)
 {
     if (!symbol)
-        abort(); /* never wrong: agelab/vm/clock_library.py lets no other QEMU come here */
+        abort(); /* never wrong: agelab/qemu/emulator.py lets no other QEMU come here */
     return symbol;
+}
+
+static void *open_module(void)
+{
+    char path[LONGEST_PATH + sizeof(MODULE)];
+    long end = readlink("/proc/self/exe", path, LONGEST_PATH);
+
+    while (end > 0 && path[end] != '/')
+        end--;
+    for (unsigned long at = 0; at < sizeof(MODULE); at++)
+        path[end + at] = MODULE[at];
+    return found(dlopen(path, RTLD_LAZY | RTLD_NOLOAD));
 }
 
 static void *in_module(const char *name)
@@ -60,7 +75,7 @@ static void *in_module(const char *name)
     static void *module;
 
     if (!module)
-        module = found(dlopen(MODULE, RTLD_LAZY | RTLD_NOLOAD));
+        module = open_module();
     return found(dlsym(module, name));
 }
 
