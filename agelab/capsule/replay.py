@@ -83,12 +83,27 @@ def run(
         request = replace(asked, readable_by=readers.of_files(capsule.path))
         provided = unpack(capsule, place / "parts")
         fixed = Store(store.home, store.warn, resolutions={} if kernel else resolutions(capsule))
+        if provided and not _has_qemu(fixed, progress):
+            fixed = store
         try:
             return runner.run_request(request, fixed, progress, provided=provided)
         except PackagesVanished as error:
             # The package lists here may be older than the run: try once more with new ones.
             Archive(fixed, error.suite).update()
             return runner.run_request(request, fixed, progress, provided=provided)
+
+
+def _has_qemu(store: Store, progress: Progress) -> bool:
+    """Make the QEMU that a store's resolutions name; False where its packages cannot be had any more.
+
+    For a capsule that carries its guest: today's QEMU runs it, too, and the inputs tell that it is another.
+    """
+    try:
+        qemu.obtain(store, progress.stage)
+    except PackagesVanished as error:
+        progress.stage(f"{error}: the cells run with today's QEMU, which is another input")
+        return False
+    return True
 
 
 def resolutions(capsule: Capsule) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from os import X_OK, access
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +155,7 @@ def _of_packages(chosen: BuildRoot, compiler: BuildRoot, store: Store, progress:
         files = (LAUNCHER, CLOCK, MAIN_LOOP)
         with buildroot.open_workshop(compilers, files, directory, "a library of QEMU") as shop:
             _compile(shop, directory)
-            version = process.run([str(directory / START), "--version"]).stdout.splitlines()[0]
+            version = _said([str(directory / START), "--version"]).splitlines()[0]
             seen = replace(shop, read_only={"qemu": directory / ROOT})
             (directory / UNFIT).write_text(unfit(version, seen), encoding="utf-8")
         (directory / VERSION).write_text(version, encoding="utf-8")
@@ -164,7 +165,6 @@ def _of_packages(chosen: BuildRoot, compiler: BuildRoot, store: Store, progress:
 
 def _take(usr: Path, directory: Path) -> None:
     """Copy what a guest needs of the unpacked packages: QEMU, its module, every library of the two, and firmware."""
-    made = directory / ROOT
     libraries = usr / "lib/x86_64-linux-gnu"
     taken = {
         PROGRAM: usr / "bin/qemu-system-x86_64",
@@ -180,17 +180,26 @@ def _take(usr: Path, directory: Path) -> None:
         shutil.copyfile(source.resolve(), directory / target)
     for program in (LINKER, PROGRAM):
         (directory / program).chmod(0o755)
-    assert made.is_dir()
 
 
 def _libraries(linker: Path, libraries: Path, program: Path) -> Sequence[str]:
     """Return the names of the libraries of a program. Raises AgelabError for one that the packages do not have."""
     argv = [str(linker), "--inhibit-cache", "--library-path", str(libraries), "--list", str(program)]
-    found = _LIBRARY.findall(process.run(argv).stdout)
+    found = _LIBRARY.findall(_said(argv))
     foreign = [name for name, place in found if not (libraries / name).exists()]
     if not found or foreign:
         raise AgelabError(f"the packages of QEMU lack libraries of {program.name}: {', '.join(foreign)}")
     return [name for name, _ in found]
+
+
+def _said(argv: Sequence[str]) -> str:
+    """Return what a program of the artefact prints. Raises HostError where it may not be run."""
+    if not access(argv[0], X_OK):
+        raise HostError(
+            f"no program may be run in {Path(argv[0]).parent} (mount option noexec)",
+            hint="QEMU is run in the store: move it with AGELAB_HOME=<directory>",
+        )
+    return process.run(argv).stdout
 
 
 def _compile(shop: Workshop, directory: Path) -> None:
