@@ -481,12 +481,12 @@ def test_the_command_in_the_key_has_neither_this_hosts_paths_nor_libvirts_own() 
         "/usr/bin/qemu-system-x86_64", "-name", "guest=agelab-1,debug-threads=on", "-S",
         "-object", '{"qom-type":"secret","id":"masterKey0","file":"/var/lib/x"}', "-m", "256",
         "-chardev", "socket,id=charmonitor,path=/run/x,server=on", "-mon", "chardev=charmonitor",
-        "-uuid", "aaaa", "-kernel", "/home/me/store/image/k/vmlinux", "-uuid", "bbbb",
+        "-uuid", "aaaa", "-kernel", "/home/me/store/image/k/vmlinux", "-uuid", "bbbb", "-m", "size=262144k",
         "-object", "memory-backend-file,id=disk2,mem-path=/home/me/store/cell/disk", "-sandbox", "on",
     ]  # fmt: skip
     places = {"cell": Path("/home/me/store/cell"), "image": Path("/home/me/store/image/k")}
     assert guest_command(command, places) == [
-        "/usr/bin/qemu-system-x86_64", "-S", "-m", "256", "-kernel", "{image}/vmlinux", "-uuid", "bbbb",
+        "/usr/bin/qemu-system-x86_64", "-S", "-kernel", "{image}/vmlinux", "-uuid", "bbbb", "-m", "size=262144k",
         "-object", "memory-backend-file,id=disk2,mem-path={cell}/disk",
     ]  # fmt: skip
 

@@ -16,6 +16,8 @@ from agelab.stored_disk import StoredDisk
 
 MANAGEMENT = ("-name", "-mon", "-sandbox", "-msg")
 """QEMU options by which libvirt manages a guest, each with one value: nothing in the guest sees them."""
+LAST_COUNTS = ("-uuid", "-m")
+"""QEMU options of which agelab gives its own behind libvirt's, whose words are others in each of its versions."""
 
 
 def harness_files() -> dict[str, bytes]:
@@ -88,10 +90,10 @@ def guest_command(command: Sequence[str], places: Mapping[str, Path]) -> list[st
     ``places`` maps a name (``cell``) to the directory that ``{cell}`` replaces.
     """
     words, kept = iter(command), []
-    own_uuids = command.count("-uuid") - 1  # the domain's, before the guest's
+    overruled = {name: command.count(name) - 1 for name in LAST_COUNTS}
     for word in words:
-        if word == "-uuid" and own_uuids:
-            own_uuids -= 1
+        if overruled.get(word, 0) > 0:
+            overruled[word] -= 1
             next(words)
         elif word in MANAGEMENT:
             next(words)
