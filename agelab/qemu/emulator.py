@@ -51,8 +51,8 @@ CALLED_BY_MODULE = (
 CALLED_BY_PROGRAM = ("ppoll", "pthread_cond_wait")
 _CALL = re.compile(r"R_X86_64_(?:JUMP_SLOT|GLOB_DAT)\s+[0-9a-f]+\s+(\w+)")
 """A call through the symbol table, as readelf lists it."""
-_LIBRARY = re.compile(r"^\s*([^\s/]+) => (.+) \(0x[0-9a-f]+\)$", re.MULTILINE)
-"""A library that the dynamic linker has found for a program."""
+_LIBRARY = re.compile(r"^\s*([^\s/]+) => ", re.MULTILINE)
+"""A library that a program needs, as the dynamic linker lists it, found or not."""
 _COMMON_FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror")
 _PROGRAM_FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-static", "-s", *_COMMON_FLAGS)
 _LIBRARY_FLAGS = ("-shared", "-fPIC", "-nostdlib", *_COMMON_FLAGS)
@@ -186,10 +186,10 @@ def _libraries(linker: Path, libraries: Path, program: Path) -> Sequence[str]:
     """Return the names of the libraries of a program. Raises AgelabError for one that the packages do not have."""
     argv = [str(linker), "--inhibit-cache", "--library-path", str(libraries), "--list", str(program)]
     found = _LIBRARY.findall(_said(argv))
-    foreign = [name for name, place in found if not (libraries / name).exists()]
-    if not found or foreign:
+    own = {path.name for path in libraries.iterdir() if path.resolve().parent == libraries.resolve()}
+    if foreign := [name for name in found if name not in own]:
         raise AgelabError(f"the packages of QEMU lack libraries of {program.name}: {', '.join(foreign)}")
-    return [name for name, _ in found]
+    return found
 
 
 def _said(argv: Sequence[str]) -> str:

@@ -8,11 +8,12 @@ import random
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from agelab import process, toolchain
+from agelab import process, qemu, toolchain
 from agelab.analysis.cells import CellResult
 from agelab.capsule import archive, replay, schema
 from agelab.capsule.pack import pack
@@ -24,11 +25,13 @@ from agelab.errors import InputError
 from agelab.image import root as roots
 from agelab.kernel import debian_kernel
 from agelab.model.result import RunPlan
+from agelab.notify import Notify
 from agelab.results.checksummed import read, write
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import JobFiles, RunManifest
+from agelab.runner.progress import Progress
 from agelab.store import Store, key_of
 from tests.unit.capsule_builder import SMALL, contents, made_run, package, resealed, tar_of
 
@@ -390,7 +393,27 @@ def test_answers_name_each_package_in_its_own_version(capsule: Path, tmp_path: P
         == found.run_manifest.guest
     )
     assert toolchain.resolve_packages(elsewhere, "bookworm") == found.run_manifest.tools
+    assert qemu.resolve_packages(elsewhere) == found.run_manifest.qemu
     assert not list(elsewhere.cache("resolved").iterdir())  # what a capsule says is remembered by nobody
+
+
+def test_a_capsule_with_its_guest_runs_with_todays_qemu_where_no_mirror_has_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    progress = cast(Progress, SimpleNamespace(stage=told.append))
+
+    def obtain(store: Store, notify: Notify) -> None:
+        if store.resolutions:
+            raise PackagesVanished("the mirror of Debian bookworm has no qemu-system-x86 1:7.2 (any more)")
+
+    monkeypatch.setattr(qemu, "obtain", obtain)
+    assert replay._has_qemu(Store(tmp_path), progress) and told == []
+    assert not replay._has_qemu(Store(tmp_path, resolutions={"key": {}}), progress)
+    assert told == [
+        "the mirror of Debian bookworm has no qemu-system-x86 1:7.2 (any more): "
+        "the cells run with today's QEMU, which is another input"
+    ]
 
 
 def _ran(run: CellResult, **changed: Any) -> CellResult:

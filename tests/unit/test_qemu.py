@@ -105,15 +105,20 @@ def test_another_qemu_is_refused() -> None:
     assert said.startswith("accel-tcg-x86_64.so does not call icount_handle_deadline, icount_prepare_for_run")
 
 
-def test_a_library_that_the_packages_lack_is_named(tmp_path: Path) -> None:
+def test_a_library_that_the_packages_lack_is_named_and_so_is_a_place_where_nothing_may_run(
+    tmp_path: Path,
+) -> None:
     linker = tmp_path / "ld.so"
-    linker.write_text(
-        "#!/bin/sh\necho ' libthere.so.1 => /x (0x01)'; echo ' libhost.so.2 => /lib/libhost.so.2 (0x02)'\n"
-    )
+    linker.write_text("#!/bin/sh\necho ' libthere.so.1 => /x (0x01)'; echo ' libhost.so.2 => not found'\n")
     linker.chmod(0o755)
     (tmp_path / "libthere.so.1").touch()
+    (tmp_path / "libhost.so.2").symlink_to("/lib/x86_64-linux-gnu/libc.so.6")
     with pytest.raises(AgelabError, match=r"lack libraries of qemu: libhost\.so\.2"):
         emulator._libraries(linker, tmp_path, tmp_path / "qemu")
+    linker.chmod(0o644)
+    with pytest.raises(HostError, match="no program may be run in") as raised:
+        emulator._libraries(linker, tmp_path, tmp_path / "qemu")
+    assert "AGELAB_HOME=<directory>" in raised.value.hint
 
 
 def test_a_host_of_another_kind_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
