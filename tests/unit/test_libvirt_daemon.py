@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agelab import process
+from agelab.vm import libvirt_daemon
 from tests.capabilities import needs_root
 
 pytestmark = needs_root
@@ -17,6 +18,7 @@ SCRIPT = """
 import signal, subprocess, sys, time
 from pathlib import Path
 from agelab import process
+from agelab.vm import libvirt_daemon
 from agelab.errors import HostError
 from agelab.vm import libvirt_daemon
 
@@ -81,3 +83,16 @@ def test_a_daemon_that_sees_other_mounts_is_named_with_what_to_do(
 
 def test_a_daemon_beside_agelab_sees_what_it_sees(tmp_path: Path) -> None:
     assert tried(tmp_path, "private") == ["seen", "free"]
+
+
+def test_a_daemon_that_may_not_start_a_stores_qemu_is_told_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = "Failed to start QEMU binary /root/.agelab/store/qemu/k/qemu-system-x86_64: Permission denied"
+    enabled = tmp_path / "enabled"
+    monkeypatch.setattr(libvirt_daemon, "APPARMOR", enabled)
+    assert libvirt_daemon.refusal_hint("no such domain") == "run: agelab doctor"
+    assert "AGELAB_HOME=/var/lib/agelab" in libvirt_daemon.refusal_hint(refused)
+    enabled.write_text("Y\n")
+    rule = "'/**/store/qemu/*/qemu-system-x86_64 PUx,' >>/etc/apparmor.d/local/usr.sbin.libvirtd"
+    assert rule in libvirt_daemon.refusal_hint(refused)
