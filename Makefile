@@ -131,7 +131,8 @@ lock: ## bring the lock files up to pyproject.toml (UPGRADE=1: newest versions o
 	@build/lock/bin/pip install --quiet pip-tools
 	@$(PIP_COMPILE) --output-file requirements.txt pyproject.toml
 	@$(PIP_COMPILE) --constraint requirements.txt --extra cluster --output-file requirements-cluster.txt pyproject.toml
-	@$(PIP_COMPILE) --constraint requirements-cluster.txt --extra test --output-file requirements-test.txt pyproject.toml
+	@$(PIP_COMPILE) --constraint requirements.txt --extra parquet --output-file requirements-parquet.txt pyproject.toml
+	@$(PIP_COMPILE) --constraint requirements-cluster.txt --constraint requirements-parquet.txt --extra test --output-file requirements-test.txt pyproject.toml
 	@rm -rf build/lock
 
 clean: ## remove .venv and caches; kernels, images and runs stay

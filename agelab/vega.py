@@ -142,7 +142,9 @@ def bars(found: Sequence[Bar], axis: str, *, base: float | None = None, side_by_
                 "encoding": {"x": {"field": "b", **x}},
             }
         )
-    return _svg({"data": {"values": rows}, "height": _rows(len(kinds) if several else 1), "layer": layers})
+    return page_svg(
+        {"data": {"values": rows}, "height": _rows(len(kinds) if several else 1), "layer": layers}
+    )
 
 
 def stacked(found: Mapping[str, Mapping[int, float]], axis: str) -> str:
@@ -176,7 +178,7 @@ def stacked(found: Mapping[str, Mapping[int, float]], axis: str) -> str:
             "color": _by_kind(kinds),
         },
     }
-    return _svg(spec)
+    return page_svg(spec)
 
 
 def lines(found: Sequence[ChartLine], x_axis: str, y_axis: str, *, shares: bool = False) -> str:
@@ -203,7 +205,7 @@ def lines(found: Sequence[ChartLine], x_axis: str, y_axis: str, *, shares: bool 
     }
     dash = {**which, "scale": {"domain": names, "range": dashes}}
     rows = [{"n": str(number), "x": x, "y": y} for number, line in enumerate(found) for x, y in line.points]
-    return _svg(
+    return page_svg(
         {
             "data": {"values": rows},
             "height": 220,
@@ -336,7 +338,7 @@ def _names(names: Sequence[str]) -> dict[str, Any]:
     return {"field": "n", "type": "nominal", "sort": list(names), "title": None, "axis": axis}
 
 
-def _svg(spec: dict[str, Any]) -> str:
+def page_svg(spec: dict[str, Any]) -> str:
     """Draw it without a size of its own: the page gives it one."""
     head, _, rest = _drawn(spec).partition(">")
     view = head[head.index("viewBox=") :].split('"')[1]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import expm1, log, sqrt
 
 from agelab.analysis.cells import RunResult, SeedGroup, seed_groups
-from agelab.analysis.sweep import TOTAL, SweepCell
+from agelab.analysis.result_grid import TOTAL, GridCell
 from agelab.stats.series import Series
 
 SEEDS_NEEDED = 3
@@ -67,7 +67,7 @@ def spread(groups: Iterable[SeedGroup], wanted: StepMetric) -> MetricSpread | No
 def series_of(group: SeedGroup, wanted: StepMetric) -> Series | None:
     """Return a metric of a step over the seeds, as the mean over its repetitions; also the time of all steps."""
     if wanted == (TOTAL[0], TOTAL[2]):
-        return SweepCell(group).measured.get(TOTAL)
+        return GridCell(group).measured.get(TOTAL)
     return group.steps.get(wanted)
 
 

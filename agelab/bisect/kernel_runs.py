@@ -6,7 +6,7 @@ from typing import Any
 
 from agelab import kernel as kernels
 from agelab.analysis.cells import CellResult, load
-from agelab.analysis.sweep import with_total
+from agelab.analysis.result_grid import with_total
 from agelab.bisect import git_search
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind

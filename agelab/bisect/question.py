@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from agelab.analysis.sweep import TOTAL
+from agelab.analysis.result_grid import TOTAL
 from agelab.model.base import Frozen
 from agelab.model.step_id import StepId
 from agelab.stats.series import Place

@@ -1,4 +1,4 @@
-"""``agelab history``: write operation logs with the engines, and check logs, whoever wrote them."""
+"""``agelab history``: operation logs, written by the engines or checked; and the results of runs over time."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -8,8 +8,9 @@ import click
 from pydantic import TypeAdapter, ValidationError
 
 from agelab.cli.options import json_option, print_json
+from agelab.cli.over_time import results
 from agelab.cli.types import SIZE
-from agelab.errors import InputError
+from agelab.errors import InputError, did_you_mean
 from agelab.model.history import History
 from agelab.view.histories import print_log, print_profiles
 
@@ -23,9 +24,25 @@ TAKES = {
 FIGURES = ("fullness", "overwrites", "freed")
 
 
-@click.group()
+class ResultsUnlessNamed(click.Group):
+    """A group in which words that name none of its commands are runs, for ``results``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        known = (*self.commands, *ctx.help_option_names)
+        if args and args[0] not in known and not did_you_mean(args[0], [*self.commands]):
+            args = ["results", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=ResultsUnlessNamed)
 def history() -> None:
-    """Make and check histories: logs of operations that a guest replays."""
+    """Show the results of RUN... over kernels or dates; or make and check histories, logs that a guest replays.
+
+    agelab history RUN... is agelab history results RUN....
+    """
+
+
+history.add_command(results)
 
 
 @history.command()

@@ -32,10 +32,12 @@ def open_store() -> Store:
 def replaceable(path: Path) -> Path:
     """Return the path if a whole file can be put there, in place of one that exists. Raises InputError otherwise.
 
-    A device (/dev/null, /dev/stdout) is refused: a file would replace it.
+    A device (/dev/null) is refused, and a link (/dev/stdout): a file would replace it.
     """
     if not path.absolute().parent.is_dir():
         raise InputError(f"{path} cannot be written: {path.parent} is not a directory")
+    if path.is_symlink():
+        raise InputError(f"{path} cannot be written: it is a link", hint=f"name the file: {path.resolve()}")
     if path.exists() and not path.is_file():
         raise InputError(f"{path} cannot be written: it is there and no file")
     return path

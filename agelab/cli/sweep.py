@@ -5,13 +5,13 @@ from pathlib import Path
 
 import click
 
-from agelab.analysis.sweep import Sweep, load_sweep
+from agelab.analysis.result_grid import chosen_places
+from agelab.analysis.sweep import load_sweep
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.types import SELECTION
-from agelab.errors import AgelabError, unknown
+from agelab.errors import AgelabError
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
-from agelab.stats.series import Place
 
 
 @click.command()
@@ -36,7 +36,7 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
 
     store = open_store()
     found = load_sweep([run_lookup.find(store.runs, name) for name in names])
-    places = _places(found, asked)
+    places = chosen_places([found], asked)
     print_json(sweep_json(found, places)) if as_json else print_sweep(found, places)
     for path in write_plots(found, places, plots) if plots else ():
         click.echo(f"plot  {path}", err=as_json)
@@ -52,19 +52,3 @@ def print_finished_sweep(runs: Sequence[RunDirectory], unfit: Sequence[tuple[str
     for spec, why in unfit:
         click.echo(f"not in the table: kernel {spec}: {str(why).splitlines()[0]}")
     click.echo(f"\nagain, or as JSON or plots: agelab sweep {' '.join(run.name for run in runs)}")
-
-
-def _places(found: Sweep, asked: Sequence[str]) -> list[Place]:
-    """Choose the metrics to show. Raises InputError for one that was not measured."""
-    if not asked:
-        return found.places()
-    measured = [entry.measured for row in found.entries.values() for entry in row if entry]
-    every: dict[str, Place] = {}
-    for place in (place for one in measured for place in one):
-        step, repetition, metric = place
-        every.setdefault(f"{step}:{metric}", place)
-        every.setdefault(f"{step}:{metric}:{repetition}", place)
-    for name in asked:
-        if name not in every:
-            raise unknown("metric", name, list(every))
-    return [every[name] for name in asked]

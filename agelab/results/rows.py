@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from agelab.errors import InputError
 from agelab.model.result import CellOrigin
 from agelab.results.run_directory import RunDirectory
 
@@ -13,6 +14,12 @@ COLUMNS = (
     *("reused", "disputes"),
 )
 """The columns, in this order."""
+SCHEMA = 1
+"""The version of the columns and tables that a file for other programs has."""
+NUMBERS = ("cell", "seed", "corpus_seed", "repetition")
+"""The columns of whole numbers; ``value`` is any number, the others are text."""
+LARGEST = (1 << 63) - 1
+"""The largest whole number of a column in SQLite and Parquet."""
 
 
 def rows(run: RunDirectory) -> Iterator[dict[str, Any]]:
@@ -31,3 +38,15 @@ def rows(run: RunDirectory) -> Iterator[dict[str, Any]]:
         for sample in cell["samples"] or [{}]:
             row = {**about, **nothing, **sample}
             yield {name: row[name] for name in COLUMNS}
+
+
+def typed_rows(run: RunDirectory) -> Iterator[dict[str, Any]]:
+    """Yield the same rows with ``value`` as a float. Raises InputError for a whole number that 64 bits do not hold."""
+    for row in rows(run):
+        for name in NUMBERS:
+            if row[name] is not None and row[name] > LARGEST:
+                raise InputError(
+                    f"{run.name}, cell {row['cell']}: {name} {row[name]} does not fit into a column of 64 bits",
+                    hint="csv and jsonl have it as it is",
+                )
+        yield {**row, "value": None if row["value"] is None else float(row["value"])}

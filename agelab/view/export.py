@@ -1,4 +1,4 @@
-"""Runs in the formats of ``agelab export``: CSV, JSON lines, JUnit, and tables of their steps."""
+"""Runs in the formats of ``agelab export``: CSV, JSON lines, JUnit, tables of their steps, and databases."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ from functools import partial
 
 from agelab.results import rows
 from agelab.results.run_directory import RunDirectory
-from agelab.view import junit, study_tables
+from agelab.view import junit, parquet_file, sqlite_file, study_tables
 
 FORMULA = re.compile(
     r'^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])|(?<=[;\t\r\n"])(?=[=+\-@\uff1d\uff0b\uff0d\uff20])'
@@ -51,4 +51,9 @@ FORMATS: dict[str, Callable[[Sequence[RunDirectory]], Iterator[str]]] = {
     "minutes": partial(study_tables.text_lines, form=study_tables.minutes),
     "seconds": partial(study_tables.text_lines, form=study_tables.seconds),
 }
-"""Each format, by the name that ``agelab export`` knows it by, with its lines."""
+"""Each format of text, by the name that ``agelab export`` knows it by, with its lines."""
+FILES: dict[str, Callable[[Sequence[RunDirectory]], bytes]] = {
+    "sqlite": sqlite_file.database,
+    "parquet": parquet_file.table,
+}
+"""Each format that is no text, with the content of its file."""

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from agelab import vega
+from agelab.analysis.result_grid import Row
 from agelab.analysis.sweep import Sweep
 from agelab.stats.formatting import UnitScale, format_median, json_number, unit_scale
 from agelab.stats.series import Place
@@ -71,10 +72,10 @@ def _scale(found: Sweep, place: Place) -> UnitScale:
 
 def _cell(
     found: Sweep,
-    row: tuple[str, str],
+    row: Row,
     column: int,
     place: Place,
-    changes: Mapping[tuple[tuple[str, str], int], ComparedSeries],
+    changes: Mapping[tuple[Row, int], ComparedSeries],
 ) -> str:
     """Format the median and its change since the kernel before."""
     entry, there = found.entries[row][column], found.series(row, column, place)

@@ -4,11 +4,14 @@ import csv
 import io
 import json
 import re
+import sqlite3
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from agelab.cli import main
@@ -77,6 +80,41 @@ def of_markdown_page(out: str, run: RunDirectory) -> None:
     assert not re.search(r"<\w|!\[|\]\(", re.sub(r"\\.", "", out))
 
 
+def of_sqlite(out: str, run: RunDirectory) -> None:
+    assert out == "" and from_sqlite(Path("made.sqlite")) == [*rows.rows(run)]
+
+
+def of_parquet(out: str, run: RunDirectory) -> None:
+    assert out == "" and from_parquet(Path("made.parquet")) == [*rows.rows(run)]
+
+
+def from_sqlite(path: Path) -> list[dict[str, object]]:
+    """The rows of the database, its three tables joined."""
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+        connection.row_factory = sqlite3.Row
+        found = connection.execute(
+            "SELECT * FROM cells JOIN runs ON runs.id = run_id LEFT JOIN samples ON cells.id = cell_id "
+            "ORDER BY run_id, cell, samples.id"
+        )
+        return [{name: row[name] for name in rows.COLUMNS} for row in found]
+
+
+def from_parquet(path: Path) -> list[dict[str, object]]:
+    with duckdb.connect() as connection:
+        [(_, version)] = connection.execute(
+            "SELECT key, value FROM parquet_kv_metadata(?) WHERE key = 'agelab_schema'", [str(path)]
+        ).fetchall()
+        assert version == b"1"
+        found = connection.execute("SELECT * FROM read_parquet(?)", [str(path)])
+        kinds = {name: str(kind) for name, kind, *_ in found.description or ()}
+        numbers = {**dict.fromkeys(rows.NUMBERS, "BIGINT"), "value": "DOUBLE"}
+        assert kinds == {name: numbers.get(name, "VARCHAR") for name in rows.COLUMNS}
+        return [dict(zip(kinds, row, strict=True)) for row in found.fetchall()]
+
+
 READERS: dict[str, tuple[tuple[str, ...], Callable[[str, RunDirectory], None]]] = {
     "show": (("show", "RUN"), text),
     "show-json": (("show", "RUN", "--json"), of_json),
@@ -84,6 +122,8 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[str, RunDirectory], None]]] 
     "list-json": (("list", "--json"), of_json),
     "csv": (("export", "RUN"), of_csv),
     "jsonl": (("export", "RUN", "--format", "jsonl"), of_lines),
+    "sqlite": (("export", "RUN", "--format", "sqlite", "-o", "made.sqlite"), of_sqlite),
+    "parquet": (("export", "RUN", "--format", "parquet", "-o", "made.parquet"), of_parquet),
     "junit": (("export", "RUN", "--format", "junit"), of_junit),
     "markdown": (("export", "RUN", "--format", "markdown"), of_markdown),
     "minutes": (("export", "RUN", "--format", "minutes"), text),

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import sys
 import xml.etree.ElementTree as ElementTree
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +20,8 @@ from agelab.results import rows as table
 from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
 from agelab.view import study_tables
-from tests.unit import run_builder
+from tests.unit import hostile_runs, run_builder
+from tests.unit.run_readers import from_parquet, from_sqlite
 
 HOSTILE = 'a | b <script>alert("x")</script> \x1b[2J \x00 ]]> `c` \ud800'.encode("utf-8", "replace").decode()
 PAGE = Path(__file__).parents[2] / "docs" / "exports.md"
@@ -154,14 +156,91 @@ def test_what_is_not_there_or_cannot_be_written_is_one_line(
     assert "agelab: /nowhere/file cannot be written: No such file" in capsys.readouterr().err
 
 
-def test_the_example_of_the_page_runs(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_examples_of_the_page_run(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     several(home)
+    monkeypatch.chdir(home)
+    for form in ("sqlite", "parquet"):
+        assert f"--format {form} -o samples.{form}" in PAGE.read_text()
+        said(capsys, "--format", form, "-o", f"samples.{form}")
     examples = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    assert len(examples) == 2
+    assert len(examples) == 4
     scope: dict[str, object] = {}
+    outs = []
     for text in examples:
         exec(text, scope)
-    assert "61.0" in capsys.readouterr().out
+        outs.append(capsys.readouterr().out)
+    assert outs[0] == "" and "61.0" in outs[1]
+    assert outs[2].splitlines()[0] == "ext4 6.1 copy 61.75"
+    assert re.search(r"ext4 +│ +6\.1 +│ +copy +│ +61\.75", outs[3])
+
+
+READ_BACK = {"sqlite": from_sqlite, "parquet": from_parquet}
+
+
+@pytest.mark.parametrize("form", READ_BACK)
+def test_what_is_read_back_is_what_was_measured(
+    home: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    runs = [several(home), several(home)]
+    odd = run_builder.begin(home, run_builder.cells(["ext4"], [2**63 - 1]))
+    values = [0.1, 1e-300, 2**53, -5, 0, 61.12345678901234]
+    run_builder.end(
+        odd, 0, [run_builder.sample("copy", value, repetition=at) for at, value in enumerate(values, 1)]
+    )
+    path = home / f"samples.{form}"
+    assert said(capsys, *(run.name for run in (*runs, odd)), "--format", form, "-o", str(path)) == ""
+    found = READ_BACK[form](path)
+    assert found == [row for run in (*runs, odd) for row in table.rows(run)]
+    assert [row["value"] for row in found[-len(values) :]] == values
+    assert {type(row["value"]) for row in found} == {float, type(None)}
+
+
+@pytest.mark.parametrize("form", READ_BACK)
+def test_hostile_text_is_text_in_a_file_for_programs(
+    home: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    for word in (*hostile_runs.HOSTILE.values(), "x'); DROP TABLE runs; --"):
+        run = run_builder.begin(home, run_builder.cells([word or "-"]), scenario=word)
+        run_builder.end(
+            run, 0, [run_builder.sample(word, 1.0), run_builder.sample(word, None, why=word or "-")]
+        )
+        path = home / "hostile"
+        said(capsys, run.name, "--format", form, "-o", str(path))
+        assert READ_BACK[form](path) == [*table.rows(run)]
+
+
+@pytest.mark.parametrize("form", READ_BACK)
+def test_a_file_for_programs_is_whole_or_what_it_was(
+    home: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    run = run_builder.begin(home, run_builder.cells(["ext4"], [1, 2**64]))
+    path = home / "samples"
+    path.write_text("before")
+    assert main(["export", run.name, "--format", form, "-o", str(path)]) == 2
+    err = capsys.readouterr().err
+    assert f"{run.name}, cell 1: seed {2**64} does not fit into a column of 64 bits" in err
+    assert path.read_text() == "before" and not list(home.glob(".samples*"))
+    link = home / "link"
+    link.symlink_to(path)
+    several(home)
+    for words, why in ((["-o", str(link)], "it is a link"), ([], f"{form} is no text: name a file for it")):
+        assert main(["export", "--format", form, *words]) == 2
+        assert why in capsys.readouterr().err
+    assert path.read_text() == "before" and link.is_symlink()
+
+
+def test_without_duckdb_one_line_says_what_to_install(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several(home)
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert main(["export", "--format", "parquet", "-o", str(home / "x")]) == 3
+    first, hint = capsys.readouterr().err.splitlines()
+    assert first == "agelab: Parquet takes DuckDB, which is not installed"
+    assert "pip install 'agelab[parquet]'" in hint and "-r requirements-parquet.txt" in hint
+    assert main(["export", "--format", "sqlite", "-o", str(home / "x")]) == 0
 
 
 def test_a_frame_has_the_columns_of_the_page(home: Path) -> None:
@@ -170,6 +249,6 @@ def test_a_frame_has_the_columns_of_the_page(home: Path) -> None:
     assert tuple(frame.columns) == table.COLUMNS
     assert frame["value"].sum() == 2 * (61.0 + 62.5) and str(frame["value"].dtype) == "float64"
     named = set(re.findall(r"`(\w+)`", PAGE.read_text().split("## Columns")[1].split("A cell without")[0]))
-    assert named - {"csv", "jsonl", "interrupted"} == set(table.COLUMNS)
+    assert named - {"csv", "jsonl", "sqlite", "parquet", "interrupted"} == set(table.COLUMNS)
     with pytest.raises(InputError, match="no run 'x'"):
         agelab.load("x", home=home)

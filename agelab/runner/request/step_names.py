@@ -1,6 +1,6 @@
 """The names of the steps that a scenario's cells have."""
 
-from agelab.analysis.sweep import TOTAL
+from agelab.analysis.result_grid import TOTAL
 from agelab.errors import unknown
 from agelab.model.scenario import Scenario
 from agelab.model.step import CONTROL_COPY, IMPLICIT, PREPARING

@@ -1,0 +1,92 @@
+"""``agelab history RUN...``: results over kernels or dates as one page, change points marked."""
+
+from pathlib import Path
+
+import click
+
+from agelab import atomic
+from agelab.analysis.over_time import Axis, TimedRun
+from agelab.cli.options import find_runs, json_option, print_json, replaceable
+from agelab.cli.types import SELECTION
+from agelab.results.run_directory import RunDirectory
+
+CAPSULE = ".capsule"
+
+
+@click.command("results")
+@click.argument("names", type=SELECTION, metavar="RUN...", nargs=-1, required=True)
+@click.option(
+    "--metric",
+    "asked",
+    multiple=True,
+    metavar="STEP:METRIC[:REPETITION]",
+    help="Show this in place of layout scores, slowdowns and the sum of all steps.",
+)
+@click.option(
+    "--by",
+    type=click.Choice([axis.value for axis in Axis]),
+    default=Axis.KERNEL.value,
+    show_default=True,
+    help="What to show over.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("history.html"),
+    show_default=True,
+    help="Where the page goes; a file that is there is replaced.",
+)
+@json_option
+def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Path, as_json: bool) -> None:
+    """Show results over kernels or dates: one page, a chart for each metric, change points marked.
+
+    agelab history RUN... is the same.
+
+    RUN is a run, or a capsule of somebody: FILE.capsule, or WHOSE=FILE.capsule, which says whose it is. Runs with
+    another scenario, guest, harness or QEMU, and those of others, stay on lines of their own.
+    """
+    from agelab.analysis.over_time import over_time
+    from agelab.analysis.result_grid import chosen_places
+    from agelab.report.html import render
+    from agelab.report.over_time import build_page
+    from agelab.view.over_time import over_time_json, print_over_time
+
+    path = replaceable(output)
+    ours = [own_run(run) for run in find_runs(name for name in names if not name.endswith(CAPSULE))]
+    theirs = [_imported(name) for name in names if name.endswith(CAPSULE)]
+    runs = list({(run.origin, run.name): run for run in (*ours, *theirs)}.values())
+    found = over_time(runs, Axis(by))
+    places = chosen_places([one.grid for one in found.joined], asked)
+    text = render(build_page(found, places))
+    atomic.write(path, text.encode())
+    print_json(over_time_json(found, places)) if as_json else print_over_time(found, places)
+    click.echo(f"{output}: open it in any browser: {output.absolute().as_uri()}", err=as_json)
+
+
+def own_run(run: RunDirectory) -> TimedRun:
+    """Read a run of this store."""
+    from agelab.analysis.cells import load
+    from agelab.results import checksummed
+    from agelab.runner.prepare.run_manifest import MADE_OF, RunManifest
+    from agelab.store import key_of
+
+    path = run.path / MADE_OF
+    guest = checksummed.read(path, RunManifest).guest.model_dump(mode="json") if path.exists() else None
+    return TimedRun(load(run), key_of(guest) if guest else "")
+
+
+def _imported(words: str) -> TimedRun:
+    """Read a capsule, every part of which is held against the others. Raises InputError for one that is not sound."""
+    from agelab.analysis.cells import RunResult
+    from agelab.capsule import read
+    from agelab.store import key_of
+
+    whose, equals, name = words.partition("=")
+    if not equals or "/" in whose:
+        whose, name = "", words
+    found = read.open_capsule(Path(name))
+    plan = found.request.plan
+    host = str(plan.provenance.get("host", "a host that it does not name"))
+    guest = key_of(found.run_manifest.guest.model_dump(mode="json"))
+    return TimedRun(RunResult(RunDirectory(Path(name)), plan, False, found.cells), guest, whose or host)

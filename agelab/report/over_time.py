@@ -1,0 +1,251 @@
+"""Build the page of results over kernels or dates: a chart and a table for each metric (docs/howto/over-time.md)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from agelab import __version__, vega
+from agelab.analysis.over_time import JoinedRuns, OverTime, names
+from agelab.analysis.result_grid import Row
+from agelab.report import over_time_chart
+from agelab.report.model import (
+    Answer,
+    Block,
+    Chart,
+    Charts,
+    Facts,
+    Mark,
+    Page,
+    Part,
+    Prose,
+    Section,
+    Table,
+    TableCell,
+    headings,
+)
+from agelab.report.numbers import interval_cell, number_cell, text, unit_name
+from agelab.report.over_time_chart import ChartPoint, PointMark, TimeLine
+from agelab.stats.formatting import format_decimal, unit_scale
+from agelab.stats.series import Place
+from agelab.stats.verdict import ComparedSeries
+
+MARKS = (
+    "Points are medians over the seeds, thin lines the intervals that hold them. Seen from the point before it: "
+    "\N{BLACK UP-POINTING TRIANGLE} \N{BLACK DOWN-POINTING TRIANGLE} a difference, a change point; "
+    "\N{BLACK CIRCLE} the same within 5 %, or equal, or the first; \N{WHITE CIRCLE} not known, or below "
+    "the floor of the host (docs/chance.md). The scale need not begin at 0."
+)
+OURS = "this store"
+MOST_NAMED = 12
+"""Change points to name in the answer."""
+
+
+def build_page(found: OverTime, places: Sequence[Place]) -> Page:
+    """Build the page: a part for each scenario, in the order of the runs."""
+    kinds: dict[tuple[str, ...], list[JoinedRuns]] = {}
+    for one in found.joined:
+        kinds.setdefault(one.runs[0].kind[:-1], []).append(one)
+    parts = tuple(
+        _part(OverTime(found.axis, tuple(those)), places, f"part{number}")
+        for number, those in enumerate(kinds.values(), 1)
+    )
+    title = ", ".join(dict.fromkeys(part.title for part in parts))
+    return Page(f"agelab: {title} over {found.axis}s", parts, __version__)
+
+
+def _part(found: OverTime, places: Sequence[Place], where: str) -> Part:
+    plan = found.joined[0].runs[0].result.plan
+    emulated = ", EMULATED" if plan.emulated else ""
+    metrics = [
+        Section(f"{where}-metric{at}", place_words(place), blocks)
+        for at, place in enumerate(places, 1)
+        if (blocks := tuple(_metric(found, place, f"{where}-table{at}")))
+    ]
+    notes: list[Block] = [Facts(tuple((title, names(one.runs)) for title, one in _titled(found)))]
+    if apart := tuple(found.apart):
+        notes.append(
+            Prose(apart, listed=True, title="Kept on lines of their own, for something else differs")
+        )
+    if left := tuple(line for one in found.joined for line in one.left_out):
+        notes.append(Prose(left, listed=True, title="On no line"))
+    return Part(
+        where,
+        f"{plan.scenario} over {found.axis}s",
+        f"scale {plan.scale}, {plan.clock} clock{emulated}",
+        (_answer(found, places),),
+        tuple(line for one in found.joined for line in one.grid.host.unknown),
+        (*metrics, Section(f"{where}-runs", "The runs", tuple(notes))),
+    )
+
+
+def _answer(found: OverTime, places: Sequence[Place]) -> Answer:
+    changed = change_points(found, places)
+    more = len(changed) - MOST_NAMED
+    because = (*changed[:MOST_NAMED], *([f"{more} more, in the tables below"] if more > 0 else []))
+    return Answer("What changed, and where?", count_words(found, places), because)
+
+
+def count_words(found: OverTime, places: Sequence[Place]) -> str:
+    """Say how many change points there are, and what is known of the other neighbours."""
+    judged = [one[-1] for joined in found.joined for one in _all_changes(joined, places)]
+    changed, alike = sum(one.differs for one in judged), sum(one.alike for one in judged)
+    pairs = f"{len(judged)} pair{'s' * (len(judged) != 1)} of neighbours"
+    points = f"{changed} change point{'s' * (changed != 1)}"
+    return f"{points} among {pairs}; {alike} the same, {len(judged) - changed - alike} not known."
+
+
+def change_points(found: OverTime, places: Sequence[Place]) -> list[str]:
+    """Say of each change point what changed, in one line."""
+    return [
+        _change_words(joined, *one)
+        for joined in found.joined
+        for one in _all_changes(joined, places)
+        if one[-1].differs
+    ]
+
+
+def _all_changes(
+    joined: JoinedRuns, places: Sequence[Place]
+) -> Iterator[tuple[Place, Row, int, ComparedSeries]]:
+    """Yield each judged pair of neighbours, metric by metric."""
+    for place in places:
+        for (row, column), change in joined.changes(place).items():
+            yield place, row, column, change
+
+
+def _change_words(joined: JoinedRuns, place: Place, row: Row, column: int, change: ComparedSeries) -> str:
+    """Say what changed in one line."""
+    heads = joined.grid.names
+    before = heads[joined.before(row, column, place)]
+    whose = f"{_origin(joined)}: " if joined.runs[0].origin else ""
+    times = ""
+    if change.ratio is not None and change.interval is not None:
+        ends = " to ".join(format_decimal(end, 3) for end in (change.interval.low, change.interval.high))
+        times = f", {format_decimal(change.ratio, 3)} times ({ends})"
+    return f"{whose}{row[0]}: {place_words(place)}: {change.reader_word} on {heads[column]} than on {before}{times}"
+
+
+def place_words(place: Place) -> str:
+    """Name step and metric for a reader."""
+    step, repetition, metric = place
+    return f"{step}{f' {repetition}' if repetition > 1 else ''}, {metric.replace('_', ' ')}"
+
+
+def _origin(joined: JoinedRuns) -> str:
+    return f"capsules of {joined.runs[0].origin}" if joined.runs[0].origin else OURS
+
+
+def _metric(found: OverTime, place: Place, table: str) -> Iterator[Block]:
+    """Yield the charts and the table of one metric; nothing where it was not measured."""
+    subjects = dict.fromkeys(row[0] for one in found.joined for row in one.grid.entries)
+    colours = {name: number for number, name in enumerate(subjects)}
+    drawn = [(title, one, _lines(one, place, colours)) for title, one in _titled(found)]
+    drawn = [(title, one, lines) for title, one, lines in drawn if lines]
+    if not drawn:
+        return
+    ends = [
+        end for *_, lines in drawn for line in lines.values() for point in line.points for end in point.ends
+    ]
+    charts, rows = [], []
+    for title, one, lines in drawn:
+        unit = unit_name(_unit(one, place))
+        draw = partial(
+            over_time_chart.draw, [*lines.values()], one.grid.names, found.axis, unit, (min(ends), max(ends))
+        )
+        own = [*_rows(one, place, title)]
+        words = "; ".join(
+            f"{cells[1].text} {cells[2].text} {cells[3].text}: {cells[6].text}" for cells in own
+        )
+        charts.append(Chart(title, f"{place_words(place)}, {title}: {words}", draw))
+        rows += own
+    shown = dict.fromkeys(row[0] for *_, lines in drawn for row in lines)
+    marks = tuple(Mark(name, *_style(colours[name])) for name in shown)
+    yield Charts(f"Over {found.axis}s", tuple(charts), marks, MARKS)
+    several = len(charts) > 1
+    numbers = ("median", "interval", "seeds", "times", "from, to")
+    columns = ("runs", "subject", found.axis.value, *numbers[:3], "against the one before", *numbers[3:])
+    yield Table(
+        table,
+        place_words(place),
+        headings(*columns[not several :], numbers=numbers),
+        tuple(row[not several :] for row in rows),
+    )
+
+
+def _titled(found: OverTime) -> Iterator[tuple[str, JoinedRuns]]:
+    """Yield the runs on each chart with its title: whose they are, and a number where a chart is not enough."""
+    whose = [_origin(one) for one in found.joined]
+    for at, (title, one) in enumerate(zip(whose, found.joined, strict=True)):
+        many = whose.count(title)
+        yield title if many == 1 else f"{title}, {whose[: at + 1].count(title)} of {many}", one
+
+
+def _lines(joined: JoinedRuns, place: Place, colours: Mapping[str, int]) -> dict[Row, TimeLine]:
+    """Return the lines that have a point."""
+    lines = {
+        row: TimeLine(_points(joined, row, place), *_style(colours[row[0]])) for row in joined.grid.entries
+    }
+    return {row: line for row, line in lines.items() if line.points}
+
+
+def _style(number: int) -> tuple[int, int]:
+    """Return colour and dash of the subject with that number."""
+    return number % vega.COLOURS, number // vega.COLOURS
+
+
+def _unit(joined: JoinedRuns, place: Place) -> str:
+    """Return the unit of the metric's values."""
+    grid = joined.grid
+    found = (grid.series(row, at, place) for row in grid.entries for at in range(len(grid.names)))
+    return next((one.unit for one in found if one), "1")
+
+
+def _points(joined: JoinedRuns, row: Row, place: Place) -> list[ChartPoint]:
+    points = []
+    for column in range(len(joined.grid.names)):
+        series = joined.grid.series(row, column, place)
+        if series is None or series.summary is None:
+            continue
+        divisor = unit_scale(series.unit).divisor
+        found = series.summary
+        ends = [
+            float(end / divisor) if found.n > 1 else None for end in (found.interval.low, found.interval.high)
+        ]
+        mark = _point_mark(joined.changes(place).get((row, column)))
+        points.append(ChartPoint(column, float(found.median / divisor), ends[0], ends[1], mark))
+    return points
+
+
+def _point_mark(change: ComparedSeries | None) -> PointMark:
+    """Return the mark of a point by what the judge says of it: up and down are the value's, not better and worse."""
+    if change is None:
+        return PointMark.FIRST
+    if change.differs:
+        return PointMark(change.verdict.value)
+    return PointMark.ALIKE if change.alike else PointMark.UNKNOWN
+
+
+def _rows(joined: JoinedRuns, place: Place, title: str) -> Iterator[tuple[TableCell, ...]]:
+    changes = joined.changes(place)
+    for row in joined.grid.entries:
+        for column, head in enumerate(joined.grid.names):
+            series = joined.grid.series(row, column, place)
+            if series is None or series.summary is None:
+                continue
+            change, found = changes.get((row, column)), series.summary
+            scale = unit_scale(series.unit)
+            ends = [
+                format_decimal(end / scale.divisor, 4) for end in (found.interval.low, found.interval.high)
+            ]
+            yield (
+                TableCell(title),
+                TableCell(row[0]),
+                TableCell(head, column),
+                TableCell(
+                    f"{text(found, series.unit, 4)} {unit_name(series.unit)}".strip(), float(found.median)
+                ),
+                TableCell(" to ".join(ends) if found.n > 1 else "\N{EN DASH}"),
+                TableCell(str(found.n), found.n),
+                TableCell(change.word_and_reason if change else "the first"),
+                number_cell(change.ratio if change else None, 3),
+                interval_cell(change.interval if change else None, 3),
+            )
