@@ -74,6 +74,7 @@ class Guests:
         )
         launcher = SimpleNamespace(
             directory=run.cell_directory(0), spec=spec(), corpus=CORPUS, image=image, module=None, tools={},
+            emulator=SimpleNamespace(identity={"version": "7.2"}),
             run=self._run, console=lambda boot: "", inputs=lambda boot, places: {},
         )  # fmt: skip
         CellRunner(
