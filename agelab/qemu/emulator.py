@@ -41,6 +41,8 @@ LIBRARIES = ROOT / "lib/x86_64-linux-gnu"
 MODULE = Path("qemu/accel-tcg-x86_64.so")
 FIRMWARE = ("seabios/bios-256k.bin", "qemu/kvmvapic.bin", "qemu/pvh.bin", "qemu/linuxboot_dma.bin")
 """What a guest loads: the BIOS and the option ROMs of direct kernel boot."""
+KEYMAP = "qemu/keymaps/en-us"
+"""Packer gives its guest a VNC display, whatever it is told; QEMU has none without it."""
 KNOWN = re.compile(r"^QEMU emulator version 7\.2\.\d")
 CALLED_BY_MODULE = (
     "icount_prepare_for_run",
@@ -138,6 +140,7 @@ def _of_packages(chosen: BuildRoot, compiler: BuildRoot, store: Store, progress:
     inputs: dict[str, Any] = {
         "packages": [[package.name, package.version, package.sha256] for package in chosen.packages],
         "sources": sources(),
+        "files": [*FIRMWARE, KEYMAP],
         "flags": [list(_PROGRAM_FLAGS), list(_LIBRARY_FLAGS)],
         "root": buildroot.key(compiler, purpose),
         "recipe": RECIPE,
@@ -170,7 +173,7 @@ def _take(usr: Path, directory: Path) -> None:
         PROGRAM: usr / "bin/qemu-system-x86_64",
         LINKER: libraries / "ld-linux-x86-64.so.2",
         LIBRARIES / MODULE: libraries / MODULE,
-        **{ROOT / "share" / name: usr / "share" / name for name in FIRMWARE},
+        **{ROOT / "share" / name: usr / "share" / name for name in (*FIRMWARE, KEYMAP)},
     }
     for program in (taken[PROGRAM], taken[LIBRARIES / MODULE]):
         for name in _libraries(taken[LINKER], libraries, program):

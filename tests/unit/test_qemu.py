@@ -55,6 +55,20 @@ def test_it_runs_with_its_own_files_alone_wherever_it_lies_and_is_known_as_qemu(
     assert {f"{elsewhere}/clock.so", f"{elsewhere}/main_loop.so"} < mapped
 
 
+def test_it_starts_as_packer_starts_it(made: Emulator, tmp_path: Path) -> None:
+    """With a display by VNC, whatever the template says, and a network device without firmware."""
+    display = tmp_path / "vnc"
+    words = "-machine q35,nvdimm=on -nodefaults -display none -S -netdev user,id=n".split()
+    device = ["-device", "virtio-net-pci,netdev=n,romfile=", "-vnc", f"unix:{display}"]
+    with subprocess.Popen([made.program, *words, *device]) as child:
+        try:
+            while not display.exists():
+                assert child.poll() is None
+                time.sleep(0.01)
+        finally:
+            child.kill()
+
+
 def test_its_libraries_call_nothing_that_the_c_library_has_twice(made: Emulator) -> None:
     """The linker takes the oldest version of a function, whose structures may be others."""
     versions: dict[str, set[str]] = defaultdict(set)
