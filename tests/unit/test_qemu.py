@@ -58,7 +58,7 @@ def test_it_runs_with_its_own_files_alone_wherever_it_lies_and_is_known_as_qemu(
 def test_it_starts_as_packer_starts_it(made: Emulator, tmp_path: Path) -> None:
     """With a display by VNC, whatever the template says, and a network device without firmware."""
     display = tmp_path / "vnc"
-    words = "-machine q35,nvdimm=on -nodefaults -display none -S -netdev user,id=n".split()
+    words = ["-machine", "q35,nvdimm=on", "-nodefaults", "-display", "none", "-S", "-netdev", "user,id=n"]
     device = ["-device", "virtio-net-pci,netdev=n,romfile=", "-vnc", f"unix:{display}"]
     with subprocess.Popen([made.program, *words, *device]) as child:
         try:
