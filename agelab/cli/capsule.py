@@ -60,20 +60,20 @@ def _write_artifact(runs: Sequence[RunDirectory], store: Store, directory: Path,
     """Write the whole directory, or nothing."""
     from agelab import atomic
     from agelab.capsule import artifact as artifacts
-    from agelab.view import artifact as view
-    from agelab.view.cell_names import count_cells
+    from agelab.view import artifact_texts
+    from agelab.view.cell_names import count_capsules, count_cells
 
     artifacts.require_new(directory)
     with atomic.temp_dir(directory.absolute().parent) as place:
         new = place / "new"
         new.mkdir()
         made = artifacts.pack_runs(runs, store, new, carry=carry)
-        texts = view.texts(made)
+        texts = artifact_texts.texts(made)
         for name, text in texts.items():
             atomic.write(new / name, text.encode())
         new.rename(directory)
     size = sum(one.size for one in made.runs) / 1e6
-    click.echo(f"{directory}: {len(made.runs)} capsules, {count_cells(made.cells)}, {size:.1f} MB")
+    click.echo(f"{directory}: {count_capsules(len(made.runs))}, {count_cells(made.cells)}, {size:.1f} MB")
     todo = ", ".join(f"{text.count('TO DO')} in {name}" for name, text in texts.items())
     click.echo(f"what only its author can write is marked TO DO: {todo}")
     click.echo(f"replay all of it: agelab capsule replay {directory}")
@@ -134,11 +134,13 @@ def _replay_directory(directory: Path, jobs: Jobs, as_json: bool) -> int:
     """Replay each capsule, also after one that is damaged or cannot be rebuilt."""
     from agelab.capsule import artifact, read, replay
     from agelab.capsule.replay import ReplayedCapsule
-    from agelab.view.capsule import print_replay, print_replays, replays_json
+    from agelab.view.capsule import print_escaped, print_replay, print_replays, replays_json
     from agelab.view.progress import show_progress
 
     store, done = open_store(), []
     for path in artifact.capsules_in(directory):
+        if not as_json:
+            print_escaped(f"{path}:")
         try:
             found = read.open_capsule(path)
         except InputError as error:

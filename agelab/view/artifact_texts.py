@@ -38,7 +38,7 @@ def texts(artifact: Artifact) -> Mapping[str, str]:
 
 
 def _readme(artifact: Artifact) -> Iterator[str]:
-    yield from (f"# Artefact: {escape_markdown(_title(artifact))}", "")
+    yield from (f"# Artefact: {_text(_title(artifact))}", "")
     yield (
         "Each run is packed as a capsule: all that it takes to run it again, and its results. Its guests run in a "
         "virtual clock, so a replay gives the same digits on any host, or names the input that differs."
@@ -63,7 +63,7 @@ def _readme(artifact: Artifact) -> Iterator[str]:
         "below; disk is the most that they take while they run, one at a time."
     )
     for part in artifact.parts:
-        yield from ("", f"### {escape_markdown(part.title)}", "", escape_markdown(part.subtitle), "")
+        yield from ("", f"### {_text(part.title)}", "", _text(part.subtitle), "")
         yield from (_row(FINDINGS), "|---|---|---|---:|---:|")
         yield from (_finding(one) for one in part.findings)
     yield from ("", "## The runs", "")
@@ -79,7 +79,8 @@ def _agelab(artifact: Artifact) -> str:
     """Name the agelab of the runs: another harness is an input that differs."""
     versions = dict.fromkeys(one.capsule.run_manifest.agelab for one in artifact.runs)
     harnesses = dict.fromkeys(str(one.run.plan.provenance.get("harness")) for one in artifact.runs)
-    return f"agelab {escape_markdown(' and '.join(versions))}, whose harness is `{', '.join(harnesses)}`"
+    found = f"agelab {_text(' and '.join(versions))}, whose harness is {_text(', '.join(harnesses))}"
+    return f"{found} (a replay says so where it is another one)"
 
 
 def _needs(artifact: Artifact) -> Iterator[str]:
@@ -105,9 +106,9 @@ def _needs(artifact: Artifact) -> Iterator[str]:
 
 
 def _finding(one: Finding) -> str:
-    name = f"[{escape_markdown(one.name)}]({REPORT}#{one.anchor})"
+    name = f"[{_text(one.name)}]({REPORT}#{one.anchor})"
     disk = "not known" if one.disk is None else _size(one.disk)
-    return _row((name, escape_markdown(one.said) or "figure", _command(one), _time(one.seconds), disk))
+    return _row((name, _text(one.said) or "figure", _command(one), _time(one.seconds), disk))
 
 
 def _command(one: Finding) -> str:
@@ -122,13 +123,18 @@ def _command(one: Finding) -> str:
 def _run(one: PackedRun) -> Iterator[str]:
     plan = one.run.plan
     statuses = count_statuses([cell.end_status for cell in one.run.cells])
-    yield from (f"### {escape_markdown(one.run.name)}", "")
+    yield from (f"### {_text(one.run.name)}", "")
     yield f"- capsule: [{one.file}]({one.file}), {_size(one.size)}, sha256 `{one.sha256}`"
-    yield f"- cells: {statuses}, in {_time(one.seconds)} on {escape_markdown(str(plan.provenance.get('host')))}"
-    yield f"- kernel: {escape_markdown(str(plan.kernel))}"
+    yield f"- cells: {statuses}, in {_time(one.seconds)} on {_text(str(plan.provenance.get('host')))}"
+    yield f"- kernel: {_text(str(plan.kernel))}"
     if command := escape_controls(repeat_command(plan), kept=""):
         yield "- made by this, in a clone of agelab; a scenario file of its author's own is in the capsule:"
         yield from ("", f"      {command}")
+
+
+def _text(text: str) -> str:
+    """Put a text that is not ours on one line, as nothing but text."""
+    return escape_markdown(escape_controls(" ".join(text.split())))
 
 
 def _row(cells: Sequence[str]) -> str:
