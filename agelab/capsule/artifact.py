@@ -52,7 +52,7 @@ class PackedRun:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ShownResult:
     """A claim of a study, an answer or a figure of the report, and the runs that it is made of."""
 
     name: str
@@ -80,7 +80,7 @@ class ArtifactPart:
 
     title: str
     subtitle: str
-    findings: Sequence[Finding]
+    findings: Sequence[ShownResult]
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Artifact:
 
     @property
     def carries(self) -> bool:
-        """True if a replay needs no mirror."""
+        """True if the capsules have kernels, images, programs and data."""
         return all(one.capsule.artefacts for one in self.runs)
 
 
@@ -106,6 +106,11 @@ def require_new(directory: Path) -> None:
         raise InputError(f"{directory} cannot be made: {directory.parent} is not a directory")
     if directory.exists() and not (directory.is_dir() and not any(directory.iterdir())):
         raise InputError(f"{directory} is there and not empty", hint="name a new directory")
+    try:
+        with atomic.temp_dir(directory.absolute().parent):
+            pass
+    except OSError as error:
+        raise InputError(f"{directory} cannot be written: {error.strerror}") from error
 
 
 def pack_runs(
@@ -163,7 +168,7 @@ def _needs(capsule: Capsule, store: Store, place: Path) -> RunNeeds | None:
         return None
 
 
-def _claims(report: StudyReport, part: Part, packed: Mapping[str, PackedRun]) -> Iterator[Finding]:
+def _claims(report: StudyReport, part: Part, packed: Mapping[str, PackedRun]) -> Iterator[ShownResult]:
     """Yield the claims that a side decides, with its verdict."""
     sides = dict(report.sides)
     for claim, judged in report.claims:
@@ -172,17 +177,17 @@ def _claims(report: StudyReport, part: Part, packed: Mapping[str, PackedRun]) ->
                 name = f"{claim.says} ({claim.id}, {verdict_label(letter, one)})"
                 runs = [packed[run] for run in sides[letter].names]
                 said = f"{one.verdict}: {reason_text(one)}"
-                yield Finding(name, said, f"{part.id}-claims", runs, claim=True)
+                yield ShownResult(name, said, f"{part.id}-claims", runs, claim=True)
 
 
-def _shown(part: Part, runs: Sequence[PackedRun]) -> Iterator[Finding]:
+def _shown(part: Part, runs: Sequence[PackedRun]) -> Iterator[ShownResult]:
     """Yield the answers and the figures of a part of the report."""
     for number, answer in enumerate(part.answers, 1):
         said = f"{answer.named}. {answer.verdict}" if answer.named else answer.verdict
-        yield Finding(answer.question, said, f"{part.id}-answer-{number}", runs)
+        yield ShownResult(answer.question, said, f"{part.id}-answer-{number}", runs)
     for section in part.sections:
         for title in dict.fromkeys(_titles(section.blocks)):
-            yield Finding(title, "", section.id, runs)
+            yield ShownResult(title, "", section.id, runs)
 
 
 def _titles(blocks: Iterable[object]) -> Iterator[str]:

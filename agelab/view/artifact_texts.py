@@ -6,7 +6,7 @@ What no program knows is a line that begins with TO DO and says what its author 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from agelab.capsule.artifact import REPORT, Artifact, Finding, PackedRun
+from agelab.capsule.artifact import REPORT, Artifact, PackedRun, ShownResult
 from agelab.capsule.replay import selection_of
 from agelab.errors import InputError
 from agelab.model.sanitize import escape_controls
@@ -60,7 +60,7 @@ def _readme(artifact: Artifact) -> Iterator[str]:
     yield from ("", "## What it needs", "", *_needs(artifact), "", "## Claims and figures", "")
     yield (
         f"[{REPORT}]({REPORT}) shows all of it as the runs found it. Time is what the cells took on the host named "
-        "below; disk is the most that they take while they run, one at a time."
+        "below; disk is the most that they take while they run, one at a time. Rows of one capsule need one replay."
     )
     for part in artifact.parts:
         yield from ("", f"### {_text(part.title)}", "", _text(part.subtitle), "")
@@ -96,22 +96,25 @@ def _needs(artifact: Artifact) -> Iterator[str]:
     if len(known) < len(needs):
         yield f"- {_to_do('the disk and memory of runs whose data are not in the store any more')}"
     if artifact.carries:
-        yield "- No network: kernels, images, programs and data are in the capsules."
+        yield (
+            "- A Debian mirror for QEMU alone: kernels, images, programs and data are in the capsules. With another "
+            "QEMU than the runs' a replay names it as the input that differs."
+        )
     else:
         yield (
             "- A Debian mirror that still has the packages of the runs, in their versions. Packed `--with-image` "
-            "an artefact needs none."
+            "an artefact needs it for QEMU alone."
         )
     yield f"- {_size(sum(one.size for one in artifact.runs))} of disk for the capsules."
 
 
-def _finding(one: Finding) -> str:
+def _finding(one: ShownResult) -> str:
     name = f"[{_text(one.name)}]({REPORT}#{one.anchor})"
     disk = "not known" if one.disk is None else _size(one.disk)
     return _row((name, _text(one.said) or "figure", _command(one), _time(one.seconds), disk))
 
 
-def _command(one: Finding) -> str:
+def _command(one: ShownResult) -> str:
     """Return the commands that make it again: the replays, and what prints it."""
     replays = "; ".join(f"agelab capsule replay {run.file}" for run in one.runs)
     verb, output = ("replicate", "") if one.claim else ("report", f" -o {REPLAYED}")
@@ -198,7 +201,8 @@ def _checklist(artifact: Artifact) -> Iterator[str]:
     else:
         yield _box(
             _to_do(
-                "exercisable: a replay needs a mirror that has the packages; pack again --with-image to do without"
+                "exercisable: a replay needs a mirror that has the packages; pack again --with-image, or hand on an "
+                "archive of them (`agelab mirror make`)"
             )
         )
     yield _box(

@@ -97,7 +97,7 @@ def test_the_checklist_ticks_only_what_was_checked(store: Store, tmp_path: Path)
     whole = artifact_texts.texts(pack_runs([run], store, tmp_path / "b", carry=True))
     line = "exercisable: kernels, images, programs and data are in the capsules"
     assert f"- [x] {line}" not in small["CHECKLIST.md"] and f"- [x] {line}" in whole["CHECKLIST.md"]
-    assert "- No network" in whole["README.md"] and "mirror that still has" in small["README.md"]
+    assert "mirror for QEMU alone" in whole["README.md"] and "mirror that still has" in small["README.md"]
     ticked = [one for one in small["CHECKLIST.md"].splitlines() if one.startswith("- [x]")]
     assert ticked and not any("TO DO" in one for one in ticked)
     reproduced = small["CHECKLIST.md"].partition("## Results Reproduced")[2]
@@ -196,6 +196,7 @@ def test_an_artefact_is_written_where_nothing_is(
         (full, "is there and not empty"),
         (file, "is there and not empty"),
         (tmp_path / "no" / "made", "is not a directory"),
+        (Path("/proc/made"), "cannot be written: "),
     ):
         assert main(["capsule", "pack", name, "--artifact", str(wrong)]) == 2
         assert why in capsys.readouterr().err.splitlines()[0]
