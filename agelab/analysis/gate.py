@@ -8,19 +8,30 @@ from agelab.errors import AgelabError
 from agelab.stats.verdict import ComparedSeries
 
 METRIC = "elapsed"
+TOO_FEW = "too few values"
+
+
+def times(table: ComparisonTable) -> list[ComparedSeries]:
+    """Return the rows of a table that a gate judges."""
+    return [row for row in table.steps if row.row.left.metric == METRIC]
+
+
+def is_slower(row: ComparedSeries, margin: Fraction) -> bool:
+    """Tell whether B's step is slower than A's by more than chance, and by more than ``margin``, as a share."""
+    return row.better == "left" and row.ratio is not None and row.ratio > 1 + margin
 
 
 def slower_steps(tables: Iterable[ComparisonTable], margin: Fraction) -> list[ComparedSeries]:
-    """Return the steps of B that are slower than A's by more than ``margin``, as a share.
+    """Return the steps that are slower.
 
     Raises AgelabError where a step that differs has too few values to be judged, and where there is no step: what could
     not be stopped must not be let pass.
     """
-    times = [row for table in tables for row in table.steps if row.row.left.metric == METRIC]
-    measured = [row for row in times if row.left and row.right]
+    found = [row for table in tables for row in times(table)]
+    measured = [row for row in found if row.left and row.right]
     if not measured or any(row.too_few for row in measured):
         raise AgelabError(
-            "too few values to judge the steps' times, so the gate lets nothing pass",
+            f"{TOO_FEW} to judge the steps' times, so the gate lets nothing pass",
             hint="a verdict takes four run seeds (--seeds 1,2,3,4,5), and a variant that both sides have",
         )
-    return [row for row in times if row.better == "left" and row.ratio is not None and row.ratio > 1 + margin]
+    return [row for row in found if is_slower(row, margin)]

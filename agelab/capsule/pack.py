@@ -20,7 +20,8 @@ from agelab.capsule.schema import (
     CarriedCorpus,
     PackedMember,
 )
-from agelab.corpus.artefact import load as corpus_of
+from agelab.corpus.artefact import Corpus
+from agelab.corpus.artefact import load as load_corpus
 from agelab.errors import InputError
 from agelab.image.assemble import DESCRIPTION, Description
 from agelab.kernel import Kernel, modinfo, provenance
@@ -226,17 +227,15 @@ def _artefact_members(
     tools = _files_by_hash(
         store, "tools", {sha for part in shaped for sha in (part.get("tools") or {}).values()}
     )
-    corpora = _files_by_hash(store, "corpus", {source.sha256 for source in of.sources.values()})
+    corpora = corpora_of(of, store)
     for path in module.values():
         yield "artefacts/drive/module.ko", path
     programs = {path.name: path for path in tools.values()}
     for number, name in enumerate(sorted(programs)):
         yield f"artefacts/tools/{number}", programs[name]
     listed = []
-    for number, (history, source) in enumerate(sorted(of.sources.items())):
-        path = corpora[source.sha256]
-        yield f"artefacts/corpora/{number}", path
-        corpus = corpus_of(_artefact(store, "corpus", path.parent.name))
+    for number, (history, corpus) in enumerate(sorted(corpora.items())):
+        yield f"artefacts/corpora/{number}", corpus.image
         facts = {name: getattr(corpus, name) for name in CORPUS_FIELDS}
         listed.append(CarriedCorpus(history=history, **facts))
     names = [path.stem for path in module.values()]
@@ -244,6 +243,15 @@ def _artefact_members(
         module=names[0] if names else None, tools=tuple(sorted(programs)), corpora=tuple(listed)
     )
     yield schema.ARTEFACTS, _json(carried)
+
+
+def corpora_of(of: RunManifest, store: Store) -> dict[str, Corpus]:
+    """Return the data of a run by history. Raises InputError if some are no longer in the store."""
+    found = _files_by_hash(store, "corpus", {source.sha256 for source in of.sources.values()})
+    return {
+        history: load_corpus(_artefact(store, "corpus", found[source.sha256].parent.name))
+        for history, source in of.sources.items()
+    }
 
 
 def _files_by_hash(store: Store, kind: str, wanted: set[str]) -> dict[str, Path]:

@@ -13,11 +13,12 @@ from agelab.capsule.read import Capsule
 from agelab.capsule.unpack import extract, unpack
 from agelab.debian import Archive, PackagesVanished
 from agelab.drive import module as modules
-from agelab.errors import InputError
+from agelab.errors import AgelabError, InputError
 from agelab.image import root as roots
 from agelab.kernel import debian_kernel
 from agelab.model.history import History, Logged, Repository, Traced
 from agelab.model.jobs import Jobs
+from agelab.model.result import End
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.progress import Progress
@@ -60,6 +61,56 @@ class ReplayedCell:
     why: str
     inputs: Sequence[ValueDifference] = field(default_factory=tuple)
     samples: Sequence[ValueDifference] = field(default_factory=tuple)
+    end: End | None = None
+    """How the replay ended, where it ran."""
+
+    @property
+    def same_key(self) -> bool:
+        return self._has_same("inputs_key")
+
+    @property
+    def same_digest(self) -> bool:
+        return self._has_same("digest")
+
+    def _has_same(self, name: str) -> bool:
+        return bool(self.end and self.ran.end) and getattr(self.end, name) == getattr(self.ran.end, name)
+
+
+@dataclass(frozen=True)
+class ReplayedCapsule:
+    """A capsule, and what became of its cells."""
+
+    path: Path
+    cells: Sequence[ReplayedCell]
+    capsule: Capsule | None = None
+    """None for a file that is no valid capsule."""
+    run: RunDirectory | None = None
+    """The replay, where there is one."""
+    problem: str = ""
+    """Why the file is no valid capsule."""
+
+    @property
+    def reproduced(self) -> bool:
+        return bool(self.cells) and all(one.outcome == "identical" for one in self.cells)
+
+
+def replay(
+    capsule: Capsule,
+    cells: Sequence[int],
+    store: Store,
+    progress: Progress,
+    *,
+    jobs: Jobs = 1,
+    corpus: str | None = None,
+    kernel: str | None = None,
+) -> ReplayedCapsule:
+    """Run these cells of a capsule again as ``run`` does, and compare them; where they cannot be rebuilt, say why."""
+    try:
+        done = run(capsule, cells, store, progress, jobs=jobs, corpus=corpus, kernel=kernel)
+    except AgelabError as error:
+        why = str(error).splitlines() + ([error.hint] if error.hint else [])
+        return ReplayedCapsule(capsule.path, not_rebuilt(capsule, cells, "; ".join(why)), capsule)
+    return ReplayedCapsule(capsule.path, compare_cells(capsule, cells, done), capsule, done)
 
 
 def run(
@@ -110,7 +161,7 @@ def resolutions(capsule: Capsule) -> dict[str, Any]:
     """Return what a store's questions about packages resolve to: each package in the version of the capsule's run."""
     made, kernel = capsule.run_manifest, capsule.kernel
     definition, filesystems = roots.of_scenario(
-        _selection(capsule).scenario, _packages(capsule), capsule.profiles.filesystems
+        selection_of(capsule).scenario, _packages(capsule), capsule.profiles.filesystems
     )
     found: list[tuple[Mapping[str, Any], Any]] = [(roots.question(definition, filesystems), made.guest)]
     if made.kernel:
@@ -128,12 +179,12 @@ def _packages(capsule: Capsule) -> tuple[str, ...]:
     """Return the Debian packages of the capsule's scenario, and of the layouts of its run."""
     file = capsule.control
     parsed = control_file.parse(Path(file.name), file.text, file.scripts.get) if file else None
-    own = parsed.packages if parsed else _selection(capsule).workload.packages
+    own = parsed.packages if parsed else selection_of(capsule).workload.packages
     return selection.with_packages_of_layouts(own, [cell.layout for cell in capsule.request.plan.cells])
 
 
-def _selection(capsule: Capsule, log: Path | None = None) -> Selection:
-    """Read the capsule's scenario, with the job files that the capsule has."""
+def selection_of(capsule: Capsule, log: Path | None = None) -> Selection:
+    """Read the capsule's scenario, with the job files that the capsule has. Raises InputError."""
     jobs = capsule.jobs.jobs if capsule.jobs else {}
     name = f"{capsule.request.plan.scenario}.toml"
     options = str(capsule.request.words.get("options") or "")
@@ -227,7 +278,7 @@ def _source(capsule: Capsule, cells: Sequence[int], directory: Path) -> Selectio
         if sources[one].log
     }
     own = logs.get("log") if capsule.request.words.get("log") else None
-    found = _selection(capsule, own)
+    found = selection_of(capsule, own)
     wanted = {capsule.cells[number].cell.variant for number in cells}
     variants = tuple(variant for variant in found.variants if variant.name in wanted)
     if missing := wanted - {variant.name for variant in variants}:
@@ -274,7 +325,9 @@ def compare_cells(capsule: Capsule, cells: Sequence[int], run: RunDirectory) -> 
         ran = capsule.cells[number]
         other = found.get(ran.cell.name)
         compared += (
-            [compare_cell(number, ran, other)] if other else not_rebuilt(capsule, [number], "it did not run")
+            [replace(compare_cell(number, ran, other), end=other.end)]
+            if other
+            else not_rebuilt(capsule, [number], "it did not run")
         )
     return compared
 

@@ -1,15 +1,17 @@
 """``agelab capsule``: pack a run into one file, look into it, replay it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from agelab.cli.options import find_runs, json_option, open_store, print_json, replaceable
 from agelab.cli.types import FILE_NAME, JOBS, KERNEL, RUN
-from agelab.errors import AgelabError, InputError
+from agelab.errors import InputError
 from agelab.model.digits import parse_digits
 from agelab.model.jobs import Jobs
 from agelab.results.run_directory import RunDirectory
+from agelab.store import Store
 
 
 @click.group()
@@ -18,25 +20,63 @@ def capsule() -> None:
 
 
 @capsule.command()
-@click.argument("run", default="latest", type=RUN)
+@click.argument("runs", type=RUN, metavar="[RUN]...", nargs=-1)
 @click.option("-o", "--output", default=None, help="The file to write; else <run>.capsule here.")
 @click.option(
     "--with-image",
     is_flag=True,
     help="With its image, kernel, programs and data: larger, and needs no mirror.",
 )
-def pack(run: str, output: str | None, with_image: bool) -> None:
-    """Write RUN (default: the latest) into one file that replays anywhere."""
+@click.option(
+    "--artifact",
+    type=click.Path(path_type=Path),
+    default=None,
+    metavar="DIRECTORY",
+    help="Write the runs as an artefact for reviewers: capsules, report, tables, checklists (docs/howto/artifact.md).",
+)
+def pack(runs: tuple[str, ...], output: str | None, with_image: bool, artifact: Path | None) -> None:
+    """Write RUN (default: the latest) into one file that replays anywhere, or several runs as an --artifact."""
     from agelab.capsule import pack as packing
     from agelab.view import cell_names
 
-    store, [found] = open_store(), find_runs([run])
-    path = replaceable(Path(output) if output else Path(found.name + packing.SUFFIX))
-    packed = packing.pack(found, store, path, carry=with_image)
+    if artifact and output:
+        raise click.UsageError("--artifact and --output: one of them")
+    if len(runs) > 1 and not artifact:
+        raise click.UsageError("a capsule is of one run; several go into an --artifact DIRECTORY")
+    store, found = open_store(), find_runs(runs or ["latest"])
+    if artifact:
+        _write_artifact(found, store, artifact, with_image)
+        return
+    [run] = found
+    path = replaceable(Path(output) if output else Path(run.name + packing.SUFFIX))
+    packed = packing.pack(run, store, path, carry=with_image)
     click.echo(
-        f"{path}: {found.name}, {cell_names.count_cells(len(packed.cells))}, {path.stat().st_size / 1e6:.1f} MB"
+        f"{path}: {run.name}, {cell_names.count_cells(len(packed.cells))}, {path.stat().st_size / 1e6:.1f} MB"
     )
     click.echo(f"replay it: agelab capsule replay {path}")
+
+
+def _write_artifact(runs: Sequence[RunDirectory], store: Store, directory: Path, carry: bool) -> None:
+    """Write the whole directory, or nothing."""
+    from agelab import atomic
+    from agelab.capsule import artifact as artifacts
+    from agelab.view import artifact_texts
+    from agelab.view.cell_names import count_capsules, count_cells
+
+    artifacts.require_new(directory)
+    with atomic.temp_dir(directory.absolute().parent) as place:
+        new = place / "new"
+        new.mkdir()
+        made = artifacts.pack_runs(runs, store, new, carry=carry)
+        texts = artifact_texts.texts(made)
+        for name, text in texts.items():
+            atomic.write(new / name, text.encode())
+        new.rename(directory)
+    size = sum(one.size for one in made.runs) / 1e6
+    click.echo(f"{directory}: {count_capsules(len(made.runs))}, {count_cells(made.cells)}, {size:.1f} MB")
+    todo = ", ".join(f"{text.count('TO DO')} in {name}" for name, text in texts.items())
+    click.echo(f"what only its author can write is marked TO DO: {todo}")
+    click.echo(f"replay all of it: agelab capsule replay {directory}")
 
 
 @capsule.command()
@@ -53,7 +93,7 @@ def show(file: Path, as_json: bool) -> None:
 
 @capsule.command(
     epilog="Exit: 0 every cell identical; 1 some cell differs; 2 no sound capsule, or wrong input; 3 this host cannot "
-    "do it, or cannot rebuild a cell; 130 interrupted."
+    "do it, or cannot rebuild a cell; 130 interrupted. Of a directory 1 whatever did not reproduce, and why."
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--cells", "numbers", default=None, help="Only these cells, by their numbers in show: 0,2.")
@@ -71,26 +111,48 @@ def replay(
     """Run what is in the capsule FILE once more, and say of each cell whether it came out the same.
 
     What is needed is found in the store or rebuilt, of the same packages in the same versions. The replay is a run
-    as any other: agelab list shows it.
+    as any other: agelab list shows it. Of a directory, each capsule in it is replayed, one after the other.
     """
     from agelab.capsule import read, replay
     from agelab.view.capsule import print_replay, replay_json
     from agelab.view.progress import show_progress
 
+    if file.is_dir():
+        if numbers or corpus or kernel:
+            raise click.UsageError("--cells, --corpus and --kernel are of one capsule: name its file")
+        return _replay_directory(file, jobs, as_json)
     found = read.open_capsule(file)
     cells = _numbers(numbers, len(found.cells))
-    run: RunDirectory | None = None
-    try:
-        with show_progress() as progress:
-            run = replay.run(found, cells, open_store(), progress, jobs=jobs, corpus=corpus, kernel=kernel)
-    except AgelabError as error:
-        why = str(error).splitlines() + ([error.hint] if error.hint else [])
-        judged = replay.not_rebuilt(found, cells, "; ".join(why))
-    else:
-        judged = replay.compare_cells(found, cells, run)
-    print_json(replay_json(found, run, judged)) if as_json else print_replay(run, judged)
-    outcomes = {one.outcome for one in judged}
+    with show_progress() as progress:
+        done = replay.replay(found, cells, open_store(), progress, jobs=jobs, corpus=corpus, kernel=kernel)
+    print_json(replay_json(done)) if as_json else print_replay(done)
+    outcomes = {one.outcome for one in done.cells}
     return 1 if "differs" in outcomes else 3 if "could not be rebuilt" in outcomes else 0
+
+
+def _replay_directory(directory: Path, jobs: Jobs, as_json: bool) -> int:
+    """Replay each capsule, also after one that is damaged or cannot be rebuilt."""
+    from agelab.capsule import artifact, read, replay
+    from agelab.capsule.replay import ReplayedCapsule
+    from agelab.view.capsule import print_escaped, print_replay, print_replays, replays_json
+    from agelab.view.progress import show_progress
+
+    store, done = open_store(), []
+    for path in artifact.capsules_in(directory):
+        if not as_json:
+            print_escaped(f"{path}:")
+        try:
+            found = read.open_capsule(path)
+        except InputError as error:
+            one = ReplayedCapsule(path, (), problem=str(error))
+        else:
+            with show_progress() as progress:
+                one = replay.replay(found, range(len(found.cells)), store, progress, jobs=jobs)
+        done.append(one)
+        if not as_json:
+            print_replay(one)
+    print_json(replays_json(done)) if as_json else print_replays(done)
+    return 0 if all(one.reproduced for one in done) else 1
 
 
 def _numbers(said: str | None, there: int) -> list[int]:

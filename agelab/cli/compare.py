@@ -2,10 +2,12 @@
 
 from fractions import Fraction
 from itertools import chain
+from pathlib import Path
 
 import click
 
-from agelab.cli.options import json_option, open_store, print_json
+from agelab import atomic
+from agelab.cli.options import json_option, open_store, print_json, replaceable
 from agelab.cli.types import SELECTION
 
 
@@ -26,6 +28,13 @@ from agelab.cli.types import SELECTION
     metavar="PERCENT",
     help="Exit 1 where a step takes longer by more than chance, and by more than this.",
 )
+@click.option(
+    "--junit",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=None,
+    metavar="FILE",
+    help="With --gate: also write a case for each step that it judges, as JUnit XML.",
+)
 @json_option
 def compare(
     sides: tuple[str, ...],
@@ -36,6 +45,7 @@ def compare(
     everything: bool,
     markdown: bool,
     gate: float | None,
+    junit: Path | None,
     as_json: bool,
 ) -> int:
     """Name the inputs, then the results, in which B and others differ from A.
@@ -55,7 +65,10 @@ def compare(
     from agelab.view.comparison import comparison_json, print_comparison
     from agelab.view.comparison_markdown import markdown_lines
     from agelab.view.footnotes import ratio_texts
+    from agelab.view.junit import gate_lines
 
+    if junit and gate is None:
+        raise click.UsageError("--junit is of a --gate: name its percent, too")
     store = open_store()
     asked = [results.parse_selector(store.runs, words) for words in sides]
     if base and len(asked) > 1:
@@ -85,7 +98,10 @@ def compare(
         print_comparison(found, tables, doubts, left_out, **shown)
     if not any(one.counted and other.counted for one, other in pairs):
         raise no_ok_cells(found, of_one=of_one)
-    slower = [] if gate is None else slower_steps(chain(*tables), Fraction(str(gate)) / 100)
+    margin = Fraction(str(gate or 0)) / 100
+    if junit:
+        atomic.write(replaceable(junit), "\n".join(gate_lines(found, tables, margin)).encode() + b"\n")
+    slower = [] if gate is None else slower_steps(chain(*tables), margin)
     for row in slower:
         ratio, low, high = ratio_texts(row)
         click.echo(f"slower: {row.row.left.step}: {ratio} times ({low} to {high})", err=True)

@@ -8,16 +8,17 @@ import click
 from agelab.capsule.read import Capsule
 from agelab.model.result import Cell
 from agelab.model.sanitize import escape_controls
-from agelab.results.run_directory import RunDirectory
-from agelab.view.cell_names import name_seeds
+from agelab.view.cell_names import count_reproduced, name_seeds
 from agelab.view.input_diff import differences_json, input_lines
+from agelab.view.terminal import Head, open_console, print_table
 
 if TYPE_CHECKING:
-    from agelab.capsule.replay import ReplayedCell
+    from agelab.capsule.replay import ReplayedCapsule
 
 SCHEMA = 1
 SHOWN = 5
 """Differing samples to print of a cell."""
+COUNTS = ("cells", "same key", "same digest", "reproduced")
 
 
 def cell_name(cell: Cell, every: Iterable[Cell]) -> str:
@@ -99,10 +100,12 @@ def _carries(capsule: Capsule) -> str:
     return "image, kernel, programs and data: a replay needs no mirror"
 
 
-def print_replay(run: RunDirectory | None, judged: "Sequence[ReplayedCell]") -> None:
+def print_replay(done: "ReplayedCapsule") -> None:
     """Print each cell's verdict, and where it differs from the capsule's."""
-    every = [one.ran.cell for one in judged]
-    for one in judged:
+    if done.problem:
+        print_escaped(done.problem)
+    every = [one.ran.cell for one in done.cells]
+    for one in done.cells:
         print_escaped(f"{one.number}  {cell_name(one.ran.cell, every)}: {one.outcome}: {one.why}")
         for line in input_lines(one.inputs, False):
             print_escaped(f"     input {line}")
@@ -110,18 +113,67 @@ def print_replay(run: RunDirectory | None, judged: "Sequence[ReplayedCell]") -> 
             print_escaped(f"     sample {row.place}: {row.left} | {row.right}")
         if len(one.samples) > SHOWN:
             print_escaped(f"     and {len(one.samples) - SHOWN} more samples")
-    if run:
-        click.echo(f"the replay: agelab show {run.name}")
+    if done.run:
+        click.echo(f"the replay: agelab show {done.run.name}")
 
 
-def replay_json(
-    capsule: Capsule, run: RunDirectory | None, judged: "Sequence[ReplayedCell]"
-) -> dict[str, Any]:
+def print_replays(done: "Sequence[ReplayedCapsule]") -> None:
+    """Print what reproduced of each capsule, and of all."""
+    heads: list[Head] = [("capsule", "left"), *((f" {name}", "right") for name in COUNTS), ("", "left")]
+    rows = [[escape_controls(one.path.name, kept=""), *_counts(one), _not_reproduced(one)] for one in done]
+    click.echo()
+    print_table(open_console(), heads, rows)
+    cells = [cell for one in done for cell in one.cells]
+    same = sum(cell.outcome == "identical" for cell in cells)
+    click.echo()
+    click.echo(count_reproduced(same, len(cells), sum(one.reproduced for one in done), len(done)))
+    if runs := [one.run.name for one in done if one.run]:
+        click.echo(f"the replays: agelab report {' '.join(runs)} -o replayed.html")
+
+
+def _counts(one: "ReplayedCapsule") -> list[str]:
+    if not one.cells:
+        return [""] * len(COUNTS)
+    numbers = (
+        len(one.cells),
+        sum(cell.same_key for cell in one.cells),
+        sum(cell.same_digest for cell in one.cells),
+        sum(cell.outcome == "identical" for cell in one.cells),
+    )
+    return [f" {number}" for number in numbers]
+
+
+def _not_reproduced(one: "ReplayedCapsule") -> str:
+    """Say which cells did not reproduce, and why; cells with one reason together."""
+    if one.problem:
+        return "not a valid capsule"
+    reasons: dict[str, list[str]] = {}
+    for cell in one.cells:
+        if cell.outcome != "identical":
+            reasons.setdefault(f"{cell.outcome}: {cell.why}", []).append(str(cell.number))
+    return escape_controls("; ".join(f"{', '.join(which)} {why}" for why, which in reasons.items()), kept="")
+
+
+def replays_json(done: "Sequence[ReplayedCapsule]") -> dict[str, Any]:
+    """Return the verdicts on each capsule of a directory."""
+    every = [
+        {
+            "file": str(one.path),
+            "problem": one.problem or None,
+            "reproduced": one.reproduced,
+            **replay_json(one),
+        }
+        for one in done
+    ]
+    return {"schema": SCHEMA, "capsules": every}
+
+
+def replay_json(done: "ReplayedCapsule") -> dict[str, Any]:
     """Return each cell's verdict, and all places in which it differs."""
     return {
         "schema": SCHEMA,
-        "capsule": capsule.run,
-        "run": run.name if run else None,
+        "capsule": done.capsule.run if done.capsule else None,
+        "run": done.run.name if done.run else None,
         "cells": [
             {
                 "cell": one.number,
@@ -134,7 +186,7 @@ def replay_json(
                 "inputs": differences_json(one.inputs),
                 "samples": differences_json(one.samples),
             }
-            for one in judged
+            for one in done.cells
         ],
     }
 

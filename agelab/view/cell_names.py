@@ -26,6 +26,16 @@ def count_cells(number: int) -> str:
     return "1 cell" if number == 1 else f"{number} cells"
 
 
+def count_capsules(number: int) -> str:
+    """Format a number of capsules."""
+    return "1 capsule" if number == 1 else f"{number} capsules"
+
+
+def count_reproduced(same: int, cells: int, whole: int, capsules: int) -> str:
+    """Say how many of the cells reproduced, and of how many capsules all of them."""
+    return f"reproduced: {same} of {count_cells(cells)}; {whole} of {count_capsules(capsules)}"
+
+
 def count_statuses(statuses: Sequence[str]) -> str:
     """Count the cells of each status: ``60 ok, 5 unsupported``."""
     return ", ".join(f"{statuses.count(one)} {one}" for one in sorted(set(statuses), key=ORDER.index))

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Run SCENARIO on the kernels BASE and KERNEL, and end with 1 where KERNEL is slower by more than PERCENT.
-# OUTPUT gets summary.md (the tables), cells.xml (JUnit) and report.html.
+# BASE and KERNEL may be two commits of a tree: tree:linux@HEAD^ and tree:linux@HEAD.
+# OUTPUT gets summary.md (the tables), gate.xml and cells.xml (JUnit) and report.html.
 set -eu
 : "${BASE:?the kernel to compare with}" "${KERNEL:?the kernel to judge}" "${OUTPUT:?a directory for what comes out}"
 mkdir -p "$OUTPUT"
@@ -18,5 +19,6 @@ base=$(run "$BASE") || { ended=$?; test "$ended" = 1 || exit "$ended"; failed=1;
 judged=$(run "$KERNEL") || { ended=$?; test "$ended" = 1 || exit "$ended"; failed=1; }
 agelab export "$base" "$judged" --format junit -o "$OUTPUT/cells.xml"
 agelab report "$base" "$judged" -o "$OUTPUT/report.html"
-agelab compare "$base" "$judged" --markdown --gate "${PERCENT:-5}" > "$OUTPUT/summary.md" || failed=$?
+agelab compare "$base" "$judged" --markdown --gate "${PERCENT:-5}" --junit "$OUTPUT/gate.xml" \
+    > "$OUTPUT/summary.md" || failed=$?
 exit "$failed"

@@ -496,7 +496,7 @@ def test_a_capsule_has_the_job_files_of_its_programs_and_pins_their_packages(
     jobs = JobFiles.model_construct(jobs={"job.fio": b"[one]\nrw=read\n"})
     write(made.path / run_manifest.JOBS, jobs.model_dump_json())
     found = pack(made, store, tmp_path / "jobs.capsule")
-    source = replay._selection(open_capsule(found.path))
+    source = replay.selection_of(open_capsule(found.path))
     assert source.workload.jobs == {"job.fio": b"[one]\nrw=read\n"} and source.workload.packages == ("fio",)
     asked = roots.question(*roots.of_scenario(source.scenario, ["fio"]))
     assert key_of(asked) in replay.resolutions(found)
@@ -512,7 +512,7 @@ def test_a_run_that_brought_files_is_not_packed_and_a_capsule_names_none(
     with pytest.raises(
         InputError, match="bring: this scenario came from elsewhere, and names files of this host"
     ):
-        replay._selection(hostile)
+        replay.selection_of(hostile)
     of = read(made.path / run_manifest.MADE_OF, RunManifest).model_copy(update={"brings": True})
     write(made.path / run_manifest.MADE_OF, of.model_dump_json())
     with pytest.raises(InputError, match="brought files of its user into its guests: a capsule carries none"):

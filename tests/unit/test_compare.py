@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,31 @@ def test_a_gate_stops_what_is_slower_by_more_than_chance_and_its_margin(
     assert main(["compare", a, b, "--gate", percent]) == code
     said = capsys.readouterr().err
     assert line in said and ("slower" in said) == line.startswith("slower")
+
+
+@pytest.mark.parametrize(
+    ("other", "kind"),
+    [
+        (seeds(2.0, 2.1, 2.2, 2.3, 2.4), "failure"),
+        (ONE, None),
+        (seeds(9.0, 9.0), "error"),
+        (seeds(None, None, None, None, None), "skipped"),
+    ],
+)
+def test_a_gate_writes_a_case_for_each_step(
+    home: Path, tmp_path: Path, other: Values, kind: str | None
+) -> None:
+    a = make(home, {"ext4": ONE})
+    b = make(home, {"ext4": other}, inputs={"kernel": {"release": "new"}})
+    file = tmp_path / "gate.xml"
+    assert main(["compare", a, b, "--gate", "5", "--junit", str(file)]) == (kind is not None)
+    [suite] = ElementTree.parse(file).getroot()
+    [case] = suite
+    assert case.get("name") == "copy" and [one.tag for one in case] == ([kind] if kind else [])
+    counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    wanted = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+    assert counts == {"tests": "1", **{name: str(int(kind == one)) for name, one in wanted.items()}}
+    assert main(["compare", a, b, "--junit", str(file)]) == 2
 
 
 def test_markdown_has_a_row_for_each_step(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,6 +113,8 @@ def test_the_gate_stops_what_is_slower_and_says_by_how_much(ci: Path) -> None:
     assert re.search(r"^slower: aged/read: 1\.4\d\d times \(1\.4\d\d to 1\.4\d\d\)$", said, re.M)
     assert "| aged/read | elapsed, s |" in (ci / "out" / "summary.md").read_text()
     assert (ci / "out" / "cells.xml").read_text().count("<testcase ") == 2 * len(SEEDS)
+    stopped = re.findall('name="([^"]*)">\n *<failure message="slower: ', (ci / "out/gate.xml").read_text())
+    assert "aged/read" in stopped and stopped == re.findall(r"^slower: (\S+): ", said, re.M)
 
 
 def test_the_gate_stops_what_failed_with_its_cells_for_ci(ci: Path) -> None:
@@ -131,14 +133,66 @@ def test_the_gate_stops_where_nothing_can_be_said(ci: Path) -> None:
     assert "too few values to judge the steps' times, so the gate lets nothing pass" in said
 
 
-@pytest.mark.parametrize(
-    ("schema", "file"),
-    [("vendor.github-actions", "action.yml"), ("vendor.gitlab-ci", "docs/howto/gitlab-ci.yml")],
-)
-def test_the_files_of_ci_platforms_follow_their_schemas(schema: str, file: str) -> None:
+def lint(schema: str, file: Path) -> tuple[int, str]:
     checker = Path(sys.executable).with_name("check-jsonschema")
-    code, said = ended([str(checker), "--builtin-schema", schema, file], PROJECT, dict(os.environ))
-    assert code == 0, said
+    return ended([str(checker), "--builtin-schema", schema, str(file)], PROJECT, dict(os.environ))
+
+
+@pytest.mark.parametrize(
+    ("schema", "file", "word"),
+    [
+        ("vendor.github-actions", "action.yml", "using: composite"),
+        ("vendor.gitlab-ci", "docs/howto/gitlab-ci.yml", "script:"),
+    ],
+)
+def test_the_files_of_ci_platforms_follow_their_schemas_which_are_strict(
+    schema: str, file: str, word: str, tmp_path: Path
+) -> None:
+    assert lint(schema, PROJECT / file)[0] == 0, lint(schema, PROJECT / file)[1]
+    wrong = tmp_path / Path(file).name
+    wrong.write_text((PROJECT / file).read_text().replace(f" {word}", f" x{word}"))
+    assert lint(schema, wrong)[0] == 1
+
+
+def test_the_action_names_its_store_without_a_comma(tmp_path: Path) -> None:
+    action = yaml.safe_load((PROJECT / "action.yml").read_text())
+    [step] = [one for one in action["runs"]["steps"] if one.get("id") == "store"]
+    [kept] = [one for one in action["runs"]["steps"] if "cache" in one.get("uses", "")]
+    used = set(re.findall(r"steps\.store\.outputs\.(\w+)", str(kept["with"])))
+    found = []
+    for kernels in ("tree:linux@a,config=x tree:linux@b,config=x", "6.1 6.12"):
+        output = tmp_path / "output"
+        output.unlink(missing_ok=True)
+        environment = {
+            "PATH": os.environ["PATH"], "SCENARIO": "aging-ext4", "KERNELS": kernels, "GITHUB_OUTPUT": str(output),
+        }  # fmt: skip
+        assert ended(["sh", "-e", "-c", step["run"]], tmp_path, environment)[0] == 0
+        found.append(dict(line.split("=") for line in output.read_text().splitlines()))
+    one, other = found
+    assert set(one) == used == set(step["env"])
+    assert all(re.fullmatch("[0-9a-f]{16}", value) for value in one.values())
+    assert one["SCENARIO"] == other["SCENARIO"] and one["KERNELS"] != other["KERNELS"]
+
+
+def test_the_job_for_gitlab_runs_the_script_and_hands_over_what_it_made(ci: Path) -> None:
+    job = yaml.safe_load((HOWTO / "gitlab-ci.yml").read_text())["agelab"]
+    (ci / "agelab/.venv").mkdir(parents=True)
+    (ci / "agelab/.venv/bin").symlink_to(ci / "bin")
+    (ci / "agelab/docs").symlink_to(PROJECT / "docs")
+    given = {name: value.replace("$CI_PROJECT_DIR", str(ci)) for name, value in job["variables"].items()}
+    given |= {"PATH": os.environ["PATH"], "BASE": "good", "KERNEL": "slow"}
+    [line] = job["script"]
+    code, said = ended(["sh", "-e", "-c", line], ci, given)
+    assert code == 1 and "slower: aged/read" in said
+    [kept] = job["artifacts"]["paths"]
+    assert {path.name for path in (ci / kept).iterdir()} == {
+        "summary.md",
+        "gate.xml",
+        "cells.xml",
+        "report.html",
+    }
+    reported = [str(path.relative_to(ci)) for path in ci.glob(job["artifacts"]["reports"]["junit"])]
+    assert sorted(reported) == ["agelab-output/cells.xml", "agelab-output/gate.xml"]
 
 
 def test_the_action_runs_the_script_and_posts_its_tables(ci: Path) -> None:

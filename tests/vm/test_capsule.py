@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agelab.cli.options import open_store
-from tests.vm.cells import agelab, newest, run, scenario, step
+from tests.vm.cells import agelab, newest, run, scenario, step, store_of_parts
 
 pytestmark = pytest.mark.vm
 PROJECT = Path(__file__).parents[2]
@@ -56,6 +56,31 @@ def test_a_packed_run_comes_out_the_same(tmp_path: Path) -> None:
     assert code == 0
     _same(found, home, cell)
     assert not list((home / "cache" / "capsules").iterdir())
+
+
+@pytest.mark.full
+def test_an_artefact_comes_out_the_same_elsewhere_but_for_the_capsule_that_was_tampered_with(
+    tmp_path: Path,
+) -> None:
+    names = []
+    for place in (tmp_path / "one", tmp_path / "two"):
+        place.mkdir()
+        path = scenario(place, STEPS, mib=8)
+        run(path.name, cwd=place)
+        names.append(newest(path).name)
+    made = tmp_path / "made"
+    done = agelab("capsule", "pack", *names, "--artifact", str(made))
+    assert done.returncode == 0, done.stderr
+    home = store_of_parts(tmp_path / "elsewhere")
+    code, found = _replayed(made, home)
+    assert (code, [one["reproduced"] for one in found["capsules"]]) == (0, [True, True]), found
+    tampered = made / "capsules" / f"{names[0]}.capsule"
+    tampered.write_bytes(tampered.read_bytes().replace(b'"metric":"elapsed"', b'"metric":"elapseD"', 1))
+    code, found = _replayed(made, home)
+    problems = {Path(one["file"]).stem: one["problem"] for one in found["capsules"]}
+    assert code == 1 and problems[names[1]] is None
+    assert "does not match the hash in the manifest" in problems[names[0]]
+    assert [one["reproduced"] for one in found["capsules"]] == [False, True], found
 
 
 @pytest.mark.full

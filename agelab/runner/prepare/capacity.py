@@ -39,6 +39,14 @@ class RunNeeds:
         """Bytes of memory that one cell takes where its disks lie there, too."""
         return self.memory + self.disks
 
+    def disk(self, jobs: int = 1) -> int:
+        """Return the bytes of disk that so many cells at a time take, at most."""
+        return min(jobs, self.cells) * self.disks + self.kept + HEADROOM
+
+    def guests(self, jobs: int = 1) -> int:
+        """Return the bytes of memory that so many cells at a time take, at most."""
+        return min(jobs, self.cells) * self.memory + HEADROOM
+
     def at_once(self, home: Path, clock: Clock) -> tuple[int, str]:
         """Return how many cells the host can run at a time, one at least, and a line that says why so many."""
         if clock == "wall":
@@ -57,14 +65,14 @@ class RunNeeds:
         """
         cells = min(jobs, self.cells)
         several = f"{cells} cells at once" if cells > 1 else "a cell"
-        needed = cells * self.disks + self.kept + HEADROOM
+        needed = self.disk(jobs)
         free = shutil.disk_usage(home).free
         if free < needed:
             raise HostError(
                 f"{home} has {free / 1e9:.1f} GB free, {several} would take up to {needed / 1e9:.1f} GB",
                 hint="free some space, choose --scale quick, or move the store with AGELAB_HOME=<directory>",
             )
-        memory = cells * self.memory + HEADROOM
+        memory = self.guests(jobs)
         available = host.memory_available()
         if available < memory:
             raise HostError(

@@ -130,13 +130,7 @@ def prepare(
     image = provided.image if provided else _image(request, kernel, specs, store, progress)
     if not provided:
         specs = list(mkfs_trial.try_options(specs, image, store, progress.stage))
-    needs = capacity.needs(
-        specs,
-        corpora,
-        copies=_copies(request, corpora),
-        kept=len(specs) if options.keep_disk else 0,
-        kernels=kernels,
-    )
+    needs = needs_of(request, specs, corpora, kernels)
     jobs = _jobs(request, needs, store, progress)
     progress.stage(needs.require(store.home, jobs))
     in_memory, where = needs.fit_in_memory(jobs, options.guest_clock)
@@ -181,6 +175,14 @@ def prepare(
         saves,
         tools.obtain(store, progress.stage, tools.PROFILER)[PROFILER] if options.profile else None,
     )
+
+
+def needs_of(
+    request: RunRequest, specs: Sequence[CellSpec], corpora: Sequence[Corpus], kernels: int = 1
+) -> RunNeeds:
+    """Return what the cells take of the host."""
+    kept = len(specs) if request.options.keep_disk else 0
+    return capacity.needs(specs, corpora, copies=_copies(request, corpora), kept=kept, kernels=kernels)
 
 
 def _jobs(request: RunRequest, needs: RunNeeds, store: Store, progress: Progress) -> int:
