@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from agelab import places
+from agelab.errors import InputError
 from agelab.runner.execute import evaluation
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.prepare.planned import planned_cells
@@ -31,8 +32,8 @@ HOST = (
     "history/*.toml",
     "image/root.py",
     "kernel/initramfs.py",
+    "qemu/*.c",
     "runner/plan/*.py",
-    "vm/*.c",
     "vm/domain.py",
     "vm/guest.py",
     "vm/slots.py",
@@ -124,6 +125,8 @@ def _files(names: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in names:
         path = PROJECT / name
+        if not path.exists():
+            raise InputError(f"docs/tables.toml: a table is of {name}, which there is not")
         found |= _hashes(path.rglob("*") if path.is_dir() else [path])
     return found
 

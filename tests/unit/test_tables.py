@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agelab import places
 from agelab.errors import InputError
 from agelab.model.result import Status
 from agelab.results.run_directory import RunDirectory
@@ -265,6 +266,16 @@ def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def forget() -> None:
     for one in (dependencies.guest, dependencies.host, dependencies._maker):
         one.cache_clear()
+
+
+@pytest.mark.parametrize("pattern", dependencies.HOST)
+def test_every_pattern_of_what_shapes_a_guest_finds_files(pattern: str) -> None:
+    assert list(places.PACKAGE.glob(pattern))
+
+
+def test_a_file_that_there_is_not_is_told() -> None:
+    with pytest.raises(InputError, match=r"a table is of harness/gone.c, which there is not"):
+        dependencies.key(table(of=["harness/gone.c"]))
 
 
 @pytest.mark.parametrize(
