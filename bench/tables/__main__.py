@@ -75,6 +75,7 @@ def _check(found: Catalogue) -> int:
     wrong = list(check.errors(found, check.pages()))
     print(*wrong, sep="\n", end="\n" if wrong else "")
     if wrong:
+        print("agelab: all that are of an earlier code say so to the reader after: make tables STALE=1")
         return 1
     if old := check.stale(found):
         print(

@@ -13,6 +13,7 @@ from agelab.model.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.request.options import RunOptions
+from bench.tables import __main__ as command
 from bench.tables import block, catalogue, check, dependencies, made, make
 from bench.tables.block import Block
 from bench.tables.catalogue import Catalogue, Table
@@ -237,6 +238,37 @@ def test_a_table_without_a_run_is_not_made_where_its_code_is_the_same(page: Path
     written(page, NEW)
     found = make.Making(lambda options, kernels: [], False).make(table(runs=[], maker="no_such_maker"))
     assert (found.word, found.lines) == ("unchanged", ())
+
+
+class Interrupted(make.Making):
+    """Makes the first table, then Ctrl-C comes."""
+
+    def make(self, table: Table) -> make.Outcome:
+        if table.name != "one":
+            raise KeyboardInterrupt
+        return make.Outcome(table, "changed", lines=["-old", "+new"])
+
+
+def test_an_interruption_says_what_was_made_and_what_was_not(capsys: pytest.CaptureFixture[str]) -> None:
+    making = Interrupted(lambda options, kernels: [], False)
+    assert command._make(making, [table(), table(name="two"), table(name="three")]) == 130
+    said = capsys.readouterr().out
+    assert "changed    one (docs/page.md)\n           -old\n           +new\n" in said
+    assert "not made: two, three\ninterrupted: the same command goes on" in said
+
+
+class Failing(make.Making):
+    """Makes no table."""
+
+    def make(self, table: Table) -> make.Outcome:
+        return make.Outcome(table, "failed", "no room\nfree some")
+
+
+def test_a_failed_table_is_an_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command._make(Failing(lambda options, kernels: [], False), [table()]) == 1
+    assert (
+        "failed     one (docs/page.md)\n           no room\n           free some\n" in capsys.readouterr().out
+    )
 
 
 # ---- what a table is of ----
