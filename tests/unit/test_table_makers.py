@@ -12,13 +12,18 @@ from agelab.runner.execute.evaluation import evaluated_by
 from agelab.runner.plan.cell_inputs import harness_hash, parts_of_files
 from agelab.runner.prepare.planned import cell_of, planned_cells
 from agelab.runner.request.options import RunOptions
-from bench import aging, block_maps, measures, show, summary, sweep
+from bench import aging, block_maps, claims, curve, measures, processor, replication, show, summary, sweep
 from bench.tables import block, dependencies
 from bench.tables.catalogue import Table
 from bench.tables.forecast import forecast
-from tests.unit import aging_runs, run_builder
+from tests.unit import aging_runs, run_builder, study_runs
 
 QEMU = "QEMU emulator version 7.2.22"
+POINTS = (
+    ("replay", "fullness", 0.5),
+    ("then/scan", "slowdown", 1.5),
+    ("aged/map", "layout_score", 0.9),
+)
 SLOWDOWNS = {"ext4": 1.4, "xfs": 1.1}
 
 
@@ -130,6 +135,45 @@ def test_a_block_map_is_a_picture_of_its_variant(tmp_path: Path) -> None:
     made = block_maps.made(table("block_maps", pictures="aging"), [run(tmp_path, pictures=tmp_path)])
     assert made.files == {Path("aging/ext4.svg"): b"<svg/>"}
     assert "![block map of ext4, aged and control](aging/ext4.svg)" in made.text
+
+
+@pytest.mark.parametrize(
+    ("scale", "heading"), [("quick", "## tum-2005"), ("paper", "## tum-2005, at its own size")]
+)
+def test_a_study_has_its_tables_and_no_names_of_runs(tmp_path: Path, scale: str, heading: str) -> None:
+    name = study_runs.make(tmp_path, "tum-2005", study_runs.printed("tum-2005"), scale=scale)
+    found = RunDirectory(tmp_path / "runs" / name)
+    text = replication.made(table("replication"), [found]).text
+    assert text.startswith(f"{heading}\n\n")
+    assert f"scale {scale}" in text and "**replicated**" in text
+    assert name not in text
+    counted = claims.made(table("claims"), [found]).text
+    assert counted.startswith("| study |") and "| `tum-2005` | A: scale" in counted
+
+
+def test_the_processors_times_are_a_table_and_a_figure(tmp_path: Path) -> None:
+    used = {"copy-1g cpu_user": 0.5, "copy-1g cpu_system": 1.0, "copy-1g copy_stolen": 0.25}
+    name = study_runs.make(tmp_path, "piszcz-2006", {"xfs": used})
+    made = processor.made(table("processor"), [RunDirectory(tmp_path / "runs" / name)])
+    assert made.text.startswith("**piszcz-2006**, scale quick") and "| copy-1g |" in made.text
+    assert [str(path) for path in made.files] == ["processor.svg"]
+    assert made.files[processor.FIGURE].startswith(b"<svg")
+
+
+def test_a_history_has_a_table_and_its_plots(tmp_path: Path) -> None:
+    words = {"kernel": "k", "qemu": "q", "image": "i", "corpus_sha256": "c"}
+    run_ = run_builder.begin(
+        tmp_path, run_builder.cells(["ext4-profile"]), provenance=words, histories={"profile": {}}
+    )
+    rows = [
+        run_builder.sample(step, value, metric, point) for step, metric, value in POINTS for point in (1, 2)
+    ]
+    run_builder.end(run_, 0, rows)
+    made = curve.made(table("curve", pictures="aging"), [run_])
+    assert "| ext4 | 1.50 | 1.50 |" in made.text
+    pictures = {f"aging/curve-profile-{name}.svg" for name in ("scan", "layout")}
+    assert {str(path) for path in made.files} == pictures
+    assert all(f"]({path})" in made.text for path in pictures)
 
 
 def test_a_cell_that_has_ended_is_known_until_the_harness_changes(
