@@ -85,7 +85,7 @@ site: setup-test ## build the documentation as a site: build/site/index.html
 	@echo "agelab: build/site/index.html"
 
 tables: setup-test ## make the tables and pictures of the pages again from runs: all, or NAME=; PLAN=1 says what it takes, STALE=1 marks those of an earlier code
-	@$(BIN)/python -m bench.tables --name "$$NAME" $${JOBS:+--jobs "$$JOBS"} $${ON:+--on "$$ON"} $${PLAN:+--plan} $${STALE:+--stale}
+	@$(BIN)/python -m bench.tables --name "$$NAME" $${JOBS:+--jobs "$$JOBS"} $${ON:+--on "$$ON"} $${PLAN:+--plan} $${STALE:+--stale} $${FRESH:+--fresh}
 
 # Two files of tests at a time, begun in the order of tests/conftest.py.
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30

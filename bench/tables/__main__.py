@@ -22,6 +22,7 @@ from agelab.cli.run import execute_kernels, execute_on
 from agelab.cli.run_options import execute
 from agelab.errors import AgelabError, InputError
 from agelab.results.run_directory import RunDirectory
+from agelab.reuse import environment
 from agelab.runner.cell_times import TimeRange
 from agelab.runner.request.options import RunOptions
 from agelab.view.eta import format_time_left
@@ -40,6 +41,7 @@ def main() -> int:
     )
     parser.add_argument("--name", default="", help="tables, with commas between; without it all")
     parser.add_argument("--jobs", type=int, default=1, help="cells at a time")
+    parser.add_argument("--fresh", action="store_true", help="run cells that are known, too")
     parser.add_argument("--on", default="", metavar="dask://HOST:PORT", help="run the cells there")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--plan", action="store_true", help="say what it would take")
@@ -51,6 +53,7 @@ def main() -> int:
     os.chdir(PROJECT)  # scenarios of the pages are named from there
     os.environ["NO_COLOR"] = "1"  # what is printed goes into pages
     os.environ.pop("FORCE_COLOR", None)
+    os.environ.pop(environment.FRESH, None)  # which bench/ sets: here a cell that is known is not run again
     try:
         found = catalogue.read()
         tables = found.named(options.name)
@@ -64,7 +67,7 @@ def main() -> int:
         _print_plan(forecasts, options.jobs)
         if options.plan:
             return 0
-        making = make.Making(partial(_run, options.jobs, options.on), bool(options.name))
+        making = make.Making(partial(_run, options.jobs, options.on, options.fresh), bool(options.name))
         return _make(making, [one.table for one in forecasts])
     except AgelabError as error:
         print("\n  ".join(filter(None, (f"bench.tables: {error}", error.hint))), file=sys.stderr)
@@ -105,12 +108,14 @@ def _print_plan(forecasts: Sequence[Forecast], jobs: int) -> None:
     unknown = len(apart) - len(known)
     more = f", and {unknown} runs of whose time nothing is known" if known and unknown else ""
     disk = max((one.disk for one in forecasts), default=0)
-    print(f"in all: {time}{at_once}{more}; up to {disk / 1e9:.1f} GB of disk\n", flush=True)
+    print(f"in all: {time}{at_once}{more}; up to {disk / 1e9:.1f} GB of disk for cells\n", flush=True)
 
 
-def _run(jobs: int, on: str, options: RunOptions, kernels: Sequence[str]) -> Sequence[RunDirectory]:
+def _run(
+    jobs: int, on: str, fresh: bool, options: RunOptions, kernels: Sequence[str]
+) -> Sequence[RunDirectory]:
     """Run options with progress shown; a kernel that no run fits is told and left out."""
-    options = options.changed(jobs=jobs)
+    options = options.changed(jobs=jobs, fresh=fresh)
     if not kernels:
         return [execute_on(on, options) if on else execute(options)]
     if on:

@@ -14,6 +14,7 @@ from agelab.runner.plan.cell_inputs import harness_hash, parts_of_files
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.prepare import input_data
 from agelab.runner.prepare.planned import cell_of, planned_cells
+from agelab.runner.prepare.prepare import copies_of_disk
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
 from agelab.store import canonical_json
@@ -22,8 +23,6 @@ from bench.tables import block, dependencies
 from bench.tables.catalogue import Table
 
 HEAD = ("table", "page", "is of", "cells", "known", "time", "GB")
-COPIES = 3
-"""Copies of its disk that most cells have at once: the disk, a fork, the control."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def forecast(table: Table, runs: Path, jobs: int) -> Forecast:
     before = [one for part in parts for one in part.before]
     time = time_left(unknown, (), jobs, (), before)
     if time is None and there.seconds is not None:
-        rest = there.seconds * len(unknown) / cells / jobs
+        rest = there.seconds * len(unknown) / cells / min(jobs, len(unknown))
         time = TimeRange(rest, rest)
     return Forecast(
         table,
@@ -90,7 +89,7 @@ class _Part:
         request = resolve(options)
         scenario = request.selection.scenario
         self.specs = planned_cells(options)
-        self.copies = 1 + 2 * _points(self.specs) if scenario.tests_at_points else COPIES
+        self.copies = copies_of_disk(request, _points(self.specs))
         wanted = conditions(scenario.name, input_data.scale_name(request), options, emulated=False)
         self.before: Took = list(cells_under(wanted, runs))
         ended = set(_ended(self.specs, request.kernel, wanted, runs))

@@ -1,5 +1,6 @@
 """The tables of the pages: their blocks, what they are of, and what becomes of them."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
@@ -238,6 +239,16 @@ def test_a_table_without_a_run_is_not_made_where_its_code_is_the_same(page: Path
     written(page, NEW)
     found = make.Making(lambda options, kernels: [], False).make(table(runs=[], maker="no_such_maker"))
     assert (found.word, found.lines) == ("unchanged", ())
+
+
+def test_cells_that_are_known_are_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(catalogue.PROJECT)
+    monkeypatch.setenv("AGELAB_FRESH", "1")  # as bench/ has it for its own measurements
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("sys.argv", ["tables", "--stale", "--name", "press"])
+    monkeypatch.setattr(make, "mark", lambda _: False)
+    assert command.main() == 0
+    assert "AGELAB_FRESH" not in os.environ
 
 
 class Interrupted(make.Making):
