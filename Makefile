@@ -6,7 +6,7 @@ SHELL := /bin/sh
 # `make scenario KERNEL=debian:6.1` and `AGELAB_HOME=/big make test`: what is set here or in the
 # environment reaches the commands as environment variables, so no value needs quoting.
 SCENARIO_OPTIONS := CORPUS CORPORA DESIGN ASK BUDGET LOG KERNEL FS OPTIONS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE MACHINE_BAND BLOCK SOURCE VCPUS SEEDS JOBS BOOT TRACE DISK KEEP_DISK CURVE CRASH_AT FAIL TIMING BLOCKS PROFILE FRESH CHECK
-export AGELAB_HOME NAME KERNELS KEY $(SCENARIO_OPTIONS)
+export AGELAB_HOME NAME KERNELS KEY ON PLAN STALE TRACES $(SCENARIO_OPTIONS)
 
 # The packages of a date, a directory or an address, for whatever any target makes.
 ifdef SNAPSHOT
@@ -16,7 +16,7 @@ endif
 BIN := .venv/bin
 SCENARIOS := $(sort $(patsubst scenarios/%.toml,%,$(wildcard scenarios/*.toml)))
 
-.PHONY: help setup setup-test scenario plan ledger cluster-demo sweep calibrate name-given image doctor site test test-full fuzz bench check lint format lock clean
+.PHONY: help setup setup-test scenario plan ledger cluster-demo sweep calibrate name-given image doctor site tables test test-full fuzz bench check lint format lock clean
 
 help: ## list the targets
 	@echo "agelab: a reproducibility sandbox for filesystem benchmarks"
@@ -84,6 +84,9 @@ site: setup-test ## build the documentation as a site: build/site/index.html
 	@$(BIN)/python -m sphinx -W --keep-going -n -q -E -b html -d build/doctrees docs build/site
 	@echo "agelab: build/site/index.html"
 
+tables: setup-test ## make the tables and pictures of the pages again from runs: all, or NAME=; PLAN=1 says what it takes, STALE=1 marks those of an earlier code
+	@$(BIN)/python -m bench.tables --name "$$NAME" $${JOBS:+--jobs "$$JOBS"} $${ON:+--on "$$ON"} $${PLAN:+--plan} $${STALE:+--stale} $${FRESH:+--fresh}
+
 # Two files of tests at a time, begun in the order of tests/conftest.py.
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30
 
@@ -110,11 +113,12 @@ bench: setup-test ## validate the modelled drives, hold them against the press o
 	@$(BIN)/python -m bench.repeat --load --pauses aging-reiserfs "aging-ext4 --layout raid0" aging-xfs aging-btrfs aging-jfs
 	@$(BIN)/python -m bench.peer
 
-check: setup-test ## lint, format, types and import layers
+check: setup-test ## lint, format, types, import layers, and whether the pages' tables are of this code
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m bench.tables --check
 
 lint: check ## the same as check
 

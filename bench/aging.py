@@ -1,13 +1,5 @@
-"""The table of docs/aging.md: what aging did to every variant, and which differences are told from chance.
+"""The table of docs/aging.md: what aging did to every variant, and which differences are told from chance."""
 
-    .venv/bin/python -m bench.aging [--seeds 1,2,3,4,5] [--jobs 2] [--run RUN,RUN] [--write]
-
-Runs scenario ``aging`` with every variant (or takes runs that are there, of one kernel with different seeds), prints
-the table, and with --write puts it into docs/aging.md and the block maps of the first seed beside it.
-"""
-
-import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,9 +14,10 @@ from agelab.model.seeds import seeds_text
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Place, Series, SeriesPair
-from bench.page import DOCS, command, line, put
+from bench.page import line
+from bench.tables.catalogue import Table
+from bench.tables.made import Made
 
-PAGE, PICTURES = DOCS / "aging.md", DOCS / "aging"
 HEAD = (
     *(
         "variant",
@@ -82,8 +75,8 @@ def variants(runs: Sequence[RunDirectory]) -> list[Variant]:
     return found
 
 
-def report(runs: Sequence[RunDirectory]) -> str:
-    """Write the table in Markdown, and below it which aged worst. Raises InputError for runs of different tables."""
+def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Make the table, and below it which aged worst. Raises InputError for runs of different tables."""
     found = variants(runs)
     rows = [[variant.name, *_figures(variant)] for variant in found]
     lines = [
@@ -99,7 +92,7 @@ def report(runs: Sequence[RunDirectory]) -> str:
         "",
         *_ranking(found),
     ]
-    return "\n".join(lines) + "\n"
+    return Made("\n".join(lines))
 
 
 def headed(runs: Sequence[RunDirectory]) -> list[str]:
@@ -148,21 +141,3 @@ def _ranking(found: Sequence[Variant]) -> list[str]:
             said += f"; against {known[place][1]} {against[place - 1].word}"
         lines.append(f"{place}. {name} {float(summary.median):.3f} ({said})")
     return lines
-
-
-def write(runs: Sequence[RunDirectory], text: str) -> None:
-    """Put the table into the page, and the block maps of the first seed beside it."""
-    put(PAGE, "python -m bench.aging --write", text)
-    PICTURES.mkdir(exist_ok=True)
-    cells = [
-        (run.cell_directory(number), cell) for run in runs for number, cell in enumerate(run.plan().cells)
-    ]
-    first = min(cell.seeds for _, cell in cells)
-    for directory, cell in cells:
-        picture = directory / "maps" / "block-map.svg"
-        if cell.seeds == first and picture.exists():
-            shutil.copyfile(picture, PICTURES / f"{cell.variant}.svg")
-
-
-if __name__ == "__main__":
-    sys.exit(command(__doc__, "aging", "1,2,3,4,5", report, write))

@@ -25,9 +25,8 @@ from agelab.bisect.virtual_clock_rule import SEEDS_NEEDED, EndReferences, decide
 from agelab.bisect.wall_clock_rule import ALPHA, EndsOrder, Round, compare_ends, decide_wall
 from agelab.errors import InputError
 from agelab.stats.order_statistics import exact
-from bench.page import DOCS, line, print_report
+from bench.page import line, print_report
 
-PAGE = DOCS / "bisect-rules.md"
 RECORDED = Path(__file__).with_name("bisect_rules.json")
 STEPS, WALL_STEPS, BUDGET = 2000, 400, 60
 TRUTHS = (Decision.GOOD, Decision.BAD)
@@ -344,7 +343,7 @@ def report() -> str:
 
 def main() -> int:
     """The command line."""
-    return print_report(__doc__, PAGE, "python -m bench.bisect_rules --write", report)
+    return print_report(__doc__, "bisect-rules", report)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The corpora of the studies: what was asked for, what came out, and what it takes to make them.
 
-    .venv/bin/python -m bench.corpora [--seed 1] [--kind fedorchuk-2008] [--planned]
+    .venv/bin/python -m bench.corpora [--seed 1] [--kind fedorchuk-2008] [--planned] [--write]
 
 For each kind a table, as docs/corpus.md has it: the figures of its data file beside those of the corpus at 1/16
 and at the study's size. Each corpus is made in a store that is removed again, by one process whose time and most
@@ -22,6 +22,8 @@ from agelab.corpus.definition import DirectoryTree, FileSort, StudyCorpus, defin
 from agelab.corpus.tar import Tarball
 from agelab.corpus.tree import PlannedFile
 from agelab.places import corpus_names
+from bench.page import line
+from bench.tables.make import put
 
 QUICK = 16
 DECILES = (100, 500, 900)
@@ -145,6 +147,7 @@ def main() -> None:
     parser.add_argument("--kind", choices=kinds, action="append")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--planned", action="store_true")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/corpus.md")
     given = parser.parse_args()
     studies = [what for kind in given.kind or kinds if isinstance(what := definition(kind), StudyCorpus)]
     # All of them before anything is planned here: a process begins with the most memory that its parent had.
@@ -152,6 +155,7 @@ def main() -> None:
         what.kind: [made(what.kind, what.bytes // part, given.seed) for part in (QUICK, 1)]
         for what in ([] if given.planned else studies)
     }
+    lines: list[str] = []
     for what in studies:
         rows = [["", "asked", f"1/{QUICK}", "the study's size"], ["---"] * 4, *shape(what, given.seed)]
         if both := results.get(what.kind):
@@ -163,8 +167,11 @@ def main() -> None:
             rows.append(["all files, bytes", asked, *(number(files) for files, _, _ in both)])
             rows.append(["image, bytes", "", *(number(image) for _, image, _ in both)])
             rows.append(["time and memory to make it", "", *(took for _, _, took in both)])
-        print(f"\n### `{what.kind}`\n")
-        print("\n".join("| " + " | ".join(row) + " |" for row in rows))
+        lines += [f"### `{what.kind}`", "", *map(line, rows), ""]
+    text = "\n".join(lines)
+    print(text)
+    if given.write:
+        put("corpora", text)
 
 
 if __name__ == "__main__":

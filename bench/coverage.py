@@ -1,12 +1,13 @@
 """Measure the coverage of intervals of few seeds: how often they hold the truth of drawn samples.
 
-    python -m bench.coverage
+    .venv/bin/python -m bench.coverage [--write]
 
-Prints the table of docs/chance.md, in per cent: of so many series the share whose interval holds the median, or the
-ratio of two sides, of what they were drawn from; and how often a series has a value that is named an outlier although
-all were drawn alike.
+Prints the table ``coverage`` of docs/chance.md, in per cent: of so many series the share whose interval holds the
+median, or the ratio of two sides, of what they were drawn from; and how often a series has a value that is named an
+outlier although all were drawn alike.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -19,6 +20,7 @@ from agelab.model.seeds import Seeds
 from agelab.stats.order_statistics import exact, interval_rank
 from agelab.stats.outliers import outliers
 from agelab.stats.series import Series, SeriesPair
+from bench.page import print_report
 
 SERIES = 10_000
 PAIRS = 2_000
@@ -46,9 +48,12 @@ def one_series(values: Floats) -> Series:
     return Series("step", 1, "elapsed", "s", tuple(numbers), ())
 
 
-def main() -> None:
-    print("| values | seeds | median | ratio of two sides | series with an outlier |")
-    print("|---|---|---|---|---|")
+def report() -> str:
+    """Make the table."""
+    lines = [
+        "| values | seeds | median | ratio of two sides | series with an outlier |",
+        "|---|---|---|---|---|",
+    ]
     for name, (draw, middle) in SHAPES.items():
         for n in SEEDS:
             random = np.random.default_rng(n)
@@ -58,8 +63,9 @@ def main() -> None:
             judged = judge([SeriesPair(*pair) for pair in zip(left, right, strict=True)], HostNoise())
             ratios = np.mean([one.interval.low <= 1 <= one.interval.high for one in judged if one.interval])
             named = np.mean([bool(outliers(one)) for one in left])
-            print(f"| {name} | {n} | {100 * held:.1f} | {100 * ratios:.1f} | {100 * named:.1f} |")
+            lines.append(f"| {name} | {n} | {100 * held:.1f} | {100 * ratios:.1f} | {100 * named:.1f} |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(print_report(__doc__, "coverage", report))

@@ -1,20 +1,16 @@
-"""The tables and plots of docs/aging.md on scenario ``aging-curve``: what two histories do to every filesystem.
+"""The tables and plots of docs/aging.md on scenario ``aging-curve``: what two histories do to every filesystem."""
 
-    .venv/bin/python -m bench.curve [--seeds 1] [--jobs 2] [--run RUN,RUN] [--write]
-
-Runs the scenario with every variant (or takes runs that are there), prints the tables, and with --write puts them into
-docs/aging.md and the plots beside it.
-"""
-
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from pathlib import Path
 
 from agelab import vega
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.series import Place
-from bench.aging import PAGE, PICTURES, Variant, figure, headed, variants
-from bench.page import command, line, put
+from bench.aging import Variant, figure, headed, variants
+from bench.page import line
+from bench.tables.catalogue import Table
+from bench.tables.made import Made
 
 Column = tuple[str, Place, Fraction, int]
 """Heading, what it is, a factor, decimals."""
@@ -27,8 +23,8 @@ PLOTS = {
 }
 
 
-def report(runs: Sequence[RunDirectory]) -> str:
-    """Write a table for each history, in Markdown. Raises InputError for runs of different tables."""
+def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Make a table and two plots for each history. Raises InputError for runs of different tables."""
     found = variants(runs)
     lines = headed(runs)
     for history in runs[0].plan().histories:
@@ -42,12 +38,12 @@ def report(runs: Sequence[RunDirectory]) -> str:
             line(["---"] * (1 + len(columns))),
             *(_row(variant, history, columns) for variant in _of(found, history)),
             "",
-            f"![slowdown of a scan over history {history}](aging/curve-{history}-scan.svg)",
+            f"![slowdown of a scan over history {history}]({table.pictures}/curve-{history}-scan.svg)",
             "",
-            f"![layout score over history {history}](aging/curve-{history}-layout.svg)",
+            f"![layout score over history {history}]({table.pictures}/curve-{history}-layout.svg)",
         ]
     lines += ["", *(f"- {variant.name}: {variant.why}" for variant in found if variant.why)]
-    return "\n".join(lines).rstrip() + "\n"
+    return Made("\n".join(lines), _plots(runs[0].plan().histories, found, Path(table.pictures)))
 
 
 def _columns(points: int) -> list[Column]:
@@ -80,11 +76,9 @@ def points_of(found: Sequence[Variant]) -> int:
     return max((number for step, number, _ in places if step == "replay"), default=0)
 
 
-def write(runs: Sequence[RunDirectory], text: str) -> None:
-    """Put the tables into the page, and the plots beside it."""
-    put(PAGE, "python -m bench.curve --write", text)
-    found = variants(runs)
-    for history in runs[0].plan().histories:
+def _plots(histories: Iterable[str], found: Sequence[Variant], directory: Path) -> dict[Path, bytes]:
+    drawn = {}
+    for history in histories:
         for name, (title, label, (step, metric)) in PLOTS.items():
             series = {
                 variant.name.removesuffix(f"-{history}"): [
@@ -95,13 +89,10 @@ def write(runs: Sequence[RunDirectory], text: str) -> None:
                 if variant.measured
             }
             picture = vega.plot(f"history {history}: {title}", "point of the history", label, series)
-            (PICTURES / f"curve-{history}-{name}.svg").write_text(picture)
+            drawn[directory / f"curve-{history}-{name}.svg"] = picture.encode()
+    return drawn
 
 
 def _median(variant: Variant, place: Place) -> float | None:
     summary = variant.summary(place)
     return float(summary.median) if summary else None
-
-
-if __name__ == "__main__":
-    sys.exit(command(__doc__, "aging-curve", "1", report, write))

@@ -24,9 +24,8 @@ from agelab.analysis.ranking import rank_by_median
 from agelab.model.seeds import Seeds
 from agelab.stats.series import Series, SeriesPair
 from agelab.stats.verdict import DifferenceVerdict
-from bench.page import DOCS, line, print_report
+from bench.page import line, print_report
 
-PAGE = DOCS / "chance.md"
 FILESYSTEMS = 12
 RUN_SEEDS, CORPORA, LEADS = (3, 5, 10, 15), (1, 2, 3), (1, 2, 3)
 TIMES, TIMES_EXACTLY = 100, 2000
@@ -207,7 +206,7 @@ def report() -> str:
 
 def main() -> int:
     """The command line."""
-    status = print_report(__doc__, PAGE, "python -m bench.decide --write", report)
+    status = print_report(__doc__, "decide", report)
     print(f"judge, 10,000 samples: {seconds_for(10_000):.2f} s")
     return status
 

@@ -31,13 +31,12 @@ from agelab.model.drive import Drive
 from bench.common import table
 from bench.drive_traces import Request, TracedDrive, read_all
 from bench.gap_line import stands_before
-from bench.page import DOCS, line, put
+from bench.page import line
+from bench.tables.make import put
 from bench.traced_profile import Figures, profile
 from tests.model.native import Library, compiled
 
 PHASES = 8
-PAGE = DOCS / "validation.md"
-MAKER = "python -m bench.demerit --write"
 KINDS = ("all", "reads", "writes")
 _US = 1000
 
@@ -172,7 +171,7 @@ def main() -> int:
             print(f"figures: {figures.value}")
             print(table(HEAD, list(rows(found))))
         if options.write:
-            put(PAGE, MAKER, page_table(results))
+            put("demerit", page_table(results))
     except AgelabError as error:
         print(f"bench.demerit: {error}", file=sys.stderr)
         return error.exit_code

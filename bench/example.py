@@ -1,26 +1,25 @@
-"""The report that the documents show, and the README's pictures of it: ``python -m bench.example RUN``.
+"""The report that the documents show, docs/example-report.html, and README's pictures of its top, light and dark."""
 
-Writes docs/example-report.html, and its top in light and dark colours as docs/report.png and docs/report-dark.png.
-RUN is a name of agelab list, or latest; docs/report.md says which.
-"""
-
-import sys
-from collections.abc import Iterable
+import re
+import tempfile
+from collections.abc import Iterable, Sequence
+from html import escape
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
 from agelab.analysis.cells import load
-from agelab.cli.options import open_store
 from agelab.errors import AgelabError
 from agelab.report.html import render
 from agelab.report.page import build_page
-from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
+from bench.tables.catalogue import Table
+from bench.tables.made import Made
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGE = PROJECT / "docs" / "example-report.html"
-PICTURES = {"light": PROJECT / "docs" / "report.png", "dark": PROJECT / "docs" / "report-dark.png"}
+PICTURES = {"light": Path("report.png"), "dark": Path("report-dark.png")}
+NAME = re.compile(r"\d{8}-\d{6}-[a-z0-9-]+")
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -33,31 +32,38 @@ LARGEST = 350_000
 """Bytes of a picture."""
 
 
-def main() -> int:
-    """Make all three from a run. Exit code: 2 for wrong input."""
-    if len(sys.argv) != 2:
-        print(__doc__, file=sys.stderr)
-        return 2
-    try:
-        run = run_lookup.find(open_store().runs, sys.argv[1])
-        text = render(build_page([load(run)]))
-        if found := local(text, places(run)):
-            raise AgelabError(f"the page names places of this machine: {', '.join(found)}")
-    except AgelabError as error:
-        print(f"bench.example: {error}", file=sys.stderr)
-        return error.exit_code
-    PAGE.write_text(text)
-    print(f"{PAGE}: {len(text.encode()) / 1e6:.2f} MB")
-    with sync_playwright() as playwright:
+def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Make the page, its pictures, and the line of README that shows them."""
+    [run] = runs
+    page = build_page([load(run)])
+    text = render(page)
+    if found := local(text, places(run)):
+        raise AgelabError(f"the page names places of this machine: {', '.join(found)}")
+    files = {Path("example-report.html"): _unless_the_same(text).encode()}
+    with tempfile.TemporaryDirectory() as directory, sync_playwright() as playwright:
+        shown = Path(directory) / "report.html"
+        shown.write_text(text)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         for scheme, path in PICTURES.items():
-            taken = picture(browser, PAGE, scheme)
-            path.write_bytes(taken)
-            print(f"{path}: {len(taken) / 1e3:.0f} kB")
-            if len(taken) > LARGEST:
-                print(f"bench.example: more than {LARGEST / 1e3:.0f} kB", file=sys.stderr)
+            files[path] = picture(browser, shown, scheme)
         browser.close()
-    return 0
+    for path, content in files.items():
+        if path.suffix == ".png" and len(content) > LARGEST:
+            raise AgelabError(f"docs/{path} would have more than {LARGEST / 1e3:.0f} kB")
+    answer = page.parts[0].answers[0]
+    said = f"The top of a report: {answer.question} {f'{answer.named}. ' if answer.named else ''}{answer.verdict}"
+    dark, light = (f"docs/{PICTURES[scheme]}" for scheme in ("dark", "light"))
+    return Made(
+        f'[<picture><source media="(prefers-color-scheme: dark)" srcset="{dark}"><img src="{light}" '
+        f'alt="{escape(said, quote=True)}"></picture>](docs/example-report.html)',
+        files,
+    )
+
+
+def _unless_the_same(text: str) -> str:
+    """Return the page that is there where nothing differs but the name of the run, which is one of a store."""
+    there = PAGE.read_text() if PAGE.exists() else ""
+    return there if NAME.sub("", there) == NAME.sub("", text) else text
 
 
 def places(run: RunDirectory) -> list[str]:
@@ -95,7 +101,3 @@ def picture(browser: Browser, shown: Path, scheme: str) -> bytes:
     )
     context.close()
     return taken
-
-
-if __name__ == "__main__":
-    sys.exit(main())

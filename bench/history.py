@@ -33,9 +33,9 @@ from agelab.errors import AgelabError
 from agelab.history.operations import HEADER
 from agelab.history.synthetic import versions
 from agelab.image import tools
-from bench.page import DOCS, line, put
+from bench.page import line
+from bench.tables.make import put
 
-MAKER = "python -m bench.history --write"
 SECONDS, MIB = 20, 300
 """Limits for a million operations."""
 RATE = 15_000
@@ -299,7 +299,7 @@ def main() -> int:
         )
         print(text)
         if write:
-            put(DOCS / "bench.md", MAKER, text + "\n")
+            put("history", text)
     except AgelabError as error:
         print(f"bench.history: {error}", file=sys.stderr)
         return error.exit_code

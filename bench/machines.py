@@ -34,13 +34,12 @@ from agelab.model.machine import Band, Copies, Machine
 from agelab.scenario import selection, toml_files
 from bench.common import table
 from bench.guest import Bench, bench
+from bench.page import line
+from bench.tables.make import put
 
 CALLS = Path(__file__).with_name("machine_calls")
 PUBLISHED = CALLS / "published.csv"
 PROGRAM = Path(__file__).with_name("machines_guest.py")
-PAGE = Path(__file__).parents[1] / "docs" / "machines.md"
-PLACE = re.compile(r"(<!-- made by: python -m bench\.machines --write -->\n).*?(<!-- end -->)", re.DOTALL)
-BAND_PLACE = re.compile(r"(<!-- bands: python -m bench\.machines --write -->\n).*?(<!-- end -->)", re.DOTALL)
 MEMORY_MIB = 256
 FITTED = {
     "stat": "stat",
@@ -293,17 +292,9 @@ def main() -> int:
     bands = band_rows(costs)
     print(table(tuple(bands[0]), bands[1]))
     if options.write:
-        page = PAGE.read_text(encoding="utf-8")
-        for where, made in ((PLACE, (head, rows)), (BAND_PLACE, bands)):
-            page = _put(page, where, *made)
-        PAGE.write_text(page, encoding="utf-8")
+        for name, (heads, cells) in {"machines": (head, rows), "machine-bands": bands}.items():
+            put(name, "\n".join(map(line, [heads, ["---"] * len(heads), *cells])))
     return 0
-
-
-def _put(page: str, place: re.Pattern[str], head: list[str], rows: list[list[str]]) -> str:
-    """Return the page with a table in its place."""
-    text = "".join(f"| {' | '.join(row)} |\n" for row in [head, ["---"] * len(head), *rows])
-    return place.sub(lambda found: f"{found[1]}{text}{found[2]}", page)
 
 
 if __name__ == "__main__":

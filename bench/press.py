@@ -23,12 +23,11 @@ from agelab.errors import AgelabError, InputError
 from agelab.model.drive import SECTOR, Drive, RotatingDisk
 from agelab.scenario import selection
 from bench.common import table
-from bench.page import DOCS, line, put
+from bench.page import line
+from bench.tables.make import put
 from tests.model.native import Library, Native, compiled
 
 MEASURED = Path(__file__).with_name("press_measured.csv")
-PAGE = DOCS / "validation.md"
-MAKER = "python -m bench.press --write"
 COLUMNS = ("drive", "specimen", "what", "value", "unit", "program", "by", "source")
 What = Literal["access", "outer", "inner"]
 UNITS: Mapping[str, Mapping[str, float]] = {
@@ -228,7 +227,7 @@ def main() -> int:
         found = compare(read())
         print(table(HEAD, [cells(one) for one in found]))
         if options.write:
-            put(PAGE, MAKER, page_table(found))
+            put("press", page_table(found))
     except AgelabError as error:
         print(f"bench.press: {error}", file=sys.stderr)
         return error.exit_code

@@ -1,7 +1,5 @@
 """The studies' processor times beside ours: the independent test of what an instruction costs.
 
-    .venv/bin/python -m bench.processor RUN... [--write]
-
 Takes finished runs of the virtual clock of studies that print processor time, of any scale and as many run seeds as
 one likes. Nothing in a machine's file is made of these figures (bench/machines.py): they are compared and stated.
 
@@ -11,32 +9,30 @@ drive's DMA (``copy_stolen``), the median over run seeds. Printed are, for each 
 theirs and the median absolute error. Left out, and counted, is what ticks of 10 ms cannot tell, and what does not
 shrink evenly: directories without an index, whose time grows with the square of their files.
 
-Percents: where a study prints a share of the processor alone, it stands beside ours. With --write the tables go into
-docs/validation.md and a figure beside it.
+Percents: where a study prints a share of the processor alone, it stands beside ours. They are the table
+``processor`` of docs/validation.md and its figure.
 """
 
-import argparse
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import geometric_mean, median
 
 from agelab.analysis.cells import RunResult
-from agelab.cli.options import open_store
 from agelab.cli.replicate import loaded
-from agelab.errors import AgelabError, InputError
+from agelab.errors import InputError
 from agelab.published.our_values import PERCENTAGES, OurValues
 from agelab.published.run_columns import RunColumn
 from agelab.published.study import Study, study_of_scenario
-from agelab.results import run_lookup
+from agelab.results.run_directory import RunDirectory
 from agelab.scenario import selection
 from bench import processor_plot
-from bench.common import table
-from bench.page import DOCS, line, put
+from bench.page import line
+from bench.tables.catalogue import Table
+from bench.tables.made import Made
 
-PAGE, FIGURE = DOCS / "validation.md", DOCS / "processor.svg"
-MAKER = "python -m bench.processor --write"
+FIGURE = Path("processor.svg")
 SHORTEST = 0.1
 """Seconds of the study's processor time, at our scale: ten ticks."""
 GOAL = 25
@@ -278,39 +274,13 @@ def by_study(runs: Iterable[RunResult]) -> Mapping[str, list[RunResult]]:
     return found
 
 
-def main() -> int:
-    """Return the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("runs", metavar="RUN", nargs="+")
-    parser.add_argument("--write", action="store_true", help="rewrite the section of docs/validation.md")
-    options = parser.parse_args()
-    try:
-        store = open_store()
-        text: list[str] = []
-        drawn: dict[str, list[Pair]] = {}
-        for name, some in by_study(loaded(run_lookup.find(store.runs, run)) for run in options.runs).items():
-            study = study_of_scenario(name)
-            found, beside = pairs(study, some), shares(study, RunColumn(tuple(some)))
-            print(f"{name}: {verdict(found)}" if found else name)
-            print(between_tables(found))
-            for head, lines in (
-                (HEAD, list(rows(found)) if found else []),
-                (SHARE_HEAD, list(share_rows(beside))),
-            ):
-                if lines:
-                    print(table(head, lines), end="\n\n")
-            text += page(name, found, beside, some)
-            drawn[name] = counted(found)
-        if options.write:
-            put(PAGE, MAKER, "\n".join(text).rstrip("\n") + "\n")
-            FIGURE.write_text(processor_plot.figure([one for some in drawn.values() for one in some], KINDS))
-    except AgelabError as error:
-        print(f"bench.processor: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Make the tables of all studies, and one figure."""
+    text: list[str] = []
+    drawn: list[Pair] = []
+    for name, some in by_study(map(loaded, runs)).items():
+        study = study_of_scenario(name)
+        found, beside = pairs(study, some), shares(study, RunColumn(tuple(some)))
+        text += page(name, found, beside, some)
+        drawn += counted(found)
+    return Made("\n".join(text), {FIGURE: processor_plot.figure(drawn, KINDS).encode()})

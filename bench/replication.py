@@ -1,109 +1,26 @@
-"""The results of docs/replication.md: the studies' tables and claims beside runs of ours.
+"""A study's tables and claims beside runs of ours, for docs/replication.md: ``agelab replicate --markdown``."""
 
-    .venv/bin/python -m bench.replication RUN... [--write]
+import re
+from collections.abc import Sequence
 
-Takes runs that are there, of as many studies as one likes; prints how their claims fared and the tables of
-``agelab replicate --markdown``, and with --write puts both into docs/replication.md.
-"""
-
-import argparse
-import sys
-from collections.abc import Iterator, Sequence
-
-from agelab.cli.options import open_store
 from agelab.cli.replicate import loaded
-from agelab.errors import AgelabError
-from agelab.published.phrasing import agreement_text, describe_column
-from agelab.published.report import StudyReport, study_reports
-from agelab.published.verdict import ClaimVerdict
-from agelab.results import run_lookup
+from agelab.published.report import study_reports
+from agelab.results.run_directory import RunDirectory
 from agelab.view.replication_markdown import markdown_lines
-from bench.page import DOCS, line, put
+from bench.tables.catalogue import Table
+from bench.tables.made import Made
 
-PAGE = DOCS / "replication.md"
-HEAD = ("study", "", *(verdict.value for verdict in ClaimVerdict), "tau-b of the sums", "25 % / x 2 / beyond")
-
-
-def summary(found: Sequence[StudyReport]) -> Iterator[str]:
-    """Write a row of verdict counts for each study and side, and below the table the claims that replicated."""
-    yield from (line(HEAD), line(["---"] * len(HEAD)))
-    for report in found:
-        for letter, side in report.sides:
-            counts = [str(report.counted(letter)[verdict]) for verdict in ClaimVerdict]
-            yield line(
-                [
-                    f"`{report.study.name}`",
-                    f"{letter}: {describe_column(side)}",
-                    *counts,
-                    _taus(report, letter),
-                    _bands(report, letter),
-                ]
-            )
-    yield ""
-    for report in found:
-        yield f"**{report.study.name}**"
-        yield ""
-        yield from _replicated(report)
-        yield ""
+NAMES = re.compile(r" Runs? `[^`]+`(, `[^`]+`)*\.$")
+"""The names of the runs that a column is of: those of one store."""
 
 
-def _taus(report: StudyReport, letter: str) -> str:
-    """List tau-b for each table and layout, and for each stand-in."""
-    said = []
-    for ranking in report.rankings:
-        for column, one in zip(report.columns, ranking.overall, strict=True):
-            if column.letter == letter and one:
-                where = " ".join(
-                    filter(None, (ranking.table, ranking.layout, ranking.metric, column.stand_in))
-                )
-                said.append(f"{where} {agreement_text(one.ours)}")
-    return ", ".join(said) or "-"
-
-
-def _bands(report: StudyReport, letter: str) -> str:
-    """Count the cells of each table and layout that lie within 25 % of the study's, within a factor of 2, beyond."""
-    said = []
-    for ranking in report.rankings:
-        for column, found in zip(report.columns, ranking.deviations, strict=True):
-            if column.letter == letter and found.bands.cells:
-                where = filter(None, (ranking.table, ranking.layout, ranking.metric, column.stand_in))
-                said.append(f"{' '.join(where)} {' / '.join(map(str, found.bands))}")
-    return ", ".join(said) or "-"
-
-
-def _replicated(report: StudyReport) -> Iterator[str]:
-    """List the claims that replicated on every side that could test them, and those that did on some."""
-    always, sometimes = [], []
-    for claim, judged in report.claims:
-        tested = (ClaimVerdict.REPLICATED, ClaimVerdict.NOT)
-        verdicts = [one.verdict for _, one in judged if one.verdict in tested]
-        if verdicts and all(verdict is ClaimVerdict.REPLICATED for verdict in verdicts):
-            always.append(f"`{claim.id}`")
-        elif ClaimVerdict.REPLICATED in verdicts:
-            sometimes.append(f"`{claim.id}`")
-    yield f"- replicated wherever it could be tested: {', '.join(always) or 'none'}"
-    yield f"- replicated in some columns and not in others: {', '.join(sometimes) or 'none'}"
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Put the study's tables into the page; the heading of runs at the study's own size says so."""
+    [report] = study_reports(map(loaded, runs))
+    heading, *lines = markdown_lines(report)
+    own_size = all(run.plan().scale == "paper" for run in runs)
+    return Made(
+        "\n".join(
+            [heading + (", at its own size" if own_size else ""), *(NAMES.sub("", row) for row in lines)]
+        )
     )
-    parser.add_argument("runs", metavar="RUN", nargs="+")
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    try:
-        store = open_store()
-        found = study_reports(loaded(run_lookup.find(store.runs, name)) for name in options.runs)
-        text = "\n".join([*summary(found), *(row for report in found for row in markdown_lines(report))])
-        print(text)
-        if options.write:
-            put(PAGE, "python -m bench.replication", text + "\n")
-    except AgelabError as error:
-        print(f"bench.replication: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

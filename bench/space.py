@@ -1,26 +1,21 @@
-"""The space comparison of docs/aging.md: what the data that just fill zfs take on every filesystem.
+"""The space comparison of docs/aging.md: what the data that just fill zfs take on every filesystem."""
 
-    .venv/bin/python -m bench.space [--jobs 2] [--run RUN] [--write]
-
-Runs scenario ``space`` with every variant (or takes a run that is there), prints the table, and with --write puts it
-into docs/aging.md.
-"""
-
-import sys
 from collections.abc import Mapping, Sequence
 
 from agelab.model.result import Status
 from agelab.results.run_directory import RunDirectory
-from bench.page import DOCS, command, line, put
+from bench.page import line
+from bench.tables.catalogue import Table
+from bench.tables.made import Made
 
 HEAD = (
     "variant", "held, MB", "of the data, %", "pieces without room", "used, MB", "used / held", "full at, %"
 )  # fmt: skip
 
 
-def report(runs: Sequence[RunDirectory]) -> str:
-    """Write the table of the first run in Markdown: least space first, filesystems that cannot hold it all last."""
-    run = runs[0]
+def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Make the table of one run: least space first, filesystems that cannot hold it all last."""
+    [run] = runs
     plan, samples = run.plan(), run.samples()
     cells, others = [], []
     for number, cell in enumerate(plan.cells):
@@ -46,7 +41,7 @@ def report(runs: Sequence[RunDirectory]) -> str:
         "",
         *others,
     ]
-    return "\n".join(lines).rstrip() + "\n"
+    return Made("\n".join(lines))
 
 
 def _figures(values: Mapping[tuple[str, str], float], whole: float) -> list[str]:
@@ -59,12 +54,3 @@ def _figures(values: Mapping[tuple[str, str], float], whole: float) -> list[str]
         f"{used / held:.3f}",
         f"{100 * values['count', 'fullness']:.1f}",
     ]
-
-
-def write(_: Sequence[RunDirectory], text: str) -> None:
-    """Put the table into the page."""
-    put(DOCS / "aging.md", "python -m bench.space --write", text)
-
-
-if __name__ == "__main__":
-    sys.exit(command(__doc__, "space", "1", report, write))

@@ -1,21 +1,17 @@
-"""The answer of docs/aging.md to what ages a filesystem, fullness or usage: scenario ``fullness-or-usage``.
+"""The answer of docs/aging.md to what ages a filesystem, fullness or usage: scenario ``fullness-or-usage``."""
 
-    .venv/bin/python -m bench.usage [--seeds 1,2,3,4,5] [--jobs 2] [--run RUN,RUN] [--write]
-
-Runs the scenario (or takes runs that are there), prints the table, and with --write puts it into docs/aging.md and the
-plots beside it.
-"""
-
-import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from statistics import mean
 
 from agelab import vega
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.order_statistics import Summary
-from bench.aging import PAGE, PICTURES, Variant, figure, headed, variants
+from bench.aging import Variant, figure, headed, variants
 from bench.curve import ONE, points_of
-from bench.page import command, line, put
+from bench.page import line
+from bench.tables.catalogue import Table
+from bench.tables.made import Made
 
 METRICS = {
     "slowdown of a scan": ("then/scan", "slowdown", 3),
@@ -27,8 +23,8 @@ Grid = Mapping[tuple[str, int], Summary]
 """Fullness (a history) and usage (a point) to what was measured there."""
 
 
-def report(runs: Sequence[RunDirectory]) -> str:
-    """Write each filesystem's grid and the factor that matters more. Raises InputError for runs of different tables."""
+def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Make each filesystem's grid and the factor that matters more. Raises InputError for runs of different tables."""
     found = variants(runs)
     histories = list(runs[0].plan().histories)
     usages = range(1, 1 + points_of(found))
@@ -56,9 +52,9 @@ def report(runs: Sequence[RunDirectory]) -> str:
     for filesystem in _filesystems(found, histories):
         lines += [
             "",
-            f"![slowdown of a scan by usage and fullness, {filesystem}](aging/usage-{filesystem}.svg)",
+            f"![slowdown of a scan by usage and fullness, {filesystem}]({table.pictures}/usage-{filesystem}.svg)",
         ]
-    return "\n".join(lines).rstrip() + "\n"
+    return Made("\n".join(lines), _plots(found, histories, Path(table.pictures)))
 
 
 SEEDS = 5
@@ -118,10 +114,9 @@ def _filesystems(found: Sequence[Variant], histories: Sequence[str]) -> list[str
     return list(dict.fromkeys(name for name in names if f"{name}-{histories[0]}" in {v.name for v in found}))
 
 
-def write(runs: Sequence[RunDirectory], text: str) -> None:
-    """Put the table into the page, and the plots beside it: a line for each degree of fullness."""
-    put(PAGE, "python -m bench.usage --write", text)
-    found, histories = variants(runs), list(runs[0].plan().histories)
+def _plots(found: Sequence[Variant], histories: Sequence[str], directory: Path) -> dict[Path, bytes]:
+    """Draw a plot of each filesystem, with a line for each degree of fullness."""
+    drawn = {}
     for filesystem in _filesystems(found, histories):
         grid = _grid(found, filesystem, histories)
         series = {
@@ -136,8 +131,5 @@ def write(runs: Sequence[RunDirectory], text: str) -> None:
             "time on the aged disk / on its control",
             {name: points for name, points in series.items() if points},
         )
-        (PICTURES / f"usage-{filesystem}.svg").write_text(picture)
-
-
-if __name__ == "__main__":
-    sys.exit(command(__doc__, "fullness-or-usage", "1,2,3,4,5", report, write))
+        drawn[directory / f"usage-{filesystem}.svg"] = picture.encode()
+    return drawn

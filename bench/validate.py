@@ -2,7 +2,7 @@
 
 Every drive of scenarios/drives/ is made in one guest of the virtual clock and measured there as a benchmark would
 measure a real one. Exit code 1 when a figure is more than 2 % from the one that the drive's settings were derived
-from. --write rewrites docs/validation.md and docs/validation.svg; the page says how each is measured.
+from. --write rewrites the block of docs/validation.md and docs/validation.svg; the page says how each is measured.
 """
 
 import argparse
@@ -21,10 +21,9 @@ from agelab.model.drive import Drive, Flash, RotatingDisk
 from agelab.runner.plan import cell_inputs
 from agelab.scenario import selection
 from agelab.store import Store, key_of
-from bench import demerit, press, processor
 from bench.common import table
 from bench.guest import Bench, bench
-from bench.page import between
+from bench.tables.make import put
 from bench.validate_job import (
     DEEP_READS,
     PLACE,
@@ -190,7 +189,7 @@ def main() -> int:
     """Measure, print the table; 1 when a figure is beyond the limit."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kernel", default=kernels.DEFAULT)
-    parser.add_argument("--write", action="store_true", help="rewrite docs/validation.md and .svg")
+    parser.add_argument("--write", action="store_true", help="rewrite docs/validation.md's block and figure")
     options = parser.parse_args()
     try:
         report = validate(open_store(), options.kernel, selection.drives())
@@ -200,9 +199,7 @@ def main() -> int:
     head = ("drive", "figure", "profile", "measured", "deviation")
     print(table(head, [one.row for one in report.figures]))
     if options.write:
-        page = PROJECT / "docs/validation.md"
-        kept = (between(page, maker) for maker in (demerit.MAKER, press.MAKER, processor.MAKER))
-        page.write_text(document(report, *kept))
+        put("validation", document(report))
         (PROJECT / "docs/validation.svg").write_text(figure(report.curves))
     for one in report.beyond:
         print(f"{one.drive}: {one.name} is {one.deviation:+.2%} off", file=sys.stderr)

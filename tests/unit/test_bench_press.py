@@ -10,8 +10,9 @@ from agelab.errors import InputError
 from agelab.model.drive import RotatingDisk
 from agelab.scenario import selection
 from bench import press
-from bench.page import between, wrapped
+from bench.page import wrapped
 from bench.press import Comparison, Measurement
+from bench.tables import block, catalogue
 from tests.model.native import Library, compiled
 
 HEAD = ",".join(press.COLUMNS) + "\n"
@@ -120,5 +121,6 @@ def test_the_page_has_each_figure_and_its_source() -> None:
 
 
 def test_the_page_is_of_todays_figures_and_model() -> None:
-    written = between(press.PAGE, press.MAKER)
-    assert written == wrapped(press.page_table(press.compare(press.read()))), f"run {press.MAKER}"
+    [table] = catalogue.read().named("press")
+    made = wrapped(press.page_table(press.compare(press.read())))
+    assert block.find(table).body == made.strip("\n"), table.command

@@ -12,7 +12,7 @@ PAGES = [PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.
 PAGES += sorted((PROJECT / "docs").rglob("*.md"))
 DESIGN = PROJECT / "docs/design.md"
 WIDTH = 160
-MADE = ("<!-- made by", "<!-- drives", "<!-- machines")
+MADE = ("<!-- table:", "<!-- drives", "<!-- machines")
 """Marks before a table that a program has made; ``<!-- end -->`` follows it."""
 PATH = re.compile(
     r"(?<![\w/.~-])(?:agelab|harness|bench|images|packer|scenarios|tests)/[\w./-]*[\w/](?![\w<*{])"

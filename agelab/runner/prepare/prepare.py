@@ -181,8 +181,9 @@ def needs_of(
     request: RunRequest, specs: Sequence[CellSpec], corpora: Sequence[Corpus], kernels: int = 1
 ) -> RunNeeds:
     """Return what the cells take of the host."""
+    copies = copies_of_disk(request, max((corpus.parts or 0 for corpus in corpora), default=0))
     kept = len(specs) if request.options.keep_disk else 0
-    return capacity.needs(specs, corpora, copies=_copies(request, corpora), kept=kept, kernels=kernels)
+    return capacity.needs(specs, corpora, copies=copies, kept=kept, kernels=kernels)
 
 
 def _jobs(request: RunRequest, needs: RunNeeds, store: Store, progress: Progress) -> int:
@@ -319,13 +320,16 @@ def _accelerator(guest_clock: Clock, store: Store, progress: Progress) -> Accele
     return "kvm" if proof.boots else "tcg"
 
 
-def _copies(request: RunRequest, corpora: Sequence[Corpus]) -> int:
-    """Count the copies of its disk that a cell has at once: itself, its fork or the control, the control's fork."""
+def copies_of_disk(request: RunRequest, points: int) -> int:
+    """Count the copies of its disk that a cell has at once: itself, its fork or the control, the control's fork.
+
+    Its history, if it has one, has so many ``points``.
+    """
     options, scenario = request.options, request.selection.scenario
     if prepared := {one.prepare for one in scenario.experiments} - {""}:
         return 1 + len(prepared)
     if scenario.tests_at_points and options.measure:
-        return 1 + 2 * max(corpus.parts or 0 for corpus in corpora)
+        return 1 + 2 * points
     curve = scenario.curve if options.curve else None
-    points = len(curve.after) if curve and curve.after != "each" else 0
-    return 1 + points + (2 if options.measure and _measures(request) else 0)
+    mapped = len(curve.after) if curve and curve.after != "each" else 0
+    return 1 + mapped + (2 if options.measure and _measures(request) else 0)

@@ -1,0 +1,80 @@
+"""How the studies' claims fared, study by study: the first table of docs/replication.md's results."""
+
+from collections.abc import Iterator, Sequence
+
+from agelab.cli.replicate import loaded
+from agelab.published.phrasing import agreement_text, describe_column
+from agelab.published.report import StudyReport, study_reports
+from agelab.published.verdict import ClaimVerdict
+from agelab.results.run_directory import RunDirectory
+from bench.page import line
+from bench.tables.catalogue import Table
+from bench.tables.made import Made
+
+HEAD = ("study", "", *(verdict.value for verdict in ClaimVerdict), "tau-b of the sums", "25 % / x 2 / beyond")
+
+
+def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Say how the claims of all studies fared."""
+    return Made("\n".join(summary(study_reports(map(loaded, runs)))))
+
+
+def summary(found: Sequence[StudyReport]) -> Iterator[str]:
+    """Write a row of verdict counts for each study and side, and below the table the claims that replicated."""
+    yield from (line(HEAD), line(["---"] * len(HEAD)))
+    for report in found:
+        for letter, side in report.sides:
+            counts = [str(report.counted(letter)[verdict]) for verdict in ClaimVerdict]
+            yield line(
+                [
+                    f"`{report.study.name}`",
+                    f"{letter}: {describe_column(side)}",
+                    *counts,
+                    _taus(report, letter),
+                    _bands(report, letter),
+                ]
+            )
+    yield ""
+    for report in found:
+        yield f"**{report.study.name}**"
+        yield ""
+        yield from _replicated(report)
+        yield ""
+
+
+def _taus(report: StudyReport, letter: str) -> str:
+    """List tau-b for each table and layout, and for each stand-in."""
+    said = []
+    for ranking in report.rankings:
+        for column, one in zip(report.columns, ranking.overall, strict=True):
+            if column.letter == letter and one:
+                where = " ".join(
+                    filter(None, (ranking.table, ranking.layout, ranking.metric, column.stand_in))
+                )
+                said.append(f"{where} {agreement_text(one.ours)}")
+    return ", ".join(said) or "-"
+
+
+def _bands(report: StudyReport, letter: str) -> str:
+    """Count the cells of each table and layout that lie within 25 % of the study's, within a factor of 2, beyond."""
+    said = []
+    for ranking in report.rankings:
+        for column, found in zip(report.columns, ranking.deviations, strict=True):
+            if column.letter == letter and found.bands.cells:
+                where = filter(None, (ranking.table, ranking.layout, ranking.metric, column.stand_in))
+                said.append(f"{' '.join(where)} {' / '.join(map(str, found.bands))}")
+    return ", ".join(said) or "-"
+
+
+def _replicated(report: StudyReport) -> Iterator[str]:
+    """List the claims that replicated on every side that could test them, and those that did on some."""
+    always, sometimes = [], []
+    for claim, judged in report.claims:
+        tested = (ClaimVerdict.REPLICATED, ClaimVerdict.NOT)
+        verdicts = [one.verdict for _, one in judged if one.verdict in tested]
+        if verdicts and all(verdict is ClaimVerdict.REPLICATED for verdict in verdicts):
+            always.append(f"`{claim.id}`")
+        elif ClaimVerdict.REPLICATED in verdicts:
+            sometimes.append(f"`{claim.id}`")
+    yield f"- replicated wherever it could be tested: {', '.join(always) or 'none'}"
+    yield f"- replicated in some columns and not in others: {', '.join(sometimes) or 'none'}"

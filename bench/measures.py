@@ -1,0 +1,68 @@
+"""A table of measures: a row for each variant of runs, and the columns that docs/tables.toml names."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from statistics import median
+
+from agelab.analysis.cells import SeedGroup, load
+from agelab.analysis.run_set import RunSet
+from agelab.model.seeds import Seeds
+from agelab.results.run_directory import RunDirectory
+from agelab.stats.series import Place
+from bench.aging import headed
+from bench.page import line
+from bench.tables.catalogue import Column, Table
+from bench.tables.made import Made
+
+
+def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Make the table; cells that are not ok are listed below it."""
+    groups = RunSet(tuple(map(load, runs))).groups
+    lines = [
+        *headed(runs),
+        "",
+        line(["", *(column.head for column in table.columns)]),
+        line(["---"] * (1 + len(table.columns))),
+        *(
+            line([_name(group, groups), *(_cell(group, column) for column in table.columns)])
+            for group in groups
+        ),
+    ]
+    wrong = [f"- {group.name}: {one.ended}" for group in groups for one in group.results if not one.ok]
+    return Made("\n".join([*lines, *([""] if wrong else []), *dict.fromkeys(wrong)]))
+
+
+def _name(group: SeedGroup, groups: Sequence[SeedGroup]) -> str:
+    """Name a row by what tells it from the others: its variant, its layout, what is changed of its machine."""
+    every = [_names(one) for one in groups]
+    told = [name for name, *others in zip(_names(group), *every, strict=True) if len(set(others)) > 1]
+    return ", ".join(told) or group.variant
+
+
+def _names(group: SeedGroup) -> tuple[str, ...]:
+    return group.variant, f"`{group.layout}`", group.cell.machine.partition("+")[2] or "as it is"
+
+
+def _cell(group: SeedGroup, column: Column) -> str:
+    """Show a column's values over the seeds; of several measures their sum, as far as a filesystem has them."""
+    sums: dict[Seeds, float] = defaultdict(float)
+    for words in column.of.split(" + "):
+        found = group.series.get(_place(words))
+        for seeds, value in found.values if found else ():
+            sums[seeds] += float(value) * column.factor
+    values = [*sums.values()]
+    if not values:
+        return "-"
+    match column.shown:
+        case "sum":
+            shown = [sum(values)]
+        case "range":
+            shown = sorted({min(values), max(values)})
+        case _:
+            shown = [median(values)]
+    return " to ".join(f"{value:.{column.decimals}f}" for value in shown)
+
+
+def _place(words: str) -> Place:
+    step, metric, *repetition = words.split(":")
+    return step, int(repetition[0]) if repetition else 1, metric

@@ -1,0 +1,111 @@
+"""A block of a page: what stands between its mark and the next end.
+
+    <!-- table: space of: 53bcfbbf06e99481 made: 2026-11-25 in: 214 s -->
+    ...
+    <!-- end -->
+
+``of`` is the hash of the code that it was made by (dependencies.py), ``in`` how long its cells took, one at a time.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from agelab.errors import InputError
+from bench.tables.catalogue import PROJECT, Table
+
+NO_HASH = "none"
+"""Of a block that was there before blocks had hashes."""
+END = "<!-- end -->"
+MARK = re.compile(
+    r"^<!-- table: (?P<name>[a-z0-9-]+) of: (?P<of>[0-9a-f]{16}|none) made: (?P<made>\d{4}-\d\d-\d\d)"
+    r"(?: in: (?P<seconds>\d+) s)? -->$",
+)
+ANY_MARK = re.compile(r"^<!-- (table|made by):")
+STALE = re.compile(r"^\*Of an earlier agelab \(harness of \d{4}-\d\d-\d\d\): not made again yet\.\*$")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block as it stands in a page."""
+
+    name: str
+    of: str
+    made: date
+    seconds: int | None
+    body: str
+    stale: bool = False
+    """It says to the reader that it is of an earlier code."""
+
+    def text(self) -> str:
+        """Return it as lines of a page, from its mark to its end."""
+        took = "" if self.seconds is None else f" in: {self.seconds} s"
+        said = (
+            f"*Of an earlier agelab (harness of {self.made}): not made again yet.*\n\n" if self.stale else ""
+        )
+        body = self.body.strip("\n")
+        return f"<!-- table: {self.name} of: {self.of} made: {self.made}{took} -->\n{said}{body}\n{END}\n"
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return the blocks of a page. Raises InputError that names the line of a mark that is none, or has no end."""
+    return [block for _, _, block in _found(page, page.read_text(encoding="utf-8").split("\n"))]
+
+
+def find(table: Table) -> Block:
+    """Return the block of a table. Raises InputError unless its page has it once."""
+    found = [block for block in blocks(table.path) if block.name == table.name]
+    if len(found) != 1:
+        raise InputError(
+            f"{table.page} has {len(found) or 'no'} blocks of table {table.name}: it takes one",
+            hint=f"put these two lines where it is to stand: <!-- table: {table.name} of: none made: "
+            f"{date.today()} -->, {END}",
+        )
+    return found[0]
+
+
+def replace(table: Table, block: Block) -> None:
+    """Put a block into its page, in place of the one of its name. Raises InputError as ``find``."""
+    find(table)
+    page = table.path
+    lines = page.read_text(encoding="utf-8").split("\n")
+    [(begin, end)] = [(begin, end) for begin, end, one in _found(page, lines) if one.name == block.name]
+    lines[begin : end + 1] = block.text().rstrip("\n").split("\n")
+    page.write_text("\n".join(lines), encoding="utf-8")
+
+
+def _found(page: Path, lines: Sequence[str]) -> list[tuple[int, int, Block]]:
+    """Return the first and the last line of each block, and the block."""
+    found = []
+    name = page.relative_to(PROJECT) if page.is_relative_to(PROJECT) else page
+    for begin, line in enumerate(lines):
+        if not ANY_MARK.match(line):
+            continue
+        mark = MARK.match(line)
+        if not mark:
+            raise InputError(
+                f"{name}:{begin + 1}: not the mark of a table: {line}",
+                hint="docs/tables.toml names the tables; only make tables writes their marks",
+            )
+        rest = range(begin + 1, len(lines))
+        end = next((at for at in rest if lines[at] == END or ANY_MARK.match(lines[at])), None)
+        if end is None or lines[end] != END:
+            raise InputError(f"{name}:{begin + 1}: table {mark['name']} has no line {END}")
+        body = list(lines[begin + 1 : end])
+        stale = bool(body and STALE.match(body[0]))
+        found.append((begin, end, _block(mark, body[1:] if stale else body, stale)))
+    return found
+
+
+def _block(mark: re.Match[str], body: Sequence[str], stale: bool) -> Block:
+    seconds = mark["seconds"]
+    return Block(
+        name=mark["name"],
+        of=mark["of"],
+        made=date.fromisoformat(mark["made"]),
+        seconds=None if seconds is None else int(seconds),
+        body="\n".join(body).strip("\n"),
+        stale=stale,
+    )

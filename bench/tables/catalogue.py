@@ -1,0 +1,100 @@
+"""The tables of the pages: ``docs/tables.toml``."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints, model_validator
+
+from agelab.errors import InputError, unknown
+from agelab.model.base import Frozen
+from agelab.runner.request.options import RunOptions
+from agelab.scenario import toml_files
+
+PROJECT = Path(__file__).resolve().parents[2]
+CATALOGUE = PROJECT / "docs" / "tables.toml"
+
+Word = Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]+$")]
+
+
+class Column(Frozen):
+    """A column of a table of measures (bench/measures.py)."""
+
+    head: str
+    of: str = Field(
+        pattern=r"^[^:+]+:\w+(:\d+)?( \+ [^:+]+:\w+(:\d+)?)*$",
+        description="STEP:METRIC[:REPETITION], or a sum of such",
+    )
+    shown: str = Field(
+        default="median", pattern="^(median|range|sum)$", description="what is shown of several seeds"
+    )
+    decimals: int = 2
+    factor: float = 1.0
+
+
+class Table(Frozen):
+    """One block of a page, what makes it, and what it is made of."""
+
+    name: Word
+    page: str = Field(description="from the top of the repository")
+    maker: str = Field(pattern=r"^[a-z_]+$", description="a module of bench/")
+    runs: tuple[dict[str, str], ...] = Field(
+        default=(), description="options of agelab run; without a run the maker is a command with --write"
+    )
+    kernels: tuple[str, ...] = Field(default=(), description="each run once on each of them")
+    of: tuple[str, ...] = Field(default=(), description="files and directories that it depends on besides")
+    needs: str = Field(default="", description="a variable that names data that are not part of agelab")
+    lines: tuple[str, ...] = Field(
+        default=(), description="show: the first words of the lines that are shown"
+    )
+    metrics: tuple[str, ...] = Field(default=(), description="sweep: STEP:METRIC[:REPETITION]")
+    pictures: str = Field(default="", description="directory of its pictures, from docs/")
+    columns: tuple[Column, ...] = Field(default=(), description="measures: the columns")
+
+    @cached_property
+    def asked(self) -> tuple[RunOptions, ...]:
+        """What each run is asked for."""
+        return tuple(RunOptions(directory=str(PROJECT), **dict[str, Any](words)) for words in self.runs)
+
+    @property
+    def command(self) -> str:
+        """What makes it again."""
+        return f"make tables NAME={self.name}"
+
+    @property
+    def path(self) -> Path:
+        return PROJECT / self.page
+
+
+class Catalogue(Frozen):
+    """All of them."""
+
+    tables: tuple[Table, ...]
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> "Catalogue":
+        names = [table.name for table in self.tables]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"two tables are called {twice}")
+        return self
+
+    def named(self, names: str) -> list[Table]:
+        """Return the tables of these names, with commas between; all without a name. Raises InputError."""
+        if not names:
+            return list(self.tables)
+        there = {table.name: table for table in self.tables}
+        wanted = [name.strip() for name in names.split(",")]
+        if strange := next((name for name in wanted if name not in there), None):
+            raise unknown("table", strange, list(there))
+        return [there[name] for name in wanted]
+
+
+def read(path: Path = CATALOGUE) -> Catalogue:
+    """Read the catalogue. Raises InputError that names each error's place, and for options that make no run."""
+    found = toml_files.read(path, Catalogue)
+    for table in found.tables:
+        try:
+            _ = table.asked
+        except InputError as error:
+            raise InputError(f"{path}: table {table.name}: {error}", hint=error.hint) from error
+    return found

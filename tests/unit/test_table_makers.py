@@ -1,0 +1,204 @@
+"""What makers make of runs, and what is known of a table before its runs."""
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agelab.model.result import RunKernel, Status
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute.evaluation import evaluated_by
+from agelab.runner.plan.cell_inputs import harness_hash, parts_of_files
+from agelab.runner.prepare.planned import cell_of, planned_cells
+from agelab.runner.request.options import RunOptions
+from bench import aging, block_maps, claims, curve, measures, processor, replication, show, summary, sweep
+from bench.tables import block, dependencies
+from bench.tables.catalogue import Table
+from bench.tables.forecast import forecast
+from tests.unit import aging_runs, run_builder, study_runs
+
+QEMU = "QEMU emulator version 7.2.22"
+POINTS = (
+    ("replay", "fullness", 0.5),
+    ("then/scan", "slowdown", 1.5),
+    ("aged/map", "layout_score", 0.9),
+)
+SLOWDOWNS = {"ext4": 1.4, "xfs": 1.1}
+
+
+def run(home: Path, *, release: str = "6.1.0-56-amd64", **fields: object) -> RunDirectory:
+    """A run of two variants, which knows its kernel and its QEMU."""
+    made = RunDirectory(home / "runs" / aging_runs.make(home, SLOWDOWNS, release=release, **fields))  # type: ignore[arg-type]
+    plan = made.plan()
+    words = {"kernel": f"debian:6.1 = {release} (6.1.192-2)", "qemu": QEMU, "image": "i"}
+    made.write_plan(plan.model_copy(update={"provenance": {**plan.provenance, **words}}))
+    return made
+
+
+def table(maker: str, **fields: object) -> Table:
+    usual = {"name": "one", "page": "docs/page.md", "maker": maker, "runs": [{"name": "aging"}]}
+    return Table.model_validate({**usual, **fields})
+
+
+def test_show_has_the_cells_and_nothing_of_this_store(tmp_path: Path) -> None:
+    found = run(tmp_path)
+    text = show.made(table("show"), [found]).text
+    assert text.startswith("```\next4, single on model:seagate-st3120026as, pentium4-2800, period defaults")
+    assert " copy 12/12 " in text and "  status      ok" in text and "  digest      sha256:" in text
+    assert text.endswith(f"```\n\nKernel debian:6.1 = 6.1.0-56-amd64 (6.1.192-2); {QEMU}.")
+    assert found.name not in text and str(tmp_path) not in text and "leaves open" not in text
+
+
+def test_show_has_the_named_lines_with_dots_where_others_are_left_out(tmp_path: Path) -> None:
+    text = show.made(table("show", lines=["ext4,", "step", "mkfs", "copy", "digest"]), [run(tmp_path)]).text
+    lines = text.split("\n")
+    assert [line.split()[0] for line in lines[1:9]] == [
+        "ext4,",
+        "...",
+        "step",
+        "mkfs",
+        "...",
+        "copy",
+        "copy",
+        "...",
+    ]
+    assert lines[9].startswith("  digest") and lines[2] == " ..."
+
+
+def test_a_sweep_is_a_table_for_each_metric_and_a_plot(tmp_path: Path) -> None:
+    runs = [run(tmp_path, release=release) for release in ("5.10.0-46-amd64", "6.1.0-56-amd64")]
+    made = sweep.made(table("sweep", metrics=["read:slowdown"], pictures="page"), runs)
+    assert "read, slowdown" in made.text and "layout_score" not in made.text
+    assert "Kernel debian:6.1 = 5.10.0-46-amd64 (6.1.192-2), debian:6.1 = 6.1.0-56-amd64" in made.text
+    assert [str(path) for path in made.files] == ["page/read-slowdown.svg"]
+    assert "(page/read-slowdown.svg)" in made.text
+    assert max(map(len, made.text.split("\n"))) <= 130
+
+
+def test_a_summary_ends_before_its_cells(tmp_path: Path) -> None:
+    text = summary.made(table("summary"), [run(tmp_path, seeds=(1, 2, 3, 4, 5))]).text
+    assert text.startswith("```\nWhich filesystem aged worst, and why?\n")
+    assert "slowdown of read" in text and "status" not in text
+    assert max(map(len, text.split("```")[1].split("\n"))) <= 80
+
+
+def test_a_cell_that_is_not_ok_is_named_below_its_table(tmp_path: Path) -> None:
+    found = run(tmp_path, statuses={"xfs": Status.UNSUPPORTED})
+    assert "- xfs: unsupported" in aging.made(table("aging"), [found]).text
+    columns = [{"head": "read", "of": "read:slowdown"}]
+    assert "- xfs: unsupported" in measures.made(table("measures", columns=columns), [found]).text
+
+
+def test_measures_are_medians_ranges_and_sums_over_seeds_and_sums_of_measures(tmp_path: Path) -> None:
+    words = {"kernel": "k", "qemu": "q", "image": "i", "corpus_sha256": "c"}
+    run_ = run_builder.begin(tmp_path, run_builder.cells(["ext4"], (1, 2, 3)), provenance=words)
+    for number, value in enumerate((1.0, 4.0, 2.0)):
+        rows = [run_builder.sample("repair", value), run_builder.sample("recovery", 10 * value)]
+        run_builder.end(run_, number, rows)
+    columns = [
+        {"head": "a", "of": "repair:elapsed"},
+        {"head": "b", "of": "repair:elapsed", "shown": "range", "decimals": 1},
+        {"head": "c", "of": "repair:elapsed", "shown": "sum", "decimals": 0},
+        {"head": "d", "of": "repair:elapsed + recovery:elapsed", "factor": 10, "decimals": 0},
+        {"head": "e", "of": "repair:elapsed:2"},
+    ]
+    text = measures.made(table("measures", columns=columns), [run_]).text
+    assert "|  | a | b | c | d | e |" in text
+    assert "| ext4 | 2.00 | 1.0 to 4.0 | 7 | 220 | - |" in text
+
+
+@pytest.mark.parametrize(
+    ("differs", "rows"),
+    [
+        ({}, ["| ext4 |"]),
+        ({"layout": "raid0"}, ["| `single` |", "| `raid0` |"]),
+        ({"machine": "m+source=scattered"}, ["| as it is |", "| source=scattered |"]),
+        ({"variant": "xfs", "filesystem": "xfs"}, ["| ext4 |", "| xfs |"]),
+    ],
+)
+def test_a_row_of_measures_is_named_by_what_tells_it_from_the_others(
+    tmp_path: Path, differs: dict[str, Any], rows: list[str]
+) -> None:
+    words = {"kernel": "k", "qemu": "q", "image": "i", "corpus_sha256": "c"}
+    cells = (run_builder.cell(), *([run_builder.cell(**{"variant": "ext4", **differs})] if differs else []))
+    made = run_builder.begin(tmp_path, cells, provenance=words)
+    for number, _ in enumerate(cells):
+        run_builder.end(made, number, [run_builder.sample("copy")])
+    columns = [{"head": "copy", "of": "copy:elapsed"}]
+    text = measures.made(table("measures", columns=columns), [made]).text
+    assert [line.removesuffix(" 1.50 |") for line in text.split("\n") if line.endswith("1.50 |")] == rows
+
+
+def test_a_block_map_is_a_picture_of_its_variant(tmp_path: Path) -> None:
+    (tmp_path / "ext4.svg").write_text("<svg/>")
+    made = block_maps.made(table("block_maps", pictures="aging"), [run(tmp_path, pictures=tmp_path)])
+    assert made.files == {Path("aging/ext4.svg"): b"<svg/>"}
+    assert "![block map of ext4, aged and control](aging/ext4.svg)" in made.text
+
+
+@pytest.mark.parametrize(
+    ("scale", "heading"), [("quick", "## tum-2005"), ("paper", "## tum-2005, at its own size")]
+)
+def test_a_study_has_its_tables_and_no_names_of_runs(tmp_path: Path, scale: str, heading: str) -> None:
+    name = study_runs.make(tmp_path, "tum-2005", study_runs.printed("tum-2005"), scale=scale)
+    found = RunDirectory(tmp_path / "runs" / name)
+    text = replication.made(table("replication"), [found]).text
+    assert text.startswith(f"{heading}\n\n")
+    assert f"scale {scale}" in text and "**replicated**" in text
+    assert name not in text
+    counted = claims.made(table("claims"), [found]).text
+    assert counted.startswith("| study |") and "| `tum-2005` | A: scale" in counted
+
+
+def test_the_processors_times_are_a_table_and_a_figure(tmp_path: Path) -> None:
+    used = {"copy-1g cpu_user": 0.5, "copy-1g cpu_system": 1.0, "copy-1g copy_stolen": 0.25}
+    name = study_runs.make(tmp_path, "piszcz-2006", {"xfs": used})
+    made = processor.made(table("processor"), [RunDirectory(tmp_path / "runs" / name)])
+    assert made.text.startswith("**piszcz-2006**, scale quick") and "| copy-1g |" in made.text
+    assert [str(path) for path in made.files] == ["processor.svg"]
+    assert made.files[processor.FIGURE].startswith(b"<svg")
+
+
+def test_a_history_has_a_table_and_its_plots(tmp_path: Path) -> None:
+    words = {"kernel": "k", "qemu": "q", "image": "i", "corpus_sha256": "c"}
+    run_ = run_builder.begin(
+        tmp_path, run_builder.cells(["ext4-profile"]), provenance=words, histories={"profile": {}}
+    )
+    rows = [
+        run_builder.sample(step, value, metric, point) for step, metric, value in POINTS for point in (1, 2)
+    ]
+    run_builder.end(run_, 0, rows)
+    made = curve.made(table("curve", pictures="aging"), [run_])
+    assert "| ext4 | 1.50 | 1.50 |" in made.text
+    pictures = {f"aging/curve-profile-{name}.svg" for name in ("scan", "layout")}
+    assert {str(path) for path in made.files} == pictures
+    assert all(f"]({path})" in made.text for path in pictures)
+
+
+def test_a_cell_that_has_ended_is_known_until_the_harness_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = RunOptions(name="aging-ext4", seeds=(1, 2))
+    specs = planned_cells(options)
+    cells = tuple(cell_of(spec, "6.1.0-56-amd64") for spec in specs)
+    run_ = run_builder.begin(
+        tmp_path,
+        cells,
+        kernel=RunKernel(spec="debian:6.1", release="r", version="v"),
+        command=options.to_plan(),
+    )
+    inputs = {"making": {"harness": harness_hash(), **parts_of_files(specs[0])}}
+    run_builder.end(
+        run_, 0, [run_builder.sample()], inputs=inputs, evaluated_by=evaluated_by(specs[0]), host_seconds=60
+    )
+    mine = table("aging", runs=[{"name": "aging-ext4", "seeds": "1,2"}])
+    there = block.Block("one", "0" * 16, date(2026, 11, 25), None, "")
+    monkeypatch.setattr(block, "find", lambda _: there)
+    monkeypatch.setattr(dependencies, "key", lambda _: "1" * 16)
+    found = forecast(mine, tmp_path / "runs", 1)
+    assert (found.cells, found.known, found.current) == (2, 1, False)
+    assert found.time and found.time.high == 60
+    assert found.row[-2] == "about 60 s"
+    monkeypatch.setattr("bench.tables.forecast.harness_hash", lambda: "another")
+    assert forecast(mine, tmp_path / "runs", 1).known == 0
