@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from agelab import atomic, readers
+from agelab import atomic, dkms, readers
 from agelab.analysis.cell_diff import CellPair, ValueDifference
 from agelab.analysis.cells import CellResult, load
 from agelab.capsule.pack import PATH_OPTIONS
@@ -88,7 +88,7 @@ def run(
             return runner.run_request(request, fixed, progress, provided=provided)
         except PackagesVanished as error:
             # The package lists here may be older than the run: try once more with new ones.
-            Archive(fixed, error.suite).update()
+            Archive(fixed, error.suite, error.also_from).update()
             return runner.run_request(request, fixed, progress, provided=provided)
 
 
@@ -103,6 +103,9 @@ def resolutions(capsule: Capsule) -> dict[str, Any]:
         found.append((debian_kernel.question(kernel.spec.partition(":")[2]), made.kernel))
     if made.drive:
         found.append((modules.question(made.drive.suite, kernel.release, kernel.version), made.drive))
+    for name, packages in made.modules.items():
+        of_kernel = (kernel.release, kernel.version)
+        found += dkms.questions(of_kernel, capsule.profiles.filesystems[name], packages)
     if made.tools:
         found.append((tools.question(definition.suite), made.tools))
     return {key_of(question): answer.model_dump(mode="json") for question, answer in found}

@@ -28,6 +28,8 @@ class Kernel:
     """The Debian suite that has the kernel and its headers; empty for any other kernel."""
     build_inputs: BuildInputs | None = None
     """The inputs of its build; None unless it was built here."""
+    built_modules: tuple[Path, ...] = ()
+    """Modules that were built for it beside its own, such as a filesystem's (agelab.dkms)."""
 
     @property
     def kind(self) -> str:
@@ -61,4 +63,4 @@ class Kernel:
 
     @cached_property
     def modules(self) -> Modules:
-        return Modules.of(self.release, self.directory)
+        return Modules.of(self.release, self.directory).with_files(self.built_modules)

@@ -8,6 +8,7 @@ from agelab import fileio, places
 from agelab.corpus import Corpus
 from agelab.drive.module import source_files
 from agelab.image import Image
+from agelab.kernel import Kernel
 from agelab.runner.plan.cell_drive import CellDrive
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.store import file_hash, key_of
@@ -52,7 +53,7 @@ def collect(
     ``companion`` is the disk beside the one under test.
     """
     return {
-        "kernel": {"release": image.kernel.release, "package": image.kernel.version, "key": image.kernel.key},
+        "kernel": _kernel(image.kernel, spec),
         "image": image.content,
         "harness": harness_hash(),
         "corpus": {"sha256": corpus.sha256, "size": corpus.size},
@@ -68,6 +69,14 @@ def collect(
             "libraries": clock_library.sources(),
         },
     }
+
+
+def _kernel(kernel: Kernel, spec: CellSpec) -> dict[str, Any]:
+    """Return the kernel, with the modules that were built for it where the cell's filesystems have such."""
+    found: dict[str, Any] = {"release": kernel.release, "package": kernel.version, "key": kernel.key}
+    if any(one and one.module_source for one in (spec.filesystem, spec.companion)):
+        found["modules"] = {path.name: file_hash(path) for path in kernel.built_modules}
+    return found
 
 
 def parts_of_files(spec: CellSpec) -> dict[str, Any]:
