@@ -243,6 +243,8 @@ class Archive:
         main, security = (dated.main, dated.security) if dated else mirrors()
         base = self.suite.removesuffix(_BACKPORTS)
         suites = {self.suite: main, base: main}
+        if "experimental" in self.also_from:  # apt takes of it what no other suite has
+            suites["experimental"] = main
         if base != "sid":
             suites |= {f"{base}-updates": main, f"{base}-security": security or ""}
         where = f"the snapshot {dated.name}" if dated else "the host's mirror"
@@ -251,8 +253,6 @@ class Archive:
             suites = {suite: uri for suite, uri in suites.items() if dated.may_have(suite)}
             if self.suite not in suites:
                 raise no_suite
-        if "experimental" in self.also_from:  # apt takes of it what no other suite has
-            suites["experimental"] = main
         components = "main contrib" if "contrib" in self.also_from else "main"
         while True:
             text = "\n".join(
