@@ -54,6 +54,8 @@ _LACKING = (
     "for program in /usr/bin/* /usr/sbin/*; do [ -f $program ] || continue; "
     'ldd $program 2>&1 | sed -n "s|^[[:space:]]*\\([^ ]*\\) => not found|$program lacks \\1|p"; done'
 )
+_BROUGHT = ("dmsetup",)
+"""Packages of what the guest runs that the usual suite's packages bring along, and those of other suites do not."""
 _EMPTIED = ("var/cache", "var/log", "tmp", "run")
 
 
@@ -113,8 +115,9 @@ def own_definition(
     if not (packages or any(one.packages for one in added)) and len(suites) == 1:
         return definition
     kept = tuple(path for path in definition.remove if path.startswith(_NEVER_NEEDED))
-    wanted = tuple(dict.fromkeys((*definition.packages, *packages)))
     newest = max(suites, key=SUITES.index)
+    brought = _BROUGHT if newest != definition.suite else ()
+    wanted = tuple(dict.fromkeys((*definition.packages, *brought, *packages)))
     also_from = tuple(sorted({*definition.also_from, *(name for one in added for name in one.also_from)}))
     return definition.model_copy(
         update={"packages": wanted, "remove": kept, "suite": newest, "also_from": also_from}
