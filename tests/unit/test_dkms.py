@@ -10,6 +10,7 @@ import pytest
 from agelab import buildroot, dkms
 from agelab.buildroot import BuildFailed, BuildRoot, Workshop
 from agelab.debian import Archive, Package
+from agelab.drive import module
 from agelab.drive.module import NoHeaders
 from agelab.errors import AgelabError, InputError
 from agelab.image import root as roots
@@ -81,7 +82,7 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     def of_packages(*_: object, **__: object) -> Artefact:
         return Artefact("root", Path("/nowhere"), Manifest(kind="buildroot", inputs={}, files={}))
 
-    monkeypatch.setattr(dkms.headers, "resolve_packages", resolve)
+    monkeypatch.setattr(module, "resolve_packages", resolve)
     monkeypatch.setattr(Archive, "require", lambda *_: None)
     monkeypatch.setattr(Archive, "package", lambda _, name: package(name, "2.3"))
     monkeypatch.setattr(Archive, "download", lambda _, wanted: [Path(one.filename) for one in wanted])
@@ -149,7 +150,9 @@ def test_a_root_with_it_is_of_its_suite_and_of_the_runs_filesystems_alone() -> N
     definition, served = roots.of_scenario(aging, (), ["ext4", "openzfs"])
     assert (definition.suite, definition.also_from) == ("trixie", ("contrib",))
     assert [one.name for one in served] == ["ext4", "openzfs"]
-    assert "dmsetup" in definition.packages  # which bare memory-backed disks take, and trixie's packages do not bring
+    assert (
+        "dmsetup" in definition.packages
+    )  # which bare memory-backed disks take, and trixie's packages do not bring
     assert roots.question(definition, served)["also_from"] == ("contrib",)
     plain, all_of_them = roots.of_scenario(selection.select("aging").scenario, (), ["ext4"])
     assert plain == roots.definition() and len(all_of_them) == len(plain.filesystems)

@@ -1,8 +1,8 @@
 """bcachefs on one device: lines of ``bcachefs show-super`` and of ``bcachefs list`` of three trees.
 
-The device is divided into buckets. The tree ``freespace`` has a key for each run of free buckets, by its end and length;
-``accounting`` how many there are; ``alloc`` what each of the others holds. Only free buckets take new data: what is left
-of others comes back when all of a bucket has moved. Metadata are buckets of superblocks, journal and trees.
+The device is divided into buckets. The tree ``freespace`` has a key for each run of free buckets, by its end and
+length; ``accounting`` says how many there are, ``alloc`` what each of the others holds. Only free buckets take new
+data: what is left of others comes back when all in them has moved. Metadata are superblocks, journal and trees.
 """
 
 import re
