@@ -1,7 +1,7 @@
 """Which modules a guest must insert, and in which order."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -65,11 +65,6 @@ class Modules:
         """Read the index of an unpacked kernel's ``directory``."""
         infos = _INFOS.validate_json(fileio.read_bytes(directory / INDEX))
         return cls(release, directory, infos, builtin_names(directory / BUILTIN))
-
-    def with_files(self, paths: Sequence[Path]) -> "Modules":
-        """Return these modules and those of files elsewhere. Raises HostError for a file that is no module."""
-        infos = (modinfo.read(path, str(path.absolute())) for path in paths)
-        return replace(self, infos=(*self.infos, *infos))
 
     @cached_property
     def _named(self) -> dict[str, ModuleInfo]:

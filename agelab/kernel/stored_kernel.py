@@ -1,10 +1,11 @@
 """A kernel in the store, ready to boot."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from agelab import fileio
+from agelab.kernel import modinfo
 from agelab.kernel.build_inputs import BuildInputs
 from agelab.kernel.modules import Modules
 from agelab.store import Artefact
@@ -63,4 +64,6 @@ class Kernel:
 
     @cached_property
     def modules(self) -> Modules:
-        return Modules.of(self.release, self.directory).with_files(self.built_modules)
+        found = Modules.of(self.release, self.directory)
+        infos = (modinfo.read(path, str(path.absolute())) for path in self.built_modules)
+        return replace(found, infos=(*found.infos, *infos))
