@@ -166,11 +166,24 @@ def resolve_packages(
         }
         with _naming_file(definition.suite, filesystems):
             archive.require(asked["packages"], owners)
-        return RootPackages(
-            root=archive.resolve(asked["packages"], essential=True), busybox=archive.package("busybox-static")
-        )
+        try:
+            root = archive.resolve(asked["packages"], essential=True)
+        except HostError as error:
+            raise _together(error, definition.suite, filesystems) from error
+        return RootPackages(root=root, busybox=archive.package("busybox-static"))
 
     return cached_resolution(store, asked, RootPackages, ask, refresh=refresh)
+
+
+def _together(error: HostError, suite: str, filesystems: Sequence[Filesystem]) -> AgelabError:
+    """Return what to say where apt finds no way to install packages that are all there."""
+    names = [one.name for one in filesystems if one.packages]
+    if len(names) < 2:
+        return error
+    return InputError(
+        f"the packages of {', '.join(names)} cannot be in one root of Debian {suite}: {error}",
+        hint="some exclude others, as those of zfs and openzfs do: run them apart (FS=, --filesystem)",
+    )
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from agelab.buildroot import BuildFailed, BuildRoot, Workshop
 from agelab.debian import Archive, Package
 from agelab.drive import module
 from agelab.drive.module import NoHeaders
-from agelab.errors import AgelabError, InputError
+from agelab.errors import AgelabError, HostError, InputError
 from agelab.image import root as roots
 from agelab.kernel import Kernel
 from agelab.kernel.modules import BUILTIN, INDEX
@@ -160,6 +160,22 @@ def test_a_root_with_it_is_of_its_suite_and_of_the_runs_filesystems_alone() -> N
     chosen = roots.RootPackages(root=(), busybox=package("busybox"))
     assert "also_from" not in roots._inputs(plain, chosen)["definition"]  # nor in the key of any root before
     assert roots._inputs(definition, chosen)["definition"]["also_from"] == ["contrib"]
+
+
+def test_filesystems_whose_packages_exclude_each_other_are_told_apart(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise HostError("Debian trixie: you have held broken packages.")
+
+    monkeypatch.setattr(Archive, "require", lambda *_: None)
+    monkeypatch.setattr(Archive, "resolve", refuse)
+    served = roots.served(roots.definition(), ["openzfs", "zfs"])
+    definition = roots.own_definition(roots.definition(), (), served)
+    with pytest.raises(InputError, match="packages of openzfs, zfs cannot be in one root of Debian trixie"):
+        roots.resolve_packages(definition, served, store)
+    with pytest.raises(HostError, match=r"^Debian trixie: you have held broken packages\.$"):
+        roots.resolve_packages(definition, served[:1], store)
 
 
 def test_packages_from_two_places_are_in_one_root() -> None:
