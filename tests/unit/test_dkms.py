@@ -4,6 +4,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +18,7 @@ from agelab.image import root as roots
 from agelab.kernel import Kernel
 from agelab.kernel.modules import BUILTIN, INDEX
 from agelab.model.filesystem import Filesystem
+from agelab.runner.plan import cell_inputs
 from agelab.scenario import selection
 from agelab.store import Artefact, Manifest, Store
 
@@ -105,6 +107,19 @@ def test_a_kernel_has_the_modules_that_were_built_for_it(
     assert again == found and len(builds) == 3
     other = dkms.with_modules(replace(kernel, release="6.12.2-amd64"), [OPENZFS], store)
     assert other.built_modules != found.built_modules
+
+
+def test_their_hashes_are_in_the_keys_of_their_own_cells_alone(
+    kernel: Kernel, store: Store, builds: list[list[str]]
+) -> None:
+    found = dkms.with_modules(kernel, [OPENZFS], store)
+    ext4 = selection.filesystem("ext4")
+    told = [
+        cell_inputs._kernel(found, SimpleNamespace(filesystem=one, companion=None))  # type: ignore[arg-type]
+        for one in (OPENZFS, ext4)
+    ]
+    assert set(told[0]["modules"]) == {"spl.ko", "zfs.ko"}
+    assert told[1] == {"release": "6.12.1-amd64", "package": "6.12.1-1", "key": "key"}
 
 
 def test_no_cache_gets_them(kernel: Kernel, tmp_path: Path, builds: list[list[str]]) -> None:
