@@ -35,6 +35,8 @@ _UNUSED = (
     *("src/*/include/dt-bindings", "src/*/arch/[!x]*", "src/*/arch/xtensa", "src/*/include/config/[A-Z]*"),
     *("bin/*lto-dump*", "bin/*gcov*", "bin/*gprof*", "bin/*-dwp", "bin/dwp", "bin/*gold"),
 )
+_STRIPPED = ("--strip-debug", "--remove-section=.BTF", "--remove-section=.BTF.base")
+"""Debugging information, and types for BPF, which pahole writes in another order in each build."""
 
 
 class ModulePackages(Frozen):
@@ -170,6 +172,6 @@ def _build(shop: Workshop, source: ModuleSource, release: str, directory: Path) 
     shop.run([word.replace("{headers}", place) for word in source.build])
     for name in source.made:
         shop.made(name)
-        shop.run(["x86_64-linux-gnu-strip", "--strip-debug", f"/build/{name}"])
+        shop.run(["x86_64-linux-gnu-strip", *_STRIPPED, f"/build/{name}"])
         path = shop.made(name)
         shutil.move(path, directory / path.name)
