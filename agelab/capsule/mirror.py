@@ -8,12 +8,16 @@ from agelab import atomic
 from agelab.debian import Archive, Package, dated_archive
 from agelab.errors import InputError
 from agelab.image import root as roots
+from agelab.model.base import AlsoFrom
 from agelab.notify import Notify
 from agelab.results.checksummed import read
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import RunManifest
 from agelab.store import Store
+
+Origin = tuple[str, tuple[AlsoFrom, ...]]
+"""A suite, and what its packages are from beside its main ones."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +39,22 @@ def make(directory: Path, runs: Sequence[RunDirectory], store: Store, progress: 
     if directory.exists():
         raise InputError(f"{directory} is there already", hint="name a new directory")
     wanted: dict[str, dict[str, Package]] = {}
+    origins: dict[Origin, set[str]] = {}
     for run in runs:
-        for suite, packages in _packages(run, store).items():
+        for origin, packages in _packages(run, store).items():
             for package in packages:
-                known = wanted.setdefault(suite, {}).setdefault(package.name, package)
+                known = wanted.setdefault(origin[0], {}).setdefault(package.name, package)
+                origins.setdefault(origin, set()).add(package.name)
                 if known != package:
                     raise InputError(
                         f"{run.name} has {package.name} {package.version}, another run {known.version}",
                         hint="write an archive for each of the two",
                     )
     files: dict[str, list[Path]] = {}
-    for suite, found in wanted.items():
-        progress(f"{len(found)} packages of Debian {suite}")
-        files[suite] = Archive(store, suite).download(list(found.values()))
+    for (suite, also_from), names in origins.items():
+        progress(f"{len(names)} packages of Debian {suite}")
+        there = Archive(store, suite, also_from).download([wanted[suite][name] for name in sorted(names)])
+        files[suite] = sorted({*files.get(suite, []), *there})
     with atomic.temp_dir(directory.absolute().parent) as place:
         dated_archive.write(place / "new", files)
         (place / "new").rename(directory)
@@ -55,18 +62,19 @@ def make(directory: Path, runs: Sequence[RunDirectory], store: Store, progress: 
     return WrittenMirror(directory.absolute(), {suite: len(found) for suite, found in files.items()}, size)
 
 
-def _packages(run: RunDirectory, store: Store) -> dict[str, list[Package]]:
-    """Return the packages of a run by suite, with all that they depend on: apt does without none of it."""
+def _packages(run: RunDirectory, store: Store) -> dict[Origin, list[Package]]:
+    """Return a run's packages by where they are from, with all that they depend on: apt does without none of it."""
     path = run.path / run_manifest.MADE_OF
     if not path.exists():
         raise InputError(f"{run.name} was made by an older agelab, which did not record its packages")
     made = read(path, RunManifest)
-    suite = made.suite or roots.definition().suite
-    found = {suite: [*made.guest.root, made.guest.busybox]}
+    of_guest = (made.suite or roots.definition().suite, made.also_from)
+    sources = [one.source for one in made.modules.values()]
+    found: dict[Origin, list[Package]] = {of_guest: [*made.guest.root, made.guest.busybox, *sources]}
     if made.kernel:
-        found.setdefault(made.kernel.suite, []).extend([made.kernel.package, *made.kernel.parts])
-    for built in (made.qemu, made.drive, made.tools):
+        found.setdefault((made.kernel.suite, ()), []).extend([made.kernel.package, *made.kernel.parts])
+    for built in (made.qemu, made.drive, made.tools, *(one.root for one in made.modules.values())):
         if built:
             exact = [f"{package.name}={package.version}" for package in built.packages]
-            found.setdefault(built.suite, []).extend(Archive(store, built.suite).resolve(exact))
+            found.setdefault((built.suite, ()), []).extend(Archive(store, built.suite).resolve(exact))
     return found

@@ -73,6 +73,11 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
         found.update(_cell_members(run, number))
     found.update(_log_members(plan, of, scenario.decode()))
     if carry:
+        if of.modules:
+            raise InputError(
+                f"{run.name}: the modules of {', '.join(of.modules)} are built on each host, and not passed on",
+                hint="pack it without --with-image: a replay builds them again",
+            )
         found.update(_artefact_members(run, of, image, kernel, store))
     manifest = CapsuleManifest(
         capsule=schema.VERSION,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from agelab import atomic, qemu, readers, toolchain
+from agelab import atomic, dkms, qemu, readers, toolchain
 from agelab.analysis.cell_diff import CellPair, ValueDifference
 from agelab.analysis.cells import CellResult, load
 from agelab.capsule.pack import PATH_OPTIONS
@@ -140,7 +140,7 @@ def run(
             return runner.run_request(request, fixed, progress, provided=provided)
         except PackagesVanished as error:
             # The package lists here may be older than the run: try once more with new ones.
-            Archive(fixed, error.suite).update()
+            Archive(fixed, error.suite, error.also_from).update()
             return runner.run_request(request, fixed, progress, provided=provided)
 
 
@@ -170,6 +170,9 @@ def resolutions(capsule: Capsule) -> dict[str, Any]:
         found.append((modules.question(made.drive.suite, kernel.release, kernel.version), made.drive))
     if made.qemu:
         found.append((qemu.question(), made.qemu))
+    for name, packages in made.modules.items():
+        of_kernel = (kernel.release, kernel.version)
+        found += dkms.questions(of_kernel, capsule.profiles.filesystems[name], packages)
     if made.tools:
         found.append((toolchain.question(made.tools.suite), made.tools))
     return {key_of(question): answer.model_dump(mode="json") for question, answer in found}

@@ -42,10 +42,12 @@ def image() -> None:
 @json_option
 def build(spec: str, more: tuple[str, ...], refresh: bool, as_json: bool) -> None:
     """Build the image of a kernel, unless the store has it already."""
+    from agelab import dkms
     from agelab.image import root
 
     store, filesystems = open_store(), root.served(root.definition(), more)
     found = kernels.resolve(spec, store, refresh=refresh, progress=say)
+    found = dkms.with_modules(found, filesystems, store, say)
     _show([images.build(found, store, filesystems, refresh=refresh, progress=say)], as_json)
 
 

@@ -103,7 +103,12 @@ def show(spec: str, as_json: bool) -> None:
     found = kernels.resolve(spec, open_store(), progress=say)
     came = provenance.of(found)
     filesystems = read_all("filesystems", Filesystem)
-    served = {one.name: guest_needs.describe_support(found.modules, one.modules) for one in filesystems}
+    served = {
+        one.name: f"built from {one.module_source.package}"
+        if one.module_source
+        else guest_needs.describe_support(found.modules, one.modules)
+        for one in filesystems
+    }
     if as_json:
         provenance_json = came.model_dump(mode="json")
         print_json({**artefacts.kernel_json(found), "provenance": provenance_json, "filesystems": served})

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from agelab import dkms, qemu, toolchain
 from agelab import kernel as kernel_specs
-from agelab import qemu, toolchain
 from agelab.drive import module as modules
 from agelab.errors import InputError
 from agelab.image import root as roots
@@ -17,7 +17,7 @@ from agelab.model.base import Frozen, Label
 from agelab.model.seeds import CellName, Seeds
 from agelab.results import checksummed
 from agelab.runner.prepare.planned import planned_cells
-from agelab.runner.prepare.run_manifest import root_of
+from agelab.runner.prepare.run_manifest import module_packages, root_of
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
@@ -105,6 +105,9 @@ def _resolutions(options: RunOptions, store: Store, progress: Progress) -> dict[
     if not kernel.build_inputs:
         built = modules.resolve_packages(kernel, store, progress=progress.stage)
         found.append((modules.question(built.suite, kernel.release, kernel.version), built))
+    by_name = {one.name: one for one in filesystems}
+    for name, packages in module_packages(request, kernel, store).items():
+        found += dkms.questions((kernel.release, kernel.version), by_name[name], packages)
     return {key_of(question): answer.model_dump(mode="json") for question, answer in found}
 
 

@@ -18,7 +18,7 @@ from agelab.debian.packages import Package, host_suite
 from agelab.debian.snapshot import Snapshot
 from agelab.disk_errors import is_disk_full, naming_disk_errors
 from agelab.errors import HostError, InputError, did_you_mean, unknown
-from agelab.model.base import SUITES
+from agelab.model.base import SUITES, AlsoFrom
 from agelab.store import Store, file_hash
 
 ARCHITECTURE = "amd64"
@@ -62,22 +62,30 @@ Dir::State::extended_states "{root}/extended_states";
 class PackagesVanished(HostError):
     """The mirror does not serve packages that were resolved: it has newer ones or cannot be reached."""
 
-    def __init__(self, message: str, hint: str = "", suite: str = "") -> None:
+    def __init__(
+        self, message: str, hint: str = "", suite: str = "", also_from: Sequence[AlsoFrom] = ()
+    ) -> None:
         super().__init__(message, hint)
         self.suite = suite
+        self.also_from = also_from
 
 
 class Archive:
-    """One suite of the Debian archive (with its updates and security updates), on the host's mirror or a snapshot."""
+    """One suite of the Debian archive (with its updates and security updates), on the host's mirror or a snapshot.
 
-    def __init__(self, store: Store, suite: str) -> None:
+    ``also_from`` adds packages to those of its component main: of contrib, or those of experimental that it has not.
+    """
+
+    def __init__(self, store: Store, suite: str, also_from: Sequence[AlsoFrom] = ()) -> None:
         if suite not in SUITES and suite != host_suite():
             raise unknown("Debian suite", suite, SUITES)
         self.suite = suite
+        self.also_from = also_from
+        self._name = "+".join((suite, *also_from))
         self._store = store
         self._snapshot = snapshot.chosen()
         lists = store.cache("apt")
-        self._root = (lists / f"snapshot-{self._snapshot.identity}" if self._snapshot else lists) / suite
+        self._root = (lists / f"snapshot-{self._snapshot.identity}" if self._snapshot else lists) / self._name
         self._debs = store.cache("debs")
 
     @property
@@ -87,7 +95,7 @@ class Archive:
 
     def update(self, *, refresh: bool = True) -> None:
         """Fetch the package lists; without ``refresh`` only if there are none yet."""
-        with naming_disk_errors(self._store.home), self._store.lock(f"apt-{self.suite}"):
+        with naming_disk_errors(self._store.home), self._store.lock(f"apt-{self._name}"):
             if self.fetched and not refresh:
                 self._configure()  # the store may have been moved since
                 return
@@ -125,7 +133,8 @@ class Archive:
                 said = f"{owners.get(name, '')}Debian {self.suite} has no package {name!r}"
                 near = did_you_mean(name, _alike(name, there))
                 lines.append(f"{said}; {near}" if near else said)
-            raise InputError("\n".join(lines), hint="agelab takes packages of Debian's main section alone")
+            where = " and ".join(("main section", *self.also_from)) + (" alone" if not self.also_from else "")
+            raise InputError("\n".join(lines), hint=f"agelab takes packages of Debian's {where}")
 
     def package(self, name: str, version: str = "") -> Package:
         """Return one package without its dependencies, in that version or the candidate."""
@@ -180,7 +189,7 @@ class Archive:
                 if unlisted := self._unlisted(packages):
                     why = f"the mirror of Debian {self.suite} has no {', '.join(unlisted)} (any more)"
                     hint = "resolve again with --refresh; Debian keeps old versions in its snapshot archive"
-                raise PackagesVanished(why, hint, self.suite) from error
+                raise PackagesVanished(why, hint, self.suite, self.also_from) from error
             for package in packages:
                 fetched = there / package.filename
                 if not fetched.is_file() or file_hash(fetched) != package.sha256:
@@ -188,6 +197,7 @@ class Archive:
                         f"the mirror's {package.filename} is not the file that was resolved",
                         hint="resolve the packages again with --refresh",
                         suite=self.suite,
+                        also_from=self.also_from,
                     )
                 fetched.rename(self._debs / package.filename)
 
@@ -233,6 +243,8 @@ class Archive:
         main, security = (dated.main, dated.security) if dated else mirrors()
         base = self.suite.removesuffix(_BACKPORTS)
         suites = {self.suite: main, base: main}
+        if "experimental" in self.also_from:  # apt takes of it what no other suite has
+            suites["experimental"] = main
         if base != "sid":
             suites |= {f"{base}-updates": main, f"{base}-security": security or ""}
         where = f"the snapshot {dated.name}" if dated else "the host's mirror"
@@ -241,8 +253,11 @@ class Archive:
             suites = {suite: uri for suite, uri in suites.items() if dated.may_have(suite)}
             if self.suite not in suites:
                 raise no_suite
+        components = "main contrib" if "contrib" in self.also_from else "main"
         while True:
-            text = "\n".join(_sources_entry(uri, suite, dated) for suite, uri in suites.items() if uri)
+            text = "\n".join(
+                _sources_entry(uri, suite, components, dated) for suite, uri in suites.items() if uri
+            )
             (self._root / "debian.sources").write_text(text, encoding="utf-8")
             try:
                 self._fetch(["update", "-qq"])
@@ -273,8 +288,8 @@ def _alike(name: str, there: Collection[str]) -> list[str]:
     return sorted(one for one in there if one[:1] == name[:1] and abs(len(one) - len(name)) <= 4)
 
 
-def _sources_entry(uri: str, suite: str, dated: Snapshot | None) -> str:
-    fields = {"Types": "deb", "URIs": uri, "Suites": suite, "Components": "main", "Signed-By": KEYRING}
+def _sources_entry(uri: str, suite: str, components: str, dated: Snapshot | None) -> str:
+    fields = {"Types": "deb", "URIs": uri, "Suites": suite, "Components": components, "Signed-By": KEYRING}
     if dated:
         fields["Check-Valid-Until"] = "no"  # its Release files are old
         if not dated.signed:

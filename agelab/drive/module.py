@@ -123,10 +123,19 @@ def source_files(sources: Path = SOURCES) -> list[Path]:
 
 
 def resolve_packages(
-    kernel: Kernel, store: Store, *, refresh: bool = False, progress: Notify = silent
+    kernel: Kernel,
+    store: Store,
+    *,
+    refresh: bool = False,
+    progress: Notify = silent,
+    more: Sequence[str] = (),
+    product: str = PRODUCT,
 ) -> BuildRoot:
-    """Resolve the packages that a kernel's modules are built with, from the cache unless ``refresh``."""
-    suite = _suite_of_headers(kernel, store, progress)
+    """Resolve the packages that a kernel's modules are built with, and ``more``, from the cache unless ``refresh``.
+
+    Raises NoHeaders, which says what of that kernel cannot be built: the ``product``.
+    """
+    suite = _suite_of_headers(kernel, store, progress, product)
 
     def ask() -> BuildRoot:
         archive = Archive(store, suite)
@@ -136,35 +145,37 @@ def resolve_packages(
             headers = archive.package(name, kernel.version)
         except HostError as error:
             raise NoHeaders(
-                f"Debian {suite} has no {name} of version {kernel.version} (any more), which the drive's "
-                "module for that kernel is built with",
+                f"Debian {suite} has no {name} of version {kernel.version} (any more), which {product} "
+                "for that kernel is built with",
                 hint="choose a kernel that the mirror has: agelab kernel list --refresh; "
                 f"or ask what {kernel.spec} is now: agelab kernel fetch {kernel.spec} --refresh",
             ) from error
-        found = archive.resolve([*build_dependencies(archive.depends(name, kernel.version)), *_TOOLS])
+        found = archive.resolve([*build_dependencies(archive.depends(name, kernel.version)), *_TOOLS, *more])
         kept = {headers, *(package for package in found if not _NOT_NEEDED.fullmatch(package.name))}
         return BuildRoot(suite=suite, packages=tuple(sorted(kept, key=lambda package: package.name)))
 
     return cached_resolution(
-        store, question(suite, kernel.release, kernel.version), BuildRoot, ask, refresh=refresh
+        store, question(suite, kernel.release, kernel.version, more), BuildRoot, ask, refresh=refresh
     )
 
 
-def question(suite: str, release: str, version: str) -> dict[str, Any]:
+def question(suite: str, release: str, version: str, more: Sequence[str] = ()) -> dict[str, Any]:
     """Return the question under which the resolution of these packages is cached."""
-    return {"buildroot": suite, "release": release, "version": version, "tools": _TOOLS}
+    return {"buildroot": suite, "release": release, "version": version, "tools": (*_TOOLS, *more)}
 
 
-def _suite_of_headers(kernel: Kernel, store: Store, progress: Notify) -> str:
+def _suite_of_headers(kernel: Kernel, store: Store, progress: Notify, product: str) -> str:
     """Return the suite of a kernel's headers: its own or, for .deb files, the one with headers of that kernel."""
     suite = kernel.suite
     if not suite and kernel.kind == "deb":
         suite = debian_kernel.suite_of_headers(kernel.release, kernel.version, store, progress)
     if not suite:
         raise NoHeaders(
-            f"kernel {kernel.spec!r} is in no Debian suite: there are no headers of {kernel.release} to build the "
-            "drive's module with",
-            hint="choose a debian: kernel, or drives that need no module: --disks model:none",
+            f"kernel {kernel.spec!r} is in no Debian suite: there are no headers of {kernel.release} to build "
+            f"{product} with",
+            hint="choose a debian: kernel, or drives that need no module: --disks model:none"
+            if product == PRODUCT
+            else "choose a debian: kernel",
         )
     return suite
 

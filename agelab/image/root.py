@@ -4,7 +4,7 @@ It is built without being booted and is never written to, so it contains nothing
 """
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from agelab import atomic, fileio, places, process
 from agelab.debian import Archive, Package, cached_resolution, local_repository
 from agelab.disk_errors import full_disk_line
 from agelab.errors import AgelabError, HostError, InputError
-from agelab.model.base import SUITES, DebianSuite, Frozen
+from agelab.model.base import SUITES, AlsoFrom, DebianSuite, Frozen
 from agelab.model.filesystem import Filesystem
 from agelab.model.scenario import Scenario
 from agelab.notify import Notify
@@ -54,6 +54,8 @@ _LACKING = (
     "for program in /usr/bin/* /usr/sbin/*; do [ -f $program ] || continue; "
     'ldd $program 2>&1 | sed -n "s|^[[:space:]]*\\([^ ]*\\) => not found|$program lacks \\1|p"; done'
 )
+_BROUGHT = ("dmsetup",)
+"""Packages of what the guest runs that the usual suite's packages bring along, and those of other suites do not."""
 _EMPTIED = ("var/cache", "var/log", "tmp", "run")
 
 
@@ -62,6 +64,9 @@ class RootDefinition(Frozen):
 
     suite: DebianSuite
     packages: tuple[str, ...]
+    also_from: tuple[AlsoFrom, ...] = Field(
+        default=(), description="packages of Debian beside the suite's main ones"
+    )
     filesystems: tuple[str, ...] = Field(
         default=(), description="files of scenarios/filesystems that the root of every guest serves"
     )
@@ -76,10 +81,19 @@ class RootPackages(Frozen):
     busybox: Package = Field(description="busybox-static, for the initramfs")
 
 
-def served(definition: RootDefinition, others: Iterable[str]) -> list[Filesystem]:
-    """Return the filesystems of a root: those of every guest, and ``others`` by name."""
-    names = sorted({*definition.filesystems, *others})
-    return [read_named("filesystems", name, Filesystem, "filesystem") for name in names]
+def served(definition: RootDefinition, others: Collection[str]) -> list[Filesystem]:
+    """Return the filesystems of a root: those of every guest, and ``others`` by name.
+
+    They are ``others`` alone where one of them asks for another suite, which may not have the packages of the rest.
+    """
+    found = [_filesystem(name) for name in sorted({*others})]
+    if any(one.suite for one in found):
+        return found
+    return [_filesystem(name) for name in sorted({*definition.filesystems, *others})]
+
+
+def _filesystem(name: str) -> Filesystem:
+    return read_named("filesystems", name, Filesystem, "filesystem")
 
 
 def own_definition(
@@ -101,23 +115,31 @@ def own_definition(
     if not (packages or any(one.packages for one in added)) and len(suites) == 1:
         return definition
     kept = tuple(path for path in definition.remove if path.startswith(_NEVER_NEEDED))
-    wanted = tuple(dict.fromkeys((*definition.packages, *packages)))
     newest = max(suites, key=SUITES.index)
-    return definition.model_copy(update={"packages": wanted, "remove": kept, "suite": newest})
+    brought = _BROUGHT if newest != definition.suite else ()
+    wanted = tuple(dict.fromkeys((*definition.packages, *brought, *packages)))
+    also_from = tuple(sorted({*definition.also_from, *(name for one in added for name in one.also_from)}))
+    return definition.model_copy(
+        update={"packages": wanted, "remove": kept, "suite": newest, "also_from": also_from}
+    )
 
 
 def of_scenario(
-    scenario: Scenario, packages: Sequence[str], others: Iterable[str] = ()
+    scenario: Scenario, packages: Sequence[str], others: Collection[str] = ()
 ) -> tuple[RootDefinition, list[Filesystem]]:
     """Return the definition of the root for a scenario with these packages, and the filesystems that it serves.
 
-    They are those of all variants, so that one variant has the image of all; ``others`` are more of them, by name.
-    Those of every guest are among them in its usual suite alone: another one may not have their packages.
+    They are those of all variants, so that one variant has the image of all; ``others`` are those of the run, by name.
+    Those of every guest are among them in its usual suite alone: another one may not have their packages. Where a
+    filesystem and not the scenario asks for another suite, the root serves those of the run alone.
     """
     beside = [scenario.beside.filesystem] if scenario.beside else []
     names = [*(variant.filesystem for variant in scenario.variants), *beside, *others]
     usual = definition()
     filesystems = served(usual, names)
+    if others and not scenario.suite and any(one.suite for one in filesystems):
+        names = [*beside, *others]
+        filesystems = served(usual, names)
     found = own_definition(usual, packages, filesystems, scenario.suite)
     if found.suite != usual.suite:
         filesystems = [one for one in filesystems if one.name in names]
@@ -134,7 +156,7 @@ def resolve_packages(
     asked = question(definition, filesystems)
 
     def ask() -> RootPackages:
-        archive = Archive(store, definition.suite)
+        archive = Archive(store, definition.suite, definition.also_from)
         if refresh:
             archive.update()
         owners = {
@@ -144,11 +166,24 @@ def resolve_packages(
         }
         with _naming_file(definition.suite, filesystems):
             archive.require(asked["packages"], owners)
-        return RootPackages(
-            root=archive.resolve(asked["packages"], essential=True), busybox=archive.package("busybox-static")
-        )
+        try:
+            root = archive.resolve(asked["packages"], essential=True)
+        except HostError as error:
+            raise _together(error, definition.suite, filesystems) from error
+        return RootPackages(root=root, busybox=archive.package("busybox-static"))
 
     return cached_resolution(store, asked, RootPackages, ask, refresh=refresh)
+
+
+def _together(error: HostError, suite: str, filesystems: Sequence[Filesystem]) -> AgelabError:
+    """Return what to say where apt finds no way to install packages that are all there."""
+    names = [one.name for one in filesystems if one.packages]
+    if len(names) < 2:
+        return error
+    return InputError(
+        f"the packages of {', '.join(names)} cannot be in one root of Debian {suite}: {error}",
+        hint="some exclude others, as those of zfs and openzfs do: run them apart (FS=, --filesystem)",
+    )
 
 
 @contextmanager
@@ -165,7 +200,8 @@ def _naming_file(suite: str, filesystems: Sequence[Filesystem]) -> Iterator[None
 def question(definition: RootDefinition, filesystems: Sequence[Filesystem]) -> dict[str, Any]:
     """Return the question under which the resolution of the root's packages is cached."""
     names = {*definition.packages, *(name for filesystem in filesystems for name in filesystem.packages)}
-    return {"guest": definition.suite, "packages": sorted(names)}
+    also_from = {"also_from": definition.also_from} if definition.also_from else {}
+    return {"guest": definition.suite, "packages": sorted(names), **also_from}
 
 
 def obtain(
@@ -180,7 +216,7 @@ def obtain(
 
     def build(directory: Path) -> None:
         progress(f"downloading {len(chosen.root)} packages for the guest")
-        debs = Archive(store, definition.suite).download(chosen.root)
+        debs = Archive(store, definition.suite, definition.also_from).download(chosen.root)
         progress("building the guest's root")
         work = directory / "work"
         _tree(definition, chosen.root, debs, work)
@@ -209,7 +245,10 @@ def identity(
 
 def _inputs(definition: RootDefinition, chosen: RootPackages) -> dict[str, Any]:
     return {
-        "definition": definition.model_dump(mode="json"),
+        # Of a suite's main packages alone a root has the key that it had before there were any.
+        "definition": definition.model_dump(
+            mode="json", exclude=None if definition.also_from else {"also_from"}
+        ),
         "packages": [[package.name, package.version, package.sha256] for package in chosen.root],
         "recipe": RECIPE,
     }

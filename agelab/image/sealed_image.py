@@ -109,6 +109,8 @@ def build(
         "proof": key_of(proving.model_dump(mode="json")),
         "recipe": RECIPE,
     }
+    if kernel.built_modules:
+        inputs["modules"] = {path.name: file_hash(path) for path in kernel.built_modules}
     own_tools = tools.obtain_filesystem_tools(proving.tools, store, progress)
     if own_tools:
         inputs["tools"] = {name: file_hash(path) for name, path in own_tools.items()}
@@ -172,7 +174,7 @@ def _read(kernel: Kernel, artefact: Artefact) -> Image:
 
 
 def _busybox(store: Store, definition: roots.RootDefinition, package: Package, work: Path) -> bytes:
-    [deb] = Archive(store, definition.suite).download([package])
+    [deb] = Archive(store, definition.suite, definition.also_from).download([package])
     unpack(deb, work / "busybox")
     paths = [work / "busybox" / top / "busybox" for top in ("bin", "usr/bin")]
     return fileio.read_bytes(next(path for path in paths if path.is_file()), fileio.PROGRAM)

@@ -16,6 +16,7 @@ MODULE_OPTIONS = {
     "aes_generic": "CRYPTO_AES",
     "ahci": "SATA_AHCI",
     "bcache": "BCACHE",
+    "bcachefs": "BCACHEFS_FS",
     "bfq": "IOSCHED_BFQ",
     "btrfs": "BTRFS_FS",
     "crc32c_generic": "CRYPTO_CRC32C",

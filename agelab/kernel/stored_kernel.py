@@ -1,10 +1,11 @@
 """A kernel in the store, ready to boot."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from agelab import fileio
+from agelab.kernel import modinfo
 from agelab.kernel.build_inputs import BuildInputs
 from agelab.kernel.modules import Modules
 from agelab.store import Artefact
@@ -28,6 +29,8 @@ class Kernel:
     """The Debian suite that has the kernel and its headers; empty for any other kernel."""
     build_inputs: BuildInputs | None = None
     """The inputs of its build; None unless it was built here."""
+    built_modules: tuple[Path, ...] = ()
+    """Modules that were built for it beside its own, such as a filesystem's (agelab.dkms)."""
 
     @property
     def kind(self) -> str:
@@ -61,4 +64,6 @@ class Kernel:
 
     @cached_property
     def modules(self) -> Modules:
-        return Modules.of(self.release, self.directory)
+        found = Modules.of(self.release, self.directory)
+        infos = (modinfo.read(path, str(path.absolute())) for path in self.built_modules)
+        return replace(found, infos=(*found.infos, *infos))

@@ -48,6 +48,9 @@ DebianSuite = Annotated[
 """A suite of Debian; empty: the usual one."""
 
 
+AlsoFrom = Literal["contrib", "experimental"]
+"""Packages of Debian beside a suite's main ones: its component contrib, or those of experimental that it has not."""
+
 Text = Annotated[str, AfterValidator(escape_controls)]
 """Untrusted text of any length, with control characters escaped (agelab.model.sanitize)."""
 

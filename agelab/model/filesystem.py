@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from agelab.model.base import DebianSuite, Defaults, Frozen, Pattern
+from agelab.model.base import AlsoFrom, DebianSuite, Defaults, Frozen, Pattern
 
 SCALED = re.compile(r"\{scaled:(\d+):(\d+)\}")
 
@@ -48,6 +48,21 @@ class NotListed(Frozen):
     why: str = Field(min_length=1, description="reason, repeated in every result without the figure")
 
 
+class ModuleSource(Frozen):
+    """A Debian package with the source of kernel modules that no kernel of Debian's has."""
+
+    package: str = Field(description="its name, from where the filesystem's packages are: zfs-dkms")
+    build_packages: tuple[str, ...] = Field(
+        default=(),
+        description="Debian packages of the kernel's suite that the build takes, beside compiler and headers",
+    )
+    build: tuple[str, ...] = Field(
+        min_length=1,
+        description="command, run confined in the source; {headers} stands for the directory of the kernel's headers",
+    )
+    made: tuple[str, ...] = Field(min_length=1, description="files of the modules, below the source")
+
+
 class Filesystem(Frozen):
     """A file of scenarios/filesystems/."""
 
@@ -58,7 +73,13 @@ class Filesystem(Frozen):
         default="",
         description="Debian suite of the whole root, where the guest's usual one has no such packages",
     )
+    also_from: tuple[AlsoFrom, ...] = Field(
+        default=(), description="where its packages are of Debian, beside the suite's main ones"
+    )
     modules: tuple[str, ...] = Field(description="kernel modules; dependencies are added")
+    module_source: ModuleSource | None = Field(
+        default=None, description="package that these modules are built from, for the run's kernel"
+    )
     kernel_config: tuple[str, ...] = Field(
         default=(),
         description="kernel options required, without CONFIG_; without them a module may have fewer functions",
@@ -126,6 +147,10 @@ class Filesystem(Frozen):
                 for place in places:
                     if place not in text:
                         raise ValueError(f"{which}.{command} does not name {place}")
+        if self.module_source and not self.suite:
+            raise ValueError("module_source needs the suite that has the package")
+        if self.module_source and "{headers}" not in " ".join(self.module_source.build):
+            raise ValueError("module_source.build does not name {headers}")
         if self.repair and "{device}" not in " ".join(self.repair):
             raise ValueError("repair does not name {device}")
         if self.repair_first and not self.repair:

@@ -62,6 +62,10 @@ def aged(name: str) -> Aged:
     free = stat["f_bavail" if name == "btrfs" else "f_bfree"] * stat["f_frsize"] + KEPT.get(name, 0)
     if name == "zfs":  # 183 metaslabs, less what zdb -b finds at the end of every pointer of the pool
         free = 183 * (512 << 10) - truth["allocated"]
+    if name == "openzfs":  # the same of 15 metaslabs of 32 MiB
+        free = 15 * (32 << 20) - truth["allocated"]
+    if name == "bcachefs":  # alloc_debug of the kernel; statvfs also has what is left of used buckets
+        free = truth["free_buckets"] * (128 << 10)
     return Aged(name, truth["format"], output, free, tuple((at, length) for at, length in truth["file_runs"]))
 
 

@@ -8,6 +8,7 @@ import struct
 
 from agelab.errors import AgelabError, unknown
 from agelab.layout.freespace import (
+    bcachefs,
     btrfs,
     debugfs_reiser4,
     debugreiserfs,
@@ -27,6 +28,7 @@ from agelab.layout.model import FreeSpace
 __all__ = ["FORMATS", "UnexpectedOutput", "parse"]
 
 FORMATS = {
+    "bcachefs": ("bcachefs", bcachefs.parse),
     "btrfs": ("btrfs", btrfs.parse),
     "debugreiserfs": ("debugreiserfs", debugreiserfs.parse),
     "debugfs.reiser4": ("debugfs.reiser4", debugfs_reiser4.parse),

@@ -8,6 +8,7 @@ from agelab import fileio, places
 from agelab.corpus import Corpus
 from agelab.drive.module import source_files
 from agelab.image import Image
+from agelab.kernel import Kernel
 from agelab.qemu import Emulator
 from agelab.runner.plan.cell_drive import CellDrive
 from agelab.runner.plan.cell_spec import CellSpec
@@ -55,7 +56,7 @@ def collect(
     ``companion`` is the disk beside the one under test.
     """
     return {
-        "kernel": {"release": image.kernel.release, "package": image.kernel.version, "key": image.kernel.key},
+        "kernel": _kernel(image.kernel, spec),
         "image": image.content,
         "harness": harness_hash(),
         "corpus": {"sha256": corpus.sha256, "size": corpus.size},
@@ -67,6 +68,14 @@ def collect(
         "seeds": {"run": spec.run_seed, "corpus": spec.corpus_seed},
         "qemu": emulator.identity,
     }
+
+
+def _kernel(kernel: Kernel, spec: CellSpec) -> dict[str, Any]:
+    """Return the kernel, with the modules that were built for it where the cell's filesystems have such."""
+    found: dict[str, Any] = {"release": kernel.release, "package": kernel.version, "key": kernel.key}
+    if any(one and one.module_source for one in (spec.filesystem, spec.companion)):
+        found["modules"] = {path.name: file_hash(path) for path in kernel.built_modules}
+    return found
 
 
 def parts_of_files(spec: CellSpec) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from agelab import dkms, qemu, stored_disk
 from agelab import image as images
 from agelab import kernel as kernel_specs
-from agelab import qemu, stored_disk
 from agelab.corpus import Corpus, require_corpus
 from agelab.disk import DriveClaim, claim_drives
 from agelab.drive import module as modules
@@ -26,7 +26,7 @@ from agelab.runner.plan.profiling import PROGRAM as PROFILER
 from agelab.runner.prepare import brought_files, capacity, input_data, job_check, mkfs_trial
 from agelab.runner.prepare.capacity import RunNeeds
 from agelab.runner.prepare.control_journal import ControlJournal
-from agelab.runner.prepare.run_manifest import RunManifest, collect, root_of
+from agelab.runner.prepare.run_manifest import RunManifest, collect, filesystems_of, root_of
 from agelab.runner.progress import Progress
 from agelab.runner.request.run_request import CellRequest, RunRequest, cell_requests
 from agelab.store import Store
@@ -116,6 +116,8 @@ def prepare(
     if not provided:
         roots.resolve_packages(*root_of(request), store)
     kernel = provided.image.kernel if provided else _kernel(request, store, progress)
+    if not provided:
+        kernel = dkms.with_modules(kernel, filesystems_of(request), store, progress.stage)
     disk = _start_disk(request, store, progress, held)
     own = input_data.user_corpus(request, carried, store, progress.stage)
     cells = cell_requests(request, input_data.shrink(request, own), claims, disk, ended)
@@ -224,6 +226,8 @@ def _kernel(request: RunRequest, store: Store, progress: Progress) -> Kernel:
 def _tell_lacking(kernel: Kernel, specs: Sequence[CellSpec], store: Store, progress: Progress) -> None:
     """Say of each filesystem that the kernel lacks which kernels have it."""
     for one in filesystems_made(specs):
+        if one.module_source:  # what cannot be built has been told
+            continue
         if why := serving.why_not(kernel.modules, one.modules, one.kernel_config):
             found = serving.kernels_with(kernel, one.modules, one.kernel_config, store)
             these = f"these have it: {', '.join(found)}" if found else "no kernel in the store has it"

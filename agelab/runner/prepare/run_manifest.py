@@ -2,20 +2,23 @@
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 from pydantic import Base64Bytes, Field
 
-from agelab import process, qemu, toolchain
+from agelab import dkms, process, qemu, toolchain
 from agelab.buildroot import BuildRoot
 from agelab.corpus import Corpus
+from agelab.dkms import ModulePackages
 from agelab.drive import module as modules
+from agelab.drive.module import NoHeaders
 from agelab.image import root as roots
 from agelab.kernel import Kernel, debian_kernel
 from agelab.kernel.debian_kernel import ResolvedKernel
-from agelab.model.base import Frozen
+from agelab.model.base import AlsoFrom, Frozen
 from agelab.model.drive import Drive
 from agelab.model.filesystem import Filesystem
 from agelab.model.history import Logged
@@ -53,8 +56,14 @@ class RunManifest(Frozen):
     kernel: ResolvedKernel | None = Field(description="None for a kernel of files, or one that was built")
     guest: roots.RootPackages
     suite: str = Field(default="", description="Debian suite of the guest's packages; unknown of older runs")
+    also_from: tuple[AlsoFrom, ...] = Field(
+        default=(), description="where some of them are of Debian, beside its main ones"
+    )
     drive: BuildRoot | None = Field(description="what the modelled drive's module was built with")
     qemu: BuildRoot | None = Field(default=None, description="packages of QEMU; unknown of older runs")
+    modules: dict[str, ModulePackages] = Field(
+        default={}, description="what the modules of a filesystem were built of, by its name"
+    )
     tools: BuildRoot | None = Field(
         description="what the guest's own programs and QEMU's libraries were built with"
     )
@@ -95,6 +104,23 @@ def root_of(request: RunRequest) -> tuple[roots.RootDefinition, list[Filesystem]
     return roots.of_scenario(chosen.scenario, request.packages, request.filesystems)
 
 
+def filesystems_of(request: RunRequest) -> list[Filesystem]:
+    """Return the filesystems that the guests of a run make, beside the disk under test too."""
+    beside = request.selection.scenario.beside
+    names = {*request.filesystems, *([beside.filesystem] if beside else [])}
+    return [one for one in root_of(request)[1] if one.name in names]
+
+
+def module_packages(request: RunRequest, kernel: Kernel, store: Store) -> dict[str, ModulePackages]:
+    """Return what the modules of a run's filesystems are built of, where they can be built for the kernel."""
+    found = {}
+    for one in filesystems_of(request):
+        if one.module_source:
+            with suppress(NoHeaders):
+                found[one.name] = dkms.resolve_packages(kernel, one, one.module_source, store)
+    return found
+
+
 def collect(
     request: RunRequest,
     specs: Sequence[CellSpec],
@@ -118,6 +144,8 @@ def collect(
         suite=definition.suite,
         drive=modules.resolve_packages(kernel, store) if modelled and not kernel.build_inputs else None,
         qemu=qemu.resolve_packages(store),
+        also_from=definition.also_from,
+        modules=module_packages(request, kernel, store),
         tools=toolchain.resolve_packages(store, roots.definition().suite),
         brings=bool(request.selection.workload.bring),
         sources=named_data(
