@@ -3,7 +3,7 @@
 import argparse
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from agelab.cli.options import open_store
@@ -75,10 +75,11 @@ def command(
     seeds: str,
     report: Callable[[Sequence[RunDirectory]], str],
     write: Callable[[Sequence[RunDirectory], str], None],
+    asked: Sequence[Mapping[str, str]] = ({},),
 ) -> int:
     """Run a scenario, or take runs that are there; print their report, and with --write put it where it belongs.
 
-    Where the run seeds are several, others may be chosen. Returns the exit code.
+    Where the run seeds are several, others may be chosen. ``asked`` has options of each run. Returns the exit code.
     """
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.set_defaults(seeds=seeds)
@@ -98,7 +99,8 @@ def command(
                     hint=f"agelab list names runs; without --run a new one is made: make scenario NAME={scenario}",
                 )
         else:
-            runs = [execute(RunOptions(name=scenario, seeds=options.seeds, jobs=options.jobs))]
+            usual = RunOptions(name=scenario, seeds=options.seeds, jobs=options.jobs)
+            runs = [execute(usual.changed(**more)) for more in asked]
         text = report(runs)
         print(text)
         if options.write:
