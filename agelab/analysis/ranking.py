@@ -75,12 +75,12 @@ class Ranked:
 
     @property
     def why_tied(self) -> list[str]:
-        """The reason against each of them, in one line each, where there is one."""
-        return [
-            f"{one.name}: {against.word_and_reason}"
-            for (one, of), against in zip(self.order[1:], self.compared, strict=True)
-            if not self._told(of, against)
-        ]
+        """The reasons against them, one line each: a reason that several share is said once, after all their names."""
+        found: dict[str, list[str]] = {}
+        for (one, of), against in zip(self.order[1:], self.compared, strict=True):
+            if not self._told(of, against):
+                found.setdefault(against.word_and_reason, []).append(one.name)
+        return [f"{', '.join(names)}: {why}" for why, names in found.items()]
 
     @property
     def clear(self) -> bool:

@@ -299,5 +299,6 @@ def _sources_entry(uri: str, suite: str, components: str, dated: Snapshot | None
 
 
 def _error_text(stderr: str) -> str:
-    errors = [line.removeprefix("E: ") for line in stderr.splitlines() if line.startswith("E: ")]
-    return "; ".join(errors[:3]) or stderr.strip()[-200:] or "apt-get failed"
+    """Return the first of apt's errors: those that follow say the same of other files."""
+    errors = [" ".join(line.split()[1:]) for line in stderr.splitlines() if line.startswith("E: ")]
+    return errors[0] if errors else stderr.strip()[-200:] or "apt-get failed"

@@ -321,11 +321,14 @@ def test_versions_are_ordered_as_dpkg_orders_them() -> None:
 
 def test_a_failed_update_is_one_line_for_the_host(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(argv: list[str], **_: object) -> process.Completed:
-        raise process.ProcessFailed(argv, 100, "W: noise\nE: Could not resolve 'mirror'\n", "apt-get update")
+        said = "W: noise\nE: Could not  resolve 'mirror'\nE: Could not resolve 'security'\nE: Some files failed\n"
+        raise process.ProcessFailed(argv, 100, said, "apt-get update")
 
     monkeypatch.setattr(archive, "mirrors", lambda: ("http://mirror.test/debian", None))
     monkeypatch.setattr(process, "run", run)
-    with pytest.raises(HostError, match=r"cannot fetch the package lists.*Could not resolve") as raised:
+    with pytest.raises(
+        HostError, match=r"cannot fetch the package lists of Debian bookworm: Could not resolve 'mirror'$"
+    ) as raised:
         Archive(empty, "bookworm").update()
     assert "network" in raised.value.hint
     assert not (empty.cache("apt") / "bookworm" / "updated").exists()

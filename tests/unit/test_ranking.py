@@ -39,6 +39,11 @@ def test_one_that_is_the_same_is_not_told_and_says_so() -> None:
     assert not order.clear and order.why_tied == ["a: the same"]
 
 
+def test_a_reason_that_several_share_is_said_once() -> None:
+    order = ranked([[3.0]], [[2.0]], [[1.0]])
+    assert order.why_tied == ["b, c: not known: 1 seed cannot exclude chance, 4 on each side can"]
+
+
 def test_the_lowest_is_first_where_lower_is_asked_for() -> None:
     order = ranked([times(2)], [FIVE], [times(3)], highest=False)
     assert order.clear and [one.name for one, _ in order.order] == ["b", "a", "c"]
