@@ -7,6 +7,7 @@ from pathlib import Path
 from agelab import atomic
 from agelab.debian import Archive, Package, dated_archive
 from agelab.errors import InputError
+from agelab.image import packer_package
 from agelab.image import root as roots
 from agelab.notify import Notify
 from agelab.results.checksummed import read
@@ -65,7 +66,8 @@ def _packages(run: RunDirectory, store: Store) -> dict[str, list[Package]]:
     found = {suite: [*made.guest.root, made.guest.busybox]}
     if made.kernel:
         found.setdefault(made.kernel.suite, []).extend([made.kernel.package, *made.kernel.parts])
-    for built in (made.qemu, made.drive, made.tools):
+    # Packer makes images, and is in no key: any version will do.
+    for built in (made.qemu, made.drive, made.tools, packer_package.resolve_package(store)):
         if built:
             exact = [f"{package.name}={package.version}" for package in built.packages]
             found.setdefault(built.suite, []).extend(Archive(store, built.suite).resolve(exact))

@@ -38,7 +38,6 @@ class Tool:
 
 TOOLS = (
     Tool("virt-install", ("virt-install", "--version"), "writes the definition of every guest"),
-    Tool("Packer", ("packer", "version"), "builds the guest images"),
     Tool("mmdebstrap", ("mmdebstrap", "--version"), "builds the root of the guest images"),
     Tool("sqfstar", ("sqfstar", "-version"), "packs the root, the same bytes each time"),
     Tool("xorriso", ("xorriso", "-version"), "makes the stand-in for a Debian ISO"),

@@ -63,11 +63,11 @@ def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyP
 def test_a_program_that_does_not_start_counts_as_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    broken = tmp_path / "packer"
+    broken = tmp_path / "xorriso"
     broken.write_text("#!/bin/sh\necho 'cannot load libfoo' >&2\nexit 127\n")
     broken.chmod(0o755)
     monkeypatch.setattr(process, "SEARCH_PATH", f"{tmp_path}:/usr/bin:/bin")
-    found = tools.probe(next(tool for tool in tools.TOOLS if tool.name == "Packer"))
+    found = tools.probe(next(tool for tool in tools.TOOLS if tool.name == "xorriso"))
     assert found.status is ProbeStatus.MISSING
     assert "cannot load libfoo" in found.found
     assert "does not start" in found.meaning
@@ -274,7 +274,7 @@ def test_doctor_as_json_on_this_host(tmp_path: Path) -> None:
     assert told["schema"] == 1
     names = [found["name"] for found in told["findings"]]
     assert len(names) == len(set(names))
-    assert {"QEMU", "libvirt", "virt-install", "Packer", "mmdebstrap", "KVM", "passthrough"} <= set(names)
+    assert {"QEMU", "libvirt", "virt-install", "mmdebstrap", "KVM", "passthrough"} <= set(names)
     for found in told["findings"]:
         assert set(found) == {"name", "status", "found", "meaning", "fix", "required"}
         assert found["meaning"]
