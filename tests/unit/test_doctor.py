@@ -14,6 +14,7 @@ from agelab.cli import main
 from agelab.doctor import Finding, HostReport, ProbeStatus, tools
 from agelab.doctor.host import kvm as finding
 from agelab.doctor.host import memory, passthrough, space
+from agelab.errors import HostError
 from agelab.qemu import emulator
 from agelab.store import Store
 from agelab.vm import host, kvm
@@ -293,3 +294,21 @@ def test_doctor_prints_what_to_do_where_something_is_missing(
     out = capsys.readouterr().out
     assert "-> install the Debian package virtinst" in out
     assert out.endswith("The virtual clock cannot run here.\n")
+
+
+def test_where_nothing_can_be_built_the_images_of_the_store_still_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container without privileges, whose store was brought along."""
+
+    def refuse(_: Path) -> None:
+        raise HostError("mmdebstrap could not build the guest's root:\nunshare: Operation not permitted")
+
+    monkeypatch.setattr(tools.roots, "prove_mmdebstrap", refuse)
+    store = Store(tmp_path / "home")
+    found = tools.confinement(store)
+    assert (found.status, found.required) == (ProbeStatus.MISSING, True)
+    store.obtain("image", {}, lambda _: None)
+    found = tools.confinement(store)
+    assert (found.status, found.required) == (ProbeStatus.MISSING, False)
+    assert "cells with the store's images run without" in found.meaning

@@ -288,7 +288,7 @@ def test_programs_that_a_proof_needs_are_made_and_part_of_the_identity(
     real = sealed_image._prove
 
     def prove(*arguments: Any) -> None:
-        given.append(arguments[-1])
+        given.append(arguments[6])
         real(*arguments)
 
     def programs(_: Store, __: object, sources: Path) -> dict[str, Path]:
