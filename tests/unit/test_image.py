@@ -330,7 +330,11 @@ def test_a_root_that_changed_while_it_was_proved_is_refused(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "build", [lambda work: packer.build(work, work / PACKER, work / QEMU, {}), lambda work: roots._mmdebstrap([], work)]
+    "build",
+    [
+        lambda work: packer.build(work, work / PACKER, work / QEMU, {}),
+        lambda work: roots._mmdebstrap([], work),
+    ],
 )
 def test_a_builder_that_finds_no_room_is_told_in_a_line(
     build: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
