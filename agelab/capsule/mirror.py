@@ -7,6 +7,7 @@ from pathlib import Path
 from agelab import atomic
 from agelab.debian import Archive, Package, dated_archive
 from agelab.errors import InputError
+from agelab.image import packer_package
 from agelab.image import root as roots
 from agelab.model.base import AlsoFrom
 from agelab.notify import Notify
@@ -73,7 +74,9 @@ def _packages(run: RunDirectory, store: Store) -> dict[Origin, list[Package]]:
     found: dict[Origin, list[Package]] = {of_guest: [*made.guest.root, made.guest.busybox, *sources]}
     if made.kernel:
         found.setdefault((made.kernel.suite, ()), []).extend([made.kernel.package, *made.kernel.parts])
-    for built in (made.qemu, made.drive, made.tools, *(one.root for one in made.modules.values())):
+    # Packer makes images, and is in no key: any version will do.
+    packer = packer_package.resolve_package(store)
+    for built in (made.qemu, made.drive, made.tools, packer, *(one.root for one in made.modules.values())):
         if built:
             exact = [f"{package.name}={package.version}" for package in built.packages]
             found.setdefault((built.suite, ()), []).extend(Archive(store, built.suite).resolve(exact))

@@ -11,6 +11,8 @@ from agelab import confine, fileio, process
 from agelab.errors import HostError, InputError
 
 BLOCK = 2048
+RECIPE = "1"
+"""Raised whenever the same tree would make another image."""
 _DESCRIPTOR = 16 * BLOCK  # the primary volume descriptor comes after the system area of 16 blocks
 _MARK = b"CD001"
 _PRIMARY = 1
@@ -31,11 +33,14 @@ class Listing:
 
 @cache
 def xorriso_versions() -> dict[str, str]:
-    """Return the versions of xorriso and its libraries, which are inputs because they affect the bytes."""
+    """Return the versions of xorriso and its libraries, with the recipe of images: what an image was made by.
+
+    1.5.4 and 1.5.6 make the same bytes.
+    """
     found = dict(_VERSIONS.findall(process.run(["xorriso", "-no_rc", "-version"]).stdout))
     if not found:
         raise HostError("xorriso prints no version", hint="to see its output: xorriso -version")
-    return found
+    return {**found, "recipe": RECIPE}
 
 
 def make(tree: Path, image: Path, *, volume: str, date: int) -> None:
@@ -46,6 +51,8 @@ def make(tree: Path, image: Path, *, volume: str, date: int) -> None:
     """
     stamp = f"{datetime.fromtimestamp(date, UTC):%Y%m%d%H%M%S}00"
     argv = ["xorriso", "-no_rc", "-as", "mkisofs", "-quiet", "-iso-level", "3", "-R", "-V", volume]
+    # Otherwise the field has the versions of xorriso and its libraries: of these the bytes are independent.
+    argv += ["-p", "AGELAB"]
     argv += ["-uid", "0", "-gid", "0", "-file-mode", "0444", "-dir-mode", "0555"]
     argv += [f"--modification-date={stamp}", "--set_all_file_dates", stamp]
     source, target = tree.resolve(), image.resolve()

@@ -18,4 +18,4 @@ def examine(store: Store, *, again: bool = False) -> HostReport:
     findings[:0] = [emulator(store), libvirt()]
     proved = kvm(store, again=again)
     of_the_host = (space(store.home), memory(), proved, passthrough(), leftovers.finding(store))
-    return HostReport(findings=(*findings, other_packages(), confinement(), *of_the_host))
+    return HostReport(findings=(*findings, other_packages(), confinement(store), *of_the_host))

@@ -44,8 +44,8 @@ class DoesNotBoot(ProofFailed):
         """The panic message; None when it did not panic."""
 
 
-def build(work: Path, emulator: Path, variables: Mapping[str, str]) -> None:
-    """Run the template in ``work`` with that QEMU; Packer's cache and the guest's console stay there.
+def build(work: Path, program: Path, emulator: Path, variables: Mapping[str, str]) -> None:
+    """Run the template in ``work`` with that Packer and that QEMU; Packer's cache and the guest's console stay there.
 
     Raises DoesNotBoot, or ProofFailed when Packer itself may be the reason, with the end of Packer's log and of the
     guest's console.
@@ -70,7 +70,7 @@ def build(work: Path, emulator: Path, variables: Mapping[str, str]) -> None:
         "PYTHONPATH": str(places.IMPORTED_FROM),
         "PATH": f"{emulator.parent}:{process.SEARCH_PATH}",  # Packer starts the first qemu-system-x86_64
     }
-    argv = ["packer", "build", "-color=false", f"-var-file={values}", str(TEMPLATE)]
+    argv = [str(program), "build", "-color=false", f"-var-file={values}", str(TEMPLATE)]
     # Packer's plugins talk over sockets, whose paths have at most 107 bytes: too few for a path in the store.
     with atomic.temp_dir(temp_parent()) as sockets:
         env["TMPDIR"] = str(sockets)
@@ -113,16 +113,5 @@ def _failure(error: process.ProcessFailed, work: Path) -> ProofFailed:
     if panicked or LOGIN_TIMEOUT in error.stderr or error.returncode < 0:
         last = f"its console ends: {lines[-1]}" if lines else "its console is empty"
         first = panicked or f"nobody could log in to the guest; {last}"
-        return DoesNotBoot("\n".join([first, *parts]), _hint(), panicked)
-    return ProofFailed("\n".join(parts), hint=_hint())
-
-
-def _hint() -> str:
-    """Return the advice for a Packer whose builders are plugins (1.7 and later), else an empty text."""
-    shown = process.run(["packer", "version"], env={"CHECKPOINT_DISABLE": "1"}, ok=range(256)).stdout
-    match = re.search(r"v(\d+)\.(\d+)", shown)
-    if match and (int(match[1]), int(match[2])) >= (1, 7):
-        return (
-            "this Packer needs its qemu builder installed: packer plugins install github.com/hashicorp/qemu"
-        )
-    return ""
+        return DoesNotBoot("\n".join([first, *parts]), panicked=panicked)
+    return ProofFailed("\n".join(parts))

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from agelab import fileio, places, process, qemu
 from agelab.debian import Archive, Package, unpack
 from agelab.errors import HostError
-from agelab.image import package_proof, packer, tools
+from agelab.image import package_proof, packer, packer_package, tools
 from agelab.image import root as roots
 from agelab.image.assemble import DESCRIPTION, INITRAMFS, ROOT, Assembly, Description, ImageKernel
 from agelab.image.package_proof import PackageProof
@@ -222,6 +222,7 @@ def _prove(
     with package_proof.told_by_packer(load):
         packer.build(
             work,
+            packer_package.obtain(store, progress),
             qemu.obtain(store, progress).program,
             {
                 "root": str(root),

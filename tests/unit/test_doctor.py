@@ -14,6 +14,7 @@ from agelab.cli import main
 from agelab.doctor import Finding, HostReport, ProbeStatus, tools
 from agelab.doctor.host import kvm as finding
 from agelab.doctor.host import memory, passthrough, space
+from agelab.errors import HostError
 from agelab.qemu import emulator
 from agelab.store import Store
 from agelab.vm import host, kvm
@@ -63,11 +64,11 @@ def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyP
 def test_a_program_that_does_not_start_counts_as_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    broken = tmp_path / "packer"
+    broken = tmp_path / "xorriso"
     broken.write_text("#!/bin/sh\necho 'cannot load libfoo' >&2\nexit 127\n")
     broken.chmod(0o755)
     monkeypatch.setattr(process, "SEARCH_PATH", f"{tmp_path}:/usr/bin:/bin")
-    found = tools.probe(next(tool for tool in tools.TOOLS if tool.name == "Packer"))
+    found = tools.probe(next(tool for tool in tools.TOOLS if tool.name == "xorriso"))
     assert found.status is ProbeStatus.MISSING
     assert "cannot load libfoo" in found.found
     assert "does not start" in found.meaning
@@ -274,7 +275,7 @@ def test_doctor_as_json_on_this_host(tmp_path: Path) -> None:
     assert told["schema"] == 1
     names = [found["name"] for found in told["findings"]]
     assert len(names) == len(set(names))
-    assert {"QEMU", "libvirt", "virt-install", "Packer", "mmdebstrap", "KVM", "passthrough"} <= set(names)
+    assert {"QEMU", "libvirt", "virt-install", "mmdebstrap", "KVM", "passthrough"} <= set(names)
     for found in told["findings"]:
         assert set(found) == {"name", "status", "found", "meaning", "fix", "required"}
         assert found["meaning"]
@@ -293,3 +294,21 @@ def test_doctor_prints_what_to_do_where_something_is_missing(
     out = capsys.readouterr().out
     assert "-> install the Debian package virtinst" in out
     assert out.endswith("The virtual clock cannot run here.\n")
+
+
+def test_where_nothing_can_be_built_the_images_of_the_store_still_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container without privileges, whose store was brought along."""
+
+    def refuse(_: Path) -> None:
+        raise HostError("mmdebstrap could not build the guest's root:\nunshare: Operation not permitted")
+
+    monkeypatch.setattr(tools.roots, "prove_mmdebstrap", refuse)
+    store = Store(tmp_path / "home")
+    found = tools.confinement(store)
+    assert (found.status, found.required) == (ProbeStatus.MISSING, True)
+    store.obtain("image", {}, lambda _: None)
+    found = tools.confinement(store)
+    assert (found.status, found.required) == (ProbeStatus.MISSING, False)
+    assert "cells with the store's images run without" in found.meaning

@@ -130,8 +130,9 @@ try:
 except HostError as error:
     assert str(error).startswith("proving an image takes up to 1074 MB of disk, and ") and "4 MB free" in str(error)
     sealed_image.SCRATCH = 0
-packer.build = lambda work, emulator, variables: test_image.proved(work)
+packer.build = lambda work, *_: test_image.proved(work)
 sealed_image.qemu.obtain = lambda *_: SimpleNamespace(program=None)
+sealed_image.packer_package.obtain = lambda *_: None
 kernel = test_image.kernel(store)
 sealed_image.roots.obtain()
 make_with_ever_more_room(lambda: sealed_image.build(kernel, store, test_image.FILESYSTEMS), "image", 4)

@@ -99,10 +99,11 @@ def test_a_plain_user_with_an_empty_store_gets_roots_digest(
 
 
 def test_a_user_without_ids_of_its_own_is_told_what_to_ask_for(user: tuple[str, Path], clone: Path) -> None:
-    name, _ = user
+    name, home = user
     taken = ["usermod", "--del-subuids", "0-4294967294", "--del-subgids", "0-4294967294", name]
     subprocess.run(taken, check=True)
-    done = as_user(user, clone, ".venv/bin/agelab", "doctor", "--json")
+    without_images = f"AGELAB_HOME={home}/empty"
+    done = as_user(user, clone, "env", without_images, ".venv/bin/agelab", "doctor", "--json")
     assert done.returncode == 3
     report = json.loads(done.stdout)
     [found] = [one for one in report["findings"] if one["name"] == "namespaces"]
