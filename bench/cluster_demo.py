@@ -24,7 +24,7 @@ def main(words: list[str]) -> int:
         threads_per_worker=4,  # one runs a cell, the others answer
         resources={RESOURCE: 1, MEMORY: host.memory_available() // count},
         host="127.0.0.1",
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",  # any free port: a scheduler beside it has the usual one
     ) as cluster:
         address = cluster.scheduler_address.replace("tcp://", "dask://")
         command = [str(program), "run", *(words or DEFAULT), "--on", address]

@@ -23,7 +23,7 @@ from agelab.plain_path import temp_parent
 from agelab.results import run_lookup
 from agelab.results.digest import digest
 from agelab.results.run_directory import RunDirectory
-from agelab.reuse import bundle
+from agelab.reuse import bundle, environment
 from agelab.reuse.ended_cell import CellKey, EndedCell
 from agelab.runner.execute import runner
 from agelab.runner.request.options import RunOptions
@@ -70,6 +70,7 @@ class MadeUp:
 
 def main(words: list[str]) -> int:
     """Measure, and print a line for each."""
+    os.environ.pop(environment.CACHE, None)  # what is made up here is for no cache
     store = open_store()
     real = _real_cell(store)
     with atomic.temp_dir(Path(words[0]) if words else temp_parent()) as place:

@@ -193,18 +193,12 @@ def work(plan: bytes, number: int, stop: str) -> tuple[str, str, bytes, str]:
 
     stopped = Event(stop, client=get_client())
     ended = threading.Event()
-
-    def watch() -> None:
-        while not ended.is_set():
-            if stopped.wait(timeout=1):
-                ended.set()
-
     worker, name = get_worker().address, host.description()
     with atomic.temp_dir(temp_parent()) as place:
         shared_plan.write(place / "plan", SharedPlan.model_validate_json(plan))
         answer = place / "answer"
         command = [program(), "worker", "--cell", str(number), "-o", str(answer), str(place / "plan")]
-        threading.Thread(target=watch, daemon=True).start()
+        threading.Thread(target=_watch, args=(stopped, ended), daemon=True).start()
         try:
             process.run(command, env=own_environment(), ok=(0, 1), grace=GRACE, give_up=ended.is_set)
             return worker, name, fileio.read_bytes(answer, 2 * fileio.RECORD), ""
@@ -214,6 +208,16 @@ def work(plan: bytes, number: int, stop: str) -> tuple[str, str, bytes, str]:
             return worker, name, b"", " ".join(str(error).split())[:LAST_WORDS]
         finally:
             ended.set()
+
+
+def _watch(stopped: Any, ended: threading.Event) -> None:
+    """Set ``ended`` when the coordinator says stop, however often the scheduler is lost, until it is set."""
+    while not ended.is_set():
+        try:
+            if stopped.wait(timeout=1):
+                ended.set()
+        except (OSError, RuntimeError):
+            ended.wait(1)
 
 
 def _told(error: ProcessFailed) -> str:

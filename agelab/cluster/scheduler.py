@@ -82,7 +82,8 @@ def require_answer(address: str) -> None:
             hint=f"the authority of all certificates is {AUTHORITY}={os.environ.get(AUTHORITY)}",
         ) from error
     except TimeoutError as error:
-        raise HostError(f"--on {address}: no scheduler answers there in time", hint=START) from error
+        hint = START if context else f"{START}; one that speaks TLS: set {CERTIFICATE}, {KEY} and {AUTHORITY}"
+        raise HostError(f"--on {address}: no scheduler answers there in time", hint=hint) from error
     except OSError as error:
         why = error.strerror or str(error)
         raise HostError(f"--on {address}: no scheduler answers there: {why}", hint=START) from error

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -258,3 +259,20 @@ def test_the_array_has_a_task_for_each_cell(tmp_path: Path) -> None:
 def test_the_stand_in_has_one_key_for_each_cell() -> None:
     assert len({cluster_worker.key_of(number) for number in range(CELLS)}) == CELLS
     assert issubclass(CellLost, AgelabError)
+
+
+def test_a_worker_that_loses_its_scheduler_goes_on_listening_for_a_stop() -> None:
+    class Stopped:
+        """Dask's event, whose scheduler is gone for a moment."""
+
+        asked = 0
+
+        def wait(self, timeout: float) -> bool:
+            self.asked += 1
+            if self.asked == 1:
+                raise OSError("Stream is closed")
+            return self.asked == 3
+
+    ended, stopped = threading.Event(), Stopped()
+    dask_cells._watch(stopped, ended)
+    assert ended.is_set() and stopped.asked == 3

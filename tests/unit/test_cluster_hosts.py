@@ -162,10 +162,11 @@ def test_who_says_nothing_and_who_speaks_no_tls_are_told_in_one_line(
         place = f"127.0.0.1:{silent.getsockname()[1]}"
         for certificates in ({}, mine):
             with (
-                pytest.raises(HostError, match="no scheduler answers there in time"),
+                pytest.raises(HostError, match="no scheduler answers there in time") as told,
                 connected(place, certificates),
             ):
                 pass
+            assert ("AGELAB_CLUSTER_CERT" in told.value.hint) != bool(certificates)
     with socket.create_server(("127.0.0.1", 0)) as chatty:
 
         def chat() -> None:
