@@ -21,7 +21,7 @@ class Libvirt:
 
     def command_line(self, xml: str) -> list[str]:
         self.asked.append(xml)
-        return ["/usr/bin/qemu", "-name", "guest=it", *xml.split()[1:-1]]
+        return ["/store/qemu/start", "-name", "guest=it", *xml.split()[1:-1]]
 
 
 def command(directory: Path, libvirt: Libvirt, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -36,7 +36,8 @@ def command(directory: Path, libvirt: Libvirt, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(GuestLauncher, name, value)
     image = SimpleNamespace(artefact=SimpleNamespace(directory=Path("/store/image")))
     corpus = SimpleNamespace(image=Path("/store/corpus/corpus.iso"))
-    parts: Any = (None, image, corpus, libvirt, None, None, None, {})
+    qemu = SimpleNamespace(artefact=SimpleNamespace(directory=Path("/store/qemu")))
+    parts: Any = (None, image, corpus, libvirt, qemu, None, None, {})
     launcher = GuestLauncher(directory, *parts)
     found = launcher.inputs(cast(Boot, None), {"fork-aged": directory / "fork-aged"})
     return list(found["command"])
@@ -48,6 +49,6 @@ def test_cells_in_other_directories_have_one_command_for_which_libvirt_is_asked_
     libvirt = Libvirt()
     one = command(Path("/home/a/runs/1/cells/0"), libvirt, monkeypatch)
     other = command(Path("/mnt/b/runs/2/cells/17"), libvirt, monkeypatch)
-    assert one == other == ["/usr/bin/qemu", "{cell}/plan", "{fork-aged}/disk-0", "{image}/root"]
+    assert one == other == ["{qemu}/start", "{cell}/plan", "{fork-aged}/disk-0", "{image}/root"]
     assert libvirt.asked[0] == libvirt.asked[1]
     assert str(guest_launcher.ANY_CELL) in libvirt.asked[0] and "/home/a" not in libvirt.asked[0]

@@ -66,7 +66,7 @@ class Elements(HTMLParser):
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Charts are drawn in the tests that look at them."""
-    monkeypatch.setattr(vega, "_svg", lambda spec: f"<svg>{len(json.dumps(spec))}</svg>")
+    monkeypatch.setattr(vega, "page_svg", lambda spec: f"<svg>{len(json.dumps(spec))}</svg>")
 
 
 def runs(home: Path, *names: str) -> list[RunSet]:

@@ -1,4 +1,4 @@
-"""What virt-install prints is remembered while the host stays as it is, and no longer."""
+"""What virt-install prints is remembered while its packages stay as they are, and no longer."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -45,10 +45,10 @@ def change_packages(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packages.write_text("Package: virtinst\nVersion: 2\n")
 
 
-def start_the_host_anew(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    boot = packages.with_name("boot")
-    boot.write_text("another")
-    monkeypatch.setattr(virt_install, "BOOT_ID", boot)
+def tell_it_of_another_qemu(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in virt_install.CAPABILITIES:
+        packages.with_name(name).write_text("another")
+    monkeypatch.setattr(virt_install, "HERE", packages.parent)
 
 
 def damage(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,10 +69,10 @@ def put_a_directory_there(packages: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(
     "happens",
-    [change_packages, start_the_host_anew, damage, make_no_text_of_it, put_a_directory_there],
+    [change_packages, tell_it_of_another_qemu, damage, make_no_text_of_it, put_a_directory_there],
     ids=lambda one: str(one.__name__),
 )
-def test_it_is_asked_again_when_the_host_or_what_is_kept_has_changed(
+def test_it_is_asked_again_when_packages_or_what_is_kept_has_changed(
     asked: Callable[[], int],
     packages: Path,
     monkeypatch: pytest.MonkeyPatch,
