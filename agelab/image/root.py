@@ -56,6 +56,8 @@ _LACKING = (
 )
 _BROUGHT = ("dmsetup",)
 """Packages of what the guest runs that the usual suite's packages bring along, and those of other suites do not."""
+_LEFT = ("/etc/hostid",)
+"""What packages of other suites' roots leave that differs from build to build (OpenZFS draws a number for the host)."""
 _EMPTIED = ("var/cache", "var/log", "tmp", "run")
 
 
@@ -116,11 +118,11 @@ def own_definition(
         return definition
     kept = tuple(path for path in definition.remove if path.startswith(_NEVER_NEEDED))
     newest = max(suites, key=SUITES.index)
-    brought = _BROUGHT if newest != definition.suite else ()
+    brought, left = (_BROUGHT, _LEFT) if newest != definition.suite else ((), ())
     wanted = tuple(dict.fromkeys((*definition.packages, *brought, *packages)))
     also_from = tuple(sorted({*definition.also_from, *(name for one in added for name in one.also_from)}))
     return definition.model_copy(
-        update={"packages": wanted, "remove": kept, "suite": newest, "also_from": also_from}
+        update={"packages": wanted, "remove": (*kept, *left), "suite": newest, "also_from": also_from}
     )
 
 

@@ -167,7 +167,8 @@ def test_a_root_with_it_is_of_its_suite_and_of_the_runs_filesystems_alone() -> N
     assert [one.name for one in served] == ["ext4", "openzfs"]
     assert (
         "dmsetup" in definition.packages
-    )  # which bare memory-backed disks take, and trixie's packages do not bring
+    )  # bare memory-backed disks take it, trixie's packages do not bring it
+    assert "/etc/hostid" in definition.remove  # drawn anew in each build: no two hosts would have one root
     assert roots.question(definition, served)["also_from"] == ("contrib",)
     plain, all_of_them = roots.of_scenario(selection.select("aging").scenario, (), ["ext4"])
     assert plain == roots.definition() and len(all_of_them) == len(plain.filesystems)
