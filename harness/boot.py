@@ -136,6 +136,7 @@ class Boot:
 
     def _prepare(self) -> None:
         machine.sysctl(self.plan.memory.sysctl)
+        machine.limit_dirty(self.plan.memory)
         first, late = 0, False
         if self.plan.disks:
             new = self.plan.boot == 0 and any(disk.mkfs for disk in self.plan.disks)
@@ -169,6 +170,7 @@ class Boot:
             self._do(["mount", "-t", "ramfs", "ballast", str(ballast)], "making a place for the ballast")
             ballast /= "file"
         machine.take_memory(self.plan.memory, ballast)
+        machine.sysctl(self.plan.memory.sysctl)
         self._note_memory(ballast)
 
     def _is_new(self, disk: Disk) -> bool:

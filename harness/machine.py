@@ -138,6 +138,19 @@ def take_memory(memory: Memory, ballast: Path) -> None:
     os.close(descriptor)
 
 
+def limit_dirty(memory: Memory) -> None:
+    """Hold back writers until the memory is taken as the scenario does, in bytes.
+
+    The kernel works its limit out when the setting changes (mm/page-writeback.c, writeback_set_ratelimit) and follows
+    what memory is left but slowly: with the part written back after it, the limit is that of the memory that is left.
+    """
+    if memory.available is None:
+        return
+    for name in ("vm/dirty", "vm/dirty_background"):
+        part = memory.available * int(memory.sysctl[f"{name}_ratio"]) // 100
+        sysctl({f"{name}_bytes": str(part)})
+
+
 def count_freed() -> None:
     """Have the kernel count what was freed: pages on a processor's list are not in MemAvailable.
 

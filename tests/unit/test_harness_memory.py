@@ -70,6 +70,17 @@ def take(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> int:
     return guest.free
 
 
+def test_before_the_first_step_writers_are_held_back_as_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: dict[str, str] = {}
+    monkeypatch.setattr(machine, "sysctl", written.update)
+    limits = {"vm/dirty_ratio": "20", "vm/dirty_background_ratio": "10"}
+    machine.limit_dirty(Memory(100 << 20, limits))
+    assert written == {"vm/dirty_bytes": str(20 << 20), "vm/dirty_background_bytes": str(10 << 20)}
+    written.clear()
+    machine.limit_dirty(Memory(None, limits))
+    assert not written
+
+
 @pytest.mark.parametrize("at", [1, 2, 3, 4, 5])
 def test_what_is_freed_a_moment_later_is_taken_too(
     at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
