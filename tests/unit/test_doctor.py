@@ -304,7 +304,7 @@ def test_where_nothing_can_be_built_the_images_of_the_store_still_run(
     def refuse(_: Path) -> None:
         raise HostError("mmdebstrap could not build the guest's root:\nunshare: Operation not permitted")
 
-    monkeypatch.setattr(tools.roots, "prove_mmdebstrap", refuse)
+    monkeypatch.setattr("agelab.image.root.prove_mmdebstrap", refuse)
     store = Store(tmp_path / "home")
     found = tools.confinement(store)
     assert (found.status, found.required) == (ProbeStatus.MISSING, True)
