@@ -16,7 +16,7 @@ endif
 BIN := .venv/bin
 SCENARIOS := $(sort $(patsubst scenarios/%.toml,%,$(wildcard scenarios/*.toml)))
 
-.PHONY: help setup setup-test scenario plan ledger cluster-demo sweep calibrate name-given image doctor site tables test test-full fuzz bench check lint format lock clean
+.PHONY: help setup setup-test scenario plan ledger cluster-demo sweep calibrate name-given image doctor site tables test test-full test-container fuzz bench check lint format lock clean
 
 help: ## list the targets
 	@echo "agelab: a reproducibility sandbox for filesystem benchmarks"
@@ -95,6 +95,9 @@ test: check ## all checks and tests but the long ones
 
 test-full: check ## all checks and all tests
 	@$(PYTEST)
+
+test-container: ## a cell outside and in a container: one key, one digest (buildah; BASE=IMAGE)
+	@.ci/container.sh $(BASE)
 
 fuzz: setup-test ## 100,000 made-up inputs for each reader of what comes from outside (tests/fuzz; half an hour)
 	@set -e; for target in tests/fuzz/[!_]*.py; do $(BIN)/python -m tests.fuzz "$$(basename "$$target" .py)"; done
