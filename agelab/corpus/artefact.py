@@ -80,7 +80,7 @@ def make(spec: CorpusSpec, store: Store) -> Corpus:
     Raises HostError when xorriso is missing or the disk too full, before anything is written.
     """
     what = definition(spec.kind)
-    inputs = {"definition": key_of(what.model_dump()), "maker": iso.xorriso_versions(), **spec.model_dump()}
+    inputs = {"definition": key_of(what.model_dump()), "maker": iso.MAKER, **spec.model_dump()}
     if isinstance(what, StudyCorpus) and any(archive.gzip for archive in what.archives):
         inputs["compressor"] = tar.compressor_identity()
 

@@ -125,7 +125,7 @@ def _directory(path: Path, check_top: CheckTop) -> Preparation:
             raise InputError(f"{path} changed while it was being read")
         return about
 
-    return {"source": "directory", "sha256": key_of(entries), "maker": iso.xorriso_versions()}, build
+    return {"source": "directory", "sha256": key_of(entries), "maker": iso.MAKER}, build
 
 
 def _archive(path: Path, check_top: CheckTop) -> Preparation:
@@ -142,7 +142,7 @@ def _archive(path: Path, check_top: CheckTop) -> Preparation:
         shutil.rmtree(tree)
         return about
 
-    return {"source": "archive", "sha256": file_hash(path), "maker": iso.xorriso_versions()}, build
+    return {"source": "archive", "sha256": file_hash(path), "maker": iso.MAKER}, build
 
 
 def _make_image(tree: Path, directory: Path, what: str) -> CorpusDescription:

@@ -49,7 +49,7 @@ def obtain_history(wanted: History, disk: int, seed: int, store: Store) -> Corpu
         described = f"history: {log.title}; {summary.operations} operations"
         return CorpusDescription(files=parts, content_bytes=size, description=described, parts=parts)
 
-    inputs = {"source": "history", **log.inputs, "disk": disk, "maker": iso.xorriso_versions()}
+    inputs = {"source": "history", **log.inputs, "disk": disk, "maker": iso.MAKER}
     return obtain(store, inputs, build, log.readable_by, shared=not log.user_log)
 
 

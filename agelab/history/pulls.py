@@ -98,7 +98,7 @@ def obtain_pulls(wanted: Pulled, disk: int, seed: int, store: Store) -> Corpus:
         "points": wanted.points,
         "git": git.version(),
         "disk": disk,
-        "maker": iso.xorriso_versions(),
+        "maker": iso.MAKER,
         **found.inputs,
     }
     return obtain(store, inputs, build, found.readable_by)

@@ -58,7 +58,7 @@ def obtain_trace(wanted: Traced, disk: int, store: Store) -> Corpus:
         "trace": content,
         "before": wanted.before,
         "disk": disk,
-        "maker": iso.xorriso_versions(),
+        "maker": iso.MAKER,
     }
     return obtain(store, inputs, build, readers.of_files(path))
 
