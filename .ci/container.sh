@@ -12,7 +12,7 @@ buildah build --build-arg BASE="${1:-debian:bookworm}" --tag agelab .
 container=$(buildah from agelab)
 trap 'buildah rm "$container" >/dev/null' EXIT
 inside() {
-    buildah run --cap-drop all --network none --volume "$AGELAB_HOME:/store" "$container" -- .venv/bin/agelab "$@"
+    buildah run --network none --volume "$AGELAB_HOME:/store" "$container" -- .venv/bin/agelab "$@"
 }
 inside run "${cell[@]}" --fresh
 within=$(inside show latest --json | grep -E '"(inputs_key|digest)":')
