@@ -25,6 +25,7 @@ from agelab.corpus import Corpus
 from agelab.disk import parse
 from agelab.errors import AgelabError
 from agelab.image import Image
+from agelab.image import root as roots
 from agelab.kernel import initramfs
 from agelab.qemu import Emulator
 from agelab.runner.execute import plan_disk
@@ -148,7 +149,7 @@ def compare(repetitions: int, spec: str) -> int:
     store = open_store()
     kernel = kernels.resolve(spec, store)
     print(f"preparing: image for {kernel.release}, virtme-ng with two roots", file=sys.stderr)
-    image = images.build(kernel, store, selection.filesystems())
+    image = images.build(kernel, store, roots.served(roots.definition(), ()))
     theirs = virtme.prepare(store, kernel, bare=False, memory_mib=MEMORY_MIB)
     bare = virtme.prepare(store, kernel, bare=True, memory_mib=MEMORY_MIB)
     directory = store.cache("bench-boot")

@@ -18,11 +18,11 @@ from agelab import qemu
 from agelab.drive import module
 from agelab.errors import AgelabError
 from agelab.image import Image
+from agelab.image import root as roots
 from agelab.kernel import initramfs
 from agelab.model.machine import Machine
 from agelab.qemu import Emulator
 from agelab.runner.plan import cell_inputs
-from agelab.scenario import selection
 from agelab.store import Store, canonical_json
 from agelab.vm import domain
 from agelab.vm.guest import GuestSpec, MemoryDisk
@@ -119,7 +119,7 @@ class Bench:
 def bench(store: Store, kernel: str, directory: Path) -> Iterator[Bench]:
     """Set up a bench for a kernel, with its image and module built if the store does not have them."""
     found = kernels.resolve(kernel, store)
-    image = images.build(found, store, selection.filesystems())
+    image = images.build(found, store, roots.served(roots.definition(), ()))
     built = module.obtain(found, store)
     with connected() as hypervisor:
         yield Bench(image, built, qemu.obtain(store), hypervisor, directory)

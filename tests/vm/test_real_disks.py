@@ -11,6 +11,7 @@ from agelab import kernel as kernels
 from agelab import process, qemu
 from agelab.cli.options import open_store
 from agelab.disk import claim_drives, parse
+from agelab.image import root as roots
 from agelab.kernel import initramfs
 from agelab.scenario import selection
 from agelab.vm import domain
@@ -42,7 +43,7 @@ sleep 100
 def test_a_guest_has_its_real_disks_and_sees_an_error_when_one_goes(tmp_path: Path) -> None:
     store = open_store()
     kernel = kernels.resolve(kernels.DEFAULT, store)
-    image = images.build(kernel, store, selection.filesystems())
+    image = images.build(kernel, store, roots.served(roots.definition(), ()))
     archive = initramfs.cell(kernel.modules, ["virtio_pci", "virtio_blk"], {}, {"start": START})
     (tmp_path / "initramfs").write_bytes(image.initramfs.read_bytes() + archive)
     pulled, kept = tmp_path / "pulled.img", tmp_path / "kept.img"
