@@ -88,6 +88,11 @@ def repetition(cell: dict[str, Any], number: int) -> dict[str, Any]:
     return {s["metric"]: s["value"] for s in found}
 
 
+def took(step: dict[str, Any]) -> float:
+    """Seconds of a step and its sync: whoever writes more than may be dirty waits in the step itself."""
+    return float(step["elapsed"] + step["sync_elapsed"])
+
+
 @pytest.mark.parametrize(
     ("layout", "drive"), [("raid1", 1), pytest.param("raid5", 2, marks=pytest.mark.full)]
 )
@@ -101,9 +106,7 @@ def test_a_drive_that_fails_is_replaced_and_the_filesystem_is_whole(
     assert cell["status"] == "ok", cell["reason"]
     failed = measured(cell, "copy")
     assert failed["failed_after"] == pytest.approx(0.05, abs=0.01)
-    assert (
-        failed["sync_elapsed"] > 30 > measured(whole, "copy")["sync_elapsed"]
-    )  # until the drive is given up
+    assert took(failed) > 30 > took(measured(whole, "copy"))  # until the drive is given up
     assert measured(cell, "read")["bytes_read"] > 7 << 20
     rebuilt = measured(cell, "rebuild")
     assert rebuilt["bytes_written"] > 8 << 20 and rebuilt["elapsed"] > 0

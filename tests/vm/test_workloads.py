@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agelab.scenario import selection
-from tests.vm.cells import agelab, run, scenario, step
+from tests.vm.cells import agelab, newest, run, scenario, step
 
 pytestmark = pytest.mark.vm
 HOWTO = Path(__file__).parents[2] / "docs/howto"
@@ -78,7 +78,7 @@ def test_fio_on_an_aged_disk_stands_beside_fio_on_a_new_one() -> None:
     assert cell["status"] == "ok"
     for job, metric in (("read", "fio_read_bandwidth"), ("randread", "fio_read_latency_p99")):
         assert all(found[f"{disk}/fio.{job}", metric] for disk in ("aged", "control"))
-    shown = agelab("show", "latest").stdout
+    shown = agelab("show", newest(path).name).stdout
     assert re.search(r"fio\.read +fio_read_bandwidth +MB/s +[\d.]+ +[\d.]+ +[\d.]+", shown), shown
 
 
