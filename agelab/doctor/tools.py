@@ -24,6 +24,7 @@ _NVDIMM_MACHINE = (
     "-object memory-backend-ram,id=m0,size=128M -device nvdimm,memdev=m0 -dump-vmstate /dev/null"
 )
 """QEMU's words for a machine like that of the virtual clock; it describes its state and ends."""
+WITHOUT_APT = "no Debian: install what is missing under your distribution's names, or take a container (docs/install.md)"
 SUBORDINATE_IDS = (Path("/etc/subuid"), Path("/etc/subgid"))
 
 
@@ -80,6 +81,18 @@ def other_packages() -> Finding:
         meaning="helpers of the programs above",
         fix="install the Debian packages " + " ".join(absent) if absent else "",
         required=True,
+    )
+
+
+def one_advice(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return ``findings`` as they are or, on a host without apt, with one advice in place of a Debian package each."""
+    if process.find("apt-get"):
+        return tuple(findings)
+    return tuple(
+        found.model_copy(update={"fix": WITHOUT_APT if found.name == "apt" else ""})
+        if found.fix.startswith("install the Debian package")
+        else found
+        for found in findings
     )
 
 
