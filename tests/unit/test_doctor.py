@@ -68,6 +68,7 @@ def test_without_apt_one_advice_stands_for_all_packages(
     assert list(tools.one_advice(with_apt)) == with_apt
     monkeypatch.setattr(process, "SEARCH_PATH", str(tmp_path))
     absent = [*map(tools.probe, tools.TOOLS), tools.libvirt(), tools.other_packages()]
+    absent.append(tools.confinement(Store(tmp_path / "home")))
     advised = tools.one_advice(absent)
     assert [found.fix for found in advised if found.fix] == [tools.WITHOUT_APT]
     assert [found.status for found in advised] == [found.status for found in absent]
