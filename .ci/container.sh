@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 export AGELAB_HOME=${AGELAB_HOME:-$PWD/.agelab} BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs
 cell=(tests/vm/small.toml --filesystem ext4)
 sh agelab/setup.sh run
-.venv/bin/agelab run "${cell[@]}"
+.venv/bin/agelab run "${cell[@]}" --fresh
 outside=$(.venv/bin/agelab show latest --json | grep -E '"(inputs_key|digest)":')
 buildah build --build-arg BASE="${1:-debian:bookworm}" --tag agelab .
 container=$(buildah from agelab)
