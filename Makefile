@@ -96,7 +96,7 @@ test: check ## all checks and tests but the long ones
 test-full: check ## all checks and all tests
 	@$(PYTEST)
 
-test-container: ## a cell outside and in a container: one key, one digest (buildah; BASE=IMAGE)
+test-container: ## a cell outside and in a container: one key, one digest (buildah, no root; BASE=IMAGE)
 	@.ci/container.sh $(BASE)
 
 fuzz: setup-test ## 100,000 made-up inputs for each reader of what comes from outside (tests/fuzz; half an hour)

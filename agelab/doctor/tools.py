@@ -24,6 +24,9 @@ _NVDIMM_MACHINE = (
     "-object memory-backend-ram,id=m0,size=128M -device nvdimm,memdev=m0 -dump-vmstate /dev/null"
 )
 """QEMU's words for a machine like that of the virtual clock; it describes its state and ends."""
+WITHOUT_APT = (
+    "no Debian: install what is missing under your distribution's names, or use a container (docs/install.md)"
+)
 SUBORDINATE_IDS = (Path("/etc/subuid"), Path("/etc/subgid"))
 
 
@@ -83,6 +86,18 @@ def other_packages() -> Finding:
     )
 
 
+def one_advice(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return ``findings`` as they are or, on a host without apt, with one advice in place of a Debian package each."""
+    if process.find("apt-get"):
+        return tuple(findings)
+    return tuple(
+        found.model_copy(update={"fix": WITHOUT_APT if found.name == "apt" else ""})
+        if found.fix.startswith("install the Debian package")
+        else found
+        for found in findings
+    )
+
+
 def _exists(program: str) -> bool:
     return Path(program).exists() if program.startswith("/") else process.find(program) is not None
 
@@ -108,6 +123,9 @@ def confinement(store: Store) -> Finding:
 
 def _namespace_fix() -> str:
     """Return what lets this user have namespaces."""
+    for program in ("mmdebstrap", "bwrap"):
+        if process.find(program) is None:
+            return process.install_hint(program)
     if os.geteuid() == 0:
         return "allow this container to mount and to have namespaces (CAP_SYS_ADMIN)"
     name = getpass.getuser()

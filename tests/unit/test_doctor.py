@@ -61,6 +61,19 @@ def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyP
     assert not report.virtual_clock
 
 
+def test_without_apt_one_advice_stands_for_all_packages(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with_apt = [*map(tools.probe, tools.TOOLS), tools.other_packages()]
+    assert list(tools.one_advice(with_apt)) == with_apt
+    monkeypatch.setattr(process, "SEARCH_PATH", str(tmp_path))
+    absent = [*map(tools.probe, tools.TOOLS), tools.libvirt(), tools.other_packages()]
+    absent.append(tools.confinement(Store(tmp_path / "home")))
+    advised = tools.one_advice(absent)
+    assert [found.fix for found in advised if found.fix] == [tools.WITHOUT_APT]
+    assert [found.status for found in advised] == [found.status for found in absent]
+
+
 def test_a_program_that_does_not_start_counts_as_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -290,6 +303,9 @@ def test_doctor_prints_what_to_do_where_something_is_missing(
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr(process, "SEARCH_PATH", str(tmp_path))
+    assert main(["doctor"]) == 3
+    assert capsys.readouterr().out.count("-> no Debian: install") == 1
+    (tmp_path / "apt-get").symlink_to("/bin/true")
     assert main(["doctor"]) == 3
     out = capsys.readouterr().out
     assert "-> install the Debian package virtinst" in out
