@@ -6,6 +6,7 @@ import select
 import shlex
 import threading
 import time
+import uuid
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -55,7 +56,7 @@ class Ending(Enum):
     WATCHDOG = "watchdog"
     """The hardware watchdog fired: nothing ran in the guest any more."""
     CRASHED = "crashed"
-    """QEMU itself ended (a full host filesystem kills it with SIGBUS), or was destroyed."""
+    """QEMU itself ended (a full host filesystem kills it with SIGBUS), was destroyed, or got a signal."""
     DAEMON_LOST = "lost"
     """The libvirt daemon ended, so the guest was ended too."""
     OUTPUT_LOST = "unheard"
@@ -73,7 +74,11 @@ class _WatchedDomain:
     """State shared by the event thread and the thread that waits for one domain."""
 
     wake: int = field(default_factory=lambda: os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
+    identity: str = field(default_factory=lambda: str(uuid.uuid4()))
+    """libvirt's UUID of this domain alone: an earlier one of its name may still send events."""
     watchdog: bool = False
+    signalled: bool = False
+    """Somebody on the host has sent SIGTERM, on which QEMU ends as if the guest had powered off."""
     abandoned: bool = False
     ending: Ending | None = None
     connection: Any = None
@@ -85,6 +90,7 @@ class Hypervisor:
 
     def __init__(self) -> None:
         self._watched: dict[str, _WatchedDomain] = {}
+        """By libvirt's UUIDs."""
         self._abandoned = False
         self._opening = threading.Lock()
         libvirt.registerErrorHandler(lambda *_: None, None)
@@ -119,15 +125,19 @@ class Hypervisor:
             libvirt.virEventRunDefaultImpl()
 
     def _lifecycle(self, _: Any, domain: Any, event: int, detail: int, __: Any) -> None:
-        watched = self._watched.get(domain.name())
-        if watched is None or event != libvirt.VIR_DOMAIN_EVENT_STOPPED:
+        watched = self._watched.get(domain.UUIDString())
+        if watched is None:
+            return
+        if (event, detail) == (libvirt.VIR_DOMAIN_EVENT_SHUTDOWN, libvirt.VIR_DOMAIN_EVENT_SHUTDOWN_HOST):
+            watched.signalled = True
+        if event != libvirt.VIR_DOMAIN_EVENT_STOPPED:
             return
         failed = (
             libvirt.VIR_DOMAIN_EVENT_STOPPED_CRASHED,
             libvirt.VIR_DOMAIN_EVENT_STOPPED_FAILED,
             libvirt.VIR_DOMAIN_EVENT_STOPPED_DESTROYED,
         )
-        watched.ending = Ending.CRASHED if detail in failed else Ending.STOPPED
+        watched.ending = Ending.CRASHED if watched.signalled or detail in failed else Ending.STOPPED
         os.eventfd_write(watched.wake, 1)
 
     def _closed(self, connection: Any, _: int, __: Any) -> None:
@@ -138,7 +148,7 @@ class Hypervisor:
                 os.eventfd_write(watched.wake, 1)
 
     def _watchdog(self, _: Any, domain: Any, __: int, ___: Any) -> None:
-        if watched := self._watched.get(domain.name()):
+        if watched := self._watched.get(domain.UUIDString()):
             watched.watchdog = True
 
     @property
@@ -196,9 +206,10 @@ class Hypervisor:
         KeyboardInterrupt when another thread has called ``abandon``.
         """
         with ExitStack() as stack:
-            watched = self._watched[name] = _WatchedDomain()
+            watched = _WatchedDomain()
+            self._watched[watched.identity] = watched
             stack.callback(os.close, watched.wake)
-            stack.callback(self._watched.pop, name)
+            stack.callback(self._watched.pop, watched.identity)
             if self._abandoned:  # checked only after this domain is visible to abandon()
                 raise KeyboardInterrupt
             watch = stack.enter_context(INotify())
@@ -210,7 +221,8 @@ class Hypervisor:
             try:
                 _end_earlier_domain(connection, name)
                 paused = libvirt.VIR_DOMAIN_START_PAUSED if state else 0
-                domain = connection.createXML(xml, libvirt.VIR_DOMAIN_START_AUTODESTROY | paused)
+                named = identified(xml, watched.identity)
+                domain = connection.createXML(named, libvirt.VIR_DOMAIN_START_AUTODESTROY | paused)
             except libvirt.libvirtError as error:
                 if not _alive(connection):
                     return Ending.DAEMON_LOST
@@ -263,6 +275,11 @@ class Hypervisor:
         connection, self._connection = self._connection, None
         with suppress(libvirt.libvirtError):  # the connection may be lost
             connection.close()
+
+
+def identified(xml: str, identity: str) -> str:
+    """Return a domain's XML with libvirt's UUID in it; its guest sees the one of QEMU's command."""
+    return xml.replace("</name>", f"</name>\n  <uuid>{identity}</uuid>", 1)
 
 
 def _wait(

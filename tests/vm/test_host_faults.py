@@ -30,10 +30,13 @@ def begun(chaos: Chaos) -> Iterator[Begun]:
         yield found
 
 
-def test_a_guest_whose_qemu_is_killed_is_interrupted(chaos: Chaos, begun: Begun) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_guest_whose_qemu_is_killed_is_interrupted(
+    chaos: Chaos, begun: Begun, number: signal.Signals
+) -> None:
     child, run = begun
     [guest] = guests(chaos)
-    os.kill(guest, signal.SIGKILL)
+    os.kill(guest, number)
     interrupted(chaos, run, child, "QEMU was killed, or ended by itself; a full host filesystem does that")
     resumed(chaos, run)
 
