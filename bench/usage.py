@@ -1,12 +1,19 @@
 """The answer of docs/aging.md to what ages a filesystem, fullness or usage: scenario ``fullness-or-usage``."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log
 from pathlib import Path
-from statistics import mean
 
 from agelab import vega
+from agelab.analysis.host_noise import HostNoise
+from agelab.analysis.judge import judge
+from agelab.model.seeds import Seeds
 from agelab.results.run_directory import RunDirectory
+from agelab.stats.formatting import format_ratio
 from agelab.stats.order_statistics import Summary
+from agelab.stats.series import Series, SeriesPair
+from agelab.stats.verdict import ComparedSeries
 from bench.aging import Variant, figure, headed, variants
 from bench.curve import ONE, points_of
 from bench.page import line
@@ -57,41 +64,90 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     return Made("\n".join(lines), _plots(found, histories, Path(table.pictures)))
 
 
-SEEDS = 5
-"""Run seeds from which on the spread says anything."""
+@dataclass(frozen=True)
+class Effect:
+    """How many times as much a scan loses at the last level of one factor as at its first, at each of the other's."""
+
+    judged: ComparedSeries
+    levels: Sequence[str]
+    """The other factor's, which stand for the corpora of the test, by their numbers."""
+
+    @property
+    def said(self) -> str:
+        """The ratio with its interval and the verdict, or a ratio for each level where no one ratio fits all."""
+        shift = self.judged.shift
+        if shift is None:
+            return "not measured"
+        if shift.depends:
+            shown = (
+                f"{self.levels[one.corpus]}: {format_ratio(one.value, (), True)[0]}" for one in shift.corpora
+            )
+            return ", ".join(shown)
+        ends = (shift.interval.low, shift.interval.high) if shift.interval else ()
+        value, *between = format_ratio(shift.value, ends, self.judged.differs)
+        return f"{value} ({' to '.join(between)}), {self.judged.word}" if between else f"{value}, not known"
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """How far from 1 it may lie, either way, as logarithms; None where too few seeds leave it no interval."""
+        shift = self.judged.shift
+        if shift is None:
+            return None
+        found = [one.interval for one in shift.corpora] if shift.depends else [shift.interval]
+        known = [one for one in found if one]
+        if len(known) < len(found):
+            return None
+        ends = [log(end) for one in known for end in (one.low, one.high)]
+        least = 0.0 if min(ends) <= 0 <= max(ends) else min(map(abs, ends))
+        return least, max(map(abs, ends))
 
 
 def _answers(found: Sequence[Variant], histories: Sequence[str]) -> Iterator[str]:
-    """Say how much each of the two factors changes the slowdown of a scan, averaged over the other, and the spread."""
-    yield "By how much the slowdown of a scan moves, from the least to the most, the other averaged away:"
+    """Say how far usage and fullness each move the slowdown of a scan, and which of them moves it further."""
+    usages = [str(usage) for usage in range(1, 1 + points_of(found))]
+    full = [f"{history.removeprefix('full')} %" for history in histories]
+    yield (
+        "How many times as much a scan loses, with the interval (95 %) that the rank test leaves: by usage at each "
+        "fullness, by fullness at each usage. Where no one ratio fits all of them, each has its own."
+    )
     yield ""
-    yield line(["filesystem", "by fullness", "by usage", "spread", "more of it comes of"])
-    yield line(["---"] * 5)
-    for filesystem in _filesystems(found, histories):
-        grid = _grid(found, filesystem, histories)
-        if not grid:
-            continue
-        fullness, usage = (_moved(grid, axis) for axis in (0, 1))
-        enough = min(summary.n for summary in grid.values()) >= SEEDS
-        spread = max(float(summary.spread) for summary in grid.values())
-        more = "fullness" if fullness > usage else "usage"
-        if not enough:
-            said = f"{more}; too few seeds"
-        elif abs(fullness - usage) > spread:
-            said = more
-        else:
-            said = "neither: they differ by less than seeds do"
-        yield line([filesystem, f"{fullness:.3f}", f"{usage:.3f}", f"{spread:.3f}" if enough else "-", said])
-
-
-def _moved(grid: Grid, axis: int) -> float:
-    """Return the range of the means along one axis."""
-    levels = dict.fromkeys(place[axis] for place in grid)
-    means = [
-        mean(float(summary.median) for place, summary in grid.items() if place[axis] == level)
-        for level in levels
+    head = (f"by usage: {usages[-1]} disks / {usages[0]}", f"by fullness: {full[-1]} / {full[0]}")
+    yield line(["filesystem", *head, "which moves it further"])
+    yield line(["---"] * 4)
+    names = _filesystems(found, histories)
+    tables = [
+        [[_series(found, name, history, usage) for usage in map(int, usages)] for history in histories]
+        for name in names
     ]
-    return max(means) - min(means)
+    pairs = [pair for table in tables for pair in (_ends(table), _ends(list(zip(*table, strict=True))))]
+    judged = iter(judge(pairs, HostNoise()))
+    for name in names:
+        usage, fullness = Effect(next(judged), full), Effect(next(judged), usages)
+        yield line([name, usage.said, fullness.said, _further(usage, fullness)])
+
+
+def _further(usage: Effect, fullness: Effect) -> str:
+    if not usage.range or not fullness.range:
+        return "not known: too few seeds"
+    if usage.range[0] > fullness.range[1]:
+        return "usage"
+    return "fullness" if fullness.range[0] > usage.range[1] else "not known"
+
+
+def _ends(table: Sequence[Sequence[Series]]) -> SeriesPair:
+    """Pair the first and the last column; each row stands for a corpus, as its values are compared with its own."""
+    sides = []
+    for column in (0, -1):
+        of = [row[column] for row in table]
+        values = [(Seeds(at, seeds.run), value) for at, one in enumerate(of) for seeds, value in one.values]
+        sides.append(replace(of[0], values=tuple(values), missing=()))
+    return SeriesPair(*sides)
+
+
+def _series(found: Sequence[Variant], filesystem: str, history: str, usage: int) -> Series:
+    step, metric, _ = SCAN
+    there = _variant(found, filesystem, history).measured.get((step, usage, metric))
+    return there or Series(step, usage, metric, "1", (), ())
 
 
 def _grid(found: Sequence[Variant], filesystem: str, histories: Sequence[str]) -> Grid:
