@@ -65,7 +65,7 @@ class RecipePart(Frozen):
 
 
 def obtain(part: RecipePart, owner: str, store: Store, progress: Notify) -> Path:
-    """Return the file of a part: from AGELAB_PARTS, the store or the network, in this order.
+    """Return the file of a part: from the store, AGELAB_PARTS or the network, in this order.
 
     Raises InputError that says which part of ``owner`` cannot be had, and where to put it.
     """

@@ -7,6 +7,7 @@ from agelab.errors import InputError
 from agelab.kernel import recipes
 from agelab.kernel.config import NEEDED, SMALL
 from agelab.kernel.guest_needs import MODULE_OPTIONS, set_options
+from agelab.kernel.modinfo import canonical_name
 from agelab.kernel.modules import CONFIG, MissingModule, MissingOption, Modules
 from agelab.kernel.provenance import identity
 from agelab.kernel.stored_kernel import Kernel
@@ -43,7 +44,7 @@ def kernels_with(kernel: Kernel, modules: Sequence[str], wanted: Sequence[str], 
 
 def _lacking(kernel: Kernel, modules: Sequence[str], wanted: Sequence[str]) -> set[str]:
     there = kernel.modules
-    absent = {MODULE_OPTIONS.get(name, name) for name in modules if not there.has(name)}
+    absent = {MODULE_OPTIONS.get(canonical_name(name), name) for name in modules if not there.has(name)}
     config = kernel.directory / CONFIG
     known = set_options(fileio.read_text(config)) if config.exists() else {}
     return absent | {option for option in wanted if option not in known}

@@ -57,6 +57,9 @@ def test_a_recipe_is_named_that_switches_on_what_is_lacking(store: Store) -> Non
     old = of(add(store, "6.1.0", ("ufs", "crc32c_generic"), "CONFIG_UFS_FS=m\n"), "6.1.0")
     assert serving.kernels_with(old, ["ufs"], ["UFS_FS_WRITE"], store) == ["recipe:ufs"]
     assert serving.kernels_with(old, ["reiser4", "crc32c_generic"], [], store) == ["recipe:reiser4"]
+    assert serving.kernels_with(old, ["reiser4", "nls_iso8859-1"], [], store) == [
+        "recipe:reiser4"
+    ]  # as vfat.toml
     # The small configuration of a recipe has nilfs2 too, but that says nothing of the tree that it is set in.
     assert serving.kernels_with(old, ["nilfs2"], [], store) == []
 
