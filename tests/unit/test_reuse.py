@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from agelab.cli import agelab
 from agelab.cluster import worker
 from agelab.errors import InputError
-from agelab.model.result import CellOrigin, End, Status
+from agelab.model.result import End, Status
 from agelab.model.seeds import CellName
 from agelab.results import run_lookup
 from agelab.results.digest import inputs_key
