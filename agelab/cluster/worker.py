@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agelab.cluster.shared_plan import SharedPlan
 from agelab.errors import AgelabError, InputError
-from agelab.model.result import CellOrigin, End
+from agelab.model.result import CellOrigin
 from agelab.results.run_directory import RunDirectory
 from agelab.reuse import bundle
 from agelab.reuse.ended_cell import CellKey, EndedCell
@@ -41,12 +41,8 @@ def pack(run: RunDirectory) -> bytes:
     here = CellOrigin(run=run.name, host=host.description(), ended=end.ended or "")
     cell = EndedCell(
         inputs=run.recorded_inputs(0),
-        end=_as_measured(end),
+        end=end.model_copy(update={"disk": None, "pictures": {}}),
         samples=tuple(run.samples().get(0, ())),
         origin=end.reused or here,
     )
     return bundle.pack(key, cell, run.cell_directory(0))
-
-
-def _as_measured(end: End) -> End:
-    return end.model_copy(update={"disk": None, "reused": None, "pictures": {}})

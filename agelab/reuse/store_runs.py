@@ -134,6 +134,6 @@ def _origin(plan: RunPlan, place: _Place, end: End) -> CellOrigin:
     written = (place.run.cell_directory(place.number) / "end.json").stat().st_mtime
     return CellOrigin(
         run=place.run.name,
-        host=str(plan.provenance.get("host", "a host that it does not name")),
+        host=end.host or str(plan.provenance.get("host", "a host that it does not name")),
         ended=end.ended or datetime.fromtimestamp(written, UTC).strftime(MOMENT),
     )

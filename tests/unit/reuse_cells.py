@@ -15,6 +15,7 @@ from agelab.reuse.ended_cell import CellKey
 from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.cell_boots import CellGoals
 from agelab.runner.execute.cell_reuse import CellReuse
+from agelab.runner.execute.elsewhere import Elsewhere
 from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.plan.boot import Boot
 from agelab.store import Store
@@ -65,7 +66,9 @@ class Guests:
         events.ended = OK
         return Ending.STOPPED
 
-    def carry_out(self, reuse: CellReuse | None, **goals: Any) -> RunDirectory:
+    def carry_out(
+        self, reuse: CellReuse | None, elsewhere: Elsewhere | None = None, **goals: Any
+    ) -> RunDirectory:
         """Carry out one cell in a run of its own."""
         run = run_builder.begin(self.home, [run_builder.cell("reiserfs")])
         kernel = SimpleNamespace(modules=SimpleNamespace(closure=lambda names: ()))
@@ -79,6 +82,6 @@ class Guests:
         )  # fmt: skip
         CellRunner(
             run, 0, cast(GuestLauncher, launcher), CellGoals(**goals), Store(self.home / "s"), lambda _: None,
-            None, reuse,
+            None, reuse, elsewhere=elsewhere,
         ).carry_out()  # fmt: skip
         return run

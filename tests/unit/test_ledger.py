@@ -52,12 +52,13 @@ def test_a_run_is_attested_key_by_key(tmp_path: Path) -> None:
     assert line["signature"].startswith("-----BEGIN SSH SIGNATURE-----")
 
 
-def test_what_was_reused_or_has_no_digest_is_not_attested(tmp_path: Path) -> None:
-    cells = run_builder.cells(["ext4"], (1, 2, 3))
+def test_what_was_reused_ran_on_a_worker_or_has_no_digest_is_not_attested(tmp_path: Path) -> None:
+    cells = run_builder.cells(["ext4"], (1, 2, 3, 4))
     run = run_builder.begin(tmp_path, cells)
     origin = CellOrigin(run="first", host="there", ended="2026-01-01T00:00:00Z")
     run_builder.end(run, 0, inputs={"seed": 1}, reused=origin)
     run_builder.end(run, 1, inputs={"seed": 2}, digest=None)
+    run_builder.end(run, 2, inputs={"seed": 3}, host="worker, 4 x P4")
     with pytest.raises(InputError, match="has no cell to attest"):
         ledger.attest(run, key(tmp_path, "me"))
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +12,22 @@ import pytest
 from click.testing import CliRunner
 
 from agelab.cli import agelab
+from agelab.cluster import worker
 from agelab.errors import InputError
 from agelab.model.result import End, Status
+from agelab.model.seeds import CellName
 from agelab.results import run_lookup
 from agelab.results.digest import inputs_key
 from agelab.results.run_directory import RunDirectory
-from agelab.reuse.ended_cell import CellKey
+from agelab.reuse import bundle
+from agelab.reuse.ended_cell import CellKey, EndedCell
 from agelab.reuse.store_runs import StoreRuns
 from agelab.runner.execute import evaluation, map_images, runner
 from agelab.runner.execute.cell_reuse import CellReuse, of_run
 from agelab.runner.plan import cell_inputs
 from agelab.runner.request.options import RunOptions
 from agelab.scenario.workloads import Workload, program
+from agelab.vm import host
 from tests.unit import hostile_runs, run_builder
 from tests.unit.reuse_cells import KEY, Guests, ended
 from tests.unit.test_scenario import spec
@@ -109,6 +113,36 @@ def test_a_reused_cell_keeps_the_origin_of_the_one_that_was_measured(tmp_path: P
     ended(tmp_path, reused=origin)
     found = restore(tmp_path)
     assert found and found.reused and found.reused.model_dump() == origin
+
+
+def test_a_cell_that_ran_on_another_host_has_that_host_for_its_origin(tmp_path: Path) -> None:
+    ended(tmp_path, host="worker, 4 x P4")
+    found = restore(tmp_path)
+    assert found and found.reused and found.reused.host == "worker, 4 x P4"
+
+
+@dataclass(frozen=True)
+class Worker:
+    """Another host, which answers with the cell of a run in its own store."""
+
+    measured: RunDirectory
+
+    def slots(self, memory: int) -> int:
+        return 1
+
+    def run(self, cell: CellName, key: CellKey, directory: Path, memory: int) -> EndedCell:
+        there = CellKey.of(first_end(self.measured))
+        assert there
+        return bundle.unpack(worker.pack(self.measured), there, directory)
+
+
+def test_what_a_worker_knew_is_reused_and_what_it_ran_is_not(tmp_path: Path) -> None:
+    there, home = Guests(tmp_path / "worker"), Guests(tmp_path)
+    ran, knew = (there.carry_out(reuse(tmp_path / "worker")) for _ in range(2))
+    end = first_end(home.carry_out(None, Worker(ran)))
+    assert (end.digest, end.reused, end.host) == (first_end(ran).digest, None, host.description())
+    again = first_end(home.carry_out(None, Worker(knew)))
+    assert again.reused and again.reused.run == ran.name
 
 
 @pytest.mark.parametrize(

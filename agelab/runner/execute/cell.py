@@ -99,10 +99,10 @@ class CellRunner:
         return self._take_as(earlier, earlier.as_reused(start.key if start else None))
 
     def _take_from_elsewhere(self, there: EndedCell, earlier: EndedCell | None) -> End:
-        """Finish the cell with what another host has measured, which may dispute an earlier cell."""
+        """Finish the cell with what another host has measured or knew, which may dispute an earlier cell."""
         before = there.end.disputes or (earlier.end.digest if earlier else None)
         changes = {"host": there.origin.host, "disputes": before if before != there.end.digest else None}
-        return self._take_as(there, there.end.model_copy(update={"reused": None, **changes}))
+        return self._take_as(there, there.end.model_copy(update=changes))
 
     def _take_as(self, earlier: EndedCell, end: End) -> End:
         """Finish the cell with the samples, maps and pictures of an ended one; what lacks is drawn anew."""

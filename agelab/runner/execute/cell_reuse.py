@@ -45,7 +45,7 @@ class CellReuse:
         if readers.of_made(run.path) != readers.EVERYBODY:
             self.ended.withhold()
             return
-        here = CellOrigin(run=run.name, host=host.description(), ended=end.ended or "")
+        here = CellOrigin(run=run.name, host=end.host or host.description(), ended=end.ended or "")
         cell = EndedCell(
             inputs=run.recorded_inputs(number),
             end=end.model_copy(update={"disk": None, "reused": None, "pictures": {}}),
