@@ -10,11 +10,13 @@ from agelab.errors import InputError
 from agelab.model.seeds import Seeds, seeds_text
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.series import Place
-from bench.aging import headed
+from bench.aging import SHARED, headed
 from bench.page import line
 from bench.tables.catalogue import Column, Table
 from bench.tables.made import Made
 
+SHARED_BY_LAYOUTS = tuple(name for name in SHARED if name != "image")
+"""A layout that needs programs of its own has an image of its own."""
 NONE = "-"
 """A cell without a value."""
 
@@ -30,7 +32,7 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
         if set(cells) == {NONE} and any(group.counted for group in groups):
             raise InputError(f"docs/tables.toml: {table.name}: no cell has measured {column.of}")
     lines = [
-        *headed(runs),
+        *headed(runs, SHARED_BY_LAYOUTS),
         "",
         line(["", *(column.head for column in table.columns)]),
         line(["---"] * (1 + len(table.columns))),

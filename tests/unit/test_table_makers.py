@@ -139,7 +139,8 @@ def test_a_row_of_measures_is_named_by_what_tells_it_from_the_others(
     for number, _ in enumerate(cells):
         run_builder.end(made, number, [run_builder.sample("copy")])
     columns = [{"head": "copy", "of": "copy:elapsed"}]
-    text = measures.made(table("measures", columns=columns), [made]).text
+    beside = run_builder.begin(tmp_path, [], provenance={**words, "image": "with a layout's programs"})
+    text = measures.made(table("measures", columns=columns), [made, beside]).text
     assert [line.removesuffix(" 1.50 |") for line in text.split("\n") if line.endswith("1.50 |")] == rows
 
 
