@@ -8,7 +8,7 @@ to take snapshots from (``Acquire::Snapshots::URI``, apt.conf(5)).
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,7 @@ MAIN, SECURITY = "debian", "debian-security"
 SUITE = "bookworm"
 """The suite that comes first in a snapshot, whatever the host's is: that of the guest's root (images/guest.toml)."""
 INDEXES = ("InRelease", "Release")
+_SIGNED = ("InRelease", "Release.gpg")
 _SETTING = re.compile(r'Acquire::Snapshots::URI::(\S+) "(.*)";')
 
 
@@ -41,8 +42,8 @@ class Snapshot:
     security: str
     content: str = ""
     """A hash of the directory's indexes; empty for a date or a server, whose packages do not change."""
-    signed: bool = True
-    """False for a directory whose indexes have no signature: it is trusted since the user names it."""
+    unsigned: frozenset[str] = frozenset()
+    """The suites of a directory that have no signature: they are trusted since the user names it."""
     suites: frozenset[str] | None = None
     """The suites of a directory; None where only a server can tell."""
 
@@ -76,7 +77,12 @@ def first_suite() -> str:
 
 def _of_directory(name: str) -> Snapshot:
     directory = Path(name).expanduser().absolute()
-    indexes = sorted(path for kind in INDEXES for path in directory.glob(f"{MAIN}*/dists/*/{kind}"))
+    indexes = sorted(
+        path
+        for one in (MAIN, SECURITY)
+        for kind in INDEXES
+        for path in directory.glob(f"{one}/dists/*/{kind}")
+    )
     if not indexes:
         raise InputError(
             f"{VARIABLE}={name}: it is no date like 20261123T000000Z, no address, and no directory with "
@@ -87,9 +93,13 @@ def _of_directory(name: str) -> Snapshot:
     for path in indexes:
         content.update(f"{path.relative_to(directory)}\0".encode() + fileio.read_bytes(path))
     main, security = (f"copy:{quote(str(directory / one))}" for one in (MAIN, SECURITY))
-    signed = any(path.name == "InRelease" for path in indexes)
-    suites = frozenset(path.parent.name for path in indexes)
-    return Snapshot(str(directory), main, security, content.hexdigest(), signed, suites)
+    suites = {path.parent for path in indexes}
+    unsigned = {path for path in suites if not any((path / name).exists() for name in _SIGNED)}
+    return Snapshot(str(directory), main, security, content.hexdigest(), _names(unsigned), _names(suites))
+
+
+def _names(paths: Collection[Path]) -> frozenset[str]:
+    return frozenset(path.name for path in paths)
 
 
 @cache
@@ -100,12 +110,16 @@ def _of_date(date: str) -> Snapshot:
     }
     main = dated_address(settings, MAIN, mirrors()[0], date)
     security = dated_address(settings, SECURITY, mirrors()[1] or "", date)
-    if not main:
-        raise HostError(
-            f"{VARIABLE}={date}: the host's apt is configured for no snapshots of Debian",
-            hint='say where they are: Acquire::Snapshots::URI::Origin::Debian "https://.../@SNAPSHOTID@/"; in '
-            "/etc/apt/apt.conf.d; or name a directory of packages: agelab mirror make",
-        )
+    for address, whose, setting in (
+        (main, "Debian", "Origin::Debian"),
+        (security, "Debian's security updates", "Label::Debian-Security"),
+    ):
+        if not address:
+            raise HostError(
+                f"{VARIABLE}={date}: the host's apt is configured for no snapshots of {whose}",
+                hint=f'say where they are: Acquire::Snapshots::URI::{setting} "https://.../@SNAPSHOTID@/"; in '
+                "/etc/apt/apt.conf.d; or name a directory of packages: agelab mirror make",
+            )
     return Snapshot(date, main, security)
 
 

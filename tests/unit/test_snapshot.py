@@ -1,10 +1,13 @@
 """Packages of a date: an archive is written, and the host's own apt takes packages from it and nowhere else."""
 
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from agelab import process
 from agelab.capsule import mirror
 from agelab.debian import Archive, Package, archives, cached_resolution, dated_archive, first_suite, snapshot
 from agelab.errors import HostError, InputError
@@ -65,8 +68,9 @@ def test_a_package_that_the_date_does_not_have_is_an_error_and_not_taken_from_el
     with pytest.raises(InputError, match="Debian bookworm has no package 'bash'"):
         archive.require(["tool", "bash"])
     gone = Package(name="tool", version="2", filename="tool_2_amd64.deb", size=1, sha256="0" * 64)
-    with pytest.raises(HostError, match=r"no tool 2|cannot download"):
+    with pytest.raises(HostError, match=f"the snapshot {there} has no tool 2 of Debian bookworm") as failed:
         archive.download([gone])
+    assert failed.value.hint == f"nothing else is taken in place of AGELAB_SNAPSHOT={there}"
     with pytest.raises(InputError, match=f"the snapshot {there} has no Debian suite 'trixie'"):
         Archive(Store(tmp_path / "store"), "trixie").update()
 
@@ -75,7 +79,7 @@ def test_the_same_packages_give_the_same_archive_and_lists_of_their_own(
     there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = snapshot.chosen()
-    assert one and one.content and not one.signed
+    assert one and one.content and one.unsigned == {"bookworm"}
     again = tmp_path / "again"
     dated_archive.write(again, {"bookworm": sorted(tmp_path.glob("*.deb"))})
     assert _bytes(again) == _bytes(there)
@@ -140,11 +144,109 @@ def test_a_date_has_the_address_that_apt_would_take(label: str, taken: list[str]
     assert snapshot.dated_address(settings, label, "http://mirror.test/debian/", DATE) == address
 
 
-def test_a_date_needs_a_host_that_is_configured_for_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("known", "lacking", "setting"),
+    [
+        ({}, "Debian", "Origin::Debian"),
+        ({"debian": "https://snapshots.test/debian"}, "Debian's security updates", "Label::Debian-Security"),
+    ],
+)
+def test_a_date_needs_a_host_that_is_configured_for_snapshots_of_all_that_is_taken(
+    known: dict[str, str], lacking: str, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot._of_date.cache_clear()
     monkeypatch.setenv(snapshot.VARIABLE, "19990101T000000Z")
-    monkeypatch.setattr(snapshot, "dated_address", lambda *_: "")
-    with pytest.raises(HostError, match="the host's apt is configured for no snapshots of Debian"):
+    monkeypatch.setattr(snapshot, "dated_address", lambda _settings, label, *_: known.get(label, ""))
+    with pytest.raises(
+        HostError, match=f"the host's apt is configured for no snapshots of {lacking}$"
+    ) as failed:
         snapshot.chosen()
+    assert f"Acquire::Snapshots::URI::{setting} " in failed.value.hint
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A server with dates that has a date's bookworm alone; the list is of what it was asked for."""
+    snapshot._of_date.cache_clear()
+    monkeypatch.setenv(snapshot.VARIABLE, DATE)
+    monkeypatch.setattr(
+        snapshot, "dated_address", lambda _settings, label, *_: f"http://snapshots.test/{label}"
+    )
+    asked = []
+
+    def fetch(archive: Archive, arguments: list[str], directory: Path | None = None) -> None:
+        asked.append((archive._root / "debian.sources").read_text())
+        suites = re.findall("^URIs: (.*)\nSuites: (.*)$", asked[-1], re.M)
+        # The words of apt 2.6 where a server answers with 404.
+        said = [
+            f"E: The repository '{uri} {suite} Release' does not have a Release file."
+            for uri, suite in suites
+            if suite != "bookworm"
+        ]
+        if said:
+            raise process.ProcessFailed(["apt-get"], 100, "\n".join(said))
+
+    monkeypatch.setattr(Archive, "_fetch", fetch)
+    return asked
+
+
+def test_of_a_date_a_suite_is_not_taken_without_its_updates(service: list[str], tmp_path: Path) -> None:
+    archive = Archive(Store(tmp_path / "store"), "bookworm")
+    told = f"the snapshot {DATE} has Debian bookworm, but no bookworm-updates, bookworm-security"
+    with pytest.raises(InputError, match=told):
+        archive.update()
+    assert len(service) == 1 and not archive.fetched
+    with pytest.raises(InputError, match=f"the snapshot {DATE} has no Debian suite 'trixie'"):
+        Archive(Store(tmp_path / "store"), "trixie").update()
+
+
+def test_security_updates_are_not_left_out_because_their_server_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetch(archive: Archive, arguments: list[str], directory: Path | None = None) -> None:
+        suites = re.findall("^Suites: (.*)$", (archive._root / "debian.sources").read_text(), re.M)
+        said = []
+        if "bookworm-updates" in suites:
+            said.append(
+                "E: The repository 'http://m.test bookworm-updates Release' does not have a Release file."
+            )
+        if "bookworm-security" in suites:
+            said.append(
+                "E: Failed to fetch http://m.test/dists/bookworm-security/InRelease  503  Service Unavailable"
+            )
+        if said:
+            raise process.ProcessFailed(["apt-get"], 100, "\n".join(said))
+
+    monkeypatch.setattr("agelab.debian.archive.mirrors", lambda: ("http://m.test", "http://m.test"))
+    monkeypatch.setattr(Archive, "_fetch", fetch)
+    with pytest.raises(HostError, match="503"):
+        Archive(Store(tmp_path / "store"), "bookworm").update()
+
+
+def test_of_a_date_a_suite_is_not_passed_over_because_its_server_fails(
+    there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def update(archive: Archive, **_: bool) -> None:
+        if archive.suite != "bookworm":
+            raise HostError("503 Service Unavailable")
+
+    monkeypatch.setattr(Archive, "update", update)
+    with pytest.raises(HostError, match="503"):
+        list(archives(Store(tmp_path / "store")))
+
+
+def test_whether_a_directory_is_signed_is_asked_of_each_suite(there: Path, tmp_path: Path) -> None:
+    lists = there / "debian/dists"
+    for name, signature in (("trixie", "InRelease"), ("forky", "Release.gpg")):
+        shutil.copytree(lists / "bookworm", lists / name)
+        (lists / name / signature).write_text("of nobody")
+    chosen = snapshot.chosen()
+    assert chosen and chosen.unsigned == {"bookworm"}
+    store = Store(tmp_path / "store")
+    assert Archive(store, "bookworm").package("tool").version == "1"
+    for name in ("trixie", "forky"):
+        with pytest.raises(HostError, match=f"cannot fetch the package lists of Debian {name}"):
+            Archive(store, name).update()
 
 
 def test_a_mirror_is_of_runs_that_say_what_they_were_made_of(tmp_path: Path) -> None:
