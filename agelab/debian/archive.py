@@ -248,11 +248,7 @@ class Archive:
     @property
     def _nothing_else(self) -> str:
         """What to say where a snapshot lacks something: no other place is asked."""
-        return (
-            f"nothing else is taken in place of {snapshot.VARIABLE}={self._snapshot.name}"
-            if self._snapshot
-            else ""
-        )
+        return f"nothing else is taken in place of {self._snapshot.said}" if self._snapshot else ""
 
     def _fetch_lists(self) -> None:
         dated = self._snapshot

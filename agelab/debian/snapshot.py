@@ -1,8 +1,9 @@
 """Debian packages of one date, from a directory or a server, in place of those that the host's mirror has today.
 
-``AGELAB_SNAPSHOT`` (``SNAPSHOT=`` of make) names a date, a directory or an address. Below a directory or an address lie
-``debian`` and ``debian-security``, as on a mirror. Of a date the addresses are those that the host's apt is configured
-to take snapshots from (``Acquire::Snapshots::URI``, apt.conf(5)).
+``AGELAB_SNAPSHOT`` (``SNAPSHOT=`` of make) names a date, a directory or an address, and set to nothing means today.
+Without it the project's own pin does (pins.toml). Below a directory or an address lie ``debian`` and
+``debian-security``, as on a mirror. Of a date the addresses are those that the host's apt is configured to take
+snapshots from (``Acquire::Snapshots::URI``, apt.conf(5)).
 """
 
 import hashlib
@@ -14,10 +15,12 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from agelab import fileio, process
+from agelab import fileio, places, process
 from agelab.debian.mirror import mirrors
 from agelab.debian.packages import host_suite
 from agelab.errors import HostError, InputError
+from agelab.model.base import Frozen
+from agelab.scenario import toml_files
 from agelab.store import key_of
 
 VARIABLE = "AGELAB_SNAPSHOT"
@@ -31,12 +34,20 @@ _SIGNED = ("InRelease", "Release.gpg")
 _SETTING = re.compile(r'Acquire::Snapshots::URI::(\S+) "(.*)";')
 
 
+class Pins(Frozen):
+    """agelab/pins.toml."""
+
+    snapshot: str = ""
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """Where the packages of one date are."""
 
     name: str
     """What the user calls it."""
+    said: str
+    """Where it is said, for messages."""
     main: str
     """Address of the archive, as apt takes it."""
     security: str
@@ -59,15 +70,24 @@ class Snapshot:
 
 def chosen() -> Snapshot | None:
     """Return the snapshot that the user names; None for the host's mirror. Raises InputError and HostError."""
-    name = os.environ.get(VARIABLE, "")
+    name, said, base = _named()
     if not name:
         return None
     if DATE.fullmatch(name):
-        return _of_date(name)
+        return _of_date(name, said)
     if urlsplit(name).scheme in ("http", "https"):
-        base = name.rstrip("/")
-        return Snapshot(name, f"{base}/{MAIN}", f"{base}/{SECURITY}")
-    return _of_directory(name)
+        address = name.rstrip("/")
+        return Snapshot(name, said, f"{address}/{MAIN}", f"{address}/{SECURITY}")
+    return _of_directory(base / Path(name).expanduser(), said)
+
+
+def _named() -> tuple[str, str, Path]:
+    """Return the name of the snapshot, empty for none, where it is said, and where a relative path begins."""
+    name = os.environ.get(VARIABLE)
+    if name is not None:
+        return name, f"{VARIABLE}={name}", Path.cwd()
+    name = toml_files.read(places.PINS, Pins).snapshot
+    return name, f"{places.PINS}: snapshot = {name!r}", places.PINS.parent
 
 
 def first_suite() -> str:
@@ -75,8 +95,7 @@ def first_suite() -> str:
     return SUITE if chosen() else host_suite()
 
 
-def _of_directory(name: str) -> Snapshot:
-    directory = Path(name).expanduser().absolute()
+def _of_directory(directory: Path, said: str) -> Snapshot:
     indexes = sorted(
         path
         for one in (MAIN, SECURITY)
@@ -85,7 +104,7 @@ def _of_directory(name: str) -> Snapshot:
     )
     if not indexes:
         raise InputError(
-            f"{VARIABLE}={name}: it is no date like 20261123T000000Z, no address, and no directory with "
+            f"{said}: it is no date like 20261123T000000Z, no address, and no directory with "
             f"{MAIN}/dists/<suite>/Release below it",
             hint="make such a directory on a host that has the packages: agelab mirror make DIR RUN",
         )
@@ -95,7 +114,9 @@ def _of_directory(name: str) -> Snapshot:
     main, security = (f"copy:{quote(str(directory / one))}" for one in (MAIN, SECURITY))
     suites = {path.parent for path in indexes}
     unsigned = {path for path in suites if not any((path / name).exists() for name in _SIGNED)}
-    return Snapshot(str(directory), main, security, content.hexdigest(), _names(unsigned), _names(suites))
+    return Snapshot(
+        str(directory), said, main, security, content.hexdigest(), _names(unsigned), _names(suites)
+    )
 
 
 def _names(paths: Collection[Path]) -> frozenset[str]:
@@ -103,7 +124,7 @@ def _names(paths: Collection[Path]) -> frozenset[str]:
 
 
 @cache
-def _of_date(date: str) -> Snapshot:
+def _of_date(date: str, said: str) -> Snapshot:
     printed = process.run(["apt-config", "dump"]).stdout
     settings = {
         found[1].lower(): found[2] for line in printed.splitlines() if (found := _SETTING.fullmatch(line))
@@ -116,11 +137,11 @@ def _of_date(date: str) -> Snapshot:
     ):
         if not address:
             raise HostError(
-                f"{VARIABLE}={date}: the host's apt is configured for no snapshots of {whose}",
+                f"{said}: the host's apt is configured for no snapshots of {whose}",
                 hint=f'say where they are: Acquire::Snapshots::URI::{setting} "https://.../@SNAPSHOTID@/"; in '
                 "/etc/apt/apt.conf.d; or name a directory of packages: agelab mirror make",
             )
-    return Snapshot(date, main, security)
+    return Snapshot(date, said, main, security)
 
 
 def dated_address(settings: Mapping[str, str], label: str, mirror: str, date: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process
+from agelab import places, process
 from agelab.capsule import mirror
 from agelab.debian import Archive, Package, archives, cached_resolution, dated_archive, first_suite, snapshot
 from agelab.errors import HostError, InputError
@@ -198,6 +198,37 @@ def test_of_a_date_a_suite_is_not_taken_without_its_updates(service: list[str], 
     assert len(service) == 1 and not archive.fetched
     with pytest.raises(InputError, match=f"the snapshot {DATE} has no Debian suite 'trixie'"):
         Archive(Store(tmp_path / "store"), "trixie").update()
+
+
+def test_the_project_can_pin_its_packages(
+    there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pins = tmp_path / "pins.toml"
+    monkeypatch.setattr(places, "PINS", pins)
+    pins.write_text('snapshot = "a mirror"')
+    monkeypatch.setenv(snapshot.VARIABLE, "")
+    assert snapshot.chosen() is None  # set to nothing: today's
+    monkeypatch.delenv(snapshot.VARIABLE)
+    one = snapshot.chosen()
+    assert one and one.name == str(there)
+    pins.write_text('snapshot = "yesterday"')
+    with pytest.raises(InputError, match=r"pins.toml: snapshot = 'yesterday': it is no date like"):
+        snapshot.chosen()
+    monkeypatch.setenv(snapshot.VARIABLE, f"{there}")
+    assert snapshot.chosen()
+    monkeypatch.delenv(snapshot.VARIABLE)
+    pins.write_text('snapshots = "20261123T000000Z"')
+    with pytest.raises(InputError, match="snapshots: is not a known key"):
+        snapshot.chosen()
+
+
+@pytest.mark.parametrize(("words", "told"), [([], "unset"), (["SNAPSHOT="], ""), (["SNAPSHOT=/a b"], "/a b")])
+def test_make_hands_over_what_it_is_told(words: list[str], told: str, tmp_path: Path) -> None:
+    lines = 'include Makefile\nprobe-snapshot:\n\t@echo "$${AGELAB_SNAPSHOT-unset}"\n'
+    probe = tmp_path / "probe.mk"
+    probe.write_text(lines)
+    argv = ["make", "-s", "-C", str(places.PACKAGE.parent), "-f", str(probe), "probe-snapshot", *words]
+    assert subprocess.run(argv, check=True, capture_output=True, text=True).stdout == f"{told}\n"
 
 
 def test_security_updates_are_not_left_out_because_their_server_fails(
