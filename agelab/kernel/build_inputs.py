@@ -138,9 +138,12 @@ def _text(path: Path) -> str:
         ) from error
 
 
-def resolve_packages(store: Store, *, refresh: bool = False) -> BuildRoot:
-    """Resolve the compiler of the host's suite and the programs that kbuild runs, from the cache unless ``refresh``."""
-    archive = Archive(store, first_suite())
+def resolve_packages(store: Store, suite: str = "", *, refresh: bool = False) -> BuildRoot:
+    """Resolve the compiler of a suite and the programs that kbuild runs, from the cache unless ``refresh``.
+
+    Without ``suite`` it is the host's, or that of a snapshot.
+    """
+    archive = Archive(store, suite or first_suite())
     question = {"kernels": archive.suite, "packages": _PACKAGES}
 
     def ask() -> BuildRoot:

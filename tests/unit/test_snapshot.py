@@ -8,10 +8,18 @@ from pathlib import Path
 import pytest
 
 from agelab import places, process
+from agelab.buildroot import BuildRoot
 from agelab.capsule import mirror
 from agelab.debian import Archive, Package, archives, cached_resolution, dated_archive, first_suite, snapshot
 from agelab.errors import HostError, InputError
+from agelab.image import packer_package
 from agelab.image import root as roots
+from agelab.kernel import build_inputs, source_tree
+from agelab.kernel.debian_kernel import ResolvedKernel
+from agelab.results.checksummed import read, write
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.prepare import run_manifest
+from agelab.runner.prepare.run_manifest import RunManifest
 from agelab.store import Store, file_hash
 from tests.unit import capsule_builder
 from tests.unit.deb_builder import deb
@@ -272,3 +280,94 @@ def test_a_mirror_is_of_runs_that_say_what_they_were_made_of(tmp_path: Path) -> 
     with pytest.raises(InputError, match="did not record its packages"):
         mirror.make(tmp_path / "new", [run], store, print)
     assert not (tmp_path / "new").exists()
+
+
+OF_KERNEL = ("flex", "linux-source-6.1")
+
+
+@pytest.fixture
+def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A store whose packages come from an archive of all that a run needs, and of one more."""
+    debs = [
+        deb(tmp_path, "base", Essential="yes"),
+        deb(tmp_path, "tool", Depends="library (>= 2)"),
+        deb(tmp_path, "library", "2"),
+        *(deb(tmp_path, name) for name in ("busybox-static", "packer", "gcc", "linux-image", "unneeded")),
+        *(
+            deb(tmp_path, name)
+            for name in (*OF_KERNEL, *build_inputs._PACKAGES)
+            if name not in ("gcc", "flex")
+        ),
+        deb(tmp_path, "flex", Depends="library"),
+    ]
+    dated_archive.write(tmp_path / "upstream", {"bookworm": debs})
+    monkeypatch.setenv(snapshot.VARIABLE, str(tmp_path / "upstream"))
+    return Store(tmp_path / "store")
+
+
+def run_of(store: Store, spec: str) -> RunDirectory:
+    """A run that was made of some packages of that archive."""
+    run = capsule_builder.made_run(store, spec=spec)
+    archive = Archive(store, "bookworm")
+    kernel = ResolvedKernel(suite="bookworm", release="6.1", package=archive.package("linux-image"))
+    compiler = BuildRoot(suite="bookworm", packages=(archive.package("gcc"),))
+    made = RunManifest(
+        agelab="0.1.0",
+        programs={},
+        kernel=kernel if spec.startswith("debian:") else None,
+        guest=roots.RootPackages(
+            root=archive.resolve(["tool"], essential=True), busybox=archive.package("busybox-static")
+        ),
+        suite="bookworm",
+        drive=compiler if spec.startswith("debian:") else None,
+        qemu=compiler,
+        tools=compiler,
+        sources={},
+    )
+    write(run.path / run_manifest.MADE_OF, made.model_dump_json())
+    return run
+
+
+def test_a_mirror_of_a_run_is_a_snapshot_with_its_packages(
+    upstream: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = mirror.make(tmp_path / "mirror", [run_of(upstream, "debian:6.1")], upstream, print)
+    assert written.suites == {"bookworm": 7} and not (tmp_path / "mirror" / "new").exists()
+    before = Archive(upstream, "bookworm").resolve(["tool"], essential=True)
+    monkeypatch.setenv(snapshot.VARIABLE, str(tmp_path / "mirror"))
+    elsewhere = Store(tmp_path / "elsewhere")
+    archive = Archive(elsewhere, "bookworm")
+    assert archive.resolve(["tool"], essential=True) == before
+    assert [file_hash(path) for path in archive.download(before)] == [one.sha256 for one in before]
+    assert packer_package.resolve_package(elsewhere).packages[0].name == "packer"
+    for name in ("unneeded", *OF_KERNEL):
+        with pytest.raises(InputError, match=f"Debian bookworm has no package '{name}'"):
+            archive.require([name])
+
+
+@pytest.mark.parametrize(
+    ("spec", "source"), [("tree:/home/somebody/linux", False), ("source:6.1", True), ("recipe:ufs", True)]
+)
+def test_a_mirror_of_a_kernel_that_was_built_has_what_it_was_built_with(
+    spec: str, source: bool, upstream: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    mirror.make(tmp_path / "mirror", [run_of(upstream, spec)], upstream, said.append)
+    assert any("its kernel was built of 6.1.1-1, there is 1 now" in line for line in said) == source
+    before = build_inputs.resolve_packages(upstream)
+    monkeypatch.setenv(snapshot.VARIABLE, str(tmp_path / "mirror"))
+    elsewhere = Store(tmp_path / "elsewhere")
+    assert build_inputs.resolve_packages(elsewhere) == before
+    if source:
+        source_tree.find_package("6.1", elsewhere, print)
+
+
+def test_a_mirror_has_no_package_in_two_versions(upstream: Store, tmp_path: Path) -> None:
+    run, other = run_of(upstream, "debian:6.1"), run_of(upstream, "debian:6.1")
+    made = read(other.path / run_manifest.MADE_OF, RunManifest)
+    newer = made.guest.busybox.model_copy(update={"version": "2"})
+    guest = made.guest.model_copy(update={"busybox": newer})
+    write(other.path / run_manifest.MADE_OF, made.model_copy(update={"guest": guest}).model_dump_json())
+    with pytest.raises(InputError, match="has busybox-static 2, another run 1"):
+        mirror.make(tmp_path / "mirror", [run, other], upstream, print)
+    assert not (tmp_path / "mirror").exists()
