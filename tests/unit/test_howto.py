@@ -60,7 +60,12 @@ if sys.argv[1] == "run":
     ends = {{"ext4": Status.PANICKED}} if kernel == "panics" else {{}}
     slowdowns = {{"ext4": 2.2 if kernel == "slow" else 1.5}}
     home, drawn = Path(os.environ["AGELAB_HOME"]), [int(seed) for seed in seeds.split(",")]
-    aging_runs.make(home, slowdowns, seeds=drawn, statuses=ends)
+    run = aging_runs.make(home, slowdowns, seeds=drawn, statuses=ends)
+    if kernel == "beside":  # another job's run ends in the same store, and is its latest
+        aging_runs.make(home, slowdowns, seeds=drawn, statuses={{"ext4": Status.PANICKED}})
+    from types import SimpleNamespace
+    from agelab.cli.run import print_report_command
+    print_report_command([SimpleNamespace(name=run)])
     sys.exit(kernel == "panics")
 from agelab.cli import main
 sys.exit(main())
@@ -120,6 +125,12 @@ def test_the_gate_stops_what_is_slower_and_says_by_how_much(ci: Path) -> None:
 def test_the_gate_stops_what_failed_with_its_cells_for_ci(ci: Path) -> None:
     assert job(ci, "panics")[0] != 0
     assert (ci / "out/cells.xml").read_text().count('<failure message="this kernel has none"') == len(SEEDS)
+
+
+def test_the_gate_judges_its_own_runs_beside_other_jobs_of_the_same_store(ci: Path) -> None:
+    code, said = job(ci, "beside")
+    assert code == 0, said
+    assert "<failure" not in (ci / "out/cells.xml").read_text()
 
 
 def test_the_gate_stops_where_there_is_no_run(ci: Path) -> None:
