@@ -200,10 +200,14 @@ def work(plan: bytes, number: int, stop: str) -> tuple[str, str, bytes, str]:
         command = [program(), "worker", "--cell", str(number), "-o", str(answer), str(place / "plan")]
         threading.Thread(target=_watch, args=(stopped, ended), daemon=True).start()
         try:
-            process.run(command, env=own_environment(), ok=(0, 1), grace=GRACE, give_up=ended.is_set)
+            done = process.run(
+                command, env=own_environment(), ok=(0, 1), grace=GRACE, give_up=ended.is_set
+            )
+            if not answer.exists():  # the cell has nothing that could be sent
+                return worker, name, b"", _told(done.stderr, "it has sent nothing")
             return worker, name, fileio.read_bytes(answer, 2 * fileio.RECORD), ""
         except ProcessFailed as error:
-            return worker, name, b"", _told(error)
+            return worker, name, b"", _told(error.stderr, str(error))
         except (OSError, AgelabError) as error:
             return worker, name, b"", " ".join(str(error).split())[:LAST_WORDS]
         finally:
@@ -220,9 +224,9 @@ def _watch(stopped: Any, ended: threading.Event) -> None:
             ended.wait(1)
 
 
-def _told(error: ProcessFailed) -> str:
+def _told(stderr: str, otherwise: str) -> str:
     """Return the line in which an agelab has told its error."""
-    lines = error.stderr.strip().splitlines() or [str(error)]
+    lines = stderr.strip().splitlines() or [otherwise]
     return next((line for line in reversed(lines) if line.startswith("agelab: ")), lines[-1])[:LAST_WORDS]
 
 

@@ -57,6 +57,9 @@ def stand_in(words: list[str]) -> int:
         case "full":
             print("agelab: the disk is full\n  free some space", file=sys.stderr)
             return 3
+        case "nothing":
+            print("agelab: the guest's disk image could not grow: no space", file=sys.stderr)
+            return 1
         case "nonsense":
             output.write_bytes(b'{"ac/1": "x"}')
         case "dies":

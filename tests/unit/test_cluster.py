@@ -91,6 +91,7 @@ def test_each_cell_comes_back_verified_from_the_worker_that_ran_it(tmp_path: Pat
     ("behaviour", "why"),
     [
         ("full", "agelab: the disk is full"),
+        ("nothing", "agelab: the guest's disk image could not grow"),
         ("nonsense", "what it sent is no cell"),
         ("another", "a cell of another key"),
         ("damaged", "has another hash than its name says"),
