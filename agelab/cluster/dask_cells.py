@@ -200,9 +200,7 @@ def work(plan: bytes, number: int, stop: str) -> tuple[str, str, bytes, str]:
         command = [program(), "worker", "--cell", str(number), "-o", str(answer), str(place / "plan")]
         threading.Thread(target=_watch, args=(stopped, ended), daemon=True).start()
         try:
-            done = process.run(
-                command, env=own_environment(), ok=(0, 1), grace=GRACE, give_up=ended.is_set
-            )
+            done = process.run(command, env=own_environment(), ok=(0, 1), grace=GRACE, give_up=ended.is_set)
             if not answer.exists():  # the cell has nothing that could be sent
                 return worker, name, b"", _told(done.stderr, "it has sent nothing")
             return worker, name, fileio.read_bytes(answer, 2 * fileio.RECORD), ""

@@ -16,6 +16,7 @@ from agelab.kernel import debian_kernel
 from agelab.model.base import Frozen, Label
 from agelab.model.seeds import CellName, Seeds
 from agelab.results import checksummed
+from agelab.reuse import environment
 from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.prepare.run_manifest import module_packages, root_of
 from agelab.runner.progress import Progress
@@ -48,7 +49,7 @@ class SharedPlan(Frozen):
 
     def afresh(self) -> "SharedPlan":
         """Return the plan whose cells run in any case, also where their keys are known."""
-        more = {**self.command["more"], "fresh": True}
+        more = {**self.command["more"], "fresh": True, "check": None}
         return self.model_copy(update={"command": {**self.command, "more": more}})
 
     def name_of(self, number: int) -> CellName:
@@ -77,16 +78,20 @@ def require_shareable(options: RunOptions) -> None:
 
 
 def make(options: RunOptions, store: Store, progress: Progress) -> SharedPlan:
-    """Make the plan of these options; packages are resolved here, once. Raises as ``agelab run`` does."""
+    """Make the plan of these options; packages are resolved here, once. Raises as ``agelab run`` does.
+
+    Where cells are checked, or AGELAB_FRESH is set here, no host answers with a cell that it knows.
+    """
     require_shareable(options)
     cells = [(one.variant.name, one.layout, one.corpus_seed, one.run_seed) for one in planned_cells(options)]
-    return SharedPlan(
+    plan = SharedPlan(
         schema=1,
         agelab=version("agelab"),
         command=options.to_plan(),
         resolutions=_resolutions(options, store, progress),
         cells=tuple(cells),
     )
+    return plan.afresh() if options.check is not None or environment.every_cell_runs() else plan
 
 
 def _resolutions(options: RunOptions, store: Store, progress: Progress) -> dict[str, Any]:

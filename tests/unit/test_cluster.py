@@ -19,10 +19,11 @@ from agelab.cluster.dask_cells import DaskCells
 from agelab.cluster.shared_plan import SharedPlan
 from agelab.errors import AgelabError, HostError, InputError
 from agelab.model.seeds import Seeds
-from agelab.reuse import bundle
+from agelab.reuse import bundle, environment
 from agelab.runner.execute.elsewhere import CellLost
 from agelab.runner.request.options import RunOptions
-from agelab.store import canonical_json
+from agelab.runner.progress import Progress
+from agelab.store import Store, canonical_json
 from tests.unit import cluster_worker
 from tests.unit.cluster_worker import MEMORY, answer, key_of
 
@@ -226,6 +227,26 @@ def test_a_changed_byte_of_what_was_sent_is_found(tmp_path: Path) -> None:
 
 
 # ---- the plan ----
+
+
+@pytest.mark.parametrize(
+    ("words", "variable", "fresh"),
+    [
+        ({}, "", False),
+        ({}, "0", False),
+        ({}, "1", True),
+        ({"fresh": True}, "", True),
+        ({"check": 0.5}, "", True),
+    ],
+)
+def test_a_worker_answers_with_no_known_cell_where_all_run_or_some_are_checked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: dict[str, object], variable: str, fresh: bool
+) -> None:
+    monkeypatch.setenv(environment.FRESH, variable)
+    monkeypatch.setattr(shared_plan, "_resolutions", lambda *_: {})
+    options = RunOptions(name="aging-ext4", directory="/", **words)  # type: ignore[arg-type]
+    found = shared_plan.make(options, Store(tmp_path), Progress()).options
+    assert found.fresh is fresh and found.check is None
 
 
 def test_a_plan_keeps_its_cells_and_refuses_another_agelab(tmp_path: Path) -> None:
