@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from agelab import atomic, fileio, process
+from agelab import atomic, fileio, notify, process
 from agelab.cluster import other_key, scheduler, shared_plan
 from agelab.cluster.shared_plan import SharedPlan
 from agelab.errors import AgelabError, HostError, InputError
-from agelab.model.seeds import CellName
+from agelab.model.seeds import CellName, seeds_text
+from agelab.notify import Notify
 from agelab.plain_path import temp_parent
 from agelab.process import ProcessFailed
 from agelab.reuse import bundle, environment
@@ -27,7 +28,7 @@ from agelab.runner.execute.elsewhere import CellLost
 RESOURCE, MEMORY = "cell", "memory"
 """The resources of a worker: the cells that it runs at a time, and the bytes of memory that all of them may take."""
 RETRIES = 2
-"""Times that a cell is sent again where a worker was lost."""
+"""Times that a cell is sent again where its task raised. Dask itself sends one again whose worker was lost."""
 SILENCE = 60.0
 """Seconds without any worker after which a cell is given up."""
 GRACE = 30.0
@@ -38,12 +39,14 @@ LAST_WORDS = 300
 class DaskCells:
     """The workers of a scheduler."""
 
-    def __init__(self, client: Any, plan: SharedPlan, twice: float = 0.0) -> None:
+    def __init__(
+        self, client: Any, plan: SharedPlan, twice: float = 0.0, say: Notify = notify.silent
+    ) -> None:
         """Share ``twice`` of the cells run on two hosts, and are compared."""
         self._client = client
         self._twice = twice
-        self._plan = plan.model_dump_json(by_alias=True).encode()
-        self._fresh = plan.afresh().model_dump_json(by_alias=True).encode()
+        self._say = say
+        self._plan = plan
         self._numbers = {plan.name_of(number): number for number in range(len(plan.cells))}
         self._stop = f"agelab-stop-{secrets.token_hex(8)}"
 
@@ -53,18 +56,28 @@ class DaskCells:
 
     def run(self, cell: CellName, key: CellKey, directory: Path, memory: int) -> EndedCell:
         """Have a worker run the cell, and another one where it is checked. Raises CellLost."""
-        found, worker = self._sent(self._plan, cell, key, directory, memory, None)
+        plan = self._plan.of_one(self._numbers[cell])
+        found, worker = self._sent(plan, key, directory, memory)
         if not self._is_twice(key):
             return found
-        others = [one for one in self._workers() if _host_of(one) != _host_of(worker)]
-        if not others:
-            raise CellLost("--twice: there is no second host to run it on")
-        with atomic.temp_dir(temp_parent()) as place:
-            other, _ = self._sent(self._fresh, cell, key, place, memory, others)
+        try:
+            other = self._again(plan.afresh(), key, memory, _host_of(worker))
+        except CellLost as error:
+            self._say(f"{cell[0]}, {seeds_text([cell[2]])}: it is not compared (--twice): {error}")
+            return found
         if other.end.digest == found.end.digest:
             return found
         disputed = found.end.model_copy(update={"disputes": other.end.digest})
         return found.model_copy(update={"end": disputed})
+
+    def _again(self, plan: SharedPlan, key: CellKey, memory: int, host: str) -> EndedCell:
+        """Have a worker run the cell that is not on that host. Raises CellLost."""
+        there = self._workers().items()
+        others = [one for one, said in there if _host_of(one) != host and _room(said, memory)]
+        if not others:
+            raise CellLost("there is no second host with room for it")
+        with atomic.temp_dir(temp_parent()) as place:
+            return self._sent(plan, key, place, memory, others)[0]
 
     def _is_twice(self, key: CellKey) -> bool:
         """Return whether a cell runs on two hosts: by its key."""
@@ -73,20 +86,19 @@ class DaskCells:
 
     def _sent(
         self,
-        plan: bytes,
-        cell: CellName,
+        plan: SharedPlan,
         key: CellKey,
         directory: Path,
         memory: int,
-        workers: list[str] | None,
+        workers: list[str] | None = None,
     ) -> tuple[EndedCell, str]:
-        """Have one of the workers run the cell; return it and the worker. Raises CellLost."""
+        """Have one of the workers, by default any, run the plan's cell; return it and the worker. Raises CellLost."""
         task = self._client.submit(
-            work, plan, self._numbers[cell], self._stop,
+            work, plan.model_dump_json(by_alias=True).encode(), self._stop,
             resources={RESOURCE: 1, MEMORY: memory}, retries=RETRIES, pure=False, workers=workers,
         )  # fmt: skip
         try:
-            worker, host, sent, why = self._awaited(task, memory)
+            worker, host, sent, why = self._awaited(task, memory, workers)
             if why:
                 raise CellLost(f"{host}: {why}")
             return bundle.unpack(sent, key, directory), worker
@@ -106,8 +118,8 @@ class DaskCells:
 
         Event(self._stop, client=self._client).set()
 
-    def _awaited(self, task: Any, memory: int) -> tuple[str, str, bytes, str]:
-        """Wait for a task as long as there are workers with room for it. Raises CellLost."""
+    def _awaited(self, task: Any, memory: int, workers: list[str] | None) -> tuple[str, str, bytes, str]:
+        """Wait for a task as long as there are workers with room for it, among these. Raises CellLost."""
         from distributed import TimeoutError as NotYet
 
         alone = 0.0
@@ -117,7 +129,7 @@ class DaskCells:
                 worker, host, sent, why = found
                 return str(worker), str(host), bytes(sent), str(why)
             except NotYet:
-                there = self._workers().values()
+                there = [said for one, said in self._workers().items() if workers is None or one in workers]
                 alone = 0.0 if any(_room(one, memory) for one in there) else alone + 5
                 if alone >= SILENCE:
                     raise CellLost(_nobody(memory, among=len(there))) from None
@@ -134,7 +146,9 @@ class DaskCells:
 
 
 @contextmanager
-def connected(address: str, plan: SharedPlan, twice: float = 0.0) -> Iterator[DaskCells]:
+def connected(
+    address: str, plan: SharedPlan, twice: float = 0.0, say: Notify = notify.silent
+) -> Iterator[DaskCells]:
     """Connect to the scheduler at ``dask://host:port``; an error or an interrupt ends the cells that run.
 
     Raises InputError for an address that is none, and HostError where nobody answers or is not trusted.
@@ -155,7 +169,7 @@ def connected(address: str, plan: SharedPlan, twice: float = 0.0) -> Iterator[Da
             f"--on {address}: no scheduler answers there: {words or type(error).__name__}",
             hint=scheduler.START,
         ) from error
-    cells = DaskCells(client, plan, twice)
+    cells = DaskCells(client, plan, twice, say)
     try:
         yield cells
     except BaseException:
@@ -185,8 +199,11 @@ def _host_of(worker: str) -> str:
     return urlsplit(worker).hostname or worker
 
 
-def work(plan: bytes, number: int, stop: str) -> tuple[str, str, bytes, str]:
-    """Run a cell on this host, in a process of its own. Returns worker, host, and the cell or why there is none."""
+def work(plan: bytes, stop: str) -> tuple[str, str, bytes, str]:
+    """Run the plan's one cell on this host, in a process of its own.
+
+    Returns worker, host, and the cell or why there is none.
+    """
     from distributed import Event, get_client, get_worker
 
     from agelab.vm import host
@@ -197,7 +214,7 @@ def work(plan: bytes, number: int, stop: str) -> tuple[str, str, bytes, str]:
     with atomic.temp_dir(temp_parent()) as place:
         shared_plan.write(place / "plan", SharedPlan.model_validate_json(plan))
         answer = place / "answer"
-        command = [program(), "worker", "--cell", str(number), "-o", str(answer), str(place / "plan")]
+        command = [program(), "worker", "--cell", "0", "-o", str(answer), str(place / "plan")]
         threading.Thread(target=_watch, args=(stopped, ended), daemon=True).start()
         try:
             done = process.run(command, env=own_environment(), ok=(0, 1), grace=GRACE, give_up=ended.is_set)

@@ -52,6 +52,14 @@ class SharedPlan(Frozen):
         more = {**self.command["more"], "fresh": True, "check": None}
         return self.model_copy(update={"command": {**self.command, "more": more}})
 
+    def of_one(self, number: int) -> "SharedPlan":
+        """Return the plan of this cell alone, whose options name no other seeds: what one task takes."""
+        _, _, corpus, run = self.cells[number]
+        words = {**self.command["words"], "seeds": str(run), "corpora": str(corpus), "design": "crossed"}
+        return self.model_copy(
+            update={"command": {**self.command, "words": words}, "cells": (self.cells[number],)}
+        )
+
     def name_of(self, number: int) -> CellName:
         """Return the name of a cell. Raises InputError for a number that none has."""
         if not 0 <= number < len(self.cells):

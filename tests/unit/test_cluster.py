@@ -19,10 +19,12 @@ from agelab.cluster.dask_cells import DaskCells
 from agelab.cluster.shared_plan import SharedPlan
 from agelab.errors import AgelabError, HostError, InputError
 from agelab.model.seeds import Seeds
+from agelab.notify import Notify, silent
 from agelab.reuse import bundle, environment
 from agelab.runner.execute.elsewhere import CellLost
-from agelab.runner.request.options import RunOptions
+from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.progress import Progress
+from agelab.runner.request.options import RunOptions
 from agelab.store import Store, canonical_json
 from tests.unit import cluster_worker
 from tests.unit.cluster_worker import MEMORY, answer, key_of
@@ -58,14 +60,14 @@ def worker(address: str, behaviour: str, host: str, place: Path) -> Iterator["su
 
 
 @contextmanager
-def cluster(place: Path, *behaviours: str, twice: float = 0.0) -> Iterator[DaskCells]:
+def cluster(place: Path, *behaviours: str, twice: float = 0.0, say: Notify = silent) -> Iterator[DaskCells]:
     """Start a scheduler with a worker of each behaviour, and connect to it."""
     with ExitStack() as stack:
         local = stack.enter_context(LocalCluster(n_workers=0, dashboard_address=None, host="127.0.0.1"))
         for number, behaviour in enumerate(behaviours):
             stack.enter_context(worker(local.scheduler_address, behaviour, str(number), place))
         address = local.scheduler_address.replace("tcp://", "dask://")
-        cells = stack.enter_context(dask_cells.connected(address, plan(), twice))
+        cells = stack.enter_context(dask_cells.connected(address, plan(), twice, say))
         if behaviours:
             cells._client.wait_for_workers(len(behaviours), timeout=60)
         yield cells
@@ -137,9 +139,28 @@ def test_a_cell_that_runs_on_two_hosts_is_compared(
     assert bool(found.end.disputes) is disputed and found.end.disputes != found.end.digest
 
 
-def test_without_a_second_host_nothing_is_compared(tmp_path: Path) -> None:
-    with cluster(tmp_path, "", twice=1.0) as cells, pytest.raises(CellLost, match="no second host"):
-        run(cells, 0, tmp_path)
+@pytest.mark.parametrize("why", ["there is no second host with room for it", "host 2: the disk is full"])
+def test_what_one_host_has_measured_stays_where_no_second_one_measures_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    def fails(*_: object) -> None:
+        raise CellLost(why)
+
+    said: list[str] = []
+    if "full" in why:
+        monkeypatch.setattr(DaskCells, "_again", fails)
+    with cluster(tmp_path, "", twice=1.0, say=said.append) as cells:
+        assert run(cells, 0, tmp_path)[0] == 1.0
+    assert said == [f"ext4, seed 0: it is not compared (--twice): {why}"]
+
+
+def test_a_second_host_that_is_gone_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_cells, "SILENCE", 5.0)
+    (tmp_path / "0").mkdir()
+    with cluster(tmp_path, "") as cells, pytest.raises(CellLost, match="no worker has been there"):
+        cells._sent(plan().of_one(0), key_of(0), tmp_path / "0", MEMORY, ["tcp://127.0.0.1:9"])
 
 
 def test_without_any_worker_a_cell_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +185,7 @@ def test_no_host_takes_more_cells_than_its_memory_holds(
 def test_an_agelab_of_another_version_is_told_in_one_line(tmp_path: Path) -> None:
     """The worker's agelab is the real one here, and refuses the plan."""
     with cluster(tmp_path, "real") as cells:
-        cells._plan = plan(agelab="0.0.9").model_dump_json(by_alias=True).encode()
+        cells._plan = plan(agelab="0.0.9")
         with pytest.raises(CellLost, match=r"is of agelab 0\.0\.9, this one is") as lost:
             run(cells, 0, tmp_path)
     assert "\n" not in str(lost.value)
@@ -173,7 +194,11 @@ def test_an_agelab_of_another_version_is_told_in_one_line(tmp_path: Path) -> Non
 def test_an_interrupt_ends_what_workers_run(tmp_path: Path) -> None:
     with cluster(tmp_path, "slow") as cells:
         task = cells._client.submit(
-            dask_cells.work, cells._plan, 0, cells._stop, resources={dask_cells.RESOURCE: 1}, pure=False
+            dask_cells.work,
+            plan().of_one(0).model_dump_json(by_alias=True).encode(),
+            cells._stop,
+            resources={dask_cells.RESOURCE: 1},
+            pure=False,
         )
         mark = tmp_path / "mark"
         for _ in range(300):
@@ -247,6 +272,21 @@ def test_a_worker_answers_with_no_known_cell_where_all_run_or_some_are_checked(
     options = RunOptions(name="aging-ext4", directory="/", **words)  # type: ignore[arg-type]
     found = shared_plan.make(options, Store(tmp_path), Progress()).options
     assert found.fresh is fresh and found.check is None
+
+
+def test_a_task_takes_the_plan_of_its_cell_alone_which_is_the_same_cell(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(shared_plan, "_resolutions", lambda *_: {})
+    options = RunOptions(name="aging", directory="/", seeds=(1, 2), corpora=(3, 4), design="paired")
+    whole = shared_plan.make(options, Store(tmp_path), Progress())
+    cells = {one.name: one for one in planned_cells(options)}
+    for number in range(len(whole.cells)):
+        one, name = whole.of_one(number), whole.name_of(number)
+        assert one.name_of(0) == name and len(one.cells) == 1
+        assert {cell.name: cell for cell in planned_cells(one.options)}[name] == cells[name]
+    many = plan(cells=[("ext4", "single", 1, seed) for seed in range(10_000)])
+    assert len(many.of_one(7).model_dump_json()) < 2000
 
 
 def test_a_plan_keeps_its_cells_and_refuses_another_agelab(tmp_path: Path) -> None:
