@@ -7,7 +7,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -49,9 +49,10 @@ class DaskCells:
         self._plan = plan
         self._numbers = {plan.name_of(number): number for number in range(len(plan.cells))}
         self._stop = f"agelab-stop-{secrets.token_hex(8)}"
+        self._stopped = False
 
     def slots(self, memory: int) -> int:
-        """Return how many such cells the workers of now run at a time, one at least: later ones are waited for."""
+        """Return how many such cells the workers of now run at a time, one at least: one is waited for."""
         return max(1, sum(_room(one, memory) for one in self._workers().values()))
 
     def run(self, cell: CellName, key: CellKey, directory: Path, memory: int) -> EndedCell:
@@ -113,17 +114,22 @@ class DaskCells:
             task.release()
 
     def stop(self) -> None:
-        """End the guests of all workers."""
+        """End the guests of all workers, and wait for no cell any more."""
         from distributed import Event
 
-        Event(self._stop, client=self._client).set()
+        if not self._stopped:
+            self._stopped = True
+            with suppress(
+                OSError, RuntimeError
+            ):  # the scheduler is gone, and so are its workers' connections
+                Event(self._stop, client=self._client).set()
 
     def _awaited(self, task: Any, memory: int, workers: list[str] | None) -> tuple[str, str, bytes, str]:
         """Wait for a task as long as there are workers with room for it, among these. Raises CellLost."""
         from distributed import TimeoutError as NotYet
 
         alone = 0.0
-        while True:
+        while not self._stopped:
             try:
                 found = task.result(timeout=5)
                 worker, host, sent, why = found
@@ -136,6 +142,7 @@ class DaskCells:
             except Exception as error:  # whatever a lost worker, or a strange one, leaves behind
                 words = " ".join(str(error).split())[:LAST_WORDS]
                 raise CellLost(f"no worker ran it to its end: {words or type(error).__name__}") from error
+        raise CellLost("the run was ended")
 
     def _workers(self) -> dict[str, Any]:
         """Return what is known of each worker that is there, by its address."""

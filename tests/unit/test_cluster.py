@@ -6,7 +6,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -191,23 +192,25 @@ def test_an_agelab_of_another_version_is_told_in_one_line(tmp_path: Path) -> Non
     assert "\n" not in str(lost.value)
 
 
-def test_an_interrupt_ends_what_workers_run(tmp_path: Path) -> None:
-    with cluster(tmp_path, "slow") as cells:
-        task = cells._client.submit(
-            dask_cells.work,
-            plan().of_one(0).model_dump_json(by_alias=True).encode(),
-            cells._stop,
-            resources={dask_cells.RESOURCE: 1},
-            pure=False,
-        )
+def test_an_interrupt_ends_what_workers_run_and_who_waits_for_it(tmp_path: Path) -> None:
+    with cluster(tmp_path, "slow") as cells, ThreadPoolExecutor(2) as pool:
+        waiting = [
+            pool.submit(run, cells, number, tmp_path) for number in range(2)
+        ]  # one of them for the other
         mark = tmp_path / "mark"
-        for _ in range(300):
-            if mark.exists() and mark.read_text():
-                break
-            time.sleep(0.1)
+        wait_until(lambda: mark.exists() and bool(mark.read_text()))
         cells.stop()
-        task.result(timeout=30)
-        assert not Path(f"/proc/{mark.read_text()}").exists()
+        for one in waiting:
+            with pytest.raises(CellLost):
+                one.result(timeout=20)
+        wait_until(lambda: not Path(f"/proc/{mark.read_text()}").exists())
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 def test_nobody_at_the_address_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
