@@ -15,7 +15,9 @@ from urllib.parse import urlsplit
 from agelab import atomic, fileio, notify, process
 from agelab.cluster import other_key, scheduler, shared_plan
 from agelab.cluster.shared_plan import SharedPlan
+from agelab.debian import snapshot
 from agelab.errors import AgelabError, HostError, InputError
+from agelab.kernel import parts
 from agelab.model.seeds import CellName, seeds_text
 from agelab.notify import Notify
 from agelab.plain_path import temp_parent
@@ -24,6 +26,8 @@ from agelab.reuse import bundle, environment
 from agelab.reuse.bundle import OfAnotherKey
 from agelab.reuse.ended_cell import CellKey, EndedCell
 from agelab.runner.execute.elsewhere import CellLost
+from agelab.runner.execute.guest_launcher import TIMEOUT_VARIABLE
+from agelab.runner.prepare.capacity import DISKS_VARIABLE
 
 RESOURCE, MEMORY = "cell", "memory"
 """The resources of a worker: the cells that it runs at a time, and the bytes of memory that all of them may take."""
@@ -34,6 +38,16 @@ SILENCE = 60.0
 GRACE = 30.0
 """Seconds for a worker's agelab to end its guests."""
 LAST_WORDS = 300
+OF_A_WORKER = (
+    "AGELAB_HOME",
+    "TMPDIR",
+    "XDG_DATA_HOME",
+    snapshot.VARIABLE,
+    parts.DIRECTORY,
+    DISKS_VARIABLE,
+    TIMEOUT_VARIABLE,
+)
+"""Variables that a worker's agelab takes from it, beside those of reuse."""
 
 
 class DaskCells:
@@ -260,5 +274,5 @@ def program() -> str:
 
 def own_environment() -> dict[str, str]:
     """Return what an agelab of this worker needs of its environment."""
-    kept = {name: os.environ[name] for name in ("AGELAB_HOME", "TMPDIR") if name in os.environ}
+    kept = {name: os.environ[name] for name in OF_A_WORKER if name in os.environ}
     return {**kept, **environment.passed_on()}

@@ -85,6 +85,19 @@ def require_shareable(options: RunOptions) -> None:
         raise InputError(f"the cells cannot run on other hosts: {told[0]}")
 
 
+def own_files(options: RunOptions) -> list[str]:
+    """Return the words of the options that name files of the user, whose paths may be relative."""
+    kind, _, wanted = kernel_specs.canonical(options.kernel).partition(":")
+    of_agelab = kind == "debian" or (kind == "recipe" and not set(wanted) & set("/,."))
+    words = (
+        options.name if (options.name or "").endswith(".toml") else None,
+        options.corpus,
+        options.log,
+        None if of_agelab else options.kernel,
+    )
+    return [word for word in words if word]
+
+
 def make(options: RunOptions, store: Store, progress: Progress) -> SharedPlan:
     """Make the plan of these options; packages are resolved here, once. Raises as ``agelab run`` does.
 

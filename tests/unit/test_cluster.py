@@ -18,6 +18,7 @@ from distributed import LocalCluster
 from agelab.cluster import dask_cells, scheduler, shared_plan, slurm
 from agelab.cluster.dask_cells import DaskCells
 from agelab.cluster.shared_plan import SharedPlan
+from agelab.cluster.worker import run_cell
 from agelab.errors import AgelabError, HostError, InputError
 from agelab.model.seeds import Seeds
 from agelab.notify import Notify, silent
@@ -26,6 +27,7 @@ from agelab.runner.execute.elsewhere import CellLost
 from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
+from agelab.runner.request.run_request import RunRequest
 from agelab.store import Store, canonical_json
 from tests.unit import cluster_worker
 from tests.unit.cluster_worker import MEMORY, answer, key_of
@@ -319,6 +321,58 @@ def test_the_array_has_a_task_for_each_cell(tmp_path: Path) -> None:
     assert shared_plan.read(tmp_path / "array/plan.json") == plan()
     done = subprocess.run([script], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True)
     assert done.returncode and "name the cache that all hosts share" in done.stderr
+
+
+def test_a_plan_of_more_cells_than_an_array_takes_is_sent_in_parts(tmp_path: Path) -> None:
+    said = tmp_path / "agelab"
+    said.write_text('#!/bin/sh\necho "$3"\n')
+    said.chmod(0o755)
+    many = plan(cells=[("ext4", "single", 1, seed) for seed in range(2500)])
+    script = slurm.write(tmp_path / "array", many, str(said))
+    text = script.read_text()
+    assert "#SBATCH --array=0-999\n" in text
+    sent = slurm.commands(script, 2500)
+    assert (
+        sent == f"for first in $(seq 0 1000 2499); do sbatch {script} $first; done"
+        and f"#   {sent}\n" in text
+    )
+    for task, first, cell in (("7", "", "7"), ("7", "2000", "2007"), ("500", "2000", "")):
+        done = subprocess.run(
+            [script, *([first] if first else [])],
+            env={"PATH": os.environ["PATH"], "AGELAB_CACHE": "x", "SLURM_ARRAY_TASK_ID": task},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout.strip() == cell
+
+
+def test_a_worker_needs_the_directory_of_the_plan_for_the_users_own_files_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+
+    def run_request(request: RunRequest, *_: object) -> None:
+        ran.append(request.options.directory)
+
+    monkeypatch.setattr("agelab.runner.execute.runner.run_request", run_request)
+    store, gone = Store(tmp_path), str(tmp_path / "gone")
+    for more in ({}, {"kernel": "6.12"}, {"kernel": "recipe:ufs"}):
+        options = RunOptions(name="aging-ext4", directory=gone, **more)  # type: ignore[arg-type]
+        run_cell(plan(command=options.to_plan()), 0, store, Progress())
+    assert ran == ["/"] * 3
+    for more in ({"name": "mine.toml"}, {"corpus": "data"}, {"kernel": "tree:linux"}):
+        options = RunOptions(directory=gone, **{"name": "aging-ext4", **more})  # type: ignore[arg-type]
+        with pytest.raises(InputError, match=f"{gone}, which this host does not have, and names"):
+            run_cell(plan(command=options.to_plan()), 0, store, Progress())
+
+
+def test_a_workers_agelab_takes_its_packages_and_parts_from_where_the_worker_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wanted = {"AGELAB_HOME": "/a", "AGELAB_SNAPSHOT": "/b", "AGELAB_PARTS": "/c", "AGELAB_CACHE": "/d"}
+    for name, value in {**wanted, "AGELAB_OWNER": "me"}.items():
+        monkeypatch.setenv(name, value)
+    found = dask_cells.own_environment()
+    assert wanted.items() <= found.items() and "AGELAB_OWNER" not in found
 
 
 def test_the_stand_in_has_one_key_for_each_cell() -> None:
