@@ -95,12 +95,12 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     return Made("\n".join(lines))
 
 
-def headed(runs: Sequence[RunDirectory]) -> list[str]:
-    """Return the lines above the runs' table. Raises InputError for runs of different tables."""
+def headed(runs: Sequence[RunDirectory], shared: Sequence[str] = SHARED) -> list[str]:
+    """Return the lines above the runs' table. Raises InputError for runs of different tables, by what they share."""
     plans = [run.plan() for run in runs]
-    environments = {(plan.scale, *(plan.provenance[name] for name in SHARED)) for plan in plans}
+    environments = {(plan.scale, *(plan.provenance[name] for name in shared)) for plan in plans}
     if len(environments) > 1:
-        raise InputError(f"the runs differ in scale, {', '.join(SHARED[:-1])} or {SHARED[-1]}")
+        raise InputError(f"the runs differ in scale, {', '.join(shared[:-1])} or {shared[-1]}")
     seeds = seeds_text(dict.fromkeys(cell.seeds for plan in plans for cell in plan.cells))
     return [
         f"Run {seeds}; scale {plans[0].scale}, "

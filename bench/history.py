@@ -57,10 +57,10 @@ from agelab.store import Store
 
 wanted = TypeAdapter(History).validate_python(json.loads(sys.argv[1]))
 started = time.monotonic()
-made = artefact.make(wanted, int(sys.argv[2]), 1, Store(Path(sys.argv[3])))
+made = artefact.obtain_history(wanted, int(sys.argv[2]), 1, Store(Path(sys.argv[3])))
 took = time.monotonic() - started
 peak = Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]
-print(artefact.report(made).operations, took, int(peak) // 1024)
+print(artefact.read_report(made).operations, took, int(peak) // 1024)
 """
 
 

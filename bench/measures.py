@@ -6,30 +6,52 @@ from statistics import median
 
 from agelab.analysis.cells import SeedGroup, load
 from agelab.analysis.run_set import RunSet
-from agelab.model.seeds import Seeds
+from agelab.errors import InputError
+from agelab.model.seeds import Seeds, seeds_text
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.series import Place
-from bench.aging import headed
+from bench.aging import SHARED, headed
 from bench.page import line
 from bench.tables.catalogue import Column, Table
 from bench.tables.made import Made
 
+SHARED_BY_LAYOUTS = tuple(name for name in SHARED if name != "image")
+"""A layout that needs programs of its own has an image of its own."""
+NONE = "-"
+"""A cell without a value."""
+
 
 def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
-    """Make the table; cells that are not ok are listed below it."""
+    """Make the table; cells that are not ok are listed below it.
+
+    Raises InputError for a column that no cell has measured: its name is wrong.
+    """
     groups = RunSet(tuple(map(load, runs))).groups
+    rows = [[_cell(group, column) for column in table.columns] for group in groups]
+    for column, cells in zip(table.columns, zip(*rows, strict=True), strict=True):
+        if set(cells) == {NONE} and any(group.counted for group in groups):
+            raise InputError(f"docs/tables.toml: {table.name}: no cell has measured {column.of}")
     lines = [
-        *headed(runs),
+        *headed(runs, SHARED_BY_LAYOUTS),
         "",
         line(["", *(column.head for column in table.columns)]),
         line(["---"] * (1 + len(table.columns))),
-        *(
-            line([_name(group, groups), *(_cell(group, column) for column in table.columns)])
-            for group in groups
-        ),
+        *(line([_name(group, groups), *row]) for group, row in zip(groups, rows, strict=True)),
     ]
-    wrong = [f"- {group.name}: {one.ended}" for group in groups for one in group.results if not one.ok]
-    return Made("\n".join([*lines, *([""] if wrong else []), *dict.fromkeys(wrong)]))
+    wrong = [line for group in groups for line in _not_ok(group)]
+    return Made("\n".join([*lines, *([""] if wrong else []), *wrong]))
+
+
+def _not_ok(group: SeedGroup) -> list[str]:
+    """Say how the cells ended that are not ok: with their seeds, where others of the group ended otherwise."""
+    ends: dict[str, list[Seeds]] = defaultdict(list)
+    for one in group.results:
+        if not one.ok:
+            ends[one.ended].append(one.seeds)
+    alike = len(ends) == 1 and len(group.results) == len(next(iter(ends.values())))
+    return [
+        f"- {group.name}{'' if alike else f', {seeds_text(seeds)}'}: {end}" for end, seeds in ends.items()
+    ]
 
 
 def _name(group: SeedGroup, groups: Sequence[SeedGroup]) -> str:
@@ -52,7 +74,7 @@ def _cell(group: SeedGroup, column: Column) -> str:
             sums[seeds] += float(value) * column.factor
     values = [*sums.values()]
     if not values:
-        return "-"
+        return NONE
     match column.shown:
         case "sum":
             shown = [sum(values)]

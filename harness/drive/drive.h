@@ -30,7 +30,7 @@ typedef int64_t s64;
 #define CHANNELS_MOST 64
 #define WRITE_CACHE_MOST (16ULL << 20)	/* bytes: what a larger cache keeps for writes */
 #define PIECE 256ULL			/* sectors written back in one movement of the arm */
-#define NEAR 4				/* extents of the write cache on either side of the head among which the quickest is next */
+#define NEAR 4				/* extents of a round on either side of the head among which the quickest is next */
 #define BATCH 8			/* pieces of a filling cache that are written back before a waiting read gets the arm */
 
 enum kind { DISK, FLASH };
@@ -91,7 +91,7 @@ struct statistics {
 
 struct extent {
 	u64 first, end;
-	u64 ready;		/* when its first data had come */
+	u64 ready;		/* when its first data had come, or had its turn */
 };
 
 struct segment {
@@ -122,6 +122,8 @@ struct drive {
 	u64 dirty_sectors;	/* of both */
 	bool draining;		/* the arm writes back one piece after the other, */
 	u64 draining_since;	/* since then, */
+	u64 round;		/* what had come by then is written back before what came later; */
+	u64 in_a_row;		/* sectors that were written back one behind the other, half a cache of them at most */
 	u32 batch;		/* and this many more before a read when the cache is filling */
 
 	u64 channel_free[CHANNELS_MOST], media_free;

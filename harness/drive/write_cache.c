@@ -107,32 +107,43 @@ static u32 first_ahead(const struct drive *drive, u64 from)
 	return low;
 }
 
+static u32 oldest_extent(const struct drive *drive)
+{
+	u32 oldest = 0, i;
+
+	for (i = 1; i < drive->dirty_count; i++)
+		if (drive->dirty[i].ready < drive->dirty[oldest].ready)
+			oldest = i;
+	return oldest;
+}
+
 /*
  * The extent that the arm reaches soonest at `when`, of those near the head on both sides: an arm that knows where the
- * platters are loses less rotation than one that goes by distance alone. Of those whose data has come; when none
- * has, the one whose data comes first.
+ * platters are loses less rotation than one that goes by distance alone. What has come since the round began waits
+ * for the next round, or a stream would starve the others (FSCAN: Coffman, Klimko and Ryan, SIAM Journal on
+ * Computing 1, 1972). When the data of none has come, the one whose data comes first.
  */
 static u32 next_extent(const struct drive *drive, u64 when)
 {
-	u32 ahead = first_ahead(drive, read_cache_head(drive, when)), best = EXTENTS_MOST, i;
-	u64 least = 0;
+	u32 ahead = first_ahead(drive, read_cache_head(drive, when)), oldest = oldest_extent(drive);
+	u32 best = oldest, low, high, near, i;
+	u64 least = ~0ULL, round = drive->dirty[oldest].ready > drive->round ? when : drive->round;
 
-	for (i = ahead > NEAR ? ahead - NEAR : 0; i < drive->dirty_count && i < ahead + NEAR; i++) {
+	for (low = ahead, near = 0; low > 0 && near < NEAR; low--)
+		near += drive->dirty[low - 1].ready <= round;
+	for (high = ahead, near = 0; high < drive->dirty_count && near < NEAR; high++)
+		near += drive->dirty[high].ready <= round;
+	for (i = low; i < high; i++) {
 		struct movement move;
 
-		if (drive->dirty[i].ready > when)
+		if (drive->dirty[i].ready > round || drive->dirty[i].ready > when)
 			continue;
 		move = arm_movement(drive, drive->dirty[i].first, true, when, 0);
-		if (best == EXTENTS_MOST || move.seek_ns + move.rotation_ns < least) {
+		if (move.seek_ns + move.rotation_ns < least) {
 			least = move.seek_ns + move.rotation_ns;
 			best = i;
 		}
 	}
-	if (best < EXTENTS_MOST)
-		return best;
-	for (best = 0, i = 1; i < drive->dirty_count; i++)
-		if (drive->dirty[i].ready < drive->dirty[best].ready)
-			best = i;
 	return best;
 }
 
@@ -142,8 +153,15 @@ static void write_piece(struct drive *drive, u64 start)
 	struct extent *extent = drive->dirty + at;
 	u64 end = lesser(extent->end, extent->first + PIECE);
 
+	if (extent->ready > drive->round)
+		drive->round = start;
+	drive->in_a_row = (extent->first == drive->head ? drive->in_a_row : 0) + end - extent->first;
 	drive->writing = (struct extent){ extent->first, end, extent->ready };
 	extent->first = end;
+	if (drive->in_a_row > write_cache_size(drive) / 2) {
+		extent->ready = start + 1; /* a stream that goes on waits for the next round */
+		drive->in_a_row = 0;
+	}
 	if (extent->first == extent->end)
 		remove_extents(drive, at, 1);
 	if (drive->batch)

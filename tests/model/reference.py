@@ -66,6 +66,8 @@ class Reference:
     dirty: list[Extent] = field(default_factory=list)
     piece: tuple[int, int] | None = None
     draining: Draining | None = None
+    round: int = 0
+    in_a_row: int = 0
     stream: Stream | None = None
     head: int = 0
     free: int = 0
@@ -169,12 +171,13 @@ class Reference:
         return self.waiting <= self.room // 4 and len(self.dirty) <= EXTENTS // 4
 
     def _next(self, when: int) -> Extent:
-        """The quickest to reach of those near the head whose data has come; else the one that comes first."""
-        ahead = bisect_left(self.dirty, self.position(when), key=lambda extent: extent.first)
-        near = [one for one in self.dirty[max(0, ahead - NEAR) : ahead + NEAR] if one.ready <= when]
-        if not near:
-            return min(self.dirty, key=lambda extent: extent.ready)
-        return min(near, key=lambda one: self._movement(one.first, when, write=True)[3])
+        """The quickest to reach of this round's near the head whose data has come; else the one that comes first."""
+        oldest = min(self.dirty, key=lambda extent: extent.ready)
+        until = self.round if oldest.ready <= self.round else when
+        of_round = [extent for extent in self.dirty if extent.ready <= until]
+        ahead = bisect_left(of_round, self.position(when), key=lambda extent: extent.first)
+        near = [one for one in of_round[max(0, ahead - NEAR) : ahead + NEAR] if one.ready <= when]
+        return min(near, key=lambda one: self._movement(one.first, when, write=True)[3], default=oldest)
 
     def _begins(self) -> int:
         if not self.draining:
@@ -185,7 +188,12 @@ class Reference:
     def _begin(self, start: int) -> None:
         extent = self._next(start)
         self.piece = extent.first, min(extent.end, extent.first + PIECE)
+        if extent.ready > self.round:
+            self.round = start
+        self.in_a_row = self.piece[1] - self.piece[0] + (self.in_a_row if extent.first == self.head else 0)
         extent.first = self.piece[1]
+        if self.in_a_row > self.room // 2:
+            extent.ready, self.in_a_row = start + 1, 0
         self.dirty = [extent for extent in self.dirty if extent.first < extent.end]
         if self.draining:
             self.draining.batch = max(0, self.draining.batch - 1)

@@ -177,3 +177,19 @@ def test_drive_knows_what_it_has_at_hand(library: Library) -> None:
     now = drive.write(90_000_000, 8, now)
     assert drive.reach(90_000_000, now) == 0, "in the write cache"
     assert drive.reach(70_000_000, now) > 0
+
+
+@pytest.mark.parametrize("name", DISKS)
+def test_a_write_far_from_a_stream_that_never_ends_is_written_back_soon(library: Library, name: str) -> None:
+    """Or a power cut would take what was written long before it."""
+    text = settings(name)
+    drive, now, at = library.drive(text), 0, number(text, "sectors") // 4
+    far, waits = number(text, "sectors") - 8, list[int]()
+    for _ in range(20):
+        asked = now = drive.write(far, 8, now)
+        while drive.cached(far):
+            at += 512
+            now = drive.write(at, 512, now)
+            assert now - asked < 4 * 10**9
+        waits.append(now - asked)
+    assert max(waits) < 10**9

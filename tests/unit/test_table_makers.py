@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agelab.errors import InputError
 from agelab.model.result import RunKernel, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.evaluation import evaluated_by
@@ -101,11 +102,23 @@ def test_measures_are_medians_ranges_and_sums_over_seeds_and_sums_of_measures(tm
         {"head": "b", "of": "repair:elapsed", "shown": "range", "decimals": 1},
         {"head": "c", "of": "repair:elapsed", "shown": "sum", "decimals": 0},
         {"head": "d", "of": "repair:elapsed + recovery:elapsed", "factor": 10, "decimals": 0},
-        {"head": "e", "of": "repair:elapsed:2"},
     ]
     text = measures.made(table("measures", columns=columns), [run_]).text
-    assert "|  | a | b | c | d | e |" in text
-    assert "| ext4 | 2.00 | 1.0 to 4.0 | 7 | 220 | - |" in text
+    assert "|  | a | b | c | d |" in text
+    assert "| ext4 | 2.00 | 1.0 to 4.0 | 7 | 220 |" in text
+    wrong = [*columns, {"head": "e", "of": "repair:elapsed:2"}]
+    with pytest.raises(InputError, match="one: no cell has measured repair:elapsed:2"):
+        measures.made(table("measures", columns=wrong), [run_])
+
+
+def test_cells_that_are_not_ok_are_named_with_their_seeds_where_others_are(tmp_path: Path) -> None:
+    words = {"kernel": "k", "qemu": "q", "image": "i", "corpus_sha256": "c"}
+    run_ = run_builder.begin(tmp_path, run_builder.cells(["ext4", "jfs"], (1, 2, 3)), provenance=words)
+    for number in range(6):
+        status = Status.FAILED if number in (1, 2) or number > 2 else Status.OK
+        run_builder.end(run_, number, [run_builder.sample("copy")], status=status, reason="no room")
+    text = measures.made(table("measures", columns=[{"head": "copy", "of": "copy:elapsed"}]), [run_]).text
+    assert text.split("\n")[-2:] == ["- ext4, seeds 2,3: failed: no room", "- jfs: failed: no room"]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +139,8 @@ def test_a_row_of_measures_is_named_by_what_tells_it_from_the_others(
     for number, _ in enumerate(cells):
         run_builder.end(made, number, [run_builder.sample("copy")])
     columns = [{"head": "copy", "of": "copy:elapsed"}]
-    text = measures.made(table("measures", columns=columns), [made]).text
+    beside = run_builder.begin(tmp_path, [], provenance={**words, "image": "with a layout's programs"})
+    text = measures.made(table("measures", columns=columns), [made, beside]).text
     assert [line.removesuffix(" 1.50 |") for line in text.split("\n") if line.endswith("1.50 |")] == rows
 
 
