@@ -8,8 +8,8 @@ SHELL := /bin/sh
 SCENARIO_OPTIONS := CORPUS CORPORA DESIGN ASK BUDGET LOG KERNEL FS OPTIONS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE MACHINE_BAND BLOCK SOURCE VCPUS SEEDS JOBS BOOT TRACE DISK KEEP_DISK CURVE CRASH_AT FAIL TIMING BLOCKS PROFILE FRESH CHECK
 export AGELAB_HOME NAME KERNELS KEY ON PLAN STALE TRACES $(SCENARIO_OPTIONS)
 
-# The packages of a date, a directory or an address, for whatever any target makes.
-ifdef SNAPSHOT
+# The packages of a date, a directory or an address, for whatever any target makes; SNAPSHOT= alone means those of today.
+ifneq ($(origin SNAPSHOT),undefined)
 export AGELAB_SNAPSHOT = $(SNAPSHOT)
 endif
 

@@ -16,7 +16,7 @@ from agelab.debian import Archive, Package, PackagesVanished, cached_resolution,
 from agelab.drive import module as headers
 from agelab.drive.module import NoHeaders
 from agelab.errors import AgelabError
-from agelab.kernel import Kernel
+from agelab.kernel import Kernel, NamedKernel
 from agelab.model.base import Frozen
 from agelab.model.filesystem import Filesystem, ModuleSource
 from agelab.notify import Notify, silent
@@ -105,7 +105,7 @@ def obtain(
 
 
 def resolve_packages(
-    kernel: Kernel,
+    kernel: NamedKernel,
     filesystem: Filesystem,
     source: ModuleSource,
     store: Store,

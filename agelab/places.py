@@ -22,6 +22,7 @@ CORPORA = PACKAGE / "corpus"
 LEDGER = PACKAGE.parent / "docs" / "ledger.jsonl"
 """Digests of the runs that the documentation shows; an installed copy has none."""
 HOST_PACKAGES = PACKAGE / "host-packages.txt"
+PINS = PACKAGE / "pins.toml"
 
 
 def default_store() -> Path:

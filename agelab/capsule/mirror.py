@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agelab import atomic
-from agelab.debian import Archive, Package, dated_archive
+from agelab.buildroot import BuildRoot
+from agelab.debian import Archive, Package, dated_archive, first_suite
+from agelab.debian.snapshot import SUITE
 from agelab.errors import InputError
 from agelab.image import packer_package
 from agelab.image import root as roots
+from agelab.kernel import build_inputs, recipes, source_tree
 from agelab.model.base import AlsoFrom
 from agelab.notify import Notify
 from agelab.results.checksummed import read
@@ -42,7 +45,7 @@ def make(directory: Path, runs: Sequence[RunDirectory], store: Store, progress: 
     wanted: dict[str, dict[str, Package]] = {}
     origins: dict[Origin, set[str]] = {}
     for run in runs:
-        for origin, packages in _packages(run, store).items():
+        for origin, packages in _packages(run, store, progress).items():
             for package in packages:
                 known = wanted.setdefault(origin[0], {}).setdefault(package.name, package)
                 origins.setdefault(origin, set()).add(package.name)
@@ -63,7 +66,7 @@ def make(directory: Path, runs: Sequence[RunDirectory], store: Store, progress: 
     return WrittenMirror(directory.absolute(), {suite: len(found) for suite, found in files.items()}, size)
 
 
-def _packages(run: RunDirectory, store: Store) -> dict[Origin, list[Package]]:
+def _packages(run: RunDirectory, store: Store, progress: Notify) -> dict[Origin, list[Package]]:
     """Return a run's packages by where they are from, with all that they depend on: apt does without none of it."""
     path = run.path / run_manifest.MADE_OF
     if not path.exists():
@@ -76,8 +79,34 @@ def _packages(run: RunDirectory, store: Store) -> dict[Origin, list[Package]]:
         found.setdefault((made.kernel.suite, ()), []).extend([made.kernel.package, *made.kernel.parts])
     # Packer makes images, and is in no key: any version will do.
     packer = packer_package.resolve_package(store)
-    for built in (made.qemu, made.drive, made.tools, packer, *(one.root for one in made.modules.values())):
+    of_kernel = _of_built_kernel(run, store, progress, found)
+    roots_of_modules = [one.root for one in made.modules.values()]
+    for built in (made.qemu, made.drive, made.tools, packer, of_kernel, *roots_of_modules):
         if built:
             exact = [f"{package.name}={package.version}" for package in built.packages]
             found.setdefault((built.suite, ()), []).extend(Archive(store, built.suite).resolve(exact))
     return found
+
+
+def _of_built_kernel(
+    run: RunDirectory, store: Store, progress: Notify, found: dict[Origin, list[Package]]
+) -> BuildRoot | None:
+    """Return what a run's kernel was built with, as this store remembers it; None for a kernel that was not built.
+
+    The package with its source, if it is of one, is added to ``found``.
+    """
+    kernel = run.plan().kernel
+    if kernel is None or kernel.spec.partition(":")[0] not in recipes.KINDS:
+        return None
+    if first_suite() != SUITE:
+        progress(
+            f"{run.name}: with a snapshot its kernel is built by the compiler of Debian {SUITE}, here by that of "
+            f"{first_suite()}: it is another one, with other keys"
+        )
+    kind, _, version = recipes.parse(kernel.spec).source.partition(":")
+    if kind == "source":
+        archive, package = source_tree.find_package(version, store, progress)
+        if not package.version.startswith(kernel.version):
+            progress(f"{run.name}: its kernel was built of {kernel.version}, there is {package.version} now")
+        found.setdefault((archive.suite, ()), []).append(package)
+    return build_inputs.resolve_packages(store, SUITE)

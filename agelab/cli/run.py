@@ -110,7 +110,7 @@ def run(kernel: tuple[str, ...], on: str | None, twice: float | None, **words: A
         print_timing(finished)
     if options.profile:
         print_profiles(finished)
-    _print_report_command([finished])
+    print_report_command([finished])
     return 0 if runner.succeeded(finished) else 1
 
 
@@ -142,7 +142,7 @@ def run_until_decided(options: RunOptions, begun: RunDirectory | None = None) ->
         finished, outcome = sequential.run_until_decided(options, open_store(), progress, begun)
     print_result(finished)
     print_outcome(outcome)
-    _print_report_command([finished])
+    print_report_command([finished])
     return 0 if runner.succeeded(finished) else 1
 
 
@@ -158,7 +158,7 @@ def _sweep(options: RunOptions, kernels: Sequence[str]) -> int:
     print_finished_sweep(finished, unfit)
     if unfit:
         return 1
-    _print_report_command(finished)
+    print_report_command(finished)
     return 0 if all(map(runner.succeeded, finished)) else 1
 
 
@@ -171,5 +171,6 @@ def execute_kernels(options: RunOptions, kernels: Sequence[str]) -> dict[str, Ru
         return runner.run_kernels(options, kernels, open_store(), progress)
 
 
-def _print_report_command(runs: Sequence[RunDirectory]) -> None:
+def print_report_command(runs: Sequence[RunDirectory]) -> None:
+    """Print the last line, from which docs/howto/gate.sh takes a run's name."""
     click.echo(f"a page to read: agelab report {' '.join(run.name for run in runs)} -o report.html")

@@ -10,7 +10,7 @@ from agelab.debian.packages import (
     local_repository,
     newest,
 )
-from agelab.debian.resolution import cached_resolution
+from agelab.debian.resolution import cached_resolution, remembered
 from agelab.debian.snapshot import first_suite
 from agelab.debian.suites import archives
 from agelab.debian.unpacking import unpack, unpack_file, unpack_source, unpack_zstd
@@ -28,6 +28,7 @@ __all__ = [
     "host_suite",
     "local_repository",
     "newest",
+    "remembered",
     "unpack",
     "unpack_file",
     "unpack_source",

@@ -25,6 +25,8 @@ ARCHITECTURE = "amd64"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _BACKPORTS = "-backports"
 
+_NO_RELEASE = "Release' does not have a Release file"
+"""How apt says, behind a suite's name, that the server answered and does not have it."""
 _PACKAGE_URI = re.compile(r"'[^']+' (?P<file>\S+) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
 # Hooks and index kinds of the host are cleared: they are useless in a private root, and some are slow. apt's cache is
 # switched on (container images switch it off): without it each query reads all lists.
@@ -185,17 +187,22 @@ class Archive:
                 self._fetch(["download", "-qq", *wanted], there)
             except process.ProcessFailed as error:
                 why = f"cannot download {len(packages)} packages of Debian {self.suite}: {_error_text(error.stderr)}"
-                hint = "check the network"
+                hint = self._nothing_else or "check the network"
                 if unlisted := self._unlisted(packages):
                     why = f"the mirror of Debian {self.suite} has no {', '.join(unlisted)} (any more)"
-                    hint = "resolve again with --refresh; Debian keeps old versions in its snapshot archive"
+                    if self._snapshot:
+                        why = f"the snapshot {self._snapshot.name} has no {', '.join(unlisted)} of Debian {self.suite}"
+                    else:
+                        hint = (
+                            "resolve again with --refresh; Debian keeps old versions in its snapshot archive"
+                        )
                 raise PackagesVanished(why, hint, self.suite, self.also_from) from error
             for package in packages:
                 fetched = there / package.filename
                 if not fetched.is_file() or file_hash(fetched) != package.sha256:
                     raise PackagesVanished(
                         f"the mirror's {package.filename} is not the file that was resolved",
-                        hint="resolve the packages again with --refresh",
+                        hint=self._nothing_else or "resolve the packages again with --refresh",
                         suite=self.suite,
                         also_from=self.also_from,
                     )
@@ -238,6 +245,11 @@ class Archive:
             except process.ProcessFailed as error:
                 raise HostError(f"Debian {self.suite}: {_error_text(error.stderr)}", error.hint) from error
 
+    @property
+    def _nothing_else(self) -> str:
+        """What to say where a snapshot lacks something: no other place is asked."""
+        return f"nothing else is taken in place of {self._snapshot.said}" if self._snapshot else ""
+
     def _fetch_lists(self) -> None:
         dated = self._snapshot
         main, security = (dated.main, dated.security) if dated else mirrors()
@@ -263,23 +275,21 @@ class Archive:
                 self._fetch(["update", "-qq"])
                 return
             except process.ProcessFailed as error:
-                # A suite may have no updates yet, or no longer: it is used without them.
-                missing = [
-                    suite
-                    for suite in suites
-                    if f"/{suite}/" in error.stderr or f" {suite} Release" in error.stderr
-                ]
-                no_release = "does not have a Release file" in error.stderr
-                if no_release and missing and self.suite not in missing:
+                missing = [suite for suite in suites if f" {suite} {_NO_RELEASE}" in error.stderr]
+                if self.suite in missing:
+                    raise no_suite from error
+                if missing and dated:
+                    raise InputError(
+                        f"{where} has Debian {self.suite}, but no {', '.join(missing)}",
+                        hint="nothing is taken without them: choose another snapshot (docs/howto/next-year.md)",
+                    ) from error
+                if missing:  # a suite may have no updates yet, or no longer: it is used without them
                     suites = {suite: uri for suite, uri in suites.items() if suite not in missing}
                     continue
-                if no_release and self.suite in missing:
-                    raise no_suite from error
                 raise HostError(
                     f"cannot fetch the package lists of Debian {self.suite}: {_error_text(error.stderr)}",
-                    hint="check the network and the host's apt configuration: apt-get update must work"
-                    if dated is None
-                    else f"nothing else is taken in place of {snapshot.VARIABLE}={dated.name}",
+                    hint=self._nothing_else
+                    or "check the network and the host's apt configuration: apt-get update must work",
                 ) from error
 
 
@@ -292,7 +302,7 @@ def _sources_entry(uri: str, suite: str, components: str, dated: Snapshot | None
     fields = {"Types": "deb", "URIs": uri, "Suites": suite, "Components": components, "Signed-By": KEYRING}
     if dated:
         fields["Check-Valid-Until"] = "no"  # its Release files are old
-        if not dated.signed:
+        if suite in dated.unsigned:
             fields["Trusted"] = "yes"
             del fields["Signed-By"]
     return "".join(f"{name}: {value}\n" for name, value in fields.items())

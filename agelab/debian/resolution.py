@@ -34,3 +34,14 @@ def cached_resolution(
     answer = ask()
     atomic.write(file, canonical_json(adapter.dump_python(answer, mode="json")))
     return answer
+
+
+def remembered(store: Store, question: object, kind: type[Answer]) -> Answer | None:
+    """Return the cached answer to a question, or None where nobody has asked it."""
+
+    def ask() -> Answer:
+        raise LookupError
+
+    with suppress(LookupError):
+        return cached_resolution(store, question, kind, ask)
+    return None

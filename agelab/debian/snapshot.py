@@ -1,23 +1,26 @@
 """Debian packages of one date, from a directory or a server, in place of those that the host's mirror has today.
 
-``AGELAB_SNAPSHOT`` (``SNAPSHOT=`` of make) names a date, a directory or an address. Below a directory or an address lie
-``debian`` and ``debian-security``, as on a mirror. Of a date the addresses are those that the host's apt is configured
-to take snapshots from (``Acquire::Snapshots::URI``, apt.conf(5)).
+``AGELAB_SNAPSHOT`` (``SNAPSHOT=`` of make) names a date, a directory or an address, and set to nothing means today.
+Without it the project's own pin does (pins.toml). Below a directory or an address lie ``debian`` and
+``debian-security``, as on a mirror. Of a date the addresses are those that the host's apt is configured to take
+snapshots from (``Acquire::Snapshots::URI``, apt.conf(5)).
 """
 
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from agelab import fileio, process
+from agelab import fileio, places, process
 from agelab.debian.mirror import mirrors
 from agelab.debian.packages import host_suite
 from agelab.errors import HostError, InputError
+from agelab.model.base import Frozen
+from agelab.scenario import toml_files
 from agelab.store import key_of
 
 VARIABLE = "AGELAB_SNAPSHOT"
@@ -27,7 +30,14 @@ MAIN, SECURITY = "debian", "debian-security"
 SUITE = "bookworm"
 """The suite that comes first in a snapshot, whatever the host's is: that of the guest's root (images/guest.toml)."""
 INDEXES = ("InRelease", "Release")
+_SIGNED = ("InRelease", "Release.gpg")
 _SETTING = re.compile(r'Acquire::Snapshots::URI::(\S+) "(.*)";')
+
+
+class Pins(Frozen):
+    """agelab/pins.toml."""
+
+    snapshot: str = ""
 
 
 @dataclass(frozen=True)
@@ -36,13 +46,15 @@ class Snapshot:
 
     name: str
     """What the user calls it."""
+    said: str
+    """Where it is said, for messages."""
     main: str
     """Address of the archive, as apt takes it."""
     security: str
     content: str = ""
     """A hash of the directory's indexes; empty for a date or a server, whose packages do not change."""
-    signed: bool = True
-    """False for a directory whose indexes have no signature: it is trusted since the user names it."""
+    unsigned: frozenset[str] = frozenset()
+    """The suites of a directory that have no signature: they are trusted since the user names it."""
     suites: frozenset[str] | None = None
     """The suites of a directory; None where only a server can tell."""
 
@@ -58,15 +70,24 @@ class Snapshot:
 
 def chosen() -> Snapshot | None:
     """Return the snapshot that the user names; None for the host's mirror. Raises InputError and HostError."""
-    name = os.environ.get(VARIABLE, "")
+    name, said, base = _named()
     if not name:
         return None
     if DATE.fullmatch(name):
-        return _of_date(name)
+        return _of_date(name, said)
     if urlsplit(name).scheme in ("http", "https"):
-        base = name.rstrip("/")
-        return Snapshot(name, f"{base}/{MAIN}", f"{base}/{SECURITY}")
-    return _of_directory(name)
+        address = name.rstrip("/")
+        return Snapshot(name, said, f"{address}/{MAIN}", f"{address}/{SECURITY}")
+    return _of_directory(base / Path(name).expanduser(), said)
+
+
+def _named() -> tuple[str, str, Path]:
+    """Return the name of the snapshot, empty for none, where it is said, and where a relative path begins."""
+    name = os.environ.get(VARIABLE)
+    if name is not None:
+        return name, f"{VARIABLE}={name}", Path.cwd()
+    name = toml_files.read(places.PINS, Pins).snapshot
+    return name, f"{places.PINS}: snapshot = {name!r}", places.PINS.parent
 
 
 def first_suite() -> str:
@@ -74,12 +95,16 @@ def first_suite() -> str:
     return SUITE if chosen() else host_suite()
 
 
-def _of_directory(name: str) -> Snapshot:
-    directory = Path(name).expanduser().absolute()
-    indexes = sorted(path for kind in INDEXES for path in directory.glob(f"{MAIN}*/dists/*/{kind}"))
+def _of_directory(directory: Path, said: str) -> Snapshot:
+    indexes = sorted(
+        path
+        for one in (MAIN, SECURITY)
+        for kind in INDEXES
+        for path in directory.glob(f"{one}/dists/*/{kind}")
+    )
     if not indexes:
         raise InputError(
-            f"{VARIABLE}={name}: it is no date like 20261123T000000Z, no address, and no directory with "
+            f"{said}: it is no date like 20261123T000000Z, no address, and no directory with "
             f"{MAIN}/dists/<suite>/Release below it",
             hint="make such a directory on a host that has the packages: agelab mirror make DIR RUN",
         )
@@ -87,26 +112,36 @@ def _of_directory(name: str) -> Snapshot:
     for path in indexes:
         content.update(f"{path.relative_to(directory)}\0".encode() + fileio.read_bytes(path))
     main, security = (f"copy:{quote(str(directory / one))}" for one in (MAIN, SECURITY))
-    signed = any(path.name == "InRelease" for path in indexes)
-    suites = frozenset(path.parent.name for path in indexes)
-    return Snapshot(str(directory), main, security, content.hexdigest(), signed, suites)
+    suites = {path.parent for path in indexes}
+    unsigned = {path for path in suites if not any((path / name).exists() for name in _SIGNED)}
+    return Snapshot(
+        str(directory), said, main, security, content.hexdigest(), _names(unsigned), _names(suites)
+    )
+
+
+def _names(paths: Collection[Path]) -> frozenset[str]:
+    return frozenset(path.name for path in paths)
 
 
 @cache
-def _of_date(date: str) -> Snapshot:
+def _of_date(date: str, said: str) -> Snapshot:
     printed = process.run(["apt-config", "dump"]).stdout
     settings = {
         found[1].lower(): found[2] for line in printed.splitlines() if (found := _SETTING.fullmatch(line))
     }
     main = dated_address(settings, MAIN, mirrors()[0], date)
     security = dated_address(settings, SECURITY, mirrors()[1] or "", date)
-    if not main:
-        raise HostError(
-            f"{VARIABLE}={date}: the host's apt is configured for no snapshots of Debian",
-            hint='say where they are: Acquire::Snapshots::URI::Origin::Debian "https://.../@SNAPSHOTID@/"; in '
-            "/etc/apt/apt.conf.d; or name a directory of packages: agelab mirror make",
-        )
-    return Snapshot(date, main, security)
+    for address, whose, setting in (
+        (main, "Debian", "Origin::Debian"),
+        (security, "Debian's security updates", "Label::Debian-Security"),
+    ):
+        if not address:
+            raise HostError(
+                f"{said}: the host's apt is configured for no snapshots of {whose}",
+                hint=f'say where they are: Acquire::Snapshots::URI::{setting} "https://.../@SNAPSHOTID@/"; in '
+                "/etc/apt/apt.conf.d; or name a directory of packages: agelab mirror make",
+            )
+    return Snapshot(date, said, main, security)
 
 
 def dated_address(settings: Mapping[str, str], label: str, mirror: str, date: str) -> str:

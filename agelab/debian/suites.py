@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from agelab.debian.archive import Archive
-from agelab.debian.snapshot import first_suite
+from agelab.debian.snapshot import chosen, first_suite
 from agelab.errors import HostError, InputError
 from agelab.model.base import SUITES
 from agelab.notify import Notify, silent
@@ -14,7 +14,8 @@ def archives(store: Store, *, refresh: bool = False, progress: Notify = silent) 
     """Yield the host's suite, then suites whose package lists are cached, then the others.
 
     Missing lists are fetched when the caller reaches them, with ``refresh`` all lists. A suite that the mirror does
-    not have is skipped with a line of ``progress``. Raises HostError when the first suite cannot be fetched.
+    not have is skipped with a line of ``progress``. Raises HostError when the first suite cannot be fetched, and of a
+    snapshot any: what a suite has must not depend on a server's bad moment.
     """
     first = first_suite()
     every = [Archive(store, suite) for suite in dict.fromkeys((first, *SUITES))]
@@ -25,7 +26,7 @@ def archives(store: Store, *, refresh: bool = False, progress: Notify = silent) 
             try:
                 archive.update()
             except (HostError, InputError) as error:
-                if archive.suite == first:
+                if archive.suite == first or (isinstance(error, HostError) and chosen()):
                     raise
                 progress(f"doing without Debian {archive.suite}: {str(error).splitlines()[0]}")
                 continue

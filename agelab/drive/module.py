@@ -16,7 +16,7 @@ from agelab import buildroot, places
 from agelab.buildroot import BuildFailed, BuildRoot, Purpose, Workshop
 from agelab.debian import Archive, cached_resolution, dependencies
 from agelab.errors import AgelabError, HostError, InputError
-from agelab.kernel import Kernel, debian_kernel
+from agelab.kernel import Kernel, NamedKernel, debian_kernel
 from agelab.kernel.build import built_objects, make_command
 from agelab.kernel.build_inputs import BuildInputs
 from agelab.notify import Notify, silent
@@ -123,7 +123,7 @@ def source_files(sources: Path = SOURCES) -> list[Path]:
 
 
 def resolve_packages(
-    kernel: Kernel,
+    kernel: NamedKernel,
     store: Store,
     *,
     refresh: bool = False,
@@ -164,7 +164,7 @@ def question(suite: str, release: str, version: str, more: Sequence[str] = ()) -
     return {"buildroot": suite, "release": release, "version": version, "tools": (*_TOOLS, *more)}
 
 
-def _suite_of_headers(kernel: Kernel, store: Store, progress: Notify, product: str) -> str:
+def _suite_of_headers(kernel: NamedKernel, store: Store, progress: Notify, product: str) -> str:
     """Return the suite of a kernel's headers: its own or, for .deb files, the one with headers of that kernel."""
     suite = kernel.suite
     if not suite and kernel.kind == "deb":

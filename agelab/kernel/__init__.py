@@ -2,8 +2,8 @@
 
 from agelab.kernel.debian_kernel import available
 from agelab.kernel.modules import MissingModule, MissingOption, Module, Modules
-from agelab.kernel.spec import canonical, resolve
-from agelab.kernel.stored_kernel import DEFAULT, Kernel
+from agelab.kernel.spec import ask_packages, canonical, resolve
+from agelab.kernel.stored_kernel import DEFAULT, Kernel, NamedKernel
 
 __all__ = [
     "DEFAULT",
@@ -12,6 +12,8 @@ __all__ = [
     "MissingOption",
     "Module",
     "Modules",
+    "NamedKernel",
+    "ask_packages",
     "available",
     "canonical",
     "resolve",

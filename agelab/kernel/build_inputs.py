@@ -138,18 +138,24 @@ def _text(path: Path) -> str:
         ) from error
 
 
+def resolve_packages(store: Store, suite: str = "", *, refresh: bool = False) -> BuildRoot:
+    """Resolve the compiler of a suite and the programs that kbuild runs, from the cache unless ``refresh``.
+
+    Without ``suite`` it is the host's, or that of a snapshot.
+    """
+    archive = Archive(store, suite or first_suite())
+    question = {"kernels": archive.suite, "packages": _PACKAGES}
+
+    def ask() -> BuildRoot:
+        archive.update(refresh=refresh)
+        return BuildRoot(suite=archive.suite, packages=archive.resolve(_PACKAGES))
+
+    return cached_resolution(store, question, BuildRoot, ask, refresh=refresh)
+
+
 def toolchain(store: Store, progress: Notify) -> Artefact:
-    """Return the build root for kernels: the compiler of the host's suite and the programs that kbuild runs."""
-
-    def resolve(refresh: bool) -> BuildRoot:
-        archive = Archive(store, first_suite())
-        question = {"kernels": archive.suite, "packages": _PACKAGES}
-
-        def ask() -> BuildRoot:
-            archive.update(refresh=refresh)
-            return BuildRoot(suite=archive.suite, packages=archive.resolve(_PACKAGES))
-
-        return cached_resolution(store, question, BuildRoot, ask, refresh=refresh)
-
+    """Return the build root for kernels."""
     purpose = Purpose("kernels", _UNUSED, {"recipe": ROOT_RECIPE})
-    return buildroot.obtain(resolve, purpose, store, progress, verify=False)
+    return buildroot.obtain(
+        lambda refresh: resolve_packages(store, refresh=refresh), purpose, store, progress, verify=False
+    )

@@ -36,15 +36,8 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
     Its key depends on the content alone: it equals the key of the ``debian:`` kernel with the same files. Raises
     InputError for files that are not one kernel.
     """
-    spec = f"deb:{wanted}"
-    debs = sorted((_read(spec, Path(word)) for word in wanted.split(",")), key=lambda deb: deb.name)
+    spec, debs = f"deb:{wanted}", read(wanted)
     first = debs[0]
-    for other in debs[1:]:
-        if (other.release, other.version) != (first.release, first.version):
-            raise InputError(
-                f"kernel {spec!r}: the files are not of one kernel: {first.path.name} is of {first.release} "
-                f"({first.version}), {other.path.name} of {other.release} ({other.version})"
-            )
 
     def build(directory: Path) -> None:
         progress(f"unpacking the kernel {first.release}")
@@ -60,6 +53,20 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
     readable_by = readers.of_files(*(deb.path for deb in debs))
     artefact = store.obtain("kernel", key_inputs(debs), build, readable_by=readable_by)
     return Kernel(spec, first.release, first.version, artefact)
+
+
+def read(wanted: str) -> list[Deb]:
+    """Read the control data of these files, sorted by package. Raises InputError for files that are not one kernel."""
+    spec = f"deb:{wanted}"
+    debs = sorted((_read(spec, Path(word)) for word in wanted.split(",")), key=lambda deb: deb.name)
+    first = debs[0]
+    for other in debs[1:]:
+        if (other.release, other.version) != (first.release, first.version):
+            raise InputError(
+                f"kernel {spec!r}: the files are not of one kernel: {first.path.name} is of {first.release} "
+                f"({first.version}), {other.path.name} of {other.release} ({other.version})"
+            )
+    return debs
 
 
 def key_inputs(debs: list[Deb]) -> dict[str, object]:

@@ -99,7 +99,7 @@ def from_package(wanted: str, store: Store, progress: Notify, *, refresh: bool =
 
     Raises InputError when no suite has it, HostError when it cannot be downloaded.
     """
-    archive, package = _find_package(wanted, store, progress, refresh)
+    archive, package = find_package(wanted, store, progress, refresh)
     name = package.name
     place = _repository(store, {"package": package.name, "sha256": package.sha256})
     mark = place / "tree"
@@ -112,7 +112,9 @@ def from_package(wanted: str, store: Store, progress: Notify, *, refresh: bool =
     return _checked_tree(place, fileio.read_text(mark), origin)
 
 
-def _find_package(wanted: str, store: Store, progress: Notify, refresh: bool) -> tuple[Archive, Package]:
+def find_package(
+    wanted: str, store: Store, progress: Notify, refresh: bool = False
+) -> tuple[Archive, Package]:
     """Return the newest package of that version: in the host's suite or else, as kernels are found, in any."""
     seen: dict[str, str] = {}
     found: dict[str, tuple[Archive, str]] = {}

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Protocol
 
 from agelab.errors import InputError, unknown
-from agelab.kernel import build, deb_files, debian_kernel, own_image, recipes
-from agelab.kernel.stored_kernel import DEFAULT, Kernel
+from agelab.kernel import build, build_inputs, deb_files, debian_kernel, own_image, recipes, source_tree
+from agelab.kernel.stored_kernel import DEFAULT, Kernel, KernelName
 from agelab.kernel.versions import is_version
 from agelab.model.base import SUITES
 from agelab.model.sanitize import require_utf_8
@@ -63,6 +63,27 @@ def resolve(spec: str, store: Store, *, refresh: bool = False, progress: Notify 
     if resolver is None or not wanted:
         raise _not_a_spec(spec, kind)
     return resolver(wanted, store, refresh=refresh, progress=progress)
+
+
+def ask_packages(spec: str, store: Store, progress: Notify = silent) -> KernelName | None:
+    """Resolve the packages that a kernel is made of, and make nothing. Raises as ``resolve`` does.
+
+    Returns what its headers are asked for by; None for a kernel that is built here, or of the user's own image.
+    """
+    spec = canonical(spec)
+    kind, _, wanted = spec.partition(":")
+    if kind == "debian":
+        found = debian_kernel.resolve_packages(wanted, store, progress=progress)
+        return KernelName(spec, found.release, found.package.version, found.suite)
+    if kind == "deb":
+        first, *_ = deb_files.read(wanted)
+        return KernelName(spec, first.release, first.version)
+    if kind in recipes.KINDS:
+        build_inputs.resolve_packages(store)
+        source, _, version = recipes.parse(spec).source.partition(":")
+        if source == "source":
+            source_tree.find_package(version, store, progress)
+    return None
 
 
 def _not_a_spec(spec: str, kind: str) -> InputError:

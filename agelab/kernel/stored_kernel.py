@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 from agelab import fileio
 from agelab.kernel import modinfo
@@ -15,6 +16,38 @@ DEFAULT = "debian:6.1"
 
 RELEASE_FILE = "release"
 """File with the release of a kernel that was built here."""
+
+
+class NamedKernel(Protocol):
+    """What the packages that belong to a kernel are asked for by. The kernel need not have been made."""
+
+    @property
+    def spec(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def release(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def suite(self) -> str: ...
+    @property
+    def build_inputs(self) -> BuildInputs | None: ...
+
+
+@dataclass(frozen=True)
+class KernelName:
+    """A kernel of packages, before it is made."""
+
+    spec: str
+    release: str
+    version: str
+    suite: str = ""
+    build_inputs: None = None
+
+    @property
+    def kind(self) -> str:
+        return self.spec.partition(":")[0]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from typing import Any
 
 from agelab import buildroot, fileio, process, toolchain
 from agelab.buildroot import BuildRoot, Workshop
-from agelab.debian import Archive, unpack
+from agelab.debian import Archive, remembered, snapshot, unpack
 from agelab.errors import AgelabError, HostError
 from agelab.notify import Notify, silent
 from agelab.qemu import packages
@@ -103,9 +103,20 @@ def sources() -> dict[str, str]:
 
 
 def find(store: Store) -> Emulator | None:
-    """Return the newest QEMU of the store, or None."""
+    """Return the store's QEMU that a run takes: of the packages that it remembers, with a snapshot of that; or None.
+
+    Where it remembers none of today it is the newest.
+    """
     found = [one for one in store.all(KIND) if one.manifest.inputs.get("sources") == sources()]
+    chosen = remembered(store, packages.question(), BuildRoot)
+    if chosen or snapshot.chosen():
+        wanted = _identities(chosen) if chosen else None
+        found = [one for one in found if one.manifest.inputs.get("packages") == wanted]
     return Emulator(found[-1]) if found else None
+
+
+def _identities(chosen: BuildRoot) -> list[list[str]]:
+    return [[package.name, package.version, package.sha256] for package in chosen.packages]
 
 
 def obtain(store: Store, progress: Notify = silent) -> Emulator:
@@ -138,7 +149,7 @@ def require_processor() -> None:
 def _of_packages(chosen: BuildRoot, compiler: BuildRoot, store: Store, progress: Notify) -> Artefact:
     purpose = toolchain.purpose("QEMU's libraries")
     inputs: dict[str, Any] = {
-        "packages": [[package.name, package.version, package.sha256] for package in chosen.packages],
+        "packages": _identities(chosen),
         "sources": sources(),
         "files": [*FIRMWARE, KEYMAP],
         "flags": [list(_PROGRAM_FLAGS), list(_LIBRARY_FLAGS)],

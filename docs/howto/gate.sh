@@ -9,9 +9,11 @@ failed=0
 
 run() {  # prints the run's name
     ended=0
-    agelab run "${SCENARIO:-aging-ext4}" --kernel "$1" --seeds "${SEEDS:-1,2,3,4,5}" >&2 || ended=$?
+    said=$(agelab run "${SCENARIO:-aging-ext4}" --kernel "$1" --seeds "${SEEDS:-1,2,3,4,5}") || ended=$?
+    printf '%s\n' "$said" >&2
     test "$ended" -le 1 || exit "$ended"    # wrong input, or not on this host: there is no run
-    agelab show latest --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["run"])'
+    # Not "latest", which another job of the same store may have begun.
+    printf '%s\n' "$said" | sed -n 's/^a page to read: agelab report \([^ ]*\) -o report.html$/\1/p' | grep . || exit 3
     return "$ended"
 }
 

@@ -5,12 +5,15 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from agelab import process
+from agelab import process, qemu
+from agelab.buildroot import BuildRoot
 from agelab.cli import main
+from agelab.debian import Package, cached_resolution, snapshot
 from agelab.doctor import Finding, HostReport, ProbeStatus, tools
 from agelab.doctor.host import kvm as finding
 from agelab.doctor.host import memory, passthrough, space
@@ -90,14 +93,18 @@ def test_a_program_that_does_not_start_counts_as_missing(
 def with_qemu(home: Path, script: str) -> Store:
     """Return a store whose QEMU is a script."""
     store = Store(home)
-
-    def build(directory: Path) -> None:
-        (directory / emulator.START).write_text(f"#!/bin/sh\n{script}\n")
-        (directory / emulator.START).chmod(0o755)
-        (directory / emulator.VERSION).write_text("QEMU emulator version 7.2.22 (Debian 1:7.2)")
-
-    store.obtain(emulator.KIND, {"sources": emulator.sources()}, build)
+    store.obtain(
+        emulator.KIND,
+        {"sources": emulator.sources()},
+        lambda directory: with_qemu_files(directory, script, "7.2.22 (Debian 1:7.2)"),
+    )
     return store
+
+
+def with_qemu_files(directory: Path, script: str, version: str) -> None:
+    (directory / emulator.START).write_text(f"#!/bin/sh\n{script}\n")
+    (directory / emulator.START).chmod(0o755)
+    (directory / emulator.VERSION).write_text(f"QEMU emulator version {version}")
 
 
 def test_the_qemu_of_the_store_is_tried_with_a_machine_of_the_virtual_clock(tmp_path: Path) -> None:
@@ -106,6 +113,39 @@ def test_the_qemu_of_the_store_is_tried_with_a_machine_of_the_virtual_clock(tmp_
     assert found.found == "7.2.22 (Debian 1:7.2)"
     found = tools.emulator(with_qemu(tmp_path / "ill", "echo \"Property 'nvdimm' not found\" >&2; exit 1"))
     assert found.status is ProbeStatus.MISSING and "nvdimm' not found" in found.found
+
+
+def test_the_qemu_that_is_told_is_the_one_that_a_run_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "store")
+
+    def chosen(version: str) -> BuildRoot:
+        package = Package(name="qemu", version=version, filename="qemu.deb", size=1, sha256="0" * 64)
+        return BuildRoot(suite=qemu.SUITE, packages=(package,))
+
+    def made(version: str) -> None:
+        packages = [["qemu", version, "0" * 64]]
+        store.obtain(
+            emulator.KIND,
+            {"sources": emulator.sources(), "packages": packages},
+            lambda directory: with_qemu_files(directory, "true", version),
+        )
+
+    def told() -> str:
+        return tools.emulator(store).found
+
+    made("1")
+    cached_resolution(store, qemu.question(), BuildRoot, lambda: chosen("1"))
+    time.sleep(0.01)
+    made("2")
+    assert told() == "1"  # what is newer in the store is not taken
+    (tmp_path / "mirror/debian/dists/bookworm").mkdir(parents=True)
+    (tmp_path / "mirror/debian/dists/bookworm/Release").touch()
+    monkeypatch.setenv(snapshot.VARIABLE, str(tmp_path / "mirror"))
+    assert told().startswith("none in the store yet")
+    cached_resolution(store, qemu.question(), BuildRoot, lambda: chosen("2"))
+    assert told() == "2"
 
 
 def test_before_the_first_run_no_qemu_is_in_the_store(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -60,7 +62,12 @@ if sys.argv[1] == "run":
     ends = {{"ext4": Status.PANICKED}} if kernel == "panics" else {{}}
     slowdowns = {{"ext4": 2.2 if kernel == "slow" else 1.5}}
     home, drawn = Path(os.environ["AGELAB_HOME"]), [int(seed) for seed in seeds.split(",")]
-    aging_runs.make(home, slowdowns, seeds=drawn, statuses=ends)
+    run = aging_runs.make(home, slowdowns, seeds=drawn, statuses=ends)
+    if kernel == "beside":  # another job's run ends in the same store, and is its latest
+        aging_runs.make(home, slowdowns, seeds=drawn, statuses={{"ext4": Status.PANICKED}})
+    from types import SimpleNamespace
+    from agelab.cli.run import print_report_command
+    print_report_command([SimpleNamespace(name=run)])
     sys.exit(kernel == "panics")
 from agelab.cli import main
 sys.exit(main())
@@ -122,6 +129,12 @@ def test_the_gate_stops_what_failed_with_its_cells_for_ci(ci: Path) -> None:
     assert (ci / "out/cells.xml").read_text().count('<failure message="this kernel has none"') == len(SEEDS)
 
 
+def test_the_gate_judges_its_own_runs_beside_other_jobs_of_the_same_store(ci: Path) -> None:
+    code, said = job(ci, "beside")
+    assert code == 0, said
+    assert "<failure" not in (ci / "out/cells.xml").read_text()
+
+
 def test_the_gate_stops_where_there_is_no_run(ci: Path) -> None:
     assert job(ci, "broken")[0] == 2
     assert not (ci / "out/cells.xml").exists()
@@ -152,6 +165,53 @@ def test_the_files_of_ci_platforms_follow_their_schemas_which_are_strict(
     wrong = tmp_path / Path(file).name
     wrong.write_text((PROJECT / file).read_text().replace(f" {word}", f" x{word}"))
     assert lint(schema, wrong)[0] == 1
+
+
+def jobs_of_page() -> list[dict[str, Any]]:
+    text = (HOWTO / "ci.md").read_text()
+    every = [yaml.safe_load(found) for found in re.findall(r"^```yaml\n(.*?)^```$", text, re.M | re.S)]
+    return [job for one in every for job in one["jobs"].values()]
+
+
+def test_the_jobs_of_the_page_follow_the_schema_of_workflows(tmp_path: Path) -> None:
+    workflow = tmp_path / "workflow.yml"
+    jobs = jobs_of_page()
+    assert len(jobs) == 2
+    workflow.write_text(
+        yaml.safe_dump({"on": "push", "jobs": {f"job-{n}": job for n, job in enumerate(jobs)}})
+    )
+    assert lint("vendor.github-workflows", workflow)[0] == 0, lint("vendor.github-workflows", workflow)[1]
+
+
+def test_a_job_that_checks_out_a_tree_has_git_before() -> None:
+    # Without git, actions/checkout downloads the files alone: there is no HEAD^.
+    [steps] = [job["steps"] for job in jobs_of_page() if "checkout" in str(job)]
+    words = [str(step) for step in steps]
+    [git] = [at for at, said in enumerate(words) if "apt-get install --yes git" in said]
+    [checkout] = [at for at, said in enumerate(words) if "actions/checkout" in said]
+    assert git < checkout
+
+
+@pytest.mark.parametrize("there", [(), ("git", "make")])
+def test_the_action_sets_up_a_container_without_git_and_make(there: tuple[str, ...], tmp_path: Path) -> None:
+    action = yaml.safe_load((PROJECT / "action.yml").read_text())
+    [step] = [one for one in action["runs"]["steps"] if one["name"] == "Set up"]
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("sh", "cp", "id"):
+        (programs / name).symlink_to(str(shutil.which(name)))
+    stub = programs / "stub"
+    stub.write_text(
+        '#!/bin/sh\necho "${0##*/} $*" >>log\n[ "$1" != install ] || { cp bin/stub bin/git; cp bin/stub bin/make; }\n'
+    )
+    stub.chmod(0o755)
+    for name in ("apt-get", "sudo", *there):
+        shutil.copy(stub, programs / name)
+    given = {"PATH": str(programs), "GITHUB_ACTION_PATH": "/action"}
+    assert ended(["/bin/sh", "-e", "-c", step["run"]], tmp_path, given) == (0, "")
+    log = (tmp_path / "log").read_text().splitlines()
+    assert log[-1] == "make -C /action setup"
+    assert any("install --yes --no-install-recommends git make" in line for line in log) == (not there)
 
 
 def test_the_action_names_its_store_without_a_comma(tmp_path: Path) -> None:

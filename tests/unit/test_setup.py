@@ -281,3 +281,10 @@ def test_ci_gives_the_tests_an_empty_store_and_keeps_their_exit_code(tmp_path: P
     assert done.returncode == 7, done.stderr
     assert re.fullmatch(rf"{tmp_path}/agelab-ci\.\w+ --no-print-directory test\n", done.stdout)
     assert [path.name for path in tmp_path.iterdir()] == ["bin"]
+
+
+def test_no_engine_copies_the_store_or_the_history_into_a_container() -> None:
+    """Docker reads .dockerignore alone; podman and buildah take either."""
+    ignored = (PROJECT / ".dockerignore").read_text()
+    assert ignored == (PROJECT / ".containerignore").read_text()
+    assert {".git", ".venv", ".agelab"} <= set(ignored.splitlines())

@@ -1,37 +1,30 @@
 """Packages of a date: an archive is written, and the host's own apt takes packages from it and nowhere else."""
 
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from agelab import places, process
+from agelab.buildroot import BuildRoot
 from agelab.capsule import mirror
 from agelab.debian import Archive, Package, archives, cached_resolution, dated_archive, first_suite, snapshot
 from agelab.errors import HostError, InputError
+from agelab.image import packer_package
 from agelab.image import root as roots
+from agelab.kernel import build_inputs, source_tree
+from agelab.kernel.debian_kernel import ResolvedKernel
+from agelab.results.checksummed import read, write
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.prepare import run_manifest
+from agelab.runner.prepare.run_manifest import RunManifest
 from agelab.store import Store, file_hash
 from tests.unit import capsule_builder
+from tests.unit.deb_builder import deb
 
 DATE = "20261123T000000Z"
-
-
-def deb(directory: Path, name: str, version: str = "1", **fields: str) -> Path:
-    """Build a small package."""
-    tree = directory / f"tree-{name}-{version}"
-    (tree / "DEBIAN").mkdir(parents=True)
-    (tree / name).write_text(version)
-    said = {
-        "Package": name,
-        "Version": version,
-        "Architecture": "amd64",
-        "Maintainer": "agelab <agelab@example.org>",
-        "Description": name,
-        **fields,
-    }
-    (tree / "DEBIAN" / "control").write_text("".join(f"{key}: {value}\n" for key, value in said.items()))
-    path = directory / f"{name}_{version}_amd64.deb"
-    subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, path], check=True, capture_output=True)
-    return path
 
 
 @pytest.fixture
@@ -65,8 +58,9 @@ def test_a_package_that_the_date_does_not_have_is_an_error_and_not_taken_from_el
     with pytest.raises(InputError, match="Debian bookworm has no package 'bash'"):
         archive.require(["tool", "bash"])
     gone = Package(name="tool", version="2", filename="tool_2_amd64.deb", size=1, sha256="0" * 64)
-    with pytest.raises(HostError, match=r"no tool 2|cannot download"):
+    with pytest.raises(HostError, match=f"the snapshot {there} has no tool 2 of Debian bookworm") as failed:
         archive.download([gone])
+    assert failed.value.hint == f"nothing else is taken in place of AGELAB_SNAPSHOT={there}"
     with pytest.raises(InputError, match=f"the snapshot {there} has no Debian suite 'trixie'"):
         Archive(Store(tmp_path / "store"), "trixie").update()
 
@@ -75,7 +69,7 @@ def test_the_same_packages_give_the_same_archive_and_lists_of_their_own(
     there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = snapshot.chosen()
-    assert one and one.content and not one.signed
+    assert one and one.content and one.unsigned == {"bookworm"}
     again = tmp_path / "again"
     dated_archive.write(again, {"bookworm": sorted(tmp_path.glob("*.deb"))})
     assert _bytes(again) == _bytes(there)
@@ -140,11 +134,140 @@ def test_a_date_has_the_address_that_apt_would_take(label: str, taken: list[str]
     assert snapshot.dated_address(settings, label, "http://mirror.test/debian/", DATE) == address
 
 
-def test_a_date_needs_a_host_that_is_configured_for_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("known", "lacking", "setting"),
+    [
+        ({}, "Debian", "Origin::Debian"),
+        ({"debian": "https://snapshots.test/debian"}, "Debian's security updates", "Label::Debian-Security"),
+    ],
+)
+def test_a_date_needs_a_host_that_is_configured_for_snapshots_of_all_that_is_taken(
+    known: dict[str, str], lacking: str, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot._of_date.cache_clear()
     monkeypatch.setenv(snapshot.VARIABLE, "19990101T000000Z")
-    monkeypatch.setattr(snapshot, "dated_address", lambda *_: "")
-    with pytest.raises(HostError, match="the host's apt is configured for no snapshots of Debian"):
+    monkeypatch.setattr(snapshot, "dated_address", lambda _settings, label, *_: known.get(label, ""))
+    with pytest.raises(
+        HostError, match=f"the host's apt is configured for no snapshots of {lacking}$"
+    ) as failed:
         snapshot.chosen()
+    assert f"Acquire::Snapshots::URI::{setting} " in failed.value.hint
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A server with dates that has a date's bookworm alone; the list is of what it was asked for."""
+    snapshot._of_date.cache_clear()
+    monkeypatch.setenv(snapshot.VARIABLE, DATE)
+    monkeypatch.setattr(
+        snapshot, "dated_address", lambda _settings, label, *_: f"http://snapshots.test/{label}"
+    )
+    asked = []
+
+    def fetch(archive: Archive, arguments: list[str], directory: Path | None = None) -> None:
+        asked.append((archive._root / "debian.sources").read_text())
+        suites = re.findall("^URIs: (.*)\nSuites: (.*)$", asked[-1], re.M)
+        # The words of apt 2.6 where a server answers with 404.
+        said = [
+            f"E: The repository '{uri} {suite} Release' does not have a Release file."
+            for uri, suite in suites
+            if suite != "bookworm"
+        ]
+        if said:
+            raise process.ProcessFailed(["apt-get"], 100, "\n".join(said))
+
+    monkeypatch.setattr(Archive, "_fetch", fetch)
+    return asked
+
+
+def test_of_a_date_a_suite_is_not_taken_without_its_updates(service: list[str], tmp_path: Path) -> None:
+    archive = Archive(Store(tmp_path / "store"), "bookworm")
+    told = f"the snapshot {DATE} has Debian bookworm, but no bookworm-updates, bookworm-security"
+    with pytest.raises(InputError, match=told):
+        archive.update()
+    assert len(service) == 1 and not archive.fetched
+    with pytest.raises(InputError, match=f"the snapshot {DATE} has no Debian suite 'trixie'"):
+        Archive(Store(tmp_path / "store"), "trixie").update()
+
+
+def test_the_project_can_pin_its_packages(
+    there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pins = tmp_path / "pins.toml"
+    monkeypatch.setattr(places, "PINS", pins)
+    pins.write_text('snapshot = "a mirror"')
+    monkeypatch.setenv(snapshot.VARIABLE, "")
+    assert snapshot.chosen() is None  # set to nothing: today's
+    monkeypatch.delenv(snapshot.VARIABLE)
+    one = snapshot.chosen()
+    assert one and one.name == str(there)
+    pins.write_text('snapshot = "yesterday"')
+    with pytest.raises(InputError, match=r"pins.toml: snapshot = 'yesterday': it is no date like"):
+        snapshot.chosen()
+    monkeypatch.setenv(snapshot.VARIABLE, f"{there}")
+    assert snapshot.chosen()
+    monkeypatch.delenv(snapshot.VARIABLE)
+    pins.write_text('snapshots = "20261123T000000Z"')
+    with pytest.raises(InputError, match="snapshots: is not a known key"):
+        snapshot.chosen()
+
+
+@pytest.mark.parametrize(("words", "told"), [([], "unset"), (["SNAPSHOT="], ""), (["SNAPSHOT=/a b"], "/a b")])
+def test_make_hands_over_what_it_is_told(words: list[str], told: str, tmp_path: Path) -> None:
+    lines = 'include Makefile\nprobe-snapshot:\n\t@echo "$${AGELAB_SNAPSHOT-unset}"\n'
+    probe = tmp_path / "probe.mk"
+    probe.write_text(lines)
+    argv = ["make", "-s", "-C", str(places.PACKAGE.parent), "-f", str(probe), "probe-snapshot", *words]
+    assert subprocess.run(argv, check=True, capture_output=True, text=True).stdout == f"{told}\n"
+
+
+def test_security_updates_are_not_left_out_because_their_server_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetch(archive: Archive, arguments: list[str], directory: Path | None = None) -> None:
+        suites = re.findall("^Suites: (.*)$", (archive._root / "debian.sources").read_text(), re.M)
+        said = []
+        if "bookworm-updates" in suites:
+            said.append(
+                "E: The repository 'http://m.test bookworm-updates Release' does not have a Release file."
+            )
+        if "bookworm-security" in suites:
+            said.append(
+                "E: Failed to fetch http://m.test/dists/bookworm-security/InRelease  503  Service Unavailable"
+            )
+        if said:
+            raise process.ProcessFailed(["apt-get"], 100, "\n".join(said))
+
+    monkeypatch.setattr("agelab.debian.archive.mirrors", lambda: ("http://m.test", "http://m.test"))
+    monkeypatch.setattr(Archive, "_fetch", fetch)
+    with pytest.raises(HostError, match="503"):
+        Archive(Store(tmp_path / "store"), "bookworm").update()
+
+
+def test_of_a_date_a_suite_is_not_passed_over_because_its_server_fails(
+    there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def update(archive: Archive, **_: bool) -> None:
+        if archive.suite != "bookworm":
+            raise HostError("503 Service Unavailable")
+
+    monkeypatch.setattr(Archive, "update", update)
+    with pytest.raises(HostError, match="503"):
+        list(archives(Store(tmp_path / "store")))
+
+
+def test_whether_a_directory_is_signed_is_asked_of_each_suite(there: Path, tmp_path: Path) -> None:
+    lists = there / "debian/dists"
+    for name, signature in (("trixie", "InRelease"), ("forky", "Release.gpg")):
+        shutil.copytree(lists / "bookworm", lists / name)
+        (lists / name / signature).write_text("of nobody")
+    chosen = snapshot.chosen()
+    assert chosen and chosen.unsigned == {"bookworm"}
+    store = Store(tmp_path / "store")
+    assert Archive(store, "bookworm").package("tool").version == "1"
+    for name in ("trixie", "forky"):
+        with pytest.raises(HostError, match=f"cannot fetch the package lists of Debian {name}"):
+            Archive(store, name).update()
 
 
 def test_a_mirror_is_of_runs_that_say_what_they_were_made_of(tmp_path: Path) -> None:
@@ -157,3 +280,94 @@ def test_a_mirror_is_of_runs_that_say_what_they_were_made_of(tmp_path: Path) -> 
     with pytest.raises(InputError, match="did not record its packages"):
         mirror.make(tmp_path / "new", [run], store, print)
     assert not (tmp_path / "new").exists()
+
+
+OF_KERNEL = ("flex", "linux-source-6.1")
+
+
+@pytest.fixture
+def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A store whose packages come from an archive of all that a run needs, and of one more."""
+    debs = [
+        deb(tmp_path, "base", Essential="yes"),
+        deb(tmp_path, "tool", Depends="library (>= 2)"),
+        deb(tmp_path, "library", "2"),
+        *(deb(tmp_path, name) for name in ("busybox-static", "packer", "gcc", "linux-image", "unneeded")),
+        *(
+            deb(tmp_path, name)
+            for name in (*OF_KERNEL, *build_inputs._PACKAGES)
+            if name not in ("gcc", "flex")
+        ),
+        deb(tmp_path, "flex", Depends="library"),
+    ]
+    dated_archive.write(tmp_path / "upstream", {"bookworm": debs})
+    monkeypatch.setenv(snapshot.VARIABLE, str(tmp_path / "upstream"))
+    return Store(tmp_path / "store")
+
+
+def run_of(store: Store, spec: str) -> RunDirectory:
+    """A run that was made of some packages of that archive."""
+    run = capsule_builder.made_run(store, spec=spec)
+    archive = Archive(store, "bookworm")
+    kernel = ResolvedKernel(suite="bookworm", release="6.1", package=archive.package("linux-image"))
+    compiler = BuildRoot(suite="bookworm", packages=(archive.package("gcc"),))
+    made = RunManifest(
+        agelab="0.1.0",
+        programs={},
+        kernel=kernel if spec.startswith("debian:") else None,
+        guest=roots.RootPackages(
+            root=archive.resolve(["tool"], essential=True), busybox=archive.package("busybox-static")
+        ),
+        suite="bookworm",
+        drive=compiler if spec.startswith("debian:") else None,
+        qemu=compiler,
+        tools=compiler,
+        sources={},
+    )
+    write(run.path / run_manifest.MADE_OF, made.model_dump_json())
+    return run
+
+
+def test_a_mirror_of_a_run_is_a_snapshot_with_its_packages(
+    upstream: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = mirror.make(tmp_path / "mirror", [run_of(upstream, "debian:6.1")], upstream, print)
+    assert written.suites == {"bookworm": 7} and not (tmp_path / "mirror" / "new").exists()
+    before = Archive(upstream, "bookworm").resolve(["tool"], essential=True)
+    monkeypatch.setenv(snapshot.VARIABLE, str(tmp_path / "mirror"))
+    elsewhere = Store(tmp_path / "elsewhere")
+    archive = Archive(elsewhere, "bookworm")
+    assert archive.resolve(["tool"], essential=True) == before
+    assert [file_hash(path) for path in archive.download(before)] == [one.sha256 for one in before]
+    assert packer_package.resolve_package(elsewhere).packages[0].name == "packer"
+    for name in ("unneeded", *OF_KERNEL):
+        with pytest.raises(InputError, match=f"Debian bookworm has no package '{name}'"):
+            archive.require([name])
+
+
+@pytest.mark.parametrize(
+    ("spec", "source"), [("tree:/home/somebody/linux", False), ("source:6.1", True), ("recipe:ufs", True)]
+)
+def test_a_mirror_of_a_kernel_that_was_built_has_what_it_was_built_with(
+    spec: str, source: bool, upstream: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    mirror.make(tmp_path / "mirror", [run_of(upstream, spec)], upstream, said.append)
+    assert any("its kernel was built of 6.1.1-1, there is 1 now" in line for line in said) == source
+    before = build_inputs.resolve_packages(upstream)
+    monkeypatch.setenv(snapshot.VARIABLE, str(tmp_path / "mirror"))
+    elsewhere = Store(tmp_path / "elsewhere")
+    assert build_inputs.resolve_packages(elsewhere) == before
+    if source:
+        source_tree.find_package("6.1", elsewhere, print)
+
+
+def test_a_mirror_has_no_package_in_two_versions(upstream: Store, tmp_path: Path) -> None:
+    run, other = run_of(upstream, "debian:6.1"), run_of(upstream, "debian:6.1")
+    made = read(other.path / run_manifest.MADE_OF, RunManifest)
+    newer = made.guest.busybox.model_copy(update={"version": "2"})
+    guest = made.guest.model_copy(update={"busybox": newer})
+    write(other.path / run_manifest.MADE_OF, made.model_copy(update={"guest": guest}).model_dump_json())
+    with pytest.raises(InputError, match="has busybox-static 2, another run 1"):
+        mirror.make(tmp_path / "mirror", [run, other], upstream, print)
+    assert not (tmp_path / "mirror").exists()

@@ -30,7 +30,7 @@ from agelab.runner.execute.guest_launcher import CellInitramfs, GuestLauncher, b
 from agelab.runner.execute.host_timing import RunTimer
 from agelab.runner.execute.profile_pass import Profiler
 from agelab.runner.execute.run_plan import refuse_other_inputs, run_plan
-from agelab.runner.prepare import input_data, run_manifest
+from agelab.runner.prepare import input_data, package_questions, run_manifest
 from agelab.runner.prepare.prepare import PreparedRun, ProvidedParts, prepare
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
@@ -103,6 +103,9 @@ def run_kernels(
         if twice := [spec for spec in specs if specs.count(spec) > 1]:
             raise InputError(f"--kernel {twice[0]} is named twice")
         requests = [resolve(options.changed(kernel=kernel, prove_all=False)) for kernel in kernels]
+        for request in requests:  # a package that is not there is told before any kernel is made
+            with suppress(*UNFIT_KERNEL):
+                package_questions.ask(request, (), store, progress.stage)
         for spec in specs:  # a wrong one is told before the data of the others are made
             with suppress(*UNFIT_KERNEL):
                 resolve_kernel(spec, store, progress=progress.stage)

@@ -23,7 +23,14 @@ from agelab.qemu import Emulator
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import phases
 from agelab.runner.plan.profiling import PROGRAM as PROFILER
-from agelab.runner.prepare import brought_files, capacity, input_data, job_check, mkfs_trial
+from agelab.runner.prepare import (
+    brought_files,
+    capacity,
+    input_data,
+    job_check,
+    mkfs_trial,
+    package_questions,
+)
 from agelab.runner.prepare.capacity import RunNeeds
 from agelab.runner.prepare.control_journal import ControlJournal
 from agelab.runner.prepare.run_manifest import RunManifest, collect, filesystems_of, root_of
@@ -114,6 +121,7 @@ def prepare(
     replays = any(isinstance(one, Traced) for one in request.selection.scenario.histories)
     files = brought_files.brought(workload, [traced.PROGRAM] if replays else [])
     if not provided:
+        package_questions.ask(request, claims, store, progress.stage)
         roots.resolve_packages(*root_of(request), store)
     kernel = provided.image.kernel if provided else _kernel(request, store, progress)
     if not provided:

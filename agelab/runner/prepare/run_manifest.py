@@ -16,7 +16,7 @@ from agelab.dkms import ModulePackages
 from agelab.drive import module as modules
 from agelab.drive.module import NoHeaders
 from agelab.image import root as roots
-from agelab.kernel import Kernel, debian_kernel
+from agelab.kernel import Kernel, NamedKernel, debian_kernel
 from agelab.kernel.debian_kernel import ResolvedKernel
 from agelab.model.base import AlsoFrom, Frozen
 from agelab.model.drive import Drive
@@ -111,7 +111,7 @@ def filesystems_of(request: RunRequest) -> list[Filesystem]:
     return [one for one in root_of(request)[1] if one.name in names]
 
 
-def module_packages(request: RunRequest, kernel: Kernel, store: Store) -> dict[str, ModulePackages]:
+def module_packages(request: RunRequest, kernel: NamedKernel, store: Store) -> dict[str, ModulePackages]:
     """Return what the modules of a run's filesystems are built of, where they can be built for the kernel."""
     found = {}
     for one in filesystems_of(request):
