@@ -62,8 +62,8 @@ ledger: setup ## run the first command of README again, and write docs/ledger.js
 	@mkdir -p build && $(BIN)/agelab attest latest --key "$$KEY" >build/ledger.jsonl && mv build/ledger.jsonl docs/ledger.jsonl
 	@$(BIN)/agelab ledger check docs/ledger.jsonl
 
-cluster-demo: setup-test ## several machines on one: a scheduler and WORKERS=2 workers here run aging-ext4 SEEDS=1,2, or NAME= with SEEDS=
-	@$(BIN)/python -m bench.cluster_demo "$${WORKERS:-2}" "$${NAME:-aging-ext4}" --seeds "$${SEEDS:-1,2}"
+cluster-demo: setup-test ## several machines on one: a scheduler and WORKERS=3 workers here, each with a store of its own, run aging-ext4 SEEDS=1,2,3, or NAME= with SEEDS=
+	@$(BIN)/python -m bench.cluster_demo "$${WORKERS:-3}" "$${NAME:-aging-ext4}" --seeds "$${SEEDS:-1,2,3}"
 
 calibrate: name-given setup ## measure the floor of NAME=<scenario>[-<variant>]: five run seeds, the first twice
 	@test -z "$$DISK$$KEEP_DISK$$CURVE$$CRASH_AT$$FAIL$$TIMING$$BLOCKS$$PROFILE$$ASK$$BUDGET$$FRESH$$CHECK" || { echo "agelab: calibrate makes every disk itself, keeps none, takes no curve" \

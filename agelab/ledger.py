@@ -86,7 +86,9 @@ class LedgerCheck:
     findings: dict[str, list[FoundDigest]] = field(default_factory=dict)
     """By inputs key."""
     refused: list[str] = field(default_factory=list)
-    """Lines that do not count, each with its place and the reason."""
+    """Lines whose signature is wrong, each with its place and the reason: they do not count."""
+    strangers: list[str] = field(default_factory=list)
+    """Lines that are signed, but by none of the signers who are to count, each with its place."""
 
     @property
     def hosts(self) -> dict[str, int]:
@@ -142,6 +144,8 @@ def check(files: Iterable[Path], signers: Path | None = None) -> LedgerCheck:
 
     Raises InputError for files that hold anything else than such lines, all of these at once.
     """
+    if signers and not signers.is_file():
+        raise InputError(f"--signers {signers}: there is no such file")
     found, wrong = LedgerCheck(), list[str]()
     for path in files:
         for place, text in _lines(path):
@@ -150,10 +154,13 @@ def check(files: Iterable[Path], signers: Path | None = None) -> LedgerCheck:
             except InputError as error:
                 wrong.append(str(error))
                 continue
-            signer = _signer(line, signers)
+            keeper = _told(["check-novalidate"], line, KEEPER)
+            if keeper is None:
+                found.refused.append(f"{place}: it is not signed so")
+                continue
+            signer = _name_among(signers, line) if signers else keeper
             if signer is None:
-                whom = "nobody whom the signers name has signed it" if signers else "it is not signed so"
-                found.refused.append(f"{place}: {whom}")
+                found.strangers.append(f"{place}: nobody whom the signers name has signed it")
                 continue
             for cell in line.statement.cells:
                 finding = FoundDigest(cell, line.statement.run, line.statement.host, signer)
@@ -213,24 +220,17 @@ def _sign(content: bytes, key: Path) -> str:
         raise InputError(f"{key} does not sign: {' '.join(error.stderr.split())}") from error
 
 
-def _signer(line: LedgerLine, signers: Path | None) -> str | None:
-    """Return who signed a line; None where its signature is not of its content, or nobody's among the signers."""
-    content, signature = line.statement.content, line.signature
-    if signers is None:
-        return _told(["check-novalidate"], content, signature, KEEPER)
-    if not signers.is_file():
-        raise InputError(f"--signers {signers}: there is no such file")
-    named = _told(
-        ["find-principals", "-f", str(signers)], content, signature, re.compile(r"^([^-\s]\S*)$", re.M)
-    )
+def _name_among(signers: Path, line: LedgerLine) -> str | None:
+    """Return the name that a file of signers gives to who signed a line; None where it names others."""
+    named = _told(["find-principals", "-f", str(signers)], line, re.compile(r"^([^-\s]\S*)$", re.M))
     if named is None:
         return None
-    return _told(["verify", "-f", str(signers), "-I", named], content, signature, KEEPER) and named
+    return _told(["verify", "-f", str(signers), "-I", named], line, KEEPER) and named
 
 
-def _told(words: Sequence[str], content: bytes, signature: str, what: re.Pattern[str]) -> str | None:
-    """Return what ssh-keygen says of a signature; None where it refuses it."""
-    done = _keygen(words, content, signature, ok=range(256))
+def _told(words: Sequence[str], line: LedgerLine, what: re.Pattern[str]) -> str | None:
+    """Return what ssh-keygen says of a line's signature; None where it refuses it."""
+    done = _keygen(words, line.statement.content, line.signature, ok=range(256))
     match = what.search(done.stdout) if done.returncode == 0 else None
     return match[1] if match else None
 

@@ -46,6 +46,9 @@ class MadeUp:
     def slots(self, memory: int) -> int:
         return 1
 
+    def stop(self) -> None:
+        pass
+
     def run(self, cell: CellName, key: CellKey, directory: Path, memory: int) -> EndedCell:
         end = self._real.end(0)
         assert end, "it ended"

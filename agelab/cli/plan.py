@@ -57,7 +57,8 @@ def _write_array(options: RunOptions, directory: Path) -> None:
     with show_progress() as progress:
         shared = shared_plan.make(options, open_store(), progress)
     script = arrays.write(directory, shared, str(Path(sys.argv[0]).absolute()))
-    click.echo(f"{len(shared.cells)} cells: AGELAB_CACHE=... sbatch {script}")
+    count = len(shared.cells)
+    click.echo(f"{count} cells: export AGELAB_CACHE=...; {arrays.commands(script, count)}")
     click.echo("then, with the same AGELAB_CACHE, agelab run with the same options puts them together")
 
 

@@ -126,7 +126,7 @@ def execute_on(
     store = open_store()
     with show_progress() as progress:
         plan = shared_plan.make(options, store, progress)
-        with dask_cells.connected(address, plan, twice) as elsewhere:
+        with dask_cells.connected(address, plan, twice, progress.stage) as elsewhere:
             return runner.run(options, store, progress, begun=begun, elsewhere=elsewhere)
 
 

@@ -7,64 +7,92 @@ import shutil
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from agelab import atomic, fileio, process
+from agelab import atomic, fileio, notify, process
 from agelab.cluster import other_key, scheduler, shared_plan
 from agelab.cluster.shared_plan import SharedPlan
+from agelab.debian import snapshot
 from agelab.errors import AgelabError, HostError, InputError
-from agelab.model.seeds import CellName
+from agelab.kernel import parts
+from agelab.model.seeds import CellName, seeds_text
+from agelab.notify import Notify
 from agelab.plain_path import temp_parent
 from agelab.process import ProcessFailed
 from agelab.reuse import bundle, environment
 from agelab.reuse.bundle import OfAnotherKey
 from agelab.reuse.ended_cell import CellKey, EndedCell
 from agelab.runner.execute.elsewhere import CellLost
+from agelab.runner.execute.guest_launcher import TIMEOUT_VARIABLE
+from agelab.runner.prepare.capacity import DISKS_VARIABLE
 
 RESOURCE, MEMORY = "cell", "memory"
 """The resources of a worker: the cells that it runs at a time, and the bytes of memory that all of them may take."""
 RETRIES = 2
-"""Times that a cell is sent again where a worker was lost."""
+"""Times that a cell is sent again where its task raised. Dask itself sends one again whose worker was lost."""
 SILENCE = 60.0
 """Seconds without any worker after which a cell is given up."""
 GRACE = 30.0
 """Seconds for a worker's agelab to end its guests."""
 LAST_WORDS = 300
+OF_A_WORKER = (
+    "AGELAB_HOME",
+    "TMPDIR",
+    "XDG_DATA_HOME",
+    snapshot.VARIABLE,
+    parts.DIRECTORY,
+    DISKS_VARIABLE,
+    TIMEOUT_VARIABLE,
+)
+"""Variables that a worker's agelab takes from it, beside those of reuse."""
 
 
 class DaskCells:
     """The workers of a scheduler."""
 
-    def __init__(self, client: Any, plan: SharedPlan, twice: float = 0.0) -> None:
+    def __init__(
+        self, client: Any, plan: SharedPlan, twice: float = 0.0, say: Notify = notify.silent
+    ) -> None:
         """Share ``twice`` of the cells run on two hosts, and are compared."""
         self._client = client
         self._twice = twice
-        self._plan = plan.model_dump_json(by_alias=True).encode()
-        self._fresh = plan.afresh().model_dump_json(by_alias=True).encode()
+        self._say = say
+        self._plan = plan
         self._numbers = {plan.name_of(number): number for number in range(len(plan.cells))}
         self._stop = f"agelab-stop-{secrets.token_hex(8)}"
+        self._stopped = False
 
     def slots(self, memory: int) -> int:
-        """Return how many such cells the workers of now run at a time, one at least: later ones are waited for."""
+        """Return how many such cells the workers of now run at a time, one at least: one is waited for."""
         return max(1, sum(_room(one, memory) for one in self._workers().values()))
 
     def run(self, cell: CellName, key: CellKey, directory: Path, memory: int) -> EndedCell:
         """Have a worker run the cell, and another one where it is checked. Raises CellLost."""
-        found, worker = self._sent(self._plan, cell, key, directory, memory, None)
+        plan = self._plan.of_one(self._numbers[cell])
+        found, worker = self._sent(plan, key, directory, memory)
         if not self._is_twice(key):
             return found
-        others = [one for one in self._workers() if _host_of(one) != _host_of(worker)]
-        if not others:
-            raise CellLost("--twice: there is no second host to run it on")
-        with atomic.temp_dir(temp_parent()) as place:
-            other, _ = self._sent(self._fresh, cell, key, place, memory, others)
+        try:
+            other = self._again(plan.afresh(), key, memory, _host_of(worker))
+        except CellLost as error:
+            self._say(f"{cell[0]}, {seeds_text([cell[2]])}: it is not compared (--twice): {error}")
+            return found
         if other.end.digest == found.end.digest:
             return found
         disputed = found.end.model_copy(update={"disputes": other.end.digest})
         return found.model_copy(update={"end": disputed})
+
+    def _again(self, plan: SharedPlan, key: CellKey, memory: int, host: str) -> EndedCell:
+        """Have a worker run the cell that is not on that host. Raises CellLost."""
+        there = self._workers().items()
+        others = [one for one, said in there if _host_of(one) != host and _room(said, memory)]
+        if not others:
+            raise CellLost("there is no second host with room for it")
+        with atomic.temp_dir(temp_parent()) as place:
+            return self._sent(plan, key, place, memory, others)[0]
 
     def _is_twice(self, key: CellKey) -> bool:
         """Return whether a cell runs on two hosts: by its key."""
@@ -73,20 +101,19 @@ class DaskCells:
 
     def _sent(
         self,
-        plan: bytes,
-        cell: CellName,
+        plan: SharedPlan,
         key: CellKey,
         directory: Path,
         memory: int,
-        workers: list[str] | None,
+        workers: list[str] | None = None,
     ) -> tuple[EndedCell, str]:
-        """Have one of the workers run the cell; return it and the worker. Raises CellLost."""
+        """Have one of the workers, by default any, run the plan's cell; return it and the worker. Raises CellLost."""
         task = self._client.submit(
-            work, plan, self._numbers[cell], self._stop,
+            work, plan.model_dump_json(by_alias=True).encode(), self._stop,
             resources={RESOURCE: 1, MEMORY: memory}, retries=RETRIES, pure=False, workers=workers,
         )  # fmt: skip
         try:
-            worker, host, sent, why = self._awaited(task, memory)
+            worker, host, sent, why = self._awaited(task, memory, workers)
             if why:
                 raise CellLost(f"{host}: {why}")
             return bundle.unpack(sent, key, directory), worker
@@ -101,29 +128,35 @@ class DaskCells:
             task.release()
 
     def stop(self) -> None:
-        """End the guests of all workers."""
+        """End the guests of all workers, and wait for no cell any more."""
         from distributed import Event
 
-        Event(self._stop, client=self._client).set()
+        if not self._stopped:
+            self._stopped = True
+            with suppress(
+                OSError, RuntimeError
+            ):  # the scheduler is gone, and so are its workers' connections
+                Event(self._stop, client=self._client).set()
 
-    def _awaited(self, task: Any, memory: int) -> tuple[str, str, bytes, str]:
-        """Wait for a task as long as there are workers with room for it. Raises CellLost."""
+    def _awaited(self, task: Any, memory: int, workers: list[str] | None) -> tuple[str, str, bytes, str]:
+        """Wait for a task as long as there are workers with room for it, among these. Raises CellLost."""
         from distributed import TimeoutError as NotYet
 
         alone = 0.0
-        while True:
+        while not self._stopped:
             try:
                 found = task.result(timeout=5)
                 worker, host, sent, why = found
                 return str(worker), str(host), bytes(sent), str(why)
             except NotYet:
-                there = self._workers().values()
+                there = [said for one, said in self._workers().items() if workers is None or one in workers]
                 alone = 0.0 if any(_room(one, memory) for one in there) else alone + 5
                 if alone >= SILENCE:
                     raise CellLost(_nobody(memory, among=len(there))) from None
             except Exception as error:  # whatever a lost worker, or a strange one, leaves behind
                 words = " ".join(str(error).split())[:LAST_WORDS]
                 raise CellLost(f"no worker ran it to its end: {words or type(error).__name__}") from error
+        raise CellLost("the run was ended")
 
     def _workers(self) -> dict[str, Any]:
         """Return what is known of each worker that is there, by its address."""
@@ -134,7 +167,9 @@ class DaskCells:
 
 
 @contextmanager
-def connected(address: str, plan: SharedPlan, twice: float = 0.0) -> Iterator[DaskCells]:
+def connected(
+    address: str, plan: SharedPlan, twice: float = 0.0, say: Notify = notify.silent
+) -> Iterator[DaskCells]:
     """Connect to the scheduler at ``dask://host:port``; an error or an interrupt ends the cells that run.
 
     Raises InputError for an address that is none, and HostError where nobody answers or is not trusted.
@@ -155,7 +190,7 @@ def connected(address: str, plan: SharedPlan, twice: float = 0.0) -> Iterator[Da
             f"--on {address}: no scheduler answers there: {words or type(error).__name__}",
             hint=scheduler.START,
         ) from error
-    cells = DaskCells(client, plan, twice)
+    cells = DaskCells(client, plan, twice, say)
     try:
         yield cells
     except BaseException:
@@ -185,8 +220,11 @@ def _host_of(worker: str) -> str:
     return urlsplit(worker).hostname or worker
 
 
-def work(plan: bytes, number: int, stop: str) -> tuple[str, str, bytes, str]:
-    """Run a cell on this host, in a process of its own. Returns worker, host, and the cell or why there is none."""
+def work(plan: bytes, stop: str) -> tuple[str, str, bytes, str]:
+    """Run the plan's one cell on this host, in a process of its own.
+
+    Returns worker, host, and the cell or why there is none.
+    """
     from distributed import Event, get_client, get_worker
 
     from agelab.vm import host
@@ -197,13 +235,15 @@ def work(plan: bytes, number: int, stop: str) -> tuple[str, str, bytes, str]:
     with atomic.temp_dir(temp_parent()) as place:
         shared_plan.write(place / "plan", SharedPlan.model_validate_json(plan))
         answer = place / "answer"
-        command = [program(), "worker", "--cell", str(number), "-o", str(answer), str(place / "plan")]
+        command = [program(), "worker", "--cell", "0", "-o", str(answer), str(place / "plan")]
         threading.Thread(target=_watch, args=(stopped, ended), daemon=True).start()
         try:
-            process.run(command, env=own_environment(), ok=(0, 1), grace=GRACE, give_up=ended.is_set)
+            done = process.run(command, env=own_environment(), ok=(0, 1), grace=GRACE, give_up=ended.is_set)
+            if not answer.exists():  # the cell has nothing that could be sent
+                return worker, name, b"", _told(done.stderr, "it has sent nothing")
             return worker, name, fileio.read_bytes(answer, 2 * fileio.RECORD), ""
         except ProcessFailed as error:
-            return worker, name, b"", _told(error)
+            return worker, name, b"", _told(error.stderr, str(error))
         except (OSError, AgelabError) as error:
             return worker, name, b"", " ".join(str(error).split())[:LAST_WORDS]
         finally:
@@ -220,9 +260,9 @@ def _watch(stopped: Any, ended: threading.Event) -> None:
             ended.wait(1)
 
 
-def _told(error: ProcessFailed) -> str:
+def _told(stderr: str, otherwise: str) -> str:
     """Return the line in which an agelab has told its error."""
-    lines = error.stderr.strip().splitlines() or [str(error)]
+    lines = stderr.strip().splitlines() or [otherwise]
     return next((line for line in reversed(lines) if line.startswith("agelab: ")), lines[-1])[:LAST_WORDS]
 
 
@@ -234,5 +274,5 @@ def program() -> str:
 
 def own_environment() -> dict[str, str]:
     """Return what an agelab of this worker needs of its environment."""
-    kept = {name: os.environ[name] for name in ("AGELAB_HOME", "TMPDIR") if name in os.environ}
+    kept = {name: os.environ[name] for name in OF_A_WORKER if name in os.environ}
     return {**kept, **environment.passed_on()}

@@ -16,6 +16,7 @@ from agelab.kernel import debian_kernel
 from agelab.model.base import Frozen, Label
 from agelab.model.seeds import CellName, Seeds
 from agelab.results import checksummed
+from agelab.reuse import environment
 from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.prepare.run_manifest import module_packages, root_of
 from agelab.runner.progress import Progress
@@ -48,8 +49,16 @@ class SharedPlan(Frozen):
 
     def afresh(self) -> "SharedPlan":
         """Return the plan whose cells run in any case, also where their keys are known."""
-        more = {**self.command["more"], "fresh": True}
+        more = {**self.command["more"], "fresh": True, "check": None}
         return self.model_copy(update={"command": {**self.command, "more": more}})
+
+    def of_one(self, number: int) -> "SharedPlan":
+        """Return the plan of this cell alone, whose options name no other seeds: what one task takes."""
+        _, _, corpus, run = self.cells[number]
+        words = {**self.command["words"], "seeds": str(run), "corpora": str(corpus), "design": "crossed"}
+        return self.model_copy(
+            update={"command": {**self.command, "words": words}, "cells": (self.cells[number],)}
+        )
 
     def name_of(self, number: int) -> CellName:
         """Return the name of a cell. Raises InputError for a number that none has."""
@@ -76,17 +85,34 @@ def require_shareable(options: RunOptions) -> None:
         raise InputError(f"the cells cannot run on other hosts: {told[0]}")
 
 
+def own_files(options: RunOptions) -> list[str]:
+    """Return the words of the options that name files of the user, whose paths may be relative."""
+    kind, _, wanted = kernel_specs.canonical(options.kernel).partition(":")
+    of_agelab = kind == "debian" or (kind == "recipe" and not set(wanted) & set("/,."))
+    words = (
+        options.name if (options.name or "").endswith(".toml") else None,
+        options.corpus,
+        options.log,
+        None if of_agelab else options.kernel,
+    )
+    return [word for word in words if word]
+
+
 def make(options: RunOptions, store: Store, progress: Progress) -> SharedPlan:
-    """Make the plan of these options; packages are resolved here, once. Raises as ``agelab run`` does."""
+    """Make the plan of these options; packages are resolved here, once. Raises as ``agelab run`` does.
+
+    Where cells are checked, or AGELAB_FRESH is set here, no host answers with a cell that it knows.
+    """
     require_shareable(options)
     cells = [(one.variant.name, one.layout, one.corpus_seed, one.run_seed) for one in planned_cells(options)]
-    return SharedPlan(
+    plan = SharedPlan(
         schema=1,
         agelab=version("agelab"),
         command=options.to_plan(),
         resolutions=_resolutions(options, store, progress),
         cells=tuple(cells),
     )
+    return plan.afresh() if options.check is not None or environment.every_cell_runs() else plan
 
 
 def _resolutions(options: RunOptions, store: Store, progress: Progress) -> dict[str, Any]:

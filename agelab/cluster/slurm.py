@@ -11,18 +11,32 @@ from agelab.errors import InputError
 PLAN, SCRIPT = "plan.json", "array.sh"
 MEMORY_MIB = 4096
 """For a guest and its disks, at quick scale; edit the script for a larger one."""
+PART = 1000
+"""Tasks of one array: Slurm takes indexes up to 1000 (MaxArraySize=1001), unless a site says otherwise."""
 SCRIPT_TEXT = """#!/bin/sh
 #SBATCH --job-name=agelab
-#SBATCH --array=0-{last}
+#SBATCH --array=0-{last_of_part}
 #SBATCH --cpus-per-task=1
 #SBATCH --mem={memory_mib}M
-#SBATCH --output={directory}/cell-%a.log
+#SBATCH --output={directory}/cell-%A-%a.log
 # One cell a task; its result goes into the cache that AGELAB_CACHE names, which all hosts must see.
-# PBS: the same with #PBS -J 0-{last} and $PBS_ARRAY_INDEX.
+# The plan has cells 0 to {last}. An array of Slurm has {part} tasks at most here; its first cell is the argument:
+#   {commands}
+# PBS: the same with #PBS -J 0-{last_of_part} and $PBS_ARRAY_INDEX; FIRST_CELL=... in the environment is the first cell.
 set -eu
 : "${{AGELAB_CACHE:?name the cache that all hosts share}}"
-exec {agelab} worker --cell "${{SLURM_ARRAY_TASK_ID:-$PBS_ARRAY_INDEX}}" {plan}
+cell=$((${{SLURM_ARRAY_TASK_ID:-$PBS_ARRAY_INDEX}} + ${{1:-${{FIRST_CELL:-0}}}}))
+if [ "$cell" -gt {last} ]; then exit 0; fi
+exec {agelab} worker --cell "$cell" {plan}
 """
+
+
+def commands(script: Path, cells: int) -> str:
+    """Return the shell line that sends all cells."""
+    name = shlex.quote(str(script))
+    if cells <= PART:
+        return f"sbatch {name}"
+    return f"for first in $(seq 0 {PART} {cells - 1}); do sbatch {name} $first; done"
 
 
 def write(directory: Path, plan: SharedPlan, agelab: str) -> Path:
@@ -33,6 +47,9 @@ def write(directory: Path, plan: SharedPlan, agelab: str) -> Path:
         shared_plan.write(place / PLAN, plan)
         text = SCRIPT_TEXT.format(
             last=len(plan.cells) - 1,
+            last_of_part=min(PART, len(plan.cells)) - 1,
+            part=PART,
+            commands=commands(place / SCRIPT, len(plan.cells)),
             memory_mib=MEMORY_MIB,
             directory=place,
             agelab=shlex.quote(agelab),

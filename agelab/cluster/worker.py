@@ -4,6 +4,7 @@ from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 
+from agelab.cluster import shared_plan
 from agelab.cluster.shared_plan import SharedPlan
 from agelab.errors import AgelabError, InputError
 from agelab.model.result import CellOrigin
@@ -25,7 +26,11 @@ def run_cell(plan: SharedPlan, number: int, store: Store, progress: Progress) ->
     """Run a cell of the plan in a run of its own, unless its key is known. Raises as ``agelab run`` does."""
     options, name = plan.options, plan.name_of(number)
     if not Path(options.directory).is_dir():
-        raise InputError(f"the plan was made in {options.directory}, which this host does not have")
+        if named := shared_plan.own_files(options):
+            raise InputError(
+                f"the plan was made in {options.directory}, which this host does not have, and names {named[0]}"
+            )
+        options = options.changed(directory="/")
     fixed = Store(store.home, store.warn, resolutions=plan.resolutions, shared=store.shared)
     with chdir(options.directory):
         request = replace(resolve(options), only=frozenset([name]))

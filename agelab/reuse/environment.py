@@ -10,6 +10,11 @@ CERTIFICATE, CERTIFICATE_KEY, AUTHORITY = "AGELAB_CACHE_CERT", "AGELAB_CACHE_KEY
 """Files (PEM): the client's certificate and its key, and the certificate of the authority of the server's."""
 
 
+def every_cell_runs() -> bool:
+    """Return whether AGELAB_FRESH is set."""
+    return os.environ.get(FRESH, "") not in ("", "0")
+
+
 def passed_on() -> dict[str, str]:
     """Return those that are set, for an agelab that a program of ours starts in a clean environment."""
     names = (FRESH, CACHE, CERTIFICATE, CERTIFICATE_KEY, AUTHORITY)

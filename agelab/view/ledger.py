@@ -37,7 +37,7 @@ def print_check(found: LedgerCheck) -> None:
         console.print(f"\n{findings[0].cell.cell}: {key} has several digests", soft_wrap=True)
         for one in findings:
             console.print(f"  {_line(one)}", soft_wrap=True)
-    for line in found.refused:
+    for line in (*found.refused, *found.strangers):
         console.print(f"not counted: {escape_controls(line)}", soft_wrap=True)
     if not found.disagreements:
         console.print("no key has two digests")
@@ -66,4 +66,10 @@ def as_document(found: LedgerCheck) -> dict[str, Any]:
         }
         for key, findings in found.findings.items()
     }
-    return {"schema": 1, "keys": keys, "disagreements": [*found.disagreements], "refused": found.refused}
+    return {
+        "schema": 1,
+        "keys": keys,
+        "disagreements": [*found.disagreements],
+        "refused": found.refused,
+        "strangers": found.strangers,
+    }

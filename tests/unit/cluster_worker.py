@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from agelab.cluster import dask_cells, scheduler
+from agelab.cluster import dask_cells, scheduler, shared_plan
 from agelab.model.result import CellOrigin
 from agelab.results.digest import inputs_key
 from agelab.results.run_directory import RunDirectory
@@ -50,13 +50,17 @@ def answer(number: int, more: float = 0.0, inputs: dict[str, Any] | None = None)
 
 
 def stand_in(words: list[str]) -> int:
-    number, output = int(words[words.index("--cell") + 1]), Path(words[words.index("-o") + 1])
+    plan, output = shared_plan.read(Path(words[-1])), Path(words[words.index("-o") + 1])
+    number = plan.cells[int(words[words.index("--cell") + 1])][3]
     match os.environ.get(BEHAVIOUR):
         case "kills-worker":
             os.kill(int(os.environ["AGELAB_WORKER"]), signal.SIGKILL)
         case "full":
             print("agelab: the disk is full\n  free some space", file=sys.stderr)
             return 3
+        case "nothing":
+            print("agelab: the guest's disk image could not grow: no space", file=sys.stderr)
+            return 1
         case "nonsense":
             output.write_bytes(b'{"ac/1": "x"}')
         case "dies":

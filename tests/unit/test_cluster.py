@@ -6,7 +6,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -17,12 +18,17 @@ from distributed import LocalCluster
 from agelab.cluster import dask_cells, scheduler, shared_plan, slurm
 from agelab.cluster.dask_cells import DaskCells
 from agelab.cluster.shared_plan import SharedPlan
+from agelab.cluster.worker import run_cell
 from agelab.errors import AgelabError, HostError, InputError
 from agelab.model.seeds import Seeds
-from agelab.reuse import bundle
+from agelab.notify import Notify, silent
+from agelab.reuse import bundle, environment
 from agelab.runner.execute.elsewhere import CellLost
+from agelab.runner.prepare.planned import planned_cells
+from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
-from agelab.store import canonical_json
+from agelab.runner.request.run_request import RunRequest
+from agelab.store import Store, canonical_json
 from tests.unit import cluster_worker
 from tests.unit.cluster_worker import MEMORY, answer, key_of
 
@@ -57,14 +63,14 @@ def worker(address: str, behaviour: str, host: str, place: Path) -> Iterator["su
 
 
 @contextmanager
-def cluster(place: Path, *behaviours: str, twice: float = 0.0) -> Iterator[DaskCells]:
+def cluster(place: Path, *behaviours: str, twice: float = 0.0, say: Notify = silent) -> Iterator[DaskCells]:
     """Start a scheduler with a worker of each behaviour, and connect to it."""
     with ExitStack() as stack:
         local = stack.enter_context(LocalCluster(n_workers=0, dashboard_address=None, host="127.0.0.1"))
         for number, behaviour in enumerate(behaviours):
             stack.enter_context(worker(local.scheduler_address, behaviour, str(number), place))
         address = local.scheduler_address.replace("tcp://", "dask://")
-        cells = stack.enter_context(dask_cells.connected(address, plan(), twice))
+        cells = stack.enter_context(dask_cells.connected(address, plan(), twice, say))
         if behaviours:
             cells._client.wait_for_workers(len(behaviours), timeout=60)
         yield cells
@@ -91,6 +97,7 @@ def test_each_cell_comes_back_verified_from_the_worker_that_ran_it(tmp_path: Pat
     ("behaviour", "why"),
     [
         ("full", "agelab: the disk is full"),
+        ("nothing", "agelab: the guest's disk image could not grow"),
         ("nonsense", "what it sent is no cell"),
         ("another", "a cell of another key"),
         ("damaged", "has another hash than its name says"),
@@ -135,9 +142,28 @@ def test_a_cell_that_runs_on_two_hosts_is_compared(
     assert bool(found.end.disputes) is disputed and found.end.disputes != found.end.digest
 
 
-def test_without_a_second_host_nothing_is_compared(tmp_path: Path) -> None:
-    with cluster(tmp_path, "", twice=1.0) as cells, pytest.raises(CellLost, match="no second host"):
-        run(cells, 0, tmp_path)
+@pytest.mark.parametrize("why", ["there is no second host with room for it", "host 2: the disk is full"])
+def test_what_one_host_has_measured_stays_where_no_second_one_measures_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    def fails(*_: object) -> None:
+        raise CellLost(why)
+
+    said: list[str] = []
+    if "full" in why:
+        monkeypatch.setattr(DaskCells, "_again", fails)
+    with cluster(tmp_path, "", twice=1.0, say=said.append) as cells:
+        assert run(cells, 0, tmp_path)[0] == 1.0
+    assert said == [f"ext4, seed 0: it is not compared (--twice): {why}"]
+
+
+def test_a_second_host_that_is_gone_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_cells, "SILENCE", 5.0)
+    (tmp_path / "0").mkdir()
+    with cluster(tmp_path, "") as cells, pytest.raises(CellLost, match="no worker has been there"):
+        cells._sent(plan().of_one(0), key_of(0), tmp_path / "0", MEMORY, ["tcp://127.0.0.1:9"])
 
 
 def test_without_any_worker_a_cell_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,25 +188,31 @@ def test_no_host_takes_more_cells_than_its_memory_holds(
 def test_an_agelab_of_another_version_is_told_in_one_line(tmp_path: Path) -> None:
     """The worker's agelab is the real one here, and refuses the plan."""
     with cluster(tmp_path, "real") as cells:
-        cells._plan = plan(agelab="0.0.9").model_dump_json(by_alias=True).encode()
+        cells._plan = plan(agelab="0.0.9")
         with pytest.raises(CellLost, match=r"is of agelab 0\.0\.9, this one is") as lost:
             run(cells, 0, tmp_path)
     assert "\n" not in str(lost.value)
 
 
-def test_an_interrupt_ends_what_workers_run(tmp_path: Path) -> None:
-    with cluster(tmp_path, "slow") as cells:
-        task = cells._client.submit(
-            dask_cells.work, cells._plan, 0, cells._stop, resources={dask_cells.RESOURCE: 1}, pure=False
-        )
+def test_an_interrupt_ends_what_workers_run_and_who_waits_for_it(tmp_path: Path) -> None:
+    with cluster(tmp_path, "slow") as cells, ThreadPoolExecutor(2) as pool:
+        waiting = [
+            pool.submit(run, cells, number, tmp_path) for number in range(2)
+        ]  # one of them for the other
         mark = tmp_path / "mark"
-        for _ in range(300):
-            if mark.exists() and mark.read_text():
-                break
-            time.sleep(0.1)
+        wait_until(lambda: mark.exists() and bool(mark.read_text()))
         cells.stop()
-        task.result(timeout=30)
-        assert not Path(f"/proc/{mark.read_text()}").exists()
+        for one in waiting:
+            with pytest.raises(CellLost):
+                one.result(timeout=20)
+        wait_until(lambda: not Path(f"/proc/{mark.read_text()}").exists())
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 def test_nobody_at_the_address_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,6 +259,41 @@ def test_a_changed_byte_of_what_was_sent_is_found(tmp_path: Path) -> None:
 # ---- the plan ----
 
 
+@pytest.mark.parametrize(
+    ("words", "variable", "fresh"),
+    [
+        ({}, "", False),
+        ({}, "0", False),
+        ({}, "1", True),
+        ({"fresh": True}, "", True),
+        ({"check": 0.5}, "", True),
+    ],
+)
+def test_a_worker_answers_with_no_known_cell_where_all_run_or_some_are_checked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: dict[str, object], variable: str, fresh: bool
+) -> None:
+    monkeypatch.setenv(environment.FRESH, variable)
+    monkeypatch.setattr(shared_plan, "_resolutions", lambda *_: {})
+    options = RunOptions(name="aging-ext4", directory="/", **words)  # type: ignore[arg-type]
+    found = shared_plan.make(options, Store(tmp_path), Progress()).options
+    assert found.fresh is fresh and found.check is None
+
+
+def test_a_task_takes_the_plan_of_its_cell_alone_which_is_the_same_cell(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(shared_plan, "_resolutions", lambda *_: {})
+    options = RunOptions(name="aging", directory="/", seeds=(1, 2), corpora=(3, 4), design="paired")
+    whole = shared_plan.make(options, Store(tmp_path), Progress())
+    cells = {one.name: one for one in planned_cells(options)}
+    for number in range(len(whole.cells)):
+        one, name = whole.of_one(number), whole.name_of(number)
+        assert one.name_of(0) == name and len(one.cells) == 1
+        assert {cell.name: cell for cell in planned_cells(one.options)}[name] == cells[name]
+    many = plan(cells=[("ext4", "single", 1, seed) for seed in range(10_000)])
+    assert len(many.of_one(7).model_dump_json()) < 2000
+
+
 def test_a_plan_keeps_its_cells_and_refuses_another_agelab(tmp_path: Path) -> None:
     shared_plan.write(tmp_path / "plan", plan())
     found = shared_plan.read(tmp_path / "plan")
@@ -254,6 +321,58 @@ def test_the_array_has_a_task_for_each_cell(tmp_path: Path) -> None:
     assert shared_plan.read(tmp_path / "array/plan.json") == plan()
     done = subprocess.run([script], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True)
     assert done.returncode and "name the cache that all hosts share" in done.stderr
+
+
+def test_a_plan_of_more_cells_than_an_array_takes_is_sent_in_parts(tmp_path: Path) -> None:
+    said = tmp_path / "agelab"
+    said.write_text('#!/bin/sh\necho "$3"\n')
+    said.chmod(0o755)
+    many = plan(cells=[("ext4", "single", 1, seed) for seed in range(2500)])
+    script = slurm.write(tmp_path / "array", many, str(said))
+    text = script.read_text()
+    assert "#SBATCH --array=0-999\n" in text
+    sent = slurm.commands(script, 2500)
+    assert (
+        sent == f"for first in $(seq 0 1000 2499); do sbatch {script} $first; done"
+        and f"#   {sent}\n" in text
+    )
+    for task, first, cell in (("7", "", "7"), ("7", "2000", "2007"), ("500", "2000", "")):
+        done = subprocess.run(
+            [script, *([first] if first else [])],
+            env={"PATH": os.environ["PATH"], "AGELAB_CACHE": "x", "SLURM_ARRAY_TASK_ID": task},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout.strip() == cell
+
+
+def test_a_worker_needs_the_directory_of_the_plan_for_the_users_own_files_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+
+    def run_request(request: RunRequest, *_: object) -> None:
+        ran.append(request.options.directory)
+
+    monkeypatch.setattr("agelab.runner.execute.runner.run_request", run_request)
+    store, gone = Store(tmp_path), str(tmp_path / "gone")
+    for more in ({}, {"kernel": "6.12"}, {"kernel": "recipe:ufs"}):
+        options = RunOptions(name="aging-ext4", directory=gone, **more)  # type: ignore[arg-type]
+        run_cell(plan(command=options.to_plan()), 0, store, Progress())
+    assert ran == ["/"] * 3
+    for more in ({"name": "mine.toml"}, {"corpus": "data"}, {"kernel": "tree:linux"}):
+        options = RunOptions(directory=gone, **{"name": "aging-ext4", **more})  # type: ignore[arg-type]
+        with pytest.raises(InputError, match=f"{gone}, which this host does not have, and names"):
+            run_cell(plan(command=options.to_plan()), 0, store, Progress())
+
+
+def test_a_workers_agelab_takes_its_packages_and_parts_from_where_the_worker_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wanted = {"AGELAB_HOME": "/a", "AGELAB_SNAPSHOT": "/b", "AGELAB_PARTS": "/c", "AGELAB_CACHE": "/d"}
+    for name, value in {**wanted, "AGELAB_OWNER": "me"}.items():
+        monkeypatch.setenv(name, value)
+    found = dask_cells.own_environment()
+    assert wanted.items() <= found.items() and "AGELAB_OWNER" not in found
 
 
 def test_the_stand_in_has_one_key_for_each_cell() -> None:

@@ -119,7 +119,7 @@ def test_a_signature_for_another_purpose_does_not_count(tmp_path: Path) -> None:
     assert len(found.refused) == 1 and not found.findings
 
 
-def test_with_signers_only_their_lines_count(tmp_path: Path) -> None:
+def test_with_signers_only_their_lines_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     me, you = key(tmp_path, "me"), key(tmp_path, "you")
     file = written(
         tmp_path / "ledger.jsonl", ledger.attest(a_run(tmp_path), me), ledger.attest(a_run(tmp_path), you)
@@ -127,7 +127,14 @@ def test_with_signers_only_their_lines_count(tmp_path: Path) -> None:
     signers = written(tmp_path / "signers", f"me@example {me.with_suffix('.pub').read_text().strip()}")
     found = ledger.check([file], signers)
     assert {one.signer for finding in found.findings.values() for one in finding} == {"me@example"}
-    assert found.refused == [f"{file}:2: nobody whom the signers name has signed it"]
+    stranger = f"{file}:2: nobody whom the signers name has signed it"
+    assert found.strangers == [stranger] and not found.refused
+    words = ["ledger", "check", str(file), "--signers", str(signers)]
+    assert main(words) == 0 and f"not counted: {stranger}" in capsys.readouterr().out
+    line = json.loads(file.read_text().splitlines()[1])
+    line["statement"]["host"] = "another"
+    written(file, json.dumps(line))
+    assert main(words) == 1 and f"not counted: {file}:1: it is not signed so" in capsys.readouterr().out
 
 
 def test_a_run_says_whether_its_digest_is_that_of_agelabs_own_ledger(

@@ -130,6 +130,9 @@ class Worker:
     def slots(self, memory: int) -> int:
         return 1
 
+    def stop(self) -> None:
+        pass
+
     def run(self, cell: CellName, key: CellKey, directory: Path, memory: int) -> EndedCell:
         there = CellKey.of(first_end(self.measured))
         assert there

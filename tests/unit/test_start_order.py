@@ -1,11 +1,13 @@
 """Cells that run several at a time start in the order of what they are expected to take; their numbers stay."""
 
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from agelab.errors import InputError
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.execute.runner import StartedRun
@@ -76,3 +78,28 @@ def test_one_at_a_time_they_keep_their_order(tmp_path: Path, monkeypatch: pytest
         [0, 1, 2, 3],
         ["ext4 0", "jfs 1", "zfs 2", "xfs 3"],
     )
+
+
+def test_cells_begin_on_hosts_that_come_while_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "ASK_AGAIN", 0.05)
+    together = threading.Barrier(3)
+    asked = [1, 1, 3]
+
+    def cell() -> None:
+        together.wait(30)
+
+    runner._at_a_time(lambda: asked.pop(0) if len(asked) > 1 else asked[0], [cell] * 3, together.abort)
+    assert asked == [3]
+
+
+def test_an_error_abandons_what_runs_before_it_is_waited_for() -> None:
+    abandoned = threading.Event()
+
+    def fails() -> None:
+        raise InputError("wrong")
+
+    def waits() -> None:
+        assert abandoned.wait(30)
+
+    with pytest.raises(InputError, match="wrong"):
+        runner._at_a_time(lambda: 2, [waits, fails, waits], abandoned.set)

@@ -16,10 +16,13 @@ class Elsewhere(Protocol):
     """Other hosts."""
 
     def slots(self, memory: int) -> int:
-        """Return how many cells they run at a time of which each takes so many bytes of a host's memory."""
+        """Return how many cells they run now at a time, each of so many bytes of a host's memory: one at least."""
 
     def run(self, cell: CellName, key: CellKey, directory: Path, memory: int) -> EndedCell:
         """Have a cell run, put its maps into ``directory``, and return it, verified; its origin is where it ran.
 
         ``memory`` are the bytes that it takes of the host's. Raises CellLost, with the reason in one line.
         """
+
+    def stop(self) -> None:
+        """End the guests of all of them: an error or an interrupt ends the run."""

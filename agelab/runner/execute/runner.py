@@ -1,7 +1,8 @@
 """Run the cells of runs: prepare what they need, then start them in turn, several at a time where asked for."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, chdir, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -42,6 +43,8 @@ from agelab.vm.hypervisor import Hypervisor, connected
 
 UNFIT_KERNEL = (BuildFailed, DoesNotBoot, NoHeaders)
 """Errors that concern one kernel and say nothing of others."""
+ASK_AGAIN = 5.0
+"""Seconds after which is asked again how many cells may run."""
 
 
 @dataclass(frozen=True)
@@ -238,19 +241,29 @@ def _run_cells(
 ) -> None:
     """Run the unfinished cells of all runs, as many at a time as the requests ask for."""
     waiting = [(run, number) for run in runs for number in run.directory.unfinished()]
-    request = runs[0].prepared.request
-    jobs = elsewhere.slots(runs[0].prepared.cell_bytes) if elsewhere else runs[0].prepared.jobs
-    if jobs > 1 and len(waiting) > jobs:
+    prepared = runs[0].prepared
+
+    def slots() -> int:
+        return elsewhere.slots(prepared.cell_bytes) if elsewhere else prepared.jobs
+
+    jobs = slots()
+    if (jobs > 1 or elsewhere) and len(waiting) > jobs:
         waiting = _longest_first(waiting, list(recent_cells(runs[0].directory)))
     numbers = [run.first + number for run, number in waiting]
-    progress.begin_runs(request, [run.directory for run in runs], numbers, jobs)
+    progress.begin_runs(prepared.request, [run.directory for run in runs], numbers, jobs)
     if timer:
         timer.begin_cells()
     cells = [
         partial(_run_cell, run, number, hypervisor, store, progress, timer, reuse, elsewhere)
         for run, number in waiting
     ]
-    _at_a_time(jobs, cells, hypervisor)
+
+    def abandon() -> None:
+        hypervisor.abandon()
+        if elsewhere:
+            elsewhere.stop()
+
+    _at_a_time(slots, cells, abandon)
 
 
 def _longest_first(waiting: Sequence[tuple[StartedRun, int]], before: Took) -> list[tuple[StartedRun, int]]:
@@ -267,17 +280,24 @@ def _longest_first(waiting: Sequence[tuple[StartedRun, int]], before: Took) -> l
     return sorted(waiting, key=cost, reverse=True)
 
 
-def _at_a_time(jobs: int, cells: Sequence[Callable[[], None]], hypervisor: Hypervisor) -> None:
-    """Run the cells in this order, ``jobs`` at a time. An error or an interrupt ends the guests that run."""
-    with ThreadPoolExecutor(jobs) as pool:
-        futures = [pool.submit(cell) for cell in cells]
+def _at_a_time(
+    jobs: Callable[[], int], cells: Sequence[Callable[[], None]], abandon: Callable[[], None]
+) -> None:
+    """Run the cells in this order, as many at a time as ``jobs`` says then: other hosts come and go.
+
+    An error or an interrupt calls ``abandon``, which ends the guests that run.
+    """
+    waiting, running = deque(cells), set[Future[None]]()
+    with ThreadPoolExecutor(max(1, len(cells))) as pool:
         try:
-            for future in futures:
-                future.result()
+            while waiting or running:
+                for _ in range(min(len(waiting), jobs() - len(running))):
+                    running.add(pool.submit(waiting.popleft()))
+                ended, running = wait(running, ASK_AGAIN, FIRST_COMPLETED)
+                for future in ended:
+                    future.result()
         except BaseException:
-            for future in futures:
-                future.cancel()
-            hypervisor.abandon()
+            abandon()
             raise
 
 
