@@ -10,11 +10,11 @@ from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
 from agelab.model.seeds import Seeds
 from agelab.results.run_directory import RunDirectory
-from agelab.stats.formatting import format_ratio
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Series, SeriesPair
 from agelab.stats.verdict import ComparedSeries
 from bench.aging import Variant, figure, headed, variants
+from bench.compared import said
 from bench.curve import ONE, points_of
 from bench.page import line
 from bench.tables.catalogue import Table
@@ -75,17 +75,7 @@ class Effect:
     @property
     def said(self) -> str:
         """The ratio with its interval and the verdict, or a ratio for each level where no one ratio fits all."""
-        shift = self.judged.shift
-        if shift is None:
-            return "not measured"
-        if shift.depends:
-            shown = (
-                f"{self.levels[one.corpus]}: {format_ratio(one.value, (), True)[0]}" for one in shift.corpora
-            )
-            return ", ".join(shown)
-        ends = (shift.interval.low, shift.interval.high) if shift.interval else ()
-        value, *between = format_ratio(shift.value, ends, self.judged.differs)
-        return f"{value} ({' to '.join(between)}), {self.judged.word}" if between else f"{value}, not known"
+        return said(self.judged, lambda level: self.levels[level])
 
     @property
     def range(self) -> tuple[float, float] | None:

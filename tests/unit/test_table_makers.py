@@ -13,7 +13,19 @@ from agelab.runner.execute.evaluation import evaluated_by
 from agelab.runner.plan.cell_inputs import harness_hash, parts_of_files
 from agelab.runner.prepare.planned import cell_of, planned_cells
 from agelab.runner.request.options import RunOptions
-from bench import aging, block_maps, claims, curve, measures, processor, replication, show, summary, sweep
+from bench import (
+    aging,
+    block_maps,
+    claims,
+    curve,
+    findings,
+    measures,
+    processor,
+    replication,
+    show,
+    summary,
+    sweep,
+)
 from bench.tables import block, dependencies
 from bench.tables.catalogue import Table
 from bench.tables.forecast import forecast
@@ -216,3 +228,50 @@ def test_a_cell_that_has_ended_is_known_until_the_harness_changes(
     assert found.row[-2] == "about 60 s"
     monkeypatch.setattr("bench.tables.forecast.harness_hash", lambda: "another")
     assert forecast(mine, tmp_path / "runs", 1).known == 0
+
+
+def test_a_finding_is_ratios_with_intervals_and_verdicts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = {"kernel": "k", "qemu": "q"}
+    run_ = run_builder.begin(tmp_path, run_builder.cells(["ext4", "xfs"], (1, 2, 3, 4, 5)), provenance=words)
+    for number in range(10):
+        aged = (2 if number < 5 else 1) + number % 5 / 100
+        rows = [
+            run_builder.sample("aged/read", aged),
+            run_builder.sample("control/read", 1 + number % 5 / 100),
+        ]
+        run_builder.end(run_, number, rows)
+    figures = tmp_path / "findings.toml"
+    monkeypatch.setattr(findings, "FIGURES", figures)
+    figures.write_text(
+        "[[findings.one]]\n"
+        'what = "ext4, aged"\nof = "ext4 aged/read:elapsed"\nto = "ext4 control/read:elapsed"\n'
+        "[[findings.one]]\n"
+        'what = "xfs, aged"\nof = "1: xfs aged/read:elapsed"\nto = "xfs control/read:elapsed"\n'
+    )
+    text = findings.made(table("findings"), [run_]).text
+    assert "| ext4, aged | 1.980 (1.942 to 2.020), slower |" in text
+    assert "| xfs, aged | 1.000 (0.971 to 1.030), equal |" in text
+    assert "Run seeds 1,2,3,4,5. Kernel k; q. `make tables NAME=one`" in text
+
+
+@pytest.mark.parametrize(
+    ("of", "said"),
+    [
+        ("ext4 read:elapsed", "ext4 read:elapsed: no cell has measured it"),
+        ("etx4 copy:elapsed", "no variant 'etx4'; did you mean ext4?"),
+        ("2: ext4 copy:elapsed", "2: ext4 copy:elapsed: its table has 1 runs"),
+        ("ext4", "of: String should match pattern"),
+    ],
+)
+def test_a_finding_of_what_was_not_measured_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: str, said: str
+) -> None:
+    run_ = run_builder.begin(tmp_path, run_builder.cells(["ext4"]), provenance={"kernel": "k", "qemu": "q"})
+    run_builder.end(run_, 0, [run_builder.sample()])
+    figures = tmp_path / "findings.toml"
+    monkeypatch.setattr(findings, "FIGURES", figures)
+    figures.write_text(f'[[findings.one]]\nwhat = "it"\nof = "{of}"\nto = "ext4 copy:elapsed"\n')
+    with pytest.raises(InputError, match=said):
+        findings.made(table("findings"), [run_])

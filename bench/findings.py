@@ -1,0 +1,80 @@
+"""The figures of docs/findings.md: for each finding, ratios of two measures with the interval that the seeds leave."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from pydantic import StringConstraints
+
+from agelab.analysis.cells import SeedGroup, load
+from agelab.analysis.host_noise import HostNoise
+from agelab.analysis.judge import judge
+from agelab.analysis.run_set import RunSet
+from agelab.errors import InputError, unknown
+from agelab.model.base import Frozen
+from agelab.model.seeds import seeds_text
+from agelab.results.run_directory import RunDirectory
+from agelab.scenario import toml_files
+from agelab.stats.series import Series, SeriesPair
+from bench.compared import said
+from bench.page import DOCS, line
+from bench.show import environment
+from bench.tables.catalogue import Table
+from bench.tables.made import Made
+
+FIGURES = DOCS / "findings.toml"
+SIDE = r"^(?:(\d+): )?(.+) ([^ :]+):(\w+)(?::(\d+))?$"
+
+Side = Annotated[str, StringConstraints(pattern=SIDE)]
+"""[RUN: ]VARIANT[ LAYOUT] STEP:METRIC[:REPETITION]; RUN counts the table's runs from 1, each on each of its kernels."""
+
+
+class Ratio(Frozen):
+    """A line of a finding's table: how many times as much ``of`` is as ``to``."""
+
+    what: str
+    of: Side
+    to: Side
+
+
+class Figures(Frozen):
+    """The lines of each finding's table, by its name in docs/tables.toml."""
+
+    findings: Mapping[str, tuple[Ratio, ...]]
+
+
+def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Make the table of one finding. Raises InputError for a side that no cell has measured."""
+    figures = toml_files.read(FIGURES, Figures).findings
+    if table.name not in figures:
+        raise unknown("finding", table.name, list(figures))
+    groups = [RunSet((load(run),)).groups for run in runs]
+    rows = figures[table.name]
+    pairs = [SeriesPair(_series(row.to, groups), _series(row.of, groups)) for row in rows]
+    seeds = dict.fromkeys(one.seeds for run in groups for group in run for one in group.results)
+    lines = [
+        line(["", "times as much (95 %), verdict"]),
+        line(["---"] * 2),
+        *(
+            line([row.what, said(judged, lambda corpus: f"corpus {corpus}")])
+            for row, judged in zip(rows, judge(pairs, HostNoise()), strict=True)
+        ),
+        "",
+        f"Run {seeds_text(seeds)}. {environment(runs)} `{table.command}`",
+    ]
+    return Made("\n".join(lines))
+
+
+def _series(side: str, groups: Sequence[Sequence[SeedGroup]]) -> Series:
+    found = re.fullmatch(SIDE, side)
+    assert found, "the edge has checked it"
+    run, name, step, metric, repetition = found.groups()
+    if not 1 <= int(run or 1) <= len(groups):
+        raise InputError(f"{FIGURES}: {side}: its table has {len(groups)} runs")
+    there = {group.name: group for group in groups[int(run or 1) - 1]}
+    if name not in there:
+        raise unknown("variant", name, list(there))
+    series = there[name].series.get((step, int(repetition or 1), metric))
+    if series is None or not series.values:
+        raise InputError(f"{FIGURES}: {side}: no cell has measured it")
+    return series
