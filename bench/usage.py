@@ -54,7 +54,7 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
                 for usage in usages
             ]
             lines.append(line([filesystem, history.removeprefix("full"), *cells]))
-    lines += ["", *_answers(found, histories)]
+    lines += ["", *answers(found, histories)]
     lines += [f"- {variant.name}: {variant.why}" for variant in found if variant.why]
     for filesystem in _filesystems(found, histories):
         lines += [
@@ -92,7 +92,7 @@ class Effect:
         return least, max(map(abs, ends))
 
 
-def _answers(found: Sequence[Variant], histories: Sequence[str]) -> Iterator[str]:
+def answers(found: Sequence[Variant], histories: Sequence[str]) -> Iterator[str]:
     """Say how far usage and fullness each move the slowdown of a scan, and which of them moves it further."""
     usages = [str(usage) for usage in range(1, 1 + points_of(found))]
     full = [f"{history.removeprefix('full')} %" for history in histories]

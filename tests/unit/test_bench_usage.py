@@ -6,7 +6,7 @@ from agelab.model.result import Sample
 from agelab.model.seeds import Seeds
 from agelab.stats.series import series
 from bench.aging import Variant
-from bench.usage import _answers
+from bench.usage import answers
 
 HISTORIES = ("full35", "full50", "full65")
 USAGES = 3
@@ -46,7 +46,7 @@ def test_the_answer(
     table: list[tuple[float, ...]], noise: float, seeds: int, usage: str, fullness: str, further: str
 ) -> None:
     found = [variant(history, row, noise, seeds) for history, row in zip(HISTORIES, table, strict=True)]
-    *_, last = _answers(found, HISTORIES)
+    *_, last = answers(found, HISTORIES)
     _, name, by_usage, by_fullness, said, _ = (cell.strip() for cell in last.split("|"))
     assert (name, said) == ("ext4", further)
     assert by_usage.startswith(usage)
