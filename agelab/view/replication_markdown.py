@@ -112,9 +112,9 @@ def _claims(report: StudyReport) -> Iterator[str]:
         found = {verdict_label(letter, one): one for letter, one in judged}
         verdicts: dict[str, list[str]] = {}
         for name in names:
-            verdicts.setdefault(_verdict(found.get(name, judged[0][1])), []).append(name)
+            verdicts.setdefault(verdict_text(found.get(name, judged[0][1])), []).append(name)
         yield f"- {_said(claim, report.study.claims)}"
-        if (theirs := _theirs(judged)) != "-":
+        if (theirs := theirs_text(judged)) != "-":
             yield f"  - theirs: {theirs}"
         yield from (f"  - {', '.join(labels)}: {verdict}" for verdict, labels in verdicts.items())
     yield ""
@@ -128,7 +128,7 @@ def _said(claim: Claim, claims: Claims) -> str:
     return " ".join([claim.says, f"`{claim.id}`", *(f"*{line[0].upper()}{line[1:]}.*" for line in lines)])
 
 
-def _theirs(judged: Sequence[tuple[str, JudgedClaim]]) -> str:
+def theirs_text(judged: Sequence[tuple[str, JudgedClaim]]) -> str:
     """Format the study's own figures, percentages in each reading."""
     theirs = next((one.theirs for _, one in judged if one.theirs), ())
     return "; ".join(dict.fromkeys(_figures(one) for one in theirs)) or "-"
@@ -140,7 +140,8 @@ def _figures(outcome: ClaimOutcome) -> str:
     return (", ".join(figures[:SHOWN]) + more) or "-"
 
 
-def _verdict(one: JudgedClaim) -> str:
+def verdict_text(one: JudgedClaim) -> str:
+    """Format a verdict with our figures and the reason."""
     figures = _figures(one.ours) if one.ours else "-"
     reason = escape_markdown(reason_text(one))
     if one.verdict is ClaimVerdict.UNTESTED:

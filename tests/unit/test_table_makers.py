@@ -17,6 +17,7 @@ from bench import (
     aging,
     block_maps,
     claims,
+    claims_about,
     curve,
     findings,
     measures,
@@ -275,3 +276,15 @@ def test_a_finding_of_what_was_not_measured_is_an_error(
     figures.write_text(f'[[findings.one]]\nwhat = "it"\nof = "{of}"\nto = "ext4 copy:elapsed"\n')
     with pytest.raises(InputError, match=said):
         findings.made(table("findings"), [run_])
+
+
+def test_the_claims_about_a_filesystem_are_those_whose_test_names_it(tmp_path: Path) -> None:
+    name = study_runs.make(tmp_path, "piszcz-2006", study_runs.printed("piszcz-2006", table="II"), seeds=5)
+    text = claims_about.made(
+        table("claims_about", lines=["reiser4"]), [RunDirectory(tmp_path / "runs" / name)]
+    ).text
+    assert (
+        "Making files: reiser4 is not far behind reiserfs. `touch-reiser4-close` | 1.01 | **replicated**"
+        in text
+    )
+    assert "`touch-reiserfs-led-before`" not in text
