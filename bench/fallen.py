@@ -1,0 +1,74 @@
+"""What brings back the claims of a study that are not replicated: runs with one thing changed, for docs/replication.md.
+
+The first run of the table is the study as it is; each of the others has one option more.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from agelab.cli.replicate import loaded
+from agelab.errors import InputError
+from agelab.published.report import study_reports
+from agelab.published.verdict import ClaimVerdict
+from agelab.results.run_directory import RunDirectory
+from bench.page import line
+from bench.tables.catalogue import Table
+from bench.tables.made import Made
+
+
+def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Make a row for each change: which claims it brings back, and which it takes away.
+
+    Raises InputError where two runs are one column of a study's report.
+    """
+    [report] = study_reports(map(loaded, runs))
+    if len(report.sides) != len(runs):
+        raise InputError(
+            f"docs/tables.toml: {table.name}: {len(runs)} runs are {len(report.sides)} columns",
+            hint="each run but the first takes one option more, other than seeds, layout and filesystem",
+        )
+    verdicts: dict[str, dict[str, ClaimVerdict]] = {letter: {} for letter, _ in report.sides}
+    for claim, judged in report.claims:
+        for letter, one in judged:
+            verdicts[letter][claim.id] = one.verdict
+    own, *others = verdicts.values()
+    lines = [_counted(own), "", line(["changed", "brings back", "takes away"]), line(["---"] * 3)]
+    for words, changed in zip(table.runs[1:], others, strict=True):
+        more = ", ".join(f"{name} {words[name]}" for name in words if words[name] != table.runs[0].get(name))
+        lines.append(
+            line(
+                [
+                    more,
+                    _moved(own, changed, ClaimVerdict.NOT, ClaimVerdict.REPLICATED),
+                    _moved(own, changed, ClaimVerdict.REPLICATED, ClaimVerdict.NOT),
+                ]
+            )
+        )
+    back = {
+        claim
+        for changed in others
+        for claim, verdict in changed.items()
+        if verdict is ClaimVerdict.REPLICATED
+    }
+    left = [claim for claim, verdict in own.items() if verdict is ClaimVerdict.NOT and claim not in back]
+    lines += ["", f"No change alone brings back {len(left)}: {_names(left)}."]
+    unknown = [claim for claim, verdict in own.items() if verdict is ClaimVerdict.UNKNOWN]
+    lines += ["", f"Not known {len(unknown)}: {_names(unknown)}."]
+    return Made("\n".join(lines))
+
+
+def _counted(own: Mapping[str, ClaimVerdict]) -> str:
+    found = [*own.values()]
+    return ", ".join(f"{found.count(verdict)} {verdict.value}" for verdict in ClaimVerdict) + "."
+
+
+def _moved(
+    own: Mapping[str, ClaimVerdict],
+    changed: Mapping[str, ClaimVerdict],
+    before: ClaimVerdict,
+    after: ClaimVerdict,
+) -> str:
+    return _names([one for one in own if own[one] is before and changed.get(one) is after])
+
+
+def _names(claims: Sequence[str]) -> str:
+    return ", ".join(f"`{one}`" for one in claims) or "none"
