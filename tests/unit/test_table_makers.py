@@ -294,16 +294,15 @@ def test_the_claims_about_a_filesystem_are_those_whose_test_names_it(tmp_path: P
 def test_a_claim_is_brought_back_or_taken_away_by_a_run_with_one_change(tmp_path: Path) -> None:
     theirs = study_runs.printed("tum-2005")
     level = {variant: dict.fromkeys(steps, 1.0) for variant, steps in theirs.items()}
-    names = [
-        study_runs.make(tmp_path, "tum-2005", values, defaults=defaults)
-        for values, defaults in ((level, "period"), (theirs, "today"))
-    ]
-    runs = [RunDirectory(tmp_path / "runs" / name) for name in names]
+    first = study_runs.make(tmp_path, "tum-2005", level)
+    second = study_runs.make(tmp_path, "tum-2005", theirs, defaults="today")
+    runs = [RunDirectory(tmp_path / "runs" / name) for name in (first, second)]
     asked = [{"name": "tum-2005"}, {"name": "tum-2005", "defaults": "today"}]
     text = fallen.made(table("fallen", runs=asked), runs).text
     [row] = [one for one in text.split("\n") if one.startswith("| defaults today")]
     _, _, back, away, _ = row.split("|")
     assert "`sum-xfs-far`" in back and away.strip() == "none"
     assert "No change alone brings back" in text
+    halves = [study_runs.make(tmp_path, "tum-2005", {name: theirs[name]}) for name in ("ext3", "reiserfs")]
     with pytest.raises(InputError, match="one: 2 runs are 1 columns"):
-        fallen.made(table("fallen", runs=[asked[0], asked[0]]), [runs[0], runs[0]])
+        fallen.made(table("fallen"), [RunDirectory(tmp_path / "runs" / name) for name in halves])
