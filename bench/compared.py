@@ -14,7 +14,7 @@ def said(judged: ComparedSeries, corpus: Callable[[int], str]) -> str:
     shift = judged.shift
     if shift is None:
         return "not measured"
-    if shift.depends:
+    if shift.depends and shift.interval is None:
         each = (f"{corpus(one.corpus)}: {format_ratio(one.value, (), True)[0]}" for one in shift.corpora)
         return ", ".join(each)
     ends = (shift.interval.low, shift.interval.high) if shift.interval else ()

@@ -16,6 +16,7 @@ from agelab.model.seeds import seeds_text
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario import toml_files
 from agelab.stats.series import Series, SeriesPair
+from agelab.stats.verdict import ComparedSeries
 from bench.compared import said
 from bench.page import DOCS, line
 from bench.show import environment
@@ -56,13 +57,19 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
         line(["", "times as much (95 %), verdict"]),
         line(["---"] * 2),
         *(
-            line([row.what, said(judged, lambda corpus: f"corpus {corpus}")])
+            line([row.what, _said(judged)])
             for row, judged in zip(rows, judge(pairs, HostNoise()), strict=True)
         ),
         "",
-        f"Run {seeds_text(seeds)}. {environment(runs)} `{table.command}`",
+        f"`{table.command}`: run {seeds_text(seeds)}. {environment(runs)}",
     ]
     return Made("\n".join(lines))
+
+
+def _said(judged: ComparedSeries) -> str:
+    words = said(judged, lambda corpus: f"corpus {corpus}")
+    depends = judged.shift is not None and judged.shift.depends and judged.shift.interval is None
+    return f"{words}, {judged.word}" if depends else words
 
 
 def _series(side: str, groups: Sequence[Sequence[SeedGroup]]) -> Series:

@@ -46,7 +46,7 @@ OF_ONE_RUN = (
         "--seeds",
         default="1",
         show_default=True,
-        help="Run seeds, comma-separated: each is a repetition; with agelab run also auto: as many as decide a question.",
+        help="Run seeds, comma-separated: each is a repetition; of agelab run also auto: as many as decide.",
     ),
     click.option(
         "--design",

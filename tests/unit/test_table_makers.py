@@ -255,7 +255,7 @@ def test_a_finding_is_ratios_with_intervals_and_verdicts(
     text = findings.made(table("findings"), [run_]).text
     assert "| ext4, aged | 1.980 (1.942 to 2.020), slower |" in text
     assert "| xfs, aged | 1.000 (0.971 to 1.030), equal |" in text
-    assert "Run seeds 1,2,3,4,5. Kernel k; q. `make tables NAME=one`" in text
+    assert "`make tables NAME=one`: run seeds 1,2,3,4,5. Kernel k; q." in text
 
 
 @pytest.mark.parametrize(
