@@ -1,4 +1,4 @@
-"""A study's tables and claims beside runs of ours, for docs/replication.md: ``agelab replicate --markdown``."""
+"""A study's tables and claims beside runs of ours, for docs/studies: ``agelab replicate --markdown``."""
 
 import re
 from collections.abc import Sequence
@@ -12,15 +12,14 @@ from bench.tables.made import Made
 
 NAMES = re.compile(r" Runs? `[^`]+`(, `[^`]+`)*\.$")
 """The names of the runs that a column is of: those of one store."""
+HEAD = 4
+"""Lines that say which study it is: its page has said so."""
 
 
 def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
-    """Put the study's tables into the page; the heading of runs at the study's own size says so."""
+    """Put the study's tables into its page; the heading of runs at the study's own size says so."""
     [report] = study_reports(map(loaded, runs))
-    heading, *lines = markdown_lines(report)
+    lines = [NAMES.sub("", row) for row in markdown_lines(report)][HEAD:]
     own_size = all(run.plan().scale == "paper" for run in runs)
-    return Made(
-        "\n".join(
-            [heading + (", at its own size" if own_size else ""), *(NAMES.sub("", row) for row in lines)]
-        )
-    )
+    heading = f"## Beside our runs{', at its own size' if own_size else ''}"
+    return Made("\n".join([heading, "", *lines]))

@@ -166,13 +166,13 @@ def test_a_block_map_is_a_picture_of_its_variant(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scale", "heading"), [("quick", "## tum-2005"), ("paper", "## tum-2005, at its own size")]
+    ("scale", "heading"), [("quick", "## Beside our runs"), ("paper", "## Beside our runs, at its own size")]
 )
 def test_a_study_has_its_tables_and_no_names_of_runs(tmp_path: Path, scale: str, heading: str) -> None:
     name = study_runs.make(tmp_path, "tum-2005", study_runs.printed("tum-2005"), scale=scale)
     found = RunDirectory(tmp_path / "runs" / name)
     text = replication.made(table("replication"), [found]).text
-    assert text.startswith(f"{heading}\n\n")
+    assert text.startswith(f"{heading}\n\n- **A**: scale {scale}, ")
     assert f"scale {scale}" in text and "**replicated**" in text
     assert name not in text
     counted = claims.made(table("claims"), [found]).text
