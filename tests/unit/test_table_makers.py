@@ -176,7 +176,7 @@ def test_a_study_has_its_tables_and_no_names_of_runs(tmp_path: Path, scale: str,
     assert f"scale {scale}" in text and "**replicated**" in text
     assert name not in text
     counted = claims.made(table("claims"), [found]).text
-    assert counted.startswith("| study |") and "| `tum-2005` | A: scale" in counted
+    assert counted.startswith("| study |") and "| `tum-2005` | period, seed 1 | " in counted
 
 
 def test_the_processors_times_are_a_table_and_a_figure(tmp_path: Path) -> None:
