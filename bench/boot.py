@@ -41,6 +41,7 @@ from agelab.vm.guest_output import GuestOutput
 from agelab.vm.hypervisor import Hypervisor, connected
 from bench import virtme
 from bench.common import quietly, spread, table
+from bench.tables.make import put
 
 MEMORY_MIB = 768
 MACHINE = "pentium4-2800"
@@ -134,17 +135,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=3, metavar="N")
     parser.add_argument("--kernel", default=kernels.DEFAULT)
+    parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     if options.repetitions < 3:
         parser.error("a median wants three repetitions at least")
     try:
-        return compare(options.repetitions, options.kernel)
+        return compare(options.repetitions, options.kernel, options.write)
     except AgelabError as error:
         print(f"bench/boot.py: {error}\n  {error.hint}".rstrip(), file=sys.stderr)
         return error.exit_code
 
 
-def compare(repetitions: int, spec: str) -> int:
+def compare(repetitions: int, spec: str, write: bool) -> int:
     """Both in turns, after one start of each that is not counted (it fills the host's page cache)."""
     store = open_store()
     kernel = kernels.resolve(spec, store)
@@ -183,13 +185,16 @@ def compare(repetitions: int, spec: str) -> int:
         rows.append(
             [name, "command's output", spread(seconds[name]), f"{median['agelab'] / median[name]:.2f}"]
         )
-    print(table(["guest", "from the start until", "median  range, host s", "ours/theirs"], rows))
     load = os.getloadavg()[0]
-    print(
-        f"\n{repetitions} starts each, in turns; Linux {kernel.release} ({kernel.version}), one virtual CPU under TCG,"
-        f" {MEMORY_MIB} MiB;\n{ours.emulator.version}, libvirt {libvirt}, {virtme.version(theirs)};"
+    text = (
+        table(["guest", "from the start until", "median  range, host s", "ours/theirs"], rows)
+        + f"\n\n{repetitions} starts each, in turns; Linux {kernel.release} ({kernel.version}), one virtual CPU under "
+        f"TCG, {MEMORY_MIB} MiB;\n{ours.emulator.version}, libvirt {libvirt}, {virtme.version(theirs)};"
         f" host with {os.cpu_count()} CPUs, load {load:.1f} at the end"
     )
+    print(text)
+    if write:
+        put("boot", f"```\n{text}\n```")
     return 0 if median["agelab"] <= median["virtme-ng"] / 2 else 1
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from agelab.cli.replicate import loaded
-from agelab.published.phrasing import agreement_text, describe_column
+from agelab.model.seeds import seeds_text
 from agelab.published.report import StudyReport, study_reports
 from agelab.published.verdict import ClaimVerdict
 from agelab.results.run_directory import RunDirectory
@@ -11,7 +11,12 @@ from bench.page import line
 from bench.tables.catalogue import Table
 from bench.tables.made import Made
 
-HEAD = ("study", "", *(verdict.value for verdict in ClaimVerdict), "tau-b of the sums", "25 % / x 2 / beyond")
+HEAD = (
+    "study",
+    "",
+    *(verdict.value for verdict in ClaimVerdict),
+    "cells within 25 % / a factor of 2 / beyond",
+)
 
 
 def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
@@ -25,15 +30,8 @@ def summary(found: Sequence[StudyReport]) -> Iterator[str]:
     for report in found:
         for letter, side in report.sides:
             counts = [str(report.counted(letter)[verdict]) for verdict in ClaimVerdict]
-            yield line(
-                [
-                    f"`{report.study.name}`",
-                    f"{letter}: {describe_column(side)}",
-                    *counts,
-                    _taus(report, letter),
-                    _bands(report, letter),
-                ]
-            )
+            said = f"{side.first.defaults}, {seeds_text(side.seeds)}"
+            yield line([f"`{report.study.name}`", said, *counts, _bands(report, letter)])
     yield ""
     for report in found:
         yield f"**{report.study.name}**"
@@ -42,28 +40,15 @@ def summary(found: Sequence[StudyReport]) -> Iterator[str]:
         yield ""
 
 
-def _taus(report: StudyReport, letter: str) -> str:
-    """List tau-b for each table and layout, and for each stand-in."""
-    said = []
-    for ranking in report.rankings:
-        for column, one in zip(report.columns, ranking.overall, strict=True):
-            if column.letter == letter and one:
-                where = " ".join(
-                    filter(None, (ranking.table, ranking.layout, ranking.metric, column.stand_in))
-                )
-                said.append(f"{where} {agreement_text(one.ours)}")
-    return ", ".join(said) or "-"
-
-
 def _bands(report: StudyReport, letter: str) -> str:
-    """Count the cells of each table and layout that lie within 25 % of the study's, within a factor of 2, beyond."""
-    said = []
-    for ranking in report.rankings:
-        for column, found in zip(report.columns, ranking.deviations, strict=True):
-            if column.letter == letter and found.bands.cells:
-                where = filter(None, (ranking.table, ranking.layout, ranking.metric, column.stand_in))
-                said.append(f"{' '.join(where)} {' / '.join(map(str, found.bands))}")
-    return ", ".join(said) or "-"
+    """Count the cells that lie within 25 % of the study's, those within a factor of 2, and those beyond."""
+    found = [
+        one.bands
+        for ranking in report.rankings
+        for column, one in zip(report.columns, ranking.deviations, strict=True)
+        if column.letter == letter and one.bands.cells
+    ]
+    return " / ".join(str(sum(numbers)) for numbers in zip(*found, strict=True)) or "-"
 
 
 def _replicated(report: StudyReport) -> Iterator[str]:

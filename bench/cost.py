@@ -1,6 +1,6 @@
 """Measure the modelled drive's cost on the host, and the guest's gain from a second drive.
 
-    .venv/bin/python -m bench.cost [--scale paper] [--repeat 3] [--machine NAME]
+    .venv/bin/python -m bench.cost [--scale paper] [--repeat 3] [--machine NAME] [--write]
 
 Runs bench/cost.toml on the bare memory-backed disk, on one modelled drive and on two as RAID-0, in turns, and prints
 for each step the guest's seconds, the host's (medians; the guest's are the same each time) and their ratio; then what
@@ -23,6 +23,7 @@ from agelab.runner.execute import runner
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from bench.common import guests, table
+from bench.tables.make import put
 
 SCENARIO = Path(__file__).with_name("cost.toml")
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -131,6 +132,7 @@ def main() -> int:
     parser.add_argument("--scale", choices=("quick", "paper"), default="quick")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each, in turns")
     parser.add_argument("--machine", default=None, help="another machine's CPU cost than the scenario's")
+    parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     if guests():
         print("bench.cost: other guests run on this machine: wait until they have ended", file=sys.stderr)
@@ -143,7 +145,10 @@ def main() -> int:
     except AgelabError as error:
         print(f"bench.cost: {error}", file=sys.stderr)
         return 1
-    print(report({name: medians(runs) for name, runs in found.items()}))
+    text = report({name: medians(runs) for name, runs in found.items()})
+    print(text)
+    if options.write:
+        put("cost", f"```\n{text}\n```")
     return 0
 
 

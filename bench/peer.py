@@ -34,9 +34,9 @@ from agelab.errors import AgelabError
 from agelab.results import run_lookup
 from agelab.results.run_directory import LATEST
 from agelab.store import Store
-from agelab.view.terminal import Head, open_console, print_table
 from bench import virtme
-from bench.common import quietly, time_until
+from bench.common import quietly, table, time_until
+from bench.tables.make import put
 from bench.virtme import Virtme
 
 SCENARIO = Path(__file__).with_name("peer.toml")
@@ -168,6 +168,7 @@ def main() -> int:
     """Measure and print the table; 1 when agelab takes longer than virtme-ng."""
     parser = argparse.ArgumentParser(prog="bench.peer", description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="turns that count")
+    parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     if options.repeat < 1:
         parser.error("nothing is measured in no turns")
@@ -176,15 +177,15 @@ def main() -> int:
     except AgelabError as error:
         print(f"bench.peer: {error}\n  {error.hint}".rstrip(), file=sys.stderr)
         return error.exit_code
-    heads: list[Head] = [("", "left")]
-    heads += [
-        (head, "right") for head in ("host s", "range", "agelab / it", *(f"{step} s" for step in STEPS))
-    ]
-    print_table(open_console(), heads, rows)
-    print(
-        f"\nmedians of {options.repeat} turns; of the last one the seconds of the steps, by the guest's clock with the "
+    heads = ["", "host s", "range", "agelab / it", *(f"{step} s" for step in STEPS)]
+    text = (
+        f"{table(heads, rows)}\n\n"
+        f"medians of {options.repeat} turns; of the last one the seconds of the steps, by the guest's clock with the\n"
         "modelled drive (agelab), and by the host's"
     )
+    print(text)
+    if options.write:
+        put("peer", f"```\n{text}\n```")
     return 0 if all(float(ratio) <= 1 for _, _, _, ratio, *_ in rows) else 1
 
 

@@ -9,9 +9,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from agelab.results.run_directory import RunDirectory
+from bench.page import line, print_report
 from tests.unit import aging_runs
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -29,12 +31,19 @@ VARIANTS = (
     "vfat",
     "ntfs",
 )
+HEAD = ("samples", "filesystems", "run seeds", "s", "s of a processor", "MB")
 RUNS = 3
 """Pages to make of each run: the quickest says what the work costs, the slowest what else the host did."""
 
 
-def main() -> None:
-    """Make the pages and say how long it took, in seconds of host time and of the processor's, and MB."""
+def main() -> int:
+    """Make the pages and say what each took."""
+    return print_report(
+        __doc__, "report-cost", lambda: "\n".join([line(HEAD), line(["---"] * len(HEAD)), *_rows()])
+    )
+
+
+def _rows() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
         for seeds in ((1,), (1, 2, 3, 4, 5)):
@@ -45,10 +54,10 @@ def main() -> None:
             name = aging_runs.make(home, slowdowns, seeds=seeds, pictures=PROJECT / "docs" / "aging")
             page = home / "report.html"
             took = [_make(name, home, page) for _ in range(RUNS)]
-            host, processor = (f"{min(one):.1f} to {max(one):.1f} s" for one in zip(*took, strict=True))
-            print(
-                f"{_samples(name, home)} samples, {len(slowdowns)} filesystems, {len(seeds)} run seeds: {host}, "
-                f"{processor} of a processor, {page.stat().st_size / 1e6:.2f} MB"
+            host, processor = (f"{min(one):.1f} to {max(one):.1f}" for one in zip(*took, strict=True))
+            size = f"{page.stat().st_size / 1e6:.2f}"
+            yield line(
+                [f"{_samples(name, home):,}", str(len(slowdowns)), str(len(seeds)), host, processor, size]
             )
 
 
@@ -70,4 +79,4 @@ def _make(name: str, home: Path, page: Path) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -27,6 +27,7 @@ from bench import (
     show,
     summary,
     sweep,
+    takes,
 )
 from bench.tables import block, dependencies
 from bench.tables.catalogue import Table
@@ -176,7 +177,7 @@ def test_a_study_has_its_tables_and_no_names_of_runs(tmp_path: Path, scale: str,
     assert f"scale {scale}" in text and "**replicated**" in text
     assert name not in text
     counted = claims.made(table("claims"), [found]).text
-    assert counted.startswith("| study |") and "| `tum-2005` | A: scale" in counted
+    assert counted.startswith("| study |") and "| `tum-2005` | period, seed 1 | " in counted
 
 
 def test_the_processors_times_are_a_table_and_a_figure(tmp_path: Path) -> None:
@@ -306,3 +307,12 @@ def test_a_claim_is_brought_back_or_taken_away_by_a_run_with_one_change(tmp_path
     halves = [study_runs.make(tmp_path, "tum-2005", {name: theirs[name]}) for name in ("ext3", "reiserfs")]
     with pytest.raises(InputError, match="one: 2 runs are 1 columns"):
         fallen.made(table("fallen"), [RunDirectory(tmp_path / "runs" / name) for name in halves])
+
+
+def test_what_a_run_takes_is_its_cells_time_shared_between_two(tmp_path: Path) -> None:
+    run_ = run_builder.begin(tmp_path, run_builder.cells(["ext4", "reiser4"]))
+    run_builder.end(run_, 0, [run_builder.sample()], host_seconds=240.0)
+    run_builder.end(run_, 1, status=Status.UNSUPPORTED, reason="no module", host_seconds=0.0)
+    text = takes.made(table("takes", runs=[{"name": "aging", "seeds": "1"}]), [run_]).text
+    row = text.split("\n")[-1]
+    assert row.startswith("| `make scenario NAME=aging SEEDS=1 JOBS=2` | 2, 1 unsupported | about 2 min | ")

@@ -1,0 +1,43 @@
+"""What a run of a study takes, for docs/replication.md: its cells, the host's time, and room for their disks."""
+
+from collections.abc import Mapping, Sequence
+
+from agelab.model.result import Status
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.cell_times import TimeRange
+from agelab.runner.prepare.planned import planned_cells
+from agelab.runner.prepare.prepare import copies_of_disk
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
+from agelab.view.eta import format_time_left
+from bench.page import line
+from bench.tables.catalogue import Table
+from bench.tables.made import Made
+
+AT_ONCE = 2
+"""Cells at a time."""
+HEAD = ("", "cells", "time", "GB of disk at most")
+
+
+def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Make a row for each run."""
+    parts = zip(table.runs, table.asked, runs, strict=True)
+    rows = (line(_row(words, options, run)) for words, options, run in parts)
+    return Made("\n".join([line(HEAD), line(["---"] * len(HEAD)), *rows]))
+
+
+def _row(words: Mapping[str, str], options: RunOptions, run: RunDirectory) -> list[str]:
+    """Describe a run: what its cells took one at a time, shared between as many as go at once."""
+    command = " ".join(f"{name.upper()}={value}" for name, value in words.items())
+    ends = [end for number in range(len(run.plan().cells)) if (end := run.end(number))]
+    lacking = sum(1 for end in ends if end.status is Status.UNSUPPORTED)
+    seconds = sum(end.host_seconds for end in ends) / AT_ONCE
+    disk = (
+        AT_ONCE * copies_of_disk(resolve(options), 0) * max(one.host_bytes for one in planned_cells(options))
+    )
+    return [
+        f"`make scenario {command} JOBS={AT_ONCE}`",
+        f"{len(ends)}{f', {lacking} unsupported' if lacking else ''}",
+        format_time_left(TimeRange(seconds, seconds)),
+        f"{disk / 1e9:.1f}",
+    ]
