@@ -1,22 +1,29 @@
 """One comparison of two series of values in words: a ratio, its interval, and the verdict of the rank test."""
 
 from collections.abc import Callable
+from fractions import Fraction
 
 from agelab.stats.formatting import format_ratio
+from agelab.stats.shift import Interval
 from agelab.stats.verdict import ComparedSeries
 
 
 def said(judged: ComparedSeries, corpus: Callable[[int], str]) -> str:
-    """Return B/A with its interval (95 %) and the verdict, or a ratio for each corpus where no one ratio fits all.
+    """Return B/A with its interval (95 %) and the verdict.
 
-    ``corpus`` names a corpus by its seed.
+    Where no one ratio fits all corpora each has its own, with its interval (99 %); ``corpus`` names one by its seed.
     """
     shift = judged.shift
     if shift is None:
         return "not measured"
     if shift.depends and shift.interval is None:
-        each = (f"{corpus(one.corpus)}: {format_ratio(one.value, (), True)[0]}" for one in shift.corpora)
-        return ", ".join(each)
-    ends = (shift.interval.low, shift.interval.high) if shift.interval else ()
-    value, *between = format_ratio(shift.value, ends, judged.differs)
-    return f"{value} ({' to '.join(between)}), {judged.word}" if between else f"{value}, not known"
+        return ", ".join(f"{corpus(one.corpus)}: {_ratio(one.value, one.interval)}" for one in shift.corpora)
+    if shift.interval is None:
+        return f"{_ratio(shift.value, None)}, not known"
+    return f"{_ratio(shift.value, shift.interval, apart=judged.differs)}, {judged.word}"
+
+
+def _ratio(value: Fraction, interval: Interval | None, *, apart: bool = True) -> str:
+    ends = (interval.low, interval.high) if interval else ()
+    shown, *between = format_ratio(value, ends, apart)
+    return f"{shown} ({' to '.join(between)})" if between else shown

@@ -78,6 +78,11 @@ class Effect:
         return said(self.judged, lambda level: self.levels[level])
 
     @property
+    def depends(self) -> bool:
+        """No one ratio fits all levels of the other factor."""
+        return self.judged.shift is not None and self.judged.shift.depends
+
+    @property
     def range(self) -> tuple[float, float] | None:
         """How far from 1 it may lie, either way, as logarithms; None where too few seeds leave it no interval."""
         shift = self.judged.shift
@@ -98,7 +103,7 @@ def answers(found: Sequence[Variant], histories: Sequence[str]) -> Iterator[str]
     full = [f"{history.removeprefix('full')} %" for history in histories]
     yield (
         "How many times as much a scan loses, with the interval (95 %) that the rank test leaves: by usage at each "
-        "fullness, by fullness at each usage. Where no one ratio fits all of them, each has its own."
+        "fullness, by fullness at each usage. Where no one ratio fits all of them, each has its own, with that of 99 %."
     )
     yield ""
     head = (f"by usage: {usages[-1]} disks / {usages[0]}", f"by fullness: {full[-1]} / {full[0]}")
@@ -117,6 +122,8 @@ def answers(found: Sequence[Variant], histories: Sequence[str]) -> Iterator[str]
 
 
 def _further(usage: Effect, fullness: Effect) -> str:
+    if usage.depends and fullness.depends:
+        return "each by the other"
     if not usage.range or not fullness.range:
         return "not known: too few seeds"
     if usage.range[0] > fullness.range[1]:
