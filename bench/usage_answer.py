@@ -12,4 +12,4 @@ from bench.usage import answers
 def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     """Make the table. Raises InputError for runs of different tables."""
     lines = answers(variants(runs), list(runs[0].plan().histories))
-    return Made("\n".join([*lines, "", f"`{table.command}`", *headed(runs)]))
+    return Made("\n".join([*lines, "", f"`{table.command}`:", *headed(runs)]))
