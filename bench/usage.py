@@ -123,7 +123,7 @@ def answers(found: Sequence[Variant], histories: Sequence[str]) -> Iterator[str]
 
 def _further(usage: Effect, fullness: Effect) -> str:
     if usage.depends and fullness.depends:
-        return "each by the other"
+        return "each depends on the other"
     if not usage.range or not fullness.range:
         return "not known: too few seeds"
     if usage.range[0] > fullness.range[1]:

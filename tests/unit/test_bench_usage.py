@@ -38,7 +38,7 @@ def grid(usage: float, fullness: float, both: float = 1) -> list[tuple[float, ..
         (grid(1.5, 1.02), 0.01, 5, "2.250 (2.228 to 2.272), higher", "1.040", "usage"),
         (grid(1.0, 2.0), 0.01, 5, "1.000 (0.990 to 1.010), equal", "4.00", "fullness"),
         (grid(1.2, 1.2), 0.01, 5, "1.440", "1.440", "not known"),
-        (grid(1.01, 1.2, both=2), 0.01, 5, "35 %: 1.0", "1: 1.44 (1.39 to 1.50), ", "each by the other"),
+        (grid(1.01, 1.2, both=2), 0.01, 5, "35 %: 1.0", "1: 1.44 (1.39 to 1.50), ", "each depends on the other"),
         (grid(1.5, 1.02), 0.0, 1, "2.250, not known", "1.040, not known", "not known: too few seeds"),
     ],
 )  # fmt: skip
