@@ -4,12 +4,14 @@ Whatever agelab takes into memory from a file it reads here. docs/reliability.md
 """
 
 import errno
+import fcntl
 import gzip
 import lzma
 import os
 import stat
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
 
@@ -69,11 +71,17 @@ def _open_regular(path: str | os.PathLike[str], flags: int) -> int:
     return descriptor
 
 
-def read_bytes(path: Path, most: int = RECORD) -> bytes:
-    """Return a regular file's content. Raises RefusedFile for more than ``most`` bytes, and as ``opened`` does."""
+def read_bytes(path: Path, most: int = RECORD, *, locked: bool = False) -> bytes:
+    """Return a regular file's content. Raises RefusedFile for more than ``most`` bytes, and as ``opened`` does.
+
+    ``locked``: nobody who locks it changes it meanwhile, as far as its filesystem has locks.
+    """
     pieces: list[bytes] = []
     left = most
     with opened(path, most) as file:
+        if locked:
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_SH)
         while piece := file.read(_CHUNK):
             left -= len(piece)
             if left < 0:

@@ -41,11 +41,12 @@ def add_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 def lines(path: Path) -> list[dict[str, Any]]:
     """Read the JSON lines of a file, which may be missing, without a last one that was cut short.
 
+    Who adds lines waits meanwhile: one that takes the place of a cut one would be read in two halves.
     Raises ValueError for a line that is not what was written.
     """
     content = b""
     with suppress(FileNotFoundError):
-        content = fileio.read_bytes(path, fileio.LINES)
+        content = fileio.read_bytes(path, fileio.LINES, locked=True)
     whole = content.split(b"\n")[:-1]
     found: list[dict[str, Any]] = []
     for at in range(0, len(whole), _BATCH):
