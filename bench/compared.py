@@ -8,6 +8,11 @@ from agelab.stats.shift import Interval
 from agelab.stats.verdict import ComparedSeries
 
 
+def depends(judged: ComparedSeries) -> bool:
+    """Return whether no one ratio fits all corpora, and they are too few to be the sample."""
+    return judged.shift is not None and judged.shift.depends and judged.shift.interval is None
+
+
 def said(judged: ComparedSeries, corpus: Callable[[int], str]) -> str:
     """Return B/A with its interval (95 %) and the verdict.
 
@@ -16,7 +21,7 @@ def said(judged: ComparedSeries, corpus: Callable[[int], str]) -> str:
     shift = judged.shift
     if shift is None:
         return "not measured"
-    if shift.depends and shift.interval is None:
+    if depends(judged):
         return ", ".join(f"{corpus(one.corpus)}: {_ratio(one.value, one.interval)}" for one in shift.corpora)
     if shift.interval is None:
         return f"{_ratio(shift.value, None)}, not known"

@@ -17,7 +17,7 @@ from agelab.results.run_directory import RunDirectory
 from agelab.scenario import toml_files
 from agelab.stats.series import Series, SeriesPair
 from agelab.stats.verdict import ComparedSeries
-from bench.compared import said
+from bench.compared import depends, said
 from bench.page import DOCS, line
 from bench.show import environment
 from bench.tables.catalogue import Table
@@ -68,8 +68,7 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
 
 def _said(judged: ComparedSeries) -> str:
     words = said(judged, lambda corpus: f"corpus {corpus}")
-    depends = judged.shift is not None and judged.shift.depends and judged.shift.interval is None
-    return f"{words}, {judged.word}" if depends else words
+    return f"{words}, {judged.word}" if depends(judged) else words
 
 
 def _series(side: str, groups: Sequence[Sequence[SeedGroup]]) -> Series:

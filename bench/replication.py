@@ -6,20 +6,18 @@ from collections.abc import Sequence
 from agelab.cli.replicate import loaded
 from agelab.published.report import study_reports
 from agelab.results.run_directory import RunDirectory
-from agelab.view.replication_markdown import markdown_lines
+from agelab.view.replication_markdown import result_lines
 from bench.tables.catalogue import Table
 from bench.tables.made import Made
 
 NAMES = re.compile(r" Runs? `[^`]+`(, `[^`]+`)*\.$")
 """The names of the runs that a column is of: those of one store."""
-HEAD = 4
-"""Lines that say which study it is: its page has said so."""
 
 
 def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     """Put the study's tables into its page; the heading of runs at the study's own size says so."""
     [report] = study_reports(map(loaded, runs))
-    lines = [NAMES.sub("", row) for row in markdown_lines(report)][HEAD:]
+    lines = (NAMES.sub("", row) for row in result_lines(report))
     own_size = all(run.plan().scale == "paper" for run in runs)
     heading = f"## Beside our runs{', at its own size' if own_size else ''}"
     return Made("\n".join([heading, "", *lines]))

@@ -6,12 +6,12 @@ from agelab.model.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import TimeRange
 from agelab.runner.prepare.planned import planned_cells
-from agelab.runner.prepare.prepare import copies_of_disk
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
 from agelab.view.eta import format_time_left
 from bench.page import line
 from bench.tables.catalogue import Table
+from bench.tables.forecast import disk_of
 from bench.tables.made import Made
 
 AT_ONCE = 2
@@ -32,9 +32,7 @@ def _row(words: Mapping[str, str], options: RunOptions, run: RunDirectory) -> li
     ends = [end for number in range(len(run.plan().cells)) if (end := run.end(number))]
     lacking = sum(1 for end in ends if end.status is Status.UNSUPPORTED)
     seconds = sum(end.host_seconds for end in ends) / AT_ONCE
-    disk = (
-        AT_ONCE * copies_of_disk(resolve(options), 0) * max(one.host_bytes for one in planned_cells(options))
-    )
+    disk = disk_of(resolve(options), planned_cells(options), AT_ONCE)
     return [
         f"`make scenario {command} JOBS={AT_ONCE}`",
         f"{len(ends)}{f', {lacking} unsupported' if lacking else ''}",

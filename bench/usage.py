@@ -14,7 +14,7 @@ from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Series, SeriesPair
 from agelab.stats.verdict import ComparedSeries
 from bench.aging import Variant, figure, headed, variants
-from bench.compared import said
+from bench.compared import depends, said
 from bench.curve import ONE, points_of
 from bench.page import line
 from bench.tables.catalogue import Table
@@ -78,11 +78,6 @@ class Effect:
         return said(self.judged, lambda level: self.levels[level])
 
     @property
-    def depends(self) -> bool:
-        """No one ratio fits all levels of the other factor."""
-        return self.judged.shift is not None and self.judged.shift.depends
-
-    @property
     def range(self) -> tuple[float, float] | None:
         """How far from 1 it may lie, either way, as logarithms; None where too few seeds leave it no interval."""
         shift = self.judged.shift
@@ -122,7 +117,7 @@ def answers(found: Sequence[Variant], histories: Sequence[str]) -> Iterator[str]
 
 
 def _further(usage: Effect, fullness: Effect) -> str:
-    if usage.depends and fullness.depends:
+    if depends(usage.judged) and depends(fullness.judged):
         return "each depends on the other"
     if not usage.range or not fullness.range:
         return "not known: too few seeds"

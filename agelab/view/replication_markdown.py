@@ -33,8 +33,12 @@ SHOWN = 7
 
 
 def markdown_lines(report: StudyReport) -> Iterator[str]:
-    """Yield the page of a study: runs, rankings, verdicts."""
-    yield from (f"## {report.study.name}", "", f"{report.study.claims.about}.", "")
+    """Yield the page of a study."""
+    yield from (f"## {report.study.name}", "", f"{report.study.claims.about}.", "", *result_lines(report))
+
+
+def result_lines(report: StudyReport) -> Iterator[str]:
+    """Yield what is below the study's name: runs, rankings, verdicts."""
     for letter, side in report.sides:
         verdicts = count_verdicts(report, letter)
         runs = ", ".join("`{}`".format(name.replace("`", "'")) for name in side.names)

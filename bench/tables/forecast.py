@@ -17,6 +17,7 @@ from agelab.runner.prepare.planned import cell_of, planned_cells
 from agelab.runner.prepare.prepare import copies_of_disk
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
+from agelab.runner.request.run_request import RunRequest
 from agelab.store import canonical_json
 from agelab.view.eta import format_time_left, time_left
 from bench.tables import block, dependencies
@@ -89,7 +90,7 @@ class _Part:
         request = resolve(options)
         scenario = request.selection.scenario
         self.specs = planned_cells(options)
-        self.copies = copies_of_disk(request, _points(self.specs))
+        self._request = request
         wanted = conditions(scenario.name, input_data.scale_name(request), options, emulated=False)
         self.before: Took = list(cells_under(wanted, runs))
         ended = set(_ended(self.specs, request.kernel, wanted, runs))
@@ -97,8 +98,13 @@ class _Part:
         self.unknown = [cell for at, cell in enumerate(cells) if at not in ended]
 
     def disk(self, jobs: int) -> int:
-        """Return the bytes that the disks of so many cells at a time may take."""
-        return min(jobs, len(self.specs)) * self.copies * max(spec.host_bytes for spec in self.specs)
+        return disk_of(self._request, self.specs, jobs)
+
+
+def disk_of(request: RunRequest, specs: Sequence[CellSpec], jobs: int) -> int:
+    """Return the bytes that the disks of so many cells at a time may take."""
+    copies = copies_of_disk(request, _points(specs))
+    return min(jobs, len(specs)) * copies * max(spec.host_bytes for spec in specs)
 
 
 def _points(specs: Sequence[CellSpec]) -> int:

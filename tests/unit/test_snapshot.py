@@ -27,16 +27,19 @@ from tests.unit.deb_builder import deb
 DATE = "20261123T000000Z"
 
 
+def three_packages(directory: Path) -> list[Path]:
+    return [
+        deb(directory, "base", Essential="yes"),
+        deb(directory, "tool", Depends="library (>= 2)"),
+        deb(directory, "library", "2"),
+    ]
+
+
 @pytest.fixture
 def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory with an archive of three packages, named as the snapshot."""
-    debs = [
-        deb(tmp_path, "base", Essential="yes"),
-        deb(tmp_path, "tool", Depends="library (>= 2)"),
-        deb(tmp_path, "library", "2"),
-    ]
     directory = tmp_path / "a mirror"
-    dated_archive.write(directory, {"bookworm": debs})
+    dated_archive.write(directory, {"bookworm": three_packages(tmp_path)})
     monkeypatch.setenv(snapshot.VARIABLE, str(directory))
     return directory
 
@@ -289,9 +292,7 @@ OF_KERNEL = ("flex", "linux-source-6.1")
 def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A store whose packages come from an archive of all that a run needs, and of one more."""
     debs = [
-        deb(tmp_path, "base", Essential="yes"),
-        deb(tmp_path, "tool", Depends="library (>= 2)"),
-        deb(tmp_path, "library", "2"),
+        *three_packages(tmp_path),
         *(deb(tmp_path, name) for name in ("busybox-static", "packer", "gcc", "linux-image", "unneeded")),
         *(
             deb(tmp_path, name)
