@@ -3,6 +3,7 @@
 import fcntl
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from agelab.analysis.derived_samples import repetition_ratios
 from agelab.errors import InputError
 from agelab.model.result import End, Sample, Status
 from agelab.model.step import Ratio
-from agelab.results import run_lookup
+from agelab.results import checksummed, run_lookup
 from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
 from tests.unit import run_builder
@@ -234,3 +235,15 @@ def test_the_latest_run_is_the_one_begun_last_whatever_the_clock_said(finished: 
     assert run_lookup.find(runs, "latest").name == run.name
     (runs / "latest").write_text("one that was removed\n")
     assert run_lookup.find(runs, "latest").name.endswith("tomorrow")
+
+
+def test_lines_are_not_read_while_a_cut_one_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    checksummed.add_line(path, {"number": 1})
+    with ThreadPoolExecutor(1) as pool, path.open("ab") as writer:
+        fcntl.flock(writer, fcntl.LOCK_EX)
+        reader = pool.submit(checksummed.lines, path)
+        with pytest.raises(TimeoutError):
+            reader.result(timeout=0.5)
+        fcntl.flock(writer, fcntl.LOCK_UN)
+        assert reader.result(timeout=10) == [{"number": 1}]
