@@ -1,10 +1,14 @@
-"""The figures of docs/findings.md: for each finding, ratios of two measures with the interval that the seeds leave."""
+"""The figures of docs/findings.md: for each finding, ratios of two measures with the interval that the seeds leave.
+
+And how many cells meet a condition, with the interval of a share.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
 from pydantic import StringConstraints
+from scipy.stats import binomtest
 
 from agelab.analysis.cells import SeedGroup, load
 from agelab.analysis.host_noise import HostNoise
@@ -38,10 +42,21 @@ class Ratio(Frozen):
     to: Side
 
 
+class Count(Frozen):
+    """A line of a finding's table: in how many cells of these variants ``less`` is below ``than``."""
+
+    what: str
+    run: int = 1
+    variants: tuple[str, ...]
+    less: str
+    """STEP:METRIC, as is ``than``."""
+    than: str
+
+
 class Figures(Frozen):
     """The lines of each finding's table, by its name in docs/tables.toml."""
 
-    findings: Mapping[str, tuple[Ratio, ...]]
+    findings: Mapping[str, tuple[Ratio | Count, ...]]
 
 
 def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
@@ -51,14 +66,18 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
         raise unknown("finding", table.name, list(figures))
     groups = [RunSet((load(run),)).groups for run in runs]
     rows = figures[table.name]
-    pairs = [SeriesPair(_series(row.to, groups), _series(row.of, groups)) for row in rows]
+    ratios = [row for row in rows if isinstance(row, Ratio)]
+    pairs = [SeriesPair(_series(row.to, groups), _series(row.of, groups)) for row in ratios]
+    verdicts = judge(pairs, HostNoise())
+    interval = "95 %; of one corpus 99 %" if any(map(depends, verdicts)) else "95 %"
+    judged = iter(verdicts)
     seeds = dict.fromkeys(one.seeds for run in groups for group in run for one in group.results)
     lines = [
-        line(["", "times as much (95 %), verdict"]),
+        line(["", f"times as much ({interval}), verdict"]),
         line(["---"] * 2),
         *(
-            line([row.what, _said(judged)])
-            for row, judged in zip(rows, judge(pairs, HostNoise()), strict=True)
+            line([row.what, _counted(row, groups) if isinstance(row, Count) else _said(next(judged))])
+            for row in rows
         ),
         "",
         f"`{table.command}`: run {seeds_text(seeds)}. {environment(runs)}",
@@ -69,6 +88,24 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
 def _said(judged: ComparedSeries) -> str:
     words = said(judged, lambda corpus: f"corpus {corpus}")
     return f"{words}, {judged.word}" if depends(judged) else words
+
+
+def _counted(row: Count, groups: Sequence[Sequence[SeedGroup]]) -> str:
+    sides = [
+        [_series(f"{row.run}: {one} {of}", groups) for of in (row.less, row.than)] for one in row.variants
+    ]
+    return share(sides)
+
+
+def share(sides: Iterable[Sequence[Series]]) -> str:
+    """Return in how many cells the first series of two is below the second, with the interval (95 %) of that share.
+
+    The interval is that of C. Clopper and E. Pearson (Biometrika 26, 1934): it takes the cells as independent.
+    """
+    cells = [(value, dict(than.values)[seeds]) for less, than in sides for seeds, value in less.values]
+    below = sum(value < limit for value, limit in cells)
+    ends = binomtest(below, len(cells)).proportion_ci(0.95)
+    return f"{below} of {len(cells)} ({100 * ends.low:.0f} to {100 * ends.high:.0f} %)"
 
 
 def _series(side: str, groups: Sequence[Sequence[SeedGroup]]) -> Series:

@@ -14,7 +14,7 @@ from agelab.published.run_columns import RunColumn
 from agelab.published.value_sources import Value
 from agelab.published.verdict import ClaimVerdict, JudgedClaim
 from agelab.scenario import selection
-from agelab.stats.rank_test import too_few
+from agelab.stats.rank_test import can_be_told, too_few
 
 SOURCE = "source="
 """What a change of the source begins with, among those of a machine's label."""
@@ -158,9 +158,10 @@ def chance_notes(report: StudyReport, letter: str) -> list[str]:
         if side == letter and one.few_seeds
     ]
     column = dict(report.sides)[letter]
+    where = "claims marked (few seeds): " if can_be_told(column.seeds) else ""
     least = " and above the host's noise" if column.noise_known else ""
     lead = f"an order of times counts from a lead of {float(1 + LEAD):.2f} on{least}"
-    return [*([f"{too_few(min(few))}: {lead}"] if few else []), *column.labels]
+    return [*([f"{where}{too_few(min(few))}: {lead}"] if few else []), *column.labels]
 
 
 def verdict_label(letter: str, one: JudgedClaim) -> str:

@@ -23,7 +23,7 @@ RUNS_LOOKED_AT = 12
 """The most runs to look at: a run starts without delay, however full the store is."""
 NO_EFFECT = {
     "directory", "name", "kernel", "filesystem", "seeds", "erase", "jobs", "corpora", "design", "scale", "clock",
-    "timing", "until_decided", "ask", "budget", "fresh", "check",
+    "timing", "until_decided", "ask", "budget", "fresh", "check", "prove_all",
 }  # fmt: skip
 """Options that do not change how long a cell takes, or that a plan has elsewhere (scale and clock)."""
 

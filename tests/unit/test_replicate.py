@@ -307,6 +307,19 @@ def test_runs_of_the_space_scenario_belong_to_the_aging_study(
     assert [one["verdict"] for one in (*found["space-ext3"], *found["full-btrfs"])] == ["replicated"] * 2
 
 
+def test_a_scenario_of_one_seed_beside_one_of_five_says_which_claims_lack_seeds(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted = {"ext3": {"count space_used": 112.0}, "xfs": {"count space_used": 100.0}, "reiser4": {}}
+    space = make(home, "space", counted, unsupported=("reiser4",))
+    filled: dict[str, dict[str, float]] = {"btrfs": {"fill fullness": 0.86}, "reiser4": {}}
+    old = make(home, "aging", filled, seeds=5, unsupported=("reiser4",))
+    shown = " ".join(said(capsys, old, space).split())
+    assert "left out: reiser4, single, seeds 1,2,3,4,5: unsupported" in shown
+    assert "claims marked (few seeds): 1 seed cannot exclude chance" in shown
+    assert "claims marked" not in said(capsys, space)
+
+
 def test_studies_follow_one_another(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = [make(home, name, printed(name)) for name in ("tum-2005", "piszcz-2006")]
     found = json.loads(said(capsys, *names, "--json"))

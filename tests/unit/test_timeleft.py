@@ -113,6 +113,13 @@ def test_earlier_runs_are_the_newest_that_were_asked_the_same(tmp_path: Path) ->
     assert sorted(end.host_seconds for _, end in recent_cells(now)) == [10, 11, 12]
 
 
+def test_the_runs_of_a_sweep_and_others_tell_each_other_s_time(tmp_path: Path) -> None:
+    command = {"directory": "/", "name": "aging", "words": {"kernel": "6.1"}, "more": {"prove_all": False}}
+    swept = run_builder.begin(tmp_path, [cell("ext4")], scale="quick", command=command)
+    run_builder.end(swept, 0, host_seconds=7)
+    assert [end.host_seconds for _, end in recent_cells(begun(tmp_path, "ext4", None))] == [7]
+
+
 def test_few_runs_are_read_and_a_damaged_one_is_passed_over(tmp_path: Path) -> None:
     begun(tmp_path, "ext4", 1)
     broken = begun(tmp_path, "ext4", 2)
