@@ -1,6 +1,7 @@
 """How the studies' claims fared, study by study: the first table of docs/replication.md's results."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 from agelab.cli.replicate import loaded
 from agelab.model.seeds import seeds_text
@@ -27,17 +28,24 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
 def summary(found: Sequence[StudyReport]) -> Iterator[str]:
     """Write a row of verdict counts for each study and side, and below the table the claims that replicated."""
     yield from (line(HEAD), line(["---"] * len(HEAD)))
+    total: defaultdict[str, Counter[ClaimVerdict]] = defaultdict(Counter)
     for report in found:
         for letter, side in report.sides:
-            counts = [str(report.counted(letter)[verdict]) for verdict in ClaimVerdict]
+            counts = report.counted(letter)
+            total[side.first.defaults].update(counts)
             said = f"{side.first.defaults}, {seeds_text(side.seeds)}"
-            yield line([f"`{report.study.name}`", said, *counts, _bands(report, letter)])
+            yield line([f"`{report.study.name}`", said, *_numbers(counts), _bands(report, letter)])
+    yield from (line(["all", defaults, *_numbers(counts), ""]) for defaults, counts in total.items())
     yield ""
     for report in found:
         yield f"**{report.study.name}**"
         yield ""
         yield from _replicated(report)
         yield ""
+
+
+def _numbers(counts: Mapping[ClaimVerdict, int]) -> list[str]:
+    return [str(counts[verdict]) for verdict in ClaimVerdict]
 
 
 def _bands(report: StudyReport, letter: str) -> str:
@@ -52,7 +60,7 @@ def _bands(report: StudyReport, letter: str) -> str:
 
 
 def _replicated(report: StudyReport) -> Iterator[str]:
-    """List the claims that replicated on every side that could test them, and those that did on some."""
+    """List the claims that replicated on every side of which it is known, and those that did on some."""
     always, sometimes = [], []
     for claim, judged in report.claims:
         tested = (ClaimVerdict.REPLICATED, ClaimVerdict.NOT)
@@ -61,5 +69,5 @@ def _replicated(report: StudyReport) -> Iterator[str]:
             always.append(f"`{claim.id}`")
         elif ClaimVerdict.REPLICATED in verdicts:
             sometimes.append(f"`{claim.id}`")
-    yield f"- replicated wherever it could be tested: {', '.join(always) or 'none'}"
-    yield f"- replicated in some columns and not in others: {', '.join(sometimes) or 'none'}"
+    yield f"- replicated wherever it is known: {', '.join(always) or 'none'}"
+    yield f"- replicated with one set of defaults, not with the other: {', '.join(sometimes) or 'none'}"
