@@ -1,12 +1,12 @@
 """What brings back the claims of a study that are not replicated: runs with one thing changed, for docs/replication.md.
 
-The first run of the table is the study as it is; each of the others has one option more.
+The first run of the table is the study as it is, with several run seeds; each of the others has one, and one option
+more. A run without an option more shows what chance moves.
 """
 
 from collections.abc import Mapping, Sequence
 
 from agelab.cli.replicate import loaded
-from agelab.errors import InputError
 from agelab.published.report import study_reports
 from agelab.published.verdict import ClaimVerdict
 from agelab.results.run_directory import RunDirectory
@@ -18,26 +18,16 @@ from bench.tables.made import Made
 def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     """Make a row for each change: which claims it brings back, and which it takes away.
 
-    Raises InputError where two runs are one column of a study's report.
+    Each run is judged by itself: beside the others the ends of the processor's band would make claims not known.
     """
-    [report] = study_reports(map(loaded, runs))
-    if len(report.sides) != len(runs):
-        raise InputError(
-            f"docs/tables.toml: {table.name}: {len(runs)} runs are {len(report.sides)} columns",
-            hint="each run but the first takes one option more, other than seeds, layout and filesystem",
-        )
-    verdicts: dict[str, dict[str, ClaimVerdict]] = {letter: {} for letter, _ in report.sides}
-    for claim, judged in report.claims:
-        for letter, one in judged:
-            verdicts[letter][claim.id] = one.verdict
-    own, *others = verdicts.values()
+    own, *others = map(_verdicts, runs)
     lines = [_counted(own), "", line(["changed", "brings back", "takes away"]), line(["---"] * 3)]
     for words, changed in zip(table.runs[1:], others, strict=True):
-        more = ", ".join(f"{name} {words[name]}" for name in words if words[name] != table.runs[0].get(name))
+        more = [f"`{name.upper()}={words[name]}`" for name in words if words[name] != table.runs[0].get(name)]
         lines.append(
             line(
                 [
-                    more,
+                    ", ".join(more) or "nothing: one run seed alone",
                     _moved(own, changed, ClaimVerdict.NOT, ClaimVerdict.REPLICATED),
                     _moved(own, changed, ClaimVerdict.REPLICATED, ClaimVerdict.NOT),
                 ]
@@ -54,6 +44,11 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     unknown = [claim for claim, verdict in own.items() if verdict is ClaimVerdict.UNKNOWN]
     lines += ["", f"Not known {len(unknown)}: {_names(unknown)}."]
     return Made("\n".join(lines))
+
+
+def _verdicts(run: RunDirectory) -> dict[str, ClaimVerdict]:
+    [report] = study_reports([loaded(run)])
+    return {claim.id: one.verdict for claim, judged in report.claims for _, one in judged}
 
 
 def _counted(own: Mapping[str, ClaimVerdict]) -> str:

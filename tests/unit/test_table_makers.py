@@ -295,18 +295,33 @@ def test_the_claims_about_a_filesystem_are_those_whose_test_names_it(tmp_path: P
 def test_a_claim_is_brought_back_or_taken_away_by_a_run_with_one_change(tmp_path: Path) -> None:
     theirs = study_runs.printed("tum-2005")
     level = {variant: dict.fromkeys(steps, 1.0) for variant, steps in theirs.items()}
-    first = study_runs.make(tmp_path, "tum-2005", level)
+    first = study_runs.make(tmp_path, "tum-2005", level, seeds=5)
+    alone = study_runs.make(tmp_path, "tum-2005", level)
     second = study_runs.make(tmp_path, "tum-2005", theirs, defaults="today")
-    runs = [RunDirectory(tmp_path / "runs" / name) for name in (first, second)]
-    asked = [{"name": "tum-2005"}, {"name": "tum-2005", "defaults": "today"}]
+    runs = [RunDirectory(tmp_path / "runs" / name) for name in (first, alone, second)]
+    asked = [
+        {"name": "tum-2005", "seeds": "1,2,3,4,5"},
+        {"name": "tum-2005"},
+        {"name": "tum-2005", "defaults": "today"},
+    ]
     text = fallen.made(table("fallen", runs=asked), runs).text
-    [row] = [one for one in text.split("\n") if one.startswith("| defaults today")]
+    assert "| nothing: one run seed alone | none | none |" in text
+    [row] = [one for one in text.split("\n") if one.startswith("| `DEFAULTS=today`")]
     _, _, back, away, _ = row.split("|")
     assert "`sum-xfs-far`" in back and away.strip() == "none"
     assert "No change alone brings back" in text
-    halves = [study_runs.make(tmp_path, "tum-2005", {name: theirs[name]}) for name in ("ext3", "reiserfs")]
-    with pytest.raises(InputError, match="one: 2 runs are 1 columns"):
-        fallen.made(table("fallen"), [RunDirectory(tmp_path / "runs" / name) for name in halves])
+
+
+def test_the_ends_of_the_processor_s_band_are_changes_like_any_other(tmp_path: Path) -> None:
+    theirs = study_runs.printed("tum-2005")
+    level = {variant: dict.fromkeys(steps, 1.0) for variant, steps in theirs.items()}
+    first = study_runs.make(tmp_path, "tum-2005", theirs, seeds=5)
+    high = study_runs.make(tmp_path, "tum-2005", level, machine="m:high")
+    asked = [{"name": "tum-2005", "seeds": "1,2,3,4,5"}, {"name": "tum-2005", "machine_band": "high"}]
+    runs = [RunDirectory(tmp_path / "runs" / name) for name in (first, high)]
+    text = fallen.made(table("fallen", runs=asked), runs).text
+    [row] = [one for one in text.split("\n") if one.startswith("| `MACHINE_BAND=high`")]
+    assert "`sum-xfs-far`" in row.split("|")[3]
 
 
 def test_what_a_run_takes_is_its_cells_time_shared_between_two(tmp_path: Path) -> None:
