@@ -15,6 +15,7 @@ from pathlib import Path
 from agelab import process
 from agelab.debian import Archive, host_suite, local_repository
 from agelab.kernel import Kernel
+from agelab.qemu import emulator
 from agelab.store import Store, file_hash, key_of
 from bench.common import time_until
 
@@ -35,12 +36,14 @@ class Virtme:
     release: str
     bare: bool
     memory_mib: int
+    qemu: Path
+    """The program of the store's QEMU, which starts our guests, too."""
 
     def argv(self, command: str, disks: Sequence[Path] = ()) -> list[str]:
         """The words that run a shell command in a guest with these disks, /dev/vda and so on."""
         root = self.directory / "root"
         argv = [str(self.directory / "venv/bin/vng"), "--run", str(root / "boot" / f"vmlinuz-{self.release}")]
-        argv += ["--root", str(root), "--busybox", str(root / "usr/bin/busybox")]
+        argv += ["--qemu", str(self.qemu), "--root", str(root), "--busybox", str(root / "usr/bin/busybox")]
         # Without --force-9p it waits for a virtiofsd; Debian 12's QEMU has no fitting one.
         argv += ["--force-9p", "--disable-kvm", "--cpus", "1", "--memory", f"{self.memory_mib}M"]
         argv += [word for disk in disks for word in ("--disk", str(disk))]
@@ -72,7 +75,7 @@ def prepare(store: Store, kernel: Kernel, *, bare: bool, memory_mib: int) -> Vir
     wanted = [package.sha256 for package in (*packages, image, busybox)]
     key = key_of({"packages": wanted, "requirements": file_hash(REQUIREMENTS), "recipe": RECIPE})
     directory = store.cache("virtme") / key[:16]
-    made = Virtme(directory, kernel.release, bare, memory_mib)
+    made = Virtme(directory, kernel.release, bare, memory_mib, emulator.obtain(store).program)
     if (directory / "done").exists():
         return made
     process.run(["rm", "-rf", str(directory)])

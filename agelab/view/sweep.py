@@ -50,9 +50,12 @@ def print_sweep(found: Sweep, places: Sequence[Place]) -> None:
     for line in found.host.labels(judged):
         click.secho(line, bold=True)
     for row in rows:
+        on: dict[str, list[str]] = {}
         for kernel, entry in zip(found.names, found.entries[row], strict=True):
             if entry and entry.why:
-                click.echo(f"{found.label(row)} on {kernel}: {entry.why}")
+                on.setdefault(entry.why, []).append(kernel)
+        for why, kernels in on.items():
+            click.echo(f"{found.label(row)} on {', '.join(kernels)}: {why}")
         if last := found.last_seen(row):
             click.echo(f"{found.label(row)} was last seen in {last}")
 

@@ -121,6 +121,14 @@ def test_runs_on_other_drives_are_refused(home: Path, capsys: pytest.CaptureFixt
     assert "do not belong into one table: their corpora differ" in capsys.readouterr().err
 
 
+def test_one_reason_on_several_kernels_is_said_once(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [
+        made(home, "k", {"jfs": None}, booted=RunKernel(spec=f"debian:{one}", release=one, version=one))
+        for one in ("5.10.3", "6.1.2")
+    ]
+    assert "jfs on 5.10.3, 6.1.2: unsupported: kernel k has no module jfs" in said(capsys, *names)
+
+
 def test_one_seed_tells_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = [made(home, kernel, {"ext4": [took]}) for kernel, took in (("5.10.3", 1.0), ("6.1.2", 2.0))]
     assert "+100.0%?" in said(capsys, *names, "--metric", "copy:elapsed")
