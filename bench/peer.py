@@ -95,7 +95,7 @@ class Ours:
         """Return host seconds until the figures were there, and the output. Raises HostError."""
         env = process.environment({"AGELAB_HOME": str(self.store.home)})
         log = self.store.cache("bench-peer") / "agelab.log"
-        return time_until([str(AGELAB), "run", str(SCENARIO)], env, log, is_complete, PATIENCE)
+        return time_until([str(AGELAB), "run", str(SCENARIO), "--fresh"], env, log, is_complete, PATIENCE)
 
     def memory_mib(self) -> int:
         """Return the memory of the last run's guest."""
