@@ -101,7 +101,7 @@ def headed(runs: Sequence[RunDirectory], shared: Sequence[str] = SHARED) -> list
     environments = {(plan.scale, *(plan.provenance[name] for name in shared)) for plan in plans}
     if len(environments) > 1:
         raise InputError(f"the runs differ in scale, {', '.join(shared[:-1])} or {shared[-1]}")
-    seeds = seeds_text(dict.fromkeys(cell.seeds for plan in plans for cell in plan.cells))
+    seeds = seeds_text(cell.seeds for plan in plans for cell in plan.cells)
     return [
         f"Run {seeds}; scale {plans[0].scale}, "
         f"kernel {plans[0].provenance['kernel']}, {plans[0].provenance['qemu']}."

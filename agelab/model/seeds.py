@@ -23,11 +23,11 @@ def seeds_text(found: Iterable[Seeds], beside: Iterable[Seeds] = ()) -> str:
     Corpus 1 alone goes without saying, unless others of another corpus stand ``beside`` it.
     """
     by_corpus: dict[int, list[int]] = {}
-    for one in found:
+    for one in dict.fromkeys(found):
         by_corpus.setdefault(one.corpus, []).append(one.run)
     alike: dict[tuple[int, ...], list[int]] = {}
     for corpus, runs in by_corpus.items():
-        alike.setdefault(tuple(dict.fromkeys(runs)), []).append(corpus)
+        alike.setdefault(tuple(runs), []).append(corpus)
     if list(by_corpus) in ([1], []) and {one.corpus for one in beside} <= {1}:
         return _several("seed", by_corpus.get(1, []))
     return ", ".join(

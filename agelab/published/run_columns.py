@@ -93,11 +93,11 @@ class RunColumn:
     @property
     def left_out(self) -> list[str]:
         """The cells that are not ok, each with its reason; those that end alike together."""
-        found: dict[tuple[str, str], dict[Seeds, None]] = {}
+        found: dict[tuple[str, str], list[Seeds]] = {}
         for group in self.groups.values():
             for one in group.results:
                 if not one.ok:
-                    found.setdefault((group.name, one.ended), {})[one.seeds] = None
+                    found.setdefault((group.name, one.ended), []).append(one.seeds)
         return [f"{name}, {seeds_text(seeds)}: {why}" for (name, why), seeds in found.items()]
 
     def takes(self, run: RunResult) -> bool:

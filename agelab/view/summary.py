@@ -131,7 +131,7 @@ def _print_together(console: Console, run: RunDirectory) -> None:
         (f" {len(some)}", status, ": ".join(filter(None, (cell_names.list_cells(some, every), why))))
         for (status, why), some in found.items()
     ]
-    of = seeds_text(dict.fromkeys(cell.seeds for cell in every))
+    of = seeds_text(cell.seeds for cell in every)
     print_table(console, [(" cells", "right"), ("status", "left"), (f"{of} of", "wrapped")], rows)
 
 
