@@ -32,6 +32,8 @@ SIDE = r"^(?:(\d+): )?(.+) ([^ :]+):(\w+)(?::(\d+))?$"
 
 Side = Annotated[str, StringConstraints(pattern=SIDE)]
 """[RUN: ]VARIANT[ LAYOUT] STEP:METRIC[:REPETITION]; RUN counts the table's runs from 1, each on each of its kernels."""
+Measure = Annotated[str, StringConstraints(pattern=r"^[^ :]+:\w+$")]
+"""STEP:METRIC."""
 
 
 class Ratio(Frozen):
@@ -48,9 +50,8 @@ class Count(Frozen):
     what: str
     run: int = 1
     variants: tuple[str, ...]
-    less: str
-    """STEP:METRIC, as is ``than``."""
-    than: str
+    less: Measure
+    than: Measure
 
 
 class Figures(Frozen):
@@ -68,15 +69,14 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     rows = figures[table.name]
     ratios = [row for row in rows if isinstance(row, Ratio)]
     pairs = [SeriesPair(_series(row.to, groups), _series(row.of, groups)) for row in ratios]
-    verdicts = judge(pairs, HostNoise())
-    interval = "95 %; of one corpus 99 %" if any(map(depends, verdicts)) else "95 %"
-    judged = iter(verdicts)
-    seeds = dict.fromkeys(one.seeds for run in groups for group in run for one in group.results)
+    judged = dict(zip(ratios, judge(pairs, HostNoise()), strict=True))
+    interval = "95 %; of one corpus 99 %" if any(map(depends, judged.values())) else "95 %"
+    seeds = [one.seeds for run in groups for group in run for one in group.results]
     lines = [
         line(["", f"times as much ({interval}), verdict"]),
         line(["---"] * 2),
         *(
-            line([row.what, _counted(row, groups) if isinstance(row, Count) else _said(next(judged))])
+            line([row.what, _said(judged[row]) if isinstance(row, Ratio) else _counted(row, groups)])
             for row in rows
         ),
         "",
@@ -102,10 +102,12 @@ def share(sides: Iterable[Sequence[Series]]) -> str:
 
     The interval is that of C. Clopper and E. Pearson (Biometrika 26, 1934): it takes the cells as independent.
     """
-    cells = [(value, dict(than.values)[seeds]) for less, than in sides for seeds, value in less.values]
-    below = sum(value < limit for value, limit in cells)
-    ends = binomtest(below, len(cells)).proportion_ci(0.95)
-    return f"{below} of {len(cells)} ({100 * ends.low:.0f} to {100 * ends.high:.0f} %)"
+    below = []
+    for less, than in sides:
+        limits = dict(than.values)
+        below += [value < limits[seeds] for seeds, value in less.values]
+    ends = binomtest(sum(below), len(below)).proportion_ci(0.95)
+    return f"{sum(below)} of {len(below)} ({100 * ends.low:.0f} to {100 * ends.high:.0f} %)"
 
 
 def _series(side: str, groups: Sequence[Sequence[SeedGroup]]) -> Series:
