@@ -54,6 +54,13 @@ def blocks(page: Path) -> list[Block]:
     return [block for _, _, block in _found(page, page.read_text(encoding="utf-8").split("\n"))]
 
 
+def outside(page: Path) -> list[tuple[int, str]]:
+    """Return the numbered lines of a page that are in no block. Raises InputError as ``blocks``."""
+    lines = page.read_text(encoding="utf-8").split("\n")
+    inside = {at for begin, end, _ in _found(page, lines) for at in range(begin, end + 1)}
+    return [(at + 1, line) for at, line in enumerate(lines) if at not in inside]
+
+
 def find(table: Table) -> Block:
     """Return the block of a table. Raises InputError unless its page has it once."""
     found = [block for block in blocks(table.path) if block.name == table.name]

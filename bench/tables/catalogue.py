@@ -38,7 +38,7 @@ class Table(Frozen):
     name: Word
     page: str = Field(description="from the top of the repository")
     maker: str = Field(pattern=r"^[a-z_]+$", description="a module of bench/")
-    runs: tuple[dict[str, str], ...] = Field(
+    runs: tuple[dict[str, str | bool], ...] = Field(
         default=(), description="options of agelab run; without a run the maker is a command with --write"
     )
     kernels: tuple[str, ...] = Field(default=(), description="each run once on each of them")
@@ -46,6 +46,10 @@ class Table(Frozen):
     needs: str = Field(default="", description="a variable that names data that are not part of agelab")
     lines: tuple[str, ...] = Field(
         default=(), description="show: the first words of the lines that are shown"
+    )
+    commands: tuple[str, ...] = Field(
+        default=(),
+        description="transcript: words of agelab; {0}, {1} and {runs} are runs, {project} comes before a file's path",
     )
     metrics: tuple[str, ...] = Field(default=(), description="sweep: STEP:METRIC[:REPETITION]")
     pictures: str = Field(default="", description="directory of its pictures, from docs/")

@@ -1,11 +1,15 @@
 """Are the blocks of the pages of today's code? Part of ``make check``."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agelab.errors import AgelabError
 from bench.tables import block, dependencies
 from bench.tables.catalogue import PROJECT, Catalogue, Table
+
+DIGEST = re.compile(r"\bsha256:[0-9a-f]{64}\b")
+"""A key or a digest of a cell."""
 
 
 def pages() -> list[Path]:
@@ -29,10 +33,13 @@ def errors(catalogue: Catalogue, where: Sequence[Path]) -> Iterator[str]:
             if page not in {table.path for table in catalogue.tables}:  # else it was told
                 yield str(error)
             continue
+        place = page.relative_to(PROJECT) if page.is_relative_to(PROJECT) else page
         for name in names:
             if (page, name) not in known:
-                place = page.relative_to(PROJECT) if page.is_relative_to(PROJECT) else page
                 yield f"{place}: docs/tables.toml has no table {name} in this page"
+        for number, line in block.outside(page):
+            if DIGEST.search(line):
+                yield f"{place}:{number}: a digest that is in no table: nobody can tell which code it is of"
 
 
 def _wrong(table: Table, found: block.Block) -> Iterator[str]:

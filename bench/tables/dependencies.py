@@ -48,8 +48,10 @@ DIGITS = 16
 
 def key(table: Table) -> str:
     """Return the hash of what a table is of. Raises InputError for files or options that there are not."""
-    said = table.model_dump(mode="json", exclude={"page", "needs"})
+    said = table.model_dump(mode="json", exclude={"page", "needs", "commands"})
     parts: dict[str, Any] = {"table": said, "maker": _maker(table.maker), "of": _files(table.of)}
+    if table.commands:
+        parts["commands"] = table.commands
     if table.runs:
         cells = [_cells(options) for options in table.asked]
         parts |= {"guest": guest(), "host": host(), "cells": cells}

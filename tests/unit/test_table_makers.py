@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agelab.errors import InputError
+from agelab.errors import HostError, InputError
 from agelab.model.result import RunKernel, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.evaluation import evaluated_by
@@ -28,6 +28,7 @@ from bench import (
     summary,
     sweep,
     takes,
+    transcript,
 )
 from bench.tables import block, dependencies
 from bench.tables.catalogue import Table
@@ -80,6 +81,26 @@ def test_show_has_the_named_lines_with_dots_where_others_are_left_out(tmp_path: 
         "...",
     ]
     assert lines[9].startswith("  digest") and lines[2] == " ..."
+
+
+def test_a_transcript_is_the_last_command_and_what_it_prints_and_no_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    found = run(tmp_path)
+    commands = ["export {runs} --format csv -o made.csv", "show {0}"]
+    text = transcript.made(table("transcript", commands=commands), [found]).text
+    assert text.startswith("```\n$ .venv/bin/agelab show YYYYMMDD-HHMMSS-aging\n")
+    assert "whole result: agelab show YYYYMMDD-HHMMSS-aging --json\n" in text and "made.csv" not in text
+    assert found.name not in text and str(tmp_path) not in text and text.endswith(f"{QEMU}.")
+
+
+def test_a_transcript_of_a_command_that_does_not_answer_is_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    with pytest.raises(HostError, match="agelab show nothing ended with 2: no run"):
+        transcript.made(table("transcript", commands=["show nothing"]), [run(tmp_path)])
 
 
 def test_a_sweep_is_a_table_for_each_metric_and_a_plot(tmp_path: Path) -> None:

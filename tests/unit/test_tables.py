@@ -1,6 +1,7 @@
 """The tables of the pages: their blocks, what they are of, and what becomes of them."""
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
@@ -121,6 +122,14 @@ def test_a_block_that_no_table_is_for_fails(page: Path) -> None:
     other = replace(Block("two", NEW, TODAY, None, BODY))
     page.write_text(page.read_text() + other.text())
     assert errors(page) == ["docs/page.md: docs/tables.toml has no table two in this page"]
+
+
+def test_a_digest_outside_of_a_block_fails(page: Path) -> None:
+    written(page, NEW, body=f"  digest sha256:{'1' * 64}")
+    assert errors(page) == []
+    page.write_text(f"{page.read_text()}\n  digest sha256:{'2' * 64}\n")
+    [said] = errors(page)
+    assert re.match(r"docs/page.md:\d+: a digest that is in no table", said)
 
 
 # ---- make tables ----

@@ -1,0 +1,55 @@
+"""A command of agelab about runs, and what it prints, for a page.
+
+The commands of the table are carried out one after the other in a new directory; the last one is shown.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from agelab.errors import HostError
+from agelab.home import default_home
+from agelab.results.run_directory import RunDirectory
+from bench.show import environment
+from bench.tables.catalogue import PROJECT, Table
+from bench.tables.made import Made
+
+AGELAB = Path(sys.executable).with_name("agelab")
+ENDED = (0, 1)
+"""Exit codes of a command that has answered: 1 says that a result differs."""
+WHEN = re.compile(r"\b\d{8}-\d{6}(?=-)")
+"""When a run began, in its name."""
+
+
+def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Show the last command as a reader types it, and its output; no run is called by its day. Raises HostError."""
+    names = [run.name for run in runs]
+    with tempfile.TemporaryDirectory() as directory:
+        for command in table.commands:
+            words = command.format(*names, runs=" ".join(names), project=f"{PROJECT}/")
+            printed = _printed(words, directory)
+    shown = f"$ .venv/bin/agelab {words}\n{printed}".replace(f"{PROJECT}/", "")
+    shown = WHEN.sub("YYYYMMDD-HHMMSS", shown).replace(str(default_home()), ".agelab")
+    lines = [line.rstrip() for line in shown.strip("\n").split("\n")]
+    return Made("\n".join(["```", *lines, "```", "", environment(runs)]))
+
+
+def _printed(command: str, directory: str) -> str:
+    """Return what a command prints as its answer; how far it is goes to its other output."""
+    done = subprocess.run(
+        [str(AGELAB), *shlex.split(command)],
+        cwd=directory,
+        env={**os.environ, "COLUMNS": "100"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode not in ENDED:
+        said = (done.stderr or done.stdout).split("agelab: ")[-1]
+        raise HostError(f"agelab {command} ended with {done.returncode}: {said.strip()}")
+    return done.stdout
