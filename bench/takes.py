@@ -26,7 +26,7 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     return Made("\n".join([line(HEAD), line(["---"] * len(HEAD)), *rows]))
 
 
-def _row(words: Mapping[str, str], options: RunOptions, run: RunDirectory) -> list[str]:
+def _row(words: Mapping[str, str | bool], options: RunOptions, run: RunDirectory) -> list[str]:
     """Describe a run: what its cells took one at a time, shared between as many as go at once."""
     command = " ".join(f"{name.upper()}={value}" for name, value in words.items())
     ends = [end for number in range(len(run.plan().cells)) if (end := run.end(number))]

@@ -23,7 +23,7 @@ AGELAB = Path(sys.executable).with_name("agelab")
 ENDED = (0, 1)
 """Exit codes of a command that has answered: 1 says that a result differs."""
 WHEN = re.compile(r"\b\d{8}-\d{6}(?=-)")
-"""When a run began, in its name."""
+"""When a run or a bisect began, in its name."""
 
 
 def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
@@ -33,10 +33,21 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
         for command in table.commands:
             words = command.format(*names, runs=" ".join(names), project=f"{PROJECT}/")
             printed = _printed(words, directory)
-    shown = f"$ .venv/bin/agelab {words}\n{printed}".replace(f"{PROJECT}/", "")
-    shown = WHEN.sub("YYYYMMDD-HHMMSS", shown).replace(str(default_home()), ".agelab")
+    shown = _of_any_day(f"$ .venv/bin/agelab {words}\n{printed}", runs)
+    for there, here in ((directory, "..."), (f"{PROJECT}/", ""), (str(default_home()), ".agelab")):
+        shown = shown.replace(there, here)
     lines = [line.rstrip() for line in shown.strip("\n").split("\n")]
     return Made("\n".join(["```", *lines, "```", "", environment(runs)]))
+
+
+def _of_any_day(text: str, runs: Sequence[RunDirectory]) -> str:
+    """Number the runs in place of their seconds, and take the day from every other name."""
+    numbered = {
+        run.name: f"YYYYMMDD-HHMM{number:02}-{run.plan().scenario}" for number, run in enumerate(runs, 1)
+    }
+    for name in sorted(numbered, key=len, reverse=True):  # ...-small-1 has ...-small in it
+        text = text.replace(name, numbered[name])
+    return WHEN.sub("YYYYMMDD-HHMMSS", text)
 
 
 def _printed(command: str, directory: str) -> str:

@@ -90,9 +90,18 @@ def test_a_transcript_is_the_last_command_and_what_it_prints_and_no_day(
     found = run(tmp_path)
     commands = ["export {runs} --format csv -o made.csv", "show {0}"]
     text = transcript.made(table("transcript", commands=commands), [found]).text
-    assert text.startswith("```\n$ .venv/bin/agelab show YYYYMMDD-HHMMSS-aging\n")
-    assert "whole result: agelab show YYYYMMDD-HHMMSS-aging --json\n" in text and "made.csv" not in text
+    assert text.startswith("```\n$ .venv/bin/agelab show YYYYMMDD-HHMM01-aging\n")
+    assert "whole result: agelab show YYYYMMDD-HHMM01-aging --json\n" in text and "made.csv" not in text
     assert found.name not in text and str(tmp_path) not in text and text.endswith(f"{QEMU}.")
+
+
+def test_a_transcript_numbers_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    runs = [run(tmp_path, release=release) for release in ("5.10.0-46-amd64", "6.1.0-56-amd64")]
+    commands = ["history {runs} -o h.html"]
+    lines = transcript.made(table("transcript", commands=commands), runs).text.split("\n")
+    assert lines[1] == "$ .venv/bin/agelab history YYYYMMDD-HHMM01-aging YYYYMMDD-HHMM02-aging -o h.html"
+    assert "h.html: open it in any browser: file://.../h.html" in lines
 
 
 def test_a_transcript_of_a_command_that_does_not_answer_is_not_made(
