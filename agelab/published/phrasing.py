@@ -65,6 +65,15 @@ def ranking_title(report: StudyReport, ranking: Ranking) -> str:
     return f"table {ranking.table}, {ranking.layout}, {ranking.metric} ({unit}): {about}"
 
 
+def unmeasured_text(rankings: Sequence[Ranking]) -> str:
+    """Count the tables, and the steps of other tables, of which no run has a value; empty where all have one."""
+    left = [len(ranking.measured_rows) for ranking in rankings]
+    tables = left.count(0)
+    steps = sum(len(one.rows) - number for one, number in zip(rankings, left, strict=True) if number)
+    found = ((tables, "table"), (steps, "step"))
+    return ", ".join(f"{number} {word}{'s' if number > 1 else ''}" for number, word in found if number)
+
+
 def tau_text(value: float | None) -> str:
     """Format tau-b with two decimals, or a dash."""
     return "-" if value is None else f"{value:.2f}"

@@ -1,6 +1,6 @@
 """Our ranking beside the study's: Kendall's tau-b, and each variant against the fastest."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -86,6 +86,13 @@ class Ranking:
     def measured_rows(self) -> tuple[RankedRow, ...]:
         """The rows of which a run has a value."""
         return tuple(row for row in self.rows if any(column.medians for column in row.ours))
+
+
+def measured(rankings: Iterable[Ranking]) -> Iterator[Ranking]:
+    """Yield the tables and steps of which a run has a value."""
+    for ranking in rankings:
+        if rows := ranking.measured_rows:
+            yield replace(ranking, rows=rows)
 
 
 def rankings(figures: PublishedTables, claims: Claims, sources: Sequence[OurValues]) -> list[Ranking]:

@@ -106,7 +106,9 @@ def _verdict(claim: Claim, column: RunColumn, ours: ClaimOutcome | None) -> tupl
     if ours.holds is None:
         verdict = ClaimVerdict.UNTESTED if ours.missing else ClaimVerdict.UNKNOWN
         why, *more = ours.missing or ours.close
-        return verdict, why + (f" (and {len(more)} more reasons)" if more else "")
+        return verdict, why + (
+            f" (and {len(more)} more reason{'s' if len(more) > 1 else ''})" if more else ""
+        )
     return (ClaimVerdict.REPLICATED if ours.holds else ClaimVerdict.NOT), _counted(ours)
 
 

@@ -1,7 +1,6 @@
 """A study beside our runs, on a terminal."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 
 import click
 from rich.console import Console
@@ -25,11 +24,12 @@ from agelab.published.phrasing import (
     reason_text,
     tau_text,
     times_text,
+    unmeasured_text,
     value_text,
     variants_not_run,
     verdict_label,
 )
-from agelab.published.ranking import RankedRow, Ranking
+from agelab.published.ranking import RankedRow, Ranking, measured
 from agelab.published.report import StudyReport
 from agelab.published.verdict import JudgedClaim
 from agelab.view.terminal import Head, open_console, print_table, print_wrapped
@@ -47,9 +47,9 @@ def print_report(report: StudyReport, everything: bool) -> None:
             *(*side.names, *left_out, *chance_notes(report, letter)),
         ):
             print_wrapped(console, f"   {line}", hang=5)
-    for ranking in report.rankings if everything else _with_ours(report.rankings):
+    for ranking in report.rankings if everything else measured(report.rankings):
         _print_ranking(report, ranking)
-    if not everything and (without := _without_ours(report.rankings)):
+    if not everything and (without := unmeasured_text(report.rankings)):
         print_wrapped(
             console, f"\nleft out, as no run here has a figure of them: {without}; --all shows them"
         )
@@ -92,22 +92,6 @@ def _print_deviation(console: Console, name: str, found: TableDeviation, what: s
         _print_columns(["", "25 %", "x 2", "beyond", "step's", "own", "farthest own"], lines)
     for line in deviation_lines(found, what):
         print_wrapped(console, f"   {line}", hang=5)
-
-
-def _with_ours(rankings: Iterable[Ranking]) -> Iterator[Ranking]:
-    """Yield the tables and steps of which a run has a value."""
-    for ranking in rankings:
-        if rows := ranking.measured_rows:
-            yield replace(ranking, rows=rows)
-
-
-def _without_ours(rankings: Sequence[Ranking]) -> str:
-    """Count the tables, and the steps of other tables, of which no run has a value; empty where all have one."""
-    left = [len(ranking.measured_rows) for ranking in rankings]
-    tables = left.count(0)
-    steps = sum(len(one.rows) - number for one, number in zip(rankings, left, strict=True) if number)
-    found = ((tables, "table"), (steps, "step"))
-    return ", ".join(f"{number} {word}{'s' if number > 1 else ''}" for number, word in found if number)
 
 
 def _row_lines(row: RankedRow, deviations: Sequence[TableDeviation]) -> list[list[str]]:

@@ -20,10 +20,11 @@ from agelab.published.phrasing import (
     readings,
     reason_text,
     times_text,
+    unmeasured_text,
     value_text,
     verdict_label,
 )
-from agelab.published.ranking import RankedColumn, Ranking
+from agelab.published.ranking import RankedColumn, Ranking, measured
 from agelab.published.report import StudyReport
 from agelab.published.verdict import ClaimVerdict, JudgedClaim
 from agelab.view.study_tables import escape_markdown
@@ -49,8 +50,10 @@ def result_lines(report: StudyReport) -> Iterator[str]:
             f"  - {line}" for line in (*deviation_counts(report, letter), *chance_notes(report, letter))
         )
     yield ""
-    for ranking in report.rankings:
+    for ranking in measured(report.rankings):
         yield from _ranking(report, ranking)
+    if without := unmeasured_text(report.rankings):
+        yield from (f"Left out, as no run here has a figure of them: {without}.", "")
     yield from _claims(report)
 
 

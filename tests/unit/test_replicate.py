@@ -138,6 +138,14 @@ def test_layouts_of_one_configuration_are_one_column_and_defaults_two(
         "ext2, raid0 of scenario fedorchuk-2008 is in none of the runs"
         in found["raid-never-slower"][1]["reason"]
     )
+    reasons = {one["reason"] for judged in found.values() for one in judged}
+    assert {more for reason in reasons if (more := reason.partition(" (and ")[2])} >= {
+        "1 more reason)",
+        "5 more reasons)",
+    }
+    page = said(capsys, today, "--markdown")
+    assert "\n### table 1, single, elapsed" in page and "\n### table 1, raid0" not in page
+    assert "\nLeft out, as no run here has a figure of them: 1 table.\n" in page
     # The same cells once more, other drives, another kernel: columns of their own.
     again = make(home, "fedorchuk-2008", printed("fedorchuk-2008"))
     other = make(

@@ -111,7 +111,9 @@ def test_a_run_of_one_variant_says_how_to_have_the_rest(
     whole = said(capsys, "latest", "--all")
     assert whole.partition("\nclaims\n")[0].count("\ntable ") == 4 and "\n mkdir\n" in whole
     assert "left out" not in whole
-    assert "| mkdir |" in said(capsys, "latest", "--markdown")
+    page = said(capsys, "latest", "--markdown")
+    assert "| touch |" in page and "| mkdir |" not in page
+    assert "\nLeft out, as no run here has a figure of them: 3 tables, 20 steps.\n" in page
     make(home, "piszcz-2006", {"ext2": ext2, "xfs": ext2}, scale="paper", defaults="today")
     words = "agelab run piszcz-2006 --scale paper --defaults today"
     assert f"   2 of 6 variants were run; for the rest: {words}\n" in said(capsys, "latest")
