@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from agelab.model.result import Status
+from agelab.report.command import MAKE_VARIABLES
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import TimeRange
 from agelab.runner.prepare.planned import planned_cells
@@ -16,6 +17,8 @@ from bench.tables.made import Made
 
 AT_ONCE = 2
 """Cells at a time."""
+VARIABLES = {"name": "NAME", **MAKE_VARIABLES}
+"""Option -> variable of ``make scenario``."""
 HEAD = ("", "cells", "time", "GB of disk at most")
 
 
@@ -28,7 +31,7 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
 
 def _row(words: Mapping[str, str | bool], options: RunOptions, run: RunDirectory) -> list[str]:
     """Describe a run: what its cells took one at a time, shared between as many as go at once."""
-    command = " ".join(f"{name.upper()}={value}" for name, value in words.items())
+    command = " ".join(f"{VARIABLES[name]}={value}" for name, value in words.items())
     ends = [end for number in range(len(run.plan().cells)) if (end := run.end(number))]
     lacking = sum(1 for end in ends if end.status is Status.UNSUPPORTED)
     seconds = sum(end.host_seconds for end in ends) / AT_ONCE

@@ -11,8 +11,9 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import RunConditions, TimeRange, Took, cells_under, conditions
 from agelab.runner.execute.evaluation import evaluated_by
 from agelab.runner.plan.cell_inputs import harness_hash, parts_of_files
-from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.cell_spec import MIB, CellSpec
 from agelab.runner.prepare import input_data
+from agelab.runner.prepare.capacity import COMPANION_OVERHEAD, RunNeeds
 from agelab.runner.prepare.planned import cell_of, planned_cells
 from agelab.runner.prepare.prepare import copies_of_disk
 from agelab.runner.request.options import RunOptions
@@ -102,9 +103,16 @@ class _Part:
 
 
 def disk_of(request: RunRequest, specs: Sequence[CellSpec], jobs: int) -> int:
-    """Return the bytes that the disks of so many cells at a time may take."""
+    """Return the bytes of disk that a run of so many cells at a time says that it may take.
+
+    Its data have the size that the scenario asks for: they need not be made yet.
+    """
     copies = copies_of_disk(request, _points(specs))
-    return min(jobs, len(specs)) * copies * max(spec.host_bytes for spec in specs)
+    data = request.selection.scenario.corpus
+    beside = int(COMPANION_OVERHEAD * data.mib.value * MIB / input_data.shrink(request, None)) if data else 0
+    kept = beside if any(spec.companion for spec in specs) else 0
+    needs = RunNeeds(len(specs), copies * max(spec.host_bytes for spec in specs), kept, 0)
+    return needs.disk(jobs)
 
 
 def _points(specs: Sequence[CellSpec]) -> int:

@@ -10,6 +10,7 @@ import pytest
 PROJECT = Path(__file__).parents[2]
 PAGES = [PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES += sorted((PROJECT / "docs").rglob("*.md"))
+MAKEFILE = (PROJECT / "Makefile").read_text()
 DESIGN = PROJECT / "docs/design.md"
 WIDTH = 160
 MADE = ("<!-- table:", "<!-- drives", "<!-- machines")
@@ -44,6 +45,15 @@ def test_no_line_is_too_long(page: Path) -> None:
 def test_every_path_that_a_page_names_is_there(page: Path) -> None:
     named = {found.rstrip("./") for _, line in prose(page) for found in PATH.findall(line)}
     assert {path for path in named - ELSEWHERE if not (PROJECT / path).exists()} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_every_variable_that_a_page_gives_to_make_is_one_of_make(page: Path) -> None:
+    commands = re.findall(r"\bmake [a-z][a-z-]* ([^`\n#&|;]*)", page.read_text())
+    given = {name for command in commands for name in re.findall(r"\b([A-Z][A-Z_]*)=", command)}
+    [options] = re.findall(r"^SCENARIO_OPTIONS := (.*)$", MAKEFILE, re.M)
+    [others] = re.findall(r"^export (.*) \$\(SCENARIO_OPTIONS\)$", MAKEFILE, re.M)
+    assert given - {*options.split(), *others.split(), "SNAPSHOT"} == set()
 
 
 def test_the_glossary_names_what_is_in_the_code() -> None:

@@ -358,6 +358,8 @@ def test_what_a_run_takes_is_its_cells_time_shared_between_two(tmp_path: Path) -
     run_ = run_builder.begin(tmp_path, run_builder.cells(["ext4", "reiser4"]))
     run_builder.end(run_, 0, [run_builder.sample()], host_seconds=240.0)
     run_builder.end(run_, 1, status=Status.UNSUPPORTED, reason="no module", host_seconds=0.0)
-    text = takes.made(table("takes", runs=[{"name": "aging", "seeds": "1"}]), [run_]).text
-    row = text.split("\n")[-1]
-    assert row.startswith("| `make scenario NAME=aging SEEDS=1 JOBS=2` | 2, 1 unsupported | about 2 min | ")
+    asked = {"name": "aging", "filesystem": "ext4,reiser4", "seeds": "1"}
+    text = takes.made(table("takes", runs=[asked]), [run_]).text
+    command = "make scenario NAME=aging FS=ext4,reiser4 SEEDS=1 JOBS=2"
+    # As the run says at its start: "2 cells at once: up to 2.9 GB of disk".
+    assert text.split("\n")[-1] == f"| `{command}` | 2, 1 unsupported | about 2 min | 2.9 |"
