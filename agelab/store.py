@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -197,6 +197,8 @@ class Store:
         self.root = self.home / "store"
         self.warn = warn
         self._verified: set[Path] = set()
+        self._read: set[Path] = set()
+        """Artefacts that this object has read in full, or made."""
         self._claimed: set[Path] = set()
 
     @property
@@ -317,6 +319,7 @@ class Store:
         if made is None:
             raise AgelabError(f"{directory} vanished while it was being built")
         self._verified.add(made.directory)
+        self._read.add(made.directory)
         return self._offered(made, shared)
 
     def identity(self, kind: str, inputs: Inputs) -> Manifest | None:
@@ -336,8 +339,21 @@ class Store:
         """Remove an artefact that turned out to be of no use, so that ``obtain`` makes it again."""
         with self.lock(f"{artefact.manifest.kind}-{artefact.key}"):
             self._verified.discard(artefact.directory)
+            self._read.discard(artefact.directory)
             self._claimed.discard(artefact.directory)
             shutil.rmtree(artefact.directory, ignore_errors=True)
+
+    def read(self, directories: Iterable[Path], *, again: bool = False) -> None:
+        """Read in full the artefacts of the store that lie in these directories, whatever is remembered of them.
+
+        Those that this object has read or made are read only if ``again``. Raises DamagedArtefact for one that is no
+        longer as it was stored; whoever wants it next makes it anew.
+        """
+        for directory in directories:
+            if self.root not in directory.parents or (directory in self._read and not again):
+                continue
+            if found := self.find(directory.parent.name, directory.name):
+                self._require_read(found)
 
     def _find_intact(
         self, kind: str, key: str, verify: bool, claim: bool, warn: Callable[[str], None] = lambda line: None
@@ -360,17 +376,26 @@ class Store:
 
     def _require_intact(self, artefact: Artefact) -> None:
         """Read every file, unless they are known to be intact. Raises DamagedArtefact."""
-        kind, key = artefact.manifest.kind, artefact.key
-        record = self.home / "cache" / "intact" / f"{kind}-{key}.json"
-        state = FileState.of(artefact.directory)
-        if is_remembered(record, state):
-            return
+        if not is_remembered(self._record(artefact), FileState.of(artefact.directory)):
+            self._require_read(artefact)
+
+    def _require_read(self, artefact: Artefact) -> None:
+        """Read every file, and remember whether all are intact. Raises DamagedArtefact."""
+        record, state = self._record(artefact), FileState.of(artefact.directory)
         if wrong := artefact.damage():
+            record.unlink(missing_ok=True)
             more = f", and {len(wrong) - MAX_NAMED} more" if len(wrong) > MAX_NAMED else ""
             raise DamagedArtefact(
-                f"the store's {kind} {key[:12]} is damaged: {', '.join(wrong[:MAX_NAMED])}{more}"
+                f"the store's {artefact.manifest.kind} {artefact.key[:12]} is damaged: "
+                f"{', '.join(wrong[:MAX_NAMED])}{more}",
+                hint="run the command again: what is damaged is made anew",
             )
         remember(record, state)
+        self._read.add(artefact.directory)
+
+    def _record(self, artefact: Artefact) -> Path:
+        """Return the file that remembers that an artefact was intact."""
+        return self.home / "cache" / "intact" / f"{artefact.manifest.kind}-{artefact.key}.json"
 
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:

@@ -146,9 +146,11 @@ def _scenario(path: Path, of: RunManifest) -> bytes:
 
 
 def _artefact(store: Store, kind: str, key: str) -> Artefact:
+    """Return an artefact of the run, read in full."""
     found = store.find(kind, key)
     if found is None:
         raise InputError(f"the store no longer has the run's {kind} {key[:12]}", hint=REPEAT)
+    store.read([found.directory], again=True)
     return found
 
 

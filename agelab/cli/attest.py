@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from agelab.cli.options import find_runs
+from agelab.cli.options import find_runs, open_store
 from agelab.cli.types import RUN
 
 
@@ -25,4 +25,6 @@ def attest(run: str, key: Path) -> None:
     from agelab import ledger
 
     [found] = find_runs([run])
+    store = open_store()
+    store.read([store.root / "image" / str(found.plan().provenance.get("image"))], again=True)
     click.echo(ledger.attest(found, key.expanduser()))

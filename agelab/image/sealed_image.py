@@ -49,9 +49,10 @@ class Image:
     def content(self) -> str:
         """One hash over all that guests boot: equal packages and kernels give equal hashes on every host.
 
-        Which filesystems were proved is no part of it: it shapes no result.
+        It is of the files themselves, not of what the description says of them. Which filesystems were proved is no
+        part of it: it shapes no result.
         """
-        return key_of(self.description.files)
+        return key_of(_booted(self.artefact))
 
     @property
     def root(self) -> Path:
@@ -165,12 +166,30 @@ def find(kernel: Kernel, store: Store) -> list[Image]:
     return [_read(kernel, artefact) for artefact in images]
 
 
-def _read(kernel: Kernel, artefact: Artefact) -> Image:
+def describe(artefact: Artefact) -> Description:
+    """Return what an image says of itself. Raises DamagedArtefact where its files say otherwise."""
     try:
         description = Description.model_validate_json(fileio.read_bytes(artefact / DESCRIPTION))
     except (OSError, ValidationError) as error:
         raise damaged(f"the image's {artefact / DESCRIPTION}", artefact.directory) from error
-    return Image(kernel, artefact, description)
+    booted = _booted(artefact)
+    if description.files != booted or not {ROOT, INITRAMFS} <= set(booted):
+        raise damaged(f"the image's {artefact / DESCRIPTION}", artefact.directory, "it is of other files")
+    if description.kernel.key != artefact.manifest.inputs.get("kernel"):
+        raise damaged(f"the image's {artefact / DESCRIPTION}", artefact.directory, "it is of another kernel")
+    return description
+
+
+def _read(kernel: Kernel, artefact: Artefact) -> Image:
+    image = Image(kernel, artefact, describe(artefact))
+    if not image.boot_image.exists():
+        raise damaged(f"the image in {artefact.directory}", artefact.directory, "it has no kernel")
+    return image
+
+
+def _booted(artefact: Artefact) -> dict[str, str]:
+    """Return the hashes of the files of an image, without its description."""
+    return {name: sha256 for name, sha256 in artefact.manifest.files.items() if name != DESCRIPTION}
 
 
 def _busybox(store: Store, definition: roots.RootDefinition, package: Package, work: Path) -> bytes:

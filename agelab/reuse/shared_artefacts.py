@@ -21,7 +21,7 @@ from agelab.errors import InputError
 from agelab.model.base import Frozen
 from agelab.notify import Notify
 from agelab.results import checksummed
-from agelab.reuse import action_result, cache
+from agelab.reuse import action_result, artefact_kinds, cache
 from agelab.reuse.action_result import CachedFile
 from agelab.reuse.blobs import Blobs, CacheUnreachable, WrongEntry
 from agelab.store import MANIFEST, Artefact, Manifest, artefact_key, file_hash, key_of
@@ -91,6 +91,7 @@ class CachedArtefacts:
         wrong = ""
         try:
             _unpack(record, _Pieces(self._contents(pieces)), directory)
+            artefact_kinds.require_whole(Artefact(key, directory, record.manifest))
         except CacheUnreachable as error:
             self._give_up(error)
             wrong = str(error)
@@ -116,6 +117,8 @@ class CachedArtefacts:
                 self._add(blobs, name, artefact)
         except CacheUnreachable as error:
             self._give_up(error)
+        except WrongEntry as error:
+            self._say(f"{kind} {key[:12]} is not put into the cache: {error}")
 
     def _add(self, blobs: Blobs, name: str, artefact: Artefact) -> None:
         files = artefact.manifest.files
@@ -204,16 +207,20 @@ def _entry_name(kind: str, key: str) -> str:
 
 
 def _pack(artefact: Artefact) -> Iterator[bytes]:
-    """Yield the packed files of an artefact in pieces."""
+    """Yield the packed files of an artefact in pieces. Raises WrongEntry for a file that has changed."""
     packer = zlib.compressobj(PACKING, wbits=zlib.MAX_WBITS | 16)
     waiting = bytearray()
-    for name in sorted(artefact.manifest.files):
+    for name, wanted in sorted(artefact.manifest.files.items()):
+        digest = hashlib.sha256()
         with (artefact / name).open("rb") as file:
             while data := file.read(_CHUNK):
+                digest.update(data)
                 waiting += packer.compress(data)
                 while len(waiting) >= PIECE_BYTES:
                     yield bytes(waiting[:PIECE_BYTES])
                     del waiting[:PIECE_BYTES]
+        if digest.hexdigest() != wanted:
+            raise WrongEntry(f"its file {name} has changed")
     yield bytes(waiting + packer.flush())
 
 

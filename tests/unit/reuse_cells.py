@@ -76,7 +76,7 @@ class Guests:
             kernel=kernel, proof={("reiserfs", "period"): SimpleNamespace(status="ok", reason="")}
         )
         launcher = SimpleNamespace(
-            directory=run.cell_directory(0), spec=spec(), corpus=CORPUS, image=image, module=None, tools={},
+            directory=run.cell_directory(0), spec=spec(), corpus=CORPUS, image=image, module=None, tools={}, parts=(),
             emulator=SimpleNamespace(identity={"version": "7.2"}),
             run=self._run, console=lambda boot: "", inputs=lambda boot, places: {},
         )  # fmt: skip

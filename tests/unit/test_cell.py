@@ -276,7 +276,8 @@ def _image(**proof: str) -> SimpleNamespace:
     modules = SimpleNamespace(closure=lambda names: ())
     kernel = SimpleNamespace(modules=modules, release="6.1", version="6.1-1", key="k")
     proofs = {("reiserfs", "period"): SimpleNamespace(**proof)} if proof else {}
-    return SimpleNamespace(kernel=kernel, content="c", proof=proofs)
+    artefact = SimpleNamespace(directory=Path("/agelab/image"))
+    return SimpleNamespace(kernel=kernel, content="c", proof=proofs, artefact=artefact)
 
 
 def carried_out(
@@ -358,6 +359,7 @@ def test_a_cell_goes_on_after_a_failure_with_what_does_not_depend_on_it(
         run=run,
         console=lambda boot: "",
         inputs=lambda boot, places: {"plan": boot.plan},
+        parts=(),
     )
     monkeypatch.setattr(cell_inputs, "collect", lambda *_: {})
     run_directory = RunDirectory(tmp_path)

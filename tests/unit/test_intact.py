@@ -10,7 +10,7 @@ import pytest
 
 from agelab import intact
 from agelab.fileio import read_bytes
-from agelab.store import Artefact, Store
+from agelab.store import Artefact, DamagedArtefact, Store
 
 INPUTS = {"n": 1}
 
@@ -161,3 +161,30 @@ def test_a_store_that_cannot_be_written_is_read_each_time(
     (home / "cache" / "intact").write_text("in the way")
     for times in (1, 2):
         assert used(home) == [] and len(reads) == times
+
+
+def below_the_filesystem(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Change a byte of which the filesystem knows nothing: the kernel says of the file what it said before."""
+    state = intact.FileState.of(kernel(home).directory)
+    path = kernel(home) / "vmlinuz"
+    path.write_bytes(b"!" + path.read_bytes()[1:])
+    monkeypatch.setattr(intact.FileState, "of", lambda directory: state)
+
+
+def test_what_a_guest_reads_is_read_before_whatever_is_remembered_of_it(
+    home: Path, reads: list[Artefact], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = [kernel(home).directory, home, Path("/nowhere")]
+    store = Store(home)
+    for _ in range(2):
+        store.read(place)
+    assert len(reads) == 1
+    store.read(place, again=True)
+    assert len(reads) == 2
+    below_the_filesystem(home, monkeypatch)
+    store.read(place)  # this process has read it
+    assert not used(home)
+    with pytest.raises(DamagedArtefact, match="vmlinuz has changed"):
+        Store(home).read(place)
+    assert [line for line in used(home) if line.endswith("it is made again")]
+    assert not kernel(home).damage()

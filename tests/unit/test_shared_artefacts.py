@@ -24,8 +24,19 @@ NOISE = random.Random(1).randbytes(70_000)
 """Cannot be packed, so it takes two pieces."""
 
 
+WHOLE = {
+    "vmlinuz": b"bzImage",
+    "config": b"CONFIG_PVH=y\n",
+    "modules.json": b"[]",
+    "modules/modules.builtin": b"",
+}
+"""What a kernel has at least."""
+
+
 def fill(directory: Path) -> None:
     (directory / "modules/fs").mkdir(parents=True)
+    for name, content in WHOLE.items():
+        (directory / name).write_bytes(content)
     (directory / "modules/fs/ext4.ko").write_bytes(b"ext4")
     (directory / "empty").touch()
     (directory / "vmlinux").write_bytes(NOISE)
@@ -198,6 +209,15 @@ def named(name: str) -> Callable[[Path], None]:
     return rename
 
 
+SIZES = {
+    **{name: len(data) for name, data in WHOLE.items()},
+    "empty": 0,
+    "modules/fs/ext4.ko": 4,
+    "replay": 7,
+    "vmlinux": 5,
+}
+
+
 @pytest.mark.parametrize(
     ("spoil", "why"),
     [
@@ -211,11 +231,11 @@ def named(name: str) -> Callable[[Path], None]:
         (changed(sizes={"vmlinux": 1}), "its list of files is not that of its manifest"),
         (changed(programs=["sh"]), "its list of files is not that of its manifest"),
         (
-            changed(sizes={"empty": 0, "modules/fs/ext4.ko": 4, "replay": 7, "vmlinux": 1 << 40}),
+            changed(sizes={**SIZES, "vmlinux": 1 << 40}),
             "it has more than 4 GiB",
         ),
         (
-            changed(sizes={"empty": -1, "modules/fs/ext4.ko": 4, "replay": 7, "vmlinux": 5}),
+            changed(sizes={**SIZES, "empty": -1}),
             "it has more than 4 GiB",
         ),
         (named("../../escaped"), "it names the file '../../escaped'"),

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process
+from agelab import intact, process
 from agelab.cli.options import open_store
 from agelab.store import MANIFEST, Store
-from tests.vm.cells import agelab, scenario, step
+from tests.vm.cells import agelab, scenario, step, store_of_parts
 
 pytestmark = [pytest.mark.vm, pytest.mark.full]
 OF_A_CAPSULE = ("made-of.json", "profiles.json", "scenario.toml")
@@ -67,3 +67,36 @@ def test_a_bit_in_what_a_cell_is_made_of_or_in_its_result(
         )
         file.write_bytes(content)
     assert agelab("show", run.name).returncode == 0
+
+
+def test_a_bit_below_the_filesystem_gets_into_no_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was intact a minute ago is read again by whoever starts a guest; then it is made anew."""
+    home = store_of_parts(tmp_path / "home")
+    corpora, path = (
+        home / "store/corpus",
+        scenario(tmp_path, step("copy", 'cp -r "$SOURCE/." .', "sync = true")),
+    )
+    corpora.unlink()
+    monkeypatch.setenv("AGELAB_HOME", str(home))
+    monkeypatch.setattr(intact, "SETTLED", 0)
+    assert agelab("run", str(path)).returncode == 0
+    [before] = json.loads(agelab("show", "--json").stdout)["cells"]
+    [corpus] = Store(home).all("corpus")
+    image = corpus / "corpus.iso"
+    content = bytearray(image.read_bytes())
+    content[len(content) // 2] ^= 1
+    image.write_bytes(content)
+    record = home / f"cache/intact/corpus-{corpus.key}.json"
+    said = {"boot": intact._boot(), "at": intact._now(), "state": intact.FileState.of(corpus.directory).hash}
+    record.write_text(json.dumps(said))  # the filesystem has seen no write
+    refused = agelab("run", str(path))
+    assert refused.returncode == 3 and "corpus.iso has changed" in refused.stderr, refused.stderr
+    assert (
+        "Traceback" not in refused.stderr
+        and not json.loads(agelab("show", "--json").stdout)["cells"][0]["digest"]
+    )
+    assert agelab("run", str(path)).returncode == 0
+    [after] = json.loads(agelab("show", "--json").stdout)["cells"]
+    assert (after["inputs_key"], after["digest"]) == (before["inputs_key"], before["digest"])

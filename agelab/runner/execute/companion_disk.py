@@ -25,7 +25,6 @@ from agelab.runner.prepare.prepare import PreparedRun
 from agelab.scenario import selection
 from agelab.store import Store
 from agelab.stored_disk import StoredDisk
-from agelab.vm import virt_install
 from agelab.vm.hypervisor import Hypervisor
 
 COPY = Action(name="copy", run='cp -a "$SOURCE/." .', sync=True, deadline=100_000, origin="inferred")
@@ -123,7 +122,6 @@ def _obtain(
     with atomic.temp_dir(store.cache("beside")) as work:
         run = RunDirectory(work)
         programs = tools.obtain_filesystem_tools(own.filesystem.tools, store, progress)
-        domains = store.cache(virt_install.CACHE)
         launcher = GuestLauncher(
             run.cell_directory(0),
             own,
@@ -134,7 +132,7 @@ def _obtain(
             saved,
             None,
             programs,
-            domains,
+            store,
         )
         readable_by = readers.of_made(corpus.image.parent, image.artefact.directory)
         goals = CellGoals(keep_as=keep, measure=False, readable_by=readable_by)

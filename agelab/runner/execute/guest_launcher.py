@@ -25,8 +25,8 @@ from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_drive import CellDrive
 from agelab.runner.plan.cell_spec import BASE_MODULES, CellSpec
-from agelab.store import Artefact, canonical_json
-from agelab.vm import domain, guest_output
+from agelab.store import Artefact, Store, canonical_json
+from agelab.vm import domain, guest_output, virt_install
 from agelab.vm.guest import REAL_SERIAL, Clock, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.hypervisor import Ending, Hypervisor
 from agelab.vm.saved_guest import NotRestored
@@ -96,8 +96,8 @@ class GuestLauncher:
     """The modelled drive's kernel module, for cells that have one."""
     tools: Mapping[str, Path]
     """The guest's own programs, for cells that need them."""
-    domains: Path | None = None
-    """Where what virt-install prints is remembered."""
+    store: Store | None = None
+    """Where these parts are; what virt-install prints is remembered in its cache."""
     shared: CellInitramfs | None = None
     """The initramfs, where other cells have the same."""
 
@@ -108,8 +108,12 @@ class GuestLauncher:
         record: Callable[[Sample], None],
         on_step: Callable[[str], None],
     ) -> Ending:
-        """Run one boot to its end: ``record`` gets each sample, ``on_step`` each step's name as it ends."""
+        """Run one boot to its end: ``record`` gets each sample, ``on_step`` each step's name as it ends.
+
+        Raises DamagedArtefact for a part that is no longer as it was stored.
+        """
         try:
+            self._read_parts()
             guest, saved = self._guest_to_run(boot)
             try:
                 ending = self._run_guest(guest, saved, boot, events, record, on_step)
@@ -124,6 +128,19 @@ class GuestLauncher:
             files = [self._plan_disk(boot), self._empty_slot, self._initramfs_file(boot)]
             for file in (*files, *self.directory.glob(f"{SLOT_COPY}*")):
                 file.unlink(missing_ok=True)
+
+    def _read_parts(self) -> None:
+        """Read what QEMU will, unless this process has: no digest rests on what was intact yesterday.
+
+        All else of a boot is hashed as the guest gets it.
+        """
+        if self.store:
+            parts = (
+                self.emulator.artefact.directory,
+                self.image.artefact.directory,
+                self.corpus.image.parent,
+            )
+            self.store.read(parts)
 
     def _run_guest(
         self,
@@ -160,6 +177,7 @@ class GuestLauncher:
             guest = replace(guest, disks=(*guest.disks[:FIRST], *data))
         if self.saved and layout:
             saved = self.saved.obtain(guest, self._initramfs)
+            self.saved.store.read([saved.directory])
             return self.saved.restored(guest, saved.directory), saved
         guest.initramfs.write_bytes(self._initramfs)
         return guest, None
@@ -235,7 +253,8 @@ class GuestLauncher:
         known = self._known_domains
         if guest not in known:
             models = self.hypervisor.security_models
-            known[guest] = domain.domain_xml(guest, models, self.domains)
+            remembered = self.store.cache(virt_install.CACHE) if self.store else None
+            known[guest] = domain.domain_xml(guest, models, remembered)
         return known[guest]
 
     @cached_property

@@ -38,7 +38,6 @@ from agelab.runner.request.resolve import resolve
 from agelab.runner.request.run_request import RunRequest
 from agelab.store import Store
 from agelab.stored_disk import StoredDisk
-from agelab.vm import virt_install
 from agelab.vm.hypervisor import Hypervisor, connected
 
 UNFIT_KERNEL = (BuildFailed, DoesNotBoot, NoHeaders)
@@ -329,7 +328,7 @@ def _run_cell(
         saved_guests.of_run(prepared, hypervisor, store, progress.stage),
         prepared.module,
         prepared.programs[number],
-        store.cache(virt_install.CACHE),
+        store,
         run.initramfs,
     )
     options = prepared.request.options

@@ -1,0 +1,178 @@
+"""Parts from a cache that somebody has changed, hashes and all: no cell with them has the key of the true ones.
+
+Real parts, and cells that are planned for real; no guest runs, since a cell's key is known before.
+"""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agelab import atomic, readers
+from agelab.image.assemble import DESCRIPTION
+from agelab.model.seeds import CellName
+from agelab.reuse.blobs import DirectoryBlobs
+from agelab.reuse.ended_cell import CellKey, EndedCell
+from agelab.reuse.shared_artefacts import CachedArtefacts
+from agelab.runner.execute import runner
+from agelab.runner.execute.elsewhere import CellLost
+from agelab.runner.request.options import RunOptions
+from agelab.store import MANIFEST, Artefact, Store, file_hash
+from tests.vm.cells import store_of_parts
+
+pytestmark = pytest.mark.vm
+OPTIONS = RunOptions(name="aging-ext4", fresh=True)
+REFUSED = "refused"
+
+
+class MadeHere(Exception):
+    """What came from the cache was refused."""
+
+
+class Machine(Store):
+    """A machine that finds everything in its store but parts of one kind, which it makes only if it must."""
+
+    lacks = ""
+    used: dict[tuple[str, str], Artefact]
+
+    def obtain(self, kind: str, inputs: Any, build: Any, *rest: Any, **words: Any) -> Artefact:
+        def refuse(directory: Path) -> None:
+            raise MadeHere
+
+        found = super().obtain(kind, inputs, refuse if kind == self.lacks else build, *rest, **words)
+        if words.get("shared"):
+            self.used[kind, found.key] = found
+        return found
+
+
+class Taken(CachedArtefacts):
+    """A cache that is taken from; packing all other parts for it would take most of the time."""
+
+    def offer(self, artefact: Artefact) -> None:
+        pass
+
+
+@dataclass
+class KeyAlone:
+    """Another host, which is told a cell's key and loses the cell."""
+
+    keys: list[str] = field(default_factory=list)
+
+    def slots(self, memory: int) -> int:
+        return 1
+
+    def stop(self) -> None:
+        pass
+
+    def run(self, cell: CellName, key: CellKey, directory: Path, memory: int) -> EndedCell:
+        self.keys.append(key.inputs_key)
+        raise CellLost("it is not wanted")
+
+
+def planned(machine: Machine) -> str:
+    """Plan the cell, and return its key."""
+    machine.used = {}
+    asked = KeyAlone()
+    try:
+        runner.run(OPTIONS, machine, elsewhere=asked)
+    except MadeHere:
+        return REFUSED
+    [key] = asked.keys
+    return key
+
+
+@pytest.fixture(scope="module")
+def true() -> Iterator[tuple[str, dict[tuple[str, str], Artefact]]]:
+    """The key of the cell, and the parts that may come from other machines."""
+    with atomic.temp_dir(Path("/var/tmp")) as home:
+        machine = Machine(store_of_parts(home))
+        yield planned(machine), machine.used
+
+
+def forged(artefact: Artefact, name: str, place: Path) -> Artefact:
+    """Copy an artefact, change a byte in the middle of one file, and describe it as it is now."""
+    shutil.copytree(artefact.directory, place, symlinks=True, copy_function=_linked)
+    path = place / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.unlink()
+    path.write_bytes(content)
+    files = {**artefact.manifest.files, name: file_hash(path)}
+    manifest = artefact.manifest.model_copy(update={"files": files})
+    (place / MANIFEST).unlink()
+    (place / MANIFEST).write_text(manifest.model_dump_json())
+    readers.restrict_tree(place, readers.EVERYBODY)
+    return Artefact(artefact.key, place, manifest)
+
+
+def _linked(source: str, target: str) -> None:
+    Path(target).hardlink_to(source)
+
+
+def key_with(part: Artefact, directory: Path) -> str:
+    """Return the key that a machine finds which takes that part, and nothing else, from a cache."""
+    cache = directory / "cache"
+    cache.mkdir()
+    CachedArtefacts(print, DirectoryBlobs(cache)).offer(part)
+    home = store_of_parts(directory / "home")
+    kind = home / "store" / part.manifest.kind
+    others = [one for one in kind.iterdir() if one.name != part.key]
+    kind.unlink()
+    kind.mkdir()
+    for one in others:
+        (kind / one.name).symlink_to(one.resolve())
+    machine = Machine(home, shared=Taken(print, DirectoryBlobs(cache)))
+    machine.lacks = part.manifest.kind
+    return planned(machine)
+
+
+def changed(
+    true: tuple[str, dict[tuple[str, str], Artefact]], kind: str, names: str
+) -> list[tuple[str, str]]:
+    """Return what became of each file of the parts of a kind that fits the pattern, in turn: file and key."""
+    found = []
+    for artefact in [one for (of, _), one in sorted(true[1].items()) if of == kind]:
+        for name in sorted(path for path in artefact.manifest.files if Path(path).match(names)):
+            if not (artefact / name).stat().st_size:
+                continue
+            with atomic.temp_dir(Path("/var/tmp")) as directory:
+                directory.chmod(0o755)
+                found.append((name, key_with(forged(artefact, name, directory / "forged"), directory)))
+    assert found, f"no {kind} has {names}"
+    return found
+
+
+def test_a_part_as_it_was_made_gives_the_key(true: tuple[str, dict[tuple[str, str], Artefact]]) -> None:
+    """Or the other tests would show nothing."""
+    assert {"kernel", "image", "corpus", "drive", "tools"} <= {kind for kind, _ in true[1]}
+    for (kind, _), artefact in true[1].items():
+        if kind != "kernel":  # the largest: packing it takes seconds, and its files are those of the image
+            with atomic.temp_dir(Path("/var/tmp")) as directory:
+                directory.chmod(0o755)
+                assert key_with(artefact, directory) == true[0], kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("image", "root.squashfs"),
+        ("image", "vmlinux"),
+        pytest.param("image", "*", marks=pytest.mark.full),
+        ("kernel", "modules/kernel/fs/ext4/ext4.ko*"),
+        pytest.param("kernel", "modules.json", marks=pytest.mark.full),
+        pytest.param("kernel", "modules/kernel/drivers/nvdimm/*", marks=pytest.mark.full),
+        ("corpus", "corpus.iso"),
+        ("drive", "*"),
+        ("tools", "*"),
+    ],
+)
+def test_no_cell_with_a_changed_part_has_the_key_of_the_true_one(
+    true: tuple[str, dict[tuple[str, str], Artefact]], kind: str, names: str
+) -> None:
+    for name, key in changed(true, kind, names):
+        assert key != true[0], f"{kind}: {name}"
+        if kind == "image" and name != DESCRIPTION:  # whose description speaks of the true files
+            assert key == REFUSED
