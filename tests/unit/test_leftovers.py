@@ -98,7 +98,7 @@ def test_a_number_that_another_process_has_now_is_no_owner() -> None:
     assert not orphans.is_dead(orphans.DAEMON)
     assert orphans.owner_of(1 << 30) is None
     assert (
-        orphans.terminate([orphans.TaggedProcess(os.getpid(), f"{pid}:{int(began) + 1}", "not this one")])
+        orphans.terminate([orphans.TaggedProcess(os.getpid(), began, f"{pid}:{int(began) + 1}", "not this one")])
         == []
     )
 
