@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,7 @@ def test_a_process_is_nobody_s_once_its_owner_has_been_killed(
     agelab.wait()
     found = [one for one in orphans.find_orphans() if one.pid == pid]
     assert [one.command for one in found] == ["sleep"]
+    assert orphans.terminate([replace(found[0], started="1")]) == [], "one that had the number before"
     assert orphans.terminate(found) == found
     assert pid not in [one.pid for one in orphans.find_orphans()]
 
@@ -98,7 +100,9 @@ def test_a_number_that_another_process_has_now_is_no_owner() -> None:
     assert not orphans.is_dead(orphans.DAEMON)
     assert orphans.owner_of(1 << 30) is None
     assert (
-        orphans.terminate([orphans.TaggedProcess(os.getpid(), began, f"{pid}:{int(began) + 1}", "not this one")])
+        orphans.terminate(
+            [orphans.TaggedProcess(os.getpid(), began, f"{pid}:{int(began) + 1}", "not this one")]
+        )
         == []
     )
 

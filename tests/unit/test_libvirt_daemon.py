@@ -41,7 +41,7 @@ with subprocess.Popen([*apart, daemon, "60"]) as child:
     print("held" if str(early) in Path(f"/proc/{child.pid}/mountinfo").read_text() else "free")
     child.send_signal(signal.SIGKILL)
 """
-# Two hosts by their directories that share their processes, each with the real daemon. What the second one runs is given.
+# Two hosts, by their directories, that share their processes, each with the real daemon; the first starts the second.
 TWO = """
 import subprocess, sys
 from pathlib import Path
@@ -120,12 +120,16 @@ def test_a_daemon_beside_agelab_sees_what_it_sees(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("enter", [CHROOT, OTHER_MOUNTS], ids=["chroot", "mounts"])
-def test_an_agelab_of_another_root_has_a_daemon_of_its_own_and_ends_no_other(tmp_path: Path, enter: str) -> None:
+def test_an_agelab_of_another_root_has_a_daemon_of_its_own_and_ends_no_other(
+    tmp_path: Path, enter: str
+) -> None:
     (tmp_path / "two.py").write_text(TWO)
     python = f"{sys.executable} {tmp_path}/two.py"
     (tmp_path / "second.sh").write_text(f"cd {tmp_path}\n{enter} {python} /run/store\n")
     script = f'{PLACES}places ""; {python} /run/store unshare --mount sh -e {tmp_path}/second.sh'
-    done = subprocess.run([*ALONE, "sh", "-ec", script], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [*ALONE, "sh", "-ec", script], capture_output=True, text=True, check=False, timeout=120
+    )
     assert (done.stdout.splitlines(), done.stderr) == (["the second has its own", "the first goes on"], "")
     assert done.returncode == 0
 

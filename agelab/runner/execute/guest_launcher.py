@@ -28,7 +28,7 @@ from agelab.runner.plan.cell_spec import BASE_MODULES, CellSpec
 from agelab.store import Artefact, canonical_json
 from agelab.vm import domain, guest_output
 from agelab.vm.guest import REAL_SERIAL, Clock, GuestSpec, MemoryDisk, RealDisk
-from agelab.vm.hypervisor import Ending, Hypervisor
+from agelab.vm.hypervisor import DaemonLost, Ending, Hypervisor
 from agelab.vm.saved_guest import NotRestored
 from agelab.vm.slots import FIRST, SlotLayout, layout_for
 from agelab.vm.virtual_clock import EPOCH
@@ -120,6 +120,8 @@ class GuestLauncher:
                 guest, saved = self._guest_to_run(boot)
                 ending = self._run_guest(guest, saved, boot, events, record, on_step)
             return Ending.OUTPUT_LOST if self._is_output_lost(ending, events) else ending
+        except DaemonLost:
+            return Ending.DAEMON_LOST
         finally:
             files = [self._plan_disk(boot), self._empty_slot, self._initramfs_file(boot)]
             for file in (*files, *self.directory.glob(f"{SLOT_COPY}*")):
@@ -136,8 +138,6 @@ class GuestLauncher:
     ) -> Ending:
         limit = guest_output.MAX_EVENT_BYTES + guest_output.EVENT_BYTES_PER_STEP * len(boot.plan["steps"])
         output = guest_output.GuestOutput(guest.events, guest.console, limit)
-        for file in (guest.console, guest.events):
-            file.touch()
         xml = self._domain_xml(guest)
         (self.directory / f"{boot.name}domain-{boot.number}.xml").write_text(xml, encoding="utf-8")
         plan_disk.write(self._plan_disk(boot), events.secret, self._archive(boot))
@@ -153,6 +153,8 @@ class GuestLauncher:
     def _guest_to_run(self, boot: Boot) -> tuple[GuestSpec, Artefact | None]:
         """Return the guest of a boot, and the saved guest of which it is a copy, if it is one."""
         guest, layout = self.guest(boot), self._layout(boot)
+        for file in (guest.console, guest.events):
+            file.touch()
         if layout:
             with self._empty_slot.open("wb") as file:
                 file.truncate(layout.size)
