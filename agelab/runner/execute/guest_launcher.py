@@ -2,9 +2,11 @@
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -266,15 +268,20 @@ class GuestLauncher:
     @cached_property
     def _programs(self) -> dict[str, bytes]:
         """The content of the tools, of the user's scripts and of what a scenario brings, by paths in the archive."""
-        scripts = {f"control/{name}": text for name, text in sorted(self.spec.scripts.items())}
-        return (
-            scripts
-            | dict(sorted(self.spec.brought.files.items()))
-            | {
+        parts = (
+            {f"control/{name}": text for name, text in sorted(self.spec.scripts.items())},
+            dict(sorted(self.spec.brought.files.items())),
+            {
                 f"tools/{name}": fileio.read_bytes(path, fileio.PROGRAM)
                 for name, path in sorted(self.tools.items())
-            }
+            },
         )
+        for name, times in Counter(chain.from_iterable(parts)).items():
+            if times > 1:
+                raise InputError(
+                    f"two of the guest's files would be {name}", hint="rename the one that is brought"
+                )
+        return dict(chain.from_iterable(part.items() for part in parts))
 
     @cached_property
     def _modules(self) -> dict[str, ModuleFile]:
