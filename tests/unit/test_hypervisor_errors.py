@@ -5,10 +5,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import libvirt
+import libvirt_qemu
 import pytest
 
 from agelab.errors import AgelabError, HostError
-from agelab.vm import hypervisor, libvirt_daemon
+from agelab.vm import libvirt_daemon
 from agelab.vm.guest_output import GuestOutput
 from agelab.vm.hypervisor import DaemonLost, Hypervisor
 
@@ -88,7 +89,7 @@ def domain(daemon: Daemon) -> Any:
 def test_none_of_them_leaves_it_and_a_daemon_that_has_ended_is_named(
     monkeypatch: pytest.MonkeyPatch, output: GuestOutput, what: str, alive: bool, started: bool
 ) -> None:
-    monkeypatch.setattr(hypervisor.libvirt_qemu, "qemuMonitorCommandWithFiles", refuse)
+    monkeypatch.setattr(libvirt_qemu, "qemuMonitorCommandWithFiles", refuse)
     daemon = Daemon(alive=True)
     if started:
         domain(daemon)

@@ -155,8 +155,8 @@ class GuestLauncher:
     def _guest_to_run(self, boot: Boot) -> tuple[GuestSpec, Artefact | None]:
         """Return the guest of a boot, and the saved guest of which it is a copy, if it is one."""
         guest, layout = self.guest(boot), self._layout(boot)
-        for file in (guest.console, guest.events):
-            file.touch()
+        for output in (guest.console, guest.events):
+            output.touch()
         if layout:
             with self._empty_slot.open("wb") as file:
                 file.truncate(layout.size)
