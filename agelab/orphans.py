@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from agelab import fileio
+from agelab.errors import HostError
 
 VARIABLE = "AGELAB_OWNER"
 DAEMON = "daemon"
@@ -42,11 +43,15 @@ class TaggedProcess:
 
 @cache
 def tag() -> str:
-    """Return the owner tag of this process."""
+    """Return the owner tag of this process. Raises HostError where /proc is not that of its pid namespace."""
     pid = os.getpid()
-    started = start_time(pid)
-    assert started is not None
-    return f"{pid}:{started}"
+    with suppress(OSError):
+        if (PROC / "self").readlink().name == str(pid) and (started := start_time(pid)):
+            return f"{pid}:{started}"
+    raise HostError(
+        "/proc shows other processes than those that agelab starts and ends, or none",
+        hint="in this chroot or container, as root: mount -t proc proc /proc",
+    )
 
 
 def start_time(pid: int) -> str | None:
