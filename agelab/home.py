@@ -4,7 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-from agelab import places
+from agelab import orphans, places
 from agelab.errors import InputError
 from agelab.notify import Notify, silent
 from agelab.plain_path import require_plain
@@ -32,8 +32,10 @@ def open_store(
 
     ``shared`` are the artefacts that machines share.
 
-    Raises InputError for a path that is no directory, that programs would misread, or that another user can write to.
+    Raises InputError for a path that is no directory, that programs would misread, or that another user can write to,
+    and HostError where /proc is not this host's: locks, guests and leftovers are known by it.
     """
+    orphans.tag()
     home = home or default_home()
     require_plain(home.absolute(), "the store's directory", "move it: AGELAB_HOME=<directory>")
     if home.exists() and not home.is_dir():

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from agelab import fileio
+from agelab.errors import HostError
 
 VARIABLE = "AGELAB_OWNER"
 DAEMON = "daemon"
@@ -31,6 +32,8 @@ class TaggedProcess:
     """A process whose environment names its owner."""
 
     pid: int
+    started: str
+    """Its start time: no other process has had both."""
     owner: str
     command: str
 
@@ -40,11 +43,15 @@ class TaggedProcess:
 
 @cache
 def tag() -> str:
-    """Return the owner tag of this process."""
+    """Return the owner tag of this process. Raises HostError where /proc is not that of its pid namespace."""
     pid = os.getpid()
-    started = start_time(pid)
-    assert started is not None
-    return f"{pid}:{started}"
+    with suppress(OSError):
+        if (PROC / "self").readlink().name == str(pid) and (started := start_time(pid)):
+            return f"{pid}:{started}"
+    raise HostError(
+        "/proc shows other processes than those that agelab starts and ends, or none",
+        hint="in this chroot or container, as root: mount -t proc proc /proc",
+    )
 
 
 def start_time(pid: int) -> str | None:
@@ -102,9 +109,11 @@ def _tagged_process(place: Path, owner: str) -> list[TaggedProcess]:
     In other namespaces its owner tag means nothing here.
     """
     with suppress(OSError):
-        if shares_namespaces(place):
+        pid = int(place.name)
+        started = start_time(pid)
+        if started and shares_namespaces(place):
             command = fileio.read_text(place / "comm", errors="replace").strip()
-            return [TaggedProcess(int(place.name), owner, command)]
+            return [TaggedProcess(pid, started, owner, command)]
     return []
 
 
@@ -120,14 +129,14 @@ def terminate_orphans() -> list[TaggedProcess]:
 
 
 def terminate(found: Sequence[TaggedProcess]) -> list[TaggedProcess]:
-    """End processes that still have the owner they were found with. Returns those that have ended."""
+    """End processes that are still those that were found, with their owners. Returns those that have ended."""
     with ExitStack() as stack:
         handles: dict[int, TaggedProcess] = {}
         for one in found:
             with suppress(ProcessLookupError):
                 handle = os.pidfd_open(one.pid)
                 stack.callback(os.close, handle)
-                if owner_of(one.pid) == one.owner:  # the pid has not been given to another process
+                if (start_time(one.pid), owner_of(one.pid)) == (one.started, one.owner):
                     handles[handle] = one
         for number in (signal.SIGTERM, signal.SIGKILL):
             left = _still_running(handles, 0)

@@ -136,7 +136,7 @@ def _namespace_fix() -> str:
     return "allow user namespaces to users who are not root (sysctl user.max_user_namespaces, AppArmor), or be root"
 
 
-def libvirt(proc: Path = Path("/proc")) -> Finding:
+def libvirt() -> Finding:
     """Check for a libvirt daemon and its Python binding, and whether a daemon runs."""
     daemon = next((program for program in libvirt_daemon.DAEMONS if process.find(program)), None)
     if daemon is None or importlib.util.find_spec("libvirt") is None:
@@ -151,23 +151,13 @@ def libvirt(proc: Path = Path("/proc")) -> Finding:
     finding = probe(Tool("libvirt", (daemon, "--version"), "manages the guests"))
     if finding.status is not ProbeStatus.OK:
         return finding
-    state = "running" if _daemon_runs(proc) else "no daemon running"
+    state = "running" if libvirt_daemon.daemons() else "no daemon running"
     return finding.model_copy(
         update={
             "found": f"{finding.found}, {state}",
             "meaning": "manages the guests; a run starts a daemon when none is running",
         }
     )
-
-
-def _daemon_runs(proc: Path) -> bool:
-    for name in proc.glob("[0-9]*/comm"):
-        try:
-            if fileio.read_text(name, errors="replace").strip() in libvirt_daemon.DAEMONS:
-                return True
-        except OSError:  # the process has ended
-            continue
-    return False
 
 
 def emulator(store: Store) -> Finding:

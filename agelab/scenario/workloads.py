@@ -1,11 +1,12 @@
 """Programs of a scenario's steps: their files, and their job files beside the scenario's."""
 
 import os
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agelab import fileio
+from agelab import fileio, plain_path
 from agelab.errors import InputError, unknown
 from agelab.model.metrics import Metric
 from agelab.model.scenario import Scenario
@@ -80,11 +81,7 @@ def workload_of(scenario: Scenario, path: Path, carried: Mapping[str, bytes] | N
     ]
     bring = [path.parent / one for one in scenario.bring]
     if carried is None:
-        wrong += [
-            f"{path}: bring[{number}]: {one} is not there"
-            for number, one in enumerate(bring)
-            if not os.path.exists(one)  # noqa: PTH110 - false also for what can be no path
-        ]
+        wrong += [f"{path}: bring{line}" for line in _bring_problems(scenario.bring, path.parent)]
     elif bring:
         wrong.append(f"{path}: bring: this scenario came from elsewhere, and names files of this host")
     if wrong:
@@ -95,6 +92,43 @@ def workload_of(scenario: Scenario, path: Path, carried: Mapping[str, bytes] | N
     absolute = tuple(one.absolute() for one in bring)
     sources = () if carried is not None else tuple(origin.values())
     return Workload(found, jobs, tuple(sorted(packages)), absolute, sources, own | theirs)
+
+
+def guest_name(path: Path) -> str:
+    """Return the name in the guest of a file that is brought: a package's is without .deb."""
+    return path.stem if path.suffix == ".deb" else path.name
+
+
+def _bring_problems(given: Sequence[str], beside: Path) -> Iterator[str]:
+    """Yield what is wrong with the files that a scenario in that directory brings, each with its number."""
+    first: dict[str, str] = {}
+    for number, one in enumerate(given):
+        name = guest_name(Path(one))
+        if why := _bring_problem(one, name, beside):
+            yield f"[{number}]: {one!r}: {why}"
+        elif name in first:
+            yield f"[{number}]: {one!r}: {first[name]!r} is called {name} in the guest, too: rename one of them"
+        else:
+            first[name] = one
+
+
+def _bring_problem(given: str, name: str, beside: Path) -> str:
+    """Return what is wrong with a file that is brought, or with its name in the guest; empty where nothing is."""
+    path = beside / given
+    if given.startswith("~"):
+        return "~ stands for no home here: write the whole path"
+    if name in ("", ".", ".."):
+        return "it has no name that the guest could know it by: name the directory itself, as in ../suite"
+    if bad := plain_path.misfit(Path(name)):
+        return f"its name has {bad!r}: rename it; fit are {plain_path.ALLOWED}"
+    if unicodedata.normalize("NFKC", name) != name:
+        return "its name has characters that look like others: rename it"
+    if not os.path.exists(path):  # noqa: PTH110 - false also for what can be no path
+        return f"{path} is not there"
+    target = path.resolve()
+    if path.is_symlink() and not any(map(target.is_relative_to, (beside.resolve(), path.parent.resolve()))):
+        return f"it is a link out of its directory: name what it leads to, {target}"
+    return ""
 
 
 def bind(scenario: Scenario, workload: Workload) -> Scenario:

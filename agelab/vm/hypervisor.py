@@ -1,4 +1,7 @@
-"""The only module that talks to libvirt: run transient domains and wait for them without polling."""
+"""The only module that talks to libvirt: run transient domains and wait for them without polling.
+
+None of libvirt's errors leaves it: each becomes a HostError, DaemonLost where the connection is gone.
+"""
 
 import os
 import re
@@ -46,6 +49,16 @@ _PLAIN_WORD = re.compile(r"(?:[^\s'\"\\]|'[^']*')+")
 """A word of a command in which a shell would see at most single quotes."""
 SETTLE_SECONDS = 0.05
 """Seconds between the first byte of output and reading it: the serial line is written byte by byte."""
+
+
+class DaemonLost(HostError):
+    """The libvirt daemon ended while it was needed, and its guests with it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "libvirt's daemon has ended, and its guests with it",
+            hint="run it again: that starts the daemon, too; a run that had begun goes on: agelab resume",
+        )
 
 
 class Ending(Enum):
@@ -99,18 +112,13 @@ class Hypervisor:
         threading.Thread(target=self._events, daemon=True).start()
 
     def _open(self) -> Any:
-        try:
+        with _asking(None, "libvirt", "run: agelab doctor"):
             connection = libvirt.open(libvirt_daemon.uri())
-            connection.domainEventRegisterAny(
-                None, libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, self._lifecycle, None
-            )
-            connection.domainEventRegisterAny(
-                None, libvirt.VIR_DOMAIN_EVENT_ID_WATCHDOG, self._watchdog, None
-            )
+            lifecycle, watchdog = libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, libvirt.VIR_DOMAIN_EVENT_ID_WATCHDOG
+            connection.domainEventRegisterAny(None, lifecycle, self._lifecycle, None)
+            connection.domainEventRegisterAny(None, watchdog, self._watchdog, None)
             connection.registerCloseCallback(self._closed, None)
-        except libvirt.libvirtError as error:
-            raise HostError(f"libvirt: {error}", hint="run: agelab doctor") from error
-        return connection
+            return connection
 
     def _connected(self) -> Any:
         """Return a working connection; if the last one was lost, restart the daemon and reconnect."""
@@ -120,9 +128,18 @@ class Hypervisor:
                 self._connection = self._open()
             return self._connection
 
+    def _ask(self, what: str, question: Callable[[Any], Any]) -> Any:
+        """Ask the daemon; where it ends meanwhile, ask the one that is started in its place."""
+        with suppress(DaemonLost):
+            return _asked(self._connected(), what, question)
+        return _asked(self._connected(), what, question)
+
     def _events(self) -> None:
         while self._connection is not None:
-            libvirt.virEventRunDefaultImpl()
+            try:
+                libvirt.virEventRunDefaultImpl()
+            except libvirt.libvirtError:
+                time.sleep(POLL_SECONDS)
 
     def _lifecycle(self, _: Any, domain: Any, event: int, detail: int, __: Any) -> None:
         watched = self._watched.get(domain.UUIDString())
@@ -154,13 +171,14 @@ class Hypervisor:
     @property
     def version(self) -> str:
         """Version of the daemon, ``9.0.0``."""
-        number = int(self._connection.getLibVersion())
+        number = int(self._ask("libvirt tells no version", lambda daemon: daemon.getLibVersion()))
         return f"{number // 1000000}.{number // 1000 % 1000}.{number % 1000}"
 
     @cached_property
     def security_models(self) -> list[str]:
         """Security models of this host: ``dac``, ``apparmor``, ``selinux``; empty in a user's session."""
-        capabilities = ElementTree.fromstring(self._connected().getCapabilities())
+        told = self._ask("libvirt tells nothing of this host", lambda daemon: daemon.getCapabilities())
+        capabilities = ElementTree.fromstring(told)
         return [
             model.text or "" for model in capabilities.iterfind("host/secmodel/model") if model.text != "none"
         ]
@@ -179,12 +197,10 @@ class Hypervisor:
         return {}
 
     def _command_line(self, xml: str) -> list[str]:
-        try:
-            words = _words(self._connected().domainXMLToNative("qemu-argv", xml, 0))
-        except libvirt.libvirtError as error:
-            raise HostError(
-                f"libvirt refuses the domain: {error}", libvirt_daemon.refusal_hint(str(error))
-            ) from error
+        command = self._ask(
+            "libvirt refuses the domain", lambda daemon: daemon.domainXMLToNative("qemu-argv", xml, 0)
+        )
+        words = _words(command)
         first = next(number for number, word in enumerate(words) if word.startswith("/"))
         return words[first:]
 
@@ -202,8 +218,8 @@ class Hypervisor:
         With ``state`` it begins as a copy of the guest that was saved there; raises NotRestored where it cannot.
 
         Waits for kernel notifications that a file or the domain changed; ``patience`` is the timeout in host seconds.
-        The domain is gone on return, also after an error. Raises HostError when it cannot be started, and
-        KeyboardInterrupt when another thread has called ``abandon``.
+        The domain is gone on return, also after an error. Raises HostError when it cannot be started, DaemonLost when
+        the daemon ends before it runs, and KeyboardInterrupt when another thread has called ``abandon``.
         """
         with ExitStack() as stack:
             watched = _WatchedDomain()
@@ -218,50 +234,41 @@ class Hypervisor:
             lines = LineReader(stack.enter_context(output.events.open("rb")), on_line, output.max_event_bytes)
             connection = watched.connection = self._connected()
             stack.callback(_end_process, name)
-            try:
-                _end_earlier_domain(connection, name)
-                paused = libvirt.VIR_DOMAIN_START_PAUSED if state else 0
-                named = identified(xml, watched.identity)
-                domain = connection.createXML(named, libvirt.VIR_DOMAIN_START_AUTODESTROY | paused)
-            except libvirt.libvirtError as error:
-                if not _alive(connection):
-                    return Ending.DAEMON_LOST
-                raise HostError(
-                    f"libvirt cannot start the guest: {error}", libvirt_daemon.refusal_hint(str(error))
-                ) from error
+            paused = libvirt.VIR_DOMAIN_START_PAUSED if state else 0
+            domain = _start(connection, name, identified(xml, watched.identity), paused)
             stack.callback(_destroy, domain)
             if state:
                 try:
-                    saved_guest.restore(_monitor(domain), state)
-                    domain.resume()
-                except libvirt.libvirtError as error:
-                    if not _alive(connection):
-                        return Ending.DAEMON_LOST
+                    with _asking(connection, "libvirt"):
+                        saved_guest.restore(_monitor(domain), state)
+                        domain.resume()
+                except DaemonLost:
+                    raise
+                except HostError as error:
                     raise saved_guest.NotRestored(f"QEMU does not take the saved guest: {error}") from error
             ending = _wait(watched, watch, lines, output, time.monotonic() + patience)
             return Ending.PAUSED if ending is Ending.TIMEOUT and _paused(domain) else ending
 
     def save(self, name: str, xml: str, state: Path) -> None:
-        """Boot a guest that stops itself, and save it there. Raises HostError where it does not come so far."""
+        """Boot a guest that stops itself, and save it there.
+
+        Raises HostError where it does not come so far, DaemonLost where the daemon does not.
+        """
         connection = self._connected()
+        ended = _asking(connection, "the guest that is to be saved has ended", "boot in full: --boot full")
         with ExitStack() as stack:
             stack.callback(_end_process, name)
-            try:
-                _end_earlier_domain(connection, name)
-                domain = connection.createXML(xml, libvirt.VIR_DOMAIN_START_AUTODESTROY)
-                stack.callback(_destroy, domain)
-                monitor, deadline = _monitor(domain), time.monotonic() + BOOT_SECONDS
-                while not saved_guest.has_stopped(monitor):
-                    if self._abandoned:
-                        raise KeyboardInterrupt
-                    if time.monotonic() > deadline:
-                        raise HostError(f"the guest was not ready to be saved within {BOOT_SECONDS:g} s")
-                    time.sleep(POLL_SECONDS)
-                saved_guest.save(monitor, state)
-            except libvirt.libvirtError as error:
-                raise HostError(
-                    f"the guest that is to be saved has ended: {error}", hint="boot in full: --boot full"
-                ) from error
+            domain = _start(connection, name, xml)
+            stack.callback(_destroy, domain)
+            stack.enter_context(ended)
+            monitor, deadline = _monitor(domain), time.monotonic() + BOOT_SECONDS
+            while not saved_guest.has_stopped(monitor):
+                if self._abandoned:
+                    raise KeyboardInterrupt
+                if time.monotonic() > deadline:
+                    raise HostError(f"the guest was not ready to be saved within {BOOT_SECONDS:g} s")
+                time.sleep(POLL_SECONDS)
+            saved_guest.save(monitor, state)
 
     def abandon(self) -> None:
         """End every running domain and refuse to start others: the user wants to stop."""
@@ -275,6 +282,22 @@ class Hypervisor:
         connection, self._connection = self._connection, None
         with suppress(libvirt.libvirtError):  # the connection may be lost
             connection.close()
+
+
+@contextmanager
+def _asking(connection: Any, what: str, hint: str = "") -> Iterator[None]:
+    """Make libvirt's errors HostErrors that begin with ``what``, and DaemonLost where the connection is gone."""
+    try:
+        yield
+    except libvirt.libvirtError as error:
+        if connection is not None and not _alive(connection):
+            raise DaemonLost from error
+        raise HostError(f"{what}: {error}", hint or libvirt_daemon.refusal_hint(str(error))) from error
+
+
+def _asked(connection: Any, what: str, question: Callable[[Any], Any]) -> Any:
+    with _asking(connection, what):
+        return question(connection)
 
 
 def identified(xml: str, identity: str) -> str:
@@ -327,6 +350,13 @@ def _paused(domain: Any) -> bool:
         return False
 
 
+def _start(connection: Any, name: str, xml: str, how: int = 0) -> Any:
+    """Start a domain that ends with the connection, after the end of any earlier one of that name."""
+    with _asking(connection, "libvirt cannot start the guest"):
+        _end_earlier_domain(connection, name)
+        return connection.createXML(xml, libvirt.VIR_DOMAIN_START_AUTODESTROY | how)
+
+
 def _end_earlier_domain(connection: Any, name: str) -> None:
     """End a domain of that name left by an earlier process that carried out this run and was killed."""
     try:
@@ -358,11 +388,12 @@ def _end_process(name: str) -> None:
 
 
 def _destroy(domain: Any) -> None:
-    try:
-        domain.destroy()
-    except libvirt.libvirtError as error:
-        if error.get_error_code() not in ALREADY_ENDED and _alive(domain.connect()):
-            raise
+    with suppress(DaemonLost), _asking(domain.connect(), "libvirt cannot end the guest"):
+        try:
+            domain.destroy()
+        except libvirt.libvirtError as error:
+            if error.get_error_code() not in ALREADY_ENDED:
+                raise
 
 
 @contextmanager

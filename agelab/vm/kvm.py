@@ -1,7 +1,8 @@
 """Test whether KVM boots a guest on this host.
 
-That /dev/kvm exists, opens and creates machines is no proof: on some hosts a guest then hangs in early boot. So a
-kernel is booted without a root; KVM works if the kernel gets as far as looking for one.
+That /dev/kvm exists, opens and creates machines is no proof: on some hosts a guest then crawls, or stops, in early
+boot. So a kernel is booted without a root; KVM works if the kernel gets as far as looking for one. Nothing is booted
+where the host's KVM is one of software, which runs no stock kernel.
 """
 
 import platform
@@ -21,11 +22,17 @@ from agelab.store import Artefact, Store, key_of
 from agelab.vm import host
 
 DEVICE = Path("/dev/kvm")
+SOFTWARE = Path("/sys/module/kvm_pvm")
+"""There where the device is that of kvm_pvm, which does without the processor's virtualisation.
+
+It emulates what a stock kernel does instruction by instruction, so that one crawls, up to an instruction that the
+emulator does not know. A host has one such module at a time: kvm_intel, kvm_amd or this one.
+"""
 
 BOOT_SECONDS = 20.0
 """Timeout of a boot in host seconds; a successful one takes about two."""
 SILENT_SECONDS = 5.0
-"""Host seconds without a word from the kernel after which it has hung: one that boots says hundreds of lines."""
+"""Host seconds without a word from the kernel after which no more will come: one that boots says hundreds of lines."""
 KERNEL_ARGUMENTS = "console=ttyS0 earlyprintk=serial,ttyS0,115200 panic=-1"
 _BANNER = "Linux version "
 _LATE_BOOT_MESSAGES = ("Unable to mount root fs", "as init process", "No working init found")
@@ -46,9 +53,8 @@ def judge_console(console: str) -> KvmProbe:
     if banner and any(mark in rest for mark in _LATE_BOOT_MESSAGES):
         return KvmProbe(boots=True, detail=f"booted Linux {rest.split(maxsplit=1)[0]}")
     lines = [line.strip() for line in console.splitlines() if line.strip()]
-    return KvmProbe(
-        boots=False, detail=f"a guest hung after {lines[-1][:60]!r}" if lines else "a guest hung at once"
-    )
+    detail = f"a guest came no further than {lines[-1][:60]!r}" if lines else "a guest said nothing"
+    return KvmProbe(boots=False, detail=detail)
 
 
 class _Silence:
@@ -97,6 +103,11 @@ def probe_kvm(store: Store, device: Path = DEVICE, *, again: bool = False) -> Kv
     if not device.exists():
         return _not_tried(
             f"no {device}", "switch virtualisation on in the firmware, or load kvm_intel or kvm_amd"
+        )
+    if SOFTWARE.exists():
+        return _not_tried(
+            f"{device} is that of kvm_pvm, a KVM of software that runs no stock kernel",
+            "for real time take a host whose processor has virtualisation (VT-x, AMD-V) of its own",
         )
     if not access(device, R_OK | W_OK):
         return _not_tried(f"no permission on {device}", "add this user to the group kvm")

@@ -12,7 +12,6 @@ host's mounts are shared (systemd shares them). Elsewhere a daemon that other ru
 import fcntl
 import os
 import shlex
-import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -41,6 +40,8 @@ APPARMOR_PROFILE = Path("/etc/apparmor.d/usr.sbin.libvirtd")
 APPARMOR_RULES = Path("/etc/apparmor.d/local/usr.sbin.libvirtd")
 APPARMOR_RULE = "/**/store/qemu/*/qemu-system-x86_64 PUx,"
 """Lets the daemon start agelab's QEMU of any store, unconfined as the distribution's (apparmor.d(5))."""
+SOCKETS = Path("/run/libvirt")
+"""Where root's daemon listens."""
 START_TIMEOUT = 30.0
 """Seconds within which a new daemon must respond."""
 
@@ -101,32 +102,38 @@ def ensure_running() -> None:
                 _start()
 
 
-def require_seen(needed: Sequence[Path], proc: Path = Path("/proc")) -> None:
+def require_seen(needed: Sequence[Path]) -> None:
     """Raise HostError when a daemon has other mounts than this process and so cannot open what is at these paths.
 
     A daemon that is out of sight (of another container) is taken to see them.
     """
-    for pid, name in _daemons(proc).items():
+    for pid, name in daemons().items():
         for path in needed:
-            if path.exists() and not _is_seen(path.resolve(), proc / str(pid) / "root"):
+            if path.exists() and not _is_seen(path.resolve(), pid):
                 raise _blind(pid, name, path)
 
 
-def _daemons(proc: Path) -> dict[int, str]:
-    """Map process id to program of the daemons that may start this user's guests: of this user, in these namespaces."""
+def daemons() -> dict[int, str]:
+    """Map process id to program of the daemons that may start this user's guests.
+
+    They are of this user, in these namespaces, and listen where agelab asks: one of a chroot listens elsewhere.
+    """
     found = {}
-    for place in proc.glob("[0-9]*"):
+    for place in orphans.PROC.glob("[0-9]*"):
         with suppress(OSError):
             ours = place.stat().st_uid == os.geteuid() and orphans.shares_namespaces(place)
             if ours and (name := fileio.read_text(place / "comm", errors="replace").strip()) in DAEMONS:
-                found[int(place.name)] = name
+                where = SOCKETS if SOCKETS.exists() else SOCKETS.parent
+                if _is_seen(where.resolve(), int(place.name)):
+                    found[int(place.name)] = name
     return found
 
 
-def _is_seen(path: Path, root: Path) -> bool:
-    """Return True if a process whose root directory is ``root`` finds the same file or directory at that path."""
+def _is_seen(path: Path, pid: int) -> bool:
+    """Return True if that process finds the same file or directory at that path."""
     try:
-        return os.path.samestat(path.stat(), (root / path.relative_to("/")).stat())
+        seen = orphans.PROC / str(pid) / "root" / path.relative_to("/")
+        return os.path.samestat(path.stat(), seen.stat())
     except PermissionError:  # not ours to ask
         return True
     except OSError:
@@ -134,7 +141,7 @@ def _is_seen(path: Path, root: Path) -> bool:
 
 
 def _blind(pid: int, name: str, path: Path) -> HostError:
-    if pid == _own_pid():
+    if pid in [one.pid for one in _own()]:
         hint = "wait for the end of the other agelab runs, which keep this daemon"
     elif os.geteuid():
         hint = f"end it, libvirt starts another: kill {pid}"
@@ -150,7 +157,8 @@ def unused_pid() -> int | None:
     """Return the process id of a daemon started here that nobody uses, or None."""
     try:
         with (STATE / "users").open(encoding="utf-8") as users:
-            return _own_pid() if atomic.try_lock(users) else None
+            unused = _own() if atomic.try_lock(users) else []
+            return unused[0].pid if unused else None
     except FileNotFoundError:
         return None
 
@@ -169,23 +177,21 @@ def _state_lock() -> Iterator[None]:
         yield
 
 
-def _pid_file() -> Path:
-    return STATE / "libvirtd.pid"
+def _settings() -> Path:
+    return STATE / "libvirtd.conf"
 
 
 def _start() -> None:
-    # A daemon that does not respond may be shutting down, and holds the sockets until it has ended.
-    before = orphans.tagged(orphans.DAEMON, str(STATE / "libvirtd.conf"))
-    orphans.terminate([one for one in before if one.command == "libvirtd"])
+    _stop()  # one that does not respond may be shutting down, and holds the sockets until it has ended
     configuration = STATE / "qemu.conf"
     configuration.write_text(QEMU_CONF, encoding="utf-8")
-    settings = STATE / "libvirtd.conf"
+    settings = _settings()
     settings.write_text(
         "keepalive_interval = -1\n"
         + (fileio.read_text(HOST_LIBVIRTD_CONF) if HOST_LIBVIRTD_CONF.exists() else ""),
         encoding="utf-8",
     )
-    daemon = f"exec libvirtd --config {settings} --pid-file {_pid_file()}"
+    daemon = f"exec libvirtd --config {settings} --pid-file {STATE}/libvirtd.pid"
     private = f"mount --bind {configuration} /etc/libvirt/qemu.conf"
     # Where the host forbids mount namespaces, the daemon uses the host's qemu.conf: slower, equally correct.
     apart = shlex.join(process.MOUNTS_APART)
@@ -204,24 +210,12 @@ def _start() -> None:
         time.sleep(0.1)
 
 
-def _own_pid() -> int | None:
-    """Return the process id of the running daemon that was started here, or None."""
-    try:
-        pid = int(fileio.read_text(_pid_file()))
-        named = fileio.read_text(Path(f"/proc/{pid}/comm"), errors="replace").strip()
-    except (FileNotFoundError, ValueError, ProcessLookupError):
-        return None
-    return pid if named == "libvirtd" else None  # the process id may have been reused
+def _own() -> list[orphans.TaggedProcess]:
+    """List the running daemon that was started here: by an agelab with the same STATE, which those of a chroot lack."""
+    named = orphans.tagged(orphans.DAEMON, str(_settings()))
+    return [one for one in named if one.command == "libvirtd" and _is_seen(STATE, one.pid)]
 
 
 def _stop() -> None:
     """Stop the daemon if it was started here."""
-    pid = _own_pid()
-    if pid is None:
-        return
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGTERM)
-    until = time.monotonic() + 5
-    while orphans.start_time(pid) is not None and time.monotonic() < until:
-        time.sleep(0.05)
-    _pid_file().unlink(missing_ok=True)
+    orphans.terminate(_own())

@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -35,12 +36,13 @@ def daemonize() -> None:
 
 
 def _end_unused(users: Path, daemon: int) -> None:
-    """Stop the daemon after its last user; new users wait for the lock until this process has ended."""
+    """Stop the daemon, an open pidfd, after its last user; new users wait for the lock until this process has ended."""
     with users.open(encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        os.kill(daemon, signal.SIGTERM)
-        time.sleep(STOP_SECONDS)
-        os.kill(daemon, signal.SIGKILL)
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(daemon, number)
+            time.sleep(STOP_SECONDS)
 
 
 def run(users: Path, argv: Sequence[str]) -> int:
@@ -48,7 +50,7 @@ def run(users: Path, argv: Sequence[str]) -> int:
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
     daemon = os.posix_spawnp(argv[0], tuple(argv), os.environ)
-    threading.Thread(target=_end_unused, args=(users, daemon), daemon=True).start()
+    threading.Thread(target=_end_unused, args=(users, os.pidfd_open(daemon)), daemon=True).start()
     while True:
         pid, status = os.wait()
         if pid == daemon:

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from agelab.doctor import host
+from agelab.doctor.finding import ProbeStatus
+from agelab.store import Store
 from agelab.vm import kvm
 
 QEMU = "qemu-system-x86_64"
@@ -25,10 +28,10 @@ def says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_guest_that_falls_silent_is_not_waited_for(says: Path, tmp_path: Path) -> None:
     says.write_text('echo "Linux version 6.1" > "$console"; echo last words >> "$console"; exec sleep 60\n')
     began = time.monotonic()
-    assert kvm.try_boot(tmp_path / QEMU, tmp_path).detail == "a guest hung after 'last words'"
+    assert kvm.try_boot(tmp_path / QEMU, tmp_path).detail == "a guest came no further than 'last words'"
     assert time.monotonic() - began < 10
     says.write_text("exec sleep 60\n")
-    assert kvm.try_boot(tmp_path / QEMU, tmp_path).detail == "a guest hung at once"
+    assert kvm.try_boot(tmp_path / QEMU, tmp_path).detail == "a guest said nothing"
 
 
 def test_a_guest_that_goes_on_talking_is_listened_to(says: Path, tmp_path: Path) -> None:
@@ -42,3 +45,16 @@ def test_a_guest_that_goes_on_talking_is_listened_to(says: Path, tmp_path: Path)
 def test_what_qemu_says_when_it_stops_by_itself_is_told(says: Path, tmp_path: Path) -> None:
     says.write_text("echo no KVM here >&2; exit 1\n")
     assert kvm.try_boot(tmp_path / QEMU, tmp_path).detail == "QEMU stops: no KVM here"
+
+
+def test_a_kvm_of_software_is_known_without_a_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kvm, "try_boot", lambda *_: pytest.fail("a guest was started"))
+    for name in ("kvm", "kvm_pvm"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(kvm, "SOFTWARE", tmp_path / "kvm_pvm")
+    probe = kvm.probe_kvm(Store(tmp_path / "home"), tmp_path / "kvm", again=True)
+    assert (probe.boots, probe.tried) == (False, False)
+    assert probe.detail == f"{tmp_path}/kvm is that of kvm_pvm, a KVM of software that runs no stock kernel"
+    found = host.kvm(Store(tmp_path / "home"), tmp_path / "kvm")
+    assert (found.status, found.found) == (ProbeStatus.LIMITED, probe.detail) and "VT-x" in found.fix
+    assert kvm.probe_kvm(Store(tmp_path / "home"), tmp_path / "none").detail.startswith("no ")

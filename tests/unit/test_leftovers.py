@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,7 @@ def test_a_process_is_nobody_s_once_its_owner_has_been_killed(
     agelab.wait()
     found = [one for one in orphans.find_orphans() if one.pid == pid]
     assert [one.command for one in found] == ["sleep"]
+    assert orphans.terminate([replace(found[0], started="1")]) == [], "one that had the number before"
     assert orphans.terminate(found) == found
     assert pid not in [one.pid for one in orphans.find_orphans()]
 
@@ -91,6 +93,25 @@ def test_a_container_s_daemon_is_none_of_ours(tmp_path: Path) -> None:
             child.kill()
 
 
+@needs_root
+@pytest.mark.parametrize(
+    "apart",
+    [
+        ("--pid", "--fork", "--kill-child", "--"),
+        ("--mount", "--", "sh", "-ec", 'mount -t tmpfs none /proc; exec "$@"', "sh"),
+    ],
+    ids=["another's", "none"],
+)
+def test_agelab_ends_nothing_by_numbers_that_are_not_its_own(tmp_path: Path, apart: tuple[str, ...]) -> None:
+    agelab = Path(sys.executable).with_name("agelab")
+    env = {**os.environ, "AGELAB_HOME": str(tmp_path)}
+    done = subprocess.run(
+        ["unshare", *apart, agelab, "doctor", "--clean"], env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3 and "mount -t proc proc /proc" in done.stderr
+    assert done.stderr.startswith("agelab: /proc shows other processes")
+
+
 def test_a_number_that_another_process_has_now_is_no_owner() -> None:
     pid, began = orphans.tag().split(":")
     assert not orphans.is_dead(orphans.tag())
@@ -98,7 +119,9 @@ def test_a_number_that_another_process_has_now_is_no_owner() -> None:
     assert not orphans.is_dead(orphans.DAEMON)
     assert orphans.owner_of(1 << 30) is None
     assert (
-        orphans.terminate([orphans.TaggedProcess(os.getpid(), f"{pid}:{int(began) + 1}", "not this one")])
+        orphans.terminate(
+            [orphans.TaggedProcess(os.getpid(), began, f"{pid}:{int(began) + 1}", "not this one")]
+        )
         == []
     )
 

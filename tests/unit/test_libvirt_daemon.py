@@ -41,6 +41,40 @@ with subprocess.Popen([*apart, daemon, "60"]) as child:
     print("held" if str(early) in Path(f"/proc/{child.pid}/mountinfo").read_text() else "free")
     child.send_signal(signal.SIGKILL)
 """
+# Two hosts, by their directories, that share their processes, each with the real daemon; the first starts the second.
+TWO = """
+import subprocess, sys
+from pathlib import Path
+from agelab.errors import HostError
+from agelab.vm import libvirt_daemon
+
+def state():
+    listed = sorted(libvirt_daemon.daemons().items())
+    return listed, libvirt_daemon.is_responding()
+
+where, *second = sys.argv[1:]
+try:
+    with libvirt_daemon.keep_running([Path(where)]):
+        first = state()
+        assert len(first[0]) == 1 and first[1], first
+        if second:
+            subprocess.run(second, check=True)
+            assert state() == first, (first, state())
+            print("the first goes on")
+        else:
+            print("the second has its own")
+    assert libvirt_daemon.daemons() == {}, "it has ended with its last user"
+except HostError as error:
+    print(error, error.hint)
+"""
+PLACES = """
+places() {
+    for place in /run /var/lib/libvirt /var/log/libvirt; do mount -t tmpfs none "$1$place"; done
+    mkdir -p "$1/run/lock" "$1/run/store" "$1/var/lib/libvirt/qemu" "$1/var/log/libvirt/qemu"
+}
+"""
+CHROOT = f'{PLACES}mkdir root; mount --rbind / root; places "$PWD/root"; exec chroot root'
+OTHER_MOUNTS = f'{PLACES}places ""; exec'
 PRIVATE = ("unshare", "--mount", "--")
 ALONE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
 
@@ -83,6 +117,21 @@ def test_a_daemon_that_sees_other_mounts_is_named_with_what_to_do(
 
 def test_a_daemon_beside_agelab_sees_what_it_sees(tmp_path: Path) -> None:
     assert tried(tmp_path, "private") == ["seen", "free"]
+
+
+@pytest.mark.parametrize("enter", [CHROOT, OTHER_MOUNTS], ids=["chroot", "mounts"])
+def test_an_agelab_of_another_root_has_a_daemon_of_its_own_and_ends_no_other(
+    tmp_path: Path, enter: str
+) -> None:
+    (tmp_path / "two.py").write_text(TWO)
+    python = f"{sys.executable} {tmp_path}/two.py"
+    (tmp_path / "second.sh").write_text(f"cd {tmp_path}\n{enter} {python} /run/store\n")
+    script = f'{PLACES}places ""; {python} /run/store unshare --mount sh -e {tmp_path}/second.sh'
+    done = subprocess.run(
+        [*ALONE, "sh", "-ec", script], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (done.stdout.splitlines(), done.stderr) == (["the second has its own", "the first goes on"], "")
+    assert done.returncode == 0
 
 
 def test_a_daemon_that_may_not_start_a_stores_qemu_is_told_with_what_to_do(

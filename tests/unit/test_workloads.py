@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agelab import places
 from agelab.errors import InputError
 from agelab.model.metrics import METRICS
 from agelab.model.workload import GuestProgram
@@ -172,7 +173,70 @@ def test_what_leads_out_of_a_directory_is_not_brought(tmp_path: Path) -> None:
         brought(chosen(tmp_path, ECHO, metrics=MY_OPS, bring=["suite"]).workload)
 
 
-@pytest.mark.parametrize("name", ["replay", "keep-output"])
+@pytest.mark.parametrize(
+    ("bring", "number", "said"),
+    [
+        ([".."], 0, "it has no name that the guest could know it by: name the directory itself"),
+        (["."], 0, "it has no name"),
+        (["./"], 0, "it has no name"),
+        ([""], 0, "it has no name"),
+        (["/"], 0, "it has no name"),
+        (["suite", "suite/../.."], 1, "it has no name"),
+        (["...deb"], 0, "it has no name"),
+        (["..deb"], 0, "it has no name"),
+        (["~"], 0, "~ stands for no home here: write the whole path"),
+        (["~/suite"], 0, "~ stands for no home here"),
+        (["out"], 0, "it is a link out of its directory: name what it leads to, /"),
+        (["/proc/self/root"], 0, "it is a link out of its directory"),
+        (["suite", "./suite/"], 1, "'suite' is called suite in the guest, too"),
+        (["suite", "suite.deb"], 1, "'suite' is called suite in the guest, too"),
+        (["suite", "other/suite"], 1, "'suite' is called suite in the guest, too"),
+        (["u\u0308b"], 0, "its name has characters that look like others"),
+        (["\uff0e\uff0e"], 0, "its name has characters that look like others"),
+        (["a\u202eb"], 0, r"its name has '\\u202e'"),
+        (["a\u200bb"], 0, r"its name has '\\u200b'"),
+        (["a:b"], 0, "its name has ':'"),
+        (["a\nb"], 0, r"its name has '\\n'"),
+        (["a\0b"], 0, r"its name has '\\x00'"),
+    ],
+)
+def test_what_could_get_anywhere_but_its_own_place_in_the_guest_is_refused_with_its_place(
+    tmp_path: Path, bring: list[str], number: int, said: str
+) -> None:
+    for name in ("suite", "other/suite"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "plan.json").write_text("{}")
+    for name in (
+        "suite.deb",
+        "..deb",
+        "...deb",
+        "u\u0308b",
+        "\uff0e\uff0e",
+        "a\u202eb",
+        "a\u200bb",
+        "a:b",
+        "a\nb",
+    ):
+        (tmp_path / name).touch()
+    (tmp_path / "out").symlink_to("/")
+    with pytest.raises(InputError) as caught:
+        chosen(tmp_path, ECHO, metrics=MY_OPS, bring=bring)
+    [line] = str(caught.value).splitlines()
+    assert line.startswith(f"{tmp_path}/ten-lines.toml: bring[{number}]: {bring[number]!r}: ")
+    assert re.search(said, line)
+
+
+def test_a_link_within_the_scenarios_directory_and_what_lies_beside_it_may_be_brought(tmp_path: Path) -> None:
+    beside, home = tmp_path / "\u00fcber", tmp_path / "scenario"
+    for place in (beside, home / "suite-1.2"):
+        place.mkdir(parents=True)
+        (place / "go").write_text("go")
+    (home / "suite").symlink_to("suite-1.2")
+    found = brought(chosen(home, ECHO, metrics=MY_OPS, bring=["suite", "../\u00fcber"]).workload)
+    assert {"brought/suite/go", "brought/\u00fcber/go"} <= set(found.files)
+
+
+@pytest.mark.parametrize("name", ["replay", "keep-output", "mkufs", "step-profile"])
 def test_a_program_of_agelabs_own_is_not_replaced(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("")
     with pytest.raises(InputError, match="agelab has a program of that name in each guest"):
@@ -183,7 +247,9 @@ def test_every_program_of_agelabs_guests_is_protected() -> None:
     from agelab.image import tools
     from agelab.runner.prepare.brought_files import OWN_TOOLS
 
-    assert {*tools.programs(tools.source_files()), "keep-output"} <= set(OWN_TOOLS)
+    sources = (tools.SOURCES, tools.FILESYSTEMS, tools.PROFILER)
+    built = {name for place in sources for name in tools.programs(tools.source_files(place))}
+    assert built | {path.name for path in (places.HARNESS / "output").iterdir()} == set(OWN_TOOLS)
 
 
 def test_a_scenario_without_any_of_it_brings_nothing() -> None:

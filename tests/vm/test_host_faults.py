@@ -11,8 +11,8 @@ import pytest
 
 from agelab.doctor import leftovers
 from tests.capabilities import needs_root
-from tests.vm import taken_hold
-from tests.vm.chaos import Chaos, wait_until
+from tests.vm import private, taken_hold
+from tests.vm.chaos import Chaos, cheap, home, wait_until
 from tests.vm.taken_hold import GUEST, Begun, guests, interrupted, processes, resumed
 
 pytestmark = [pytest.mark.vm, needs_root]
@@ -52,6 +52,21 @@ def test_a_daemon_that_ends_is_started_again_for_the_next_cell(
     interrupted(chaos, run, child, "libvirt's daemon ended while the guest ran, and the guest with it")
     assert wait_until(lambda: not processes("libvirtd", chaos))
     resumed(chaos, run)
+
+
+def test_a_daemon_that_ends_while_a_guest_boots_to_be_saved_interrupts_that_cell(tmp_path: Path) -> None:
+    with private.host() as before:
+        words = ("run", str(cheap(tmp_path)), "--filesystem", "ext2,ext4")
+        chaos = Chaos(home(tmp_path, "guest"), words, before=before)
+        child = chaos.start(*chaos.words)
+        assert wait_until(lambda: bool(guests(chaos)), GUEST), chaos.said()
+        [libvirtd] = processes("libvirtd", chaos)
+        os.kill(libvirtd, signal.SIGKILL)
+        [run] = chaos.plans()
+        interrupted(chaos, run, child, "libvirt's daemon ended while the guest ran, and the guest with it")
+        assert "--boot full" not in chaos.said() and "Traceback" not in chaos.said()
+        chaos.run("resume", run.name)
+        assert wait_until(lambda: not guests(chaos) and not processes("libvirtd", chaos))
 
 
 @pytest.mark.parametrize("seconds", [5.0, pytest.param(60.0, marks=pytest.mark.full)])

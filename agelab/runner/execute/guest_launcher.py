@@ -2,9 +2,11 @@
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from agelab.runner.plan.cell_spec import BASE_MODULES, CellSpec
 from agelab.store import Artefact, Store, canonical_json
 from agelab.vm import domain, guest_output, virt_install
 from agelab.vm.guest import REAL_SERIAL, Clock, GuestSpec, MemoryDisk, RealDisk
-from agelab.vm.hypervisor import Ending, Hypervisor
+from agelab.vm.hypervisor import DaemonLost, Ending, Hypervisor
 from agelab.vm.saved_guest import NotRestored
 from agelab.vm.slots import FIRST, SlotLayout, layout_for
 from agelab.vm.virtual_clock import EPOCH
@@ -124,6 +126,8 @@ class GuestLauncher:
                 guest, saved = self._guest_to_run(boot)
                 ending = self._run_guest(guest, saved, boot, events, record, on_step)
             return Ending.OUTPUT_LOST if self._is_output_lost(ending, events) else ending
+        except DaemonLost:
+            return Ending.DAEMON_LOST
         finally:
             files = [self._plan_disk(boot), self._empty_slot, self._initramfs_file(boot)]
             for file in (*files, *self.directory.glob(f"{SLOT_COPY}*")):
@@ -153,8 +157,6 @@ class GuestLauncher:
     ) -> Ending:
         limit = guest_output.MAX_EVENT_BYTES + guest_output.EVENT_BYTES_PER_STEP * len(boot.plan["steps"])
         output = guest_output.GuestOutput(guest.events, guest.console, limit)
-        for file in (guest.console, guest.events):
-            file.touch()
         xml = self._domain_xml(guest)
         (self.directory / f"{boot.name}domain-{boot.number}.xml").write_text(xml, encoding="utf-8")
         plan_disk.write(self._plan_disk(boot), events.secret, self._archive(boot))
@@ -170,6 +172,8 @@ class GuestLauncher:
     def _guest_to_run(self, boot: Boot) -> tuple[GuestSpec, Artefact | None]:
         """Return the guest of a boot, and the saved guest of which it is a copy, if it is one."""
         guest, layout = self.guest(boot), self._layout(boot)
+        for output in (guest.console, guest.events):
+            output.touch()
         if layout:
             with self._empty_slot.open("wb") as file:
                 file.truncate(layout.size)
@@ -283,15 +287,20 @@ class GuestLauncher:
     @cached_property
     def _programs(self) -> dict[str, bytes]:
         """The content of the tools, of the user's scripts and of what a scenario brings, by paths in the archive."""
-        scripts = {f"control/{name}": text for name, text in sorted(self.spec.scripts.items())}
-        return (
-            scripts
-            | dict(sorted(self.spec.brought.files.items()))
-            | {
+        parts = (
+            {f"control/{name}": text for name, text in sorted(self.spec.scripts.items())},
+            dict(sorted(self.spec.brought.files.items())),
+            {
                 f"tools/{name}": fileio.read_bytes(path, fileio.PROGRAM)
                 for name, path in sorted(self.tools.items())
-            }
+            },
         )
+        for name, times in Counter(chain.from_iterable(parts)).items():
+            if times > 1:
+                raise InputError(
+                    f"two of the guest's files would be {name}", hint="rename the one that is brought"
+                )
+        return dict(chain.from_iterable(part.items() for part in parts))
 
     @cached_property
     def _modules(self) -> dict[str, ModuleFile]:

@@ -15,7 +15,7 @@ from agelab.runner.prepare.prepare import PreparedRun
 from agelab.store import Artefact, Store, content_hash
 from agelab.vm import domain, guest_output, virt_install
 from agelab.vm.guest import GuestSpec, SavedMemory
-from agelab.vm.hypervisor import Hypervisor
+from agelab.vm.hypervisor import DaemonLost, Hypervisor
 from agelab.vm.saved_guest import NotRestored
 
 KIND = "guest"
@@ -121,6 +121,8 @@ class SavedGuests:
             empty.truncate(max(disk.size for disk in guest.disks))
         try:
             self.hypervisor.save(guest.name, self._domain_xml(guest), directory / STATE)
+        except DaemonLost:
+            raise
         except HostError as error:
             words = " ".join(guest_output.console_text(guest.console).splitlines()[-LAST_LINES:])
             raise HostError(f"{error}; it said last: {words or 'nothing'}", error.hint) from error

@@ -16,7 +16,7 @@ from agelab.places import HARNESS
 from agelab.plain_path import temp_parent
 from agelab.runner.plan.brought import Brought
 from agelab.runner.plan.kept_output import PROGRAM
-from agelab.scenario.workloads import GUEST, JOBS, Workload
+from agelab.scenario.workloads import GUEST, JOBS, Workload, guest_name
 
 TOOLS, PLACE = "tools", "brought"
 """Directories in the guest: of programs by themselves, which are in PATH, and of directories and packages."""
@@ -27,7 +27,10 @@ PATH = f"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{GUEST}/{T
 PROGRAMS = ("", "bin", "sbin", "usr/bin", "usr/sbin", "usr/local/bin", "usr/games")
 LIBRARIES = ("lib", "lib/x86_64-linux-gnu", "usr/lib", "usr/lib/x86_64-linux-gnu", "usr/local/lib")
 """Where programs and libraries are looked for in a directory that was brought."""
-OWN_TOOLS = ("extents", "random-read", "record-blocks", "replay", "replay-blocks", "spool", PROGRAM)
+OWN_TOOLS = (
+    *("checkufs", "extents", "mkufs", "random-read", "record-blocks", "replay", "replay-blocks", "spool"),
+    *("step-profile", PROGRAM),
+)
 
 
 def brought(workload: Workload, programs: Sequence[str] = ()) -> Brought:
@@ -38,12 +41,8 @@ def brought(workload: Workload, programs: Sequence[str] = ()) -> Brought:
     files = {f"{JOBS}/{name}": data for name, data in sorted(workload.jobs.items())}
     for name in (*([PROGRAM] if workload.programs or workload.metrics else []), *programs):
         files[f"{TOOLS}/{name}"] = fileio.read_bytes(HARNESS / "output" / name)
-    names: set[str] = set()
     total = 0
     for path in workload.bring:
-        if path.name in names:
-            raise InputError(f"bring: two files are called {path.name}: rename one of them")
-        names.add(path.name)
         for name, data in _files(path):
             total += len(data)
             files[name] = data
@@ -68,9 +67,9 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
     elif path.suffix == ".deb":
         with atomic.temp_dir(temp_parent()) as directory:
             unpack(path, directory / "deb")
-            yield from _tree(directory / "deb", f"{PLACE}/{path.stem}", path)
+            yield from _tree(directory / "deb", f"{PLACE}/{guest_name(path)}", path)
     else:
-        yield from _tree(path, f"{PLACE}/{path.name}", path)
+        yield from _tree(path, f"{PLACE}/{guest_name(path)}", path)
 
 
 def _tree(top: Path, place: str, named: Path) -> Iterator[tuple[str, bytes]]:
@@ -106,7 +105,7 @@ def _environment(files: dict[str, bytes], directories: list[Path]) -> dict[str, 
     """Return the variables by which steps find programs and libraries of directories that were brought."""
     if not directories:
         return {}
-    tops = [f"{PLACE}/{path.stem if path.suffix == '.deb' else path.name}" for path in directories]
+    tops = [f"{PLACE}/{guest_name(path)}" for path in directories]
     there = {str(Path(name).parent) for name in files}
 
     def existing(places: tuple[str, ...]) -> list[str]:

@@ -1,0 +1,132 @@
+"""What becomes of libvirt's errors: none leaves the one module that talks to libvirt."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import libvirt
+import libvirt_qemu
+import pytest
+
+from agelab.errors import AgelabError, HostError
+from agelab.vm import libvirt_daemon
+from agelab.vm.guest_output import GuestOutput
+from agelab.vm.hypervisor import DaemonLost, Hypervisor
+
+XML = "<domain>\n  <name>agelab-a</name>\n</domain>\n"
+
+
+def refuse(*_: object) -> Any:
+    raise libvirt.libvirtError("internal error: client socket is closed")
+
+
+class Daemon:
+    """A connection to a daemon that refuses all, or all but some, and is there or has ended."""
+
+    def __init__(self, *, alive: bool, **works: Any) -> None:
+        self.alive, self.works = alive, works
+        self.asked: list[str] = []
+
+    def isAlive(self) -> bool:
+        return self.alive
+
+    def __getattr__(self, name: str) -> Any:
+        self.asked.append(name)
+        return self.works.get(name, refuse)
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> GuestOutput:
+    for name in ("events", "console"):
+        (tmp_path / name).touch()
+    return GuestOutput(tmp_path / "events", tmp_path / "console")
+
+
+def connected(monkeypatch: pytest.MonkeyPatch, *daemons: Daemon) -> Hypervisor:
+    """Return a hypervisor of the first of these daemons; where one has ended the next is there."""
+    left = list(daemons)
+    monkeypatch.setattr(libvirt, "open", lambda _: left.pop(0) if left[1:] else left[0])
+    monkeypatch.setattr(libvirt_daemon, "ensure_running", lambda: None)
+    monkeypatch.setattr(Hypervisor, "_events", lambda _: None)
+    for daemon in daemons:
+        for name in ("domainEventRegisterAny", "registerCloseCallback", "close"):
+            daemon.works.setdefault(name, lambda *_: None)
+    return Hypervisor()
+
+
+def everything(hypervisor: Hypervisor, output: GuestOutput) -> dict[str, Any]:
+    return {
+        "version": lambda: hypervisor.version,
+        "security models": lambda: hypervisor.security_models,
+        "command line": lambda: hypervisor.command_line(XML),
+        "run": lambda: hypervisor.run("agelab-a", XML, output, print, 1),
+        "restore": lambda: hypervisor.run("agelab-a", XML, output, print, 1, output.events),
+        "save": lambda: hypervisor.save("agelab-a", XML, output.events),
+    }
+
+
+def domain(daemon: Daemon) -> Any:
+    """A domain of that daemon that has been started, of which nothing can be had any more."""
+    ended = SimpleNamespace(destroy=refuse, state=refuse, resume=refuse, connect=lambda: daemon)
+    daemon.works |= {"lookupByName": lambda _: ended, "createXML": lambda *_: ended}
+    return ended
+
+
+@pytest.mark.parametrize("alive", [True, False])
+@pytest.mark.parametrize(
+    ("what", "started"),
+    [
+        ("version", False),
+        ("security models", False),
+        ("command line", False),
+        ("run", False),
+        ("restore", False),
+        ("restore", True),
+        ("save", False),
+        ("save", True),
+    ],
+)
+def test_none_of_them_leaves_it_and_a_daemon_that_has_ended_is_named(
+    monkeypatch: pytest.MonkeyPatch, output: GuestOutput, what: str, alive: bool, started: bool
+) -> None:
+    monkeypatch.setattr(libvirt_qemu, "qemuMonitorCommandWithFiles", refuse)
+    daemon = Daemon(alive=True)
+    if started:
+        domain(daemon)
+    made = connected(monkeypatch, daemon)
+    daemon.alive = alive
+    with pytest.raises(AgelabError) as raised:
+        everything(made, output)[what]()
+    if not alive:
+        assert isinstance(raised.value, DaemonLost)
+        assert "libvirt's daemon has ended" in str(raised.value) and "agelab resume" in raised.value.hint
+        assert "--boot full" not in raised.value.hint
+    else:
+        assert isinstance(raised.value, HostError) and "client socket is closed" in str(raised.value)
+
+
+def test_a_domain_that_cannot_be_ended_is_told(monkeypatch: pytest.MonkeyPatch, output: GuestOutput) -> None:
+    daemon = Daemon(alive=True)
+    domain(daemon)
+    with pytest.raises(HostError, match="libvirt cannot end the guest: internal error"):
+        connected(monkeypatch, daemon).run("agelab-a", XML, output, print, 0.1)
+
+
+def test_what_the_daemon_is_asked_while_it_ends_the_next_one_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(*_: object) -> None:
+        first.alive = False
+        refuse()
+
+    first = Daemon(alive=True, getCapabilities=end)
+    second = Daemon(
+        alive=True, getCapabilities=lambda: "<c><host><secmodel><model>dac</model></secmodel></host></c>"
+    )
+    assert connected(monkeypatch, first, second).security_models == ["dac"]
+    assert "getCapabilities" in first.asked
+
+
+def test_a_connection_that_cannot_be_opened_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(libvirt, "open", refuse)
+    with pytest.raises(HostError, match="client socket is closed") as raised:
+        Hypervisor()
+    assert raised.value.hint == "run: agelab doctor"
