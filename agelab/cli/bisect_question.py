@@ -196,6 +196,6 @@ def _kernels(words: dict[str, Any], wanted: RunRequest) -> tuple[GitTree | None,
     path, good, bad = Path(words["path"]), words["good"], words["bad"]
     found, count = git_search.resolve_tree(path, good, bad, said, dirty=words["dirty"])
     kernels = [found.kernel_spec(found.good), found.kernel_spec(found.bad)]
-    for kernel in reversed(kernels):  # the last one looked at is built first
+    for kernel in kernels:
         build.check_configuration(kernel, open_store(), say)
     return found, kernels, count

@@ -11,7 +11,7 @@ from agelab.errors import InputError
 from agelab.kernel import config, parts, recipes, source_tree, tree_changes
 from agelab.kernel.source_tree import SourceTree
 from agelab.notify import Notify
-from agelab.store import Artefact, Store, key_of
+from agelab.store import Artefact, Store, artefact_key
 
 RECIPE = 1
 """Raised whenever the same inputs would make another kernel."""
@@ -81,12 +81,6 @@ class BuildInputs:
         return config.options(self.config_text)
 
     @property
-    def object_dir(self) -> Path:
-        """The directory of object files for this configuration and compiler."""
-        name = key_of({"options": self.options, "toolchain": self.toolchain.key})
-        return self.source.cache_dir / f"built-{name[:16]}"
-
-    @property
     def key_inputs(self) -> dict[str, object]:
         """The inputs that make the kernel's key."""
         return {
@@ -97,6 +91,11 @@ class BuildInputs:
             "toolchain": self.toolchain.key,
             "recipe": RECIPE,
         }
+
+    @property
+    def key(self) -> str:
+        """The kernel's key in the store."""
+        return artefact_key("kernel", self.key_inputs)
 
 
 def plan_build(spec: str, store: Store, progress: Notify, *, refresh: bool = False) -> BuildInputs:

@@ -2,14 +2,14 @@
 
 Every source (a commit of a git tree, uncommitted files, a source package) becomes one git tree object, whose name is
 a hash of all its content: a kernel's key needs nothing else. The work tree is updated from the tree that was built
-last to the next one, so that make sees new times only on the files that differ.
+last to the next one.
 """
 
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agelab import atomic, fileio, git, process
@@ -44,6 +44,8 @@ class SourceTree:
     """The version in the tree's Makefile, such as 6.1.192."""
     origin: KernelPart
     commit: str | None = None
+    uncommitted: str = ""
+    """Of the files as they are in a git tree: the commit that they were changed after."""
     patches: tuple[KernelPart, ...] = ()
 
     @property
@@ -52,10 +54,12 @@ class SourceTree:
         return self.cache_dir / "source"
 
     def check_out(self) -> None:
-        """Update the work tree to this tree, writing only files that differ. The caller holds the kernel's lock."""
+        """Make the work tree this tree, writing only files that differ. The caller holds the kernel's lock."""
         self.work_tree.mkdir(exist_ok=True)
         (self.cache_dir / "git" / "index.lock").unlink(missing_ok=True)  # left by a killed git
         git_output(self.cache_dir, ["read-tree", "--reset", "-u", self.tree], work=self.work_tree)
+        # Of a killed git files may be there that are in neither tree.
+        git_output(self.cache_dir, ["clean", "-ffdxq"], work=self.work_tree)
 
 
 def from_directory(path: Path, ref: str, store: Store, progress: Notify) -> SourceTree:
@@ -75,9 +79,10 @@ def from_directory(path: Path, ref: str, store: Store, progress: Notify) -> Sour
     place = _repository(store, {"objects": str(repository.objects)})
     git.borrow_objects(place / "git", repository.objects)
     if ref == WORKTREE:
-        head = query_git(repository, ["rev-parse", "HEAD^{tree}"])
+        head = query_git(repository, ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
         with _import_lock(store, place):
-            return _from_files(path, place, f"tree:{path}@{WORKTREE}", progress, head)
+            found = _from_files(path, place, f"tree:{path}@{WORKTREE}", progress, head)
+        return replace(found, uncommitted=head or "no commit")
     if not ref:
         require_clean(
             repository,
