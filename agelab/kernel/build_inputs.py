@@ -8,7 +8,7 @@ from agelab import buildroot, fileio, readers
 from agelab.buildroot import BuildRoot, Purpose
 from agelab.debian import Archive, cached_resolution, first_suite
 from agelab.errors import InputError
-from agelab.kernel import config, parts, recipes, source_tree, tree_changes
+from agelab.kernel import config, recipes, source_tree, tree_changes
 from agelab.kernel.source_tree import SourceTree
 from agelab.notify import Notify
 from agelab.store import Artefact, Store, artefact_key
@@ -113,13 +113,10 @@ def plan_build(spec: str, store: Store, progress: Notify, *, refresh: bool = Fal
         found = source_tree.from_package(what, store, progress, refresh=refresh)
     fragments = {str(path): _text(path) for path in wanted.fragments}
     if wanted.lines:
-        fragments["the recipe"] = "\n".join(wanted.lines)
+        fragments[spec.partition(",")[0]] = "\n".join(wanted.lines)
     base = _text(wanted.base) if wanted.base else None
-    owner = spec.partition(",")[0]
-    fetched = [(part, parts.obtain(part, owner, store, progress)) for part in wanted.parts]
-    patched = tree_changes.apply_patches(tree_changes.apply_parts(found, fetched), wanted.patches)
     return BuildInputs(
-        tree_changes.apply_edits(patched, wanted.edits, owner),
+        tree_changes.apply_patches(found, wanted.patches),
         base,
         fragments,
         toolchain(store, progress),

@@ -187,14 +187,6 @@ def _from_files(path: Path, place: Path, name: str, progress: Notify, head: str 
     return _checked_tree(place, _write_tree(path, place, head), KernelPart(name=name))
 
 
-def import_files(path: Path, place: Path) -> str:
-    """Import a directory that is a part of a tree into a source's repository; return its tree object."""
-    with atomic.temp_dir(place) as directory:
-        index = {"GIT_INDEX_FILE": str(directory / "index")}
-        git_output(place, ["add", "--all", "--force", "."], index, work=path)
-        return git_output(place, ["write-tree"], index)
-
-
 def _write_tree(path: Path, place: Path, head: str | None = None) -> str:
     """Import a directory and return its tree object: all files or, with a commit's tree, those git does not ignore."""
     index = {"GIT_INDEX_FILE": str(place / "files.index")}
