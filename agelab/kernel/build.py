@@ -26,7 +26,6 @@ _ENVIRONMENT = {
     "HOME": "/tmp",
     "CCACHE_DIR": "/tmp/ccache",
     "CCACHE_MAXSIZE": "2G",
-    "CCACHE_NOSTATS": "1",
     "KBUILD_BUILD_TIMESTAMP": "Wed Jan 1 00:00:00 UTC 2020",
     "KBUILD_BUILD_USER": "agelab",
     "KBUILD_BUILD_HOST": "agelab",

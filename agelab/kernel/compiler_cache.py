@@ -1,78 +1,67 @@
-"""ccache for kernels that are built: what one build has compiled is taken by another that it had a right to.
+"""ccache for kernels that are built: trees share one if they run the same commands while they are built.
 
-Whatever is built can write anything into the ccache that it is given, so it decides what is found there later. Each
-build has one of its own, which begins as a copy of another's if all that had a hand in that one has a hand in this one,
-too: an ancestor of its commit, none but its patches and none but its configuration.
+Whatever is built can write anything into the ccache that it is given, so it decides what is found there later. So trees
+share one that differ in nothing but code which is compiled into the kernel and not run here: all makefiles, scripts,
+headers and programs are the same, and so are the words of the configuration.
 """
 
 import os
+import re
 from pathlib import Path
 
-from pydantic import Field, ValidationError
-
-from agelab import atomic, fileio, git, process
+from agelab import atomic, git
 from agelab.disk_errors import naming_disk_errors
 from agelab.kernel.build_inputs import BuildInputs
-from agelab.model.base import Frozen
+from agelab.kernel.source_tree import SourceTree, git_output
 from agelab.store import key_of
 
 KEPT = 4
 """Caches that a repository keeps: those that were used last."""
-_MADE_BY = "made-by.json"
-"""File beside a cache, where what is built cannot write it."""
-
-
-class Hands(Frozen):
-    """What decides what a build writes, besides its repository (or package, or directory) and the compiler."""
-
-    commit: str = Field(description="its history decides, too; empty for a package and for a directory")
-    others: tuple[str, ...] = Field(description="hashes of patches and of texts of configuration")
+_PLACES = (
+    "block",
+    "drivers/block",
+    "drivers/md",
+    "drivers/nvdimm",
+    "drivers/nvme",
+    "fs",
+    "io_uring",
+    "kernel",
+    "mm",
+)
+"""Directories whose code is compiled into the kernel, and is not a part of a program that is run while it is built."""
+_CODE = re.compile(rf"100644 blob [0-9a-f]+\t(?P<path>({'|'.join(_PLACES)})/[\w/+.-]+\.[ch])")
+_RUNS = ("hostprogs", "hostcc", "hostcxx", "hostlibs", "userprogs", "bpftool")
+"""Words of a makefile for programs that are run, whatever lies below it."""
+_BPF = "kernel/bpf/"
+"""It lends bpftool its disassembler."""
+_SWITCH = re.compile(r"\s*(#.*)?|CONFIG_\w+=([ymn]|\d+)")
+"""A line of configuration that no makefile could take for a command."""
 
 
 def of(inputs: BuildInputs) -> Path:
     """Return the ccache directory of a build. The caller holds the lock of its repository."""
     source = inputs.source
-    texts = [text for text in (inputs.base, *inputs.fragments.values()) if text is not None]
-    others = {*(patch.sha256 for patch in source.patches), *(key_of(text) for text in texts)}
-    if source.uncommitted:
-        others.add("uncommitted files")
-    hands = Hands(commit=source.commit or source.uncommitted, others=tuple(sorted(others)))
+    lines = [line for line in inputs.config_text.split("\n") if not _SWITCH.fullmatch(line)]
     top = source.cache_dir / "ccaches"
-    own = top / key_of(hands.model_dump())[:16]
-    if not own.exists():
-        with naming_disk_errors(source.cache_dir), atomic.locked_directory(atomic.temp_name(own)) as partial:
-            begun = next((there for there in _latest(top) if _serves(there, hands, source.cache_dir)), None)
-            if begun:
-                os.utime(begun)
-                process.run(["cp", "-a", "--reflink=auto", str(begun / "cache"), str(partial / "cache")])
-            else:
-                (partial / "cache").mkdir()
-            (partial / _MADE_BY).write_text(hands.model_dump_json(), encoding="utf-8")
-            partial.rename(own)
+    own = top / key_of([_what_may_run(source), lines])[:16]
+    directory = own / "ccache"  # what is built can give it any time, and not to the one around it
+    with naming_disk_errors(source.cache_dir):
+        directory.mkdir(parents=True, exist_ok=True)
     os.utime(own)
-    for old in _latest(top)[KEPT:]:
+    for old in sorted(top.iterdir(), key=lambda path: path.stat().st_mtime_ns)[:-KEPT]:
         atomic.remove(old)
-    return own / "cache"
+    return directory
 
 
-def _latest(top: Path) -> list[Path]:
-    """List the caches, the one that was used last first."""
-    there = [path for path in top.iterdir() if not path.name.endswith(atomic.SUFFIX)]
-    return sorted(there, key=lambda path: path.stat().st_mtime_ns, reverse=True)
-
-
-def _serves(there: Path, hands: Hands, place: Path) -> bool:
-    """Return True where nothing has had a hand in a cache that does not have one in a build, too."""
-    try:
-        theirs = Hands.model_validate_json(fileio.read_text(there / _MADE_BY))
-    except (OSError, ValidationError):  # after a power cut
-        return False
-    if not set(theirs.others) <= set(hands.others):
-        return False
-    return theirs.commit in ("", hands.commit) or _is_ancestor(theirs.commit, hands.commit, place)
-
-
-def _is_ancestor(commit: str, of: str, place: Path) -> bool:
-    # A repository's commit-graph could make up ancestors.
-    argv = ["-c", "core.commitGraph=false", "merge-base", "--is-ancestor", commit, of]
-    return git.run(place / "git", argv, ok=range(256)).returncode == 0
+def _what_may_run(source: SourceTree) -> list[str]:
+    """List the files of a tree that may have a command run in a build, with mode and content."""
+    words = [word for run in _RUNS for word in ("-e", run)]
+    argv = ["grep", "-a", "-i", "-l", "-z", *words, source.tree, "--", *_PLACES, ":!*.c", ":!*.h"]
+    named = git.run(source.cache_dir / "git", argv, ok=(0, 1)).stdout.split("\0")
+    run = (_BPF, *(f"{name.partition(':')[2].rpartition('/')[0]}/" for name in named if name))
+    found = []
+    for line in git_output(source.cache_dir, ["ls-tree", "-r", "-z", source.tree]).split("\0"):
+        code = _CODE.fullmatch(line)
+        if not code or code["path"].startswith(run):
+            found.append(line)
+    return found

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from agelab import atomic, fileio, git, process
@@ -44,8 +44,6 @@ class SourceTree:
     """The version in the tree's Makefile, such as 6.1.192."""
     origin: KernelPart
     commit: str | None = None
-    uncommitted: str = ""
-    """Of the files as they are in a git tree: the commit that they were changed after."""
     patches: tuple[KernelPart, ...] = ()
 
     @property
@@ -79,10 +77,9 @@ def from_directory(path: Path, ref: str, store: Store, progress: Notify) -> Sour
     place = _repository(store, {"objects": str(repository.objects)})
     git.borrow_objects(place / "git", repository.objects)
     if ref == WORKTREE:
-        head = query_git(repository, ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
+        head = query_git(repository, ["rev-parse", "HEAD^{tree}"])
         with _import_lock(store, place):
-            found = _from_files(path, place, f"tree:{path}@{WORKTREE}", progress, head)
-        return replace(found, uncommitted=head or "no commit")
+            return _from_files(path, place, f"tree:{path}@{WORKTREE}", progress, head)
     if not ref:
         require_clean(
             repository,

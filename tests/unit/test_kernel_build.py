@@ -333,109 +333,108 @@ def test_an_object_of_the_future_that_a_commit_leaves_gets_into_no_other_commits
     assert _built(f"tree:{tree}@HEAD", store) == "object of clean\n"
 
 
-def test_what_a_commit_writes_into_ccache_is_found_by_no_commit_that_does_not_come_after_it(
+def test_what_a_commit_writes_into_ccache_is_found_by_no_commit_that_does_not_run_the_same(
     real: RealMake, store: Store, tree: Path
 ) -> None:
+    """The revert has the key of the clean commit, the next one runs what the clean one runs."""
     git(tree, "init", "-q")
     _commit(tree)
     _commit(tree, makefile=HOSTILE)
-    git(tree, "checkout", "-q", "-b", "beside", "HEAD~1")
+    _commit(tree, makefile=FILES["Makefile"])
     _commit(tree, inode="next\n")
-    git(tree, "checkout", "-q", "-")
-    assert _built(f"tree:{tree}@HEAD", store) == "forged"
+    assert _built(f"tree:{tree}@HEAD~2", store) == "forged"
     assert _built(f"tree:{tree}@HEAD~1", store) == f"object of {FILES['fs/inode.c']}"
-    assert _built(f"tree:{tree}@beside", store) == "object of next\n"
+    assert _built(f"tree:{tree}@HEAD", store) == "object of next\n"
     assert real.hits == 0
 
 
-def test_what_a_patch_or_a_configuration_writes_into_ccache_is_found_with_that_alone(
-    real: RealMake, store: Store, tree: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("name", "shared"),
+    [
+        ("fs/inode.c", True),
+        ("fs/new/super.h", True),
+        ("drivers/md/raid1.c", True),
+        ("fs/new/Makefile", False),
+        ("fs/Kconfig", False),
+        ("fs/tables/table.c", False),
+        ("kernel/bpf/disasm.c", False),
+        ("include/linux/fs.h", False),
+        ("scripts/sorttable.c", False),
+        ("lib/gen_crc32table.c", False),
+        ("fs/$(shell evil).c", False),
+        ("fs/made.sh", False),
+        ("fs/made.c ", False),
+        ("afs/made.c", False),
+    ],
+)
+def test_a_ccache_is_of_what_runs_and_not_of_what_is_only_compiled(
+    real: RealMake, store: Store, tree: Path, name: str, shared: bool
+) -> None:
+    (tree / "fs/tables").mkdir()
+    (tree / "fs/tables/Makefile").write_text("hostprogs := table\n")
+    before = _cache_of(f"tree:{tree}", store)
+    (tree / name).parent.mkdir(parents=True, exist_ok=True)
+    (tree / name).write_text("changed\n")
+    assert (_cache_of(f"tree:{tree}", store) == before) == shared
+
+
+@pytest.mark.parametrize("change", ["link", "mode"])
+def test_code_that_is_no_plain_file_counts_as_what_runs(
+    real: RealMake, store: Store, tree: Path, change: str
+) -> None:
+    before = _cache_of(f"tree:{tree}", store)
+    (tree / "fs/inode.c").chmod(0o755)
+    if change == "link":
+        (tree / "fs/inode.c").unlink()
+        (tree / "fs/inode.c").symlink_to("../kernel/fork.c")
+    assert _cache_of(f"tree:{tree}", store) != before
+
+
+@pytest.mark.parametrize(
+    ("line", "shared"),
+    [
+        ("CONFIG_UFS_FS=m", True),
+        ("# CONFIG_UFS_FS is not set", True),
+        ("CONFIG_HZ=250", True),
+        ('CONFIG_LOCALVERSION="$(shell evil)"', False),
+        ("CONFIG_UFS_FS=y$(shell evil)", False),
+        ("CONFIG_UFS_FS=m\fCONFIG_A=n", False),
+    ],
+)
+def test_a_ccache_is_also_of_what_a_configuration_says_in_words(
+    real: RealMake, store: Store, tree: Path, tmp_path: Path, line: str, shared: bool
+) -> None:
+    more = tmp_path / "more.config"
+    more.write_text(f"{line}\n")
+    same = _cache_of(f"tree:{tree}", store) == _cache_of(f"tree:{tree},config={more}", store)
+    assert same == shared
+
+
+def test_a_commit_finds_what_another_has_compiled_that_runs_the_same(
+    real: RealMake, store: Store, tree: Path
 ) -> None:
     git(tree, "init", "-q")
-    _commit(tree)
-    patch, more = tmp_path / "hostile.patch", tmp_path / "more.config"
-    patch.write_text("--- /dev/null\n+++ b/none.c\n@@ -0,0 +1 @@\n+none\n")
-    more.write_text("CONFIG_PVH=y\nCONFIG_MORE=y\n")
-    real.config = GOOD + "CONFIG_MORE=y\n"
-    for options in (f",patches={patch}", f",config={more}", ""):
-        _built(f"tree:{tree}@HEAD{options}", store)
-    assert real.hits == 0
-    for options in (f",patches={patch},config={more}", f",base={more}"):
-        _built(f"tree:{tree}@HEAD{options}", store)
+    for number in range(3):
+        (tree / "kernel/fork.c").write_text(f"{number}\n")
+        _commit(tree)
+    for ref in ("HEAD~1", "HEAD", "HEAD~2"):
+        _built(f"tree:{tree}@{ref}", store)
     assert real.hits == 2
 
 
-def test_files_that_no_commit_holds_leave_nothing_for_commits(
+def test_a_repository_keeps_the_ccaches_that_were_used_last_whatever_time_they_are_given(
     real: RealMake, store: Store, tree: Path
 ) -> None:
-    git(tree, "init", "-q")
-    _built(f"tree:{tree}@worktree", store)
-    _commit(tree)
-    (tree / "kernel/fork.c").write_text("changed\n")
-    _built(f"tree:{tree}@worktree", store)
-    assert _built(f"tree:{tree}@HEAD", store) == f"object of {FILES['fs/inode.c']}" and real.hits == 0
-    (tree / "kernel/fork.c").write_text("changed again\n")
-    _built(f"tree:{tree}@worktree", store)
-    assert real.hits == 1
-
-
-def test_a_commit_finds_what_its_ancestors_have_compiled(real: RealMake, store: Store, tree: Path) -> None:
-    git(tree, "init", "-q")
+    caches = []
     for number in range(compiler_cache.KEPT + 2):
-        (tree / "kernel/fork.c").write_text(f"{number}\n")
-        _commit(tree)
-        _built(f"tree:{tree}@HEAD", store)
-    assert real.hits == compiler_cache.KEPT + 1
-    [caches] = store.cache("kernels").glob("*/ccaches")
-    assert len(list(caches.iterdir())) == compiler_cache.KEPT
+        (tree / "Kconfig").write_text(f"{number}\n")
+        caches.append(_cache_of(f"tree:{tree}", store))
+        os.utime(caches[-1], (2_000_000_000, 2_000_000_000))
+    assert [path for path in caches if path.exists()] == caches[-compiler_cache.KEPT :]
 
 
-def test_in_a_shallow_clone_too(real: RealMake, store: Store, tree: Path) -> None:
-    git(tree, "init", "-q")
-    for number in range(4):
-        (tree / "kernel/fork.c").write_text(f"{number}\n")
-        _commit(tree)
-    git(tree, "clone", "-q", "--depth", "3", f"file://{tree}", "../clone")
-    for ref in ("HEAD~1", "HEAD", "HEAD~2"):
-        _built(f"tree:{tree.parent / 'clone'}@{ref}", store)
-    assert real.hits == 1
-
-
-def test_a_repositorys_word_for_who_came_before_whom_is_not_taken(
-    real: RealMake, store: Store, tree: Path
-) -> None:
-    git(tree, "init", "-q")
-    _commit(tree, makefile=HOSTILE)
-    evil = git(tree, "rev-parse", "HEAD")
-    git(tree, "checkout", "-q", "--orphan", "clean")
-    _commit(tree, makefile=FILES["Makefile"], inode="next\n")
-    middle, its_tree = git(tree, "rev-parse", "HEAD", "HEAD^{tree}").split()
-    (tree / "kernel/fork.c").write_text("next\n")
-    _commit(tree)
-    clean = git(tree, "rev-parse", "HEAD")
-    git(tree, "branch", "evil", evil)
-    git(tree, "-c", "commitGraph.generationVersion=1", "commit-graph", "write", "--reachable")
-    graph = tree / ".git/objects/info/commit-graph"
-    none, parent = b"\x70\0\0\0", sorted((evil, middle, clean)).index(evil).to_bytes(4, "big")
-    before, after = graph.read_bytes().split(bytes.fromhex(its_tree) + none + none)
-    of_two = (2 << 34 | int.from_bytes(after[:8], "big") & (1 << 34) - 1).to_bytes(8, "big")
-    graph.chmod(0o644)
-    graph.write_bytes(before + bytes.fromhex(its_tree) + parent + none + of_two + after[8:])
-    git(tree, "merge-base", "--is-ancestor", evil, clean)  # git believes it
-    git(tree, "replace", "--graft", clean, evil)
-    assert _built(f"tree:{tree}@{evil}", store) == "forged"
-    assert _built(f"tree:{tree}@{clean}", store) == "object of next\n"
-
-
-def test_a_cache_that_a_power_cut_has_left_empty_serves_nobody(
-    real: RealMake, store: Store, tree: Path
-) -> None:
-    _built(f"tree:{tree}", store)
-    [made_by] = store.cache("kernels").glob("*/ccaches/*/made-by.json")
-    made_by.write_text("")
-    patch = tree.parent / "a.patch"
-    patch.write_text(PATCH)
-    assert _built(f"tree:{tree},patches={patch}", store) == "object of one\n2\nthree\n"
+def _cache_of(spec: str, store: Store) -> Path:
+    return compiler_cache.of(build_inputs.plan_build(spec, store, lambda line: None))
 
 
 def test_files_of_a_checkout_that_was_killed_are_no_source(real: RealMake, store: Store, tree: Path) -> None:
