@@ -37,8 +37,8 @@ class KernelRecipe(Frozen):
     def _fetches_nothing(cls, said: Any) -> Any:
         if isinstance(said, dict) and not {"fetch", "edits"}.isdisjoint(said):
             raise ValueError(
-                "agelab fetches and edits nothing any more: make a patch of it, beside this file, "
-                'and name that: patches = ["mine.patch"]'
+                "fetch and edits are gone, agelab downloads nothing that a recipe names: make a patch of it "
+                'beside this file, and name that: patches = ["mine.patch"]'
             )
         return said
 

@@ -44,7 +44,8 @@ def test_a_recipe_whose_patch_is_not_there_says_where_it_is_looked_for(tmp_path:
 def test_nothing_that_a_recipe_names_is_fetched_and_it_says_what_to_do_now(tmp_path: Path, more: str) -> None:
     (tmp_path / "mine.toml").write_text(MINE + more)
     with pytest.raises(
-        InputError, match=r"mine\.toml: agelab fetches and edits nothing any more: make a patch of it, beside"
+        InputError,
+        match=r"mine\.toml: fetch and edits are gone, agelab downloads nothing that a recipe names: make a patch",
     ) as raised:
         recipes.parse(f"recipe:{tmp_path / 'mine.toml'}")
     assert "\n" not in str(raised.value)
