@@ -5,7 +5,7 @@ SHELL := /bin/sh
 
 # `make scenario KERNEL=debian:6.1` and `AGELAB_HOME=/big make test`: what is set here or in the
 # environment reaches the commands as environment variables, so no value needs quoting.
-SCENARIO_OPTIONS := CORPUS CORPORA DESIGN ASK BUDGET LOG KERNEL FS OPTIONS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE MACHINE_BAND BLOCK SOURCE VCPUS SEEDS JOBS BOOT TRACE DISK KEEP_DISK CURVE CRASH_AT FAIL TIMING BLOCKS PROFILE FRESH CHECK
+SCENARIO_OPTIONS := CORPUS CORPORA DESIGN ASK BUDGET LOG KERNEL PATCH FS OPTIONS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE MACHINE_BAND BLOCK SOURCE VCPUS SEEDS JOBS BOOT TRACE DISK KEEP_DISK CURVE CRASH_AT FAIL TIMING BLOCKS PROFILE FRESH CHECK
 export AGELAB_HOME NAME KERNELS KEY ON PLAN STALE TRACES $(SCENARIO_OPTIONS)
 
 # The packages of a date, a directory or an address, for whatever any target makes; SNAPSHOT= alone means those of today.
@@ -16,7 +16,7 @@ endif
 BIN := .venv/bin
 SCENARIOS := $(sort $(patsubst scenarios/%.toml,%,$(wildcard scenarios/*.toml)))
 
-.PHONY: help setup setup-test scenario plan ledger cluster-demo sweep calibrate name-given image doctor site tables test test-full test-container fuzz bench check lint format lock clean
+.PHONY: help setup setup-test scenario plan ledger cluster-demo sweep calibrate name-given patched-given image doctor site tables test test-full test-container fuzz bench check lint format lock clean
 
 help: ## list the targets
 	@echo "agelab: a reproducibility sandbox for filesystem benchmarks"
@@ -36,8 +36,10 @@ setup: ## install what is missing: Debian packages, and Python packages into .ve
 setup-test:
 	@sh agelab/setup.sh test
 
+# PATCH is a part of each kernel's spec.
+PATCHED = $${PATCH:+,patches=$$PATCH}
 # What the user has set of them, as options of agelab.
-ASKED = $${CORPUS:+--corpus "$$CORPUS"} $${LOG:+--log "$$LOG"} $${KERNEL:+--kernel "$$KERNEL"} $${FS:+--filesystem "$$FS"} $${OPTIONS:+--options "$$OPTIONS"} $${LAYOUT:+--layout "$$LAYOUT"} \
+ASKED = $${CORPUS:+--corpus "$$CORPUS"} $${LOG:+--log "$$LOG"} $${KERNEL:+--kernel "$$KERNEL$(PATCHED)"} $${FS:+--filesystem "$$FS"} $${OPTIONS:+--options "$$OPTIONS"} $${LAYOUT:+--layout "$$LAYOUT"} \
   $${SCALE:+--scale "$$SCALE"} $${CLOCK:+--clock "$$CLOCK"} $${DEFAULTS:+--defaults "$$DEFAULTS"} $${DISKS:+--disks "$$DISKS"} \
   $${ERASE:+--erase "$$ERASE"} $${MACHINE:+--machine "$$MACHINE"} $${MACHINE_BAND:+--machine-band "$$MACHINE_BAND"} \
   $${BLOCK:+--block "$$BLOCK"} $${SOURCE:+--source "$$SOURCE"} $${VCPUS:+--vcpus "$$VCPUS"} \
@@ -54,7 +56,7 @@ plan: name-given setup ## say what NAME=<scenario>[-<variant>] would take, and w
 
 sweep: name-given setup ## run NAME=<scenario>[-<variant>] on several kernels, into one table: KERNELS="5.10 6.1 6.12 7.2"
 	@test -n "$$KERNELS" || { echo 'agelab: say which kernels: make sweep NAME=aging-ext4 KERNELS="5.10 6.1 6.12 7.2"' >&2; exit 2; }
-	@set -f; for kernel in $$KERNELS; do set -- "$$@" --kernel "$$kernel"; done; KERNEL=; $(BIN)/agelab run "$$NAME" "$$@" $(ASKED) $(FOUND)
+	@set -f; for kernel in $$KERNELS; do set -- "$$@" --kernel "$$kernel$(PATCHED)"; done; KERNEL=; $(BIN)/agelab run "$$NAME" "$$@" $(ASKED) $(FOUND)
 
 ledger: setup ## run the first command of README again, and write docs/ledger.jsonl, signed with the SSH key KEY=
 	@test -n "$$KEY" || { echo "agelab: say whose key signs it: make ledger KEY=~/.ssh/id_ed25519" >&2; exit 2; }
@@ -70,12 +72,15 @@ calibrate: name-given setup ## measure the floor of NAME=<scenario>[-<variant>]:
 	  "and no times of the host, cuts no power, lets no drive fail, decides nothing but what runs again: leave DISK, KEEP_DISK, CURVE, CRASH_AT, FAIL, TIMING, BLOCKS, PROFILE, ASK, BUDGET, FRESH and CHECK out" >&2; exit 2; }
 	@$(BIN)/agelab calibrate "$$NAME" $(ASKED)
 
-name-given:
+name-given: patched-given
 	@test -n "$$NAME" || { echo "agelab: say which scenario: make $(firstword $(MAKECMDGOALS)) NAME=<scenario>[-<variant>];" \
 	  "there are: $(SCENARIOS)" >&2; exit 2; }
 
-image: setup ## build the guest image (KERNEL=<kernel spec>, default: the newest Debian 6.1)
-	@$(BIN)/agelab image build $${KERNEL:+--kernel "$$KERNEL"}
+patched-given:
+	@test -z "$$PATCH" || test -n "$$KERNEL$$KERNELS" || { echo "agelab: say which kernel PATCH changes, one that is built: KERNEL=source:5.10" >&2; exit 2; }
+
+image: patched-given setup ## build the guest image (KERNEL=<kernel spec>, default: the newest Debian 6.1)
+	@$(BIN)/agelab image build $${KERNEL:+--kernel "$$KERNEL$(PATCHED)"}
 
 doctor: setup ## say what this host can do, and what to install
 	@$(BIN)/agelab doctor

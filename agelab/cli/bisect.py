@@ -43,7 +43,9 @@ STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
 @click.option("--bad", type=KERNEL, default=None, help="One with it.")
 @click.option("--tree", "path", default=None, help="A git tree of Linux, to search its commits.")
 @click.option("--dirty", is_flag=True, help="Leave out of account what --tree has changed and not committed.")
-@click.option("--config", multiple=True, help="A fragment of configuration for every commit's kernel.")
+@click.option(
+    "--config", multiple=True, help="A fragment of configuration for every commit's kernel, or a line of it."
+)
 @click.option("--patches", multiple=True, help="A patch, or a directory of them, for every commit's kernel.")
 @click.option("--base", default=None, help="A distribution's .config in place of the small one.")
 @click.option(

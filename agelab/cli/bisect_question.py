@@ -174,11 +174,11 @@ def _kernels(words: dict[str, Any], wanted: RunRequest) -> tuple[GitTree | None,
     """Return the tree or None, the kernels from good to bad, and the number of candidates. Raises InputError."""
     from agelab.bisect import git_search, package_search
     from agelab.disk import DriveSpec, parse
-    from agelab.kernel import build
+    from agelab.kernel import build, recipes
 
     options = [("base", words["base"]), *(("config", one) for one in words["config"])]
     options += [("patches", one) for one in words["patches"]]
-    given = [(name, Path(path).expanduser().absolute()) for name, path in options if path]
+    given = [(name, value) for name, value in options if value]
     if words["path"] is None:
         if given or words["dirty"]:
             raise InputError(f"--{given[0][0] if given else 'dirty'} goes with --tree")
@@ -192,10 +192,10 @@ def _kernels(words: dict[str, Any], wanted: RunRequest) -> tuple[GitTree | None,
         return None, kernels, len(kernels) - 1
     if words["kernels"]:
         raise InputError("--kernels goes without --tree: git knows the commits between good and bad")
-    said = "".join(f",{name}={path}" for name, path in given)
+    said = "".join(f",{recipes.option(name, value)}" for name, value in given)
     path, good, bad = Path(words["path"]), words["good"], words["bad"]
     found, count = git_search.resolve_tree(path, good, bad, said, dirty=words["dirty"])
     kernels = [found.kernel_spec(found.good), found.kernel_spec(found.bad)]
-    for kernel in reversed(kernels):  # the last one looked at is built first
+    for kernel in kernels:
         build.check_configuration(kernel, open_store(), say)
     return found, kernels, count

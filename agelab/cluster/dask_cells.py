@@ -17,7 +17,6 @@ from agelab.cluster import other_key, scheduler, shared_plan
 from agelab.cluster.shared_plan import SharedPlan
 from agelab.debian import snapshot
 from agelab.errors import AgelabError, HostError, InputError
-from agelab.kernel import parts
 from agelab.model.seeds import CellName, seeds_text
 from agelab.notify import Notify
 from agelab.plain_path import temp_parent
@@ -43,7 +42,6 @@ OF_A_WORKER = (
     "TMPDIR",
     "XDG_DATA_HOME",
     snapshot.VARIABLE,
-    parts.DIRECTORY,
     DISKS_VARIABLE,
     TIMEOUT_VARIABLE,
 )

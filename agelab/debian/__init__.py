@@ -13,7 +13,7 @@ from agelab.debian.packages import (
 from agelab.debian.resolution import cached_resolution, remembered
 from agelab.debian.snapshot import first_suite
 from agelab.debian.suites import archives
-from agelab.debian.unpacking import unpack, unpack_file, unpack_source, unpack_zstd
+from agelab.debian.unpacking import unpack, unpack_source, unpack_zstd
 
 __all__ = [
     "Archive",
@@ -30,7 +30,6 @@ __all__ = [
     "newest",
     "remembered",
     "unpack",
-    "unpack_file",
     "unpack_source",
     "unpack_zstd",
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from signal import SIGXFSZ
 
 from agelab import confine
@@ -16,15 +16,6 @@ SOURCE_BYTES = 4 * GIB
 """Bytes of a source archive at most, unpacked: a kernel has 1.6 GiB."""
 MOST_NAMES = 250_000
 """Files and directories in either at most: a kernel's source has 90,000."""
-TEXT = 64 << 20
-"""Bytes of a patch at most, unpacked."""
-_UNPACKERS = {
-    ".gz": ("gzip", "-dc"),
-    ".tgz": ("gzip", "-dc"),
-    ".xz": ("xz", "-dc"),
-    ".bz2": ("bzip2", "-dc"),
-    ".zst": ("zstd", "-dcq"),
-}
 _MOST_MEMORY = 4 * GIB
 _TOO_LARGE, _TOO_MANY = 7, 9
 """Exit codes of the script below."""
@@ -70,38 +61,9 @@ def unpack(deb: Path, directory: Path) -> None:
     _unpack(["dpkg-deb", "--fsys-tarfile", str(deb.resolve())], deb, directory, PACKAGE_BYTES)
 
 
-def unpack_source(archive: Path, directory: Path, name: str = "") -> None:
-    """Unpack a packed tar below ``directory``, without its top directory; ``name`` is its own, if the file's differs.
-
-    Raises as ``unpack`` does.
-    """
-    _unpack(_unpacker(archive, name), archive, directory, SOURCE_BYTES, strip=1)
-
-
-def unpack_file(packed: Path, target: Path, name: str = "", most: int = TEXT) -> None:
-    """Write what a packed file holds, or a file that is not packed, to ``target``. Raises as ``unpack`` does."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with _refusing(packed, most):
-        weigh = ["bash", "-c", _WEIGH, "bash", str(most), *_unpacker(packed, name)]
-        confine.run(weigh, read=[packed.resolve()])
-        confine.run(
-            [
-                "bash",
-                "-c",
-                'target=$1; shift; "$@" >"$target"',
-                "bash",
-                str(target.resolve()),
-                *_unpacker(packed, name),
-            ],
-            read=[packed.resolve()],
-            write=[target.parent.resolve()],
-        )
-
-
-def _unpacker(packed: Path, name: str) -> list[str]:
-    """Return the command that writes what a packed file holds."""
-    program = _UNPACKERS.get(PurePosixPath(name or packed.name).suffix, ("cat",))
-    return [*program, "--", str(packed.resolve())]
+def unpack_source(archive: Path, directory: Path) -> None:
+    """Unpack a .tar.xz below ``directory``, without its top directory. Raises as ``unpack`` does."""
+    _unpack(["xz", "-dc", "--", str(archive.resolve())], archive, directory, SOURCE_BYTES, strip=1)
 
 
 def unpack_zstd(files: Sequence[Path], directory: Path, most: int) -> None:

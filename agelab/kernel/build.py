@@ -1,8 +1,8 @@
 """Build kernels from source, patches and configuration, into the same layout as a distribution's kernels.
 
 The compiler is Debian's of the host's suite, in a build root of its own (agelab/buildroot.py), with the same paths and
-the same date in each build. Object files are kept from one build to the next, and ccache keeps their content: a kernel
-that differs in one file costs compiling that file and linking.
+the same date in each build. What is built runs commands there, so it decides what its objects are: they serve no other
+kernel. What was compiled before comes from ccache (agelab/kernel/compiler_cache.py).
 """
 
 import os
@@ -15,29 +15,25 @@ from pathlib import Path
 
 from agelab import atomic, buildroot, fileio
 from agelab.buildroot import BuildFailed, Workshop
-from agelab.errors import HostError, InputError
-from agelab.kernel import config, origin, stored_kernel, unpack
+from agelab.errors import HostError
+from agelab.kernel import compiler_cache, config, origin, stored_kernel, unpack
 from agelab.kernel.build_inputs import BuildInputs, plan_build
 from agelab.kernel.stored_kernel import Kernel
 from agelab.notify import Notify, silent
-from agelab.store import Store, artefact_key
+from agelab.store import Store
 
 _ENVIRONMENT = {
     "HOME": "/tmp",
     "CCACHE_DIR": "/tmp/ccache",
-    "CCACHE_MAXSIZE": "4G",
-    "CCACHE_NOSTATS": "1",
+    "CCACHE_MAXSIZE": "2G",
     "KBUILD_BUILD_TIMESTAMP": "Wed Jan 1 00:00:00 UTC 2020",
     "KBUILD_BUILD_USER": "agelab",
     "KBUILD_BUILD_HOST": "agelab",
     "KBUILD_BUILD_VERSION": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
-# Marks lie beside /build, where what is built cannot write them.
 BUILT_MARK = "agelab-built"
-"""File that names the source tree which all objects were built from."""
-UNDER_WAY = "agelab-under-way"
-"""File that is there while make runs: a killed make leaves incomplete files that it would later trust."""
+"""File that names the kernel whose objects are whole. It lies beside /build, where what is built cannot write it."""
 _RELEASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~_-]{0,63}")
 _PROGRESS_SECONDS = 20.0
 
@@ -65,76 +61,49 @@ def resolve(
 def check_configuration(spec: str, store: Store, progress: Notify = silent) -> None:
     """Check a spec's source, patches and configuration without compiling. Raises as ``resolve`` does."""
     inputs = plan_build(spec, store, progress)
-    if store.find("kernel", artefact_key("kernel", inputs.key_inputs)) is None:
+    if store.find("kernel", inputs.key) is None:
         progress(f"configuring Linux {inputs.source.version}")
-        with _open_workshop(inputs, store) as shop:
-            shop.build.with_name(BUILT_MARK).unlink(missing_ok=True)
-            with _mark_under_way(shop):
+        with _open_workshop(inputs, store) as (shop, mark):
+            if not mark.exists():
                 _configure(shop, inputs)
 
 
 @contextmanager
 def built_objects(inputs: BuildInputs, store: Store, progress: Notify) -> Iterator[Workshop]:
-    """Open a workshop whose /build holds the up-to-date objects of this kernel.
+    """Open a workshop whose /build holds the objects of this kernel.
 
     Raises InputError for an unusable configuration, BuildFailed.
     """
-    with _open_workshop(inputs, store) as shop:
-        mark = shop.build.with_name(BUILT_MARK)
-        if not mark.exists() or fileio.read_text(mark) != inputs.source.tree:
-            mark.unlink(missing_ok=True)
-            with _mark_under_way(shop):
-                _configure(shop, inputs)
-                with _report_progress(shop, inputs, progress):
-                    shop.run(make_command("vmlinux", "modules"))
-            mark.write_text(inputs.source.tree, encoding="utf-8")
+    with _open_workshop(inputs, store) as (shop, mark):
+        if not mark.exists():
+            _configure(shop, inputs)
+            with _report_progress(shop, inputs, progress):
+                shop.run(make_command("vmlinux", "modules"))
+            mark.write_text(inputs.key, encoding="utf-8")
         yield shop
 
 
 @contextmanager
-def _open_workshop(inputs: BuildInputs, store: Store) -> Iterator[Workshop]:
-    """Open a workshop with a kernel's source and the objects of earlier builds with its configuration."""
-    objects = inputs.object_dir
-    with store.lock(f"kernels-{inputs.source.cache_dir.name}"):
+def _open_workshop(inputs: BuildInputs, store: Store) -> Iterator[tuple[Workshop, Path]]:
+    """Open a workshop with a kernel's source, and its own objects or none: the mark is there where they are whole."""
+    place = inputs.source.cache_dir
+    with store.lock(f"kernels-{place.name}"):
         inputs.source.check_out()
-        if (objects / UNDER_WAY).exists() or _clock_went_back(objects):
-            atomic.remove(objects)  # ccache still has their content
-        ccache = inputs.source.cache_dir / "ccache"
-        for directory in (objects / "build", ccache):
-            directory.mkdir(parents=True, exist_ok=True)
-        yield Workshop(
+        objects = place / "built"
+        mark = objects / BUILT_MARK
+        if not mark.exists() or fileio.read_text(mark) != inputs.key:
+            if objects.exists():
+                atomic.remove(objects)
+            (objects / "build").mkdir(parents=True)
+        shop = Workshop(
             buildroot.unpacked_root(inputs.toolchain, store),
             objects / "build",
             f"Linux {inputs.source.version}",
             read_only={"source": inputs.source.work_tree},
-            # Of this repository alone: what is built can write anything into it.
-            writable={"ccache": ccache},
+            writable={"ccache": compiler_cache.of(inputs)},
             environment=_ENVIRONMENT,
         )
-
-
-def _clock_went_back(objects: Path) -> bool:
-    """Return True when the host's clock has gone back since the last build: make would miss changed sources."""
-    probe = objects / "agelab-now"
-    marks = (objects / BUILT_MARK, objects / "build" / ".config")
-    built = [mark.lstat().st_mtime for mark in marks if os.path.lexists(mark)]
-    if not built:
-        return False
-    probe.touch()
-    return max(built) > probe.stat().st_mtime
-
-
-@contextmanager
-def _mark_under_way(shop: Workshop) -> Iterator[None]:
-    """Mark the objects while make runs. A make that fails removes incomplete files itself: the mark goes too."""
-    mark = shop.build.with_name(UNDER_WAY)
-    mark.touch()
-    try:
-        yield
-    except (BuildFailed, InputError):
-        mark.unlink()
-        raise
-    mark.unlink()
+        yield shop, mark
 
 
 def make_command(*targets: str) -> list[str]:

@@ -8,10 +8,10 @@ from agelab import buildroot, fileio, readers
 from agelab.buildroot import BuildRoot, Purpose
 from agelab.debian import Archive, cached_resolution, first_suite
 from agelab.errors import InputError
-from agelab.kernel import config, parts, recipes, source_tree, tree_changes
+from agelab.kernel import config, recipes, source_tree, tree_changes
 from agelab.kernel.source_tree import SourceTree
 from agelab.notify import Notify
-from agelab.store import Artefact, Store, key_of
+from agelab.store import Artefact, Store, artefact_key
 
 RECIPE = 1
 """Raised whenever the same inputs would make another kernel."""
@@ -81,12 +81,6 @@ class BuildInputs:
         return config.options(self.config_text)
 
     @property
-    def object_dir(self) -> Path:
-        """The directory of object files for this configuration and compiler."""
-        name = key_of({"options": self.options, "toolchain": self.toolchain.key})
-        return self.source.cache_dir / f"built-{name[:16]}"
-
-    @property
     def key_inputs(self) -> dict[str, object]:
         """The inputs that make the kernel's key."""
         return {
@@ -97,6 +91,11 @@ class BuildInputs:
             "toolchain": self.toolchain.key,
             "recipe": RECIPE,
         }
+
+    @property
+    def key(self) -> str:
+        """The kernel's key in the store."""
+        return artefact_key("kernel", self.key_inputs)
 
 
 def plan_build(spec: str, store: Store, progress: Notify, *, refresh: bool = False) -> BuildInputs:
@@ -114,13 +113,10 @@ def plan_build(spec: str, store: Store, progress: Notify, *, refresh: bool = Fal
         found = source_tree.from_package(what, store, progress, refresh=refresh)
     fragments = {str(path): _text(path) for path in wanted.fragments}
     if wanted.lines:
-        fragments["the recipe"] = "\n".join(wanted.lines)
+        fragments[spec.partition(",")[0]] = "\n".join(wanted.lines)
     base = _text(wanted.base) if wanted.base else None
-    owner = spec.partition(",")[0]
-    fetched = [(part, parts.obtain(part, owner, store, progress)) for part in wanted.parts]
-    patched = tree_changes.apply_patches(tree_changes.apply_parts(found, fetched), wanted.patches)
     return BuildInputs(
-        tree_changes.apply_edits(patched, wanted.edits, owner),
+        tree_changes.apply_patches(found, wanted.patches),
         base,
         fragments,
         toolchain(store, progress),

@@ -3,25 +3,27 @@
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from agelab import fileio
 from agelab.errors import InputError, unknown
-from agelab.kernel.edits import TreeEdit
-from agelab.kernel.parts import RecipePart
 from agelab.model.base import Frozen, Name
 from agelab.scenario.toml_files import SCENARIOS, read
 
 DIRECTORY = SCENARIOS / "kernels"
-"""Directory of recipe files, agelab's configurations, and patches that the user adds."""
+"""Directory of recipe files and of agelab's configurations."""
 KINDS = ("tree", "source", "recipe")
 """The kinds of specs whose kernels are built here."""
-_OPTIONS = ("base", "config", "patches")
+OPTIONS = ("base", "config", "patches")
+"""What may follow a spec after commas."""
+_LINE = re.compile(r"CONFIG_\w+=.+")
+"""A line of configuration, in the place of a file with such lines."""
 
 
 class KernelRecipe(Frozen):
-    """A recipe file of scenarios/kernels."""
+    """A recipe file: of scenarios/kernels, or the user's own."""
 
     name: Name = Field(description="the file's name, without its ending")
     summary: str = Field(description="what kernel it is, in a line")
@@ -29,15 +31,16 @@ class KernelRecipe(Frozen):
     base: str = Field("small", description="small, or a .config beside the recipe: a distribution's")
     config: tuple[str, ...] = Field((), description="more lines of configuration: CONFIG_UFS_FS_WRITE=y")
     patches: tuple[str, ...] = Field((), description="files or directories beside the recipe, in order")
-    patches_from: str = Field(
-        "", description="who makes the patches that are not part of agelab, and which to take"
-    )
-    fetch: tuple[RecipePart, ...] = Field(
-        (), description="parts by URL and hash, in order, before the patches"
-    )
-    edits: tuple[TreeEdit, ...] = Field(
-        (), description="replacements in the tree, in order, after the patches"
-    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fetches_nothing(cls, said: Any) -> Any:
+        if isinstance(said, dict) and not {"fetch", "edits"}.isdisjoint(said):
+            raise ValueError(
+                "fetch and edits are gone, agelab downloads nothing that a recipe names: make a patch of it "
+                'beside this file, and name that: patches = ["mine.patch"]'
+            )
+        return said
 
 
 @dataclass(frozen=True)
@@ -50,61 +53,69 @@ class BuildSpec:
     """A distribution's configuration to use instead of the small one."""
     fragments: tuple[Path, ...] = ()
     lines: tuple[str, ...] = ()
-    """Configuration lines of a recipe, applied after the fragments."""
+    """Configuration lines of a recipe or a spec, applied after the fragments."""
     patches: tuple[Path, ...] = ()
-    parts: tuple[RecipePart, ...] = ()
-    """What a recipe fetches."""
-    edits: tuple[TreeEdit, ...] = ()
 
 
 def parse(spec: str) -> BuildSpec:
     """Parse a ``tree:``, ``source:`` or ``recipe:`` spec.
 
-    ``<kind>:<what>[,base=<.config>][,config=<fragment>]...[,patches=<file or directory>]...``
+    ``<kind>:<what>[,base=<.config>][,config=<fragment or line>]...[,patches=<file or directory>]...``
     Raises InputError for a malformed spec or one that names a missing file.
     """
     first, *rest = spec.split(",")
     kind, _, wanted = first.partition(":")
     built = _read_recipe(wanted) if kind == "recipe" else BuildSpec(first)
-    base, fragments, patches = built.base, list(built.fragments), list(built.patches)
     for word in rest:
         key, _, value = word.partition("=")
         path = Path(value).expanduser()
-        if key not in _OPTIONS or not value:
+        if key not in OPTIONS or not value:
             raise InputError(f"kernel {spec!r}: {word!r} is not base=, config= or patches=")
-        if not path.exists():
+        if _is_line(key, value):
+            built = replace(built, lines=(*built.lines, value))
+        elif not path.exists():
             raise InputError(
                 f"kernel {spec!r}: {value}: there is no such {'path' if key == 'patches' else 'file'}"
             )
-        if key != "patches" and path.is_dir():
-            raise InputError(f"kernel {spec!r}: {value}: it is a directory, not a configuration")
-        if key == "base":
-            base = path
-        elif key == "config":
-            fragments.append(path)
-        else:
+        elif key == "patches":
             found = _list_patches(path)
             if not found:
                 raise InputError(
                     f"kernel {spec!r}: there is no patch in {value}: none ends in .patch or .diff"
                 )
-            patches += found
-    return replace(built, base=base, fragments=tuple(fragments), patches=tuple(patches))
+            built = replace(built, patches=(*built.patches, *found))
+        elif path.is_dir():
+            raise InputError(f"kernel {spec!r}: {value}: it is a directory, not a configuration")
+        elif key == "base":
+            built = replace(built, base=path)
+        else:
+            built = replace(built, fragments=(*built.fragments, path))
+    return built
 
 
 def canonical(spec: str) -> str:
     """Return the spec with absolute paths."""
     first, *rest = spec.split(",")
     kind, _, wanted = first.partition(":")
+    if kind == "recipe" and wanted not in list_recipes() and Path(f"{wanted}.toml").is_file():
+        wanted += ".toml"
     if kind == "tree" or wanted.endswith(".toml"):
         path, at, ref = wanted.partition("@")
         first = f"{kind}:{_absolute(path)}{at}{ref}"
-    words = (word.partition("=") for word in rest)
     more = [
-        f"{key}={_absolute(value)}" if key in _OPTIONS and value else key + equals + value
-        for key, equals, value in words
+        option(key, value) if key in OPTIONS and value else key + equals + value
+        for key, equals, value in (word.partition("=") for word in rest)
     ]
     return ",".join([first, *more])
+
+
+def option(key: str, value: str) -> str:
+    """Return an option of a spec, a file by its absolute path."""
+    return f"{key}={value if _is_line(key, value) else _absolute(value)}"
+
+
+def _is_line(key: str, value: str) -> bool:
+    return key == "config" and _LINE.fullmatch(value) is not None
 
 
 def _absolute(path: str) -> str:
@@ -119,22 +130,23 @@ def _read_recipe(name: str) -> BuildSpec:
     named = name.endswith(".toml")
     path = Path(name).expanduser() if named else DIRECTORY / f"{name}.toml"
     if not (named or path.is_file()):
-        raise unknown("kernel", f"recipe:{name}", [f"recipe:{one}" for one in list_recipes()])
+        error = unknown("kernel recipe", name, list_recipes())
+        error.hint = (
+            f"{name}.toml in this directory would be one of your own: docs/kernels.md says how to write it"
+        )
+        raise error
     recipe = read(path, KernelRecipe)
     patches: list[Path] = []
     for word in recipe.patches:
         place = path.parent / word
         found = _list_patches(place) if place.exists() else []
         if not found:
-            raise InputError(
-                f"kernel recipe:{recipe.name} is unsupported until its patch is there: {place}",
-                hint=recipe.patches_from,
-            )
+            raise InputError(f"kernel recipe:{recipe.name} lacks its patch: there is none at {place}")
         patches += found
     base = None if recipe.base == "small" else path.parent / recipe.base
     if base and not base.is_file():
         raise InputError(f"{path}: base: there is no file {base}")
-    return BuildSpec(recipe.source, base, (), recipe.config, tuple(patches), recipe.fetch, recipe.edits)
+    return BuildSpec(recipe.source, base, (), recipe.config, tuple(patches))
 
 
 def _list_patches(path: Path) -> list[Path]:

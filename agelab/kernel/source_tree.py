@@ -2,7 +2,7 @@
 
 Every source (a commit of a git tree, uncommitted files, a source package) becomes one git tree object, whose name is
 a hash of all its content: a kernel's key needs nothing else. The work tree is updated from the tree that was built
-last to the next one, so that make sees new times only on the files that differ.
+last to the next one.
 """
 
 import os
@@ -52,10 +52,12 @@ class SourceTree:
         return self.cache_dir / "source"
 
     def check_out(self) -> None:
-        """Update the work tree to this tree, writing only files that differ. The caller holds the kernel's lock."""
+        """Make the work tree this tree, writing only files that differ. The caller holds the kernel's lock."""
         self.work_tree.mkdir(exist_ok=True)
         (self.cache_dir / "git" / "index.lock").unlink(missing_ok=True)  # left by a killed git
         git_output(self.cache_dir, ["read-tree", "--reset", "-u", self.tree], work=self.work_tree)
+        # Of a killed git files may be there that are in neither tree.
+        git_output(self.cache_dir, ["clean", "-ffdxq"], work=self.work_tree)
 
 
 def from_directory(path: Path, ref: str, store: Store, progress: Notify) -> SourceTree:
@@ -180,14 +182,6 @@ def _from_files(path: Path, place: Path, name: str, progress: Notify, head: str 
         )
     progress(f"reading {path}")
     return _checked_tree(place, _write_tree(path, place, head), KernelPart(name=name))
-
-
-def import_files(path: Path, place: Path) -> str:
-    """Import a directory that is a part of a tree into a source's repository; return its tree object."""
-    with atomic.temp_dir(place) as directory:
-        index = {"GIT_INDEX_FILE": str(directory / "index")}
-        git_output(place, ["add", "--all", "--force", "."], index, work=path)
-        return git_output(place, ["write-tree"], index)
 
 
 def _write_tree(path: Path, place: Path, head: str | None = None) -> str:

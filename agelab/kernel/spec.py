@@ -60,6 +60,12 @@ def resolve(spec: str, store: Store, *, refresh: bool = False, progress: Notify 
     require_utf_8(spec)
     kind, _, wanted = spec.partition(":")
     resolver = KINDS.get(kind)
+    if kind not in recipes.KINDS and any(f",{option}=" in spec for option in recipes.OPTIONS):
+        first = spec.partition(",")[0]
+        raise InputError(
+            f"kernel {spec!r}: {first} is taken as it is, without a patch and with its own configuration",
+            hint="one that is built takes them: source:6.1,patches=mine.patch; see docs/kernels.md",
+        )
     if resolver is None or not wanted:
         raise _not_a_spec(spec, kind)
     return resolver(wanted, store, refresh=refresh, progress=progress)

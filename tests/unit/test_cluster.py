@@ -365,10 +365,10 @@ def test_a_worker_needs_the_directory_of_the_plan_for_the_users_own_files_alone(
             run_cell(plan(command=options.to_plan()), 0, store, Progress())
 
 
-def test_a_workers_agelab_takes_its_packages_and_parts_from_where_the_worker_says(
+def test_a_workers_agelab_takes_its_packages_from_where_the_worker_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    wanted = {"AGELAB_HOME": "/a", "AGELAB_SNAPSHOT": "/b", "AGELAB_PARTS": "/c", "AGELAB_CACHE": "/d"}
+    wanted = {"AGELAB_HOME": "/a", "AGELAB_SNAPSHOT": "/b", "AGELAB_CACHE": "/d"}
     for name, value in {**wanted, "AGELAB_OWNER": "me"}.items():
         monkeypatch.setenv(name, value)
     found = dask_cells.own_environment()

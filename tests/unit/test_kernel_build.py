@@ -1,8 +1,8 @@
 """Kernels that are built: what their keys are made of, and that nothing is compiled twice or in vain."""
 
 import os
-import time
 from contextlib import nullcontext
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -11,9 +11,9 @@ from agelab import buildroot, kernel
 from agelab.buildroot import BuildFailed, Workshop
 from agelab.drive import module
 from agelab.errors import InputError
-from agelab.kernel import build, build_inputs, config, provenance
+from agelab.kernel import build, build_inputs, compiler_cache, config, provenance
 from agelab.store import Store
-from tests.unit.test_kernel_source import PATCH, files
+from tests.unit.test_kernel_source import FILES, PATCH, files, git
 
 GOOD = config.NEEDED.read_text() + config.SMALL.read_text() + 'CONFIG_CC_VERSION_TEXT="gcc 12"\n'
 
@@ -99,7 +99,7 @@ def test_the_drive_is_built_with_the_kernels_objects_and_these_are_not_made_agai
     found = kernel.resolve(f"tree:{tree}", store)
     assert module.obtain(found, store).read_text() == "module"
     assert made.compiled == 1
-    # Another kernel of the same tree takes the objects; the drive of the first one brings them back.
+    # There is room for the objects of one kernel of a tree; the drive of the first one brings them back.
     (tree / "fs/inode.c").write_text("other\n")
     kernel.resolve(f"tree:{tree}", store)
     assert made.compiled == 2
@@ -142,9 +142,7 @@ def test_what_a_guest_needs_is_looked_at_before_anything_is_compiled(
     assert made.compiled == 0
 
 
-def test_a_configuration_is_looked_at_alone_and_the_next_build_begins_with_it(
-    made: Make, store: Store, tree: Path
-) -> None:
+def test_a_configuration_is_looked_at_alone(made: Make, store: Store, tree: Path) -> None:
     kernel.resolve(f"tree:{tree}", store)
     build.check_configuration(f"tree:{tree}", store)
     assert sum(argv[-1] == "allnoconfig" for argv in made.said) == 1  # it is there already
@@ -197,7 +195,7 @@ def test_what_a_build_that_was_killed_has_left_half_written_is_not_taken_for_who
     kernel.resolve(f"tree:{tree}", store)
     (tree / "fs/inode.c").write_text("other\n")
     kernel.resolve(f"tree:{tree}", store)
-    assert found == [False, False, True]  # what came to its end stays for the next kernel
+    assert found == [False, False, False]
 
 
 def test_the_small_configuration_is_filled_up_with_nothing_and_a_base_with_defaults(
@@ -274,11 +272,175 @@ def test_what_a_hostile_tree_builds_reaches_no_file_of_the_host(
     assert not [file for file in kept if file.is_symlink() or "of the host" in file.read_text()]
 
 
-def test_objects_of_a_clock_that_was_put_back_since_are_not_made_further(tmp_path: Path) -> None:
-    """make goes by times: sources that are new would be older than their objects."""
-    assert not build._clock_went_back(tmp_path)
-    (tmp_path / build.BUILT_MARK).touch()
-    assert not build._clock_went_back(tmp_path)
-    later = time.time() + 3600
-    os.utime(tmp_path / build.BUILT_MARK, (later, later))
-    assert build._clock_went_back(tmp_path)
+class RealMake(Make):
+    """A make that goes by times, a compiler that goes by ccache, and a Makefile that may be hostile."""
+
+    def run(self, shop: Workshop, argv: list[str]) -> str:
+        output = super().run(shop, argv)
+        if "vmlinux" in argv:
+            source = shop.read_only["source"] / "fs/inode.c"
+            evil = "hostile" in (shop.read_only["source"] / "Makefile").read_text()
+            made = shop.build / "inode.o"
+            if not made.exists() or made.stat().st_mtime <= source.stat().st_mtime:
+                cached = shop.writable["ccache"] / sha256(source.read_bytes()).hexdigest()
+                self.hits += cached.exists()
+                if not cached.exists():
+                    cached.write_text(f"object of {source.read_text()}")
+                made.write_bytes(cached.read_bytes())
+            if evil:
+                made.write_text("forged")
+                os.utime(made, (2_000_000_000, 2_000_000_000))
+                for text in (FILES["fs/inode.c"], "next\n", "later\n"):
+                    (shop.writable["ccache"] / sha256(text.encode()).hexdigest()).write_text("forged")
+            (shop.build / "vmlinux").write_bytes(made.read_bytes())
+        elif argv[0].endswith("strip") and argv[1] == "-s":
+            _renamed_to(shop.build / "vmlinux.stripped", (shop.build / "vmlinux").read_text())
+        return output
+
+    hits = 0
+
+
+@pytest.fixture
+def real(made: Make, monkeypatch: pytest.MonkeyPatch) -> RealMake:
+    fake = RealMake()
+    monkeypatch.setattr(made, "run", fake.run)
+    return fake
+
+
+def _built(spec: str, store: Store) -> str:
+    return (kernel.resolve(spec, store).directory / "vmlinux").read_text()
+
+
+def _commit(tree: Path, **files: str) -> None:
+    for name, text in files.items():
+        (tree / {"inode": "fs/inode.c", "makefile": "Makefile"}[name]).write_text(text)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "a change", "--allow-empty")
+
+
+HOSTILE = f"{FILES['Makefile']}# hostile\n"
+
+
+def test_an_object_of_the_future_that_a_commit_leaves_gets_into_no_other_commits_kernel(
+    real: RealMake, store: Store, tree: Path
+) -> None:
+    git(tree, "init", "-q")
+    _commit(tree)
+    _commit(tree, makefile=HOSTILE)
+    assert _built(f"tree:{tree}@HEAD", store) == "forged"
+    assert _built(f"tree:{tree}@HEAD~1", store) == f"object of {FILES['fs/inode.c']}"
+    _commit(tree, makefile=FILES["Makefile"], inode="clean\n")
+    assert _built(f"tree:{tree}@HEAD", store) == "object of clean\n"
+
+
+def test_what_a_commit_writes_into_ccache_is_found_by_no_commit_that_does_not_run_the_same(
+    real: RealMake, store: Store, tree: Path
+) -> None:
+    """The revert has the key of the clean commit, the next one runs what the clean one runs."""
+    git(tree, "init", "-q")
+    _commit(tree)
+    _commit(tree, makefile=HOSTILE)
+    _commit(tree, makefile=FILES["Makefile"])
+    _commit(tree, inode="next\n")
+    assert _built(f"tree:{tree}@HEAD~2", store) == "forged"
+    assert _built(f"tree:{tree}@HEAD~1", store) == f"object of {FILES['fs/inode.c']}"
+    assert _built(f"tree:{tree}@HEAD", store) == "object of next\n"
+    assert real.hits == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "shared"),
+    [
+        ("fs/inode.c", True),
+        ("fs/new/super.h", True),
+        ("drivers/md/raid1.c", True),
+        ("fs/new/Makefile", False),
+        ("fs/Kconfig", False),
+        ("fs/tables/table.c", False),
+        ("kernel/bpf/disasm.c", False),
+        ("include/linux/fs.h", False),
+        ("scripts/sorttable.c", False),
+        ("lib/gen_crc32table.c", False),
+        ("fs/$(shell evil).c", False),
+        ("fs/made.sh", False),
+        ("fs/made.c ", False),
+        ("afs/made.c", False),
+    ],
+)
+def test_a_ccache_is_of_what_runs_and_not_of_what_is_only_compiled(
+    real: RealMake, store: Store, tree: Path, name: str, shared: bool
+) -> None:
+    (tree / "fs/tables").mkdir()
+    (tree / "fs/tables/Makefile").write_text("hostprogs := table\n")
+    before = _cache_of(f"tree:{tree}", store)
+    (tree / name).parent.mkdir(parents=True, exist_ok=True)
+    (tree / name).write_text("changed\n")
+    assert (_cache_of(f"tree:{tree}", store) == before) == shared
+
+
+@pytest.mark.parametrize("change", ["link", "mode"])
+def test_code_that_is_no_plain_file_counts_as_what_runs(
+    real: RealMake, store: Store, tree: Path, change: str
+) -> None:
+    before = _cache_of(f"tree:{tree}", store)
+    (tree / "fs/inode.c").chmod(0o755)
+    if change == "link":
+        (tree / "fs/inode.c").unlink()
+        (tree / "fs/inode.c").symlink_to("../kernel/fork.c")
+    assert _cache_of(f"tree:{tree}", store) != before
+
+
+@pytest.mark.parametrize(
+    ("line", "shared"),
+    [
+        ("CONFIG_UFS_FS=m", True),
+        ("# CONFIG_UFS_FS is not set", True),
+        ("CONFIG_HZ=250", True),
+        ('CONFIG_LOCALVERSION="$(shell evil)"', False),
+        ("CONFIG_UFS_FS=y$(shell evil)", False),
+        ("CONFIG_UFS_FS=m\fCONFIG_A=n", False),
+    ],
+)
+def test_a_ccache_is_also_of_what_a_configuration_says_in_words(
+    real: RealMake, store: Store, tree: Path, tmp_path: Path, line: str, shared: bool
+) -> None:
+    more = tmp_path / "more.config"
+    more.write_text(f"{line}\n")
+    same = _cache_of(f"tree:{tree}", store) == _cache_of(f"tree:{tree},config={more}", store)
+    assert same == shared
+
+
+def test_a_commit_finds_what_another_has_compiled_that_runs_the_same(
+    real: RealMake, store: Store, tree: Path
+) -> None:
+    git(tree, "init", "-q")
+    for number in range(3):
+        (tree / "kernel/fork.c").write_text(f"{number}\n")
+        _commit(tree)
+    for ref in ("HEAD~1", "HEAD", "HEAD~2"):
+        _built(f"tree:{tree}@{ref}", store)
+    assert real.hits == 2
+
+
+def test_a_repository_keeps_the_ccaches_that_were_used_last_whatever_time_they_are_given(
+    real: RealMake, store: Store, tree: Path
+) -> None:
+    caches = []
+    for number in range(compiler_cache.KEPT + 2):
+        (tree / "Kconfig").write_text(f"{number}\n")
+        caches.append(_cache_of(f"tree:{tree}", store))
+        os.utime(caches[-1], (2_000_000_000, 2_000_000_000))
+    assert [path for path in caches if path.exists()] == caches[-compiler_cache.KEPT :]
+
+
+def _cache_of(spec: str, store: Store) -> Path:
+    return compiler_cache.of(build_inputs.plan_build(spec, store, lambda line: None))
+
+
+def test_files_of_a_checkout_that_was_killed_are_no_source(real: RealMake, store: Store, tree: Path) -> None:
+    _built(f"tree:{tree}", store)
+    [source] = store.cache("kernels").glob("*/source")
+    (source / "fs/left.c").write_text("of another commit")
+    (tree / "fs/inode.c").write_text("other\n")
+    _built(f"tree:{tree}", store)
+    assert not (source / "fs/left.c").exists()

@@ -301,7 +301,7 @@ def test_the_newest_stays_the_same_until_it_is_refreshed(
         ("6.1.0-57", "the nearest are debian:6.1.0-56-amd64"),
         ("", "debian:6.1"),
         ("tree:/nowhere/linux", "there is no such directory"),
-        ("recipe:uffs", "did you mean recipe:ufs"),
+        ("recipe:uffs", "did you mean ufs"),
         ("debian:../../etc", "debian:"),
     ],
 )

@@ -7,13 +7,14 @@ import pytest
 from agelab.errors import InputError
 from agelab.kernel import config, recipes, spec
 from agelab.scenario.toml_files import read
+from agelab.store import Store
 
 SMALL = config.NEEDED.read_text() + config.SMALL.read_text()
 
 
 def test_every_recipe_can_be_read_and_says_a_source() -> None:
     found = [read(path, recipes.KernelRecipe) for path in sorted(recipes.DIRECTORY.glob("*.toml"))]
-    assert {"ufs", "reiser4"} <= {one.name for one in found}
+    assert "ufs" in {one.name for one in found}
     assert [one.name for one in found] == recipes.list_recipes()
 
 
@@ -22,24 +23,46 @@ def test_the_ufs_recipe_writes_ufs() -> None:
     assert built.source == "source:6.1" and "CONFIG_UFS_FS_WRITE=y" in built.lines and built.base is None
 
 
-def test_the_reiser4_recipe_names_its_parts_by_hash_and_holds_no_patch() -> None:
-    built = recipes.parse("recipe:reiser4")
-    assert built.source == "source:5.10" and not built.patches
-    assert [part.into for part in built.parts] == ["fs/reiser4", ""]
-    assert "fs/fs-writeback.c" not in built.parts[1].only and any(
-        edit.path == "fs/fs-writeback.c" for edit in built.edits
-    )
+MINE = 'name = "mine"\nsummary = "s"\nsource = "source:6.1"\n'
 
 
-def test_a_recipe_whose_patch_is_not_there_is_unsupported_and_says_what_to_put_where(tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text(
-        'name = "mine"\nsummary = "s"\nsource = "source:6.1"\npatches = ["a.patch"]\npatches_from = "ask me"\n'
-    )
+def test_a_recipe_whose_patch_is_not_there_says_where_it_is_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(f'{MINE}patches = ["a.patch"]\n')
     with pytest.raises(
-        InputError, match=r"recipe:mine is unsupported until its patch is there: .*a\.patch"
+        InputError, match=rf"recipe:mine lacks its patch: there is none at {tmp_path}/a\.patch"
+    ):
+        recipes.parse(f"recipe:{tmp_path / 'mine.toml'}")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        '[[fetch]]\nurl = "https://127.0.0.1:1/a.patch"\nsha256 = "00"\n',
+        '[[edits]]\npath = "fs/inode.c"\nfind = "one"\n',
+    ],
+)
+def test_nothing_that_a_recipe_names_is_fetched_and_it_says_what_to_do_now(tmp_path: Path, more: str) -> None:
+    (tmp_path / "mine.toml").write_text(MINE + more)
+    with pytest.raises(
+        InputError,
+        match=r"mine\.toml: fetch and edits are gone, agelab downloads nothing that a recipe names: make a patch",
     ) as raised:
         recipes.parse(f"recipe:{tmp_path / 'mine.toml'}")
-    assert raised.value.hint == "ask me"
+    assert "\n" not in str(raised.value)
+
+
+def test_a_recipe_in_this_directory_goes_by_its_name_but_none_takes_the_place_of_agelabs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine", "ufs"):
+        (tmp_path / f"{name}.toml").write_text(MINE)
+    assert spec.canonical("recipe:mine") == f"recipe:{tmp_path}/mine.toml"
+    assert spec.canonical("recipe:mine,config=CONFIG_A=m") == f"recipe:{tmp_path}/mine.toml,config=CONFIG_A=m"
+    assert spec.canonical("recipe:ufs") == "recipe:ufs"
+    with pytest.raises(InputError, match=r"no kernel recipe 'reiser4'; there are: ufs") as raised:
+        recipes.parse(spec.canonical("recipe:reiser4"))
+    assert "reiser4.toml in this directory would be one of your own" in raised.value.hint
 
 
 def test_a_recipe_of_ones_own_takes_what_lies_beside_it(tmp_path: Path) -> None:
@@ -71,6 +94,21 @@ def test_options_follow_a_spec(tmp_path: Path) -> None:
     )
 
 
+def test_a_line_of_configuration_needs_no_file() -> None:
+    said = "recipe:ufs,config=CONFIG_REISER4_FS=m,config=CONFIG_LOCALVERSION=-mine"
+    assert spec.canonical(said) == said
+    assert recipes.parse(said).lines[-2:] == ("CONFIG_REISER4_FS=m", "CONFIG_LOCALVERSION=-mine")
+    with pytest.raises(InputError, match="REISER4_FS=m: there is no such file"):
+        recipes.parse("source:5.10,config=REISER4_FS=m")
+
+
+@pytest.mark.parametrize("kernel", ["5.10", "debian:5.10", "debian:sid"])
+def test_a_kernel_that_is_not_built_takes_no_patch(kernel: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"{kernel} is taken as it is, without a patch") as raised:
+        spec.resolve(f"{kernel},patches=mine.patch", Store(tmp_path))
+    assert "source:6.1,patches=mine.patch" in raised.value.hint
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -79,7 +117,7 @@ def test_options_follow_a_spec(tmp_path: Path) -> None:
         ("tree:/linux,config=/nowhere/x", "there is no such file"),
         ("tree:/linux,patches=/nowhere", "there is no such path"),
         ("tree:/linux,config=/tmp", "it is a directory, not a configuration"),
-        ("recipe:usf", "did you mean recipe:ufs"),
+        ("recipe:usf", "did you mean ufs"),
     ],
 )
 def test_what_is_wrong_with_a_spec_is_said_in_one_line(text: str, said: str) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.kernel import Kernel, Modules, serving
+from agelab.kernel import Kernel, Modules, recipes, serving
 from agelab.kernel.modules import BUILTIN, CONFIG, INDEX, index
 from agelab.store import Artefact, Store
 
@@ -53,6 +53,19 @@ def test_debians_kernels_of_the_store_are_named_the_newest_first(store: Store) -
     assert serving.kernels_with(old, ["ntfs3"], [], store) == ["6.12.117", "6.9.1"]
 
 
+@pytest.fixture
+def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recipe beside that of ufs, for a filesystem that the small configuration does not have."""
+    directory = tmp_path / "kernels"
+    directory.mkdir()
+    (directory / "ufs.toml").write_text((recipes.DIRECTORY / "ufs.toml").read_text())
+    (directory / "reiser4.toml").write_text(
+        'name = "reiser4"\nsummary = "s"\nsource = "source:5.10"\nconfig = ["CONFIG_REISER4_FS=m"]\n'
+    )
+    monkeypatch.setattr(recipes, "DIRECTORY", directory)
+
+
+@pytest.mark.usefixtures("another")
 def test_a_recipe_is_named_that_switches_on_what_is_lacking(store: Store) -> None:
     old = of(add(store, "6.1.0", ("ufs", "crc32c_generic"), "CONFIG_UFS_FS=m\n"), "6.1.0")
     assert serving.kernels_with(old, ["ufs"], ["UFS_FS_WRITE"], store) == ["recipe:ufs"]
@@ -64,6 +77,7 @@ def test_a_recipe_is_named_that_switches_on_what_is_lacking(store: Store) -> Non
     assert serving.kernels_with(old, ["nilfs2"], [], store) == []
 
 
+@pytest.mark.usefixtures("another")
 def test_a_recipe_may_have_a_part_of_what_is_lacking_from_the_small_configuration(store: Store) -> None:
     new = of(add(store, "7.2.1", ("ext4",)), "7.2.1")
     assert serving.kernels_with(new, ["reiser4", "crc32c_generic"], [], store) == ["recipe:reiser4"]

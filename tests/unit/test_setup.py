@@ -267,6 +267,30 @@ def test_make_passes_on_what_was_said_and_nothing_else(tmp_path: Path) -> None:
     assert done.stdout == "home=/big\n<run><aging-ext4><--kernel><it's here><--filesystem><xfs><--seeds><1,2>"
 
 
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        (["plan", "KERNEL=source:5.10"], "<plan><aging><--kernel><source:5.10,patches=it's.patch>"),
+        (
+            ["sweep", "KERNELS=source:5.10 source:6.1,config=a"],
+            "<run><aging><--kernel><source:5.10,patches=it's.patch>"
+            "<--kernel><source:6.1,config=a,patches=it's.patch>",
+        ),
+        (["image", "KERNEL=tree:/linux"], "<image><build><--kernel><tree:/linux,patches=it's.patch>"),
+    ],
+)
+def test_a_patch_is_a_part_of_each_kernels_spec(tmp_path: Path, words: list[str], options: str) -> None:
+    (tmp_path / "agelab").write_text('#!/bin/sh\nprintf "<%s>" "$@"\n')
+    (tmp_path / "agelab").chmod(0o755)
+    assert make(*words, f"BIN={tmp_path}", "NAME=aging", "PATCH=it's.patch").stdout == options
+
+
+@pytest.mark.parametrize("target", ["scenario", "plan", "image"])
+def test_a_patch_without_a_kernel_is_refused(target: str) -> None:
+    done = make(target, "NAME=aging", "PATCH=a.patch")
+    assert done.returncode == 2 and "agelab: say which kernel PATCH changes" in done.stderr
+
+
 def test_ci_gives_the_tests_an_empty_store_and_keeps_their_exit_code(tmp_path: Path) -> None:
     say = 'ls -A "$AGELAB_HOME"; cat; echo "$AGELAB_HOME" "$@"; touch "$AGELAB_HOME/left"; exit 7'
     env = path_with(tmp_path / "bin", "bash", "dirname", "mktemp", "rm", "ls", "cat", "touch", make=say)
