@@ -28,6 +28,7 @@ _BACKPORTS = "-backports"
 _SIGNED_SOURCES = "signed.sources"
 _TARGET = "$(RELEASE)|$(COMPONENT)|$(FILENAME)"
 
+WITHOUT_SECURITY = "apt's sources have no security updates"
 _NO_RELEASE = "Release' does not have a Release file"
 """How apt says, behind a suite's name, that the server answered and does not have it."""
 _PACKAGE_URI = re.compile(r"'[^']+' (?P<file>\S+) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
@@ -262,6 +263,11 @@ class Archive:
             suites["experimental"] = main
         if base != "sid":
             suites |= {f"{base}-updates": main, f"{base}-security": security or ""}
+            if not security:
+                self._store.warn(
+                    f"{WITHOUT_SECURITY}: packages of Debian {self.suite} may be older than others take, with other "
+                    f"keys; add the suite {host_suite()}-security to them, then: agelab image build --refresh"
+                )
         where = f"the snapshot {dated.name}" if dated else "the host's mirror"
         no_suite = InputError(f"{where} has no Debian suite {self.suite!r}")
         if dated:

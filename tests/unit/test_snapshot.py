@@ -252,6 +252,24 @@ def test_security_updates_are_not_left_out_because_their_server_fails(
         Archive(Store(tmp_path / "store"), "bookworm").update()
 
 
+@pytest.mark.parametrize("security", ["http://m.test/security", None])
+def test_sources_without_security_updates_are_told_when_lists_are_fetched(
+    security: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("agelab.debian.archive.mirrors", lambda: ("http://m.test", security))
+    monkeypatch.setattr("agelab.debian.archive.host_suite", lambda: "bookworm")
+    monkeypatch.setattr(Archive, "_fetch", lambda *_: None)
+    store = Store(tmp_path / "store", said.append)
+    for suite in ("bookworm", "trixie-backports", "sid"):
+        Archive(store, suite).update()
+    wanted = ["bookworm", "trixie-backports"] if security is None else []
+    assert [re.findall("packages of Debian (\\S+) may be older", line) for line in said] == [
+        [one] for one in wanted
+    ]
+    assert all(len(line.splitlines()) == 1 and "add the suite bookworm-security" in line for line in said)
+
+
 def test_of_a_date_a_suite_is_not_passed_over_because_its_server_fails(
     there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
