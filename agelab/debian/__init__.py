@@ -1,6 +1,6 @@
 """Debian packages through the host's own apt configuration, into a private apt root."""
 
-from agelab.debian.archive import WITHOUT_SECURITY, Archive, PackagesVanished
+from agelab.debian.archive import WITHOUT_SECURITY, Archive, PackagesVanished, to_have_security
 from agelab.debian.mirror import mirrors
 from agelab.debian.packages import (
     Dependency,
@@ -32,6 +32,7 @@ __all__ = [
     "mirrors",
     "newest",
     "remembered",
+    "to_have_security",
     "unpack",
     "unpack_file",
     "unpack_source",

@@ -266,7 +266,7 @@ class Archive:
             if not security:
                 self._store.warn(
                     f"{WITHOUT_SECURITY}: packages of Debian {self.suite} may be older than others take, with other "
-                    f"keys; add the suite {host_suite()}-security to them, then: agelab image build --refresh"
+                    f"keys; {to_have_security(self._store)}"
                 )
         where = f"the snapshot {dated.name}" if dated else "the host's mirror"
         no_suite = InputError(f"{where} has no Debian suite {self.suite!r}")
@@ -366,6 +366,14 @@ class Archive:
         )
         found = (line.split("|", 2) for line in printed.splitlines())
         return [PackageList(suite, component, ARCHITECTURE, Path(file)) for suite, component, file in found]
+
+
+def to_have_security(store: Store) -> str:
+    """Return what to do where apt's sources have no security updates."""
+    return (
+        f"add the suite {host_suite()}-security to apt's sources, and remove apt and resolved in {store.home}/cache: "
+        "they remember what was found without"
+    )
 
 
 def _alike(name: str, there: Collection[str]) -> list[str]:

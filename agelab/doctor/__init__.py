@@ -27,5 +27,5 @@ def examine(store: Store, *, again: bool = False) -> HostReport:
     findings[:0] = [emulator(store), libvirt()]
     proved = kvm(store, again=again)
     of_the_host = (space(store.home), memory(), proved, passthrough(), leftovers.finding(store))
-    found = (*findings, other_packages(), sources(), confinement(store), *of_the_host)
+    found = (*findings, other_packages(), sources(store), confinement(store), *of_the_host)
     return HostReport(findings=one_advice(found))

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from agelab import atomic, buildroot, fileio, process, qemu
-from agelab.debian import WITHOUT_SECURITY, host_suite, mirrors
+from agelab.debian import WITHOUT_SECURITY, mirrors, to_have_security
 from agelab.doctor.finding import Finding, ProbeStatus
 from agelab.errors import HostError
 from agelab.image import root as roots
@@ -99,7 +99,7 @@ def one_advice(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     )
 
 
-def sources() -> Finding:
+def sources(store: Store) -> Finding:
     """Check that apt's sources have the host's suite, and its security updates."""
     finding = partial(Finding, name="apt's sources")
     meaning = "guests are made of the newest packages there"
@@ -113,7 +113,7 @@ def sources() -> Finding:
         status=ProbeStatus.LIMITED,
         found=WITHOUT_SECURITY,
         meaning="kernels and packages may be older than README's, so cells have other keys",
-        fix=f"add the suite {host_suite()}-security to apt's sources, then: agelab image build --refresh",
+        fix=to_have_security(store),
     )
 
 

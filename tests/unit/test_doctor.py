@@ -86,13 +86,13 @@ def test_without_apt_one_advice_stands_for_all_packages(
     ],
 )
 def test_apts_sources_are_told_with_what_they_lack(
-    suites: list[str], status: ProbeStatus, fix: str, monkeypatch: pytest.MonkeyPatch
+    suites: list[str], status: ProbeStatus, fix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     printed = "".join(f"'http://m.test/dists/{suite}/InRelease' m 0\n" for suite in suites)
     monkeypatch.setattr(process, "run", lambda *_: process.Completed(0, printed, ""))
-    for module in ("agelab.debian.mirror", "agelab.doctor.tools"):
+    for module in ("agelab.debian.mirror", "agelab.debian.archive"):
         monkeypatch.setattr(f"{module}.host_suite", lambda: "bookworm")
-    found = tools.sources()
+    found = tools.sources(Store(tmp_path))
     assert (
         (found.status, found.required) == (status, False)
         and fix in found.fix
