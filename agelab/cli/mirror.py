@@ -19,7 +19,8 @@ def mirror() -> None:
 def make(directory: Path, runs: tuple[str, ...]) -> None:
     """Write every Debian package that RUN... were made of into DIRECTORY, as an archive that apt reads.
 
-    With SNAPSHOT=DIRECTORY (make) or AGELAB_SNAPSHOT=DIRECTORY all packages come from there.
+    With SNAPSHOT=DIRECTORY (make) or AGELAB_SNAPSHOT=DIRECTORY all packages come from there. It has the lists by which
+    Debian's keys vouch for them.
     """
     from agelab.capsule import mirror as archives
     from agelab.debian.snapshot import TRUSTED

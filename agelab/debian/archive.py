@@ -311,8 +311,8 @@ class Archive:
         It is apt that fetches those lists, and checks them by Debian's keys.
         """
         hint = (
-            "programs and scripts of its packages run on this host, as root where agelab does: if you trust whoever "
-            f"made it, say {TRUSTED}<directory> (docs/howto/next-year.md)"
+            "what is in it runs on this host, as root where agelab does: if you trust whoever made it, say "
+            f"{TRUSTED}<directory> (docs/howto/next-year.md)"
         )
         text = "\n".join(
             _sources_entry(
@@ -334,10 +334,10 @@ class Archive:
         for one in self._lists():
             others = [fields(stanza)["Package"] for stanza in one.stanzas if stanza not in signed]
             if others and one.suite in dated.unsigned:
-                names = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
+                more = f", ... ({len(others)} in all)" if len(others) > 3 else ""
                 raise InputError(
-                    f"{dated.said}: {len(others)} packages of its Debian {one.suite} are in no list that Debian has "
-                    f"signed: {names}",
+                    f"{dated.said}: no list that Debian has signed has these packages of its Debian {one.suite}: "
+                    f"{', '.join(others[:3])}{more}",
                     hint,
                 )
 
