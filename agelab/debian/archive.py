@@ -311,7 +311,7 @@ class Archive:
         It is apt that fetches those lists, and checks them by Debian's keys.
         """
         hint = (
-            "what is in it runs on this host, as root where agelab does: if you trust whoever made it, say "
+            "what is in it runs on this host, often as root: if you trust whoever made it, say "
             f"{TRUSTED}<directory> (docs/howto/next-year.md)"
         )
         text = "\n".join(
