@@ -20,12 +20,15 @@ from agelab.debian.snapshot import SIGNED_LISTS, TRUSTED, Snapshot
 from agelab.disk_errors import is_disk_full, naming_disk_errors
 from agelab.errors import HostError, InputError, did_you_mean, unknown
 from agelab.model.base import SUITES, AlsoFrom
+from agelab.model.sanitize import escape_controls
 from agelab.store import Store, file_hash
 
 ARCHITECTURE = "amd64"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _BACKPORTS = "-backports"
 _SIGNED_SOURCES = "signed.sources"
+_NAME = re.compile(r"[a-z][a-z-]*", re.ASCII)
+"""Of a suite or a component. What else a directory may have there would be read by apt as a line of its sources."""
 _TARGET = "$(RELEASE)|$(COMPONENT)|$(FILENAME)"
 
 WITHOUT_SECURITY = "apt's sources have no security updates"
@@ -49,6 +52,8 @@ APT::Install-Recommends "false";
 APT::Install-Suggests "false";
 APT::Sandbox::User "root";
 APT::Update::Error-Mode "any";
+Acquire::AllowInsecureRepositories "false";
+Acquire::AllowWeakRepositories "false";
 Acquire::ForceHash "SHA256";
 Acquire::Languages "none";
 Acquire::Retries "3";
@@ -314,16 +319,13 @@ class Archive:
             "what is in it runs on this host, often as root: if you trust whoever made it, say "
             f"{TRUSTED}<directory> (docs/howto/next-year.md)"
         )
-        text = "\n".join(
-            _sources_entry(
-                f"copy:{quote(str(suite.parent.parent))}",
-                suite.name,
-                " ".join(sorted(path.parent.name for path in suite.glob(f"*/binary-{ARCHITECTURE}"))),
-                dated,
-            )
-            for suite in suites
-        )
-        (self._root / _SIGNED_SOURCES).write_text(text, encoding="utf-8")
+        entries = []
+        for suite in suites:
+            components = [path.parent.name for path in suite.glob(f"*/binary-{ARCHITECTURE}")]
+            if all(_NAME.fullmatch(name) for name in (suite.name, *components)):
+                top = f"copy:{quote(str(suite.parent.parent))}"
+                entries.append(_sources_entry(top, suite.name, " ".join(sorted(components)), dated))
+        (self._root / _SIGNED_SOURCES).write_text("\n".join(entries), encoding="utf-8")
         (self._root / SIGNED_LISTS / "partial").mkdir(parents=True, exist_ok=True)
         try:
             self._fetch(["update", "-qq", *self._apart])
@@ -332,12 +334,13 @@ class Archive:
             raise InputError(told, hint) from error
         signed = frozenset(stanza for one in self._signed() for stanza in one.stanzas)
         for one in self._lists():
-            others = [fields(stanza)["Package"] for stanza in one.stanzas if stanza not in signed]
+            others = [stanza for stanza in one.stanzas if stanza not in signed]
             if others and one.suite in dated.unsigned:
+                names = (fields(stanza).get("Package", "one without a name") for stanza in others[:3])
                 more = f", ... ({len(others)} in all)" if len(others) > 3 else ""
                 raise InputError(
                     f"{dated.said}: no list that Debian has signed has these packages of its Debian {one.suite}: "
-                    f"{', '.join(others[:3])}{more}",
+                    f"{', '.join(escape_controls(name) for name in names)}{more}",
                     hint,
                 )
 

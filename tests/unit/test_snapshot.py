@@ -356,9 +356,20 @@ FOREIGN = "no list that Debian has signed has these packages of its Debian bookw
 UNVOUCHED = "Debian's keys do not vouch for its lists: "
 
 
-@pytest.mark.parametrize(
-    "harm", ["package", "version", "dependency", "nothing signed", "list", "release", "key"]
+HARMS = (
+    "package",
+    "version",
+    "dependency",
+    "nothing signed",
+    "list",
+    "release",
+    "key",
+    "no key",
+    "line for apt",
 )
+
+
+@pytest.mark.parametrize("harm", HARMS)
 def test_what_debians_keys_do_not_vouch_for_is_refused_before_anything_of_it_runs(
     harm: str, debian: Signer, signed_mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -380,6 +391,12 @@ def test_what_debians_keys_do_not_vouch_for_is_refused_before_anything_of_it_run
     elif harm == "nothing signed":
         shutil.rmtree(signed_mirror / "signed")
         told = f"{FOREIGN}library, tool"
+    elif harm in ("no key", "line for apt"):
+        release.unlink()
+        dated_archive._release(release.parent, "bookworm")
+        if harm == "line for apt":
+            (release.parent / "main\nTrusted: yes/binary-amd64").mkdir(parents=True)
+            told = f"{FOREIGN}library, tool"
     elif harm == "list":
         _alter(packages, "library (>= 2)", "library (>= 1)")
     elif harm == "release":
