@@ -12,6 +12,7 @@ import pytest
 from agelab import places, process
 from agelab.buildroot import BuildRoot
 from agelab.capsule import mirror
+from agelab.cli import main
 from agelab.debian import Archive, Package, archives, cached_resolution, dated_archive, first_suite, snapshot
 from agelab.errors import HostError, InputError
 from agelab.image import packer_package
@@ -494,6 +495,36 @@ def test_a_mirror_of_a_run_is_a_snapshot_with_its_packages(
     for name in ("unneeded", *OF_KERNEL):
         with pytest.raises(InputError, match=f"Debian bookworm has no package '{name}'"):
             archive.require([name])
+
+
+def test_who_makes_a_mirror_is_told_what_its_reader_has_to_say(
+    upstream: Store,
+    debian: Signer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Of a package that has a newer version in Debian's lists by then, the reader has to trust him."""
+    run = run_of(upstream, "debian:6.1")
+    mirror.make(tmp_path / "unsigned", [run], upstream, print)  # its packages are in the store
+    monkeypatch.setattr("agelab.debian.archive.KEYRING", debian.keyring)
+    monkeypatch.setattr("agelab.cli.mirror.find_runs", lambda _: [run])
+    monkeypatch.setattr("agelab.cli.mirror.open_store", lambda: upstream)
+    packages = [path for path in sorted(tmp_path.glob("*.deb")) if not path.name.startswith("tool_")]
+    for version, word, told in (
+        ("1", "", False),
+        ("2", "trusted:", True),
+    ):
+        there, made = tmp_path / f"lists {version}", tmp_path / f"made {version}"
+        tool = tmp_path / "tool_1_amd64.deb" if version == "1" else deb(tmp_path, "tool", version)
+        dated_archive.write(there, {"bookworm": [*packages, tool]})
+        debian.sign(there / "debian/dists/bookworm")
+        monkeypatch.setenv(snapshot.VARIABLE, str(there))
+        assert main(["mirror", "make", str(made), "latest"]) == 0
+        said = capsys.readouterr().out
+        assert f"use it: AGELAB_SNAPSHOT={word}{made} agelab run" in said
+        lacking = "1 of them are in no list of Debian's that this store has (tool_1_amd64.deb): who uses"
+        assert (lacking in said) == told
 
 
 @pytest.mark.parametrize(
