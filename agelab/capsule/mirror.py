@@ -7,6 +7,7 @@ from pathlib import Path
 from agelab import atomic
 from agelab.buildroot import BuildRoot
 from agelab.debian import Archive, Package, dated_archive, first_suite
+from agelab.debian.package_list import PackageList
 from agelab.debian.snapshot import SUITE
 from agelab.errors import InputError
 from agelab.image import packer_package
@@ -32,6 +33,8 @@ class WrittenMirror:
     suites: dict[str, int]
     """Packages of each suite."""
     content_bytes: int
+    unsigned: Sequence[str]
+    """Packages that are in no list which Debian has signed: a reader has to trust whoever made the archive."""
 
 
 def make(directory: Path, runs: Sequence[RunDirectory], store: Store, progress: Notify) -> WrittenMirror:
@@ -55,15 +58,19 @@ def make(directory: Path, runs: Sequence[RunDirectory], store: Store, progress: 
                         hint="write an archive for each of the two",
                     )
     files: dict[str, list[Path]] = {}
+    lists: dict[str, list[PackageList]] = {}
     for (suite, also_from), names in origins.items():
         progress(f"{len(names)} packages of Debian {suite}")
-        there = Archive(store, suite, also_from).download([wanted[suite][name] for name in sorted(names)])
+        archive = Archive(store, suite, also_from)
+        there = archive.download([wanted[suite][name] for name in sorted(names)])
         files[suite] = sorted({*files.get(suite, []), *there})
+        lists.setdefault(suite, []).extend(archive.signed_lists())
     with atomic.temp_dir(directory.absolute().parent) as place:
-        dated_archive.write(place / "new", files)
+        unsigned = dated_archive.write(place / "new", files, lists)
         (place / "new").rename(directory)
-    size = sum(path.stat().st_size for found in files.values() for path in found)
-    return WrittenMirror(directory.absolute(), {suite: len(found) for suite, found in files.items()}, size)
+    size = sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
+    counts = {suite: len(found) for suite, found in files.items()}
+    return WrittenMirror(directory.absolute(), counts, size, unsigned)
 
 
 def _packages(run: RunDirectory, store: Store, progress: Notify) -> dict[Origin, list[Package]]:

@@ -19,14 +19,21 @@ def mirror() -> None:
 def make(directory: Path, runs: tuple[str, ...]) -> None:
     """Write every Debian package that RUN... were made of into DIRECTORY, as an archive that apt reads.
 
-    With SNAPSHOT=DIRECTORY (make) or AGELAB_SNAPSHOT=DIRECTORY all packages come from there.
+    With SNAPSHOT=DIRECTORY (make) or AGELAB_SNAPSHOT=DIRECTORY all packages come from there. It has the lists by which
+    Debian's keys vouch for them.
     """
     from agelab.capsule import mirror as archives
+    from agelab.debian.snapshot import TRUSTED
 
     written = archives.make(directory, find_runs(list(runs)), open_store(), say)
     for suite, count in sorted(written.suites.items()):
         click.echo(f"{suite}: {count} packages")
     click.echo(f"{written.path}: {written.content_bytes / 1e6:.0f} MB")
-    click.echo(
-        f"use it: AGELAB_SNAPSHOT={written.path} agelab run ..., or make scenario ... SNAPSHOT={written.path}"
-    )
+    named = str(written.path)
+    if names := written.unsigned:
+        named = f"{TRUSTED}{named}"
+        click.echo(
+            f"{len(names)} of them are in no list of Debian's that this store has ({', '.join(names[:3])}"
+            f"{', ...' if len(names) > 3 else ''}): who uses the archive has to trust you"
+        )
+    click.echo(f"use it: AGELAB_SNAPSHOT={named} agelab run ..., or make scenario ... SNAPSHOT={named}")

@@ -1,6 +1,7 @@
 """Debian packages through the host's own apt configuration, into a private apt root."""
 
-from agelab.debian.archive import Archive, PackagesVanished
+from agelab.debian.archive import WITHOUT_SECURITY, Archive, PackagesVanished, to_have_security
+from agelab.debian.mirror import mirrors
 from agelab.debian.packages import (
     Dependency,
     Package,
@@ -16,6 +17,7 @@ from agelab.debian.suites import archives
 from agelab.debian.unpacking import unpack, unpack_source, unpack_zstd
 
 __all__ = [
+    "WITHOUT_SECURITY",
     "Archive",
     "Dependency",
     "Package",
@@ -27,8 +29,10 @@ __all__ = [
     "first_suite",
     "host_suite",
     "local_repository",
+    "mirrors",
     "newest",
     "remembered",
+    "to_have_security",
     "unpack",
     "unpack_source",
     "unpack_zstd",

@@ -9,22 +9,29 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from agelab import atomic, process
 from agelab.debian import snapshot
 from agelab.debian.mirror import mirrors
+from agelab.debian.package_list import PackageList, fields
 from agelab.debian.packages import Package, host_suite
-from agelab.debian.snapshot import Snapshot
+from agelab.debian.snapshot import SIGNED_LISTS, TRUSTED, Snapshot
 from agelab.disk_errors import is_disk_full, naming_disk_errors
 from agelab.errors import HostError, InputError, did_you_mean, unknown
 from agelab.model.base import SUITES, AlsoFrom
+from agelab.model.sanitize import escape_controls
 from agelab.store import Store, file_hash
 
 ARCHITECTURE = "amd64"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _BACKPORTS = "-backports"
+_SIGNED_SOURCES = "signed.sources"
+_NAME = re.compile(r"[a-z][a-z-]*", re.ASCII)
+"""Of a suite or a component. What else a directory may have there would be read by apt as a line of its sources."""
+_TARGET = "$(RELEASE)|$(COMPONENT)|$(FILENAME)"
 
+WITHOUT_SECURITY = "apt's sources have no security updates"
 _NO_RELEASE = "Release' does not have a Release file"
 """How apt says, behind a suite's name, that the server answered and does not have it."""
 _PACKAGE_URI = re.compile(r"'[^']+' (?P<file>\S+) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
@@ -45,6 +52,8 @@ APT::Install-Recommends "false";
 APT::Install-Suggests "false";
 APT::Sandbox::User "root";
 APT::Update::Error-Mode "any";
+Acquire::AllowInsecureRepositories "false";
+Acquire::AllowWeakRepositories "false";
 Acquire::ForceHash "SHA256";
 Acquire::Languages "none";
 Acquire::Retries "3";
@@ -259,6 +268,11 @@ class Archive:
             suites["experimental"] = main
         if base != "sid":
             suites |= {f"{base}-updates": main, f"{base}-security": security or ""}
+            if not security:
+                self._store.warn(
+                    f"{WITHOUT_SECURITY}: packages of Debian {self.suite} may be older than others take, with other "
+                    f"keys; {to_have_security(self._store)}"
+                )
         where = f"the snapshot {dated.name}" if dated else "the host's mirror"
         no_suite = InputError(f"{where} has no Debian suite {self.suite!r}")
         if dated:
@@ -268,12 +282,14 @@ class Archive:
         components = "main contrib" if "contrib" in self.also_from else "main"
         while True:
             text = "\n".join(
-                _sources_entry(uri, suite, components, dated) for suite, uri in suites.items() if uri
+                _sources_entry(uri, suite, components, dated, trusted=bool(dated and suite in dated.unsigned))
+                for suite, uri in suites.items()
+                if uri
             )
             (self._root / "debian.sources").write_text(text, encoding="utf-8")
             try:
                 self._fetch(["update", "-qq"])
-                return
+                break
             except process.ProcessFailed as error:
                 missing = [suite for suite in suites if f" {suite} {_NO_RELEASE}" in error.stderr]
                 if self.suite in missing:
@@ -291,6 +307,76 @@ class Archive:
                     hint=self._nothing_else
                     or "check the network and the host's apt configuration: apt-get update must work",
                 ) from error
+        if dated and dated.unsigned and dated.signed_lists is not None:
+            self._require_signed(dated, dated.signed_lists)
+
+    def _require_signed(self, dated: Snapshot, suites: Sequence[Path]) -> None:
+        """Raise InputError for a package of unsigned suites that no list of these ``suites`` has.
+
+        It is apt that fetches those lists, and checks them by Debian's keys.
+        """
+        hint = (
+            "what is in it runs on this host, often as root: if you trust whoever made it, say "
+            f"{TRUSTED}<directory> (docs/howto/next-year.md)"
+        )
+        entries = []
+        for suite in suites:
+            components = [path.parent.name for path in suite.glob(f"*/binary-{ARCHITECTURE}")]
+            if all(_NAME.fullmatch(name) for name in (suite.name, *components)):
+                top = f"copy:{quote(str(suite.parent.parent))}"
+                entries.append(_sources_entry(top, suite.name, " ".join(sorted(components)), dated))
+        (self._root / _SIGNED_SOURCES).write_text("\n".join(entries), encoding="utf-8")
+        (self._root / SIGNED_LISTS / "partial").mkdir(parents=True, exist_ok=True)
+        try:
+            self._fetch(["update", "-qq", *self._apart])
+        except process.ProcessFailed as error:
+            told = f"{dated.said}: Debian's keys do not vouch for its lists: {_error_text(error.stderr)}"
+            raise InputError(told, hint) from error
+        signed = frozenset(stanza for one in self._signed() for stanza in one.stanzas)
+        for one in self._lists():
+            others = [stanza for stanza in one.stanzas if stanza not in signed]
+            if others and one.suite in dated.unsigned:
+                names = (fields(stanza).get("Package", "one without a name") for stanza in others[:3])
+                more = f", ... ({len(others)} in all)" if len(others) > 3 else ""
+                raise InputError(
+                    f"{dated.said}: no list that Debian has signed has these packages of its Debian {one.suite}: "
+                    f"{', '.join(escape_controls(name) for name in names)}{more}",
+                    hint,
+                )
+
+    def signed_lists(self) -> list[PackageList]:
+        """Return the fetched lists of packages that Debian has signed."""
+        self.update(refresh=False)
+        return self._signed()
+
+    def _signed(self) -> list[PackageList]:
+        unsigned = self._snapshot.unsigned if self._snapshot else ()
+        found = [one for one in self._lists() if one.suite not in unsigned]
+        return found + (self._lists(self._apart) if (self._root / _SIGNED_SOURCES).exists() else [])
+
+    @property
+    def _apart(self) -> list[str]:
+        """apt's options for the signed lists of a directory: packages that only they have are not there."""
+        return [
+            *("-o", f"Dir::Etc::SourceList={self._root / _SIGNED_SOURCES}"),
+            *("-o", f"Dir::State::Lists={self._root / SIGNED_LISTS}", "-o", "Dir::Cache::pkgcache="),
+        ]
+
+    def _lists(self, options: Sequence[str] = ()) -> list[PackageList]:
+        """Return the fetched lists of packages."""
+        printed = self._apt(
+            "apt-get", [*options, "indextargets", "--format", _TARGET, "Created-By: Packages"]
+        )
+        found = (line.split("|", 2) for line in printed.splitlines())
+        return [PackageList(suite, component, ARCHITECTURE, Path(file)) for suite, component, file in found]
+
+
+def to_have_security(store: Store) -> str:
+    """Return what to do where apt's sources have no security updates."""
+    return (
+        f"add the suite {host_suite()}-security to apt's sources, and remove apt and resolved in {store.home}/cache: "
+        "they remember what was found without"
+    )
 
 
 def _alike(name: str, there: Collection[str]) -> list[str]:
@@ -298,14 +384,16 @@ def _alike(name: str, there: Collection[str]) -> list[str]:
     return sorted(one for one in there if one[:1] == name[:1] and abs(len(one) - len(name)) <= 4)
 
 
-def _sources_entry(uri: str, suite: str, components: str, dated: Snapshot | None) -> str:
-    fields = {"Types": "deb", "URIs": uri, "Suites": suite, "Components": components, "Signed-By": KEYRING}
+def _sources_entry(
+    uri: str, suite: str, components: str, dated: Snapshot | None, *, trusted: bool = False
+) -> str:
+    said = {"Types": "deb", "URIs": uri, "Suites": suite, "Components": components, "Signed-By": KEYRING}
     if dated:
-        fields["Check-Valid-Until"] = "no"  # its Release files are old
-        if suite in dated.unsigned:
-            fields["Trusted"] = "yes"
-            del fields["Signed-By"]
-    return "".join(f"{name}: {value}\n" for name, value in fields.items())
+        said["Check-Valid-Until"] = "no"  # its Release files are old
+    if trusted:
+        said["Trusted"] = "yes"
+        del said["Signed-By"]
+    return "".join(f"{name}: {value}\n" for name, value in said.items())
 
 
 def _error_text(stderr: str) -> str:

@@ -1,7 +1,8 @@
 """Write packages as an archive that apt reads: a directory to name as a snapshot.
 
-``debian/dists/<suite>`` has the indexes, ``debian/pool/<suite>`` the packages, as on a mirror (repository format of
-Debian's wiki; apt-ftparchive(1) makes the indexes). It has no signature.
+``debian/dists/<suite>`` has the indexes, ``debian/pool`` the packages, as on a mirror (repository format of Debian's
+wiki; apt-ftparchive(1) makes the indexes). They have no signature: of Debian are the lists in ``signed/<hash>/dists``,
+and a package that one of them has stands in the indexes as it does there.
 """
 
 import gzip
@@ -10,25 +11,54 @@ from pathlib import Path
 
 from agelab import atomic, process
 from agelab.debian.archive import ARCHITECTURE
-from agelab.debian.snapshot import MAIN
+from agelab.debian.package_list import PackageList, fields, split
+from agelab.debian.snapshot import MAIN, SIGNED_LISTS
+from agelab.store import file_hash
 
 COMPONENT = "main"
 
 
-def write(directory: Path, suites: Mapping[str, Sequence[Path]]) -> None:
-    """Write the .deb files of each suite into a new directory. The same files give the same bytes."""
+def write(
+    directory: Path,
+    suites: Mapping[str, Sequence[Path]],
+    signed: Mapping[str, Sequence[PackageList]] | None = None,
+) -> list[str]:
+    """Write the .deb files of each suite into a new directory, with what ``signed`` has of them.
+
+    Returns the names of the files that are in none of the signed lists. The same files and lists give the same bytes.
+    """
     root = directory / MAIN
+    unsigned = []
     for suite, debs in sorted(suites.items()):
+        wanted = {file_hash(deb): deb for deb in sorted(debs)}
+        stanzas = []
+        for one in (signed or {}).get(suite, ()):
+            known = {
+                said["SHA256"]: stanza
+                for stanza in one.stanzas
+                if (said := fields(stanza))["SHA256"] in wanted
+            }
+            for content, stanza in known.items():
+                file = root / fields(stanza)["Filename"]
+                file.parent.mkdir(parents=True, exist_ok=True)
+                atomic.link_or_copy(wanted.pop(content), file)
+                stanzas.append(stanza)
+            if known:
+                one.write(directory / SIGNED_LISTS)
         pool = root / "pool" / suite
-        pool.mkdir(parents=True)
-        for deb in sorted(debs):
+        pool.mkdir(parents=True, exist_ok=True)
+        for deb in wanted.values():
             atomic.link_or_copy(deb, pool / deb.name)
+            unsigned.append(deb.name)
         index = root / "dists" / suite / COMPONENT / f"binary-{ARCHITECTURE}"
         index.mkdir(parents=True)
-        listed = process.run(["apt-ftparchive", "packages", f"pool/{suite}"], cwd=root).stdout.encode()
+        others = process.run(["apt-ftparchive", "packages", f"pool/{suite}"], cwd=root).stdout
+        stanzas += [stanza for stanza in split(others) if fields(stanza)["SHA256"] in wanted]
+        listed = "".join(f"{stanza}\n\n" for stanza in stanzas).encode()
         (index / "Packages").write_bytes(listed)
         (index / "Packages.gz").write_bytes(gzip.compress(listed, mtime=0))
         _release(root / "dists" / suite, suite)
+    return unsigned
 
 
 def _release(directory: Path, suite: str) -> None:

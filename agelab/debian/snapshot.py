@@ -4,6 +4,9 @@
 Without it the project's own pin does (pins.toml). Below a directory or an address lie ``debian`` and
 ``debian-security``, as on a mirror. Of a date the addresses are those that the host's apt is configured to take
 snapshots from (``Acquire::Snapshots::URI``, apt.conf(5)).
+
+What a directory has runs on this host: QEMU, compilers, scripts of packages. So each of its packages must be in a list
+that Debian has signed (``Archive`` has apt check that), or the user says ``trusted:<directory>``.
 """
 
 import hashlib
@@ -24,12 +27,16 @@ from agelab.scenario import toml_files
 from agelab.store import key_of
 
 VARIABLE = "AGELAB_SNAPSHOT"
+TRUSTED = "trusted:"
+"""What the user says before a directory of packages that are not to be checked."""
 DATE = re.compile(r"\d{8}T\d{6}Z", re.ASCII)
 MAIN, SECURITY = "debian", "debian-security"
 """Debian's two archives: their directories on a mirror, and in lower case their labels in Release files."""
 SUITE = "bookworm"
 """The suite that comes first in a snapshot, whatever the host's is: that of the guest's root (images/guest.toml)."""
 INDEXES = ("InRelease", "Release")
+SIGNED_LISTS = "signed"
+"""Where a directory has lists that Debian has signed: ``<any>/dists/<suite>`` below it."""
 _SIGNED = ("InRelease", "Release.gpg")
 _SETTING = re.compile(r'Acquire::Snapshots::URI::(\S+) "(.*)";')
 
@@ -54,7 +61,9 @@ class Snapshot:
     content: str = ""
     """A hash of the directory's indexes; empty for a date or a server, whose packages do not change."""
     unsigned: frozenset[str] = frozenset()
-    """The suites of a directory that have no signature: they are trusted since the user names it."""
+    """The suites of a directory that have no signature of their own."""
+    signed_lists: tuple[Path, ...] | None = None
+    """The suites of a directory's signed lists, for the unsigned ones; None where the user trusts it."""
     suites: frozenset[str] | None = None
     """The suites of a directory; None where only a server can tell."""
 
@@ -78,7 +87,8 @@ def chosen() -> Snapshot | None:
     if urlsplit(name).scheme in ("http", "https"):
         address = name.rstrip("/")
         return Snapshot(name, said, f"{address}/{MAIN}", f"{address}/{SECURITY}")
-    return _of_directory(base / Path(name).expanduser(), said)
+    trusted = name.startswith(TRUSTED)
+    return _of_directory(base / Path(name.removeprefix(TRUSTED)).expanduser(), said, trusted=trusted)
 
 
 def _named() -> tuple[str, str, Path]:
@@ -95,7 +105,7 @@ def first_suite() -> str:
     return SUITE if chosen() else host_suite()
 
 
-def _of_directory(directory: Path, said: str) -> Snapshot:
+def _of_directory(directory: Path, said: str, *, trusted: bool) -> Snapshot:
     indexes = sorted(
         path
         for one in (MAIN, SECURITY)
@@ -108,14 +118,21 @@ def _of_directory(directory: Path, said: str) -> Snapshot:
             f"{MAIN}/dists/<suite>/Release below it",
             hint="make such a directory on a host that has the packages: agelab mirror make DIR RUN",
         )
-    content = hashlib.sha256()
+    content = hashlib.sha256(b"trusted" if trusted else b"checked")
     for path in indexes:
         content.update(f"{path.relative_to(directory)}\0".encode() + fileio.read_bytes(path))
     main, security = (f"copy:{quote(str(directory / one))}" for one in (MAIN, SECURITY))
     suites = {path.parent for path in indexes}
     unsigned = {path for path in suites if not any((path / name).exists() for name in _SIGNED)}
     return Snapshot(
-        str(directory), said, main, security, content.hexdigest(), _names(unsigned), _names(suites)
+        f"{TRUSTED if trusted else ''}{directory}",
+        said,
+        main,
+        security,
+        content=content.hexdigest(),
+        unsigned=_names(unsigned),
+        signed_lists=None if trusted else tuple(sorted(directory.glob(f"{SIGNED_LISTS}/*/dists/*"))),
+        suites=_names(suites),
     )
 
 

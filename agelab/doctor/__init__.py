@@ -3,7 +3,16 @@
 from agelab.doctor import leftovers
 from agelab.doctor.finding import Finding, HostReport, ProbeStatus
 from agelab.doctor.host import kvm, memory, passthrough, space
-from agelab.doctor.tools import TOOLS, confinement, emulator, libvirt, one_advice, other_packages, probe
+from agelab.doctor.tools import (
+    TOOLS,
+    confinement,
+    emulator,
+    libvirt,
+    one_advice,
+    other_packages,
+    probe,
+    sources,
+)
 from agelab.store import Store
 
 __all__ = ["Finding", "HostReport", "ProbeStatus", "examine", "leftovers"]
@@ -18,5 +27,5 @@ def examine(store: Store, *, again: bool = False) -> HostReport:
     findings[:0] = [emulator(store), libvirt()]
     proved = kvm(store, again=again)
     of_the_host = (space(store.home), memory(), proved, passthrough(), leftovers.finding(store))
-    found = (*findings, other_packages(), confinement(store), *of_the_host)
+    found = (*findings, other_packages(), sources(store), confinement(store), *of_the_host)
     return HostReport(findings=one_advice(found))

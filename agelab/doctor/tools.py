@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from agelab import atomic, buildroot, fileio, process, qemu
+from agelab.debian import WITHOUT_SECURITY, mirrors, to_have_security
 from agelab.doctor.finding import Finding, ProbeStatus
 from agelab.errors import HostError
 from agelab.image import root as roots
@@ -95,6 +96,24 @@ def one_advice(findings: Sequence[Finding]) -> tuple[Finding, ...]:
         if found.fix.startswith("install the Debian package")
         else found
         for found in findings
+    )
+
+
+def sources(store: Store) -> Finding:
+    """Check that apt's sources have the host's suite, and its security updates."""
+    finding = partial(Finding, name="apt's sources")
+    meaning = "guests are made of the newest packages there"
+    try:
+        if mirrors()[1]:
+            return finding(status=ProbeStatus.OK, found="with security updates", meaning=meaning)
+    except HostError as error:
+        told = str(error).splitlines()[0]
+        return finding(status=ProbeStatus.MISSING, found=told, meaning=meaning, fix=error.hint)
+    return finding(
+        status=ProbeStatus.LIMITED,
+        found=WITHOUT_SECURITY,
+        meaning="kernels and packages may be older than README's, so cells have other keys",
+        fix=to_have_security(store),
     )
 
 

@@ -77,6 +77,29 @@ def test_without_apt_one_advice_stands_for_all_packages(
     assert [found.status for found in advised] == [found.status for found in absent]
 
 
+@pytest.mark.parametrize(
+    ("suites", "status", "fix"),
+    [
+        (["bookworm", "bookworm-updates", "bookworm-security"], ProbeStatus.OK, ""),
+        (["bookworm", "bookworm-updates"], ProbeStatus.LIMITED, "add the suite bookworm-security to"),
+        (["trixie"], ProbeStatus.MISSING, "sources.list"),
+    ],
+)
+def test_apts_sources_are_told_with_what_they_lack(
+    suites: list[str], status: ProbeStatus, fix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = "".join(f"'http://m.test/dists/{suite}/InRelease' m 0\n" for suite in suites)
+    monkeypatch.setattr(process, "run", lambda *_: process.Completed(0, printed, ""))
+    for module in ("agelab.debian.mirror", "agelab.debian.archive"):
+        monkeypatch.setattr(f"{module}.host_suite", lambda: "bookworm")
+    found = tools.sources(Store(tmp_path))
+    assert (
+        (found.status, found.required) == (status, False)
+        and fix in found.fix
+        and bool(fix) == bool(found.fix)
+    )
+
+
 def test_a_program_that_does_not_start_counts_as_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

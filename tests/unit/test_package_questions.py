@@ -55,7 +55,7 @@ def prepared(options: RunOptions, debs: Sequence[Path], without: str, place: Pat
     assert len(kept) == len(debs) - 1
     dated_archive.write(place / "mirror", {"bookworm": kept})
     with pytest.MonkeyPatch.context() as patch, ExitStack() as held:
-        patch.setenv(snapshot.VARIABLE, str(place / "mirror"))
+        patch.setenv(snapshot.VARIABLE, f"trusted:{place / 'mirror'}")
         prepare(resolve(options), Store(place / "store"), Progress(), held)
 
 
@@ -85,6 +85,6 @@ def test_of_several_kernels_none_is_made_before_all_are_asked_for(
     debs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dated_archive.write(tmp_path / "mirror", {"bookworm": debs})
-    monkeypatch.setenv(snapshot.VARIABLE, str(tmp_path / "mirror"))
+    monkeypatch.setenv(snapshot.VARIABLE, f"trusted:{tmp_path / 'mirror'}")
     with pytest.raises(AgelabError, match=r"no kernel 'debian:6\.12' in Debian's suites"):
         runner.run_kernels(OPTIONS, ["6.1", "6.12"], Store(tmp_path / "store"))

@@ -1,8 +1,10 @@
 """Packages of a date: an archive is written, and the host's own apt takes packages from it and nowhere else."""
 
+import gzip
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from agelab import places, process
 from agelab.buildroot import BuildRoot
 from agelab.capsule import mirror
+from agelab.cli import main
 from agelab.debian import Archive, Package, archives, cached_resolution, dated_archive, first_suite, snapshot
 from agelab.errors import HostError, InputError
 from agelab.image import packer_package
@@ -23,6 +26,7 @@ from agelab.runner.prepare.run_manifest import RunManifest
 from agelab.store import Store, file_hash
 from tests.unit import capsule_builder
 from tests.unit.deb_builder import deb
+from tests.unit.release_signer import Signer, signer
 
 DATE = "20261123T000000Z"
 
@@ -40,7 +44,7 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory with an archive of three packages, named as the snapshot."""
     directory = tmp_path / "a mirror"
     dated_archive.write(directory, {"bookworm": three_packages(tmp_path)})
-    monkeypatch.setenv(snapshot.VARIABLE, str(directory))
+    monkeypatch.setenv(snapshot.VARIABLE, f"trusted:{directory}")
     return directory
 
 
@@ -61,10 +65,12 @@ def test_a_package_that_the_date_does_not_have_is_an_error_and_not_taken_from_el
     with pytest.raises(InputError, match="Debian bookworm has no package 'bash'"):
         archive.require(["tool", "bash"])
     gone = Package(name="tool", version="2", filename="tool_2_amd64.deb", size=1, sha256="0" * 64)
-    with pytest.raises(HostError, match=f"the snapshot {there} has no tool 2 of Debian bookworm") as failed:
+    with pytest.raises(
+        HostError, match=f"the snapshot trusted:{there} has no tool 2 of Debian bookworm"
+    ) as failed:
         archive.download([gone])
-    assert failed.value.hint == f"nothing else is taken in place of AGELAB_SNAPSHOT={there}"
-    with pytest.raises(InputError, match=f"the snapshot {there} has no Debian suite 'trixie'"):
+    assert failed.value.hint == f"nothing else is taken in place of AGELAB_SNAPSHOT=trusted:{there}"
+    with pytest.raises(InputError, match=f"the snapshot trusted:{there} has no Debian suite 'trixie'"):
         Archive(Store(tmp_path / "store"), "trixie").update()
 
 
@@ -78,7 +84,7 @@ def test_the_same_packages_give_the_same_archive_and_lists_of_their_own(
     assert _bytes(again) == _bytes(there)
     other = tmp_path / "other"
     dated_archive.write(other, {"bookworm": [deb(tmp_path, "tool", "3")]})
-    monkeypatch.setenv(snapshot.VARIABLE, str(other))
+    monkeypatch.setenv(snapshot.VARIABLE, f"trusted:{other}")
     two = snapshot.chosen()
     assert two and two.identity != one.identity
     archive = Archive(Store(tmp_path / "store"), "bookworm")
@@ -98,7 +104,7 @@ def test_each_snapshot_has_answers_of_its_own(
     assert cached_resolution(store, question, str, lambda: "of the snapshot") == "of the snapshot"
     monkeypatch.delenv(snapshot.VARIABLE)
     assert cached_resolution(store, question, str, lambda: "of today") == "of today"
-    monkeypatch.setenv(snapshot.VARIABLE, str(there))
+    monkeypatch.setenv(snapshot.VARIABLE, f"trusted:{there}")
     assert cached_resolution(store, question, str, lambda: "asked again") == "of the snapshot"
 
 
@@ -198,12 +204,12 @@ def test_the_project_can_pin_its_packages(
 ) -> None:
     pins = tmp_path / "pins.toml"
     monkeypatch.setattr(places, "PINS", pins)
-    pins.write_text('snapshot = "a mirror"')
+    pins.write_text('snapshot = "trusted:a mirror"')
     monkeypatch.setenv(snapshot.VARIABLE, "")
     assert snapshot.chosen() is None  # set to nothing: today's
     monkeypatch.delenv(snapshot.VARIABLE)
     one = snapshot.chosen()
-    assert one and one.name == str(there)
+    assert one and one.name == f"trusted:{there}"
     pins.write_text('snapshot = "yesterday"')
     with pytest.raises(InputError, match=r"pins.toml: snapshot = 'yesterday': it is no date like"):
         snapshot.chosen()
@@ -247,6 +253,24 @@ def test_security_updates_are_not_left_out_because_their_server_fails(
         Archive(Store(tmp_path / "store"), "bookworm").update()
 
 
+@pytest.mark.parametrize("security", ["http://m.test/security", None])
+def test_sources_without_security_updates_are_told_when_lists_are_fetched(
+    security: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("agelab.debian.archive.mirrors", lambda: ("http://m.test", security))
+    monkeypatch.setattr("agelab.debian.archive.host_suite", lambda: "bookworm")
+    monkeypatch.setattr(Archive, "_fetch", lambda *_: None)
+    store = Store(tmp_path / "store", said.append)
+    for suite in ("bookworm", "trixie-backports", "sid"):
+        Archive(store, suite).update()
+    wanted = ["bookworm", "trixie-backports"] if security is None else []
+    assert [re.findall("packages of Debian (\\S+) may be older", line) for line in said] == [
+        [one] for one in wanted
+    ]
+    assert all(len(line.splitlines()) == 1 and "add the suite bookworm-security" in line for line in said)
+
+
 def test_of_a_date_a_suite_is_not_passed_over_because_its_server_fails(
     there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,6 +295,127 @@ def test_whether_a_directory_is_signed_is_asked_of_each_suite(there: Path, tmp_p
     for name in ("trixie", "forky"):
         with pytest.raises(HostError, match=f"cannot fetch the package lists of Debian {name}"):
             Archive(store, name).update()
+
+
+@pytest.fixture(scope="module")
+def debian() -> Iterator[Signer]:
+    """A key that stands for Debian's."""
+    with signer() as one:
+        yield one
+
+
+@pytest.fixture
+def signed_mirror(debian: Signer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An archive of two packages, written from one of three and more that has a signature."""
+    monkeypatch.setattr("agelab.debian.archive.KEYRING", debian.keyring)
+    upstream = tmp_path / "upstream"
+    dated_archive.write(upstream, {"bookworm": [*three_packages(tmp_path), deb(tmp_path, "unneeded")]})
+    debian.sign(upstream / "debian/dists/bookworm")
+    monkeypatch.setenv(snapshot.VARIABLE, str(upstream))
+    archive = Archive(Store(tmp_path / "first"), "bookworm")
+    debs = archive.download(archive.resolve(["tool"]))
+    mirror = tmp_path / "handed on"
+    assert dated_archive.write(mirror, {"bookworm": debs}, {"bookworm": archive.signed_lists()}) == []
+    monkeypatch.setenv(snapshot.VARIABLE, str(mirror))
+    return mirror
+
+
+def test_an_archive_that_is_handed_on_is_taken_where_debians_keys_vouch_for_all_of_it(
+    signed_mirror: Path, tmp_path: Path
+) -> None:
+    archive = Archive(Store(tmp_path / "store"), "bookworm")
+    found = archive.resolve(["tool"])
+    assert [one.name for one in found] == ["library", "tool"]
+    assert [file_hash(path) for path in archive.download(found)] == [one.sha256 for one in found]
+    with pytest.raises(InputError, match="Debian bookworm has no package 'unneeded'"):
+        archive.require(["unneeded"])
+    # It can be handed on again.
+    [lists] = archive.signed_lists()
+    assert len(lists.stanzas) == 4 and file_hash(lists.release) == file_hash(
+        tmp_path / "upstream/debian/dists/bookworm/InRelease"
+    )
+
+
+def _add(mirror: Path, place: Path, name: str, **said: str) -> None:
+    """Write the index of an archive anew, with one more package."""
+    index = mirror / "debian/dists/bookworm/main/binary-amd64/Packages"
+    before = index.read_text()
+    shutil.rmtree(mirror / "debian")
+    dated_archive.write(mirror, {"bookworm": [deb(place, name, "9", **said)]})
+    index.write_text(before + index.read_text())
+    index.with_suffix(".gz").write_bytes(gzip.compress(index.read_bytes()))
+    dated_archive._release(index.parents[2], "bookworm")
+
+
+def _alter(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+FOREIGN = "no list that Debian has signed has these packages of its Debian bookworm: "
+UNVOUCHED = "Debian's keys do not vouch for its lists: "
+
+
+HARMS = (
+    "package",
+    "version",
+    "dependency",
+    "nothing signed",
+    "list",
+    "release",
+    "key",
+    "no key",
+    "line for apt",
+)
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_what_debians_keys_do_not_vouch_for_is_refused_before_anything_of_it_runs(
+    harm: str, debian: Signer, signed_mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [release] = signed_mirror.glob("signed/*/dists/bookworm/InRelease")
+    packages = release.parent / "main/binary-amd64/Packages"
+    told = UNVOUCHED
+    if harm == "package":
+        _add(signed_mirror, tmp_path, "evil")
+        told = f"{FOREIGN}evil"
+    elif harm == "version":
+        _add(signed_mirror, tmp_path, "tool")
+        told = f"{FOREIGN}tool"
+    elif harm == "dependency":
+        index = signed_mirror / "debian/dists/bookworm/main/binary-amd64/Packages"
+        _alter(index, "library (>= 2)", "library (>= 1)")
+        index.with_suffix(".gz").write_bytes(gzip.compress(index.read_bytes()))
+        dated_archive._release(index.parents[2], "bookworm")
+        told = f"{FOREIGN}tool"
+    elif harm == "nothing signed":
+        shutil.rmtree(signed_mirror / "signed")
+        told = f"{FOREIGN}library, tool"
+    elif harm in ("no key", "line for apt"):
+        release.unlink()
+        dated_archive._release(release.parent, "bookworm")
+        if harm == "line for apt":
+            (release.parent / "main\nTrusted: yes/binary-amd64").mkdir(parents=True)
+            told = f"{FOREIGN}library, tool"
+    elif harm == "list":
+        _alter(packages, "library (>= 2)", "library (>= 1)")
+    elif harm == "release":
+        _alter(release, "Date: ", "Date:  ")
+    else:
+        (release.parent / "Release").write_text(
+            (tmp_path / "upstream/debian/dists/bookworm/Release").read_text()
+        )
+        with signer() as somebody:
+            somebody.sign(release.parent)
+    store = Store(tmp_path / "store")
+    for _ in range(2):  # it is not taken for fetched
+        archive = Archive(store, "bookworm")
+        with pytest.raises(InputError, match=re.escape(told)) as failed:
+            archive.resolve(["tool"])
+        assert "say trusted:<directory>" in failed.value.hint and not archive.fetched
+    monkeypatch.setenv(snapshot.VARIABLE, f"trusted:{signed_mirror}")
+    assert Archive(store, "bookworm").resolve(["tool"])
 
 
 def test_a_mirror_is_of_runs_that_say_what_they_were_made_of(tmp_path: Path) -> None:
@@ -302,7 +447,7 @@ def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
         deb(tmp_path, "flex", Depends="library"),
     ]
     dated_archive.write(tmp_path / "upstream", {"bookworm": debs})
-    monkeypatch.setenv(snapshot.VARIABLE, str(tmp_path / "upstream"))
+    monkeypatch.setenv(snapshot.VARIABLE, f"trusted:{tmp_path / 'upstream'}")
     return Store(tmp_path / "store")
 
 
@@ -329,13 +474,19 @@ def run_of(store: Store, spec: str) -> RunDirectory:
     return run
 
 
+@pytest.mark.parametrize("signed", [True, False])
 def test_a_mirror_of_a_run_is_a_snapshot_with_its_packages(
-    upstream: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    signed: bool, upstream: Store, debian: Signer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if signed:
+        monkeypatch.setattr("agelab.debian.archive.KEYRING", debian.keyring)
+        debian.sign(tmp_path / "upstream/debian/dists/bookworm")
+        monkeypatch.setenv(snapshot.VARIABLE, str(tmp_path / "upstream"))
     written = mirror.make(tmp_path / "mirror", [run_of(upstream, "debian:6.1")], upstream, print)
     assert written.suites == {"bookworm": 7} and not (tmp_path / "mirror" / "new").exists()
+    assert len(written.unsigned) == (0 if signed else 7)
     before = Archive(upstream, "bookworm").resolve(["tool"], essential=True)
-    monkeypatch.setenv(snapshot.VARIABLE, str(tmp_path / "mirror"))
+    monkeypatch.setenv(snapshot.VARIABLE, f"{'' if signed else 'trusted:'}{tmp_path / 'mirror'}")
     elsewhere = Store(tmp_path / "elsewhere")
     archive = Archive(elsewhere, "bookworm")
     assert archive.resolve(["tool"], essential=True) == before
@@ -344,6 +495,36 @@ def test_a_mirror_of_a_run_is_a_snapshot_with_its_packages(
     for name in ("unneeded", *OF_KERNEL):
         with pytest.raises(InputError, match=f"Debian bookworm has no package '{name}'"):
             archive.require([name])
+
+
+def test_who_makes_a_mirror_is_told_what_its_reader_has_to_say(
+    upstream: Store,
+    debian: Signer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Of a package that has a newer version in Debian's lists by then, the reader has to trust him."""
+    run = run_of(upstream, "debian:6.1")
+    mirror.make(tmp_path / "unsigned", [run], upstream, print)  # its packages are in the store
+    monkeypatch.setattr("agelab.debian.archive.KEYRING", debian.keyring)
+    monkeypatch.setattr("agelab.cli.mirror.find_runs", lambda _: [run])
+    monkeypatch.setattr("agelab.cli.mirror.open_store", lambda: upstream)
+    packages = [path for path in sorted(tmp_path.glob("*.deb")) if not path.name.startswith("tool_")]
+    for version, word, told in (
+        ("1", "", False),
+        ("2", "trusted:", True),
+    ):
+        there, made = tmp_path / f"lists {version}", tmp_path / f"made {version}"
+        tool = tmp_path / "tool_1_amd64.deb" if version == "1" else deb(tmp_path, "tool", version)
+        dated_archive.write(there, {"bookworm": [*packages, tool]})
+        debian.sign(there / "debian/dists/bookworm")
+        monkeypatch.setenv(snapshot.VARIABLE, str(there))
+        assert main(["mirror", "make", str(made), "latest"]) == 0
+        said = capsys.readouterr().out
+        assert f"use it: AGELAB_SNAPSHOT={word}{made} agelab run" in said
+        lacking = "1 of them are in no list of Debian's that this store has (tool_1_amd64.deb): who uses"
+        assert (lacking in said) == told
 
 
 @pytest.mark.parametrize(
@@ -356,7 +537,7 @@ def test_a_mirror_of_a_kernel_that_was_built_has_what_it_was_built_with(
     mirror.make(tmp_path / "mirror", [run_of(upstream, spec)], upstream, said.append)
     assert any("its kernel was built of 6.1.1-1, there is 1 now" in line for line in said) == source
     before = build_inputs.resolve_packages(upstream)
-    monkeypatch.setenv(snapshot.VARIABLE, str(tmp_path / "mirror"))
+    monkeypatch.setenv(snapshot.VARIABLE, f"trusted:{tmp_path / 'mirror'}")
     elsewhere = Store(tmp_path / "elsewhere")
     assert build_inputs.resolve_packages(elsewhere) == before
     if source:
