@@ -8,7 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from agelab import fileio
 from agelab.analysis.cells import CellResult
@@ -23,6 +23,7 @@ from agelab.capsule.schema import (
 )
 from agelab.errors import InputError
 from agelab.image.assemble import Description
+from agelab.kernel.modinfo import ModuleInfo
 from agelab.model.result import Cell, End, Sample, Status
 from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import with_corpus_seed
@@ -30,6 +31,7 @@ from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import ControlScripts, JobFiles, Profiles, RunManifest
 from agelab.store import artefact_key, key_of
 
+_INFOS = TypeAdapter(tuple[ModuleInfo, ...])
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 Parsed = TypeVar("Parsed")
 
@@ -57,6 +59,8 @@ class Capsule:
     """What the cells' inputs say of their boots."""
     artefacts: CarriedArtefacts | None
     """Artefacts packed in the capsule, or None."""
+    modules: tuple[ModuleInfo, ...]
+    """Of the kernel, where it is packed."""
 
     @property
     def run(self) -> str:
@@ -108,6 +112,7 @@ class _CapsuleReader:
             cells=cells,
             inputs=tuple(self._inputs(number) for number, _ in enumerate(cells)),
             artefacts=self._optional(schema.ARTEFACTS, CarriedArtefacts),
+            modules=self._modules(),
         )
         _ConsistencyCheck(found, manifest).check()
         return found
@@ -169,6 +174,15 @@ class _CapsuleReader:
             if end.maps.get(which) != archive.digest(self._file, self._members[name]):
                 raise InputError(f"{name} is not the map that the cell's end record names")
         return CellResult(run, number, Path(place), cell, end, samples, lambda: inputs)
+
+    def _modules(self) -> tuple[ModuleInfo, ...]:
+        """Read the index of the modules, and check that the texts beside it are some."""
+        for name in (schema.BUILTIN, schema.CONFIG):
+            if name in self._members:
+                self._text(name)
+        if schema.MODULES not in self._members:
+            return ()
+        return _parse(self._bytes(schema.MODULES), schema.MODULES, _INFOS.validate_json)
 
     def _inputs(self, number: int) -> CellInputs:
         name = f"cells/{number}/{schema.INPUTS}"

@@ -28,6 +28,7 @@ IMAGE_FILES = ("initramfs", "root.squashfs", "vmlinux", "vmlinuz")
 """Files of an image, beside its description."""
 KERNEL_FILES = ("config", "modules.builtin", "modules.json")
 """Files of a kernel, beside its modules, which are numbered."""
+CONFIG, BUILTIN, MODULES = (f"artefacts/kernel/{name}" for name in KERNEL_FILES)
 
 _NUMBER = r"(0|[1-9][0-9]{0,5})"
 _NAMES = (

@@ -1,4 +1,4 @@
-"""Capsules: whatever the bytes, one is shown and replayed, up to its first guest, or refused; with a seal that fits, too."""
+"""Capsules: whatever the bytes, one is shown and replayed, up to a guest, or refused; with a seal that fits, too."""
 
 import hashlib
 import json
@@ -51,7 +51,8 @@ def seeds() -> Iterator[bytes]:
 
 def one(data: bytes) -> None:
     """Use it as a capsule; and as a member, its number before it, of a capsule that is sealed anew."""
-    _use(data)
+    _file().write_bytes(data)
+    _use()
     number, carry = divmod((data or b"\0")[0], 2)
     members = dict(_made(bool(carry)))
     names = list(members)
@@ -59,7 +60,7 @@ def one(data: bytes) -> None:
     _keyed(members)
     _sealed(members)
     archive.write(_file(), members)
-    _use(_file().read_bytes())
+    _use()
 
 
 def _keyed(members: dict[str, bytes]) -> None:
@@ -83,11 +84,9 @@ def _sealed(members: dict[str, bytes]) -> None:
     members[schema.SEAL] = hashlib.sha256(members[schema.MANIFEST]).hexdigest().encode() + b"\n"
 
 
-def _use(data: bytes) -> None:
-    path = _file()
-    path.write_bytes(data)
+def _use() -> None:
     try:
-        said = capsule_verbs.use(path)
+        said = capsule_verbs.use(_file())
         assert not any(OBEYED.search(escape_controls(line, kept="")) for line in said)
     except AgelabError as error:
         assert "\n" not in str(error), "more than one line"

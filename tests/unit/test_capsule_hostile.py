@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -149,9 +150,12 @@ def keyed(members: Members) -> None:
     for name in [name for name in members if name.endswith("/inputs.json")]:
         inputs = json.loads(members[name])
         if isinstance(inputs, dict):
-            edit(
-                members, name.replace("inputs", "end"), lambda end: end.update(inputs_key=inputs_key(inputs))
-            )
+            key = {"inputs_key": inputs_key(inputs)}
+            edit(members, name.replace("inputs", "end"), partial(update, key))
+
+
+def update(by: dict[str, Any], found: Any) -> None:
+    found.update(by)
 
 
 @pytest.mark.parametrize("carry", [True, False])
@@ -206,3 +210,11 @@ def test_data_that_a_command_names_and_no_source_has_are_refused(store: Store) -
     )
     with pytest.raises(InputError, match=r"its command names data, and made-of\.json has none"):
         open_capsule(path)
+
+
+def test_a_list_of_built_in_modules_that_is_no_text_is_refused(store: Store) -> None:
+    def change(members: Members) -> None:
+        members["artefacts/kernel/modules.builtin"] = b"\xff"
+
+    with pytest.raises(InputError, match=r"artefacts/kernel/modules\.builtin is no text"):
+        open_capsule(made(store, change, carry=True))
