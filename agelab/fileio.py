@@ -44,13 +44,14 @@ class RefusedFile(OSError):
     """A file that is not read: not a regular one, larger than its limit, or packed data that is damaged."""
 
 
-def opened(path: Path, most: int | None = None) -> BufferedReader:
-    """Open a regular file of at most so many bytes for reading.
+def opened(path: Path, most: int | None = None, *, link: bool = True) -> BufferedReader:
+    """Open a regular file of at most so many bytes for reading; ``link``: also one that a link leads to.
 
     What was opened is what is looked at, and a pipe that nobody writes to is not waited for. Raises RefusedFile, and
     OSError as ``open`` does.
     """
-    file = open(path, "rb", opener=_open_regular)  # noqa: SIM115 (Path.open takes no opener)
+    opener = _open_regular if link else _open_no_link
+    file = open(path, "rb", opener=opener)  # noqa: SIM115 (Path.open takes no opener)
     if most is not None and os.fstat(file.fileno()).st_size > most:
         file.close()
         raise _too_large(path, most)
@@ -71,14 +72,23 @@ def _open_regular(path: str | os.PathLike[str], flags: int) -> int:
     return descriptor
 
 
-def read_bytes(path: Path, most: int = RECORD, *, locked: bool = False) -> bytes:
+def _open_no_link(path: str | os.PathLike[str], flags: int) -> int:
+    try:
+        return _open_regular(path, flags | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise _not_regular(path, "link") from error
+
+
+def read_bytes(path: Path, most: int = RECORD, *, locked: bool = False, link: bool = True) -> bytes:
     """Return a regular file's content. Raises RefusedFile for more than ``most`` bytes, and as ``opened`` does.
 
     ``locked``: nobody who locks it changes it meanwhile, as far as its filesystem has locks.
     """
     pieces: list[bytes] = []
     left = most
-    with opened(path, most) as file:
+    with opened(path, most, link=link) as file:
         if locked:
             with suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_SH)

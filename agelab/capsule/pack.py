@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from agelab import atomic, fileio, readers
 from agelab.capsule import archive, schema
 from agelab.capsule.archive import MemberContent
-from agelab.capsule.read import Capsule, inputs_of_boots, open_capsule
+from agelab.capsule.read import Capsule, open_capsule
 from agelab.capsule.schema import (
     CORPUS_FIELDS,
     CapsuleKernel,
@@ -227,13 +227,10 @@ def _artefact_members(
             yield f"artefacts/kernel/{path.name}", path
     for number, info in enumerate(kernel.modules.infos):
         yield f"artefacts/kernel/{number}.ko", modinfo.load(kernel.directory / info.path)
-    shaped = [part for n, _ in enumerate(run.plan().cells) for part in inputs_of_boots(run.inputs(n))]
-    module = _files_by_hash(
-        store, "drive", {part["drive_module"]["module"] for part in shaped if part.get("drive_module")}
-    )
-    tools = _files_by_hash(
-        store, "tools", {sha for part in shaped for sha in (part.get("tools") or {}).values()}
-    )
+    inputs = [schema.CellInputs.model_validate(run.inputs(n)) for n, _ in enumerate(run.plan().cells)]
+    boots = [boot for one in inputs for boot in one.boots]
+    module = _files_by_hash(store, "drive", {boot.drive_module.module for boot in boots if boot.drive_module})
+    tools = _files_by_hash(store, "tools", {sha for boot in boots for sha in (boot.tools or {}).values()})
     corpora = corpora_of(of, store)
     for path in module.values():
         yield "artefacts/drive/module.ko", path

@@ -8,15 +8,22 @@ from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from agelab import fileio
 from agelab.analysis.cells import CellResult
 from agelab.capsule import archive, schema
 from agelab.capsule.archive import Member
-from agelab.capsule.schema import CapsuleKernel, CapsuleManifest, CapsuleRequest, CarriedArtefacts
+from agelab.capsule.schema import (
+    CapsuleKernel,
+    CapsuleManifest,
+    CapsuleRequest,
+    CarriedArtefacts,
+    CellInputs,
+)
 from agelab.errors import InputError
 from agelab.image.assemble import Description
+from agelab.kernel.modinfo import ModuleInfo
 from agelab.model.result import Cell, End, Sample, Status
 from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import with_corpus_seed
@@ -24,6 +31,7 @@ from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import ControlScripts, JobFiles, Profiles, RunManifest
 from agelab.store import artefact_key, key_of
 
+_INFOS = TypeAdapter(tuple[ModuleInfo, ...])
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 Parsed = TypeVar("Parsed")
 
@@ -47,8 +55,12 @@ class Capsule:
     jobs: JobFiles | None
     """The job files of the scenario's programs."""
     cells: tuple[CellResult, ...]
+    inputs: tuple[CellInputs, ...]
+    """What the cells' inputs say of their boots."""
     artefacts: CarriedArtefacts | None
     """Artefacts packed in the capsule, or None."""
+    modules: tuple[ModuleInfo, ...]
+    """Of the kernel, where it is packed."""
 
     @property
     def run(self) -> str:
@@ -64,12 +76,6 @@ def open_capsule(path: Path) -> Capsule:
         raise InputError(f"{path} is not a valid capsule: {error}") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def inputs_of_boots(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the parts of a cell's inputs that describe its boots: making and measuring."""
-    found = (inputs.get(name) for name in ("making", "measuring"))
-    return [one for one in found if isinstance(one, Mapping)]
 
 
 def quote(text: str, most: int = 60) -> str:
@@ -90,6 +96,7 @@ class _CapsuleReader:
         self._check_members(manifest)
         asked = self._model(schema.PLAN, CapsuleRequest)
         asked = asked.model_copy(update={"plan": with_corpus_seed(asked.plan, asked.words)})
+        cells = tuple(self._cell(manifest.run, n, cell) for n, cell in enumerate(asked.plan.cells))
         found = Capsule(
             path=path,
             manifest=manifest,
@@ -102,8 +109,10 @@ class _CapsuleReader:
             scenario=self._text(run_manifest.SCENARIO),
             control=self._optional(run_manifest.CONTROL, ControlScripts),
             jobs=self._optional(run_manifest.JOBS, JobFiles),
-            cells=tuple(self._cell(manifest.run, n, cell) for n, cell in enumerate(asked.plan.cells)),
+            cells=cells,
+            inputs=tuple(self._inputs(number) for number, _ in enumerate(cells)),
             artefacts=self._optional(schema.ARTEFACTS, CarriedArtefacts),
+            modules=self._modules(),
         )
         _ConsistencyCheck(found, manifest).check()
         return found
@@ -165,6 +174,19 @@ class _CapsuleReader:
             if end.maps.get(which) != archive.digest(self._file, self._members[name]):
                 raise InputError(f"{name} is not the map that the cell's end record names")
         return CellResult(run, number, Path(place), cell, end, samples, lambda: inputs)
+
+    def _modules(self) -> tuple[ModuleInfo, ...]:
+        """Read the index of the modules, and check that the texts beside it are some."""
+        for name in (schema.BUILTIN, schema.CONFIG):
+            if name in self._members:
+                self._text(name)
+        if schema.MODULES not in self._members:
+            return ()
+        return _parse(self._bytes(schema.MODULES), schema.MODULES, _INFOS.validate_json)
+
+    def _inputs(self, number: int) -> CellInputs:
+        name = f"cells/{number}/{schema.INPUTS}"
+        return self._optional(name, CellInputs) or CellInputs()
 
     @cached_property
     def _maps(self) -> dict[str, list[str]]:
@@ -239,10 +261,14 @@ class _ConsistencyCheck:
         content = key_of(described.files)
         if content != capsule.request.plan.provenance.get("image_content"):
             yield f"{schema.IMAGE} is not of the image that its plan names"
-        for ran in capsule.cells:
-            images = {part.get("image") for part in inputs_of_boots(ran.inputs)}
+        for inputs in capsule.inputs:
+            images = {boot.image for boot in inputs.boots}
             if images and content not in images:
                 yield f"{schema.IMAGE} is not of the image in its cells' inputs"
+        filesystems = capsule.profiles.filesystems
+        for name in capsule.run_manifest.modules:
+            if name not in filesystems or not filesystems[name].module_source:
+                yield f"{run_manifest.MADE_OF} has modules of {quote(name)}, which has none in {run_manifest.PROFILES}"
         if described.packages != (*packages.root, packages.busybox):
             yield f"{run_manifest.MADE_OF} and {schema.IMAGE} name other packages"
 
@@ -267,6 +293,8 @@ class _ConsistencyCheck:
 
     def _sources(self) -> Iterator[str]:
         sources = self.capsule.run_manifest.sources
+        if self.capsule.request.words.get("corpus") and not sources:
+            yield f"its command names data, and {run_manifest.MADE_OF} has none"
         logs = {f"logs/{name}": source.log for name, source in sources.items() if source.log}
         there = [name for name in self.manifest.members if name.startswith("logs/")]
         if set(there) != set(logs):
@@ -284,12 +312,12 @@ class _ConsistencyCheck:
             return
         files = self.capsule.description.files
         due: dict[str, Any] = {f"artefacts/image/{name}": sha for name, sha in files.items()}
-        shaped = [part for ran in self.capsule.cells for part in inputs_of_boots(ran.inputs)]
-        programs = {name: sha for part in shaped for name, sha in _mapping_or_empty(part, "tools").items()}
+        boots = [boot for inputs in self.capsule.inputs for boot in inputs.boots]
+        programs = {name: sha for boot in boots for name, sha in (boot.tools or {}).items()}
         due |= {f"artefacts/tools/{n}": programs.get(name) for n, name in enumerate(carried.tools)}
-        modules = [_mapping_or_empty(part, "drive_module").get("module") for part in shaped]
+        modules = [boot.drive_module.module for boot in boots if boot.drive_module]
         if carried.module:
-            due["artefacts/drive/module.ko"] = next(filter(None, modules), None)
+            due["artefacts/drive/module.ko"] = next(iter(modules), None)
         sources = self.capsule.run_manifest.sources
         for number, corpus in enumerate(carried.corpora):
             source = sources.get(corpus.history)
@@ -306,11 +334,6 @@ class _ConsistencyCheck:
         for name, sha in due.items():
             if sha is None or self._hash(name) != sha:
                 yield f"{name} is not what its cells ran with"
-
-
-def _mapping_or_empty(part: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = part.get(name)
-    return found if isinstance(found, Mapping) else {}
 
 
 def _parse(raw: bytes, name: str, validate: Callable[[bytes], Parsed]) -> Parsed:

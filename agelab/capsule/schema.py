@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from agelab.kernel.provenance import Provenance
 from agelab.model.base import Frozen, Name
@@ -28,6 +28,7 @@ IMAGE_FILES = ("initramfs", "root.squashfs", "vmlinux", "vmlinuz")
 """Files of an image, beside its description."""
 KERNEL_FILES = ("config", "modules.builtin", "modules.json")
 """Files of a kernel, beside its modules, which are numbered."""
+CONFIG, BUILTIN, MODULES = (f"artefacts/kernel/{name}" for name in KERNEL_FILES)
 
 _NUMBER = r"(0|[1-9][0-9]{0,5})"
 _NAMES = (
@@ -81,6 +82,37 @@ class CapsuleRequest(Frozen):
     plan: RunPlan
     words: dict[Name, Word]
     more: dict[Name, Word]
+
+
+class _Part(BaseModel):
+    """Part of a cell's inputs, of which most are only hashed and compared."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class DriveModule(_Part):
+    """The module of the modelled drive."""
+
+    module: Digest
+
+
+class BootInputs(_Part):
+    """What of the inputs of a cell's boot a capsule may carry."""
+
+    image: str | None = None
+    tools: dict[str, str] | None = None
+    drive_module: DriveModule | None = None
+
+
+class CellInputs(_Part):
+    """inputs.json of a cell."""
+
+    making: BootInputs | None = None
+    measuring: BootInputs | None = None
+
+    @property
+    def boots(self) -> tuple[BootInputs, ...]:
+        return tuple(one for one in (self.making, self.measuring) if one)
 
 
 class CapsuleKernel(Frozen):

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
-
 from agelab import fileio
 from agelab.capsule import archive, schema
 from agelab.capsule.read import Capsule
@@ -12,12 +10,9 @@ from agelab.errors import InputError
 from agelab.image import Image
 from agelab.image.assemble import DESCRIPTION
 from agelab.kernel import Kernel
-from agelab.kernel.modinfo import ModuleInfo
 from agelab.kernel.modules import BUILTIN, INDEX, index
 from agelab.runner.prepare.prepare import ProvidedParts
-from agelab.store import Artefact, Manifest
-
-_INFOS = TypeAdapter(tuple[ModuleInfo, ...])
+from agelab.store import Artefact, Manifest, Store
 
 
 def unpack(capsule: Capsule, directory: Path) -> ProvidedParts | None:
@@ -28,7 +23,14 @@ def unpack(capsule: Capsule, directory: Path) -> ProvidedParts | None:
     if capsule.artefacts is None:
         return None
     taken = _Extraction(capsule, directory)
-    return ProvidedParts(taken.image(), taken.module(), taken.tools(), taken.corpora(), capsule.run_manifest)
+    return ProvidedParts(
+        taken.image(),
+        taken.module(),
+        taken.tools(),
+        taken.corpora(),
+        capsule.run_manifest,
+        Store(directory / "made"),
+    )
 
 
 def extract(capsule: Capsule, name: str, target: Path) -> Path:
@@ -78,20 +80,13 @@ class _Extraction:
     def _modules(self, place: Path) -> None:
         """Extract the kernel's modules under their numbers, and write an index of them."""
         capsule = self._capsule
-        where = "artefacts/kernel"
-        extract(capsule, f"{where}/modules.builtin", place / BUILTIN)
-        if f"{where}/config" in capsule.members:
-            extract(capsule, f"{where}/config", place / "config")
-        try:
-            with fileio.opened(capsule.path) as file:
-                raw = archive.read(file, _member(capsule, f"{where}/modules.json"), schema.MAX_DATA_BYTES)
-            infos = _INFOS.validate_json(raw)
-        except ValidationError as error:
-            raise InputError(f"{capsule.path}: {where}/modules.json is not a module index") from error
+        extract(capsule, schema.BUILTIN, place / BUILTIN)
+        if schema.CONFIG in capsule.members:
+            extract(capsule, schema.CONFIG, place / "config")
         ours = []
-        for number, info in enumerate(infos):
+        for number, info in enumerate(capsule.modules):
             path = f"modules/{number}.ko"
-            extract(capsule, f"{where}/{number}.ko", place / path)
+            extract(capsule, f"artefacts/kernel/{number}.ko", place / path)
             ours.append(info.model_copy(update={"path": path}))
         (place / INDEX).write_bytes(index(ours))
 

@@ -6,17 +6,20 @@ import secrets
 import shutil
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
+from pydantic import Field, TypeAdapter, ValidationError
+
 from agelab import atomic, fileio, notify, process
-from agelab.cluster import other_key, scheduler, shared_plan
+from agelab.cluster import inert, other_key, scheduler, shared_plan
 from agelab.cluster.shared_plan import SharedPlan
 from agelab.debian import snapshot
 from agelab.errors import AgelabError, HostError, InputError
+from agelab.model.sanitize import escape_controls
 from agelab.model.seeds import CellName, seeds_text
 from agelab.notify import Notify
 from agelab.plain_path import temp_parent
@@ -37,6 +40,9 @@ SILENCE = 60.0
 GRACE = 30.0
 """Seconds for a worker's agelab to end its guests."""
 LAST_WORDS = 300
+Resources = dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]]
+Answer = tuple[str, str, str, str]
+_RESOURCES, _ADDRESS = TypeAdapter(Resources), TypeAdapter(str)
 OF_A_WORKER = (
     "AGELAB_HOME",
     "TMPDIR",
@@ -111,7 +117,8 @@ class DaskCells:
             resources={RESOURCE: 1, MEMORY: memory}, retries=RETRIES, pure=False, workers=workers,
         )  # fmt: skip
         try:
-            worker, host, sent, why = self._awaited(task, memory, workers)
+            worker, host, text, why = self._awaited(task, memory, workers)
+            sent = text.encode(errors="replace")
             if why:
                 raise CellLost(f"{host}: {why}")
             return bundle.unpack(sent, key, directory), worker
@@ -136,32 +143,35 @@ class DaskCells:
             ):  # the scheduler is gone, and so are its workers' connections
                 Event(self._stop, client=self._client).set()
 
-    def _awaited(self, task: Any, memory: int, workers: list[str] | None) -> tuple[str, str, bytes, str]:
+    def _awaited(self, task: Any, memory: int, workers: list[str] | None) -> Answer:
         """Wait for a task as long as there are workers with room for it, among these. Raises CellLost."""
         from distributed import TimeoutError as NotYet
 
         alone = 0.0
         while not self._stopped:
             try:
-                found = task.result(timeout=5)
-                worker, host, sent, why = found
-                return str(worker), str(host), bytes(sent), str(why)
+                return _answer(task.result(timeout=5))
             except NotYet:
                 there = [said for one, said in self._workers().items() if workers is None or one in workers]
                 alone = 0.0 if any(_room(one, memory) for one in there) else alone + 5
                 if alone >= SILENCE:
                     raise CellLost(_nobody(memory, among=len(there))) from None
             except Exception as error:  # whatever a lost worker, or a strange one, leaves behind
-                words = " ".join(str(error).split())[:LAST_WORDS]
-                raise CellLost(f"no worker ran it to its end: {words or type(error).__name__}") from error
+                why = _short(inert.told(error)) or type(error).__name__
+                raise CellLost(f"no worker ran it to its end: {why}") from error
         raise CellLost("the run was ended")
 
-    def _workers(self) -> dict[str, Any]:
-        """Return what is known of each worker that is there, by its address."""
+    def _workers(self) -> dict[str, Resources]:
+        """Return the resources of each worker that is there, by its address; a worker that says nonsense is not."""
         try:
-            return dict(self._client.scheduler_info(n_workers=-1)["workers"])
-        except (OSError, RuntimeError, KeyError):
+            said = self._client.scheduler_info(n_workers=-1)["workers"].items()
+        except (OSError, RuntimeError, LookupError, TypeError, AttributeError):
             return {}
+        found = {}
+        for address, worker in said:
+            with suppress(LookupError, TypeError, ValidationError):
+                found[_ADDRESS.validate_python(address)] = _RESOURCES.validate_python(worker["resources"])
+        return found
 
 
 @contextmanager
@@ -178,29 +188,41 @@ def connected(
     except ImportError as error:
         raise HostError("--on takes Dask", hint="pip install 'agelab[cluster]'") from error
     scheduler.require_answer(address)
-    try:
-        client = Client(
-            url, timeout=scheduler.CONNECT_SECONDS, security=scheduler.security(), set_as_default=False
-        )
-    except (OSError, ValueError, RuntimeError) as error:
-        words = " ".join(str(error).split())[:LAST_WORDS]
-        raise HostError(
-            f"--on {address}: no scheduler answers there: {words or type(error).__name__}",
-            hint=scheduler.START,
-        ) from error
-    cells = DaskCells(client, plan, twice, say)
-    try:
-        yield cells
-    except BaseException:
-        cells.stop()
-        raise
-    finally:
-        client.close()
+    with inert.reading():
+        try:
+            client = Client(
+                url, timeout=scheduler.CONNECT_SECONDS, security=scheduler.security(), set_as_default=False
+            )
+        except Exception as error:  # whatever Dask makes of an answer that is none
+            raise HostError(
+                f"--on {address}: no scheduler answers there: {_short(str(error)) or type(error).__name__}",
+                hint=scheduler.START,
+            ) from error
+        cells = DaskCells(client, plan, twice, say)
+        try:
+            yield cells
+        except BaseException:
+            cells.stop()
+            raise
+        finally:
+            client.close()
 
 
-def _room(worker: Mapping[str, Any], memory: int) -> int:
-    """Return how many cells of so many bytes a worker runs at a time."""
-    has = worker["resources"]
+def _short(text: str) -> str:
+    """Return a text of others as the end of one line."""
+    return escape_controls(" ".join(text.split()))[:LAST_WORDS]
+
+
+def _answer(found: object) -> Answer:
+    """Return what ``work`` has returned on a worker. Raises TypeError for anything else."""
+    match found:
+        case (str(worker), str(host), str(sent), str(why)):
+            return worker, _short(host), sent, _short(why)
+    raise TypeError("what it sent is no cell")
+
+
+def _room(has: Resources, memory: int) -> int:
+    """Return how many cells of so many bytes a worker with these resources runs at a time."""
     cells = int(has.get(RESOURCE, 0))
     return min(cells, int(has.get(MEMORY, 0) // memory)) if memory else cells
 
@@ -215,13 +237,15 @@ def _nobody(memory: int, among: int) -> str:
 
 def _host_of(worker: str) -> str:
     """Return the host in a worker's address, ``tls://192.0.2.1:40123``."""
-    return urlsplit(worker).hostname or worker
+    with suppress(ValueError):
+        return urlsplit(worker).hostname or worker
+    return worker
 
 
-def work(plan: bytes, stop: str) -> tuple[str, str, bytes, str]:
+def work(plan: bytes, stop: str) -> Answer:
     """Run the plan's one cell on this host, in a process of its own.
 
-    Returns worker, host, and the cell or why there is none.
+    Returns worker, host, and the cell or why there is none: text alone, which comes without the name of a type.
     """
     from distributed import Event, get_client, get_worker
 
@@ -238,12 +262,12 @@ def work(plan: bytes, stop: str) -> tuple[str, str, bytes, str]:
         try:
             done = process.run(command, env=own_environment(), ok=(0, 1), grace=GRACE, give_up=ended.is_set)
             if not answer.exists():  # the cell has nothing that could be sent
-                return worker, name, b"", _told(done.stderr, "it has sent nothing")
-            return worker, name, fileio.read_bytes(answer, 2 * fileio.RECORD), ""
+                return worker, name, "", _told(done.stderr, "it has sent nothing")
+            return worker, name, fileio.read_bytes(answer, 2 * fileio.RECORD).decode(errors="replace"), ""
         except ProcessFailed as error:
-            return worker, name, b"", _told(error.stderr, str(error))
+            return worker, name, "", _told(error.stderr, str(error))
         except (OSError, AgelabError) as error:
-            return worker, name, b"", " ".join(str(error).split())[:LAST_WORDS]
+            return worker, name, "", _short(str(error))
         finally:
             ended.set()
 

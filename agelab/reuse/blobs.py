@@ -1,6 +1,9 @@
 """What a cache keeps, under one hash each: the files of cells, and which files a cell has."""
 
+import errno
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -11,6 +14,7 @@ Kind = Literal["ac", "cas"]
 """``cas`` has content by its own sha256, ``ac`` what belongs to a key."""
 MAX_BLOB = fileio.RECORD
 """Bytes of anything in a cache at most."""
+_HELD = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class CacheUnreachable(AgelabError):
@@ -38,7 +42,7 @@ class Blobs(Protocol):
 
 
 class DirectoryBlobs:
-    """A directory, laid out as Bazel's ``--disk_cache``: ``ac/ab/abcd...``, ``cas/12/1234...``."""
+    """A directory without links, laid out as Bazel's ``--disk_cache``: ``ac/ab/abcd...``, ``cas/12/1234...``."""
 
     def __init__(self, directory: Path) -> None:
         """Raises InputError where it is not there: it may be a share that is not mounted."""
@@ -51,28 +55,50 @@ class DirectoryBlobs:
 
     def get(self, kind: Kind, sha256: str) -> bytes | None:
         try:
-            return fileio.read_bytes(self._place(kind, sha256), MAX_BLOB)
+            with self._held(kind, sha256) as directory:
+                return fileio.read_bytes(directory / sha256, MAX_BLOB, link=False)
         except FileNotFoundError:
             return None
         except fileio.RefusedFile as error:
-            raise WrongEntry(f"{error.filename}: {error.strerror}") from error
+            raise WrongEntry(f"{self._directory / kind / sha256[:2] / sha256}: {error.strerror}") from error
         except OSError as error:
             raise self._unreachable(error) from error
 
     def has(self, kind: Kind, sha256: str) -> bool:
-        return self._place(kind, sha256).exists()
-
-    def put(self, kind: Kind, sha256: str, content: bytes) -> None:
-        place = self._place(kind, sha256)
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            if not place.exists():
-                atomic.write(place, content)
+            with self._held(kind, sha256) as directory:
+                return os.path.lexists(directory / sha256)
+        except FileNotFoundError:
+            return False
         except OSError as error:
             raise self._unreachable(error) from error
 
-    def _place(self, kind: Kind, sha256: str) -> Path:
-        return self._directory / kind / sha256[:2] / sha256
+    def put(self, kind: Kind, sha256: str, content: bytes) -> None:
+        try:
+            with self._held(kind, sha256, make=True) as directory:
+                if not os.path.lexists(directory / sha256):
+                    atomic.write(directory / sha256, content)
+        except OSError as error:
+            raise self._unreachable(error) from error
+
+    @contextmanager
+    def _held(self, kind: Kind, sha256: str, *, make: bool = False) -> Iterator[Path]:
+        """Open the directory of a blob, and yield a path that leads there whatever happens to its name.
+
+        Nothing below the cache's own directory is followed if it is a link: others may write there.
+        """
+        with ExitStack() as opened:
+            place = self._directory
+            for name in ("", kind, sha256[:2]):
+                if make and name:
+                    (place / name).mkdir(exist_ok=True)
+                descriptor = os.open(place / name, _HELD if name else _HELD & ~os.O_NOFOLLOW)
+                opened.callback(os.close, descriptor)
+                place = Path(f"/proc/self/fd/{descriptor}")
+            yield place
 
     def _unreachable(self, error: OSError) -> CacheUnreachable:
-        return CacheUnreachable(error.strerror or os.strerror(error.errno or 0))
+        why = error.strerror or os.strerror(error.errno or 0)
+        if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EEXIST):
+            why = "in the place of one of its directories is a link, which is not followed, or a file"
+        return CacheUnreachable(why)

@@ -30,6 +30,8 @@ OUTPUTS = "outputs/"
 """Before the names of files that steps have printed."""
 MAX_FILES = 1000
 """Files of a cell at most."""
+MOST_BYTES = 4 * MAX_BLOB
+"""Bytes of all of them at most, packed."""
 
 
 def entry_name(key: CellKey) -> str:
@@ -90,12 +92,16 @@ class CellCache:
         ]
         if len(record) > MAX_BLOB:
             raise OSError(f"its record has more than {MAX_BLOB >> 20} MiB")
+        if sum(map(len, contents.values())) > MOST_BYTES:
+            raise OSError(f"its files have more than {MOST_BYTES >> 20} MiB")
         for file in files:  # before the list of them: a list is never there without its files
             self._blobs.put("cas", file.sha256, contents[file.path])
         self._blobs.put("ac", entry_name(key), action_result.encode(files))
 
     def _restored(self, key: CellKey, entry: bytes, directory: Path) -> EndedCell | None:
         files = files_of_entry(entry)
+        if sum(file.size for file in files.values()) > MOST_BYTES:
+            raise WrongEntry(f"its files have more than {MOST_BYTES >> 20} MiB")
         record = self._content(files, RECORD)
         if record is None:
             return None
@@ -127,8 +133,12 @@ class CellCache:
             raise WrongEntry(f"it names no {name}")
         file = files[name]
         data = self._blobs.get("cas", file.sha256)
-        if data is not None and hashlib.sha256(data).hexdigest() != file.sha256:
+        if data is None:
+            return None
+        if hashlib.sha256(data).hexdigest() != file.sha256:
             raise WrongEntry(f"{name} has another hash than its name says")
+        if len(data) != file.size:
+            raise WrongEntry(f"{name} has another size than is said")
         return data
 
     def _give_up(self, error: CacheUnreachable) -> None:

@@ -1,15 +1,17 @@
 """An ended cell that can stand for another of the same key, and what must hold of it before it may."""
 
+import hashlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import Field
 
+from agelab import fileio
 from agelab.errors import InputError
 from agelab.model.base import Frozen
 from agelab.model.result import CellOrigin, End, Sample
 from agelab.results.digest import digest, inputs_key
-from agelab.results.run_directory import map_file, unpacked_hash
+from agelab.results.run_directory import map_file
 
 
 class CellKey(NamedTuple):
@@ -50,9 +52,17 @@ class EndedCell(Frozen):
             _place(Path(), name)
 
     def require_maps(self, directory: Path) -> None:
-        """Raise InputError unless the maps in a cell's directory are those of its digest."""
+        """Raise InputError unless the maps in a cell's directory are those of its digest, and small enough in all."""
+        left = fileio.MAP
         for name, wanted in self.end.maps.items():
-            if unpacked_hash(_place(directory, name)) != wanted:
+            found = hashlib.sha256()
+            try:
+                for piece in fileio.unpacked_pieces(_place(directory, name), left):
+                    found.update(piece)
+                    left -= len(piece)
+            except OSError as error:
+                raise InputError(f"its map {name} cannot be unpacked: {error.strerror}") from error
+            if found.hexdigest() != wanted:
                 raise InputError(f"its map {name} is not that of its digest")
 
     def map_places(self, directory: Path) -> dict[str, Path]:

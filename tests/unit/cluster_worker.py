@@ -7,10 +7,12 @@ import asyncio
 import base64
 import json
 import os
+import pickle
 import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -85,11 +87,49 @@ def stand_in(words: list[str]) -> int:
     return 0
 
 
+class Command(Exception):
+    """What runs a command in the process that unpickles it, which marks that this was the coordinator."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.system, (os.environ["AGELAB_IF_COORDINATOR"],)
+
+
+def hostile(behaviour: str) -> Callable[[bytes, str], Any]:
+    """Return what a hostile worker has in the place of the function that runs a cell."""
+
+    def run(plan: bytes, stop: str) -> Any:
+        from distributed import get_worker
+        from distributed.protocol.serialize import Serialized
+
+        command, worker = pickle.dumps(Command()), get_worker()
+        answer = ("tcp://[", "host", 10**15, ["no", "cell"])
+        match behaviour:
+            case "hostile-answer":
+                return Command()
+            case "hostile-part":
+                return ("tcp://127.0.0.1:1", "host", Command(), "")
+            case "hostile-error":
+                raise Command
+            case "hostile-header":
+                header = {"serializer": "dask", "type-serialized": command, "sub-header": {}}
+                return Serialized(header, [b""])
+            case "hostile-topics":
+                for _ in range(20):
+                    worker.log_event("warn", {"message": command, "category": command})
+                    worker.log_event("print", "\x1b[31mprinted by a stranger")
+                time.sleep(1)
+        return answer
+
+    return run
+
+
 async def serve(address: str, behaviour: str) -> None:
     from distributed import Worker
     from distributed.security import Security
 
     os.environ[BEHAVIOUR], os.environ["AGELAB_WORKER"] = behaviour, str(os.getpid())
+    if behaviour.startswith("hostile"):
+        dask_cells.work = hostile(behaviour)  # type: ignore[assignment]
     if behaviour != "real":
         dask_cells.program = lambda: str(Path(__file__).with_name("cluster_stand_in.sh"))
     names = (BEHAVIOUR, "AGELAB_WORKER", "AGELAB_HOST", "AGELAB_MARK", "AGELAB_PYTHON", "AGELAB_TREE")

@@ -5,6 +5,8 @@ import gzip
 import json
 import os
 import random
+import subprocess
+import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -28,11 +30,13 @@ from agelab.model.result import RunPlan
 from agelab.notify import Notify
 from agelab.results.checksummed import read, write
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import runner
+from agelab.runner.execute import runner, saved_guests
 from agelab.runner.prepare import run_manifest
+from agelab.runner.prepare.prepare import PreparedRun
 from agelab.runner.prepare.run_manifest import JobFiles, RunManifest
 from agelab.runner.progress import Progress
 from agelab.store import Store, key_of
+from agelab.vm.hypervisor import Hypervisor
 from tests.unit.capsule_builder import SMALL, contents, made_run, package, resealed, tar_of
 
 
@@ -50,6 +54,30 @@ def capsule(store: Store, tmp_path: Path) -> Path:
 @pytest.fixture
 def full(store: Store, tmp_path: Path) -> Path:
     return pack(made_run(store), store, tmp_path / "full.capsule", carry=True).path
+
+
+def test_what_guests_of_a_capsule_s_kernel_make_is_kept_beside_it_and_not_in_the_store(
+    store: Store, full: Path, tmp_path: Path
+) -> None:
+    provided = unpack(open_capsule(full), tmp_path / "parts")
+    assert provided
+    parts = SimpleNamespace(saves_guests=True, made=provided.made, image=provided.image, emulator=None)
+    found = saved_guests.of_run(cast(PreparedRun, parts), cast(Hypervisor, None), store, print)
+    assert found and found.store.root.is_relative_to(tmp_path / "parts")
+    assert found.domains.is_relative_to(store.home)
+
+
+def test_what_a_killed_replay_leaves_is_removed_by_doctor(store: Store) -> None:
+    """Parts and saved guests are in a directory that its process holds."""
+    program = (
+        "import os, sys; from agelab import atomic; from agelab.store import Store; from pathlib import Path\n"
+        "with atomic.temp_dir(Store(Path(sys.argv[1])).cache('capsules')) as place:\n"
+        "    (place / 'parts').mkdir(); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", program, str(store.home)], check=False)
+    assert [*store.cache("capsules").iterdir()]
+    assert main(["doctor", "--clean"]) in (0, 3)
+    assert not [*store.cache("capsules").iterdir()]
 
 
 def test_one_run_is_one_capsule(store: Store, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -13,9 +15,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from distributed import LocalCluster
+from distributed.core import clean_exception
+from distributed.protocol.core import dumps, loads
+from distributed.protocol.serialize import Serialize, Serialized, ToPickle
 
-from agelab.cluster import dask_cells, scheduler, shared_plan, slurm
+from agelab.cluster import dask_cells, inert, scheduler, shared_plan, slurm
 from agelab.cluster.dask_cells import DaskCells
 from agelab.cluster.shared_plan import SharedPlan
 from agelab.cluster.worker import run_cell
@@ -34,6 +38,7 @@ from tests.unit.cluster_worker import MEMORY, answer, key_of
 
 CELLS = 4
 TREE = Path(__file__).parents[2]
+DASK = str(Path(sys.executable).with_name("dask"))
 
 
 def plan(**changes: object) -> SharedPlan:
@@ -55,9 +60,31 @@ def worker(address: str, behaviour: str, host: str, place: Path) -> Iterator["su
         "AGELAB_TREE": str(TREE),
     }
     command = [sys.executable, "-m", "tests.unit.cluster_worker", address, behaviour]
-    with subprocess.Popen(command, cwd=TREE, env={**os.environ, **more}) as child:
+    with (
+        (place / f"worker-{host}.log").open("wb") as log,
+        subprocess.Popen(command, cwd=TREE, env={**os.environ, **more}, stdout=log, stderr=log) as child,
+    ):
         try:
             yield child
+        finally:
+            child.kill()
+
+
+@contextmanager
+def scheduler_process(place: Path) -> Iterator[str]:
+    """Start Dask's scheduler on the loopback, in a process of its own as a user's is; yield its address."""
+    log = place / "scheduler.log"
+    words = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+    with (
+        log.open("wb") as file,
+        subprocess.Popen([DASK, "scheduler", *words], stdout=file, stderr=file) as child,
+    ):
+        try:
+            said = re.compile(r"Scheduler at: *(tcp://[0-9.:]+)")
+            wait_until(lambda: said.search(log.read_text()) is not None)
+            found = said.search(log.read_text())
+            assert found
+            yield found[1]
         finally:
             child.kill()
 
@@ -66,10 +93,10 @@ def worker(address: str, behaviour: str, host: str, place: Path) -> Iterator["su
 def cluster(place: Path, *behaviours: str, twice: float = 0.0, say: Notify = silent) -> Iterator[DaskCells]:
     """Start a scheduler with a worker of each behaviour, and connect to it."""
     with ExitStack() as stack:
-        local = stack.enter_context(LocalCluster(n_workers=0, dashboard_address=None, host="127.0.0.1"))
+        own = stack.enter_context(scheduler_process(place))
         for number, behaviour in enumerate(behaviours):
-            stack.enter_context(worker(local.scheduler_address, behaviour, str(number), place))
-        address = local.scheduler_address.replace("tcp://", "dask://")
+            stack.enter_context(worker(own, behaviour, str(number), place))
+        address = own.replace("tcp://", "dask://")
         cells = stack.enter_context(dask_cells.connected(address, plan(), twice, say))
         if behaviours:
             cells._client.wait_for_workers(len(behaviours), timeout=60)
@@ -128,6 +155,61 @@ def test_the_cell_of_a_worker_that_was_killed_runs_on_another(tmp_path: Path) ->
         stack.enter_context(worker(address, "", "later", tmp_path))
         found = [run(cells, number, tmp_path) for number in range(3)]
     assert [value for value, _ in found] == [1.0, 2.0, 3.0] and found[-1][1] == "host later"
+
+
+def test_what_hostile_workers_send_runs_nothing_on_the_coordinator_and_says_nothing_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """An object as the answer and as a part of it, an error, Dask's own header, the topics that are printed."""
+    mark = command_here(tmp_path, monkeypatch)
+    hostile = [f"hostile-{one}" for one in ("answer", "part", "error", "header", "topics")]
+    (tmp_path / "0").mkdir()
+    brought, lost = [], []
+    with cluster(tmp_path, *hostile, "") as cells:
+        for one in cells._workers():
+            try:
+                brought += [cells._sent(plan().of_one(0), key_of(0), tmp_path / "0", MEMORY, [one])]
+            except CellLost as error:
+                lost.append(str(error))
+    assert [cell.samples[0].value for cell, _ in brought] == [1.0]
+    assert not mark.exists()
+    assert all("\n" not in one and ("no cell" in one or "is not read here" in one) for one in lost), lost
+    assert len(lost) == len(hostile)
+    assert capfd.readouterr() == ("", "")
+
+
+def command_here(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have a hostile worker's command make a file if this process runs it; return that file."""
+    monkeypatch.setenv("AGELAB_IF_COORDINATOR", f"test $PPID = {os.getpid()} && touch {place / 'ran'}")
+    return place / "ran"
+
+
+def test_no_part_of_a_message_of_the_scheduler_runs_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = command_here(tmp_path, monkeypatch)
+    command = pickle.dumps(cluster_worker.Command())
+    as_dask = Serialized({"serializer": "dask", "type-serialized": command, "sub-header": {}}, [b""])
+    anywhere = dumps({"op": "event", "event": ToPickle(cluster_worker.Command())})
+    with inert.reading():
+        with pytest.raises(pickle.UnpicklingError):
+            loads(anywhere)
+        for one in (Serialize(cluster_worker.Command()), as_dask):
+            assert loads(dumps({"result": one})) == {"result": inert.UNREAD}
+        with pytest.raises(pickle.UnpicklingError):
+            pickle.loads(command)
+        assert clean_exception(command)[0] is Exception
+    assert not mark.exists()
+    pickle.loads(command)
+    assert mark.exists()  # so this test can fail
+
+
+def test_a_cell_whose_workers_were_all_lost_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scheduler tells it by an object, which is not read."""
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
+    with cluster(tmp_path, "kills-worker") as cells, pytest.raises(CellLost, match="see the logs of") as lost:
+        run(cells, 0, tmp_path)
+    assert "\n" not in str(lost.value)
 
 
 @pytest.mark.parametrize(("second", "disputed"), [("", False), ("other-digits", True)])

@@ -183,6 +183,17 @@ def test_the_jobs_of_the_page_follow_the_schema_of_workflows(tmp_path: Path) -> 
     assert lint("vendor.github-workflows", workflow)[0] == 0, lint("vendor.github-workflows", workflow)[1]
 
 
+@pytest.mark.parametrize("file", ["action.yml", "docs/howto/ci.md"])
+def test_actions_of_others_are_named_by_commit_with_their_release_beside(file: str) -> None:
+    """A tag can be moved to another commit."""
+    text = (PROJECT / file).read_text()
+    used = re.findall(r"uses: *(.*)", text)
+    others = [one for one in used if not one.startswith("<owner>/agelab@<commit>")]
+    assert others and len(used) == text.count("uses:")
+    for one in others:
+        assert re.fullmatch(r"[a-z-]+/[a-z-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", one), one
+
+
 def test_a_job_that_checks_out_a_tree_has_git_before() -> None:
     # Without git, actions/checkout downloads the files alone: there is no HEAD^.
     [steps] = [job["steps"] for job in jobs_of_page() if "checkout" in str(job)]

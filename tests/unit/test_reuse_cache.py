@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from agelab import fileio
 from agelab.errors import InputError
 from agelab.model.result import Sample, Status
 from agelab.results.digest import digest
@@ -27,7 +28,7 @@ from agelab.reuse.http_blobs import HttpBlobs
 from agelab.reuse.store_runs import StoreRuns
 from agelab.runner.execute.cell_reuse import of_run
 from agelab.runner.request.options import RunOptions
-from tests.unit.reuse_cells import INPUTS, KEY, Guests, ended
+from tests.unit.reuse_cells import INPUTS, KEY, MAPS, Guests, ended
 
 OTHER = {"making": {"kernel": "6.2"}}
 
@@ -292,6 +293,71 @@ def test_maps_that_cannot_lie_beside_each_other_are_told_and_not_used(tmp_path: 
     said: list[str] = []
     assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None
     assert len(said) == 1 and "is not used" in said[0]
+
+
+@pytest.mark.parametrize("what", ["file", "kind", "part"])
+def test_a_link_in_a_cache_is_not_followed_to_read(tmp_path: Path, what: str) -> None:
+    """A link to what would do: it is the link that is refused."""
+    shared, said = filled(tmp_path / "cache", tmp_path), list[str]()
+    entry = shared / "ac" / entry_name(KEY)[:2] / entry_name(KEY)
+    place = {"file": entry, "kind": shared / "ac", "part": entry.parent}[what]
+    place.rename(tmp_path / "elsewhere")
+    place.symlink_to(tmp_path / "elsewhere")
+    assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None
+    assert len(said) == 1 and "link" in said[0] and "\n" not in said[0]
+
+
+@pytest.mark.parametrize("what", ["file", "kind", "part"])
+@pytest.mark.parametrize("dangling", [True, False])
+def test_a_link_in_a_cache_is_not_followed_to_write(tmp_path: Path, what: str, dangling: bool) -> None:
+    shared, elsewhere, name = tmp_path / "cache", tmp_path / "elsewhere", entry_name(KEY)
+    entry = shared / "ac" / name[:2] / name
+    place = {"file": entry, "kind": shared / "ac", "part": entry.parent}[what]
+    place.parent.mkdir(parents=True)
+    if not dangling:
+        elsewhere.write_text("mine") if what == "file" else elsewhere.mkdir()
+    place.symlink_to(elsewhere)
+    cell, maps = a_cell(tmp_path)
+    said: list[str] = []
+    CellCache(DirectoryBlobs(shared), said.append).add(KEY, cell, maps)
+    if dangling:
+        assert not elsewhere.exists()
+    else:
+        assert elsewhere.read_text() == "mine" if what == "file" else not [*elsewhere.iterdir()]
+    assert what == "file" or (len(said) == 1 and "link, which is not followed" in said[0])
+
+
+def test_a_cache_that_is_named_by_a_link_is_used(tmp_path: Path) -> None:
+    shared, said = filled(tmp_path / "cache", tmp_path), list[str]()
+    (tmp_path / "named").symlink_to(shared)
+    assert restored(DirectoryBlobs(tmp_path / "named"), tmp_path / "there", said) and not said
+
+
+def test_maps_are_not_unpacked_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them would be small enough alone."""
+    shared, said = filled(tmp_path / "cache", tmp_path), list[str]()
+    each = max(map(len, MAPS.values()))
+    monkeypatch.setattr(fileio, "MAP", sum(map(len, MAPS.values())) - 1)
+    assert each < fileio.MAP
+    assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None
+    assert len(said) == 1 and "cannot be unpacked" in said[0] and not [*(tmp_path / "there").rglob("*.gz")]
+
+
+def test_the_files_of_a_cell_are_not_fetched_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared, said = filled(tmp_path / "cache", tmp_path), list[str]()
+    monkeypatch.setattr(cache, "MOST_BYTES", 1 << 20)
+    names = [CachedFile(f"outputs/{number}.output", "0" * 64, 2000) for number in range(900)]
+    for path in (shared / "ac").rglob("?" * 64):
+        path.write_bytes(path.read_bytes() + action_result.encode(names))
+    assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None
+    assert "its files have more than 1 MiB" in said[0]
+    for path in (shared / "ac").rglob("?" * 64):  # sizes that are not true
+        listed = cache.files_of_entry(path.read_bytes()).values()
+        path.write_bytes(action_result.encode([CachedFile(one.path, one.sha256, 1) for one in listed]))
+    assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None
+    assert "cell.json has another size than is said" in said[1]
 
 
 def test_a_pipe_in_a_cache_is_not_waited_for(tmp_path: Path) -> None:

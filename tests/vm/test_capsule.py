@@ -92,6 +92,7 @@ def test_a_capsule_with_its_image_takes_qemu_alone_from_the_mirror(tmp_path: Pat
     _same(found, home, cell)
     # Nothing that came with it may ever be taken for something that was made here.
     assert {path.name for path in (home / "store").iterdir()} == {"qemu", "buildroot"}
+    assert not [*(home / "cache" / "capsules").iterdir()]
 
 
 @pytest.mark.full

@@ -147,9 +147,9 @@ def options(text: str | None) -> str | None:
     return text or None
 
 
-def layout(name: str | None) -> str | None:
+def layout(name: Any) -> Any:
     """Check that there is such a layout; an empty word is none."""
-    if name and name not in layout_names():
+    if name and isinstance(name, str) and name not in layout_names():
         raise unknown("layout", name, layout_names())
     return name or None
 
