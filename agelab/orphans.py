@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from agelab import fileio
+from agelab import fileio, limits
 
 VARIABLE = "AGELAB_OWNER"
 DAEMON = "daemon"
@@ -40,10 +40,11 @@ class TaggedProcess:
 
 @cache
 def tag() -> str:
-    """Return the owner tag of this process."""
+    """Return the owner tag of this process. Raises HostError without /proc."""
     pid = os.getpid()
     started = start_time(pid)
-    assert started is not None
+    if started is None:
+        raise limits.no_proc()
     return f"{pid}:{started}"
 
 

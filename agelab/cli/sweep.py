@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from agelab import limits
 from agelab.analysis.result_grid import chosen_places
 from agelab.analysis.sweep import load_sweep
 from agelab.cli.options import json_option, open_store, print_json
@@ -12,6 +13,7 @@ from agelab.cli.types import SELECTION
 from agelab.errors import AgelabError
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
+from agelab.vm import host
 
 
 @click.command()
@@ -38,8 +40,10 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
     found = load_sweep([run_lookup.find(store.runs, name) for name in names])
     places = chosen_places([found], asked)
     print_json(sweep_json(found, places)) if as_json else print_sweep(found, places)
-    for path in write_plots(found, places, plots) if plots else ():
-        click.echo(f"plot  {path}", err=as_json)
+    if plots:
+        limits.require_to_draw(host.memory_limit())
+        for path in write_plots(found, places, plots):
+            click.echo(f"plot  {path}", err=as_json)
     return 0
 
 

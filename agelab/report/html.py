@@ -10,8 +10,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from agelab import fileio
+from agelab import fileio, limits
 from agelab.report.model import Page, Results
+from agelab.vm import host
 
 TEMPLATES = Path(__file__).with_name("templates")
 UNSHOWN_CHARACTERS = re.compile(
@@ -21,7 +22,8 @@ UNSHOWN_CHARACTERS = re.compile(
 
 
 def render(page: Page) -> str:
-    """Render the whole file. The same page gives the same bytes."""
+    """Render the whole file. The same page gives the same bytes. Raises HostError where charts cannot be drawn."""
+    limits.require_to_draw(host.memory_limit())
     script = fileio.read_text(TEMPLATES / "page.js")
     environment = Environment(
         loader=PackageLoader("agelab.report"),

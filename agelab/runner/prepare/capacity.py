@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agelab import limits
 from agelab.corpus import Corpus
 from agelab.errors import HostError
 from agelab.model.jobs import MAX_JOBS
@@ -61,8 +62,9 @@ class RunNeeds:
     def require(self, home: Path, jobs: int) -> str:
         """Return what so many cells at a time take, as a text. Raises HostError where the host has less.
 
-        A full host kills QEMU in the middle of a run.
+        A full host kills QEMU in the middle of a run, and one that cannot draw ends a cell when all is measured.
         """
+        limits.require_to_draw(host.memory_limit())
         cells = min(jobs, self.cells)
         several = f"{cells} cells at once" if cells > 1 else "a cell"
         needed = self.disk(jobs)
@@ -95,7 +97,7 @@ class RunNeeds:
             return False, f"disks in files: {DISKS_VARIABLE} asks for it"
         if clock == "wall":
             return False, "disks in files: in the wall clock the host's memory would be measured"
-        if host.memory_is_limited():
+        if host.memory_limit() is not None:
             return False, "disks in files: a control group limits the memory of this process"
         if wanted > available // 2:
             return False, f"disks in files: in memory they would take {sizes}"
