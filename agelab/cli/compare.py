@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from agelab import atomic
-from agelab.cli.options import json_option, open_store, print_json, replaceable
+from agelab.cli.options import OUTPUT, force_option, json_option, open_store, print_json, write_output
 from agelab.cli.types import SELECTION
 
 
@@ -30,11 +29,12 @@ from agelab.cli.types import SELECTION
 )
 @click.option(
     "--junit",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OUTPUT,
     default=None,
     metavar="FILE",
     help="With --gate: also write a case for each step that it judges, as JUnit XML.",
 )
+@force_option
 @json_option
 def compare(
     sides: tuple[str, ...],
@@ -100,7 +100,7 @@ def compare(
         raise no_ok_cells(found, of_one=of_one)
     margin = Fraction(str(gate or 0)) / 100
     if junit:
-        atomic.write(replaceable(junit), "\n".join(gate_lines(found, tables, margin)).encode() + b"\n")
+        write_output(junit, "\n".join(gate_lines(found, tables, margin)).encode() + b"\n")
     slower = [] if gate is None else slower_steps(chain(*tables), margin)
     for row in slower:
         ratio, low, high = ratio_texts(row)

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import click
 
-from agelab import atomic
 from agelab.analysis.over_time import Axis, TimedRun
-from agelab.cli.options import find_runs, json_option, print_json, replaceable
+from agelab.cli.options import PAGE, find_runs, force_option, json_option, print_json, write_output
 from agelab.cli.types import SELECTION
 from agelab.results.run_directory import RunDirectory
 
@@ -32,11 +31,12 @@ CAPSULE = ".capsule"
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=PAGE,
     default=Path("history.html"),
     show_default=True,
-    help="Where the page goes; a file that is there is replaced.",
+    help="Where the page goes; a page of agelab that is there is replaced.",
 )
+@force_option
 @json_option
 def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Path, as_json: bool) -> None:
     """Show results over kernels or dates: one page, a chart for each metric, change points marked.
@@ -52,14 +52,13 @@ def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Pat
     from agelab.report.over_time import build_page
     from agelab.view.over_time import over_time_json, print_over_time
 
-    path = replaceable(output)
     ours = [own_run(run) for run in find_runs(name for name in names if not name.endswith(CAPSULE))]
     theirs = [_imported(name) for name in names if name.endswith(CAPSULE)]
     runs = list({(run.origin, run.name): run for run in (*ours, *theirs)}.values())
     found = over_time(runs, Axis(by))
     places = chosen_places([one.grid for one in found.joined], asked)
     text = render(build_page(found, places))
-    atomic.write(path, text.encode())
+    write_output(output, text.encode(), pages=True)
     print_json(over_time_json(found, places)) if as_json else print_over_time(found, places)
     click.echo(f"{output}: open it in any browser: {output.absolute().as_uri()}", err=as_json)
 

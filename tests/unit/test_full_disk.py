@@ -287,10 +287,10 @@ run_builder.end(run, 0, [run_builder.sample()])
 page = HOME / "report.html"
 page.write_text("the old page")
 filled()
-print(cli.main(["report", run.name, "-o", str(page)]))
+print(cli.main(["report", run.name, "--force", "-o", str(page)]))
 print(page.read_text(), sorted(path.name for path in HOME.iterdir()))
 (HOME / "filler").unlink()
-print(cli.main(["report", run.name, "-o", str(page)]), page.read_text().startswith("<!DOCTYPE html>"))
+print(cli.main(["report", run.name, "--force", "-o", str(page)]), page.read_text().startswith("<!DOCTYPE html>"))
 """
 
 
