@@ -111,6 +111,6 @@ def print_json(value: object) -> None:
 
 
 def find_runs(names: Iterable[str]) -> list[RunDirectory]:
-    """Find runs by their names, their beginnings or ``latest``, each once. Raises InputError for an unknown one."""
+    """Find runs by names, their beginnings, paths or ``latest``, each once. Raises InputError for an unknown one."""
     runs = open_store().runs
-    return list({run.name: run for run in (run_lookup.find(runs, name) for name in names)}.values())
+    return list({run.path: run for run in (run_lookup.find(runs, name) for name in names)}.values())

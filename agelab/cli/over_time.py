@@ -10,6 +10,7 @@ from agelab.cli.types import SELECTION
 from agelab.results.run_directory import RunDirectory
 
 CAPSULE = ".capsule"
+NO_HOST = "a host that it does not name"
 
 
 @click.command("results")
@@ -64,7 +65,7 @@ def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Pat
 
 
 def own_run(run: RunDirectory) -> TimedRun:
-    """Read a run of this store."""
+    """Read a run: of this store, or of somebody, where it lies outside."""
     from agelab.analysis.cells import load
     from agelab.results import checksummed
     from agelab.runner.prepare.run_manifest import MADE_OF, RunManifest
@@ -72,7 +73,9 @@ def own_run(run: RunDirectory) -> TimedRun:
 
     path = run.path / MADE_OF
     guest = checksummed.read(path, RunManifest).guest.model_dump(mode="json") if path.exists() else None
-    return TimedRun(load(run), key_of(guest) if guest else "")
+    found = load(run)
+    whose = "" if run.in_store else str(found.plan.provenance.get("host", NO_HOST))
+    return TimedRun(found, key_of(guest) if guest else "", whose)
 
 
 def _imported(words: str) -> TimedRun:
@@ -86,6 +89,6 @@ def _imported(words: str) -> TimedRun:
         whose, name = "", words
     found = read.open_capsule(Path(name))
     plan = found.request.plan
-    host = str(plan.provenance.get("host", "a host that it does not name"))
+    host = str(plan.provenance.get("host", NO_HOST))
     guest = key_of(found.run_manifest.guest.model_dump(mode="json"))
     return TimedRun(RunResult(RunDirectory(Path(name)), plan, False, found.cells), guest, whose or host)
