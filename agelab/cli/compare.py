@@ -50,9 +50,10 @@ def compare(
 ) -> int:
     """Name the inputs, then the results, in which B and others differ from A.
 
-    A, B... are runs (names of agelab list, their beginnings, or latest), or some of their cells: latest:ext4,
-    latest:ext4,raid0, latest:kernel=6.1, machine=, drives=, defaults=. A alone: each of its variants against the
-    first, or --base. Cells of equal run seed are compared input by input; of several seeds the medians, as ratios.
+    A, B... are runs (names of agelab list, their beginnings, latest, or paths: ./their-run), or some of their cells:
+    latest:ext4, latest:ext4,raid0, latest:kernel=6.1, machine=, drives=, defaults=. A alone: each of its variants
+    against the first, or --base. Cells of equal run seed are compared input by input; of several seeds the medians, as
+    ratios.
 
     Exit: 0; 1 where equal inputs gave different samples, and with --gate where a step is slower or cannot be judged; 2
     where nothing can be compared.

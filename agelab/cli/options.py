@@ -111,6 +111,16 @@ def print_json(value: object) -> None:
 
 
 def find_runs(names: Iterable[str]) -> list[RunDirectory]:
-    """Find runs by names, their beginnings, paths or ``latest``, each once. Raises InputError for an unknown one."""
+    """Find runs by names, their beginnings, paths or ``latest``, each once.
+
+    Raises InputError for an unknown one, and for two of one name: in tables and files they could not be told apart.
+    """
     runs = open_store().runs
-    return list({run.path: run for run in (run_lookup.find(runs, name) for name in names)}.values())
+    found = {run.path: run for run in (run_lookup.find(runs, name) for name in names)}
+    called: dict[str, RunDirectory] = {}
+    for run in found.values():
+        if (other := called.setdefault(run.name, run)) is not run:
+            raise InputError(
+                f"{other.path} and {run.path} have the same name", hint="rename the directory of one of them"
+            )
+    return [*found.values()]

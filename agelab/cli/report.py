@@ -22,8 +22,9 @@ from agelab.cli.types import SELECTION
 def report(runs: tuple[str, ...], output: Path) -> None:
     """Write RUN... as one page that opens offline: the answer, the study beside it, charts, every result.
 
-    RUN is a name of agelab list, its beginning, or latest. Runs of one scenario, scale, clock and data share
-    tables and charts; others stand below one another. A run that is still going on is shown as far as it is.
+    RUN is a name of agelab list, its beginning, latest, or the path of a run's directory. Runs of one scenario, scale,
+    clock and data share tables and charts; others stand below one another. A run that is still going on is shown as
+    far as it is.
     """
     from agelab.analysis.cells import load
     from agelab.report.html import render

@@ -10,6 +10,7 @@ import hmac
 import os
 import secrets
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from agelab import atomic, fileio
@@ -56,8 +57,9 @@ def _obtain_secret(home: Path) -> bytes:
         if len(secret) != SIZE:
             there = home.stat()
             if there.st_mode & stat.S_IWGRP:
-                os.fchown(file.fileno(), -1, there.st_gid)
-                os.fchmod(file.fileno(), 0o660)
+                with suppress(PermissionError):
+                    os.fchown(file.fileno(), -1, there.st_gid)
+                    os.fchmod(file.fileno(), 0o660)
             secret = secrets.token_bytes(SIZE)
             file.truncate(0)
             file.write(secret)

@@ -298,7 +298,7 @@ def test_a_page_that_finds_no_room_leaves_the_old_one(home: Path) -> None:
     done = inside(home, LARGER, RUN + REPORT)
     assert "Traceback" not in done.stderr and "No space left on device" in done.stderr, done.stderr
     failed, left, *_, again = done.stdout.splitlines()
-    assert (failed, left) == ("3", "the old page ['filler', 'report.html', 'runs']")
+    assert (failed, left) == ("3", "the old page ['filler', 'report.html', 'runs', 'secret']")
     assert again == "0 True"
 
 

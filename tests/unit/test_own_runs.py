@@ -8,11 +8,13 @@ import pytest
 
 from agelab import cli, ledger
 from agelab.bisect.bisect_directory import BisectDirectory
+from agelab.cli import resume
 from agelab.errors import InputError
 from agelab.results import own, run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.reuse.ended_cells import EndedCells
 from agelab.runner.cell_times import recent_cells
+from agelab.runner.request.options import RunOptions
 from agelab.store import Store
 from tests.unit import aging_runs, run_builder
 from tests.unit.reuse_cells import KEY, ended
@@ -153,7 +155,8 @@ def test_verbs_read_runs_from_anywhere(
     verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     aging_runs.make(tmp_path / "mine", {"ext4": 1.3})
-    name = aging_runs.make(tmp_path / "theirs", {"ext4": 1.4, "xfs": 1.2})
+    made = tmp_path / "theirs/runs" / aging_runs.make(tmp_path / "theirs", {"ext4": 1.4, "xfs": 1.2})
+    name = made.rename(made.with_name("20250101-000000-theirs")).name
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "mine"))
     (tmp_path / "a place: there").mkdir()
     there = tmp_path / "a place: there" / name
@@ -169,7 +172,7 @@ def test_verbs_read_runs_from_anywhere(
             assert code == 2 and "profile" in err and "no run" not in err
         else:
             assert code == ("--anyway" in verb), err  # of one key, with other digits
-            assert name in out or not verb.startswith("show")
+            assert made.name in out or not verb.startswith("show")
     assert sorted(there.rglob("*")) == before
 
 
@@ -203,3 +206,30 @@ def test_a_bisect_of_another_store_is_not_gone_on_with(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="was not begun in this store"):
             BisectDirectory.find(store, name)
     assert BisectDirectory.find(Store(tmp_path / "theirs"), "latest").path == made
+
+
+def test_two_runs_of_one_name_are_not_put_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ended(tmp_path / "mine")
+    shutil.copytree(run.path, tmp_path / run.path.name)
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "mine"))
+    assert cli.main(["export", "latest", str(tmp_path / run.path.name)]) == 2
+    assert "have the same name" in capsys.readouterr().err
+    assert cli.main(["export", "latest", str(run.path)]) == 0, "one run, named twice"
+
+
+def test_a_strangers_run_does_not_say_what_may_be_erased(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[RunOptions] = []
+    monkeypatch.setattr(resume, "execute", lambda options, run: seen.append(options))
+    words = {"disks": "block:/dev/nowhere", "erase": "SERIAL"}
+    command = {"directory": "/", "name": "aging-ext4", "words": words, "more": {}}
+    run = run_builder.begin(tmp_path / "theirs", [run_builder.cell()], clock="wall", command=command)
+    for home, more in (("theirs", []), ("mine", []), ("mine", ["--erase", "MINE"])):
+        if home == "mine" and not more:
+            copied(run, tmp_path / "mine")
+        monkeypatch.setenv("AGELAB_HOME", str(tmp_path / home))
+        cli.main(["resume", run.name, *more])
+    assert [one.erase for one in seen] == [("SERIAL",), (), ("MINE",)]
