@@ -3,8 +3,10 @@
 import errno
 import os
 import resource
+from contextlib import suppress
 from pathlib import Path
 
+from agelab import fileio
 from agelab.errors import HostError
 
 PROC = Path("/proc")
@@ -58,14 +60,32 @@ def prepare() -> None:
     _require_address_space(LEAST, "agelab")
 
 
-def require_to_draw(memory_limit: int | None) -> None:
-    """Raise HostError where charts cannot be drawn: what draws them ends the whole process then."""
+def require_to_draw() -> None:
+    """Raise HostError where charts cannot be drawn: what draws them ends the whole process then, or the kernel does."""
     _require_address_space(DRAWING, "drawing charts")
-    if memory_limit is not None and memory_limit < DRAWING_MEMORY:
+    limit = memory_limit()
+    if limit is not None and limit < DRAWING_MEMORY:
         raise HostError(
-            f"this control group has {_text(memory_limit)} of memory, drawing charts takes {_text(DRAWING_MEMORY)}",
+            f"this control group has {_text(limit)} of memory, drawing charts takes {_text(DRAWING_MEMORY)}",
             hint="give the container, or the control group, more memory",
         )
+
+
+def memory_limit(proc: Path = PROC, groups: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """Return the bytes of memory that this process's control group may have, None without a limit (cgroups(7))."""
+    found: list[int] = []
+    with suppress(OSError):
+        for line in fileio.read_text(proc / "self/cgroup").splitlines():
+            _, controllers, name = line.split(":", 2)
+            if controllers in ("", "memory"):
+                top = groups / controllers
+                place = top / name.lstrip("/")
+                for directory in (place, *place.parents):
+                    if directory.is_relative_to(top):
+                        for file in (directory / "memory.max", directory / "memory.limit_in_bytes"):
+                            said = fileio.read_text(file).strip() if file.exists() else ""
+                            found += [int(said)] if said.isdecimal() else []
+    return min(found, default=None)
 
 
 def _require_address_space(needed: int, what: str) -> None:

@@ -46,7 +46,7 @@ class Selector:
 
 def parse_selector(runs: Path, words: str) -> Selector:
     """Parse ``RUN[:CHOICE,...]``. Raises InputError for a run that does not exist, or a choice that nothing matches."""
-    name, colon, choices = run_lookup.split_choices(words)
+    name, colon, choices = words.partition(":")
     if not name:
         raise InputError(f"{words!r} names no run", hint="like latest:ext4; agelab list names them")
     if colon and not choices.strip(","):

@@ -11,10 +11,8 @@ from pydantic import BaseModel, ValidationError
 from agelab import atomic, fileio
 from agelab.bisect.question import BisectQuestion
 from agelab.errors import AgelabError, HostError, InputError, unknown
-from agelab.results import checksummed, own, run_directory, run_lookup
+from agelab.results import checksummed, run_directory, run_lookup
 from agelab.store import Store
-
-QUESTION = "question.json"
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
@@ -55,37 +53,23 @@ class BisectDirectory:
     def create(cls, store: Store, question: BisectQuestion) -> "BisectDirectory":
         """Create the directory for a question, named by time and scenario."""
         path = run_directory.new_directory(store.bisects, Path(question.name).stem)
-        own.write(path / QUESTION, checksummed.sealed_text(question), store.home)
+        checksummed.write_sealed(path / "question.json", question)
         run_directory.record_latest(path)
         return cls(path)
 
     @classmethod
     def find(cls, store: Store, name: str) -> "BisectDirectory":
-        """Find a bisect of this store by name or path; ``latest`` is the newest.
-
-        Raises InputError, also for one of another store: what it measured would be believed, and its git obeyed.
-        """
-        known = sorted(path.parent for path in store.bisects.glob(f"*/{QUESTION}"))
-        place = store.bisects / name
+        """Find a bisect by name or path; ``latest`` is the newest. Raises InputError."""
+        known = sorted(path.parent for path in store.bisects.glob("*/question.json"))
         if name == run_directory.LATEST and known:
-            place = run_lookup.latest([cls(path) for path in known]).path
-        elif run_lookup.is_path(name) and (Path(name) / QUESTION).is_file():
-            place = store.bisects / Path(name).resolve().name
-            if place.resolve() != Path(name).resolve():
-                raise InputError(
-                    f"{name} is a bisect of another store", hint="go on there: AGELAB_HOME=<its store>"
-                )
-        if not (place / QUESTION).is_file():
-            raise unknown("bisect", name, [path.name for path in known])
-        if not own.is_own(place / QUESTION, store.home):
-            raise InputError(
-                f"{place.name} was not begun in this store, or by an older agelab",
-                hint="ask again: agelab bisect --scenario ...; what this store measured is reused",
-            )
-        return cls(place)
+            return run_lookup.latest([cls(path) for path in known])
+        for path in (store.bisects / name, Path(name)):
+            if (path / "question.json").is_file():
+                return cls(path.absolute())
+        raise unknown("bisect", name, [path.name for path in known])
 
     def question(self) -> BisectQuestion:
-        return checksummed.read(self.path / QUESTION, BisectQuestion)
+        return checksummed.read(self.path / "question.json", BisectQuestion)
 
     def log_line(self, line: str) -> None:
         """Append a line to the log, which is shown to the user."""

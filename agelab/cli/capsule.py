@@ -68,11 +68,12 @@ def pack(runs: tuple[str, ...], output: Path | None, with_image: bool, artifact:
 
 def _write_artifact(runs: Sequence[RunDirectory], store: Store, directory: Path, carry: bool) -> None:
     """Write the whole directory, or nothing."""
-    from agelab import atomic
+    from agelab import atomic, limits
     from agelab.capsule import artifact as artifacts
     from agelab.view import artifact_texts
     from agelab.view.cell_names import count_capsules, count_cells
 
+    limits.require_to_draw()
     artifacts.require_new(directory)
     with atomic.temp_dir(directory.absolute().parent) as place:
         new = place / "new"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from agelab import limits
 from agelab.analysis.over_time import Axis, TimedRun
 from agelab.cli.options import PAGE, find_runs, force_option, json_option, print_json, write_output
 from agelab.cli.types import SELECTION
@@ -53,6 +54,7 @@ def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Pat
     from agelab.report.over_time import build_page
     from agelab.view.over_time import over_time_json, print_over_time
 
+    limits.require_to_draw()
     ours = [own_run(run) for run in find_runs(name for name in names if not name.endswith(CAPSULE))]
     theirs = [_imported(name) for name in names if name.endswith(CAPSULE)]
     runs = list({(run.origin, run.name): run for run in (*ours, *theirs)}.values())

@@ -6,7 +6,6 @@ from agelab.analysis.cells import RunResult, load
 from agelab.cli.options import find_runs, json_option, print_json
 from agelab.cli.types import SELECTION
 from agelab.errors import InputError
-from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 
 
@@ -32,7 +31,7 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
     if as_json and markdown:
         raise click.UsageError("--json and --markdown: one of them")
     for words in runs:
-        name, colon, _ = run_lookup.split_choices(words)
+        name, colon, _ = words.partition(":")
         if colon:
             raise InputError(f"replicate takes whole runs, not {words!r}", hint=f"agelab replicate {name}")
     found = study_reports(map(loaded, find_runs(runs)))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from agelab import limits
 from agelab.cli.options import PAGE, find_runs, force_option, write_output
 from agelab.cli.types import SELECTION
 
@@ -30,6 +31,7 @@ def report(runs: tuple[str, ...], output: Path) -> None:
     from agelab.report.html import render
     from agelab.report.page import build_page
 
+    limits.require_to_draw()
     found = find_runs(runs)
     text = render(build_page(map(load, found)))
     write_output(output, text.encode(), pages=True)

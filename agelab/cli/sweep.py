@@ -13,7 +13,6 @@ from agelab.cli.types import SELECTION
 from agelab.errors import AgelabError
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
-from agelab.vm import host
 
 
 @click.command()
@@ -42,7 +41,7 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
     places = chosen_places([found], asked)
     print_json(sweep_json(found, places)) if as_json else print_sweep(found, places)
     if plots:
-        limits.require_to_draw(host.memory_limit())
+        limits.require_to_draw()
         plots.mkdir(parents=True, exist_ok=True)
         with atomic.temp_dir(plots) as place:
             drawn = {plots / path.name: path for path in write_plots(found, places, place)}

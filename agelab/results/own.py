@@ -30,6 +30,11 @@ def write(path: Path, text: str, home: Path) -> None:
     atomic.write(path, content)
 
 
+def sign(path: Path, home: Path) -> None:
+    """Write the code of a record that is there, as it is."""
+    atomic.write(_code_file(path), _code(_obtain_secret(home), fileio.read_bytes(path)).encode())
+
+
 def is_own(path: Path, home: Path) -> bool:
     """Return whether the store at ``home`` wrote a record as it is now."""
     try:

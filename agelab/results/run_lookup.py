@@ -66,15 +66,6 @@ def is_path(name: str) -> bool:
     return "/" in name or name in (".", "..")
 
 
-def split_choices(words: str) -> tuple[str, str, str]:
-    """Split ``RUN:CHOICE`` as ``str.partition`` does; a path may have colons itself, and the longest one counts."""
-    name, colon, choices = words.partition(":")
-    while is_path(name) and colon and not (Path(name) / PLAN).exists():
-        more, colon, choices = choices.partition(":")
-        name = f"{name}:{more}"
-    return (name, colon, choices) if colon or (Path(name) / PLAN).exists() else words.partition(":")
-
-
 def _at(path: Path, home: Path) -> RunDirectory:
     """Return the run in a directory, which is none of the store's unless it lies there. Raises InputError for none."""
     if not (path / PLAN).exists():

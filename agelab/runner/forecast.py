@@ -121,8 +121,6 @@ def _basis(
             plan = directory.plan()
             if (plan.scenario, plan.scale, plan.clock) != (scenario, scale, options.guest_clock):
                 continue
-            if not directory.has_own_plan:
-                continue
             run = load(directory)
         except InputError:  # a damaged one
             continue

@@ -47,19 +47,13 @@ def memory_available() -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
 
 
-def memory_limit(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Return the bytes of memory that this process's control group has, where the host has more (cgroups(7)).
-
-    None, too, where there is no /proc to tell.
-    """
-    if not (proc / "meminfo").exists():
-        return None
+def memory_is_limited(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> bool:
+    """Return True if this process is in a control group with less memory than the host has (cgroups(7))."""
     total = next(
         int(line.split()[1]) * 1024
         for line in fileio.read_text(proc / "meminfo").splitlines()
         if line.startswith("MemTotal:")
     )
-    found = [total]
     for line in fileio.read_text(proc / "self/cgroup").splitlines():
         _, controllers, name = line.split(":", 2)
         if controllers not in ("", "memory"):
@@ -71,5 +65,6 @@ def memory_limit(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup
                 break
             if (limit := directory / file).exists():
                 said = fileio.read_text(limit).strip()
-                found += [int(said)] if said.isdecimal() else []
-    return min(found) if min(found) < total else None
+                if said.isdecimal() and int(said) < total:
+                    return True
+    return False

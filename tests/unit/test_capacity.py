@@ -26,7 +26,7 @@ def with_host(
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=int(disk)))
     monkeypatch.setattr(host, "memory_available", lambda: int(memory))
     monkeypatch.setattr(host, "processors", lambda: processors)
-    monkeypatch.setattr(host, "memory_limit", lambda: None)
+    monkeypatch.setattr(host, "memory_is_limited", lambda: False)
     monkeypatch.delenv(capacity.DISKS_VARIABLE, raising=False)
 
 
@@ -122,7 +122,7 @@ def test_disks_stay_in_files_where_memory_would_be_measured_is_limited_or_is_not
     wanted = needed("quick")
     assert wanted.fit_in_memory(1, "virtual")[0]
     assert wanted.fit_in_memory(1, "wall")[1].startswith("disks in files: in the wall clock")
-    monkeypatch.setattr(host, "memory_limit", lambda: 10**9)
+    monkeypatch.setattr(host, "memory_is_limited", lambda: True)
     assert wanted.fit_in_memory(1, "virtual")[1].startswith("disks in files: a control group")
     monkeypatch.setenv(capacity.DISKS_VARIABLE, "files")
     assert wanted.fit_in_memory(1, "virtual") == (False, "disks in files: AGELAB_DISKS asks for it")
@@ -148,4 +148,4 @@ def test_a_control_group_that_limits_memory_is_seen(
     (tmp_path / "meminfo").write_text("MemTotal:       24000000 kB\nMemFree: 1 kB\n")
     (tmp_path / "groups" / file).parent.mkdir(parents=True)
     (tmp_path / "groups" / file).write_text(limit + "\n")
-    assert host.memory_limit(tmp_path, tmp_path / "groups") == (int(limit) if limited else None)
+    assert host.memory_is_limited(tmp_path, tmp_path / "groups") is limited

@@ -98,14 +98,36 @@ def test_any_other_error_stays_a_bug() -> None:
         assert limits.of_error(error) is None
 
 
-def test_charts_take_memory_of_their_control_group() -> None:
+@pytest.mark.parametrize(
+    ("group", "file", "limit"),
+    [
+        ("0::/a/b", "a/memory.max", "100000000"),
+        ("0::/", "memory.max", "100000000"),
+        ("5:memory:/a\n0::/", "memory/a/memory.limit_in_bytes", "100000000"),
+        ("0::/a", "other/memory.max", None),
+        ("0::/a", "a/memory.max", "max"),
+    ],
+)
+def test_charts_take_memory_of_their_control_group(
+    group: str, file: str, limit: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY, (
         "the tests begin without a limit"
     )
-    limits.require_to_draw(None)
-    limits.require_to_draw(10**9)
-    with pytest.raises(HostError, match="control group has 100 MB of memory, drawing charts takes 400 MB"):
-        limits.require_to_draw(10**8)
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self/cgroup").write_text(group + "\n")
+    (tmp_path / "groups" / file).parent.mkdir(parents=True)
+    (tmp_path / "groups" / file).write_text(f"{limit or 10**8}\n")
+    found = limits.memory_limit(tmp_path, tmp_path / "groups")
+    assert found == (10**8 if limit == "100000000" else None)
+    monkeypatch.setattr(limits, "memory_limit", lambda: found)
+    if found is None:
+        limits.require_to_draw()
+    else:
+        with pytest.raises(
+            HostError, match="control group has 100 MB of memory, drawing charts takes 400 MB"
+        ):
+            limits.require_to_draw()
 
 
 def test_a_process_has_no_tag_without_proc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agelab import cli, ledger
+from agelab.bisect import search
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.cli import resume
 from agelab.errors import InputError
@@ -15,7 +16,6 @@ from agelab.results.run_directory import RunDirectory
 from agelab.reuse.ended_cells import EndedCells
 from agelab.runner.cell_times import recent_cells
 from agelab.runner.request.options import RunOptions
-from agelab.store import Store
 from tests.unit import aging_runs, run_builder
 from tests.unit.reuse_cells import KEY, ended
 from tests.unit.test_ledger import a_run
@@ -158,11 +158,11 @@ def test_verbs_read_runs_from_anywhere(
     made = tmp_path / "theirs/runs" / aging_runs.make(tmp_path / "theirs", {"ext4": 1.4, "xfs": 1.2})
     name = made.rename(made.with_name("20250101-000000-theirs")).name
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "mine"))
-    (tmp_path / "a place: there").mkdir()
-    there = tmp_path / "a place: there" / name
+    (tmp_path / "a place, there").mkdir()
+    there = tmp_path / "a place, there" / name
     (tmp_path / "theirs/runs" / name).rename(there)
     before = sorted(there.rglob("*"))
-    monkeypatch.chdir(tmp_path / "a place: there")
+    monkeypatch.chdir(tmp_path / "a place, there")
     for path in (str(there), f"./{name}/"):
         code = cli.main(word.format(path) for word in verb.split())  # type: ignore[arg-type]
         out, err = capsys.readouterr()
@@ -193,19 +193,39 @@ def test_a_path_that_is_no_run_is_told(
     assert said in err and ("./here" in err) == (name == "here")
 
 
-def test_a_bisect_of_another_store_is_not_gone_on_with(tmp_path: Path) -> None:
+def test_a_bisect_of_another_store_is_not_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Its measurements would be believed, and its store's programs run."""
-    made = tmp_path / "theirs/bisects/b"
-    made.mkdir(parents=True)
-    own.write(made / "question.json", "{}", tmp_path / "theirs")
-    store = Store(tmp_path / "mine")
-    with pytest.raises(InputError, match="is a bisect of another store"):
-        BisectDirectory.find(store, str(made))
-    shutil.copytree(made, store.bisects / "b")
-    for name in ("b", "latest", str(store.bisects / "b")):
-        with pytest.raises(InputError, match="was not begun in this store"):
-            BisectDirectory.find(store, name)
-    assert BisectDirectory.find(Store(tmp_path / "theirs"), "latest").path == made
+    asked = [
+        "bisect",
+        "--scenario",
+        "aging-ext4",
+        "--metric",
+        "copy:elapsed",
+        "--good",
+        "5.10",
+        "--bad",
+        "6.1",
+    ]
+
+    def stop(directory: BisectDirectory, *_: object) -> None:
+        raise InputError(f"it goes on with {directory.name}")
+
+    monkeypatch.setattr(search, "run_search", stop)
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "theirs"))
+    assert cli.main(asked) == 2
+    [made] = (tmp_path / "theirs/bisects").glob("*-aging*")
+    for name in ("latest", made.name, str(made)):
+        assert cli.main(["bisect", "--continue", name]) == 2
+        assert f"it goes on with {made.name}" in capsys.readouterr().err
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "mine"))
+    assert cli.main(["bisect", "--continue", str(made)]) == 2
+    assert "is a bisect of another store" in capsys.readouterr().err
+    here = Path(shutil.copytree(made, tmp_path / "mine/bisects" / made.name))
+    for name in ("latest", made.name, str(here)):
+        assert cli.main(["bisect", "--continue", name]) == 2
+        assert "was not begun in this store" in capsys.readouterr().err
 
 
 def test_two_runs_of_one_name_are_not_put_together(

@@ -64,7 +64,7 @@ class RunNeeds:
 
         A full host kills QEMU in the middle of a run, and one that cannot draw ends a cell when all is measured.
         """
-        limits.require_to_draw(host.memory_limit())
+        limits.require_to_draw()
         cells = min(jobs, self.cells)
         several = f"{cells} cells at once" if cells > 1 else "a cell"
         needed = self.disk(jobs)
@@ -97,7 +97,7 @@ class RunNeeds:
             return False, f"disks in files: {DISKS_VARIABLE} asks for it"
         if clock == "wall":
             return False, "disks in files: in the wall clock the host's memory would be measured"
-        if host.memory_limit() is not None:
+        if host.memory_is_limited():
             return False, "disks in files: a control group limits the memory of this process"
         if wanted > available // 2:
             return False, f"disks in files: in memory they would take {sizes}"
