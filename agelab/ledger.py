@@ -109,21 +109,22 @@ def _disagree(found: Sequence[FoundDigest]) -> bool:
 def attest(run: RunDirectory, key: Path) -> str:
     """Return the line that attests the cells which a run has measured, signed with the key in a file.
 
-    Cells that were reused, or ran on a worker, were measured elsewhere, and are left out. Raises InputError where
-    nothing is left, or the key does not sign.
+    Cells that were reused, ran on a worker, or came in a run of somebody else were measured elsewhere, and are left
+    out. Raises InputError where nothing is left, or the key does not sign.
     """
-    plan = run.plan()
+    plan, begun_here = run.plan(), run.has_own_plan
     cells = []
     for number, cell in enumerate(plan.cells):
         end = run.end(number)
-        measured_here = end and not end.reused and not end.host
+        measured_here = end and not end.reused and not end.host and begun_here and run.is_own(number)
         if end and measured_here and end.inputs_key and end.digest and end.evaluated_by:
             name = f"{plan.scenario}, {cell.label}, {seeds_text([cell.seeds], [one.seeds for one in plan.cells])}"
             told = end.model_dump(include={"inputs_key", "evaluated_by", "digest", "ended"})
             cells.append(AttestedCell(cell=name, **told))
     if not cells:
         raise InputError(
-            f"{run.name} has no cell to attest: it takes one of the virtual clock that ended here, and was not reused",
+            f"{run.name} has no cell to attest: it takes one of the virtual clock that ended in this store, "
+            "and was not reused",
             hint="run them here: agelab run ... --fresh",
         )
     said = {name: str(plan.provenance.get(name, "not stated")) for name in ("host", "qemu")}

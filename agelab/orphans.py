@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from agelab import fileio
-from agelab.errors import HostError
+from agelab import fileio, limits
 
 VARIABLE = "AGELAB_OWNER"
 DAEMON = "daemon"
@@ -48,10 +47,7 @@ def tag() -> str:
     with suppress(OSError):
         if (PROC / "self").readlink().name == str(pid) and (started := start_time(pid)):
             return f"{pid}:{started}"
-    raise HostError(
-        "/proc shows other processes than those that agelab starts and ends, or none",
-        hint="in this chroot or container, as root: mount -t proc proc /proc",
-    )
+    raise limits.no_proc()
 
 
 def start_time(pid: int) -> str | None:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import click
 from click.exceptions import NoSuchCommand
 
-from agelab import __version__
+from agelab import __version__, limits
 from agelab.cli import encoding
 from agelab.disk_errors import FULL_ERRNOS
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError, InputError, unknown
@@ -123,6 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if ASKED in os.environ:
         importlib.import_module(COMPLETION)  # before click looks for what answers a shell
     try:
+        limits.prepare()
         result = agelab.main(
             argv, prog_name="agelab", standalone_mode=False, color=False if colour.is_unwanted() else None
         )
@@ -154,14 +155,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.errno in NAME_ERRNOS:
             return _complain(InputError(f"{where[:MAX_NAME_SHOWN]}{error.strerror}"))
         if error.errno not in DISK_ERRNOS:
-            return _bug()
+            return _unexpected(error)
         return _complain(HostError(f"{where}{error.strerror}", FULL if error.errno in FULL_ERRNOS else ""))
-    except Exception:
-        return _bug()
+    except Exception as error:
+        return _unexpected(error)
     return result if isinstance(result, int) else 0
 
 
-def _bug() -> int:
+def _unexpected(error: Exception) -> int:
+    """Tell of an error that no code expects: what the host held back, or a bug."""
+    if held_back := limits.of_error(error):
+        return _complain(held_back)
     with contextlib.suppress(OSError):
         traceback.print_exc()
         click.echo("agelab: a bug in agelab, not in what you asked for; please report it", err=True)

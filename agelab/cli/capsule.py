@@ -5,7 +5,15 @@ from pathlib import Path
 
 import click
 
-from agelab.cli.options import find_runs, json_option, open_store, print_json, replaceable
+from agelab.cli.options import (
+    OUTPUT,
+    find_runs,
+    force_option,
+    json_option,
+    open_store,
+    print_json,
+    require_output,
+)
 from agelab.cli.types import FILE_NAME, JOBS, KERNEL, RUN
 from agelab.errors import InputError
 from agelab.model.digits import parse_digits
@@ -21,7 +29,8 @@ def capsule() -> None:
 
 @capsule.command()
 @click.argument("runs", type=RUN, metavar="[RUN]...", nargs=-1)
-@click.option("-o", "--output", default=None, help="The file to write; else <run>.capsule here.")
+@click.option("-o", "--output", type=OUTPUT, default=None, help="The file to write; else <run>.capsule here.")
+@force_option
 @click.option(
     "--with-image",
     is_flag=True,
@@ -34,7 +43,7 @@ def capsule() -> None:
     metavar="DIRECTORY",
     help="Write the runs as an artefact for reviewers: capsules, report, tables, checklists (docs/howto/artifact.md).",
 )
-def pack(runs: tuple[str, ...], output: str | None, with_image: bool, artifact: Path | None) -> None:
+def pack(runs: tuple[str, ...], output: Path | None, with_image: bool, artifact: Path | None) -> None:
     """Write RUN (default: the latest) into one file that replays anywhere, or several runs as an --artifact."""
     from agelab.capsule import pack as packing
     from agelab.view import cell_names
@@ -48,7 +57,8 @@ def pack(runs: tuple[str, ...], output: str | None, with_image: bool, artifact: 
         _write_artifact(found, store, artifact, with_image)
         return
     [run] = found
-    path = replaceable(Path(output) if output else Path(run.name + packing.SUFFIX))
+    path = output or Path(run.name + packing.SUFFIX)
+    require_output(path)
     packed = packing.pack(run, store, path, carry=with_image)
     click.echo(
         f"{path}: {run.name}, {cell_names.count_cells(len(packed.cells))}, {path.stat().st_size / 1e6:.1f} MB"
@@ -58,11 +68,12 @@ def pack(runs: tuple[str, ...], output: str | None, with_image: bool, artifact: 
 
 def _write_artifact(runs: Sequence[RunDirectory], store: Store, directory: Path, carry: bool) -> None:
     """Write the whole directory, or nothing."""
-    from agelab import atomic
+    from agelab import atomic, limits
     from agelab.capsule import artifact as artifacts
     from agelab.view import artifact_texts
     from agelab.view.cell_names import count_capsules, count_cells
 
+    limits.require_to_draw()
     artifacts.require_new(directory)
     with atomic.temp_dir(directory.absolute().parent) as place:
         new = place / "new"

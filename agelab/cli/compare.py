@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from agelab import atomic
-from agelab.cli.options import json_option, open_store, print_json, replaceable
+from agelab.cli.options import OUTPUT, force_option, json_option, open_store, print_json, write_output
 from agelab.cli.types import SELECTION
 
 
@@ -30,11 +29,12 @@ from agelab.cli.types import SELECTION
 )
 @click.option(
     "--junit",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OUTPUT,
     default=None,
     metavar="FILE",
     help="With --gate: also write a case for each step that it judges, as JUnit XML.",
 )
+@force_option
 @json_option
 def compare(
     sides: tuple[str, ...],
@@ -50,9 +50,10 @@ def compare(
 ) -> int:
     """Name the inputs, then the results, in which B and others differ from A.
 
-    A, B... are runs (names of agelab list, their beginnings, or latest), or some of their cells: latest:ext4,
-    latest:ext4,raid0, latest:kernel=6.1, machine=, drives=, defaults=. A alone: each of its variants against the
-    first, or --base. Cells of equal run seed are compared input by input; of several seeds the medians, as ratios.
+    A, B... are runs (names of agelab list, their beginnings, latest, or paths: ./their-run), or some of their cells:
+    latest:ext4, latest:ext4,raid0, latest:kernel=6.1, machine=, drives=, defaults=. A alone: each of its variants
+    against the first, or --base. Cells of equal run seed are compared input by input; of several seeds the medians, as
+    ratios.
 
     Exit: 0; 1 where equal inputs gave different samples, and with --gate where a step is slower or cannot be judged; 2
     where nothing can be compared.
@@ -100,7 +101,7 @@ def compare(
         raise no_ok_cells(found, of_one=of_one)
     margin = Fraction(str(gate or 0)) / 100
     if junit:
-        atomic.write(replaceable(junit), "\n".join(gate_lines(found, tables, margin)).encode() + b"\n")
+        write_output(junit, "\n".join(gate_lines(found, tables, margin)).encode() + b"\n")
     slower = [] if gate is None else slower_steps(chain(*tables), margin)
     for row in slower:
         ratio, low, high = ratio_texts(row)

@@ -1,16 +1,24 @@
 """``agelab export``: results for other programs, and as tables for a mail or an issue."""
 
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
-from agelab import atomic
-from agelab.cli.options import find_runs, replaceable
+from agelab.cli.options import OUTPUT, find_runs, force_option, write_output
 from agelab.cli.types import SELECTION
 from agelab.errors import InputError
 from agelab.view.export import FILES, FORMATS
+
+ENDINGS = {
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".sqlite": "sqlite",
+    ".parquet": "parquet",
+    ".xml": "junit",
+    ".md": "markdown",
+}
+"""The format that a file's name asks for by its ending."""
 
 
 @click.command()
@@ -19,38 +27,49 @@ from agelab.view.export import FILES, FORMATS
     "--format",
     "wanted",
     type=click.Choice([*FORMATS, *FILES]),
-    default="csv",
-    show_default=True,
-    help="csv, jsonl, sqlite and parquet: every sample. junit: every cell, for CI. The others: what each step took, a "
-    "column for each variant: as Markdown, or as plain text in minutes (m:ss.cc) or seconds.",
+    help="csv (without a file the default), jsonl, sqlite and parquet: every sample. junit: every cell, for CI. The "
+    "others: what each step took, a column for each variant: as Markdown, or as plain text in minutes (m:ss.cc) or "
+    "seconds.",
 )
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="A file, in place of the output; sqlite and parquet need one.",
+    type=OUTPUT,
+    help=f"A file, in place of the output; its ending names the format: {', '.join(ENDINGS)}.",
 )
-def export(names: tuple[str, ...], wanted: str, output: Path | None) -> None:
+@force_option
+def export(names: tuple[str, ...], wanted: str | None, output: Path | None) -> None:
     """Write RUN... (default: the latest) in a form that other programs read.
 
     A run that is still going on is written as far as it is: what has not ended is interrupted.
     """
-    if wanted in FORMATS:
-        _write(FORMATS[wanted](find_runs(names or ("latest",))), output)
-        return
-    if output is None:
-        raise InputError(f"{wanted} is no text: name a file for it", hint=f"like -o samples.{wanted}")
-    path = replaceable(output)
-    atomic.write(path, FILES[wanted](find_runs(names or ("latest",))))
+    form = _format(wanted, output)
+    if output is None and form in FILES:
+        raise InputError(f"{form} is no text: name a file for it", hint=f"like -o samples.{form}")
+    runs = find_runs(names or ("latest",))
+    if form in FILES:
+        data = FILES[form](runs)
+    else:
+        lines = (f"{line}\n" for line in FORMATS[form](runs))
+        if output is None:
+            sys.stdout.writelines(lines)
+            return
+        data = "".join(lines).encode()
+    assert output
+    write_output(output, data)
 
 
-def _write(lines: Iterable[str], output: Path | None) -> None:
-    """Write the lines to a file, or to standard output. Raises InputError where the file cannot be written."""
-    if output is None:
-        sys.stdout.writelines(f"{line}\n" for line in lines)
-        return
-    text = "".join(f"{line}\n" for line in lines)
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{output} cannot be written: {error.strerror}") from error
+def _format(wanted: str | None, output: Path | None) -> str:
+    """Return the format that is asked for by its name, or by the file's. Raises InputError where the two contradict."""
+    named = ENDINGS.get(output.suffix.lower()) if output else "csv"
+    if wanted is None and named is None:
+        raise InputError(
+            f"{output}: its ending names no format",
+            hint=f"say --format, or end the name with {', '.join(ENDINGS)}",
+        )
+    if output and wanted and named and wanted != named:
+        raise InputError(
+            f"--format {wanted}: the ending of {output} says {named}",
+            hint="leave --format out, or name another file",
+        )
+    return wanted or named or "csv"

@@ -7,7 +7,7 @@ from typing import Any
 import click
 from pydantic import TypeAdapter, ValidationError
 
-from agelab.cli.options import json_option, print_json
+from agelab.cli.options import OUTPUT, force_option, json_option, print_json
 from agelab.cli.over_time import results
 from agelab.cli.types import SIZE
 from agelab.errors import InputError, did_you_mean
@@ -47,9 +47,8 @@ history.add_command(results)
 
 @history.command()
 @click.argument("engine", type=click.Choice(list(TAKES)))
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path), required=True, help="The log, a new text file."
-)
+@click.option("--output", "-o", type=OUTPUT, required=True, help="The log, a text file.")
+@force_option
 @click.option("--disk", type=SIZE, default="256M", show_default=True, help="Bytes of the disk it is for.")
 @click.option(
     "--profile", default="agrawal-2007", show_default=True, help="profile: one of agelab history profiles."
@@ -92,8 +91,6 @@ def make(engine: str, output: Path, disk: int, seed: int, as_json: bool, **optio
             raise InputError(f"--{name} has no meaning for engine {engine}", hint=f"it takes: {takes}")
     if engine == "git" and options["repository"] is None:
         raise InputError("engine git needs --repository: where the repository is")
-    if output.exists():
-        raise InputError(f"{output} is there already", hint="remove it, or write to another file")
     asked = {name: options[name] for name in TAKES[engine] if name != "seed"}
     report = engines.write_log(engines.log_source(_wanted(engine, asked), disk, seed), output)
     if as_json:

@@ -2,16 +2,22 @@
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import click
 
-from agelab import home
+from agelab import atomic, fileio, home
 from agelab.errors import InputError
 from agelab.model.sanitize import escape_controls
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.store import Store
+
+FORCE = "--force"
+PAGE_MARK, PAGE_HEAD = b'<meta name="generator" content="agelab ', 4096
+"""What a page of agelab has in its first bytes, and how many of them are looked at."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print a versioned JSON object instead.")
 
@@ -29,10 +35,41 @@ def open_store() -> Store:
     return home.open_store(warn=warn, shared=CachedArtefacts(warn))
 
 
-def replaceable(path: Path) -> Path:
-    """Return the path if a whole file can be put there, in place of one that exists. Raises InputError otherwise.
+def _take_force(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    ctx.meta[FORCE] = value
 
-    A device (/dev/null) is refused, and a link (/dev/stdout): a file would replace it.
+
+force_option = click.option(
+    FORCE,
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_take_force,
+    help="Write over a file that is there.",
+)
+
+
+class OutputFile(click.Path):
+    """A file that a verb writes: one that is there needs --force, but a page of agelab in the place of ``pages``."""
+
+    def __init__(self, *, pages: bool = False) -> None:
+        super().__init__(path_type=Path, dir_okay=False)
+        self._pages = pages
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = super().convert(value, param, ctx)
+        require_output(path, pages=self._pages)
+        return path
+
+
+OUTPUT, PAGE = OutputFile(), OutputFile(pages=True)
+
+
+def require_output(path: Path, *, pages: bool = False) -> None:
+    """Raise InputError unless a whole file can be put there, and nobody's is lost: one that is there needs --force.
+
+    With ``pages`` a page that agelab wrote is replaced. A device (/dev/null) is refused, and a link (/dev/stdout): a
+    file would replace it.
     """
     if not path.absolute().parent.is_dir():
         raise InputError(f"{path} cannot be written: {path.parent} is not a directory")
@@ -40,7 +77,27 @@ def replaceable(path: Path) -> Path:
         raise InputError(f"{path} cannot be written: it is a link", hint=f"name the file: {path.resolve()}")
     if path.exists() and not path.is_file():
         raise InputError(f"{path} cannot be written: it is there and no file")
-    return path
+    if path.exists() and not click.get_current_context().meta.get(FORCE) and not (pages and _is_page(path)):
+        what = ", and no page of agelab" if pages else ""
+        raise InputError(
+            f"{path} is there already{what}", hint=f"name another file, or write over it: {FORCE}"
+        )
+
+
+def _is_page(path: Path) -> bool:
+    """Return whether a file begins as a page of agelab does (agelab/report/templates/page.html)."""
+    with suppress(OSError), fileio.opened(path) as file:
+        return PAGE_MARK in file.read(PAGE_HEAD)
+    return False
+
+
+def write_output(path: Path, data: bytes, *, pages: bool = False) -> None:
+    """Write a verb's output, all of it or nothing, as ``require_output`` has it now: the work may have taken long."""
+    require_output(path, pages=pages)
+    try:
+        atomic.write(path, data)
+    except PermissionError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def say(line: str) -> None:
@@ -54,6 +111,16 @@ def print_json(value: object) -> None:
 
 
 def find_runs(names: Iterable[str]) -> list[RunDirectory]:
-    """Find runs by their names, their beginnings or ``latest``, each once. Raises InputError for an unknown one."""
+    """Find runs by names, their beginnings, paths or ``latest``, each once.
+
+    Raises InputError for an unknown one, and for two of one name: in tables and files they could not be told apart.
+    """
     runs = open_store().runs
-    return list({run.name: run for run in (run_lookup.find(runs, name) for name in names)}.values())
+    found = {run.path: run for run in (run_lookup.find(runs, name) for name in names)}
+    called: dict[str, RunDirectory] = {}
+    for run in found.values():
+        if (other := called.setdefault(run.name, run)) is not run:
+            raise InputError(
+                f"{other.path} and {run.path} have the same name", hint="rename the directory of one of them"
+            )
+    return [*found.values()]

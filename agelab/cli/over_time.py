@@ -4,13 +4,14 @@ from pathlib import Path
 
 import click
 
-from agelab import atomic
+from agelab import limits
 from agelab.analysis.over_time import Axis, TimedRun
-from agelab.cli.options import find_runs, json_option, print_json, replaceable
+from agelab.cli.options import PAGE, find_runs, force_option, json_option, print_json, write_output
 from agelab.cli.types import SELECTION
 from agelab.results.run_directory import RunDirectory
 
 CAPSULE = ".capsule"
+NO_HOST = "a host that it does not name"
 
 
 @click.command("results")
@@ -32,11 +33,12 @@ CAPSULE = ".capsule"
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=PAGE,
     default=Path("history.html"),
     show_default=True,
-    help="Where the page goes; a file that is there is replaced.",
+    help="Where the page goes; a page of agelab that is there is replaced.",
 )
+@force_option
 @json_option
 def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Path, as_json: bool) -> None:
     """Show results over kernels or dates: one page, a chart for each metric, change points marked.
@@ -52,20 +54,20 @@ def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Pat
     from agelab.report.over_time import build_page
     from agelab.view.over_time import over_time_json, print_over_time
 
-    path = replaceable(output)
+    limits.require_to_draw()
     ours = [own_run(run) for run in find_runs(name for name in names if not name.endswith(CAPSULE))]
     theirs = [_imported(name) for name in names if name.endswith(CAPSULE)]
     runs = list({(run.origin, run.name): run for run in (*ours, *theirs)}.values())
     found = over_time(runs, Axis(by))
     places = chosen_places([one.grid for one in found.joined], asked)
     text = render(build_page(found, places))
-    atomic.write(path, text.encode())
+    write_output(output, text.encode(), pages=True)
     print_json(over_time_json(found, places)) if as_json else print_over_time(found, places)
     click.echo(f"{output}: open it in any browser: {output.absolute().as_uri()}", err=as_json)
 
 
 def own_run(run: RunDirectory) -> TimedRun:
-    """Read a run of this store."""
+    """Read a run: of this store, or of somebody, where it lies outside."""
     from agelab.analysis.cells import load
     from agelab.results import checksummed
     from agelab.runner.prepare.run_manifest import MADE_OF, RunManifest
@@ -73,7 +75,9 @@ def own_run(run: RunDirectory) -> TimedRun:
 
     path = run.path / MADE_OF
     guest = checksummed.read(path, RunManifest).guest.model_dump(mode="json") if path.exists() else None
-    return TimedRun(load(run), key_of(guest) if guest else "")
+    found = load(run)
+    whose = "" if run.in_store else str(found.plan.provenance.get("host", NO_HOST))
+    return TimedRun(found, key_of(guest) if guest else "", whose)
 
 
 def _imported(words: str) -> TimedRun:
@@ -87,6 +91,6 @@ def _imported(words: str) -> TimedRun:
         whose, name = "", words
     found = read.open_capsule(Path(name))
     plan = found.request.plan
-    host = str(plan.provenance.get("host", "a host that it does not name"))
+    host = str(plan.provenance.get("host", NO_HOST))
     guest = key_of(found.run_manifest.guest.model_dump(mode="json"))
     return TimedRun(RunResult(RunDirectory(Path(name)), plan, False, found.cells), guest, whose or host)

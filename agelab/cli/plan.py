@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from agelab.cli.options import json_option, open_store, print_json
+from agelab.cli.options import force_option, json_option, open_store, print_json, require_output
 from agelab.cli.run_options import run_options
 from agelab.errors import InputError
 from agelab.runner.request.options import RunOptions
@@ -28,6 +28,7 @@ from agelab.runner.request.options import RunOptions
     metavar="DIRECTORY",
     help="Write the cells, and a Slurm array script that runs them, into this directory (docs/howto/cluster.md).",
 )
+@force_option
 @json_option
 def plan(metrics: tuple[str, ...], as_json: bool, slurm: Path | None, **words: Any) -> None:
     """Say what a run with these options would be, without running anything.
@@ -54,6 +55,9 @@ def _write_array(options: RunOptions, directory: Path) -> None:
     from agelab.cluster import slurm as arrays
     from agelab.view.progress import show_progress
 
+    if directory.is_dir():
+        for name in (arrays.PLAN, arrays.SCRIPT):
+            require_output(directory / name)
     with show_progress() as progress:
         shared = shared_plan.make(options, open_store(), progress)
     script = arrays.write(directory, shared, str(Path(sys.argv[0]).absolute()))

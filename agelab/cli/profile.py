@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agelab.cli.options import json_option, open_store, print_json, replaceable
+from agelab.cli.options import OUTPUT, force_option, json_option, open_store, print_json, write_output
 from agelab.cli.types import SELECTION
 
 if TYPE_CHECKING:
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--svg",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OUTPUT,
     help="Draw it as a flame graph into this file, too.",
 )
+@force_option
 @click.option("--folded", is_flag=True, help="Print the folded stacks, for tools that read them.")
 @click.option("--all", "everything", is_flag=True, help="Every function.")
 @json_option
@@ -51,7 +52,6 @@ def profile(
 
     STEP is called as in agelab show: copy, aged/read. Repetitions, and cells that differ in their seeds, are added up.
     """
-    from agelab import atomic
     from agelab.stacks import flame
     from agelab.view.profile import print_changes, print_top, profile_json
 
@@ -71,7 +71,7 @@ def profile(
     if svg:
         label = f"{found.name}: {found.step}" + (f", against {before.name}: {before.step}" if before else "")
         drawn = flame.document(found.stacks, before.stacks if before else None, label=label)
-        atomic.write(replaceable(svg), drawn.encode())
+        write_output(svg, drawn.encode())
         click.echo(f"flame graph  {svg}", err=True)
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from agelab import atomic
-from agelab.cli.options import find_runs, replaceable
+from agelab import limits
+from agelab.cli.options import PAGE, find_runs, force_option, write_output
 from agelab.cli.types import SELECTION
 
 
@@ -14,24 +14,27 @@ from agelab.cli.types import SELECTION
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=PAGE,
     default=Path("report.html"),
     show_default=True,
-    help="Where the page goes; a file that is there is replaced.",
+    help="Where the page goes; a page of agelab that is there is replaced.",
 )
+@force_option
 def report(runs: tuple[str, ...], output: Path) -> None:
     """Write RUN... as one page that opens offline: the answer, the study beside it, charts, every result.
 
-    RUN is a name of agelab list, its beginning, or latest. Runs of one scenario, scale, clock and data share
-    tables and charts; others stand below one another. A run that is still going on is shown as far as it is.
+    RUN is a name of agelab list, its beginning, latest, or the path of a run's directory. Runs of one scenario, scale,
+    clock and data share tables and charts; others stand below one another. A run that is still going on is shown as
+    far as it is.
     """
     from agelab.analysis.cells import load
     from agelab.report.html import render
     from agelab.report.page import build_page
 
+    limits.require_to_draw()
     found = find_runs(runs)
     text = render(build_page(map(load, found)))
-    atomic.write(replaceable(output), text.encode())
+    write_output(output, text.encode(), pages=True)
     click.echo(
         f"{output}: {len(found)} run{'s' if len(found) > 1 else ''}, {len(text.encode()) / 1e6:.2f} MB\n"
         f"open it in any browser: {output.absolute().as_uri()}"

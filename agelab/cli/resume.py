@@ -29,10 +29,17 @@ def resume(run: str, jobs: Jobs | None, erase: str | None, on: str | None) -> in
     from agelab.view.summary import print_result
 
     [found] = find_runs([run])
+    if not found.in_store:
+        raise InputError(
+            f"{found.name} lies outside of this store: its cells would be written there",
+            hint="resume it in its own: AGELAB_HOME=<its store>; or run the same again: agelab show names the command",
+        )
     if found.is_running():
         raise InputError(f"{found.name} is still going on")
     asked = {"jobs": jobs, "erase": erase}
     given = {name: value for name, value in asked.items() if value is not None}
+    if not found.has_own_plan:  # what may be erased is not somebody else's to say
+        given.setdefault("erase", "")
     plan = found.plan()
     if plan.repeatable and plan.command["words"].get("until_decided"):
         return run_until_decided(RunOptions.from_plan(plan).changed(**given), found)

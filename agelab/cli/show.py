@@ -11,7 +11,7 @@ from agelab.cli.types import RUN
 @json_option
 @click.option("--timing", is_flag=True, help="Show the host's time of a run made with --timing, too.")
 def show(run: str, as_json: bool, timing: bool) -> None:
-    """Show the samples, keys and digests of RUN (default: the latest)."""
+    """Show the samples, keys and digests of RUN (default: the latest), or of the run in any directory: ./their-run."""
     from agelab.view.run_tables import print_run
     from agelab.view.timing import print_timing
 

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import click
 
+from agelab import atomic, limits
 from agelab.analysis.result_grid import chosen_places
 from agelab.analysis.sweep import load_sweep
-from agelab.cli.options import json_option, open_store, print_json
+from agelab.cli.options import force_option, json_option, open_store, print_json, require_output
 from agelab.cli.types import SELECTION
 from agelab.errors import AgelabError
 from agelab.results import run_lookup
@@ -26,6 +27,7 @@ from agelab.results.run_directory import RunDirectory
 @click.option(
     "--plots", type=click.Path(path_type=Path, file_okay=False), help="Draw each table into this directory."
 )
+@force_option
 @json_option
 def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as_json: bool) -> int:
     """Put the runs of one scenario into one table: filesystem by kernel, changes marked.
@@ -38,8 +40,16 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
     found = load_sweep([run_lookup.find(store.runs, name) for name in names])
     places = chosen_places([found], asked)
     print_json(sweep_json(found, places)) if as_json else print_sweep(found, places)
-    for path in write_plots(found, places, plots) if plots else ():
-        click.echo(f"plot  {path}", err=as_json)
+    if plots:
+        limits.require_to_draw()
+        plots.mkdir(parents=True, exist_ok=True)
+        with atomic.temp_dir(plots) as place:
+            drawn = {plots / path.name: path for path in write_plots(found, places, place)}
+            for path in drawn:
+                require_output(path)
+            for path, made in drawn.items():
+                made.rename(path)
+                click.echo(f"plot  {path}", err=as_json)
     return 0
 
 

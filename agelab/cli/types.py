@@ -133,7 +133,10 @@ def _scenarios(incomplete: str) -> Iterator[str]:
 
 
 def _runs(incomplete: str = "") -> Iterator[str]:
-    """List ``latest`` and the runs, newest first."""
+    """List ``latest`` and the runs, newest first; a path is the directory of any run."""
+    if "/" in incomplete or incomplete.startswith("."):
+        yield FILE
+        return
     found = sorted((path.parent.name for path in (_home() / "runs").glob("*/plan.json")), reverse=True)
     yield from ["latest", *found] if found else []
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from agelab.cli.options import open_store
+from agelab.cli.options import OUTPUT, force_option, open_store, write_output
 
 
 @click.command(
@@ -15,16 +15,16 @@ from agelab.cli.options import open_store
 @click.option(
     "--output",
     "-o",
-    type=click.Path(path_type=Path),
+    type=OUTPUT,
     default=None,
     help="Also write the ended cell, sealed, into this file.",
 )
+@force_option
 def worker(plan: Path, number: int, output: Path | None) -> int:
     """Run one cell of PLAN, which agelab plan --slurm wrote, and put it into the cache (AGELAB_CACHE).
 
     A cell whose key is known there does not run again.
     """
-    from agelab import atomic
     from agelab.cluster import shared_plan
     from agelab.cluster import worker as workers
     from agelab.runner.execute import runner
@@ -33,5 +33,5 @@ def worker(plan: Path, number: int, output: Path | None) -> int:
     with show_progress() as progress:
         run = workers.run_cell(shared_plan.read(plan), number, open_store(), progress)
     if output:
-        atomic.write(output, workers.pack(run))
+        write_output(output, workers.pack(run))
     return 0 if runner.succeeded(run) else 1

@@ -70,7 +70,12 @@ def write(path: Path, text: str) -> None:
 
 def write_sealed(path: Path, model: BaseModel, **before: Any) -> None:
     """Write a model with its seal, behind further keys."""
-    write(path, json.dumps(seal({**before, **json.loads(model.model_dump_json(by_alias=True))}), indent=1))
+    write(path, sealed_text(model, **before))
+
+
+def sealed_text(model: BaseModel, **before: Any) -> str:
+    """Return a model as JSON with its seal, behind further keys."""
+    return json.dumps(seal({**before, **json.loads(model.model_dump_json(by_alias=True))}), indent=1)
 
 
 def read(path: Path, kind: type[AnyModel]) -> AnyModel:

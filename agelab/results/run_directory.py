@@ -32,11 +32,12 @@ from agelab.model.result import SCHEMA, End, RunKernel, RunPlan, Sample, Status
 from agelab.model.sanitize import escape_controls, escape_json
 from agelab.model.timing import CellTiming
 from agelab.plain_path import plain_label
-from agelab.results import checksummed
+from agelab.results import checksummed, own
 from agelab.results.digest import digest, inputs_key
 
 LATEST = "latest"
 """The name that stands for the newest run, and the file beside all of them that records which it is."""
+PLAN = "plan.json"
 TRANSIENT = ("*initramfs", "*plan", "empty", "*disk-[0-9]*", "fork-*", "results*")
 IN_PROFILE = tuple(f"{profiles.PLACE}/{name}" for name in (*TRANSIENT, "*samples"))
 """Files for a cell's guests, by their names in its directory (guest_launcher, cell_boots and forks)."""
@@ -80,8 +81,9 @@ def _state(path: Path) -> tuple[int, int] | None:
 class RunDirectory:
     """One run on disk."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, home: Path | None = None) -> None:
         self.path = path
+        self._home = home
         self._written = _Written()
 
     @property
@@ -91,8 +93,22 @@ class RunDirectory:
 
     @property
     def home(self) -> Path:
-        """The AGELAB_HOME that holds the run."""
-        return self.path.parent.parent
+        """The AGELAB_HOME that holds the run, or in which it was asked for by its path."""
+        return self._home or self.path.parent.parent
+
+    @property
+    def in_store(self) -> bool:
+        """True if it lies among the runs of that store."""
+        return self.path.parent == self.home / "runs"
+
+    @property
+    def has_own_plan(self) -> bool:
+        """True if that store began it, as its plan is now."""
+        return own.is_own(self.path / PLAN, self.home)
+
+    def is_own(self, number: int) -> bool:
+        """Return whether that store measured a cell: a run may have been copied there."""
+        return own.is_own(self.path / "cells" / str(number) / "end.json", self.home)
 
     @classmethod
     def create(cls, runs: Path, label: str) -> "RunDirectory":
@@ -101,7 +117,7 @@ class RunDirectory:
 
     def write_plan(self, plan: RunPlan) -> None:
         """Write what the run sets out to do, before its first cell, and before more cells are added."""
-        checksummed.write_sealed(self.path / "plan.json", plan, schema=SCHEMA)
+        own.write(self.path / PLAN, checksummed.sealed_text(plan, schema=SCHEMA), self.home)
         record_latest(self.path)
 
     def cell_directory(self, number: int) -> Path:
@@ -208,7 +224,11 @@ class RunDirectory:
 
     def finish(self, number: int, end: End) -> None:
         """Write the end record: from here on the cell is finished."""
-        checksummed.write_sealed(self.cell_directory(number) / "end.json", end)
+        path, text = self.cell_directory(number) / "end.json", checksummed.sealed_text(end)
+        if (self.path / PLAN).exists():
+            own.write(path, text, self.home)
+        else:  # the companion disk's, which is no run of a store
+            checksummed.write(path, text)
 
     def plan(self) -> RunPlan:
         """Read what the run set out to do; kernel and corpus seed of an older run come from what else it says.

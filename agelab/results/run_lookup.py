@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from agelab import fileio
 from agelab.errors import InputError, did_you_mean
-from agelab.results.run_directory import LATEST, RunDirectory
+from agelab.results.run_directory import LATEST, PLAN, RunDirectory
 
 
 class HasPath(Protocol):
@@ -27,7 +27,8 @@ ALL = "all runs: agelab list"
 def find(runs: Path, name: str) -> RunDirectory:
     """Return the run of that name, or the only one whose name begins so, verified; ``latest`` is the newest.
 
-    Raises InputError that names the nearest or newest runs, or what in the run is damaged.
+    A name with a slash is the path of any run's directory. Raises InputError that names the nearest or newest runs, or
+    what in the run is damaged.
     """
     run = find_unverified(runs, name)
     run.verify()
@@ -36,12 +37,16 @@ def find(runs: Path, name: str) -> RunDirectory:
 
 def find_unverified(runs: Path, name: str) -> RunDirectory:
     """Find a run like ``find``, but do not check its content."""
+    if is_path(name):
+        return _at(Path(name), runs.parent)
     known = all_runs(runs)
     if name == LATEST and known:
         return latest(known)
     for run in known:
         if run.name == name:
             return run
+    if (Path(name) / PLAN).is_file():
+        raise InputError(f"no run {name!r} in this store", hint=f"the one in this directory: ./{name}")
     if not known:
         raise InputError(
             f"no run {name!r}: there are no runs yet", hint="make one: agelab run aging-reiserfs"
@@ -56,9 +61,23 @@ def find_unverified(runs: Path, name: str) -> RunDirectory:
     raise InputError(f"no run {name!r}; {_newest(known)}", hint=ALL)
 
 
+def is_path(name: str) -> bool:
+    """Return whether a name is a path: no run of a store has a slash in its name."""
+    return "/" in name or name in (".", "..")
+
+
+def _at(path: Path, home: Path) -> RunDirectory:
+    """Return the run in a directory, which is none of the store's unless it lies there. Raises InputError for none."""
+    if not (path / PLAN).exists():
+        raise InputError(
+            f"{path} is no run: it has no {PLAN}", hint="name the directory of one run, or one of agelab list"
+        )
+    return RunDirectory(path.resolve(), home)
+
+
 def all_runs(runs: Path) -> list[RunDirectory]:
     """List the runs that have a plan, oldest first."""
-    return [RunDirectory(path.parent) for path in sorted(runs.glob("*/plan.json"))]
+    return [RunDirectory(path.parent) for path in sorted(runs.glob(f"*/{PLAN}"))]
 
 
 def without_plan(runs: Path) -> list[RunDirectory]:

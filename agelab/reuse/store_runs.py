@@ -1,4 +1,7 @@
-"""The store's own runs as a source of ended cells: an index by key, made at the first question."""
+"""The store's own runs as a source of ended cells: an index by key, made at the first question.
+
+A run that was made elsewhere and copied into the store is none of its own (agelab.results.own).
+"""
 
 import json
 import shutil
@@ -38,6 +41,8 @@ class _Index:
     """By key, those of the newest run first."""
     disputed: set[CellKey] = field(default_factory=set)
     """Keys with more than one digest."""
+    strange: dict[CellKey, str] = field(default_factory=dict)
+    """By key, a cell that this store did not measure."""
 
 
 class StoreRuns:
@@ -61,6 +66,8 @@ class StoreRuns:
                 except (InputError, OSError) as error:
                     self._say(f"{place.run.name}, cell {place.number}, is not reused: {error}")
                     shutil.rmtree(directory / "maps", ignore_errors=True)
+            if key in self._index.strange and key not in self._index.cells:
+                self._say(f"{self._index.strange[key]}, is not reused: this store did not measure it")
         return None
 
     def is_disputed(self, key: CellKey) -> bool:
@@ -98,6 +105,9 @@ class StoreRuns:
         for run in run_lookup.all_runs(self._runs)[::-1]:
             if not run.is_running():
                 for place, key, disputed in _ended(run):
+                    if not run.is_own(place.number):
+                        index.strange[key] = f"{run.name}, cell {place.number}"
+                        continue
                     known = index.cells.setdefault(key, [])
                     if disputed or (known and known[0].digest != place.digest):
                         index.disputed.add(key)

@@ -101,11 +101,11 @@ def recent_cells(run: RunDirectory) -> Iterator[tuple[Cell, End]]:
         wanted = _conditions(plan)
     except InputError:
         return
-    yield from cells_under(wanted, run.path.parent)
+    yield from cells_under(wanted, run.home / "runs")
 
 
 def cells_under(wanted: RunConditions, runs: Path) -> Iterator[tuple[Cell, End]]:
-    """Yield the cells, with their ends, of the newest runs under these conditions."""
+    """Yield the cells that this store measured, with their ends, of the newest runs under these conditions."""
     paths = sorted(runs.glob(f"*-{wanted.scenario}*/plan.json"), reverse=True)
     read = 0
     for path in paths[:RUNS_LOOKED_AT]:
@@ -117,7 +117,8 @@ def cells_under(wanted: RunConditions, runs: Path) -> Iterator[tuple[Cell, End]]
             ends = [other.end(number) for number in range(len(there.cells))]
         except InputError:
             continue
-        ended = [(cell, end) for cell, end in zip(there.cells, ends, strict=True) if end]
+        both = enumerate(zip(there.cells, ends, strict=True))
+        ended = [(cell, end) for number, (cell, end) in both if end and other.is_own(number)]
         yield from ended
         read += bool(ended)
         if read == RUNS_READ:

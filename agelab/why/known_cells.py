@@ -30,7 +30,7 @@ SHARED = ("harness", "qemu", "scenario", "accelerator", "vcpus")
 
 
 class KnownCells:
-    """The cells of the store's runs of one scenario, newest runs first."""
+    """The cells that this store measured, of its runs of one scenario, newest runs first."""
 
     def __init__(self, store: Store, baseline: Baseline) -> None:
         self._baseline = baseline
@@ -66,7 +66,10 @@ class KnownCells:
             there = {
                 name: one
                 for one in run.cells
-                if one.finished and (name := one.cell.name) in specs and _is_of_today(one, specs[name])
+                if one.finished
+                and directory.is_own(one.number)
+                and (name := one.cell.name) in specs
+                and _is_of_today(one, specs[name])
             }
             if take := missing & set(there):
                 found.append(narrowed(run, (there[name] for name in sorted(take))))

@@ -19,8 +19,8 @@ run() {  # prints the run's name
 
 base=$(run "$BASE") || { ended=$?; test "$ended" = 1 || exit "$ended"; failed=1; }
 judged=$(run "$KERNEL") || { ended=$?; test "$ended" = 1 || exit "$ended"; failed=1; }
-agelab export "$base" "$judged" --format junit -o "$OUTPUT/cells.xml"
+agelab export "$base" "$judged" --format junit -o "$OUTPUT/cells.xml" --force
 agelab report "$base" "$judged" -o "$OUTPUT/report.html"
-agelab compare "$base" "$judged" --markdown --gate "${PERCENT:-5}" --junit "$OUTPUT/gate.xml" \
+agelab compare "$base" "$judged" --markdown --gate "${PERCENT:-5}" --junit "$OUTPUT/gate.xml" --force \
     > "$OUTPUT/summary.md" || failed=$?
 exit "$failed"

@@ -287,10 +287,10 @@ run_builder.end(run, 0, [run_builder.sample()])
 page = HOME / "report.html"
 page.write_text("the old page")
 filled()
-print(cli.main(["report", run.name, "-o", str(page)]))
+print(cli.main(["report", run.name, "--force", "-o", str(page)]))
 print(page.read_text(), sorted(path.name for path in HOME.iterdir()))
 (HOME / "filler").unlink()
-print(cli.main(["report", run.name, "-o", str(page)]), page.read_text().startswith("<!DOCTYPE html>"))
+print(cli.main(["report", run.name, "--force", "-o", str(page)]), page.read_text().startswith("<!DOCTYPE html>"))
 """
 
 
@@ -298,7 +298,7 @@ def test_a_page_that_finds_no_room_leaves_the_old_one(home: Path) -> None:
     done = inside(home, LARGER, RUN + REPORT)
     assert "Traceback" not in done.stderr and "No space left on device" in done.stderr, done.stderr
     failed, left, *_, again = done.stdout.splitlines()
-    assert (failed, left) == ("3", "the old page ['filler', 'report.html', 'runs']")
+    assert (failed, left) == ("3", "the old page ['filler', 'report.html', 'runs', 'secret']")
     assert again == "0 True"
 
 

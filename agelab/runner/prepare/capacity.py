@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agelab import limits
 from agelab.corpus import Corpus
 from agelab.errors import HostError
 from agelab.model.jobs import MAX_JOBS
@@ -61,8 +62,9 @@ class RunNeeds:
     def require(self, home: Path, jobs: int) -> str:
         """Return what so many cells at a time take, as a text. Raises HostError where the host has less.
 
-        A full host kills QEMU in the middle of a run.
+        A full host kills QEMU in the middle of a run, and one that cannot draw ends a cell when all is measured.
         """
+        limits.require_to_draw()
         cells = min(jobs, self.cells)
         several = f"{cells} cells at once" if cells > 1 else "a cell"
         needed = self.disk(jobs)

@@ -1,0 +1,77 @@
+"""Records that a store wrote itself: beside each lies a code that takes the store's secret to make.
+
+What a record says of itself is no reason to trust it: a run that is copied into a store, to be shown, has no code of
+that store.
+"""
+
+import fcntl
+import hashlib
+import hmac
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from agelab import atomic, fileio
+
+SECRET = "secret"
+"""The file below AGELAB_HOME: outside of every run, so it goes with no copy of one."""
+SIZE = 32
+"""Bytes of a secret."""
+ENDING = ".code"
+MAX_CODE = 1024
+
+
+def write(path: Path, text: str, home: Path) -> None:
+    """Write a record of the store at ``home``, behind its code: a record is never there without it."""
+    content = f"{text}\n".encode()
+    atomic.write(_code_file(path), _code(_obtain_secret(home), content).encode())
+    atomic.write(path, content)
+
+
+def sign(path: Path, home: Path) -> None:
+    """Write the code of a record that is there, as it is."""
+    atomic.write(_code_file(path), _code(_obtain_secret(home), fileio.read_bytes(path)).encode())
+
+
+def is_own(path: Path, home: Path) -> bool:
+    """Return whether the store at ``home`` wrote a record as it is now."""
+    try:
+        secret = fileio.read_bytes(home / SECRET, SIZE, locked=True)
+        content, said = fileio.read_bytes(path), fileio.read_bytes(_code_file(path), MAX_CODE)
+    except OSError:
+        return False
+    return len(secret) == SIZE and hmac.compare_digest(said, _code(secret, content).encode())
+
+
+def _code_file(path: Path) -> Path:
+    return path.with_name(path.name + ENDING)
+
+
+def _code(secret: bytes, content: bytes) -> str:
+    return hashlib.blake2b(content, key=secret).hexdigest()
+
+
+def _obtain_secret(home: Path) -> bytes:
+    """Return the store's secret, made if need be. Who may write the store may read it, and nobody else."""
+    with open(home / SECRET, "ab+", opener=_open_private) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        secret = file.read(SIZE + 1)
+        if len(secret) != SIZE:
+            there = home.stat()
+            if there.st_mode & stat.S_IWGRP:
+                with suppress(PermissionError):
+                    os.fchown(file.fileno(), -1, there.st_gid)
+                    os.fchmod(file.fileno(), 0o660)
+            secret = secrets.token_bytes(SIZE)
+            file.truncate(0)
+            file.write(secret)
+            file.flush()
+            os.fsync(file.fileno())
+    return secret
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
