@@ -12,6 +12,7 @@ import os
 import stat
 import struct
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -226,11 +227,11 @@ def _beneath(directory: Path) -> list[Path]:
 def _other_loops(names: Collection[str]) -> Iterator[str]:
     """Yield the uses by other loop devices of the files that those of these names are over."""
     loops = _loops()
-    for own in (loop for loop in loops if loop["name"] in names):
-        for loop in loops:
-            if loop["name"] not in names and _backing_of(loop) == _backing_of(own):
-                yield f"{loop['name']} is a loop device over {own['back-file']}"
-                yield from block_device_users(loop["name"])
+    files = {_backing_of(loop): loop["back-file"] for loop in loops if loop["name"] in names}
+    for loop in loops:
+        if loop["name"] not in names and (file := files.get(_backing_of(loop))):
+            yield f"{loop['name']} is a loop device over {file}"
+            yield from block_device_users(loop["name"])
 
 
 def _unlocked_users(descriptor: int, what: str, but: Collection[str] = ()) -> list[str]:
@@ -258,9 +259,17 @@ def _loops_over(found: os.stat_result) -> Iterator[str]:
             yield loop["name"]
 
 
-def _backing_of(loop: dict[str, Any]) -> tuple[int, int]:
-    """Return device and inode of the file that a loop device is over."""
-    return os.makedev(*map(int, loop["back-maj:min"].split(":"))), int(loop["back-ino"])
+def _backing_of(loop: dict[str, Any]) -> tuple[int, int] | str:
+    """Return device and inode of the file that a loop device is over.
+
+    The kernel tells them to whoever may open the device; for others it is what the file's name leads to, else the name.
+    """
+    if loop["back-maj:min"]:
+        return os.makedev(*map(int, loop["back-maj:min"].split(":"))), int(loop["back-ino"])
+    with suppress(OSError):
+        found = Path(loop["back-file"]).stat()
+        return found.st_dev, found.st_ino
+    return str(loop["back-file"])
 
 
 def _loops() -> list[dict[str, Any]]:

@@ -369,6 +369,19 @@ def test_the_file_behind_a_device_may_not_be_in_use_through_another_one(
     assert checksum(image) == before
 
 
+def test_a_user_who_may_not_ask_a_loop_device_goes_by_the_name_of_its_file(
+    loop: Path, image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = device_state._loops()
+    for one in told:
+        one.update({"back-ino": None, "back-maj:min": None})
+    monkeypatch.setattr(device_state, "_loops", lambda: told)
+    assert f"{loop} is a loop device over it" in str(refused(f"file:{image}"))
+    other = tmp_path / "other.img"
+    other.write_bytes(bytes(SIZE))
+    accepted(f"file:{other}")
+
+
 def test_two_devices_over_one_file_are_not_two_disks(loop: Path, image: Path, stack: ExitStack) -> None:
     other = loop_over(image, stack)
     with (
