@@ -327,8 +327,13 @@ def test_what_only_this_host_can_do_is_not_sent(words: dict[str, object]) -> Non
 )
 @pytest.mark.parametrize("erase", ["", "disk-0123456789abcdef"])
 def test_a_worker_takes_no_plan_that_could_not_have_been_made(
-    tmp_path: Path, words: dict[str, str], erase: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    words: dict[str, str],
+    erase: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("agelab.runner.execute.runner.run_request", lambda *_: pytest.fail("it runs"))
     (tmp_path / "notes.tar").write_bytes(b"notes".ljust(1 << 20, b"\0"))
     (tmp_path / "control.ctl").write_text("filesystem ext4\n")
     command = RunOptions(name="aging-ext4", directory=str(tmp_path)).to_plan()
@@ -340,7 +345,10 @@ def test_a_worker_takes_no_plan_that_could_not_have_been_made(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 
 
-def test_a_worker_runs_no_cell_that_the_plans_options_do_not_ask_for(tmp_path: Path) -> None:
+def test_a_worker_runs_no_cell_that_the_plans_options_do_not_ask_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agelab.runner.execute.runner.run_request", lambda *_: pytest.fail("it runs"))
     for cell in (["ext4", "single", 1, 9], ["ext9", "single", 1, 1], ["ext4", "raid0", 1, 1]):
         with pytest.raises(InputError, match=f"ask for no such cell: {cell[0]}, {cell[1]}"):
             run_cell(plan(cells=[cell]), 0, Store(tmp_path), Progress())

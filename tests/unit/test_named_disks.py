@@ -11,6 +11,7 @@ from agelab import kernel as kernels
 from agelab.bisect.kernel_runs import KernelRuns
 from agelab.cli import main
 from agelab.errors import InputError
+from agelab.runner.prepare import package_questions
 from agelab.runner.request.options import RunOptions
 from agelab.store import Store
 from tests.unit import simulated_bisect
@@ -22,7 +23,13 @@ SEEN = "holds data: 'backup/notes' at byte 512, where an empty disk has zeros"
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(package_questions, "ask", goes_on)
     return tmp_path / "home"
+
+
+def goes_on(*_: object) -> None:
+    """Stand for all that follows the claim."""
+    pytest.fail("the disk was taken")
 
 
 @pytest.fixture
