@@ -1,5 +1,6 @@
 """``agelab bisect``: which kernel changed a result."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
     "proceed",
     default=None,
     metavar="BISECT",
-    help="Go on with a bisect (or latest), with no other option.",
+    help="Go on with a bisect (or latest), with no other option but its real disks and what they are erased by.",
 )
 @shared_options
 @json_option
@@ -99,6 +100,8 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
         directory = BisectDirectory.find(store, proceed)
         _require_own(directory.path, store)
     question = directory.question()
+    if proceed is not None:
+        _same_disks(question, directory.name, words)
     _same_files(question)
     with follow_log(directory):
         directory.log_line(f"bisect {directory.name}")
@@ -133,12 +136,29 @@ def _require_own(path: Path, store: Store) -> None:
 
 
 def _nothing_else(words: dict[str, Any]) -> None:
-    """Refuse options beside --continue, whose question is asked already. Raises InputError."""
+    """Refuse options beside --continue, whose question is asked already, but for real disks. Raises InputError."""
     context = click.get_current_context()
     default = click.core.ParameterSource.DEFAULT
     names = {option.name: option.opts[0] for option in context.command.params}
-    if other := [names[word] for word in words if context.get_parameter_source(word) is not default]:
+    given = [word for word in words if context.get_parameter_source(word) is not default]
+    if other := [names[word] for word in given if word not in ("disks", "erase")]:
         raise InputError(f"--continue goes on with what was asked: leave {', '.join(other)} out")
+
+
+def _same_disks(question: BisectQuestion, name: str, words: dict[str, Any]) -> None:
+    """Refuse real disks that the command line does not name, too, as what may be lost on them. Raises InputError."""
+    from agelab.bisect.kernel_runs import options_of
+
+    asked = options_of(question)
+    erase = ["--erase", ",".join(asked.erase)] if asked.erase else []
+    command = shlex.join(["agelab", "bisect", "--continue", name, *erase])
+    again = asked.asked_again(words["disks"], words["erase"], command)
+    again.require_asked()
+    if again.erase != asked.erase:
+        disks = shlex.quote(",".join(map(str, asked.disks)))
+        raise InputError(
+            "the bisect erases other disks than --erase names", hint=f"go on with {command} --disks {disks}"
+        )
 
 
 def _same_files(question: BisectQuestion) -> None:

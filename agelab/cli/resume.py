@@ -5,7 +5,7 @@ import click
 from agelab.cli.options import find_runs
 from agelab.cli.run import execute_on, run_until_decided
 from agelab.cli.run_options import execute
-from agelab.cli.types import JOBS, RUN
+from agelab.cli.types import DRIVES, JOBS, RUN
 from agelab.errors import InputError
 from agelab.model.jobs import Jobs
 from agelab.runner.request.options import RunOptions
@@ -15,12 +15,20 @@ from agelab.runner.request.options import RunOptions
 @click.argument("run", default="latest", type=RUN)
 @click.option("--jobs", type=JOBS, default=None, help="Cells at a time, in place of the run's own.")
 @click.option(
-    "--erase", default=None, help="In place of the run's own: what it left on a real disk may be lost."
+    "--disks",
+    type=DRIVES,
+    default=None,
+    help="The run's real disks, named again: they are written to.",
+)
+@click.option(
+    "--erase",
+    default="",
+    help="Serials of real disks whose content, as what the run left there, may be lost.",
 )
 @click.option(
     "--on", default=None, metavar="dask://HOST:PORT", help="Run them on the workers of a Dask scheduler."
 )
-def resume(run: str, jobs: Jobs | None, erase: str | None, on: str | None) -> int:
+def resume(run: str, jobs: Jobs | None, disks: str | None, erase: str, on: str | None) -> int:
     """Run those cells of RUN (default: the latest) that have not ended, or were interrupted.
 
     Ended cells stay as they are. The others start again, from the inputs that the run was begun with.
@@ -36,13 +44,11 @@ def resume(run: str, jobs: Jobs | None, erase: str | None, on: str | None) -> in
         )
     if found.is_running():
         raise InputError(f"{found.name} is still going on")
-    asked = {"jobs": jobs, "erase": erase}
-    given = {name: value for name, value in asked.items() if value is not None}
-    if not found.has_own_plan:  # what may be erased is not somebody else's to say
-        given.setdefault("erase", "")
-    plan = found.plan()
+    given = {} if jobs is None else {"jobs": jobs}
+    plan, command = found.plan(), f"agelab resume {found.name}"
     if plan.repeatable and plan.command["words"].get("until_decided"):
-        return run_until_decided(RunOptions.from_plan(plan).changed(**given), found)
+        options = RunOptions.from_plan(plan).changed(**given)
+        return run_until_decided(options.asked_again(disks, erase, command), found)
     if found.unfinished() or not plan.repeatable:
         options = RunOptions.from_plan(plan)
         if options.control:
@@ -50,7 +56,7 @@ def resume(run: str, jobs: Jobs | None, erase: str | None, on: str | None) -> in
                 f"{found.name} is of a control file, which has a journal of its own",
                 hint=f"agelab run --control {options.control} --continue",
             )
-        changed = options.changed(**given)
+        changed = options.changed(**given).asked_again(disks, erase, command)
         if on:
             execute_on(on, changed, found)
         else:

@@ -41,11 +41,11 @@ class SharedPlan(Frozen):
 
     @property
     def options(self) -> RunOptions:
-        """Raises InputError for options that this agelab does not know."""
+        """Raises InputError for options that this agelab does not know, or that are no other host's."""
         said = self.command
-        return RunOptions.from_words(said["directory"], said["name"], said["words"], said["more"]).changed(
-            **OF_THE_COORDINATOR
-        )
+        asked = RunOptions.from_words(said["directory"], said["name"], said["words"], said["more"])
+        require_shareable(asked)
+        return asked.changed(**OF_THE_COORDINATOR, of_plan=True)
 
     def afresh(self) -> "SharedPlan":
         """Return the plan whose cells run in any case, also where their keys are known."""

@@ -34,6 +34,10 @@ def run_cell(plan: SharedPlan, number: int, store: Store, progress: Progress) ->
     fixed = Store(store.home, store.warn, resolutions=plan.resolutions, shared=store.shared)
     with chdir(options.directory):
         request = replace(resolve(options), only=frozenset([name]))
+        if name not in request.cell_names:
+            raise InputError(
+                f"--cell {number}: the plan's own options ask for no such cell: {', '.join(name[:2])}"
+            )
         return runner.run_request(request, fixed, progress)
 
 

@@ -11,6 +11,7 @@ import fcntl
 import mmap
 import os
 import stat
+import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ from agelab.disk.spec import DriveSpec
 from agelab.errors import AgelabError, HostError, InputError
 
 PAGE = 4096
+UDEV_SECONDS = 5.0
+"""Seconds that udev may take to look at a device that somebody has just written to."""
+BY_ID = Path("/dev/disk/by-id")
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,15 @@ class ClaimedDisk:
     serial: str | None
     token: str
     signatures: tuple[str, ...]
+    unsigned: str = ""
+    """The first data found on a disk without signatures."""
+
+    @property
+    def content(self) -> str:
+        """What lies on the disk, in words; "" for an empty one."""
+        return (
+            ", ".join(dict.fromkeys(name.partition(" at ")[0] for name in self.signatures)) or self.unsigned
+        )
 
     @property
     def erase_name(self) -> str:
@@ -100,9 +113,9 @@ def claim_drives(specs: Sequence[DriveSpec], erase: Collection[str] = ()) -> Ite
 
 def _refuse_data(disks: Sequence[ClaimedDisk], erase: Collection[str]) -> None:
     """Raise one InputError for all disks with data that ``erase`` does not name, or for an unknown name in it."""
-    full = [disk for disk in disks if disk.signatures and disk.erase_name not in erase]
+    full = [disk for disk in disks if disk.content and disk.erase_name not in erase]
     if full:
-        kinds = [f"{disk.label} ({_identity(disk)}) holds data: {_content_summary(disk)}" for disk in full]
+        kinds = [f"{disk.label} ({_identity(disk)}) holds data: {disk.content}" for disk in full]
         named = [disk.erase_name for disk in disks if disk.erase_name in erase]
         words = ",".join([*named, *dict.fromkeys(disk.erase_name for disk in full)])
         raise InputError(
@@ -122,10 +135,6 @@ def _identity(disk: ClaimedDisk) -> str:
     return f"{name}, {disk.size} bytes"
 
 
-def _content_summary(disk: ClaimedDisk) -> str:
-    return ", ".join(dict.fromkeys(name.partition(" at ")[0] for name in disk.signatures))
-
-
 def _open_disks(spec: DriveSpec, stack: ExitStack) -> tuple[ClaimedDisk, ...]:
     if spec.kind == "pci":
         devices = pci.disks(spec.name)
@@ -140,13 +149,16 @@ def _open_disks(spec: DriveSpec, stack: ExitStack) -> tuple[ClaimedDisk, ...]:
 
 
 def _claimed_disk(what: str, descriptor: int) -> ClaimedDisk:
+    signatures = device_state.signatures(descriptor)
+    unsigned = "" if signatures else device_state.unsigned_data(descriptor)
     return ClaimedDisk(
         label=what,
         descriptor=descriptor,
         size=device_state.size(descriptor),
         serial=device_state.serial(descriptor),
-        token=device_state.identity_token(descriptor),
-        signatures=device_state.signatures(descriptor),
+        token=device_state.identity_token(descriptor, signatures or ((unsigned,) if unsigned else ())),
+        signatures=signatures,
+        unsigned=unsigned,
     )
 
 
@@ -157,7 +169,7 @@ def _claim_block(what: str, path: Path, stack: ExitStack) -> ClaimedDisk:
         *device_state.unlocked_users(descriptor),
     ]:
         raise _in_use(what, uses)
-    _lock(what, descriptor)
+    _lock(what, descriptor, UDEV_SECONDS)
     if device_state.size(descriptor) == 0:
         raise HostError(f"{what} has no medium in it")
     return _claimed_disk(what, descriptor)
@@ -176,24 +188,28 @@ def _claim_file(what: str, path: Path, stack: ExitStack) -> ClaimedDisk:
 def _open(what: str, path: Path, block: bool, stack: ExitStack) -> int:
     more = os.O_EXCL if block else 0
     try:
-        _require_kind(
-            what, path.stat().st_mode, block
-        )  # checked before opening, too: some devices act on open
+        _require_kind(what, path, path.stat().st_mode, block)  # before opening, too: some devices act on open
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | more)
     except OSError as error:
         raise _open_error(what, path, error, block) from error
     stack.callback(os.close, descriptor)
-    _require_kind(what, os.fstat(descriptor).st_mode, block)
+    _require_kind(what, path, os.fstat(descriptor).st_mode, block)
     return descriptor
 
 
-def _require_kind(what: str, mode: int, block: bool) -> None:
+def _require_kind(what: str, path: Path, mode: int, block: bool) -> None:
     if block and not stat.S_ISBLK(mode):
-        hint = "a file is file:<path>" if stat.S_ISREG(mode) else ""
+        hint = f"a file is file:{path}" if stat.S_ISREG(mode) else ""
         raise InputError(f"{what} is not a block device", hint=hint)
+    if not block and stat.S_ISBLK(mode):
+        device = path.resolve()
+        lasting = (link for link in sorted(BY_ID.glob("*")) if link.resolve() == device)
+        raise InputError(
+            f"{what} is not a file, but the device {device}",
+            hint=f"a device is block:{next(lasting, device)}",
+        )
     if not block and not stat.S_ISREG(mode):
-        hint = "a device is block:<device>" if stat.S_ISBLK(mode) else ""
-        raise InputError(f"{what} is not a regular file", hint=hint)
+        raise InputError(f"{what} is not a regular file")
 
 
 def _open_error(what: str, path: Path, error: OSError, block: bool) -> AgelabError:
@@ -210,10 +226,13 @@ def _open_error(what: str, path: Path, error: OSError, block: bool) -> AgelabErr
     return HostError(f"{what} cannot be opened: {os.strerror(error.errno or errno.EIO)}")
 
 
-def _lock(what: str, descriptor: int) -> None:
-    """Take the lock that udev and partitioning programs respect."""
-    if not atomic.try_lock(descriptor):
-        raise _in_use(what, ["another program has locked it"])
+def _lock(what: str, descriptor: int, patience: float = 0.0) -> None:
+    """Take the lock that udev and partitioning programs respect, within so many seconds."""
+    until = time.monotonic() + patience
+    while not atomic.try_lock(descriptor):
+        if time.monotonic() >= until:
+            raise _in_use(what, ["another program has locked it"])
+        time.sleep(0.1)
 
 
 def _in_use(what: str, uses: Sequence[str]) -> HostError:

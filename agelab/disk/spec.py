@@ -70,10 +70,7 @@ def parse(text: str, directory: Path = HERE) -> DriveSpec:
     cache, aio = _options(query, text) if question else _options("", text)
     if not path or any(not char.isprintable() for char in path):
         raise _spec_error(kind, text, "has no usable path")
-    where = str((directory / path).absolute())
-    if kind == "block" and not where.startswith("/dev/"):
-        raise InputError(f"drive {text!r}: {where} is not a device", hint=f"a file is file:{where}")
-    return DriveSpec("file" if kind == "file" else "block", where, cache, aio)
+    return DriveSpec("file" if kind == "file" else "block", str((directory / path).absolute()), cache, aio)
 
 
 def parse_list(text: str, directory: Path = HERE) -> tuple[DriveSpec, ...]:

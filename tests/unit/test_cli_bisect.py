@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -320,6 +321,28 @@ def test_a_directory_that_is_gone_stops_a_bisect(
 ) -> None:
     simulated.asked(Store(home), planted(3), directory=str(tmp_path / "gone"))
     assert "was begun in" in refused(capsys, "--continue", "latest")
+
+
+def test_real_disks_of_a_bisect_that_goes_on_are_named_again(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    disk = tmp_path / "a disk.img"
+    words = {"disks": f"file:{disk}", "erase": "SERIAL", "jobs": 1}
+    name = simulated.asked(Store(home), planted(3), words=words).name
+    monkeypatch.setattr(bisect, "_same_files", stopped)
+    assert main(["bisect", "--continue", "latest"]) == 2
+    error, hint = capsys.readouterr().err.splitlines()
+    assert "the plan writes to file:" in error and "must be named on the command line" in error
+    paste = shlex.split(hint.partition("may be lost: ")[2])
+    assert paste == [
+        *("agelab", "bisect", "--continue", name, "--erase", "SERIAL"),
+        *("--disks", f"file:{disk}?cache=none&aio=native"),
+    ]
+    assert main(paste[1:]) == 3  # it goes on, to where this test has it stop
+    capsys.readouterr()
+    for others in (["--disks", paste[-1]], ["--disks", paste[-1], "--erase", "OTHER"]):
+        assert "erases other disks than --erase names" in refused(capsys, "--continue", "latest", *others)
+    assert "another" in refused(capsys, "--continue", "latest", "--disks", "file:/b", "--erase", "SERIAL")
 
 
 def test_a_bug_in_a_step_stops_git_and_is_in_the_log(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

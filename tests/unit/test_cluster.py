@@ -19,6 +19,7 @@ from distributed.core import clean_exception
 from distributed.protocol.core import dumps, loads
 from distributed.protocol.serialize import Serialize, Serialized, ToPickle
 
+from agelab.cli import main
 from agelab.cluster import dask_cells, inert, scheduler, shared_plan, slurm
 from agelab.cluster.dask_cells import DaskCells
 from agelab.cluster.shared_plan import SharedPlan
@@ -396,6 +397,45 @@ def test_what_only_this_host_can_do_is_not_sent(words: dict[str, object]) -> Non
         shared_plan.require_shareable(RunOptions(name="aging-ext4", directory="/", **words))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"disks": "file:{place}/notes.tar"},
+        {"disks": "block:/dev/null"},
+        {"disks": "pci:0000:00:01.0"},
+        {"control": "{place}/control.ctl"},
+        {"clock": "wall"},
+    ],
+)
+@pytest.mark.parametrize("erase", ["", "disk-0123456789abcdef"])
+def test_a_worker_takes_no_plan_that_could_not_have_been_made(
+    tmp_path: Path,
+    words: dict[str, str],
+    erase: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agelab.runner.execute.runner.run_request", lambda *_: pytest.fail("it runs"))
+    (tmp_path / "notes.tar").write_bytes(b"notes".ljust(1 << 20, b"\0"))
+    (tmp_path / "control.ctl").write_text("filesystem ext4\n")
+    command = RunOptions(name="aging-ext4", directory=str(tmp_path)).to_plan()
+    command["words"] |= {name: word.format(place=tmp_path) for name, word in words.items()} | {"erase": erase}
+    shared_plan.write(tmp_path / "plan", plan(command=command))
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert main(["worker", "--cell", "1", str(tmp_path / "plan")]) == 2
+    assert "agelab: the cells cannot run on other hosts: " in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
+
+
+def test_a_worker_runs_no_cell_that_the_plans_options_do_not_ask_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agelab.runner.execute.runner.run_request", lambda *_: pytest.fail("it runs"))
+    for cell in (["ext4", "single", 1, 9], ["ext9", "single", 1, 1], ["ext4", "raid0", 1, 1]):
+        with pytest.raises(InputError, match=f"ask for no such cell: {cell[0]}, {cell[1]}"):
+            run_cell(plan(cells=[cell]), 0, Store(tmp_path), Progress())
+
+
 def test_the_array_has_a_task_for_each_cell(tmp_path: Path) -> None:
     script = slurm.write(tmp_path / "array", plan(), "/opt/a b/agelab")
     text = script.read_text()
@@ -439,12 +479,12 @@ def test_a_worker_needs_the_directory_of_the_plan_for_the_users_own_files_alone(
     store, gone = Store(tmp_path), str(tmp_path / "gone")
     for more in ({}, {"kernel": "6.12"}, {"kernel": "recipe:ufs"}):
         options = RunOptions(name="aging-ext4", directory=gone, **more)  # type: ignore[arg-type]
-        run_cell(plan(command=options.to_plan()), 0, store, Progress())
+        run_cell(plan(command=options.to_plan()), 1, store, Progress())
     assert ran == ["/"] * 3
     for more in ({"name": "mine.toml"}, {"corpus": "data"}, {"kernel": "tree:linux"}):
         options = RunOptions(directory=gone, **{"name": "aging-ext4", **more})  # type: ignore[arg-type]
         with pytest.raises(InputError, match=f"{gone}, which this host does not have, and names"):
-            run_cell(plan(command=options.to_plan()), 0, store, Progress())
+            run_cell(plan(command=options.to_plan()), 1, store, Progress())
 
 
 def test_a_workers_agelab_takes_its_packages_from_where_the_worker_says(

@@ -1,16 +1,26 @@
 """Which runs can be resumed, and what is asked again."""
 
+import shlex
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from agelab.cli.resume import resume
+from agelab.disk import claim_drives, parse
 from agelab.errors import InputError
 from agelab.model.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.execute.run_plan import refuse_other_inputs
+from agelab.runner.prepare.prepare import prepare
+from agelab.runner.progress import Progress
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
+from agelab.runner.request.run_request import RunRequest
+from agelab.store import Store
 from tests.unit import run_builder
 
 
@@ -52,6 +62,78 @@ def test_what_was_not_asked_for_is_not_asked_for_again(
     run.write_plan(run.plan().model_copy(update={"command": command}))
     with pytest.raises(InputError, match="which is not there any more"):
         CliRunner().invoke(resume, ["latest"], catch_exceptions=False)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """A file of the user's, that no signature tells from an empty disk."""
+    path = tmp_path / "my notes.tar"
+    path.write_bytes(b"notes".ljust(1 << 20, b"\0"))
+    return path
+
+
+@pytest.mark.parametrize("more", [{}, {"until_decided": True}])
+def test_a_real_disk_of_a_plan_is_written_to_only_where_the_command_line_names_it_again(
+    run: RunDirectory, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, object]
+) -> None:
+    before = notes.read_bytes()
+    with (
+        pytest.raises(InputError, match="holds data: 'notes' at byte 0") as held,
+        claim_drives([parse(f"file:{notes}")]),
+    ):
+        pass
+    token = held.value.hint.partition("--erase ")[2].split()[0]
+    words = {"filesystem": "ext4,xfs", "seeds": "1,2,3,4,5", "disks": f"file:{notes}", "erase": token, **more}
+    command = {"directory": str(tmp_path), "name": "aging", "words": words, "more": {}}
+    run.write_plan(run.plan().model_copy(update={"command": command}))
+    with pytest.raises(InputError, match="must be named on the command line") as refused:
+        CliRunner().invoke(resume, ["latest"], catch_exceptions=False)
+    with pytest.raises(InputError, match="--disks file:/other is another"):
+        CliRunner().invoke(resume, ["latest", "--disks", "file:/other"], catch_exceptions=False)
+    paste = shlex.split(refused.value.hint.partition(": ")[2])
+    assert paste == ["agelab", "resume", run.name, "--disks", f"file:{notes}?cache=none&aio=native"]
+    with pytest.raises(
+        InputError, match="holds data: 'notes' at byte 0"
+    ):  # whatever the plan says of erasing it
+        CliRunner().invoke(resume, paste[2:], catch_exceptions=False)
+    asked: list[RunOptions] = []
+
+    def run_request(request: RunRequest, *_: object, **__: object) -> None:
+        asked.append(request.options)
+        raise InputError("seen")
+
+    monkeypatch.setattr(runner, "run_request", run_request)
+    with pytest.raises(InputError, match="seen"):
+        CliRunner().invoke(resume, [*paste[2:], "--erase", token], catch_exceptions=False)
+    assert [(one.erase, one.of_plan) for one in asked] == [((token,), False)]
+    assert notes.read_bytes() == before
+
+
+def test_a_run_without_real_disks_takes_none_when_it_goes_on(run: RunDirectory, tmp_path: Path) -> None:
+    command = {"directory": str(tmp_path), "name": "aging-ext4", "words": {}, "more": {}}
+    run.write_plan(run.plan().model_copy(update={"command": command}))
+    with pytest.raises(InputError, match="the plan has no real disks"):
+        CliRunner().invoke(resume, ["latest", "--disks", "file:/a"], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("words", [{"disks": "file:{notes}"}, {"control": "{notes}"}])
+def test_whoever_reads_a_plan_writes_to_nothing_that_it_names(
+    notes: Path, tmp_path: Path, words: dict[str, str]
+) -> None:
+    there = {name: word.format(notes=notes) for name, word in words.items()}
+    if "control" in there:
+        notes.write_text("filesystem ext4\n")
+    command = {"directory": str(tmp_path), "name": "aging-ext4", "words": there, "more": {}}
+    options = RunOptions.from_plan(run_builder.plan(command=command))
+    before = sorted(tmp_path.iterdir()), notes.read_bytes()
+    with pytest.raises(InputError, match="only a command line may name it"):
+        prepare(
+            replace(resolve(RunOptions(name="aging-ext4")), options=options.changed(jobs=1)),
+            Store(tmp_path / "store"),
+            Progress(),
+            ExitStack(),
+        )
+    assert (sorted(tmp_path.iterdir()), notes.read_bytes()) == before
 
 
 ASKED = {"directory": ".", "name": "aging-ext4", "words": {}, "more": {}}

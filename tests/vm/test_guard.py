@@ -1,10 +1,15 @@
 """The guard on loop devices: what is refused stays as it was, byte for byte. Wants root, and no guest."""
 
+import errno
+import fcntl
 import hashlib
+import io
 import os
 import struct
 import subprocess
 import sys
+import tarfile
+import threading
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from agelab import process
-from agelab.disk import DriveClaim, claim_drives, device_state, parse
+from agelab.disk import DriveClaim, claim, claim_drives, device_state, parse
 from agelab.errors import AgelabError, HostError, InputError
 from tests import capabilities
 from tests.capabilities import needs_root
@@ -142,6 +147,107 @@ def test_content_is_refused_until_it_is_named(
     assert checksum(image) == before
 
 
+def tar(device: Path) -> None:
+    """An archive, which has no signature that libblkid knows."""
+    member = tarfile.TarInfo("backup/notes.txt")
+    member.size = 6
+    with io.BytesIO() as made:
+        with tarfile.open(fileobj=made, mode="w") as archive:
+            archive.addfile(member, io.BytesIO(b"notes\n"))
+        put(device, 0, made.getvalue())
+
+
+def text(device: Path) -> None:
+    put(device, 0, b"\x1b]0;a title\x07 that is not for the terminal")
+
+
+def ext4_behind_a_mebibyte(device: Path) -> None:
+    process.run(["mkfs.ext4", "-q", "-F", "-E", f"offset={MIB}", str(device), f"{SIZE // MIB - 1}M"])
+
+
+def last_byte(device: Path) -> None:
+    put(device, SIZE - 1, b"x")
+
+
+def somewhere(device: Path) -> None:
+    put(device, 5 * MIB + 123, b"it's")
+
+
+@pytest.mark.parametrize(
+    ("fill", "seen"),
+    [
+        (tar, "'backup/notes.txt' at byte 0, where an empty disk has zeros"),
+        (text, r"'\x1b]0;a title\x07 tha' at byte 0"),
+        (ext4_behind_a_mebibyte, f" at byte {MIB + 1025}"),
+        (last_byte, f"'x' at byte {SIZE - 1}"),
+        (somewhere, f'"it\'s" at byte {5 * MIB + 123}'),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else value.__name__,
+)
+@pytest.mark.parametrize("way", ["block", "file"])
+def test_data_that_no_signature_tells_are_refused_until_they_are_named(
+    fill: Callable[[Path], None], seen: str, way: str, image: Path, stack: ExitStack
+) -> None:
+    fill(image)
+    before = checksum(image)
+    spec = f"block:{loop_over(image, stack)}" if way == "block" else f"file:{image}"
+    first = refused(spec)
+    assert isinstance(first, InputError) and "holds data: " in str(first) and seen in str(first)
+    assert "\x1b" not in str(first)
+    accepted(spec, (key_of(first),))
+    assert checksum(image) == before
+
+
+def test_a_token_is_of_the_data_that_were_seen(image: Path) -> None:
+    somewhere(image)
+    token = key_of(refused(f"file:{image}"))
+    put(image, 5 * MIB + 123, b"other data")
+    assert key_of(refused(f"file:{image}", (token,))) != token
+
+
+def test_zeros_and_holes_are_an_empty_file(image: Path) -> None:
+    put(image, 3 * MIB, bytes(4 * MIB + 5))
+    assert accepted(f"file:{image}").disks[0].content == ""
+
+
+LARGE = 100 << 30
+
+
+@pytest.mark.parametrize("place", [77 * 1000**3 + 1, LARGE - 1])
+def test_a_large_file_is_read_throughout_but_for_its_holes(image: Path, place: int) -> None:
+    os.truncate(image, LARGE)
+    accepted(f"file:{image}")
+    put(image, place, b"x")
+    assert f"'x' at byte {place}" in str(refused(f"file:{image}"))
+
+
+def test_a_large_device_is_looked_at_where_tables_and_superblocks_lie_and_all_over_it(
+    image: Path, stack: ExitStack
+) -> None:
+    os.truncate(image, LARGE)
+    device = loop_over(image, stack)
+    accepted(f"block:{device}")
+    copies = [MIB + 1024, MIB + 65536, 64 * MIB, 128 * MIB + 1024, 129 * MIB + 1024]
+    for place in (*copies, LARGE // 4 - 9, 7 * LARGE // 16, LARGE - 1):
+        put(device, place, b"x")
+        assert f"'x' at byte {place}," in str(refused(f"block:{device}"))
+        put(device, place, b"\0")
+
+
+def test_what_cannot_be_read_is_not_taken_for_zeros(loop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = os.pread
+
+    def pread(descriptor: int, length: int, at: int) -> bytes:
+        if at >= 8 * MIB:
+            raise OSError(errno.EIO, "Input/output error")
+        return read(descriptor, length, at)
+
+    monkeypatch.setattr(os, "pread", pread)
+    first = refused(f"block:{loop}")
+    assert "holds data: what cannot be read at byte " in str(first) and "Input/output error" in str(first)
+    accepted(f"block:{loop}", (key_of(first),))
+
+
 def test_what_is_in_use_is_refused_even_when_named(
     loop: Path, image: Path, tmp_path: Path, stack: ExitStack
 ) -> None:
@@ -239,6 +345,96 @@ def test_a_file_is_held_by_one_run(image: Path) -> None:
     accepted(f"file:{image}")
 
 
+def mounted(device: Path, point: Path, stack: ExitStack) -> None:
+    point.mkdir()
+    process.run(["mount", str(device), str(point)])
+    stack.callback(process.run, ["umount", str(point)])
+
+
+def test_the_file_behind_a_device_may_not_be_in_use_through_another_one(
+    loop: Path, image: Path, tmp_path: Path, stack: ExitStack
+) -> None:
+    ext4(loop)
+    token = key_of(refused(f"block:{loop}"))
+    another_name = tmp_path / "another-name.img"
+    another_name.hardlink_to(image)
+    other = loop_over(another_name, stack)
+    assert f"{other} is a loop device over {image}" in str(refused(f"block:{loop}", (token,)))
+    mounted(other, tmp_path / "mounted", stack)
+    before = checksum(image)
+    for text in (f"block:{loop}", f"file:{image}", f"file:{another_name}"):
+        error = refused(text, (token,))
+        assert isinstance(error, HostError) and f"{other} is a loop device over " in str(error)
+    assert f"{other} is mounted on {tmp_path / 'mounted'}" in str(refused(f"block:{loop}", (token,)))
+    assert checksum(image) == before
+
+
+def test_a_user_who_may_not_ask_a_loop_device_goes_by_the_name_of_its_file(
+    loop: Path, image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = device_state._loops()
+    for one in told:
+        one.update({"back-ino": None, "back-maj:min": None})
+    monkeypatch.setattr(device_state, "_loops", lambda: told)
+    assert f"{loop} is a loop device over it" in str(refused(f"file:{image}"))
+    other = tmp_path / "other.img"
+    other.write_bytes(bytes(SIZE))
+    accepted(f"file:{other}")
+
+
+def test_two_devices_over_one_file_are_not_two_disks(loop: Path, image: Path, stack: ExitStack) -> None:
+    other = loop_over(image, stack)
+    with (
+        pytest.raises(HostError, match="is a loop device over"),
+        claim_drives([parse(f"block:{loop}"), parse(f"block:{other}")]),
+    ):
+        pass
+
+
+def test_the_file_behind_a_partition_may_not_be_in_use_through_another_device(
+    partitioned: tuple[Path, Path, Path], image: Path, tmp_path: Path, stack: ExitStack
+) -> None:
+    _, one, two = partitioned
+    ext4(one)
+    whole = loop_over(image, stack, "--offset", str(MIB))
+    mounted(whole, tmp_path / "mounted", stack)
+    for part in (one, two):
+        assert f"{whole} is a loop device over {image}" in str(refused(f"block:{part}"))
+
+
+def test_the_device_behind_a_loop_device_may_not_be_in_use(
+    loop: Path, tmp_path: Path, stack: ExitStack
+) -> None:
+    ext4(loop)
+    above = loop_over(loop, stack)
+    token = key_of(refused(f"block:{above}"))
+    mounted(loop, tmp_path / "mounted", stack)
+    assert f"{loop} is mounted on {tmp_path / 'mounted'}" in str(refused(f"block:{above}", (token,)))
+
+
+def test_the_file_behind_a_member_of_a_device_may_not_be_in_use(
+    loop: Path, image: Path, tmp_path: Path, stack: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel says that a device is made of ``loop``, as it does of device mapper and md."""
+    made = tmp_path / "made.img"
+    made.write_bytes(bytes(SIZE))
+    above = loop_over(made, stack)
+    members = tmp_path / "dm-0/slaves"
+    members.mkdir(parents=True)
+    (members / loop.name).symlink_to(f"/sys/block/{loop.name}")
+    monkeypatch.setattr(device_state, "device_directory", lambda *_: members.parent)
+    accepted(f"block:{above}")
+    other = loop_over(image, stack)
+    assert f"{other} is a loop device over {image}" in str(refused(f"block:{above}"))
+
+
+def test_who_looks_at_a_device_for_a_moment_is_waited_for(loop: Path) -> None:
+    held = os.open(loop, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_SH)
+    threading.Timer(1, os.close, [held]).start()
+    accepted(f"block:{loop}")
+
+
 @contextmanager
 def virtual_machine_over(path: Path) -> Iterator[None]:
     """A lock like QEMU's."""
@@ -331,6 +527,33 @@ def test_a_name_that_comes_to_mean_another_disk_changes_nothing(
     assert loop.read_bytes().startswith(b"written through the claim")
 
 
+def test_a_link_to_a_device_is_the_device_wherever_it_lies(
+    loop: Path, tmp_path: Path, stack: ExitStack
+) -> None:
+    link = tmp_path / "disk"
+    link.symlink_to(loop)
+    assert accepted(f"block:{link}").size == SIZE
+    ext4(loop)
+    token = key_of(refused(f"block:{link}"))
+    mounted(loop, tmp_path / "mounted", stack)
+    assert f"{loop} is mounted on" in str(refused(f"block:{link}", (token,)))
+
+
+def test_a_device_is_no_file_and_the_hint_has_its_lasting_name(
+    loop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link, names = tmp_path / "disk", tmp_path / "by-id"
+    link.symlink_to(loop)
+    for path in (link, loop):
+        error = refused(f"file:{path}")
+        assert str(error) == f"file:{path} is not a file, but the device {loop}"
+        assert error.hint == f"a device is block:{loop}"
+    names.mkdir()
+    (names / "ata-MODEL_SERIAL").symlink_to(loop)
+    monkeypatch.setattr(claim, "BY_ID", names)
+    assert refused(f"file:{link}").hint == f"a device is block:{names}/ata-MODEL_SERIAL"
+
+
 def test_a_device_that_goes_away_is_told(loop: Path, image: Path) -> None:
     with claim_drives([parse(f"block:{loop}")]) as (claim,):
         os.truncate(image, 0)
@@ -364,6 +587,7 @@ def test_all_refusals_come_at_once_and_a_name_of_no_disk_is_one(image: Path, tmp
         ("block:/dev/null", InputError, "is not a block device"),
         ("file:/dev/null", InputError, "is not a regular file"),
         ("file:/agelab-none", InputError, "truncate -s"),
+        (f"block:{__file__}", InputError, f"a file is file:{__file__}"),
     ],
 )
 def test_what_is_no_disk(text: str, error: type[AgelabError], says: str) -> None:

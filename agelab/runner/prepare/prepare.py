@@ -113,6 +113,7 @@ def prepare(
     Raises InputError, or HostError where the host has no room for the cells.
     """
     options, scenario = request.options, request.selection.scenario
+    options.require_asked()
     if claims is None:
         claims = held.enter_context(claim_drives(options.disks, options.erase))
     journal = ControlJournal(request.control.path.parent) if request.control else None

@@ -27,7 +27,7 @@ from agelab.vm.guest import Clock
 BootKind = Literal["saved", "full"]
 Design = Literal["crossed", "paired"]
 SourceState = Literal["pristine", "scattered"]
-ASIDE = ("directory", "name")
+ASIDE = ("directory", "name", "of_plan")
 """Fields that are no options."""
 DIFFERENT_NAMES = {"proceed": "--continue"}
 """Options of the command line that are not called as their field."""
@@ -46,6 +46,11 @@ class OptionFields(BaseModel):
     name: str | None = Field(default=None, description="scenario, scenario-variant, or a scenario file")
     directory: str = Field(
         default_factory=lambda: str(Path.cwd()), description="relative paths start here; absolute"
+    )
+    of_plan: bool = Field(
+        default=False,
+        exclude=True,
+        description="set for options of a plan that was read: it may not say what is written to",
     )
     kernel: Annotated[str, BeforeValidator(option_values.refusing(option_values.one_kernel))] = "debian:6.1"
     filesystem: str | None = Field(default=None, description="only variants of these, comma-separated")

@@ -4,11 +4,13 @@
 """
 
 from collections.abc import Mapping
+from shlex import quote
 from typing import Any, Self, get_args
 
 from pydantic import ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
+from agelab.disk import parse_list
 from agelab.errors import InputError, unknown
 from agelab.model.jobs import AUTO
 from agelab.model.result import RunPlan
@@ -73,6 +75,31 @@ class RunOptions(OptionFields):
             "more": {field: value for field, value in said.items() if field in IN_MORE},
         }
 
+    def require_asked(self) -> None:
+        """Raise InputError for options of a plan that name what is written to: only a command line may."""
+        if self.of_plan and (written := [*map(str, self.real_disks), *filter(None, [self.control])]):
+            raise InputError(
+                f"the plan names {written[0]}, which would be written to: only a command line may name it",
+                hint="begin a run of your own",
+            )
+
+    def asked_again(self, disks: str | None, erase: str, command: str) -> Self:
+        """Return options of a plan whose real disks the command line names, too, with what it says may be erased.
+
+        Raises InputError, with ``command`` and the disks to be named, where it names none or others.
+        """
+        given = parse_list(disks) if disks else ()
+        if given and not self.real_disks:
+            raise InputError(f"--disks {disks}: the plan has no real disks: leave it out")
+        if given != self.disks and self.real_disks:
+            named = ",".join(map(str, self.disks))
+            raise InputError(
+                f"the plan writes to {named}: what is written to must be named on the command line"
+                + (f", and --disks {disks} is another" if given else ""),
+                hint=f"if all that it holds may be lost: {command} --disks {quote(named)}",
+            )
+        return self.changed(erase=erase, of_plan=bool(self.control))
+
     @classmethod
     def from_plan(cls, plan: RunPlan) -> Self:
         """Return the options of a run of this agelab or an older one; options younger than the run have their defaults.
@@ -81,7 +108,8 @@ class RunOptions(OptionFields):
         """
         if not plan.repeatable:
             raise InputError(f"{plan.run} does not say what was asked for", hint="begin a new run")
-        return cls.from_words(*(plan.command[name] for name in ("directory", "name", "words", "more")))
+        said = (plan.command[name] for name in ("directory", "name", "words", "more"))
+        return cls.from_words(*said).changed(of_plan=True)
 
     @classmethod
     def from_words(

@@ -53,6 +53,12 @@ class RunRequest:
         return (self.options.layout,) if self.options.layout else variant.layouts
 
     @property
+    def cell_names(self) -> set[CellName]:
+        """The names of the cells that its options ask for."""
+        asked = ((variant, seeds) for _, variant, seeds, _ in self.seeded_variants)
+        return {(one.name, layout, seeds) for one, seeds in asked for layout in self.layouts(one)}
+
+    @property
     def packages(self) -> tuple[str, ...]:
         """The Debian packages that its guests have beside those of every guest: the scenario's and its layouts'."""
         names = [name for variant in self.selection.variants for name in self.layouts(variant)]
