@@ -18,7 +18,7 @@ from os import X_OK, access
 from pathlib import Path
 from typing import Any
 
-from agelab import buildroot, fileio, process, toolchain
+from agelab import buildroot, confine, fileio, toolchain
 from agelab.buildroot import BuildRoot, Workshop
 from agelab.debian import Archive, remembered, snapshot, unpack
 from agelab.errors import AgelabError, HostError
@@ -169,7 +169,7 @@ def _of_packages(chosen: BuildRoot, compiler: BuildRoot, store: Store, progress:
         files = (LAUNCHER, CLOCK, MAIN_LOOP)
         with buildroot.open_workshop(compilers, files, directory, "a library of QEMU") as shop:
             _compile(shop, directory)
-            version = _said([str(directory / START), "--version"]).splitlines()[0]
+            version = _said([str(directory / START), "--version"], directory).splitlines()[0]
             seen = replace(shop, read_only={"qemu": directory / ROOT})
             (directory / UNFIT).write_text(unfit(version, seen), encoding="utf-8")
         (directory / VERSION).write_text(version, encoding="utf-8")
@@ -187,7 +187,7 @@ def _take(usr: Path, directory: Path) -> None:
         **{ROOT / "share" / name: usr / "share" / name for name in (*FIRMWARE, KEYMAP)},
     }
     for program in (taken[PROGRAM], taken[LIBRARIES / MODULE]):
-        for name in _libraries(taken[LINKER], libraries, program):
+        for name in _libraries(usr, taken[LINKER], libraries, program):
             taken[LIBRARIES / name] = libraries / name
     for target, source in taken.items():
         (directory / target).parent.mkdir(parents=True, exist_ok=True)
@@ -196,24 +196,24 @@ def _take(usr: Path, directory: Path) -> None:
         (directory / program).chmod(0o755)
 
 
-def _libraries(linker: Path, libraries: Path, program: Path) -> Sequence[str]:
-    """Return the names of the libraries of a program. Raises AgelabError for one that the packages do not have."""
+def _libraries(usr: Path, linker: Path, libraries: Path, program: Path) -> Sequence[str]:
+    """Return the names of a program's libraries, all below ``usr``. Raises AgelabError for one that is not there."""
     argv = [str(linker), "--inhibit-cache", "--library-path", str(libraries), "--list", str(program)]
-    found = _LIBRARY.findall(_said(argv))
+    found = _LIBRARY.findall(_said(argv, usr))
     own = {path.name for path in libraries.iterdir() if path.resolve().parent == libraries.resolve()}
     if foreign := [name for name in found if name not in own]:
         raise AgelabError(f"the packages of QEMU lack libraries of {program.name}: {', '.join(foreign)}")
     return found
 
 
-def _said(argv: Sequence[str]) -> str:
-    """Return what a program of the artefact prints. Raises HostError where it may not be run."""
+def _said(argv: Sequence[str], directory: Path) -> str:
+    """Return what a program of this directory prints, confined to it. Raises HostError where it may not be run."""
     if not access(argv[0], X_OK):
         raise HostError(
             f"no program may be run in {Path(argv[0]).parent} (mount option noexec)",
             hint="QEMU is run in the store: move it with AGELAB_HOME=<directory>",
         )
-    return process.run(argv).stdout
+    return confine.run(argv, read=[directory]).stdout
 
 
 def _compile(shop: Workshop, directory: Path) -> None:

@@ -122,16 +122,20 @@ def test_another_qemu_is_refused() -> None:
 def test_a_library_that_the_packages_lack_is_named_and_so_is_a_place_where_nothing_may_run(
     tmp_path: Path,
 ) -> None:
-    linker = tmp_path / "ld.so"
-    linker.write_text("#!/bin/sh\necho ' libthere.so.1 => /x (0x01)'; echo ' libhost.so.2 => not found'\n")
+    usr, outside = tmp_path / "usr", tmp_path / "outside"
+    usr.mkdir()
+    linker = usr / "ld.so"
+    script = "echo ' libthere.so.1 => /x (0x01)'; echo ' libhost.so.2 => not found'"
+    linker.write_text(f"#!/bin/sh\ntouch {outside} {usr}/changed; {script}\n")
     linker.chmod(0o755)
-    (tmp_path / "libthere.so.1").touch()
-    (tmp_path / "libhost.so.2").symlink_to("/lib/x86_64-linux-gnu/libc.so.6")
+    (usr / "libthere.so.1").touch()
+    (usr / "libhost.so.2").symlink_to("/lib/x86_64-linux-gnu/libc.so.6")
     with pytest.raises(AgelabError, match=r"lack libraries of qemu: libhost\.so\.2"):
-        emulator._libraries(linker, tmp_path, tmp_path / "qemu")
+        emulator._libraries(usr, linker, usr, usr / "qemu")
+    assert not outside.exists() and not (usr / "changed").exists()  # whoever made it, it was confined
     linker.chmod(0o644)
     with pytest.raises(HostError, match="no program may be run in") as raised:
-        emulator._libraries(linker, tmp_path, tmp_path / "qemu")
+        emulator._libraries(usr, linker, usr, usr / "qemu")
     assert "AGELAB_HOME=<directory>" in raised.value.hint
 
 
