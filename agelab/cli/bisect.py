@@ -155,9 +155,9 @@ def _same_disks(question: BisectQuestion, name: str, words: dict[str, Any]) -> N
     again = asked.asked_again(words["disks"], words["erase"], command)
     again.require_asked()
     if again.erase != asked.erase:
-        disks = shlex.quote(",".join(map(str, asked.disks)))
+        disks = f" --disks {shlex.quote(','.join(map(str, asked.disks)))}" if asked.real_disks else ""
         raise InputError(
-            "the bisect erases other disks than --erase names", hint=f"go on with {command} --disks {disks}"
+            "the bisect erases other disks than --erase names", hint=f"go on with {command}{disks}"
         )
 
 

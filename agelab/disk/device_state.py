@@ -151,10 +151,9 @@ def identity_token(descriptor: int, seen: tuple[str, ...], sys: Path = SYS) -> s
     else:
         said += [found.st_dev, found.st_ino]
     content = hashlib.sha256(json.dumps(said).encode())
-    with open(descriptor_path(descriptor), "rb", buffering=0) as reader:  # noqa: PTH123 (a descriptor's path)
-        for start in (0, max(0, length - MIB)):
-            reader.seek(start)
-            content.update(reader.read(MIB))
+    for start in (0, max(0, length - MIB)):
+        with suppress(OSError):  # what cannot be read was seen
+            content.update(os.pread(descriptor, MIB, start))
     return f"disk-{content.hexdigest()[:16]}"
 
 
