@@ -14,7 +14,7 @@ LEAST = 600 * 10**6
 """Bytes of address space below which the libraries for statistics end the process, or never end themselves."""
 DRAWING = 80 * 10**9
 """Bytes of address space that the program for charts reserves when it begins; without them it ends the process."""
-DRAWING_MEMORY = 400 * 10**6
+DRAWING_MEMORY = 350 * 10**6
 """Bytes of memory that a page with its charts takes."""
 LIMITS_OF_ERRNOS = {
     errno.ENOMEM: "memory (ulimit -v, a container's limit)",

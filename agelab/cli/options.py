@@ -1,6 +1,7 @@
 """The store, options and output that several verbs share."""
 
 import json
+import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -57,7 +58,7 @@ class OutputFile(click.Path):
         self._pages = pages
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path = super().convert(value, param, ctx)
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
         require_output(path, pages=self._pages)
         return path
 

@@ -54,10 +54,10 @@ def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Pat
     from agelab.report.over_time import build_page
     from agelab.view.over_time import over_time_json, print_over_time
 
-    limits.require_to_draw()
     ours = [own_run(run) for run in find_runs(name for name in names if not name.endswith(CAPSULE))]
     theirs = [_imported(name) for name in names if name.endswith(CAPSULE)]
     runs = list({(run.origin, run.name): run for run in (*ours, *theirs)}.values())
+    limits.require_to_draw()
     found = over_time(runs, Axis(by))
     places = chosen_places([one.grid for one in found.joined], asked)
     text = render(build_page(found, places))

@@ -31,8 +31,8 @@ def report(runs: tuple[str, ...], output: Path) -> None:
     from agelab.report.html import render
     from agelab.report.page import build_page
 
-    limits.require_to_draw()
     found = find_runs(runs)
+    limits.require_to_draw()
     text = render(build_page(map(load, found)))
     write_output(output, text.encode(), pages=True)
     click.echo(

@@ -105,20 +105,19 @@ def recent_cells(run: RunDirectory) -> Iterator[tuple[Cell, End]]:
 
 
 def cells_under(wanted: RunConditions, runs: Path) -> Iterator[tuple[Cell, End]]:
-    """Yield the cells that this store measured, with their ends, of the newest runs under these conditions."""
+    """Yield the cells, with their ends, of the newest runs of this store's own under these conditions."""
     paths = sorted(runs.glob(f"*-{wanted.scenario}*/plan.json"), reverse=True)
     read = 0
     for path in paths[:RUNS_LOOKED_AT]:
         other = RunDirectory(path.parent)
         try:
             there = other.plan()
-            if _conditions(there) != wanted:
+            if _conditions(there) != wanted or not other.has_own_plan:
                 continue
             ends = [other.end(number) for number in range(len(there.cells))]
         except InputError:
             continue
-        both = enumerate(zip(there.cells, ends, strict=True))
-        ended = [(cell, end) for number, (cell, end) in both if end and other.is_own(number)]
+        ended = [(cell, end) for cell, end in zip(there.cells, ends, strict=True) if end]
         yield from ended
         read += bool(ended)
         if read == RUNS_READ:

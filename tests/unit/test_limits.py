@@ -125,7 +125,7 @@ def test_charts_take_memory_of_their_control_group(
         limits.require_to_draw()
     else:
         with pytest.raises(
-            HostError, match="control group has 100 MB of memory, drawing charts takes 400 MB"
+            HostError, match="control group has 100 MB of memory, drawing charts takes 350 MB"
         ):
             limits.require_to_draw()
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -131,7 +132,10 @@ def test_what_others_measured_is_not_attested(tmp_path: Path) -> None:
 
 
 def test_how_long_cells_take_is_known_from_this_stores_own(tmp_path: Path) -> None:
-    words = {"scenario": "aging", "command": {"directory": "/", "name": "aging", "words": {}, "more": {}}}
+    words: dict[str, Any] = {
+        "scenario": "aging",
+        "command": {"directory": "/", "name": "aging", "words": {}, "more": {}},
+    }
     for home, seconds in (("theirs", 9e9), ("mine", 7.0)):
         run = run_builder.begin(tmp_path / home, [run_builder.cell()], **words)
         run_builder.end(run, 0, host_seconds=seconds)
