@@ -293,10 +293,8 @@ def test_a_step_is_a_normal_run_of_one_cell(
         "--bad",
         "main",
     ]
-    found = asked(
-        *(monkeypatch, home, *words, "--config", str(config), "--config", "CONFIG_A=m"),
-        *("--jobs", "2", "--defaults", "today"),
-    )
+    options = ["--config", str(config), "--config", "CONFIG_A=m", "--jobs", "2", "--defaults", "today"]
+    found = asked(monkeypatch, home, *words, *options)
     assert found.candidates == 14 and found.tree and found.files.keys() == {str(config)}
     kernel = found.tree.kernel_spec(found.tree.good)
     assert kernel == f"tree:{linux}@{found.tree.good},config={config},config=CONFIG_A=m"
