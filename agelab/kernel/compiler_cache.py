@@ -1,8 +1,8 @@
 """ccache for kernels that are built: trees share one if they run the same commands while they are built.
 
 Whatever is built can write anything into the ccache that it is given, so it decides what is found there later. So trees
-share one that differ in nothing but code which is compiled into the kernel and not run here: all makefiles, scripts,
-headers and programs are the same, and so are the words of the configuration.
+share one that differ in nothing but code which is compiled into the kernel and not run here: they have the same
+makefiles, scripts, programs and shared headers, and the same words in their configurations.
 """
 
 import os

@@ -294,8 +294,8 @@ def test_a_step_is_a_normal_run_of_one_cell(
         "--bad",
         "main",
     ]
-    more = ("--config", str(config), "--config", "CONFIG_A=m", "--jobs", "2", "--defaults", "today")
-    found = asked(monkeypatch, home, *words, *more)
+    told = ["--config", str(config), "--config", "CONFIG_A=m", "--jobs", "2", "--defaults", "today"]
+    found = asked(monkeypatch, home, *words, *told)
     assert found.candidates == 14 and found.tree and found.files.keys() == {str(config)}
     kernel = found.tree.kernel_spec(found.tree.good)
     assert kernel == f"tree:{linux}@{found.tree.good},config={config},config=CONFIG_A=m"
