@@ -60,9 +60,7 @@ def test_what_guests_of_a_capsule_s_kernel_make_is_kept_beside_it_and_not_in_the
     made: list[Path] = []
 
     def run_request(request: object, store: Store, *_: object, **__: object) -> None:
-        guest = store.obtain(
-            "guest", {"made": "up"}, lambda place: (place / "memory").write_bytes(b"x") and None
-        )
+        guest = store.obtain("guest", {"made": "up"}, lambda place: (place / "memory").touch())
         assert store.find("guest", guest.key) and [one.key for one in store.all("guest")] == [guest.key]
         made.append(guest.directory)
 

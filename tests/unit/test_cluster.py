@@ -187,10 +187,14 @@ def test_what_hostile_workers_send_runs_nothing_on_the_coordinator_and_says_noth
     ids=str,
 )  # fmt: skip
 def test_a_worker_that_says_nonsense_of_itself_is_none(said: object) -> None:
-    there = {"tcp://[": {"resources": {"cell": 2, "memory": 1e300}}, "tcp://h:1": {"resources": said}}
-    client = SimpleNamespace(
-        scheduler_info=lambda n_workers: {"workers": {**there, 5: {}, "tcp://h:2": said}}
-    )
+    good = {"resources": {"cell": 2, "memory": 1e300}}
+    workers: dict[object, object] = {
+        "tcp://[": good,
+        "tcp://h:1": {"resources": said},
+        5: {},
+        "tcp://h:2": said,
+    }
+    client = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": workers})
     cells = DaskCells(client, plan())
     assert list(cells._workers()) == ["tcp://["] and cells.slots(MEMORY) == 2
     assert dask_cells._host_of("tcp://[") == "tcp://["
