@@ -179,8 +179,8 @@ class Store:
     """The artefacts, runs and caches below one directory (``AGELAB_HOME``).
 
     ``resolutions`` fixes what package questions resolve to (``agelab.debian.cached_resolution``): the key of a question
-    to its answer. ``shared`` are artefacts of other machines. ``warn`` is called with a line about each damaged
-    artefact that is made again.
+    to its answer. ``shared`` are artefacts of other machines. ``apart`` says of kinds of artefacts that they are kept
+    below another directory. ``warn`` is called with a line about each damaged artefact that is made again.
     """
 
     def __init__(
@@ -190,11 +190,13 @@ class Store:
         *,
         resolutions: Mapping[str, Any] = MappingProxyType({}),
         shared: SharedArtefacts | None = None,
+        apart: Mapping[str, Path] = MappingProxyType({}),
     ) -> None:
         self.home = home.absolute()
         self.resolutions = resolutions
         self.shared = shared
         self.root = self.home / "store"
+        self.apart = apart
         self.warn = warn
         self._verified: set[Path] = set()
         self._read: set[Path] = set()
@@ -208,6 +210,9 @@ class Store:
     @property
     def bisects(self) -> Path:
         return self.home / "bisects"
+
+    def _below(self, kind: str) -> Path:
+        return self.apart.get(kind, self.root) / kind
 
     def cache(self, name: str) -> Path:
         """Return a directory for data that can be fetched or made again (downloads, package lists).
@@ -242,7 +247,7 @@ class Store:
 
     def find(self, kind: str, key: str) -> Artefact | None:
         """Return the finished artefact of that key, or None. Raises DamagedArtefact when its manifest is damaged."""
-        directory = self.root / kind / key
+        directory = self._below(kind) / key
         try:
             manifest = Manifest.model_validate_json(fileio.read_bytes(directory / MANIFEST))
         except FileNotFoundError:
@@ -261,7 +266,7 @@ class Store:
     def all(self, kind: str) -> list[Artefact]:
         """List the finished artefacts of a kind whose manifests can be read, oldest first."""
         found = []
-        manifests = (self.root / kind).glob(f"[!.]*/{MANIFEST}")
+        manifests = self._below(kind).glob(f"[!.]*/{MANIFEST}")
         for path in sorted(manifests, key=lambda path: path.stat().st_mtime):
             with suppress(DamagedArtefact):
                 found.append(self.find(kind, path.parent.name))
@@ -270,7 +275,7 @@ class Store:
     def unreadable(self, kind: str) -> list[Path]:
         """List the directories of a kind whose manifests are damaged."""
         listed = {artefact.directory for artefact in self.all(kind)}
-        return sorted({path.parent for path in (self.root / kind).glob(f"[!.]*/{MANIFEST}")} - listed)
+        return sorted({path.parent for path in self._below(kind).glob(f"[!.]*/{MANIFEST}")} - listed)
 
     def obtain(
         self,
@@ -300,7 +305,7 @@ class Store:
         with naming_disk_errors(self.root), self.lock(f"{kind}-{key}"):
             if found := self._find_intact(kind, key, verify, claim, self.warn):
                 return self._offered(_kept(found, readable_by), shared and verify)
-            directory = self.root / kind / key
+            directory = self._below(kind) / key
             self._claimed.discard(directory)
             with atomic.locked_directory(directory.with_name(f".{key}{atomic.SUFFIX}")) as partial:
                 readers.restrict(partial, readable_by)

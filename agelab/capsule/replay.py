@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from agelab import atomic, dkms, qemu, readers, toolchain
+from agelab import atomic, dkms, qemu, readers, stored_disk, toolchain
 from agelab.analysis.cell_diff import CellPair, ValueDifference
 from agelab.analysis.cells import CellResult, load
 from agelab.capsule.pack import PATH_OPTIONS
@@ -20,7 +20,7 @@ from agelab.model.history import History, Logged, Repository, Traced
 from agelab.model.jobs import Jobs
 from agelab.model.result import End
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import runner
+from agelab.runner.execute import runner, saved_guests
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
@@ -47,6 +47,8 @@ DECIDED_HERE = (
     "until_decided",
 )
 """Options that a replay does not take from the capsule, beside paths of another host."""
+MADE_BY_GUESTS = (saved_guests.KIND, stored_disk.KIND)
+"""Artefacts that guests with a capsule's own kernel leave: they go with its parts when the replay ends."""
 Outcome = Literal["identical", "differs", "could not be rebuilt"]
 
 
@@ -133,9 +135,12 @@ def run(
         asked = replay_request(capsule, cells, place, jobs=jobs, corpus=corpus, kernel=kernel)
         request = replace(asked, readable_by=readers.of_files(capsule.path))
         provided = unpack(capsule, place / "parts")
-        fixed = Store(store.home, store.warn, resolutions={} if kernel else resolutions(capsule))
+        apart = dict.fromkeys(MADE_BY_GUESTS, place / "made") if provided else {}
+        fixed = Store(store.home, store.warn, resolutions={} if kernel else resolutions(capsule), apart=apart)
         if provided and not _has_qemu(fixed, progress):
-            fixed = store
+            fixed = Store(
+                store.home, store.warn, resolutions=store.resolutions, shared=store.shared, apart=apart
+            )
         try:
             return runner.run_request(request, fixed, progress, provided=provided)
         except PackagesVanished as error:

@@ -12,7 +12,7 @@ from agelab.image.assemble import DESCRIPTION
 from agelab.kernel import Kernel
 from agelab.kernel.modules import BUILTIN, INDEX, index
 from agelab.runner.prepare.prepare import ProvidedParts
-from agelab.store import Artefact, Manifest, Store
+from agelab.store import Artefact, Manifest
 
 
 def unpack(capsule: Capsule, directory: Path) -> ProvidedParts | None:
@@ -23,14 +23,7 @@ def unpack(capsule: Capsule, directory: Path) -> ProvidedParts | None:
     if capsule.artefacts is None:
         return None
     taken = _Extraction(capsule, directory)
-    return ProvidedParts(
-        taken.image(),
-        taken.module(),
-        taken.tools(),
-        taken.corpora(),
-        capsule.run_manifest,
-        Store(directory / "made"),
-    )
+    return ProvidedParts(taken.image(), taken.module(), taken.tools(), taken.corpora(), capsule.run_manifest)
 
 
 def extract(capsule: Capsule, name: str, target: Path) -> Path:

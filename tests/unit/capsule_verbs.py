@@ -4,16 +4,23 @@ import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
 from agelab.analysis.cell_diff import CellPair
+from agelab.analysis.over_time import Axis, over_time
+from agelab.analysis.result_grid import chosen_places
 from agelab.capsule import replay
 from agelab.capsule.read import Capsule, open_capsule
+from agelab.cli import over_time as over_time_verb
 from agelab.errors import AgelabError
+from agelab.report.html import render
+from agelab.report.over_time import build_page
 from agelab.runner.progress import Progress
 from agelab.store import Store
 from agelab.view import capsule as shown
+from agelab.view.over_time import over_time_json
 
 
 class Reached(AgelabError):
@@ -49,3 +56,14 @@ def compared(capsule: Capsule) -> list[str]:
     pairs = [CellPair(ran, first) for ran in capsule.cells]
     done = [replay.compare_cell(number, ran, first) for number, ran in enumerate(capsule.cells)]
     return [one.why for one in done if one] + [str(one.equal) for one in pairs]
+
+
+def shown_over_time(path: Path) -> None:
+    """Show a capsule on one page with what would be its next. Raises AgelabError for one that is refused."""
+    one = over_time_verb._imported(str(path))
+    plan = one.result.plan.model_copy(update={"run": f"20990101-000000-{one.name}"})
+    other = replace(one, result=replace(one.result, plan=plan))
+    found = over_time([one, other], Axis.DATE)
+    places = chosen_places([joined.grid for joined in found.joined], ())
+    render(build_page(found, places))
+    json.dumps(over_time_json(found, places))

@@ -30,13 +30,11 @@ from agelab.model.result import RunPlan
 from agelab.notify import Notify
 from agelab.results.checksummed import read, write
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import runner, saved_guests
+from agelab.runner.execute import runner
 from agelab.runner.prepare import run_manifest
-from agelab.runner.prepare.prepare import PreparedRun
 from agelab.runner.prepare.run_manifest import JobFiles, RunManifest
 from agelab.runner.progress import Progress
 from agelab.store import Store, key_of
-from agelab.vm.hypervisor import Hypervisor
 from tests.unit.capsule_builder import SMALL, contents, made_run, package, resealed, tar_of
 
 
@@ -57,14 +55,23 @@ def full(store: Store, tmp_path: Path) -> Path:
 
 
 def test_what_guests_of_a_capsule_s_kernel_make_is_kept_beside_it_and_not_in_the_store(
-    store: Store, full: Path, tmp_path: Path
+    store: Store, full: Path, capsule: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    provided = unpack(open_capsule(full), tmp_path / "parts")
-    assert provided
-    parts = SimpleNamespace(saves_guests=True, made=provided.made, image=provided.image, emulator=None)
-    found = saved_guests.of_run(cast(PreparedRun, parts), cast(Hypervisor, None), store, print)
-    assert found and found.store.root.is_relative_to(tmp_path / "parts")
-    assert found.domains.is_relative_to(store.home)
+    made: list[Path] = []
+
+    def run_request(request: object, store: Store, *_: object, **__: object) -> None:
+        guest = store.obtain("guest", {"made": "up"}, lambda place: (place / "memory").touch())
+        assert store.find("guest", guest.key) and [one.key for one in store.all("guest")] == [guest.key]
+        made.append(guest.directory)
+
+    monkeypatch.setattr(runner, "run_request", run_request)
+    for has_qemu in (True, False):
+        monkeypatch.setattr(replay, "_has_qemu", lambda *_, found=has_qemu: found)
+        replay.run(open_capsule(full), [0], store, Progress())
+        assert made[-1].is_relative_to(store.home / "cache/capsules") and not made[-1].exists()
+        assert not store.all("guest")
+    replay.run(open_capsule(capsule), [0], store, Progress())
+    assert made[-1].is_relative_to(store.root) and store.all("guest")  # it is of Debian's kernel
 
 
 def test_what_a_killed_replay_leaves_is_removed_by_doctor(store: Store) -> None:

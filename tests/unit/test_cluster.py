@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from distributed.core import clean_exception
@@ -177,6 +178,34 @@ def test_what_hostile_workers_send_runs_nothing_on_the_coordinator_and_says_noth
     assert all("\n" not in one and ("no cell" in one or "is not read here" in one) for one in lost), lost
     assert len(lost) == len(hostile)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"cell": "many"}, {"cell": -1}, {"cell": float("nan")}, {"memory": float("inf")}, {"cell": [1]}, ["cell"], None,
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_worker_that_says_nonsense_of_itself_is_none(said: object) -> None:
+    good = {"resources": {"cell": 2, "memory": 1e300}}
+    workers: dict[object, object] = {
+        "tcp://[": good,
+        "tcp://h:1": {"resources": said},
+        5: {},
+        "tcp://h:2": said,
+    }
+    client = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": workers})
+    cells = DaskCells(client, plan())
+    assert list(cells._workers()) == ["tcp://["] and cells.slots(MEMORY) == 2
+    assert dask_cells._host_of("tcp://[") == "tcp://["
+
+
+def test_a_scheduler_that_says_what_cannot_be_read_has_no_workers() -> None:
+    def info(n_workers: int) -> None:
+        raise pickle.UnpicklingError
+
+    assert DaskCells(SimpleNamespace(scheduler_info=info), plan()).slots(MEMORY) == 1
 
 
 def command_here(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

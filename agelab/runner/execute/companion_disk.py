@@ -115,7 +115,6 @@ def _obtain(
 ) -> StoredDisk:
     """Get the filesystem beside the disk of the cell of that number."""
     spec, image, corpus = prepared.specs[number], prepared.image, prepared.corpora[number]
-    made = prepared.made
     assert spec.companion is not None
     own = companion_cell(spec)
     keep = disk_recipe(own, image.kernel.spec, None, making_command(prepared.request, spec, "run"))
@@ -137,18 +136,18 @@ def _obtain(
         )
         readable_by = readers.of_made(corpus.image.parent, image.artefact.directory)
         goals = CellGoals(keep_as=keep, measure=False, readable_by=readable_by)
-        runner = CellRunner(run, 0, launcher, goals, made, lambda _: None)
+        runner = CellRunner(run, 0, launcher, goals, store, lambda _: None)
         what = f"the {spec.companion.name} beside the disk under test"
         if why := unsupported(own, image):
             raise AgelabError(f"{what}: {why}")
         key = stored_disk.key(runner.boots.disk_inputs)
-        with made.lock(f"beside-{key}"):
-            if made.find(stored_disk.KIND, key):
-                found = stored_disk.find(made, key)
+        with store.lock(f"beside-{key}"):
+            if store.find(stored_disk.KIND, key):
+                found = stored_disk.find(store, key)
                 found.verify()
                 return found
             progress(f"filling {what}")
             end = runner.carry_out()
         if end.status is not Status.OK or end.disk is None:
             raise AgelabError(f"{what}: {end.status}: {end.reason}")
-        return stored_disk.find(made, end.disk)
+        return stored_disk.find(store, end.disk)

@@ -31,8 +31,6 @@ class SavedGuests:
     """The saved guests for the cells of a run."""
 
     store: Store
-    domains: Path
-    """Cache of what virt-install makes."""
     hypervisor: Hypervisor
     image: Image
     emulator: Emulator
@@ -85,7 +83,7 @@ class SavedGuests:
 
     def _domain_xml(self, guest: GuestSpec) -> str:
         models = self.hypervisor.security_models
-        return domain.domain_xml(guest, models, self.domains)
+        return domain.domain_xml(guest, models, self.store.cache(virt_install.CACHE))
 
     def discard(self, made: Artefact, error: NotRestored) -> None:
         """Remove a saved guest that does not start, so that it is made anew."""
@@ -138,5 +136,4 @@ def of_run(
     """Return the saved guests of a run; None where its guests boot in full."""
     if not prepared.saves_guests:
         return None
-    domains = store.cache(virt_install.CACHE)
-    return SavedGuests(prepared.made, domains, hypervisor, prepared.image, prepared.emulator, progress)
+    return SavedGuests(store, hypervisor, prepared.image, prepared.emulator, progress)

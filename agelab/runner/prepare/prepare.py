@@ -57,8 +57,6 @@ class ProvidedParts:
     corpora: Mapping[str, Corpus]
     """By history; "" for the corpus of a scenario without histories."""
     manifest: RunManifest
-    made: Store
-    """For what their guests make, which goes with them."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +84,6 @@ class PreparedRun:
     """While a cell runs, its disks lie in the host's memory."""
     saves_guests: bool
     """Guests begin as copies of saved ones."""
-    made: Store
-    """Where saved guests, and disks that guests fill, are kept."""
     profiler: Path | None = None
     """The guest's profiler, where a profile is asked for."""
 
@@ -188,7 +184,6 @@ def prepare(
         needs.cell_bytes,
         in_memory,
         saves,
-        provided.made if provided else store,
         tools.obtain(store, progress.stage, tools.PROFILER)[PROFILER] if options.profile else None,
     )
 
