@@ -89,6 +89,23 @@ def test_files_that_are_no_kernel_are_one_clear_error(store: Store, tmp_path: Pa
     assert store.all("kernel") == []
 
 
+@pytest.mark.parametrize("kind", ["deb", "image"])
+def test_files_that_change_once_they_are_hashed_are_no_kernel(
+    store: Store, tmp_path: Path, kind: str
+) -> None:
+    """Its key says what they were: the debian: kernel of that key would be this one."""
+    file, tree = package(tmp_path, f"linux-image-{RELEASE}", linux()), modules(tmp_path / "modules")
+
+    def change(line: str) -> None:
+        package(tmp_path, f"linux-image-{RELEASE}", linux(f"{CONFIG}CONFIG_OTHER=y\n"))
+        (tree / "kernel" / "fs" / "ext4.ko").write_bytes(module() + b"other")
+
+    spec = {"deb": f"deb:{file}", "image": f"image:{image(tmp_path)},{tree}"}[kind]
+    with pytest.raises(InputError, match="changed while it was being read"):
+        specs.resolve(spec, store, progress=change)
+    assert store.all("kernel") == []
+
+
 @pytest.mark.parametrize("given", ["modules", "parent", "root"])
 def test_an_image_has_the_modules_of_its_release(store: Store, tmp_path: Path, given: str) -> None:
     tree = modules(tmp_path / "lib" / "modules" / RELEASE)
