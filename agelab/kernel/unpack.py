@@ -11,6 +11,7 @@ from agelab.errors import HostError
 from agelab.kernel import modinfo, vmlinux
 from agelab.kernel.modules import BUILTIN, INDEX, index, soft, walk
 from agelab.kernel.stored_kernel import DEFAULT
+from agelab.model.sanitize import require_utf_8
 
 _DRIVERS = (
     *(
@@ -124,7 +125,8 @@ def prune_modules(tree: Path, directory: Path) -> None:
 
 
 def read_module(path: Path, relative: str) -> modinfo.ModuleInfo:
-    """Read what a module says of itself. Raises RefusedFile, and HostError for a file that is no module."""
+    """Read what a module says of itself. Raises RefusedFile, HostError for a file that is no module, InputError."""
+    require_utf_8(relative)
     _reject_bomb(path)
     try:
         return modinfo.read(path, relative)

@@ -1,5 +1,6 @@
 """Kernels of the user's own: .deb files, and a bzImage with its modules."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,13 @@ def test_files_that_are_no_kernel_are_one_clear_error(store: Store, tmp_path: Pa
         with pytest.raises(InputError, match=said):
             specs.resolve(spec, store)
     assert store.all("kernel") == []
+
+
+def test_a_module_that_no_index_could_name_is_one_clear_error(store: Store, tmp_path: Path) -> None:
+    strange = {f"lib/modules/{RELEASE}/kernel/fs/{os.fsdecode(bytes([255]))}.ko": module()}
+    file = package(tmp_path, f"linux-image-{RELEASE}", linux() | strange)
+    with pytest.raises(InputError, match="is a name with bytes that are no UTF-8"):
+        specs.resolve(f"deb:{file}", store)
 
 
 @pytest.mark.parametrize("kind", ["deb", "image"])
