@@ -91,6 +91,12 @@ class StoredDisk:
         return self.artefact.manifest.inputs
 
     @property
+    def is_repeatable(self) -> bool:
+        """False where it was made in the wall clock: its key does not say what is on it."""
+        plan = self.inputs.get("plan")
+        return not (isinstance(plan, dict) and plan.get("booted_at", 0) is None)
+
+    @property
     def members(self) -> tuple[Path, ...]:
         return tuple(self.artefact / MEMBER_FILE.format(number) for number, _ in enumerate(self.recipe.sizes))
 
