@@ -155,9 +155,11 @@ def discard(path: Path) -> None:
                 f"{path} cannot be removed: {place} is mounted in it", hint=f"umount {place}"
             ) from error
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-        if path.exists() and os.geteuid():  # mmdebstrap's tree has files of this user's other ids
-            process.run([*process.namespaces(), "rm", "-rf", "--", str(path)], ok=range(256))
+        with suppress(RecursionError):  # of a tree that is deeper than Python's calls
+            shutil.rmtree(path, ignore_errors=True)
+        if path.exists():  # mmdebstrap's tree has files of this user's other ids
+            apart = process.namespaces() if os.geteuid() else ()
+            process.run([*apart, "rm", "-rf", "--", str(path)], ok=range(256))
     else:
         path.unlink(missing_ok=True)
 

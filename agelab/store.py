@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agelab import atomic, fileio, readers
 from agelab.disk_errors import naming_disk_errors
-from agelab.errors import AgelabError, HostError
+from agelab.errors import AgelabError, HostError, InputError
 from agelab.intact import FileState, is_remembered, remember
 
 MANIFEST = "manifest.json"
@@ -60,6 +60,14 @@ def file_hash(path: Path, most: int | None = None) -> str:
     """Return the sha256 of the content of a file of at most so many bytes, in hex."""
     with fileio.opened(path, most) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def require_unchanged(path: Path, sha256: str) -> None:
+    """Raise InputError for a file that is not what it was when a key was made of its hash: read it, then ask."""
+    if file_hash(path) != sha256:
+        raise InputError(
+            f"{path} changed while it was being read", hint="run it again when nobody writes to it"
+        )
 
 
 def content_hash(path: Path, size: int | None = None) -> str:

@@ -91,6 +91,12 @@ class StoredDisk:
         return self.artefact.manifest.inputs
 
     @property
+    def is_repeatable(self) -> bool:
+        """False where it was made in the wall clock: its key does not say what is on it."""
+        plan = self.inputs.get("plan")
+        return not (isinstance(plan, dict) and plan.get("booted_at", 0) is None)
+
+    @property
     def members(self) -> tuple[Path, ...]:
         return tuple(self.artefact / MEMBER_FILE.format(number) for number, _ in enumerate(self.recipe.sizes))
 
@@ -210,7 +216,8 @@ def find(store: Store, key: str) -> StoredDisk:
 def find_artefact(store: Store, key: str) -> Artefact:
     """Return the artefact of a disk, damaged or not. Raises InputError when there is none or more than one."""
     artefacts = _artefacts(store)
-    found = [one for one in artefacts if one.key.startswith(key.removeprefix("sha256:"))] if key else []
+    begins = key.removeprefix("sha256:")
+    found = [one for one in artefacts if one.key.startswith(begins)] if begins else []
     if len(found) > 1:
         raise InputError(
             f"{len(found)} stored disks begin with {key!r}: {', '.join(one.key[:SHORT_KEY] for one in found)}"

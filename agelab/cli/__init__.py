@@ -35,6 +35,8 @@ MAX_NAME_SHOWN = 200
 """Characters of such a name that the error shows."""
 FULL = "free some space there (AGELAB_HOME, or where its output goes); a run that had begun goes on: agelab resume"
 
+FLATTER = "directories within directories, lists within lists and headers of an archive go a few hundred deep at most"
+
 OBJECTS = 100_000
 """New objects before Python looks for cycles among them: a run of many cells has millions, and hardly any cycle."""
 
@@ -157,6 +159,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.errno not in DISK_ERRNOS:
             return _unexpected(error)
         return _complain(HostError(f"{where}{error.strerror}", FULL if error.errno in FULL_ERRNOS else ""))
+    except RecursionError:  # no work of agelab's own goes so deep
+        return _complain(
+            InputError("a file or a directory that was named is nested too deeply to be read", FLATTER)
+        )
     except Exception as error:
         return _unexpected(error)
     return result if isinstance(result, int) else 0

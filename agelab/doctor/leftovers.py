@@ -17,7 +17,7 @@ from agelab.doctor.finding import Finding, ProbeStatus
 from agelab.errors import AgelabError, InputError
 from agelab.notify import Notify
 from agelab.results import run_lookup
-from agelab.results.run_directory import RunDirectory
+from agelab.results.run_directory import RunDirectory, leads_out
 from agelab.store import Store
 from agelab.store_usage import disk_usage, total_size
 from agelab.vm import libvirt_daemon
@@ -115,7 +115,12 @@ def _stop_daemon() -> bool:
 
 def _temporary_paths(store: Store) -> Iterator[Path]:
     for pattern in TEMPORARY_PATTERNS:
-        yield from sorted(store.home.glob(pattern + atomic.SUFFIX))
+        top = store.home / pattern.partition("/")[0]
+        yield from (
+            path
+            for path in sorted(store.home.glob(pattern + atomic.SUFFIX))
+            if top not in (store.runs, store.bisects) or not leads_out(path, top)
+        )
     for path in sorted(Path(gettempdir()).glob(f".agelab.*{atomic.SUFFIX}")):
         with suppress(FileNotFoundError):  # its owner has ended meanwhile
             if path.lstat().st_uid == os.geteuid():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from agelab import atomic, fileio, places, process
+from agelab import atomic, confine, fileio, places, process
 from agelab.disk_errors import full_disk_line
 from agelab.errors import HostError
 from agelab.model.console import panic_message
@@ -24,6 +24,12 @@ TIMEOUT = 900.0
 CMDLINE = (
     "console=ttyS0 quiet panic=-1 mitigations=off cryptomgr.notests iommu=off net.ifnames=0 no_timer_check"
 )
+
+ALONE = ("bwrap", "--dev-bind", "/", "/", "--unshare-net", "--")
+"""Packer, its guest's network card and QEMU have a loopback interface of their own, and reach nothing else.
+
+By QEMU a guest reaches what its host does: its services for itself alone, and the internet.
+"""
 
 _GUEST_ENDED = re.compile(r"Kernel panic|agelab init: cannot|reboot: Power down")
 """Console output of a guest that ends without letting Packer log in."""
@@ -47,8 +53,8 @@ class DoesNotBoot(ProofFailed):
 def build(work: Path, program: Path, emulator: Path, variables: Mapping[str, str]) -> None:
     """Run the template in ``work`` with that Packer and that QEMU; Packer's cache and the guest's console stay there.
 
-    Raises DoesNotBoot, or ProofFailed when Packer itself may be the reason, with the end of Packer's log and of the
-    guest's console.
+    Neither has a network but the one between them. Raises HostError where bubblewrap cannot run, DoesNotBoot, or
+    ProofFailed when Packer itself may be the reason, with the end of Packer's log and of the guest's console.
     """
     console = work / "console.log"
 
@@ -70,7 +76,7 @@ def build(work: Path, program: Path, emulator: Path, variables: Mapping[str, str
         "PYTHONPATH": str(places.IMPORTED_FROM),
         "PATH": f"{emulator.parent}:{process.SEARCH_PATH}",  # Packer starts the first qemu-system-x86_64
     }
-    argv = [str(program), "build", "-color=false", f"-var-file={values}", str(TEMPLATE)]
+    argv = [*ALONE, str(program), "build", "-color=false", f"-var-file={values}", str(TEMPLATE)]
     # Packer's plugins talk over sockets, whose paths have at most 107 bytes: too few for a path in the store.
     with atomic.temp_dir(temp_parent()) as sockets:
         env["TMPDIR"] = str(sockets)
@@ -87,6 +93,7 @@ def build(work: Path, program: Path, emulator: Path, variables: Mapping[str, str
                 isolated=True,
             )
         except process.ProcessFailed as error:
+            confine.raise_unconfined(error, "Packer")
             raise _failure(error, work) from error
         except process.TimedOut as error:
             raise DoesNotBoot(

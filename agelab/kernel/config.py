@@ -17,13 +17,14 @@ SMALL = DIRECTORY / "small.config"
 DISTRIBUTION = DIRECTORY / "distribution.config"
 """Changes to a distribution's configuration."""
 
-# As conf reads it: the one comment with a meaning is "is not set", and text after a value is ignored.
-_LINE = re.compile(r'# (CONFIG_\w+) is not set|(CONFIG_\w+)=(".*"|[^#]*?)(?:\s*#.*)?')
+# As conf reads it: the one comment with a meaning is "is not set", also with text behind it (up to Linux 6.8), and text
+# after a value is ignored.
+_LINE = re.compile(r'# (CONFIG_\w+) is not set.*|(CONFIG_\w+)=(".*"|[^#]*?)(?:\s*#.*)?')
 
 
 def options(text: str) -> dict[str, str]:
     """Map name to value in a .config or a fragment. The last line of a name counts; "is not set" is ``n``."""
-    found = (_LINE.fullmatch(line.strip()) for line in text.splitlines())
+    found = (_LINE.fullmatch(line.strip()) for line in text.split("\n"))
     return {match[1] or match[2]: match[3] or "n" for match in found if match}
 
 

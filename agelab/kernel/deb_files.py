@@ -12,7 +12,7 @@ from agelab.kernel.stored_kernel import Kernel
 from agelab.kernel.unpack import NotAKernel, unpack
 from agelab.model.base import Frozen
 from agelab.notify import Notify, silent
-from agelab.store import Store, file_hash
+from agelab.store import Store, file_hash, require_unchanged
 
 # Debian's packages of one kernel (in parts since Linux 7), Ubuntu's, and those of the kernel's own bindeb-pkg.
 _PACKAGE = re.compile(
@@ -48,6 +48,8 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
                 str(error),
                 hint="name all packages of a kernel that comes in parts: deb:<image>,<modules>,...",
             ) from error
+        for deb in debs:
+            require_unchanged(deb.path, deb.sha256)
         guest_needs.require_root_support(spec, first.release, directory, "choose another: agelab kernel list")
 
     readable_by = readers.of_files(*(deb.path for deb in debs))

@@ -12,7 +12,7 @@ from agelab.kernel import guest_needs, modinfo, vmlinux
 from agelab.kernel.stored_kernel import Kernel
 from agelab.kernel.unpack import prune_modules
 from agelab.notify import Notify, silent
-from agelab.store import Store, file_hash, key_of
+from agelab.store import Store, file_hash, key_of, require_unchanged
 
 RECIPE = 1
 """Raised whenever the same files would be unpacked differently."""
@@ -54,9 +54,10 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
     elf = vmlinux.unpack(image)
     config = (vmlinux.config(elf) if elf else None) or _find_config(path, tree, release)
     files = _module_files(tree) if tree else {}
+    hashes = {name: file_hash(file) for name, file in files.items()}
     inputs = {
         "image": hashlib.sha256(image).hexdigest(),
-        "modules": key_of({name: file_hash(file) for name, file in files.items()}) if tree else None,
+        "modules": key_of(hashes) if tree else None,
         "config": hashlib.sha256(config.encode()).hexdigest() if config else None,
         "release": release,
         "version": version,
@@ -74,6 +75,7 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
         for name, file in files.items():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, copy / name)
+            require_unchanged(copy / name, hashes[name])
         if _BUILTIN not in files:
             copy.mkdir(exist_ok=True)
             (copy / _BUILTIN).write_text(guest_needs.builtin_list(config) if config else "", encoding="utf-8")

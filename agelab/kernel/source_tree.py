@@ -5,6 +5,7 @@ a hash of all its content: a kernel's key needs nothing else. The work tree is u
 last to the next one.
 """
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,12 +53,67 @@ class SourceTree:
         return self.cache_dir / "source"
 
     def check_out(self) -> None:
-        """Make the work tree this tree, writing only files that differ. The caller holds the kernel's lock."""
+        """Make the work tree this tree, writing only files that differ. The caller holds the kernel's lock.
+
+        Raises InputError where the files are not those that the tree's name is the hash of.
+        """
         self.work_tree.mkdir(exist_ok=True)
         (self.cache_dir / "git" / "index.lock").unlink(missing_ok=True)  # left by a killed git
         git_output(self.cache_dir, ["read-tree", "--reset", "-u", self.tree], work=self.work_tree)
         # Of a killed git files may be there that are in neither tree.
         git_output(self.cache_dir, ["clean", "-ffdxq"], work=self.work_tree)
+        self._require_named()
+
+    def _require_named(self) -> None:
+        """Hash all files: git believes the names of a repository's objects, and a kernel's key is made of one."""
+        with atomic.temp_dir(self.cache_dir) as directory, naming_disk_errors(self.cache_dir):
+            listed = directory / "names"
+            git.run(self.cache_dir / "git", ["ls-tree", "-r", "-z", self.tree], stdout=listed)
+            found = _tree_name(self.work_tree, fileio.read_bytes(listed, fileio.LINES).split(b"\0")[:-1])
+        if found != self.tree:
+            atomic.discard(self.work_tree)
+            (self.cache_dir / "git" / "index").unlink(missing_ok=True)
+            raise InputError(
+                f"{self.origin.name}: its files are not those that git's name for them, {self.tree[:12]}, stands for",
+                hint="git fsck names the objects; or copy the files without .git, and name that directory",
+            )
+
+
+def _tree_name(top: Path, listed: Iterable[bytes]) -> str:
+    """Return git's name for the tree of these entries (git-ls-tree(1)), hashed from the files below ``top``."""
+    entries: dict[bytes, list[tuple[bytes, bytes]]] = {b"": []}
+    for line in listed:
+        said, path = line.split(b"\t", 1)
+        mode, kind, name = said.split()
+        parts = path.split(b"/")
+        for depth in range(1, len(parts)):
+            entries.setdefault(b"/".join(parts[:depth]), [])
+        value = _blob_name(top / os.fsdecode(path)) if kind == b"blob" else bytes.fromhex(name.decode())
+        entries[b"/".join(parts[:-1])].append((parts[-1], mode + b" " + parts[-1] + b"\0" + value))
+    for path in sorted(entries, key=lambda path: (path.count(b"/"), path), reverse=True):
+        content = b"".join(entry for _, entry in sorted(entries[path]))
+        value = _object_name(b"tree", content)
+        if not path:
+            return value.hex()
+        above, _, name_here = path.rpartition(b"/")
+        # Git sorts a directory as if its name ended with a slash.
+        entries[above].append((name_here + b"/", b"40000 " + name_here + b"\0" + value))
+    raise AssertionError("the top is among the directories")
+
+
+def _blob_name(path: Path) -> bytes:
+    """Return git's name for a file or a link; that of an empty file where there is none."""
+    try:
+        return _object_name(
+            b"blob",
+            os.fsencode(path.readlink()) if path.is_symlink() else fileio.read_bytes(path, SOURCE_BYTES),
+        )
+    except OSError:
+        return _object_name(b"blob", b"")
+
+
+def _object_name(kind: bytes, content: bytes) -> bytes:
+    return hashlib.sha1(b"%s %d\0" % (kind, len(content)) + content, usedforsecurity=False).digest()
 
 
 def from_directory(path: Path, ref: str, store: Store, progress: Notify) -> SourceTree:

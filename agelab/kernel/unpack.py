@@ -11,6 +11,7 @@ from agelab.errors import HostError
 from agelab.kernel import modinfo, vmlinux
 from agelab.kernel.modules import BUILTIN, INDEX, index, soft, walk
 from agelab.kernel.stored_kernel import DEFAULT
+from agelab.model.sanitize import require_utf_8
 
 _DRIVERS = (
     *(
@@ -75,7 +76,7 @@ def unpack(debs: Sequence[Path], release: str, directory: Path) -> None:
                 f"{', '.join(deb.name for deb in debs)}: no kernel in a layout that agelab knows",
                 hint=f"for example: {DEFAULT}",
             )
-        there.rename(directory / name)
+        _move(there, directory / name)
     if vmlinux.supports_pvh(fileio.read_text(directory / "config")):
         image = vmlinux.unpack(fileio.read_bytes(directory / "vmlinuz", fileio.PROGRAM))
         if image:
@@ -99,6 +100,19 @@ def reject_escapes(tree: Path) -> None:
                 raise NotAKernel(f"{path.relative_to(tree)} is neither file, directory nor link")
 
 
+def _move(path: Path, target: Path) -> None:
+    """Move a file; of a link, which would lead to another file from there, copy what it leads to here.
+
+    Raises NotAKernel for one that leads to what was moved.
+    """
+    if not path.is_symlink():
+        path.rename(target)
+    elif path.is_file():
+        shutil.copyfile(path, target)
+    else:
+        raise NotAKernel(f"the kernel's {path.name} is a link to another part of it")
+
+
 def prune_modules(tree: Path, directory: Path) -> None:
     """Move the modules that a guest may need from ``tree`` into ``directory``, and write their index.
 
@@ -117,14 +131,15 @@ def prune_modules(tree: Path, directory: Path) -> None:
     for info in kept:
         target = directory / info.path
         target.parent.mkdir(parents=True, exist_ok=True)
-        (tree / Path(info.path).relative_to("modules")).rename(target)
+        _move(tree / Path(info.path).relative_to("modules"), target)
     (directory / BUILTIN).parent.mkdir(parents=True, exist_ok=True)
-    (tree / "modules.builtin").rename(directory / BUILTIN)
+    _move(tree / "modules.builtin", directory / BUILTIN)
     (directory / INDEX).write_bytes(index(sorted(kept, key=lambda info: info.name)))
 
 
 def read_module(path: Path, relative: str) -> modinfo.ModuleInfo:
-    """Read what a module says of itself. Raises RefusedFile, and HostError for a file that is no module."""
+    """Read what a module says of itself. Raises RefusedFile, HostError for a file that is no module, InputError."""
+    require_utf_8(relative)
     _reject_bomb(path)
     try:
         return modinfo.read(path, relative)

@@ -38,6 +38,7 @@ from agelab.results.digest import digest, inputs_key
 LATEST = "latest"
 """The name that stands for the newest run, and the file beside all of them that records which it is."""
 PLAN = "plan.json"
+SAMPLES = "samples.jsonl"
 TRANSIENT = ("*initramfs", "*plan", "empty", "*disk-[0-9]*", "fork-*", "results*")
 IN_PROFILE = tuple(f"{profiles.PLACE}/{name}" for name in (*TRANSIENT, "*samples"))
 """Files for a cell's guests, by their names in its directory (guest_launcher, cell_boots and forks)."""
@@ -128,8 +129,17 @@ class RunDirectory:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Let no other process run these cells meanwhile. Raises InputError where one does."""
-        with (self.path / "lock").open("w", encoding="utf-8") as file:
+        """Let no other process run these cells, or clean up, meanwhile.
+
+        Raises InputError where one does, and for a run whose links lead out of it: somebody else's, which was unpacked.
+        """
+        for path in (*(self.path / name for name in ("lock", SAMPLES, "cells")), *self.path.glob("cells/*")):
+            if path.is_symlink():
+                raise InputError(
+                    f"{path} is a link: nothing is written or removed where it leads",
+                    hint="no run of agelab has one there; to show the run, name its directory by its path",
+                )
+        with (self.path / "lock").open("a", encoding="utf-8") as file:
             # ``is_running`` holds it for a moment only.
             for _ in range(LOCK_ATTEMPTS):
                 if atomic.try_lock(file):
@@ -156,6 +166,7 @@ class RunDirectory:
             path
             for pattern in (*TRANSIENT, *IN_PROFILE, *IN_BLOCKS)
             for path in self.path.glob(f"cells/*/{pattern}")
+            if not leads_out(path, self.path)
         )
 
     def append(self, number: int, sample: Sample) -> None:
@@ -165,7 +176,7 @@ class RunDirectory:
     def append_all(self, number: int, samples: Sequence[Sample]) -> None:
         """Add all samples of a cell at once."""
         rows = ({"cell": number, **_row(sample)} for sample in samples)
-        path = self.path / "samples.jsonl"
+        path = self.path / SAMPLES
         with self._written.lock:
             known = self._written.is_all(path)
             checksummed.add_lines(path, rows)
@@ -179,7 +190,7 @@ class RunDirectory:
             shutil.rmtree(self.cell_directory(number))
 
     def _add(self, row: dict[str, Any]) -> None:
-        checksummed.add_line(self.path / "samples.jsonl", row)
+        checksummed.add_line(self.path / SAMPLES, row)
 
     def write_inputs(self, number: int, inputs: dict[str, Any]) -> None:
         """Write what the cell's key is the hash of, so that two runs can be compared input by input."""
@@ -289,7 +300,7 @@ class RunDirectory:
         Raises InputError where a line is damaged.
         """
         found: dict[int, list[dict[str, Any]]] = {}
-        path = self.path / "samples.jsonl"
+        path = self.path / SAMPLES
         with self._written.lock:
             if self._written.is_all(path):
                 return {number: list(rows) for number, rows in self._written.samples.items()}
@@ -406,6 +417,11 @@ def new_directory(parent: Path, label: str) -> Path:
 def record_latest(path: Path) -> None:
     """Record this directory as the newest of its kind: names tell the hour, and a clock may be set back."""
     checksummed.write(path.parent / LATEST, path.name)
+
+
+def leads_out(path: Path, top: Path) -> bool:
+    """Return whether a link on the way from a run's directory to a path leads elsewhere: what is there is not ours."""
+    return path.parent.resolve() != top.resolve() / path.parent.relative_to(top)
 
 
 def map_file(name: str) -> Path:

@@ -30,6 +30,8 @@ OUTPUTS = "outputs/"
 """Before the names of files that steps have printed."""
 MAX_FILES = 1000
 """Files of a cell at most."""
+MOST_OF_LIST = 1 << 20
+"""Bytes of the list of its files at most."""
 MOST_BYTES = 4 * MAX_BLOB
 """Bytes of all of them at most, packed."""
 
@@ -66,6 +68,8 @@ class CellCache:
         except (WrongEntry, InputError, OSError) as error:
             self._say(f"cache {self._blobs.name}: ac/{name} is not used: {error}")
         shutil.rmtree(directory / "maps", ignore_errors=True)
+        for path in raw_outputs.outputs(directory):
+            path.unlink()
         return None
 
     def add(self, key: CellKey, cell: EndedCell, directory: Path) -> None:
@@ -149,6 +153,8 @@ class CellCache:
 
 def files_of_entry(entry: bytes) -> dict[str, CachedFile]:
     """Return the files of an entry by their paths. Raises WrongEntry for what is no list of them."""
+    if len(entry) > MOST_OF_LIST:
+        raise WrongEntry(f"its list of files has more than {MOST_OF_LIST >> 20} MiB")
     try:
         found = action_result.decode(entry)
     except ValueError as error:

@@ -148,6 +148,17 @@ sys.exit(cli.main(["run"]))
     assert done.stderr.strip() == "agelab: interrupted"
 
 
+def test_what_is_nested_too_deeply_is_wrong_input(
+    probe: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python has one error for it, whoever reads: of archives, directories, JSON."""
+    probe["does"] = RecursionError("maximum recursion depth exceeded")
+    assert cli.main(["doctor"]) == 2
+    assert capsys.readouterr().err.startswith(
+        "agelab: a file or a directory that was named is nested too deeply"
+    )
+
+
 def test_a_bug_shows_its_traceback_and_has_an_exit_code_of_its_own(
     probe: dict[str, object], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -250,7 +250,7 @@ def test_no_character_of_a_journal_can_be_cut_in_two(tmp_path: Path, file: Path)
 
 @pytest.mark.parametrize("proceed", [True, False])
 @pytest.mark.parametrize("name", ["journal.log", "results.log"])
-@pytest.mark.parametrize("kind", ["directory", "pipe", "device"])
+@pytest.mark.parametrize("kind", ["directory", "pipe", "device", "link"])
 def test_a_journal_that_is_no_file_is_refused_before_anything_is_run(
     tmp_path: Path, kind: str, name: str, proceed: bool
 ) -> None:
@@ -262,8 +262,11 @@ def test_a_journal_that_is_no_file_is_refused_before_anything_is_run(
     elif kind == "pipe":
         os.mkfifo(path)
     else:
-        path.symlink_to("/dev/zero")
-    with pytest.raises(InputError, match=rf"{name} is not a regular file"):
+        (tmp_path / "mine").touch()
+        path.symlink_to("/dev/zero" if kind == "device" else tmp_path / "mine")
+    with pytest.raises(
+        InputError, match=rf"{name} is (not a regular file|a link): a run's notes cannot go there"
+    ):
         opened(ControlJournal(tmp_path), proceed=proceed)
 
 

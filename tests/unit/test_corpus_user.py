@@ -322,3 +322,19 @@ def test_what_tarfile_trips_over_is_no_archive(tmp_path: Path, data: bytes) -> N
     path.write_bytes(data)
     with pytest.raises(InputError, match="neither ISO 9660 image nor tar archive"):
         corpus_from_user(path, Store(tmp_path / "home"))
+
+
+def test_of_an_archive_that_goes_too_deep_nothing_is_left(tmp_path: Path, store: Store) -> None:
+    """Python itself could not remove the directories, and no verb could list the store."""
+    archive = tmp_path / "deep.tar"
+    with tarfile.open(archive, "w", format=tarfile.GNU_FORMAT) as tar:
+        for depth in range(1, 1200):
+            entry = tarfile.TarInfo("a/" * depth)
+            entry.type = tarfile.DIRTYPE
+            tar.addfile(entry)
+        tar.addfile(tarfile.TarInfo("file"))
+    with pytest.raises((InputError, RecursionError)):
+        corpus_from_user(archive, store)
+    left = [*(store.root / "corpus").iterdir()]
+    process.run(["rm", "-rf", "--", *map(str, left)])  # or no later test could remove them
+    assert not left

@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import socket
 import subprocess
 import sys
 import threading
@@ -351,6 +352,27 @@ def test_a_builder_that_finds_no_room_is_told_in_a_line(
     said = str(raised.value)
     assert said.startswith(f"cannot write below {tmp_path / 'home/store'}: ") and said.endswith(line[-80:])
     assert len(said.splitlines()) == 1
+
+
+LOOK = """#!/usr/bin/python3
+import pathlib, socket
+with socket.create_server(("127.0.0.1", 0)) as own:
+    socket.create_connection(own.getsockname(), 5).close()
+try:
+    socket.create_connection(("127.0.0.1", {port}), 5).close()
+except OSError as error:
+    pathlib.Path("{said}").write_text(type(error).__name__)
+"""
+
+
+def test_packer_and_its_guest_reach_each_other_and_nothing_of_the_host(tmp_path: Path) -> None:
+    """The guest, whose kernel may be anybody's, has a network card, and QEMU takes it wherever Packer could go."""
+    said = tmp_path / "said"
+    with socket.create_server(("127.0.0.1", 0)) as service:
+        (tmp_path / PACKER).write_text(LOOK.format(port=service.getsockname()[1], said=said))
+        (tmp_path / PACKER).chmod(0o755)
+        packer.build(tmp_path, tmp_path / PACKER, tmp_path / QEMU, {})
+    assert said.read_text() == "ConnectionRefusedError"
 
 
 def test_a_failing_packer_quotes_its_log_and_the_console(

@@ -1,5 +1,6 @@
 """Kernels of the user's own: .deb files, and a bzImage with its modules."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,30 @@ def test_files_that_are_no_kernel_are_one_clear_error(store: Store, tmp_path: Pa
     }.items():
         with pytest.raises(InputError, match=said):
             specs.resolve(spec, store)
+    assert store.all("kernel") == []
+
+
+def test_a_module_that_no_index_could_name_is_one_clear_error(store: Store, tmp_path: Path) -> None:
+    strange = {f"lib/modules/{RELEASE}/kernel/fs/{os.fsdecode(bytes([255]))}.ko": module()}
+    file = package(tmp_path, f"linux-image-{RELEASE}", linux() | strange)
+    with pytest.raises(InputError, match="is a name with bytes that are no UTF-8"):
+        specs.resolve(f"deb:{file}", store)
+
+
+@pytest.mark.parametrize("kind", ["deb", "image"])
+def test_files_that_change_once_they_are_hashed_are_no_kernel(
+    store: Store, tmp_path: Path, kind: str
+) -> None:
+    """Its key says what they were: the debian: kernel of that key would be this one."""
+    file, tree = package(tmp_path, f"linux-image-{RELEASE}", linux()), modules(tmp_path / "modules")
+
+    def change(line: str) -> None:
+        package(tmp_path, f"linux-image-{RELEASE}", linux(f"{CONFIG}CONFIG_OTHER=y\n"))
+        (tree / "kernel" / "fs" / "ext4.ko").write_bytes(module() + b"other")
+
+    spec = {"deb": f"deb:{file}", "image": f"image:{image(tmp_path)},{tree}"}[kind]
+    with pytest.raises(InputError, match="changed while it was being read"):
+        specs.resolve(spec, store, progress=change)
     assert store.all("kernel") == []
 
 

@@ -137,6 +137,18 @@ def test_what_is_commented_out_is_not_asked_for() -> None:
     assert config.options(said) == {"CONFIG_B": "n", "CONFIG_C": "m", "CONFIG_D": '"a # b"'}
 
 
+@pytest.mark.parametrize(
+    "said", ["# CONFIG_SMP is not set # one processor\n", "# CONFIG_SMP is not set, why\n"]
+)
+def test_what_conf_takes_for_an_option_is_in_the_kernels_key(said: str) -> None:
+    """Up to Linux 6.8 it reads no further than "is not set": a key without it would be that of another kernel."""
+    assert config.options(said) == {"CONFIG_SMP": "n"}
+
+
+def test_a_line_of_configuration_ends_where_confs_does() -> None:
+    assert config.options("CONFIG_A=y\n# why\x0cCONFIG_B=y\n") == {"CONFIG_A": "y"}
+
+
 def test_results_have_whole_paths(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     assert spec.canonical("tree:linux@v6.1,config=a") == f"tree:{tmp_path}/linux@v6.1,config={tmp_path}/a"

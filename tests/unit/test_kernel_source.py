@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,31 @@ def store(tmp_path: Path) -> Store:
 
 def of(tree: Path, store: Store, ref: str = "") -> source_tree.SourceTree:
     return source_tree.from_directory(tree, ref, store, lambda line: None)
+
+
+def forge(tree: Path, name: str, kind: str, content: bytes) -> None:
+    """Give an object of a repository other content."""
+    file = tree / ".git" / "objects" / name[:2] / name[2:]
+    file.chmod(0o644)
+    file.write_bytes(zlib.compress(b"%s %d\0" % (kind.encode(), len(content)) + content))
+
+
+@pytest.mark.parametrize("what", ["file", "directory"])
+def test_a_repository_whose_objects_have_names_of_others_is_refused(
+    tree: Path, store: Store, what: str
+) -> None:
+    """Git does not look: the kernel would have the key of the true one, and stand for it."""
+    if what == "file":
+        forge(tree, git(tree, "rev-parse", "HEAD:kernel/fork.c"), "blob", b"evil\n")
+    else:
+        other = bytes.fromhex(git(tree, "rev-parse", "HEAD:fs/inode.c"))
+        forge(tree, git(tree, "rev-parse", "HEAD:kernel"), "tree", b"100644 fork.c\0" + other)
+    for _ in range(2):
+        with pytest.raises(InputError, match="its files are not those that git's name for them"):
+            of(tree, store).check_out()
+    true = of(files(tree.parent / "copy"), store)
+    true.check_out()
+    assert (true.work_tree / "kernel" / "fork.c").read_text() == "fork\n"
 
 
 def test_a_commit_is_a_source_and_the_users_tree_stays_as_it_is(tree: Path, store: Store) -> None:

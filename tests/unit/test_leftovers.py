@@ -236,3 +236,28 @@ def test_writers_of_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
         assert all(line != path.name for line in said(Store(tmp_path)))
     assert [writer.returncode for writer in writers] == [0, 0, 0]
     assert [entry.name for entry in tmp_path.iterdir()] == ["answer"]
+
+
+def test_links_in_a_run_of_somebody_else_lead_to_nothing_that_is_removed(
+    store: Store, tmp_path: Path
+) -> None:
+    """Such a run was unpacked into runs/: a lock is made, and disks are removed, there and nowhere else."""
+    mine = tmp_path / "mine"
+    names = ("0/empty", "0/results", "empty", "1-disk-1", "download.partial")
+    for name in names:
+        (mine / name).parent.mkdir(parents=True, exist_ok=True)
+        (mine / name).write_text("mine")
+    for number, made in enumerate(("cells", "cells/0", "cells/0/profile", "lock", "")):
+        run = store.runs / f"2026010{number}-aging"
+        link = run / made
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(mine / "empty" if made == "lock" else mine)
+        if made == "lock":
+            (run / "cells" / "0").mkdir(parents=True)
+            (run / "cells" / "0" / "empty").touch()
+        if made:
+            (run / "plan.json").touch()
+    lines: list[str] = []
+    leftovers.clean(store, lines.append)
+    assert {str(path.relative_to(mine)) for path in mine.rglob("*") if path.is_file()} == {*names}
+    assert all((mine / name).read_text() == "mine" for name in names), lines

@@ -162,3 +162,18 @@ def test_a_run_that_has_ended_is_shown_and_nothing_runs(run: RunDirectory) -> No
     done = CliRunner().invoke(resume, [], standalone_mode=False)
     assert done.return_value == 1 and "status      failed" in done.output
     assert done.output.startswith(f"{run.name}: nothing is left to run: each of its cells has ended\n")
+
+
+@pytest.mark.parametrize("name", ["lock", "samples.jsonl", "cells", "cells/0"])
+def test_a_run_with_links_of_somebody_else_is_not_written_to(
+    run: RunDirectory, tmp_path: Path, name: str
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "notes").write_text("no newline at its end")
+    path = run.path / name
+    path.rename(tmp_path / "elsewhere") if path.exists() else None
+    path.symlink_to(mine if "cells" in name else mine / "notes")
+    with pytest.raises(InputError, match=f"{name} is a link: nothing is written"), run.lock():
+        run.append(0, run_builder.sample())
+    assert [one.read_text() for one in mine.iterdir()] == ["no newline at its end"]

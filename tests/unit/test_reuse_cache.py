@@ -21,8 +21,8 @@ from agelab.model.result import Sample, Status
 from agelab.results.digest import digest
 from agelab.reuse import action_result, cache, http_blobs
 from agelab.reuse.action_result import CachedFile
-from agelab.reuse.blobs import CacheUnreachable, DirectoryBlobs
-from agelab.reuse.cache import CellCache, entry_name
+from agelab.reuse.blobs import CacheUnreachable, DirectoryBlobs, WrongEntry
+from agelab.reuse.cache import CellCache, entry_name, files_of_entry
 from agelab.reuse.ended_cell import EndedCell
 from agelab.reuse.http_blobs import HttpBlobs
 from agelab.reuse.store_runs import StoreRuns
@@ -100,6 +100,13 @@ def test_what_is_no_list_of_files_is_refused(message: bytes) -> None:
         action_result.decode(message)
 
 
+@pytest.mark.parametrize("field", [b"\x08\x00", b"\x12\x06\x0a\x00\x12\x02\x0a\x00"])
+def test_a_list_of_files_is_not_read_without_end(field: bytes) -> None:
+    """64 MiB of it, which is what a cache may answer, take a minute and gigabytes."""
+    with pytest.raises(WrongEntry, match="its list of files has more than 1 MiB"):
+        files_of_entry(field * ((2 << 20) // len(field)))
+
+
 # ---- a directory ----
 
 
@@ -135,6 +142,21 @@ def test_what_its_steps_printed_comes_back_and_nothing_outside_of_the_directory(
     entry = shared / "ac" / entry_name(KEY)[:2] / entry_name(KEY)
     entry.write_bytes(entry.read_bytes() + action_result.encode([printed]))
     assert restored(DirectoryBlobs(shared), there, []) and not (tmp_path / "out.output").exists()
+
+
+def test_what_steps_printed_goes_with_an_entry_that_is_not_used(tmp_path: Path) -> None:
+    """The cell runs then, and what is beside its record is what its own steps printed."""
+    shared, there = tmp_path / "cache", tmp_path / "there"
+    shared.mkdir()
+    cell, directory = a_cell(tmp_path)
+    for name in ("fio-1.output", "fio-2.output"):
+        (directory / name).write_bytes(name.encode())
+    CellCache(DirectoryBlobs(shared), print).add(KEY, cell, directory)
+    last = hashlib.sha256(b"fio-2.output").hexdigest()
+    (shared / "cas" / last[:2] / last).write_bytes(b"other")
+    said: list[str] = []
+    assert restored(DirectoryBlobs(shared), there, said) is None and "is not used" in said[0]
+    assert not list(there.glob("*"))
 
 
 def test_nothing_in_a_cache_is_written_twice(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Programs, packages, files and metrics of a scenario's own: what it may ask for, and what is told of errors."""
 
 import json
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -170,6 +171,13 @@ def test_what_leads_out_of_a_directory_is_not_brought(tmp_path: Path) -> None:
     (tmp_path / "suite").mkdir()
     (tmp_path / "suite/passwords").symlink_to("/etc/shadow")
     with pytest.raises(InputError, match="passwords leads out of it"):
+        brought(chosen(tmp_path, ECHO, metrics=MY_OPS, bring=["suite"]).workload)
+
+
+def test_what_no_result_could_name_is_not_brought(tmp_path: Path) -> None:
+    (tmp_path / "suite").mkdir()
+    (tmp_path / "suite" / os.fsdecode(b"name\xff")).touch()
+    with pytest.raises(InputError, match=r"name\\udcff is a name with bytes that are no UTF-8"):
         brought(chosen(tmp_path, ECHO, metrics=MY_OPS, bring=["suite"]).workload)
 
 

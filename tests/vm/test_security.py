@@ -141,14 +141,17 @@ def test_while_packer_builds_only_this_host_reaches_the_guest(tmp_path: Path) ->
     program = str(Path(sys.executable).with_name("agelab"))
     environment = {**os.environ, "AGELAB_HOME": str(home)}
     child = subprocess.Popen([program, "run", str(path)], env=environment, stdout=subprocess.DEVNULL)
-    seen = set[str]()
+    seen, networks = set[str](), set[str]()
     while child.poll() is None:
         for pid in emulators(str(home / "store" / "image")):
             try:
-                seen |= sockets(pid)
+                if found := sockets(pid):  # Packer's guest, and not the cell's
+                    seen |= found
+                    networks.add(str(Path(f"/proc/{pid}/ns/net").readlink()))
             except OSError:
                 continue
         time.sleep(0.1)
     assert child.returncode == 0
+    assert networks and str(Path("/proc/self/ns/net").readlink()) not in networks
     assert seen and {address.split()[1].partition(":")[0] for address in seen} <= {"0100007F"}, seen
     assert not [path for path in (home / "store").rglob("*") if path.name in ("key", "key.pub")]

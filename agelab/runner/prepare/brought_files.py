@@ -12,6 +12,7 @@ from pathlib import Path
 from agelab import atomic, fileio
 from agelab.debian import unpack
 from agelab.errors import InputError
+from agelab.model.sanitize import require_utf_8
 from agelab.places import HARNESS
 from agelab.plain_path import temp_parent
 from agelab.runner.plan.brought import Brought
@@ -81,6 +82,7 @@ def _tree(top: Path, place: str, named: Path) -> Iterator[tuple[str, bytes]]:
         for name in sorted([*names, *(one for one in below if Path(directory, one).is_symlink())]):
             path = Path(directory, name)
             where = path.relative_to(top)
+            require_utf_8(str(where))
             target = path.resolve()
             if not target.is_relative_to(inside):
                 raise InputError(f"bring: {named}: {where} leads out of it: copy what it leads to")

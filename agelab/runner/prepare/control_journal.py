@@ -41,9 +41,10 @@ class ControlJournal:
         run has it.
         """
         for path in (self.path, self.results):
-            if path.exists() and not path.is_file():
+            if path.is_symlink() or (path.exists() and not path.is_file()):
+                what = "a link" if path.is_symlink() else "not a regular file"
                 raise InputError(
-                    f"{path} is not a regular file: a run's notes cannot go there",
+                    f"{path} is {what}: a run's notes cannot go there",
                     hint="remove it, or rename it",
                 )
         if proceed and not self.path.exists():

@@ -305,6 +305,11 @@ def _start_disk(request: RunRequest, store: Store, progress: Progress, held: Exi
     disk = stored_disk.find(store, request.options.disk)
     disk.require_slots()
     recipe, short = disk.recipe, disk.key[: stored_disk.SHORT_KEY]
+    if request.options.guest_clock == "virtual" and not disk.is_repeatable:
+        raise InputError(
+            f"the stored disk {short} was made in the wall clock: made again it is another, with the same key",
+            hint="measure it with --clock wall; or export it and import that, which has the key of its content",
+        )
     wanted = {
         (variant.filesystem, layout, request.defaults)
         for variant in request.selection.variants
