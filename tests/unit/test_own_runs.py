@@ -251,9 +251,11 @@ def test_a_strangers_run_does_not_say_what_may_be_erased(
     words = {"disks": "block:/dev/nowhere", "erase": "SERIAL"}
     command = {"directory": "/", "name": "aging-ext4", "words": words, "more": {}}
     run = run_builder.begin(tmp_path / "theirs", [run_builder.cell()], clock="wall", command=command)
-    for home, more in (("theirs", []), ("mine", []), ("mine", ["--erase", "MINE"])):
-        if home == "mine" and not more:
-            copied(run, tmp_path / "mine")
+    copied(run, tmp_path / "mine")
+    named = ["--disks", "block:/dev/nowhere"]
+    for home in ("theirs", "mine"):
         monkeypatch.setenv("AGELAB_HOME", str(tmp_path / home))
-        cli.main(["resume", run.name, *more])
-    assert [one.erase for one in seen] == [("SERIAL",), (), ("MINE",)]
+        assert cli.main(["resume", run.name]) == 2  # neither does one's own
+        cli.main(["resume", run.name, *named])
+        cli.main(["resume", run.name, *named, "--erase", "MINE"])
+    assert [one.erase for one in seen] == [(), ("MINE",)] * 2
