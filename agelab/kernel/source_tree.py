@@ -29,6 +29,8 @@ _VERSION = re.compile(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION)[ \t]*=[ \t]*
 _PACKAGE = re.compile(r"linux-source-(\d+\.\d+)")
 # Neither sync nor strong compression: it is a cache. No line-end conversion.
 SETTINGS = ("-c", "core.fsync=none", "-c", "core.looseCompression=1", "-c", "core.autocrlf=false")
+AS_THEY_ARE = "* !text !eol !ident !filter !working-tree-encoding\n"
+"""Attributes (gitattributes(5)) of a repository here, which come before a tree's own, the user's and the host's."""
 WORKTREE = "worktree"
 """In place of a ref: the files as they are now, committed or not."""
 
@@ -217,6 +219,11 @@ def _repository(store: Store, identity: Mapping[str, str]) -> Path:
         place.mkdir(exist_ok=True)
         with naming_disk_errors(place):
             git.init_bare(place / "git")
+    attributes = place / "git" / "info" / "attributes"
+    if not attributes.exists() or fileio.read_text(attributes) != AS_THEY_ARE:
+        with naming_disk_errors(place):
+            attributes.parent.mkdir(exist_ok=True)
+            atomic.write(attributes, AS_THEY_ARE.encode())
     return place
 
 
