@@ -106,10 +106,13 @@ def _tree_name(top: Path, listed: Iterable[bytes]) -> str:
 def _blob_name(path: Path) -> bytes:
     """Return git's name for a file or a link; that of an empty file where there is none."""
     try:
-        return _object_name(
-            b"blob",
-            os.fsencode(path.readlink()) if path.is_symlink() else fileio.read_bytes(path, SOURCE_BYTES),
-        )
+        if path.is_symlink():
+            return _object_name(b"blob", os.fsencode(path.readlink()))
+        with fileio.opened(path, SOURCE_BYTES, link=False) as file:
+            found = hashlib.sha1(b"blob %d\0" % os.fstat(file.fileno()).st_size, usedforsecurity=False)
+            while piece := file.read(fileio.MIB):
+                found.update(piece)
+            return found.digest()
     except OSError:
         return _object_name(b"blob", b"")
 
