@@ -7,6 +7,7 @@ named names those that its inputs name.
 import json
 import os
 import re
+import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -170,11 +171,14 @@ def disk_usage(path: Path) -> dict[tuple[int, int], int]:
 
 def _statuses(path: Path) -> Iterator[os.stat_result]:
     """Yield the status of a file, or of a directory and all in it; what another process removes meanwhile has none."""
-    below = () if path.is_symlink() else os.walk(path)
-    names = (Path(where, name) for where, *both in below for names in both for name in names)
-    for one in (path, *names):
+    waiting = [path]
+    while waiting:  # os.walk goes no deeper than Python's calls, and directories of others may
+        one = waiting.pop()
         with suppress(OSError):
-            yield os.lstat(one)
+            status = os.lstat(one)
+            if stat.S_ISDIR(status.st_mode):
+                waiting += one.iterdir()
+            yield status
 
 
 def _artefacts(store: Store) -> Iterator[StoredItem]:

@@ -29,6 +29,8 @@ _VERSION = re.compile(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION)[ \t]*=[ \t]*
 _PACKAGE = re.compile(r"linux-source-(\d+\.\d+)")
 # Neither sync nor strong compression: it is a cache. No line-end conversion.
 SETTINGS = ("-c", "core.fsync=none", "-c", "core.looseCompression=1", "-c", "core.autocrlf=false")
+AS_THEY_ARE = "* !text !eol !ident !filter !working-tree-encoding\n"
+"""Attributes (gitattributes(5)) of a repository here, which come before a tree's own, the user's and the host's."""
 WORKTREE = "worktree"
 """In place of a ref: the files as they are now, committed or not."""
 
@@ -104,10 +106,13 @@ def _tree_name(top: Path, listed: Iterable[bytes]) -> str:
 def _blob_name(path: Path) -> bytes:
     """Return git's name for a file or a link; that of an empty file where there is none."""
     try:
-        return _object_name(
-            b"blob",
-            os.fsencode(path.readlink()) if path.is_symlink() else fileio.read_bytes(path, SOURCE_BYTES),
-        )
+        if path.is_symlink():
+            return _object_name(b"blob", os.fsencode(path.readlink()))
+        with fileio.opened(path, SOURCE_BYTES, link=False) as file:
+            found = hashlib.sha1(b"blob %d\0" % os.fstat(file.fileno()).st_size, usedforsecurity=False)
+            while piece := file.read(fileio.MIB):
+                found.update(piece)
+            return found.digest()
     except OSError:
         return _object_name(b"blob", b"")
 
@@ -217,6 +222,11 @@ def _repository(store: Store, identity: Mapping[str, str]) -> Path:
         place.mkdir(exist_ok=True)
         with naming_disk_errors(place):
             git.init_bare(place / "git")
+    attributes = place / "git" / "info" / "attributes"
+    if not attributes.exists() or fileio.read_text(attributes) != AS_THEY_ARE:
+        with naming_disk_errors(place):
+            attributes.parent.mkdir(exist_ok=True)
+            atomic.write(attributes, AS_THEY_ARE.encode())
     return place
 
 

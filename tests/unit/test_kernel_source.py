@@ -96,6 +96,27 @@ def test_a_repository_whose_objects_have_names_of_others_is_refused(
     assert (true.work_tree / "kernel" / "fork.c").read_text() == "fork\n"
 
 
+@pytest.mark.parametrize("whose", ["tree", "user"])
+def test_files_are_compiled_as_they_are_whatever_attributes_would_make_of_them(
+    tree: Path, store: Store, monkeypatch: pytest.MonkeyPatch, whose: str
+) -> None:
+    """A key is of what git keeps: one user's kernel would be another's with the same key."""
+    home = tree.parent / "user" / ".config" / "git"
+    home.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tree.parent / "user"))
+    (tree / "kernel" / "fork.c").write_text("$Id$\n")
+    git(tree, "commit", "-qam", "second")
+    if whose == "tree":
+        (tree / ".gitattributes").write_text("*.c ident eol=crlf\n")
+        git(tree, "add", "-A")
+        git(tree, "commit", "-qm", "third")
+    else:
+        (home / "attributes").write_text("*.c ident eol=crlf\n")
+    found = of(tree, store)
+    found.check_out()
+    assert (found.work_tree / "kernel" / "fork.c").read_bytes() == b"$Id$\n"
+
+
 def test_a_commit_is_a_source_and_the_users_tree_stays_as_it_is(tree: Path, store: Store) -> None:
     first = git(tree, "rev-parse", "HEAD")
     (tree / "fs/inode.c").write_text("later\n")

@@ -8,7 +8,7 @@ from typing import Self
 
 import pytest
 
-from agelab import stored_disk
+from agelab import process, stored_disk
 from agelab.cli import main
 from agelab.model.result import Cell, RunPlan
 from agelab.results.run_directory import RunDirectory
@@ -311,3 +311,14 @@ def test_list_says_what_there_is_and_what_names_it(home: Path, capsys: pytest.Ca
     assert {row["kind"] for row in told["kinds"]} == {"image", "runs", "other"}
     assert main(["store", "list", "--kind", "imgae"]) == 2
     assert "did you mean image?" in capsys.readouterr().err
+
+
+def test_directories_of_somebody_else_may_lie_as_deep_as_they_like(tmp_path: Path) -> None:
+    """A run that was unpacked into runs/: the store can be listed, and pruned."""
+    top = tmp_path / "deep"
+    try:
+        process.run(["mkdir", "-p", f"{top}/{'a/' * 1500}"])
+        found = disk_usage(top)
+    finally:
+        process.run(["rm", "-rf", "--", str(top)])
+    assert len(found) == 1501
