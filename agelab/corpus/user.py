@@ -17,7 +17,7 @@ from agelab.corpus import iso
 from agelab.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain, require_space
 from agelab.corpus.definition import definition
 from agelab.errors import InputError
-from agelab.store import Store, file_hash, key_of
+from agelab.store import Store, file_hash, key_of, require_unchanged
 
 VOLUME = "CORPUS"
 DATE = 1175990400  # the date of the stand-ins: times are not part of the content
@@ -31,7 +31,7 @@ _HEADER = 1 << 20
 """Bytes of an extended header (names and times) at most."""
 _ENTRIES = 2_000_000
 """Files and directories of an archive at most; their bytes are limited by the room on the disk."""
-_READER_ERRORS = (ValueError, OverflowError, AttributeError, TypeError)
+_READER_ERRORS = (ValueError, OverflowError, AttributeError, TypeError, RecursionError)
 """Errors from the stream reader of tarfile (tarfile._Stream) on truncated or forged headers."""
 _ARCHIVE_ERRORS = (
     tarfile.TarError,
@@ -132,17 +132,19 @@ def _archive(path: Path, check_top: CheckTop) -> Preparation:
     with _opened(path) as tar:  # what is no archive is refused before all of it is hashed
         if tar.next() is None:
             raise InputError(f"{path} holds no file", hint=HINT)
+    content = file_hash(path)
 
     def build(directory: Path) -> CorpusDescription:
         tree = directory / "tree"
         tree.mkdir()
         _unpack(path, tree)
+        require_unchanged(path, content)
         check_top(_top(tree))
         about = _make_image(tree, directory, "the user's tar archive")
         shutil.rmtree(tree)
         return about
 
-    return {"source": "archive", "sha256": file_hash(path), "maker": iso.MAKER}, build
+    return {"source": "archive", "sha256": content, "maker": iso.MAKER}, build
 
 
 def _make_image(tree: Path, directory: Path, what: str) -> CorpusDescription:
@@ -169,11 +171,11 @@ def _entries(root: Path, hashed: bool = True) -> Iterator[list[str | int | None]
     Raises InputError for anything but files, directories and links, OSError for what cannot be read.
     """
     for path in sorted(_walk(root), key=os.fsencode):
-        name, mode = _text(path.relative_to(root)), path.lstat().st_mode
+        name, mode = _key_text(path.relative_to(root)), path.lstat().st_mode
         if stat.S_ISDIR(mode):
             yield [name, None, None]
         elif stat.S_ISLNK(mode):
-            yield [name, None, _text(path.readlink())]
+            yield [name, None, _key_text(path.readlink())]
         elif stat.S_ISREG(mode):
             yield [name, path.stat().st_size, file_hash(path) if hashed else None]
         else:
@@ -187,6 +189,14 @@ def _walk(root: Path) -> Iterator[Path]:
     for directory, directories, names in os.walk(root, onerror=refuse):
         for name in (*directories, *names):
             yield Path(directory, name)
+
+
+def _key_text(path: Path) -> str:
+    """Return a path as text that no other path has: one of bytes that are no UTF-8 in hexadecimal, behind a zero."""
+    try:
+        return os.fsencode(path).decode()
+    except UnicodeDecodeError:
+        return f"\0{os.fsencode(path).hex()}"
 
 
 def _text(path: Path) -> str:

@@ -13,7 +13,7 @@ from agelab.errors import InputError
 from agelab.history import churn, git_history, operations, profile, synthetic, tree
 from agelab.history.report import EngineRecord, HistoryReport, report
 from agelab.model.history import Churned, History, Logged, Profiled, Pulled, Repository, Traced, Versions
-from agelab.store import file_hash, key_of
+from agelab.store import file_hash, key_of, require_unchanged
 
 CHURN_CORPUS = "debian-iso"
 """Corpus that churn copies, as in scenario aging."""
@@ -209,6 +209,11 @@ def _logged(wanted: Logged, disk: int) -> LogSource:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     inputs = {"engine": wanted.engine, "sha256": content}
+
+    def lines() -> Iterator[bytes]:
+        yield from operations.read_lines(path)
+        require_unchanged(path, content)
+
     title = "the user's log"
     return LogSource(
         wanted.engine,
@@ -216,7 +221,7 @@ def _logged(wanted: Logged, disk: int) -> LogSource:
         disk,
         None,
         inputs,
-        operations.read_lines(path),
+        lines(),
         user_log=str(path),
         readable_by=readers.of_files(path),
     )

@@ -18,7 +18,7 @@ from agelab.drive.block_trace import BlockRequest
 from agelab.errors import InputError
 from agelab.history.report import REPORT, AskedShare, HistoryReport
 from agelab.model.history import Traced
-from agelab.store import Store, file_hash
+from agelab.store import Store, file_hash, require_unchanged
 
 VOLUME = "TRACE"
 RECIPE = 1
@@ -41,6 +41,7 @@ def obtain_trace(wanted: Traced, disk: int, store: Store) -> Corpus:
 
     def build(directory: Path) -> CorpusDescription:
         requests = _requests(path, wanted, disk)
+        require_unchanged(path, content)
         tree = directory / "parts"
         tree.mkdir()
         (tree / "1").write_text("".join(_lines(requests, wanted.before)), encoding="ascii")

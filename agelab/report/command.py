@@ -33,9 +33,9 @@ def repeat_command(plan: RunPlan) -> str:
     said = {name: value for name, value in options.set_options().items() if name != "prove_all"}
     if options.name and set(said) <= set(MAKE_VARIABLES) and not places.INSTALLED:
         words = (
-            f"{MAKE_VARIABLES[name]}={'1' if value is True else quote(str(value))}"
+            f"{MAKE_VARIABLES[name]}={'1' if value is True else quote(str(value).replace('$', '$$'))}"
             for name, value in said.items()
         )
-        return " ".join(["make scenario", f"NAME={quote(options.name)}", *words])
+        return " ".join(["make scenario", f"NAME={quote(options.name.replace('$', '$$'))}", *words])
     program = "agelab" if places.INSTALLED else ".venv/bin/agelab"
     return f"{program} {'run' if options.measure else 'age'} {join(options.arguments())}"

@@ -90,6 +90,7 @@ def unpack(results: Path, directory: Path) -> dict[str, str]:
         OverflowError,
         MemoryError,
         EOFError,
+        RecursionError,
         FileExistsError,
         NotADirectoryError,
     ) as error:
