@@ -65,10 +65,9 @@ def test_what_changes_once_it_is_hashed_is_not_kept_under_that_hash(tmp_path: Pa
         if kind == "archive":
             corpus_from_user(path, store)
         else:
-            wanted = {
-                "log": Logged(name="own", engine="log", log=str(path)),
-                "trace": Traced(name="own", engine="iolog", trace=str(path)),
-            }[kind]
+            wanted: Logged | Traced = Traced(name="own", engine="iolog", trace=str(path))
+            if kind == "log":
+                wanted = Logged(name="own", engine="log", log=str(path))
             artefact.obtain_history(wanted, 40_000_000, 1, store)
     assert store.all("corpus") == []
 
