@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from threading import Lock
 from typing import Any
 
@@ -101,6 +102,11 @@ class RunDirectory:
     def in_store(self) -> bool:
         """True if it lies among the runs of that store."""
         return self.path.parent == self.home / "runs"
+
+    @property
+    def named(self) -> str:
+        """What names it on a command line: outside of the store that is its path."""
+        return self.name if self.in_store else quote(str(self.path))
 
     @property
     def has_own_plan(self) -> bool:

@@ -87,7 +87,7 @@ def print_run(run: RunDirectory, *, curves: bool = False) -> None:
         console.print("\nwhat the study leaves open, or is not reproduced:")
         for line in plan.unstated:
             print_wrapped(console, f"  - {line}", 4)
-    console.print(f"\nthe whole result: agelab show {plan.run} --json", soft_wrap=True)
+    console.print(f"\nthe whole result: agelab show {escape_controls(run.named)} --json", soft_wrap=True)
 
 
 def print_head(console: Console, plan: RunPlan) -> None:

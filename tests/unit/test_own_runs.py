@@ -177,6 +177,7 @@ def test_verbs_read_runs_from_anywhere(
         else:
             assert code == ("--anyway" in verb), err  # of one key, with other digits
             assert made.name in out or not verb.startswith("show")
+            assert f"agelab show '{there}' --json" in out or verb != "show {}"
     assert sorted(there.rglob("*")) == before
 
 
