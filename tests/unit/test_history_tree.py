@@ -91,7 +91,7 @@ def test_what_is_no_repository_is_said(tmp_path: Path) -> None:
 
 
 def said_by_git(repository: Path, *words: str) -> str:
-    argv = ["git", "-C", repository, *words]
+    argv = ["git", "-C", str(repository), *words]
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -114,8 +114,10 @@ def forge_tree(repository: Path) -> None:
 def forge_commit(repository: Path) -> None:
     """Of the commit in the middle: its tree is another."""
     text = subprocess.check_output(["git", "-C", repository, "cat-file", "commit", "HEAD~1"])
-    trees = [said_by_git(repository, "rev-parse", f"{at}^{{tree}}").encode() for at in ("HEAD~1", "HEAD")]
-    forge(repository, said_by_git(repository, "rev-parse", "HEAD~1"), "commit", text.replace(*trees))
+    true, other = (
+        said_by_git(repository, "rev-parse", f"{at}^{{tree}}").encode() for at in ("HEAD~1", "HEAD")
+    )
+    forge(repository, said_by_git(repository, "rev-parse", "HEAD~1"), "commit", text.replace(true, other))
 
 
 FORGERIES = (forge_blob, forge_tree, forge_commit)
@@ -138,13 +140,13 @@ def test_what_a_repository_puts_in_the_place_of_a_commit_is_not_read(tmp_path: P
     """refs/replace: another commit's content, and its tree, by the name of the true one."""
     made = repository(tmp_path / "repository")
     (tmp_path / "one").mkdir()
-    true = read(made, tmp_path / "one")
+    before = read(made, tmp_path / "one")
     text = subprocess.check_output(["git", "-C", made, "cat-file", "commit", "HEAD~1"])
-    trees = [said_by_git(made, "rev-parse", f"{at}^{{tree}}").encode() for at in ("HEAD~1", "HEAD")]
-    words = ["git", "-C", made, "hash-object", "-t", "commit", "-w", "--stdin"]
-    other = subprocess.check_output(words, input=text.replace(*trees)).decode().strip()
-    said_by_git(made, "replace", "HEAD~1", other)
-    assert read(made, tmp_path) == true
+    true, other = (said_by_git(made, "rev-parse", f"{at}^{{tree}}").encode() for at in ("HEAD~1", "HEAD"))
+    words = ["git", "-C", str(made), "hash-object", "-t", "commit", "-w", "--stdin"]
+    put = subprocess.check_output(words, input=text.replace(true, other)).decode().strip()
+    said_by_git(made, "replace", "HEAD~1", put)
+    assert read(made, tmp_path) == before
 
 
 def test_a_repository_that_names_its_objects_by_sha256_is_read(tmp_path: Path) -> None:
