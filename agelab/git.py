@@ -58,13 +58,16 @@ class GitRepository:
         ok: Sequence[int] = (0,),
         stdin: Path | None = None,
         stdout: Path | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> Completed:
         """Run a git command that only reads. Raises as ``process.run`` does, InputError for an unknown format."""
         with atomic.temp_dir(Path(gettempdir())) as view:
             self._show_in(view)
             work_tree = self.top if self.top != self.git_dir else None
             timeout = None if stdout else _QUERY_SECONDS
-            return run(view, argv, work_tree=work_tree, ok=ok, stdin=stdin, stdout=stdout, timeout=timeout)
+            return run(
+                view, argv, work_tree=work_tree, env=env, ok=ok, stdin=stdin, stdout=stdout, timeout=timeout
+            )
 
     def _show_in(self, view: Path) -> None:
         """Make ``view`` a git directory with what this repository holds, which nobody else can read."""

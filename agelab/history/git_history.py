@@ -25,6 +25,7 @@ _PACK_LISTED = ("pack-objects", "--stdout", "-q", "--window=0")
 _KNOWN = ("rev-list", "--no-walk=unsorted", "--quiet", "--stdin")
 _BATCH_SIZES = ("cat-file", "--batch-check=%(objectname) %(objectsize)", "--buffer")
 _PACK = ("pack-objects", "--revs", "--stdout", "-q", "--threads=1", "--no-reuse-delta", "--no-reuse-object")
+_NO_GRAFTS = {"GIT_GRAFT_FILE": "/dev/null"}
 _CHANGES = ("diff-tree", "--stdin", "-r", "-z", "--root", "--no-renames", "--diff-merges=first-parent")
 
 
@@ -63,7 +64,7 @@ def copy_objects(repository: Path, commit: str, into: Path, work: Path) -> None:
     ``work`` is a directory for git's output. Raises InputError where the repository lacks some of it.
     """
     (work / "wanted-commit").write_text(f"{commit}\n", encoding="ascii")
-    _git(repository, *_PACK, source=work / "wanted-commit", to=work / "pack")
+    _git(repository, *_PACK, source=work / "wanted-commit", to=work / "pack", env=_NO_GRAFTS)
     git.run(into, ["index-pack", "--stdin", "--threads=1"], stdin=work / "pack")
     _git(repository, "rev-list", "--objects", "--quiet", commit, ours=into)
 
@@ -118,13 +119,14 @@ def _git(
     *words: str,
     source: Path | None = None,
     to: Path | None = None,
+    env: Mapping[str, str] | None = None,
     ours: Path | None = None,
 ) -> process.Completed:
     """Run git on the user's repository, or on a copy of it that is ours."""
     try:
         if ours:
             return git.run(ours, words, stdin=source, stdout=to)
-        return _find(repository).query(words, stdin=source, stdout=to)
+        return _find(repository).query(words, stdin=source, stdout=to, env=env)
     except process.ProcessFailed as error:
         raise InputError(
             f"{repository}: git cannot read it: {error.stderr.strip()}",

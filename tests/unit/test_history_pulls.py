@@ -110,6 +110,18 @@ def test_a_repository_whose_objects_have_names_of_others_is_not_pulled_from(
         artefact.obtain_history(wanted(2, repository=str(own)), DISK, 1, Store(tmp_path / "home"))
 
 
+def test_a_graft_puts_nothing_into_an_image(tmp_path: Path) -> None:
+    """The commits to pull make the key: objects of another one could be in it, and in nobody else's."""
+    own, said = repository(tmp_path / "own", 5), []
+    more = git(own, "commit-tree", "-m", "another", f"{git(own, 'write-tree').strip()}").strip()
+    commits = git(own, "rev-list", "HEAD").split()
+    for number in range(2):
+        asked = wanted(3, repository=str(own))
+        said.append(artefact.obtain_history(asked, DISK, 1, Store(tmp_path / str(number))).sha256)
+        (own / ".git/info/grafts").write_text(f"{commits[2]} {commits[3]} {more}\n")
+    assert said[0] == said[1]
+
+
 def test_a_shallow_clone_is_not_pulled_from(tmp_path: Path) -> None:
     """The guest's git would miss what comes before it."""
     own = repository(tmp_path / "own", 5)
