@@ -21,6 +21,8 @@ ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_OPTIONAL_LOCKS": "0",
+    # What refs/replace puts in the place of an object has its name and other content.
+    "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_TERMINAL_PROMPT": "0",
     # Nothing is fetched. The first names a protocol that there is not; the second is for git 2.45 and later.
     "GIT_ALLOW_PROTOCOL": "none",
@@ -56,13 +58,16 @@ class GitRepository:
         ok: Sequence[int] = (0,),
         stdin: Path | None = None,
         stdout: Path | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> Completed:
         """Run a git command that only reads. Raises as ``process.run`` does, InputError for an unknown format."""
         with atomic.temp_dir(Path(gettempdir())) as view:
             self._show_in(view)
             work_tree = self.top if self.top != self.git_dir else None
             timeout = None if stdout else _QUERY_SECONDS
-            return run(view, argv, work_tree=work_tree, ok=ok, stdin=stdin, stdout=stdout, timeout=timeout)
+            return run(
+                view, argv, work_tree=work_tree, env=env, ok=ok, stdin=stdin, stdout=stdout, timeout=timeout
+            )
 
     def _show_in(self, view: Path) -> None:
         """Make ``view`` a git directory with what this repository holds, which nobody else can read."""
@@ -176,9 +181,11 @@ def version() -> str:
     return process.run(["git", "--version"]).stdout.strip()
 
 
-def init_bare(directory: Path) -> None:
-    """Make a bare repository of ours."""
-    process.run(["git", "init", "--quiet", "--bare", str(directory)], env=ENVIRONMENT)
+def init_bare(directory: Path, names: str = "sha1") -> None:
+    """Make a bare repository of ours, whose objects have names by sha1 or sha256."""
+    process.run(
+        ["git", "init", "--quiet", "--bare", f"--object-format={names}", str(directory)], env=ENVIRONMENT
+    )
 
 
 def borrow_objects(directory: Path, objects: Path) -> None:

@@ -1,4 +1,7 @@
-"""A bisect on disk: question, measurements, verdicts, log. Records are only added, never rewritten."""
+"""A bisect on disk: question, measurements, verdicts, log. What was recorded is never changed, only added to.
+
+The records have one code of the store together (agelab.results.own): a list of another bisect is none of this one's.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,8 +14,13 @@ from pydantic import BaseModel, ValidationError
 from agelab import atomic, fileio
 from agelab.bisect.question import BisectQuestion
 from agelab.errors import AgelabError, HostError, InputError, unknown
-from agelab.results import checksummed, run_directory, run_lookup
+from agelab.results import checksummed, own, run_directory, run_lookup
 from agelab.store import Store
+
+QUESTION, CONDITIONS = "question.json", "conditions.json"
+RECORDS = (QUESTION, CONDITIONS, "measured.jsonl", "verdicts.jsonl")
+"""Files that are believed when a bisect goes on."""
+STOPPED = "stopped.json"
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
@@ -52,24 +60,58 @@ class BisectDirectory:
     @classmethod
     def create(cls, store: Store, question: BisectQuestion) -> "BisectDirectory":
         """Create the directory for a question, named by time and scenario."""
-        path = run_directory.new_directory(store.bisects, Path(question.name).stem)
-        checksummed.write_sealed(path / "question.json", question)
-        run_directory.record_latest(path)
-        return cls(path)
+        made = cls(run_directory.new_directory(store.bisects, Path(question.name).stem))
+        made._record(QUESTION, f"{checksummed.sealed_text(question)}\n".encode())
+        run_directory.record_latest(made.path)
+        return made
 
     @classmethod
     def find(cls, store: Store, name: str) -> "BisectDirectory":
         """Find a bisect by name or path; ``latest`` is the newest. Raises InputError."""
-        known = sorted(path.parent for path in store.bisects.glob("*/question.json"))
+        known = sorted(path.parent for path in store.bisects.glob(f"*/{QUESTION}"))
         if name == run_directory.LATEST and known:
             return run_lookup.latest([cls(path) for path in known])
         for path in (store.bisects / name, Path(name)):
-            if (path / "question.json").is_file():
+            if (path / QUESTION).is_file():
                 return cls(path.absolute())
         raise unknown("bisect", name, [path.name for path in known])
 
+    def require_own(self, store: Store) -> None:
+        """Refuse to go on with what this store did not record: it would be believed, and run its store's programs.
+
+        Raises InputError.
+        """
+        if self.path.resolve().parent != store.bisects.resolve():
+            raise InputError(
+                f"{self.path} is a bisect of another store", hint="go on there: AGELAB_HOME=<its store>"
+            )
+        for path in self.path.iterdir():
+            if path.name != self.git.name and (path.is_symlink() or not path.is_file()):
+                raise InputError(
+                    f"{self.name}: {path.name} is no regular file, as a bisect writes",
+                    hint=f"see where it leads: ls -l {path}",
+                )
+        if not own.is_own(self.path / QUESTION, store.home, _joined(self._records())):
+            raise InputError(
+                f"{self.name} was not begun in this store, or was changed since, or was begun by an older agelab",
+                hint="ask again: agelab bisect --scenario ...; cells that this store measured are reused",
+            )
+
+    def _records(self) -> dict[str, bytes]:
+        """Read the records that are there, of a list the whole lines."""
+        there = {name: self.path / name for name in RECORDS if (self.path / name).exists()}
+        found = {name: fileio.read_bytes(path, fileio.LINES) for name, path in there.items()}
+        return {name: content[: content.rfind(b"\n") + 1] for name, content in found.items()}
+
+    def _record(self, name: str, content: bytes) -> None:
+        """Write a record, behind the codes of the bisect without it and with it: it may be killed at any moment."""
+        now = self._records()
+        both = (now, {**now, name: content})
+        own.sign(self.path / QUESTION, self.path.parents[1], *map(_joined, both))
+        atomic.write(self.path / name, content)
+
     def question(self) -> BisectQuestion:
-        return checksummed.read(self.path / "question.json", BisectQuestion)
+        return checksummed.read(self.path / QUESTION, BisectQuestion)
 
     def log_line(self, line: str) -> None:
         """Append a line to the log, which is shown to the user."""
@@ -86,7 +128,9 @@ class BisectDirectory:
 
     def append(self, what: str, row: BaseModel) -> None:
         """Append a row to the list ``measured`` or ``verdicts``."""
-        checksummed.add_line(self.path / f"{what}.jsonl", row.model_dump(mode="json"))
+        name = f"{what}.jsonl"
+        before = self._records().get(name, b"")
+        self._record(name, before + checksummed.sealed_line(row.model_dump(mode="json")))
 
     def rows(self, what: str, kind: type[AnyModel]) -> list[AnyModel]:
         """Return the rows of a list. Raises InputError if the file is damaged."""
@@ -98,21 +142,28 @@ class BisectDirectory:
 
     def conditions(self, now: Mapping[str, Any]) -> dict[str, Any]:
         """Return the conditions of the first run; store ``now`` if this is the first."""
-        path = self.path / "conditions.json"
+        path = self.path / CONDITIONS
         if not path.exists():
-            checksummed.write(path, json.dumps(now, indent=1))
+            self._record(CONDITIONS, f"{json.dumps(now, indent=1)}\n".encode())
         return dict(json.loads(fileio.read_text(path)))
 
     def record_error(self, error: AgelabError) -> None:
         """Store the error that stopped a step for the process that drives git."""
         stopped = StepError(message=str(error), hint=error.hint, exit_code=error.exit_code)
-        checksummed.write(self.path / "stopped.json", stopped.model_dump_json())
+        checksummed.write(self.path / STOPPED, stopped.model_dump_json())
 
     def take_error(self) -> AgelabError | None:
         """Return the error that stopped the last step and delete it, or None."""
-        path = self.path / "stopped.json"
+        path = self.path / STOPPED
         if not path.exists():
             return None
         error = checksummed.read(path, StepError).error()
         path.unlink()
         return error
+
+
+def _joined(records: Mapping[str, bytes]) -> bytes:
+    """Return all records as one content, which no other records have."""
+    return b"".join(
+        b"%s %d\n%s" % (name.encode(), len(records[name]), records[name]) for name in sorted(records)
+    )

@@ -8,11 +8,11 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from agelab import fileio, git, places, process
-from agelab.bisect.bisect_directory import BisectDirectory
+from agelab import atomic, fileio, git, places, process
+from agelab.bisect.bisect_directory import STOPPED, BisectDirectory
 from agelab.bisect.next_commit import choose, extra_steps
 from agelab.bisect.question import GitTree
-from agelab.bisect.verdict import Decision, FoundChange
+from agelab.bisect.verdict import Decision, FoundChange, KernelVerdict
 from agelab.errors import HostError, InputError, did_you_mean
 from agelab.git import GitRepository
 from agelab.kernel import recipes, source_tree
@@ -91,15 +91,13 @@ def commit_details(tree: GitTree, commit: str) -> dict[str, str]:
 def search(directory: BisectDirectory, tree: GitTree, step: Sequence[str]) -> FoundChange:
     """Let git run the command ``step`` until it has found the first bad commit; resumes a search that was stopped.
 
+    Git's repository is made anew from the verdicts: what lies there may be anybody's.
     Raises the error that stopped a step, or HostError where git itself fails.
     """
-    log = directory.git / "BISECT_LOG"
-    ended = log.exists() and _ENDED.search(fileio.read_text(log))
-    if (
-        not ended and not (directory.git / "BISECT_HEAD").exists()
-    ):  # git starts the log before it chooses a commit
-        _start(directory, tree)
-    if not _ENDED.search(fileio.read_text(log)):
+    _start(directory, tree)
+    for verdict in directory.rows("verdicts", KernelVerdict):
+        _mark(directory, verdict.decision, tree.commit_of(verdict.kernel))
+    if not _has_ended(directory):
         _run_git_bisect(directory, step)
     copy_log(directory)
     bad = _git(directory, ["rev-parse", "refs/bisect/bad"])
@@ -110,6 +108,7 @@ def search(directory: BisectDirectory, tree: GitTree, step: Sequence[str]) -> Fo
 
 def _run_git_bisect(directory: BisectDirectory, step: Sequence[str]) -> None:
     """Let git choose commits and run the step for each, to the end. Raises as ``search`` does."""
+    (directory.path / STOPPED).unlink(missing_ok=True)  # of an earlier search
     # On an interrupt the step ends first, and git after it because of the step's exit status.
     argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *git.command(directory.git, ["bisect", "run"])]
     argv += ["sh", "-c", _STEP_WRAPPER, "sh", *step]
@@ -120,7 +119,7 @@ def _run_git_bisect(directory: BisectDirectory, step: Sequence[str]) -> None:
         copy_log(directory)
     with (directory.path / "git.log").open("a", encoding="utf-8") as file:
         file.write(done.stdout + done.stderr)
-    if not _ENDED.search(fileio.read_text(directory.git / "BISECT_LOG")):
+    if not _has_ended(directory):
         raise directory.take_error() or HostError(
             "git bisect stopped: " + (done.stderr.strip().splitlines() or ["a step was ended"])[-1],
             hint=f"go on: agelab bisect --continue {directory.name}",
@@ -163,7 +162,7 @@ def exit_status(decision: Decision) -> int:
 def _start(directory: BisectDirectory, tree: GitTree) -> None:
     """Create the repository, borrow the user's objects, and start git bisect in it."""
     repository = tree_repository(tree)
-    shutil.rmtree(directory.git, ignore_errors=True)
+    atomic.discard(directory.git)
     git.init_bare(directory.git)
     git.borrow_objects(directory.git, repository.objects)
     shallow = repository.common_dir / "shallow"
@@ -171,6 +170,16 @@ def _start(directory: BisectDirectory, tree: GitTree) -> None:
         shutil.copyfile(shallow, directory.git / "shallow")
     _git(directory, ["update-ref", "--no-deref", "HEAD", tree.bad])
     _git(directory, ["bisect", "start", "--no-checkout", tree.bad, tree.good])
+
+
+def _mark(directory: BisectDirectory, decision: Decision, commit: str) -> None:
+    """Tell git the verdict on a commit, as its run of the step would have; 2: only skipped ones are left."""
+    word = {Decision.GOOD: "good", Decision.BAD: "bad"}.get(decision, "skip")
+    git.run(directory.git, ["bisect", word, commit], ok=(0, 2))
+
+
+def _has_ended(directory: BisectDirectory) -> bool:
+    return _ENDED.search(fileio.read_text(directory.git / "BISECT_LOG")) is not None
 
 
 def _last_good(directory: BisectDirectory, bad: str) -> str:

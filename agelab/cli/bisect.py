@@ -12,10 +12,7 @@ from agelab.cli.options import json_option, open_store
 from agelab.cli.run_options import shared_options
 from agelab.cli.types import KERNEL, SCENARIO_NAME
 from agelab.errors import HostError, InputError
-from agelab.results import own
-from agelab.store import Store
 
-QUESTION = "question.json"
 STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
 """The command that judges git's current commit; the bisect's directory comes after it."""
 
@@ -94,11 +91,10 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     store = open_store()
     if proceed is None:
         directory = BisectDirectory.create(store, parse_question(words))
-        own.sign(directory.path / QUESTION, store.home)
     else:
         _nothing_else(words)
         directory = BisectDirectory.find(store, proceed)
-        _require_own(directory.path, store)
+        directory.require_own(store)
     question = directory.question()
     if proceed is not None:
         _same_disks(question, directory.name, words)
@@ -119,20 +115,6 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
             directory.log_line(f"go on: agelab bisect --continue {directory.name}")
             raise
     return 0 if found.found else 1
-
-
-def _require_own(path: Path, store: Store) -> None:
-    """Refuse a bisect of another store: what it measured would be believed, its git and its store's programs run.
-
-    Raises InputError.
-    """
-    if path.resolve().parent != store.bisects.resolve():
-        raise InputError(f"{path} is a bisect of another store", hint="go on there: AGELAB_HOME=<its store>")
-    if not own.is_own(path / QUESTION, store.home):
-        raise InputError(
-            f"{path.name} was not begun in this store, or by an older agelab",
-            hint="ask again: agelab bisect --scenario ...; cells that this store measured are reused",
-        )
 
 
 def _nothing_else(words: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """The engines by name: turn a request into the lines of a log and the inputs that determine them."""
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -141,11 +142,12 @@ def _versions(wanted: Versions, disk: int, seed: int) -> LogSource:
 def _repository(wanted: Repository, disk: int) -> LogSource:
     repository = Path(wanted.repository).absolute()
     commit = git_history.resolve_commit(repository, wanted.revision)
+    commits = git_history.first_parents(repository, commit)
     record = EngineRecord(versions=0)
 
     def lines() -> Iterator[bytes]:
         with atomic.temp_dir(Path(gettempdir())) as work:
-            found = git_history.changes(repository, commit, work)
+            found = git_history.changes(repository, commits, work)
             bytes_of = [sum(change.size or 0 for change in version) for version in found.versions()]
             if wanted.points > len(bytes_of):
                 raise InputError(
@@ -160,7 +162,7 @@ def _repository(wanted: Repository, disk: int) -> LogSource:
     title = f"versions of the user's repository up to {commit[:12]}"
     inputs = {"engine": wanted.engine, "recipe": tree.RECIPE, "commit": commit, "points": wanted.points}
     # In a shallow clone, or one with grafts, the same commit has other versions before it.
-    inputs["versions"] = git_history.first_parents_hash(repository, commit)
+    inputs["versions"] = hashlib.sha256("".join(f"{one}\n" for one in commits).encode()).hexdigest()
     return LogSource(
         wanted.engine,
         title,

@@ -1,8 +1,12 @@
-"""Versions of a user's git repository along first parents, oldest first, as changes of files."""
+"""Versions of a user's git repository along first parents, oldest first, as changes of files.
 
-import hashlib
-from collections.abc import Iterator, Mapping
+Git believes the names of a repository's objects, and a history's key is made of them. So objects are read from a
+repository of ours, into which they come as a pack: there git names each by its content, and a forged one is missing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from agelab import git, process, readers
@@ -16,8 +20,12 @@ READ_BYTES = 1 << 20
 
 # Plumbing commands ignore the user's settings: the same repository gives everyone the same history.
 _REVISIONS = ("rev-list", "--first-parent", "--reverse")
+_OBJECTS = ("rev-list", "--objects", "--no-walk=unsorted", "--missing=allow-any", "--stdin")
+_PACK_LISTED = ("pack-objects", "--stdout", "-q", "--window=0")
+_KNOWN = ("rev-list", "--no-walk=unsorted", "--quiet", "--stdin")
 _BATCH_SIZES = ("cat-file", "--batch-check=%(objectname) %(objectsize)", "--buffer")
 _PACK = ("pack-objects", "--revs", "--stdout", "-q", "--threads=1", "--no-reuse-delta", "--no-reuse-object")
+_NO_GRAFTS = {"GIT_GRAFT_FILE": "/dev/null"}
 _CHANGES = ("diff-tree", "--stdin", "-r", "-z", "--root", "--no-renames", "--diff-merges=first-parent")
 
 
@@ -45,11 +53,6 @@ def resolve_commit(repository: Path, revision: str) -> str:
     ).stdout.strip()
 
 
-def first_parents_hash(repository: Path, commit: str) -> str:
-    """Return a hash over the versions up to a commit. Raises as ``resolve_commit`` does."""
-    return hashlib.sha256(_git(repository, *_REVISIONS, commit).stdout.encode()).hexdigest()
-
-
 def first_parents(repository: Path, commit: str) -> tuple[str, ...]:
     """Return the versions up to a commit, the oldest first. Raises as ``resolve_commit`` does."""
     return tuple(_git(repository, *_REVISIONS, commit).stdout.split())
@@ -61,23 +64,41 @@ def copy_objects(repository: Path, commit: str, into: Path, work: Path) -> None:
     ``work`` is a directory for git's output. Raises InputError where the repository lacks some of it.
     """
     (work / "wanted-commit").write_text(f"{commit}\n", encoding="ascii")
-    _git(repository, *_PACK, source=work / "wanted-commit", to=work / "pack")
+    _git(repository, *_PACK, source=work / "wanted-commit", to=work / "pack", env=_NO_GRAFTS)
     git.run(into, ["index-pack", "--stdin", "--threads=1"], stdin=work / "pack")
+    _git(repository, "rev-list", "--objects", "--quiet", commit, ours=into)
 
 
-def changes(repository: Path, commit: str, work: Path) -> RepositoryChanges:
-    """Collect the changes of the versions up to a commit; ``work`` is an empty directory for git's output.
+def changes(repository: Path, commits: Sequence[str], work: Path) -> RepositoryChanges:
+    """Collect the changes of these versions; ``work`` is an empty directory for git's output.
 
     Raises InputError where git cannot read the repository.
     """
-    _git(repository, *_REVISIONS, commit, to=work / "revisions")
-    _git(repository, *_CHANGES, source=work / "revisions", to=work / "changes")
+    ours = work / "repository.git"
+    git.init_bare(ours, "sha256" if len(commits[0]) == len("0" * 64) else "sha1")
+    (work / "versions").write_text("".join(f"{commit}\n" for commit in commits), encoding="ascii")
+    _git(repository, *_OBJECTS, source=work / "versions", to=work / "objects")
+    _git(repository, *_PACK_LISTED, source=work / "objects", to=work / "pack")
+    _git(repository, "index-pack", "--stdin", source=work / "pack", ours=ours)
+    (work / "pack").unlink()
+    (ours / "shallow").write_text(f"{commits[0]}\n", encoding="ascii")
+    return copied_changes(repository, commits, ours, work)
+
+
+def copied_changes(repository: Path, commits: Sequence[str], ours: Path, work: Path) -> RepositoryChanges:
+    """Collect the changes of these versions from a repository of ours that has their objects, as ``changes`` does."""
+    (work / "versions").write_text("".join(f"{commit}\n" for commit in commits), encoding="ascii")
+    _git(repository, *_KNOWN, source=work / "versions", ours=ours)
+    # Each is compared with the one before it, whatever the repository says of its parents.
+    pairs = (f"{one} {before}\n" for before, one in pairwise(commits))
+    (work / "revisions").write_text("".join([f"{commits[0]}\n", *pairs]), encoding="ascii")
+    _git(repository, *_CHANGES, source=work / "revisions", to=work / "changes", ours=ours)
     wanted = {
         blob for version in _parse_diff_tree(_split_at_nul(work / "changes")) for _, blob in version if blob
     }
     with (work / "wanted").open("wb") as file:
         file.writelines(blob + b"\n" for blob in sorted(wanted))
-    _git(repository, *_BATCH_SIZES, source=work / "wanted", to=work / "sizes")
+    _git(repository, *_BATCH_SIZES, source=work / "wanted", to=work / "sizes", ours=ours)
     return RepositoryChanges(work / "changes", _sizes(repository, work / "sizes"))
 
 
@@ -94,12 +115,23 @@ def _find(repository: Path) -> git.GitRepository:
 
 
 def _git(
-    repository: Path, *words: str, source: Path | None = None, to: Path | None = None
+    repository: Path,
+    *words: str,
+    source: Path | None = None,
+    to: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    ours: Path | None = None,
 ) -> process.Completed:
+    """Run git on the user's repository, or on a copy of it that is ours."""
     try:
-        return _find(repository).query(words, stdin=source, stdout=to)
+        if ours:
+            return git.run(ours, words, stdin=source, stdout=to)
+        return _find(repository).query(words, stdin=source, stdout=to, env=env)
     except process.ProcessFailed as error:
-        raise InputError(f"{repository}: git cannot read it: {error.stderr.strip()}") from error
+        raise InputError(
+            f"{repository}: git cannot read it: {error.stderr.strip()}",
+            hint="git fsck names what is damaged, or not what its name says" if ours else "",
+        ) from error
 
 
 def _sizes(repository: Path, listed: Path) -> Mapping[bytes, int]:

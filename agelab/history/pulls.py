@@ -163,7 +163,7 @@ def _users(wanted: Pulled, pulls: int) -> _Source:
     def make(repository: Path, work: Path) -> tuple[Sequence[str], Iterable[tree.Version]]:
         git_history.copy_objects(path, taken[-1], repository, work)
         (repository / BRANCH).write_text(f"{taken[-1]}\n", encoding="ascii")
-        return taken, git_history.changes(path, taken[-1], work).versions()
+        return taken, git_history.copied_changes(path, taken, repository, work).versions()
 
     return _Source(
         f"the user's repository up to {taken[-1][:12]}",

@@ -69,16 +69,16 @@ class BuildInputs:
 
     @property
     def config_text(self) -> str:
-        """All lines of the configuration; of an option set twice the last line counts."""
-        first = [fileio.read_text(config.NEEDED), fileio.read_text(config.SMALL)]
-        if self.base is not None:
-            first = [self.base, fileio.read_text(config.DISTRIBUTION)]
-        return "\n".join([*first, *self.fragments.values()])
+        """The lines of the configuration that conf is given: one of each option, so the key has all that counts."""
+        return config.text_of(self.options)
 
     @property
     def options(self) -> dict[str, str]:
-        """The options of these lines: comments do not change the key."""
-        return config.options(self.config_text)
+        """The options of all files; of one that is set twice the last line counts."""
+        first = [fileio.read_text(config.NEEDED), fileio.read_text(config.SMALL)]
+        if self.base is not None:
+            first = [self.base, fileio.read_text(config.DISTRIBUTION)]
+        return config.options("\n".join([*first, *self.fragments.values()]))
 
     @property
     def key_inputs(self) -> dict[str, object]:
@@ -115,6 +115,8 @@ def plan_build(spec: str, store: Store, progress: Notify, *, refresh: bool = Fal
     if wanted.lines:
         fragments[spec.partition(",")[0]] = "\n".join(wanted.lines)
     base = _text(wanted.base) if wanted.base else None
+    for name, text in {**fragments, **({str(wanted.base): base} if base is not None else {})}.items():
+        config.require_readable(name, text)
     return BuildInputs(
         tree_changes.apply_patches(found, wanted.patches),
         base,

@@ -22,10 +22,38 @@ DISTRIBUTION = DIRECTORY / "distribution.config"
 _LINE = re.compile(r'# (CONFIG_\w+) is not set.*|(CONFIG_\w+)=(".*"|[^#]*?)(?:\s*#.*)?')
 
 
+# Lines that conf reads as they are meant. Behind a number it takes nothing, before an option neither.
+_READ = re.compile(
+    r"(#.*|\s+#(?! CONFIG_\w+ is not set).*|"
+    r'CONFIG_\w+=(-?(0[xX])?[0-9a-fA-F]+|([ymn]|"([^"\\]|\\.)*")(\s*#.*)?))?'
+)
+
+
 def options(text: str) -> dict[str, str]:
     """Map name to value in a .config or a fragment. The last line of a name counts; "is not set" is ``n``."""
-    found = (_LINE.fullmatch(line.strip()) for line in text.split("\n"))
-    return {match[1] or match[2]: match[3] or "n" for match in found if match}
+    found: dict[str, str] = {}
+    for match in filter(None, (_LINE.fullmatch(line.strip()) for line in text.split("\n"))):
+        name = match[1] or match[2]
+        found.pop(name, None)  # of a choice the last option counts
+        found[name] = match[3] or "n"
+    return found
+
+
+def text_of(found: Mapping[str, str]) -> str:
+    """Return the lines of options, as conf writes them."""
+    lines = (f"# {name} is not set" if value == "n" else f"{name}={value}" for name, value in found.items())
+    return "".join(f"{line}\n" for line in lines)
+
+
+def require_readable(name: str, text: str) -> None:
+    """Raise InputError for a line of a .config or a fragment that conf would drop."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not _READ.fullmatch(line.rstrip()):
+            raise InputError(
+                f"{name}, line {number}: Linux would drop {line.strip()[:80]!r}",
+                hint='write CONFIG_A=y, m, n, 5, 0x5 or "text", or # CONFIG_A is not set, with nothing before it, '
+                "and nothing behind a number",
+            )
 
 
 def missing_options(text: str, wanted: str) -> dict[str, str]:

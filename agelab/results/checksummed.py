@@ -35,7 +35,7 @@ def add_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
         end = _whole_lines(file)
         file.truncate(end)
-        file.write(b"".join(map(_sealed_line, rows)))
+        file.write(b"".join(map(sealed_line, rows)))
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -108,7 +108,7 @@ def seal(value: Mapping[str, Any]) -> dict[str, Any]:
     return {**value, SEAL: key_of(value)}
 
 
-def _sealed_line(row: Mapping[str, Any]) -> bytes:
+def sealed_line(row: Mapping[str, Any]) -> bytes:
     """Return the line of a row with its seal, encoded once: the seal is the hash of what stands before it."""
     content = canonical_json(row)
     return b'%s,"%s":"%s"}\n' % (content[:-1], SEAL.encode(), hashlib.sha256(content).hexdigest().encode())

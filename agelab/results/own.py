@@ -26,23 +26,26 @@ MAX_CODE = 1024
 def write(path: Path, text: str, home: Path) -> None:
     """Write a record of the store at ``home``, behind its code: a record is never there without it."""
     content = f"{text}\n".encode()
-    atomic.write(_code_file(path), _code(_obtain_secret(home), content).encode())
+    sign(path, home, content)
     atomic.write(path, content)
 
 
-def sign(path: Path, home: Path) -> None:
-    """Write the code of a record that is there, as it is."""
-    atomic.write(_code_file(path), _code(_obtain_secret(home), fileio.read_bytes(path)).encode())
+def sign(path: Path, home: Path, *contents: bytes) -> None:
+    """Write the codes of a record that is about to have one of these contents."""
+    secret = _obtain_secret(home)
+    atomic.write(_code_file(path), "\n".join(_code(secret, content) for content in contents).encode())
 
 
-def is_own(path: Path, home: Path) -> bool:
-    """Return whether the store at ``home`` wrote a record as it is now."""
+def is_own(path: Path, home: Path, content: bytes | None = None) -> bool:
+    """Return whether the store at ``home`` wrote a record as it is now; ``content`` where the file is not all of it."""
     try:
         secret = fileio.read_bytes(home / SECRET, SIZE, locked=True)
-        content, said = fileio.read_bytes(path), fileio.read_bytes(_code_file(path), MAX_CODE)
+        content = fileio.read_bytes(path) if content is None else content
+        said = fileio.read_bytes(_code_file(path), MAX_CODE)
     except OSError:
         return False
-    return len(secret) == SIZE and hmac.compare_digest(said, _code(secret, content).encode())
+    code = _code(secret, content).encode()
+    return len(secret) == SIZE and any(hmac.compare_digest(one, code) for one in said.split(b"\n"))
 
 
 def _code_file(path: Path) -> Path:

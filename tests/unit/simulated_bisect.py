@@ -23,7 +23,6 @@ from agelab.bisect.question import BisectQuestion
 from agelab.bisect.verdict import Judge
 from agelab.cli import bisect_step
 from agelab.errors import HostError
-from agelab.results import own
 from agelab.store import Store
 
 LAST = 64
@@ -155,7 +154,6 @@ def asked(store: Store, behaviour: Mapping[str, object], **other: Any) -> Bisect
         **other,
     }
     directory = BisectDirectory.create(store, BisectQuestion(**said))
-    own.sign(directory.path / "question.json", store.home)
     (directory.path / BEHAVIOUR).write_text(json.dumps(behaviour))
     return directory
 

@@ -1,6 +1,7 @@
 """A history of pulls: the same repository from the same inputs, its commits shared out among the parts."""
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from agelab.model.history import History
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
 from agelab.store import Store
+from tests.unit import test_history_tree
 
 DISK = 150_000_000
 
@@ -95,6 +97,37 @@ def test_a_repository_that_cannot_be_pulled_from_is_told(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=said):
         artefact.obtain_history(asked, DISK, 1, Store(tmp_path / "home"))
+
+
+@pytest.mark.parametrize("forged", test_history_tree.FORGERIES)
+def test_a_repository_whose_objects_have_names_of_others_is_not_pulled_from(
+    tmp_path: Path, forged: Callable[[Path], None]
+) -> None:
+    """Git does not look: the image would have the key of the true one, and stand for it."""
+    own = test_history_tree.repository(tmp_path / "own")
+    forged(own)
+    with pytest.raises(InputError, match="git cannot read it"):
+        artefact.obtain_history(wanted(2, repository=str(own)), DISK, 1, Store(tmp_path / "home"))
+
+
+def test_a_graft_puts_nothing_into_an_image(tmp_path: Path) -> None:
+    """The commits to pull make the key: objects of another one could be in it, and in nobody else's."""
+    own, said = repository(tmp_path / "own", 5), []
+    more = git(own, "commit-tree", "-m", "another", f"{git(own, 'write-tree').strip()}").strip()
+    commits = git(own, "rev-list", "HEAD").split()
+    for number in range(2):
+        asked = wanted(3, repository=str(own))
+        said.append(artefact.obtain_history(asked, DISK, 1, Store(tmp_path / str(number))).sha256)
+        (own / ".git/info/grafts").write_text(f"{commits[2]} {commits[3]} {more}\n")
+    assert said[0] == said[1]
+
+
+def test_a_shallow_clone_is_not_pulled_from(tmp_path: Path) -> None:
+    """The guest's git would miss what comes before it."""
+    own = repository(tmp_path / "own", 5)
+    git(tmp_path, "clone", "-q", "--depth", "4", f"file://{own}", str(tmp_path / "shallow"))
+    with pytest.raises(InputError, match="git cannot read it"):
+        artefact.obtain_history(wanted(3, repository=str(tmp_path / "shallow")), DISK, 1, Store(tmp_path))
 
 
 def test_a_disk_too_small_for_a_tree_and_a_log_of_pulls_are_refused(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Histories of version-controlled trees: what git says of a repository is what the log leaves."""
 
 import subprocess
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -57,7 +59,8 @@ def repository(directory: Path) -> Path:
 
 def read(repository: Path, work: Path, revision: str = "HEAD") -> tuple[str, list[Version]]:
     commit = git_history.resolve_commit(repository, revision)
-    return commit, list(git_history.changes(repository, commit, work).versions())
+    commits = git_history.first_parents(repository, commit)
+    return commit, list(git_history.changes(repository, commits, work).versions())
 
 
 def test_a_repository_leaves_its_newest_tree(tmp_path: Path) -> None:
@@ -75,7 +78,9 @@ def test_what_a_shallow_clone_lacks_makes_it_another_history(tmp_path: Path) -> 
     subprocess.run(words, check=True, capture_output=True)
     commit = git_history.resolve_commit(whole, "HEAD")
     assert git_history.resolve_commit(shallow, "HEAD") == commit
-    assert git_history.first_parents_hash(shallow, commit) != git_history.first_parents_hash(whole, commit)
+    assert git_history.first_parents(shallow, commit) != git_history.first_parents(whole, commit)
+    [first] = read(shallow, tmp_path)[1]
+    assert {change.path for change in first if change.size is not None} == {b"kept", b"moved", b"side"}
 
 
 def test_what_is_no_repository_is_said(tmp_path: Path) -> None:
@@ -83,3 +88,72 @@ def test_what_is_no_repository_is_said(tmp_path: Path) -> None:
         read(tmp_path, tmp_path)
     with pytest.raises(InputError, match="git cannot read it"):
         read(repository(tmp_path / "repository"), tmp_path, "no-such-branch")
+
+
+def said_by_git(repository: Path, *words: str) -> str:
+    argv = ["git", "-C", str(repository), *words]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def forge(repository: Path, name: str, kind: str, content: bytes) -> None:
+    """Give an object of a repository other content."""
+    file = repository / ".git" / "objects" / name[:2] / name[2:]
+    file.chmod(0o644)
+    file.write_bytes(zlib.compress(b"%s %d\0" % (kind.encode(), len(content)) + content))
+
+
+def forge_blob(repository: Path) -> None:
+    forge(repository, said_by_git(repository, "rev-parse", "HEAD:kept"), "blob", b"k" * 9)
+
+
+def forge_tree(repository: Path) -> None:
+    other = bytes.fromhex(said_by_git(repository, "rev-parse", "HEAD~1:kept"))
+    forge(repository, said_by_git(repository, "rev-parse", "HEAD~1^{tree}"), "tree", b"100644 kept\0" + other)
+
+
+def forge_commit(repository: Path) -> None:
+    """Of the commit in the middle: its tree is another."""
+    text = subprocess.check_output(["git", "-C", repository, "cat-file", "commit", "HEAD~1"])
+    true, other = (
+        said_by_git(repository, "rev-parse", f"{at}^{{tree}}").encode() for at in ("HEAD~1", "HEAD")
+    )
+    forge(repository, said_by_git(repository, "rev-parse", "HEAD~1"), "commit", text.replace(true, other))
+
+
+FORGERIES = (forge_blob, forge_tree, forge_commit)
+
+
+@pytest.mark.parametrize("forged", FORGERIES)
+def test_a_repository_whose_objects_have_names_of_others_is_refused(
+    tmp_path: Path, forged: Callable[[Path], None]
+) -> None:
+    """Git does not look: the history would have the key of the true one, and stand for it."""
+    made = repository(tmp_path / "repository")
+    before = git_history.first_parents(made, git_history.resolve_commit(made, "HEAD"))
+    forged(made)
+    assert git_history.first_parents(made, git_history.resolve_commit(made, "HEAD")) == before
+    with pytest.raises(InputError, match=r"lacks the content of 1 of 4 files|git cannot read it"):
+        read(made, tmp_path)
+
+
+def test_what_a_repository_puts_in_the_place_of_a_commit_is_not_read(tmp_path: Path) -> None:
+    """refs/replace: another commit's content, and its tree, by the name of the true one."""
+    made = repository(tmp_path / "repository")
+    (tmp_path / "one").mkdir()
+    before = read(made, tmp_path / "one")
+    text = subprocess.check_output(["git", "-C", made, "cat-file", "commit", "HEAD~1"])
+    true, other = (said_by_git(made, "rev-parse", f"{at}^{{tree}}").encode() for at in ("HEAD~1", "HEAD"))
+    words = ["git", "-C", str(made), "hash-object", "-t", "commit", "-w", "--stdin"]
+    put = subprocess.check_output(words, input=text.replace(true, other)).decode().strip()
+    said_by_git(made, "replace", "HEAD~1", put)
+    assert read(made, tmp_path) == before
+
+
+def test_a_repository_that_names_its_objects_by_sha256_is_read(tmp_path: Path) -> None:
+    made = tmp_path / "repository"
+    said_by_git(tmp_path, "init", "-q", "--object-format=sha256", str(made))
+    (made / "kept").write_bytes(b"k" * 100)
+    said_by_git(made, "add", "-A")
+    said_by_git(made, "-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "one")
+    commit, [version] = read(made, tmp_path)
+    assert len(commit) == 64 and version == (FileChange(b"kept", 100),)

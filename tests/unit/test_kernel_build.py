@@ -2,6 +2,7 @@
 
 import os
 from contextlib import nullcontext
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -220,6 +221,48 @@ def test_what_is_said_twice_or_in_a_comment_makes_no_other_kernel(
     assert len(keys) == 1 and made.compiled == 1
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "CONFIG_N=5 # x", "CONFIG_N=0x5 # x", " CONFIG_B=y", "CONFIG_B =y", "CONFIG_B= y", "CONFIG_B=Y",
+        "CONFIG_S=text", 'CONFIG_S="text', 'CONFIG_S="a" b', "CONFIG_B", "  # CONFIG_B is not set", "B=y", "CONFIG_N=",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("option", ["base", "config"])
+def test_a_line_of_configuration_that_linux_would_drop_is_an_error(
+    made: Make, store: Store, tree: Path, tmp_path: Path, line: str, option: str
+) -> None:
+    """It would be in the key of a kernel that does not have it: that of the kernel which does."""
+    mine = tmp_path / "mine.config"
+    mine.write_text(f"# mine\nCONFIG_PVH=y\n{line}\n")
+    with pytest.raises(InputError, match=r"mine\.config, line 3: ") as raised:
+        kernel.resolve(f"tree:{tree},{option}={mine}", store)
+    assert line.strip() in str(raised.value) and raised.value.hint and made.compiled == 0
+
+
+def test_lines_that_linux_reads_are_taken(made: Make, store: Store, tree: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.config"
+    lines = [
+        "#", "# words", "  # words", "", " ", "# CONFIG_A is not set", "# CONFIG_A is not set # why", "CONFIG_B=y",
+        "CONFIG_B=m # why", "CONFIG_N=-5", "CONFIG_N=0x1F ", "CONFIG_N=1f", 'CONFIG_S="a # \\"b\\""',
+        'CONFIG_S="" # why',
+    ]  # fmt: skip
+    mine.write_bytes("\r\n".join(lines).encode())
+    found = build_inputs.plan_build(f"tree:{tree},base={mine}", store, lambda line: None).options
+    assert [found[f"CONFIG_{name}"] for name in "ABNS"] == ["n", "m", "1f", '""']
+
+
+def test_linux_is_given_what_the_key_is_made_of(made: Make, store: Store, tree: Path, tmp_path: Path) -> None:
+    """Of lines that say an option twice the first could be the one that counts: the last may be none of its type."""
+    given = []
+    for number, first in enumerate(["", "CONFIG_N=5\n", "# CONFIG_N is not set, why\n"]):
+        mine = tmp_path / f"mine{number}.config"
+        mine.write_text(f"{first}# CONFIG_A is not set # why\nCONFIG_B=m # why\nCONFIG_N=y\n")
+        building = build_inputs.plan_build(f"tree:{tree},base={mine}", store, lambda line: None)
+        given.append((building.key, building.config_text))
+    assert len(set(given)) == 1 and given[0][1].startswith("# CONFIG_A is not set\nCONFIG_B=m\nCONFIG_N=y\n")
+
+
 LEFT = {
     "a link in the place of what agelab writes": ("agelab.config", "{host}/overwritten", None),
     "another": (".config", "{host}/overwritten", r"leaves '\.config'"),
@@ -402,12 +445,11 @@ def test_code_that_is_no_plain_file_counts_as_what_runs(
     ],
 )
 def test_a_ccache_is_also_of_what_a_configuration_says_in_words(
-    real: RealMake, store: Store, tree: Path, tmp_path: Path, line: str, shared: bool
+    real: RealMake, store: Store, tree: Path, line: str, shared: bool
 ) -> None:
-    more = tmp_path / "more.config"
-    more.write_text(f"{line}\n")
-    same = _cache_of(f"tree:{tree}", store) == _cache_of(f"tree:{tree},config={more}", store)
-    assert same == shared
+    inputs = build_inputs.plan_build(f"tree:{tree}", store, lambda line: None)
+    more = replace(inputs, fragments={"more.config": line})
+    assert (compiler_cache.of(inputs) == compiler_cache.of(more)) == shared
 
 
 def test_a_commit_finds_what_another_has_compiled_that_runs_the_same(
