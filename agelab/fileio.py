@@ -44,6 +44,11 @@ class RefusedFile(OSError):
     """A file that is not read: not a regular one, larger than its limit, or packed data that is damaged."""
 
 
+def link_text(path: Path) -> str:
+    """Return what a symbolic link says, to the byte: Path.readlink leaves out dots and slashes that lead nowhere."""
+    return os.readlink(path)  # noqa: PTH115
+
+
 def opened(path: Path, most: int | None = None, *, link: bool = True) -> BufferedReader:
     """Open a regular file of at most so many bytes for reading; ``link``: also one that a link leads to.
 

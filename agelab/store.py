@@ -103,7 +103,7 @@ def tree_hashes(root: Path, hash_file: Callable[[Path], str] = file_hash) -> dic
     for path in sorted(root.rglob("*")):
         name = str(path.relative_to(root))
         if path.is_symlink():
-            found[name] = f"-> {path.readlink()}"
+            found[name] = f"-> {fileio.link_text(path)}"
         elif path.is_file():
             found[name] = hash_file(path)
     return found
@@ -432,7 +432,7 @@ def _hash_like(path: Path, recorded: str) -> str | None:
     """Hash a file in the way its recorded hash was made; None when its disk cannot return the data."""
     try:
         if path.is_symlink():
-            return f"-> {path.readlink()}"
+            return f"-> {fileio.link_text(path)}"
         if not path.is_file():
             return None
         return content_hash(path) if recorded.startswith(SPARSE_PREFIX) else file_hash(path)

@@ -175,7 +175,7 @@ def _entries(root: Path, hashed: bool = True) -> Iterator[list[str | int | None]
         if stat.S_ISDIR(mode):
             yield [name, None, None]
         elif stat.S_ISLNK(mode):
-            yield [name, None, _key_text(path.readlink())]
+            yield [name, None, _key_text(fileio.link_text(path))]
         elif stat.S_ISREG(mode):
             yield [name, path.stat().st_size, file_hash(path) if hashed else None]
         else:
@@ -191,7 +191,7 @@ def _walk(root: Path) -> Iterator[Path]:
             yield Path(directory, name)
 
 
-def _key_text(path: Path) -> str:
+def _key_text(path: Path | str) -> str:
     """Return a path as text that no other path has: one of bytes that are no UTF-8 in hexadecimal, behind a zero."""
     try:
         return os.fsencode(path).decode()

@@ -107,7 +107,7 @@ def _blob_name(path: Path) -> bytes:
     """Return git's name for a file or a link; that of an empty file where there is none."""
     try:
         if path.is_symlink():
-            return _object_name(b"blob", os.fsencode(path.readlink()))
+            return _object_name(b"blob", os.fsencode(fileio.link_text(path)))
         with fileio.opened(path, SOURCE_BYTES, link=False) as file:
             found = hashlib.sha1(b"blob %d\0" % os.fstat(file.fileno()).st_size, usedforsecurity=False)
             while piece := file.read(fileio.MIB):

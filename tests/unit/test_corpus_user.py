@@ -338,3 +338,12 @@ def test_of_an_archive_that_goes_too_deep_nothing_is_left(tmp_path: Path, store:
     left = [*(store.root / "corpus").iterdir()]
     process.run(["rm", "-rf", "--", *map(str, left)])  # or no later test could remove them
     assert not left
+
+
+def test_links_to_one_file_by_two_names_are_two_corpora(tree: Path, store: Store) -> None:
+    """Their images differ, and a filesystem keeps a link's text."""
+    first = corpus_from_user(tree, store)
+    (tree / "link").unlink()
+    (tree / "link").symlink_to("./a//one.txt")
+    second = corpus_from_user(tree, store)
+    assert first.key != second.key and first.sha256 != second.sha256

@@ -486,3 +486,11 @@ def test_files_of_a_checkout_that_was_killed_are_no_source(real: RealMake, store
     (tree / "fs/inode.c").write_text("other\n")
     _built(f"tree:{tree}", store)
     assert not (source / "fs/left.c").exists()
+
+
+def test_a_link_that_could_be_written_shorter_is_built_as_it_is(
+    real: RealMake, store: Store, tree: Path
+) -> None:
+    """Linux has one: tools/testing/selftests/powerpc/primitives/asm/asm-compat.h."""
+    (tree / "fs/link.c").symlink_to("./.././fs//inode.c")
+    assert _built(f"tree:{tree}", store) == f"object of {FILES['fs/inode.c']}"
