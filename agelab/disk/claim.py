@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agelab import atomic
-from agelab.disk import device_state, pci
+from agelab.disk import device_state, device_users, pci
 from agelab.disk.spec import DriveSpec
 from agelab.errors import AgelabError, HostError, InputError
 
@@ -85,7 +85,7 @@ class DriveClaim:
     def problem(self) -> str | None:
         """Return why the drive is no longer as claimed, or None. Call it before a boot and after a failure."""
         if self.spec.kind == "pci":
-            return pci.problem(self.spec.name, [disk.descriptor for disk in self.disks])
+            return pci.problem(self.spec.name)
         disk = self.disks[0]
         try:
             if (now := device_state.size(disk.descriptor)) != disk.size:
@@ -104,10 +104,18 @@ def claim_drives(specs: Sequence[DriveSpec], erase: Collection[str] = ()) -> Ite
     ``erase`` contains serials or tokens of disks that may be overwritten. Raises HostError for a drive that is in use
     or inaccessible, InputError for a disk with data that ``erase`` does not name, or for a name in ``erase`` that
     matches no disk. Writes nothing.
+
+    A controller is taken from the host for as long, so that nothing here touches its disks between two guests.
     """
     with ExitStack() as stack:
-        claims = tuple(DriveClaim(spec, _open_disks(spec, stack)) for spec in specs if spec.real)
+        behind = stack.enter_context(ExitStack())
+        real = [spec for spec in specs if spec.real]
+        claims = tuple(
+            DriveClaim(spec, _open_disks(spec, behind if spec.kind == "pci" else stack)) for spec in real
+        )
         _refuse_data([disk for claim in claims for disk in claim.disks], erase)
+        stack.enter_context(pci.taken([spec.name for spec in real if spec.kind == "pci"]))
+        behind.close()  # or the disks would come back under other names
         yield claims
 
 
@@ -137,12 +145,13 @@ def _identity(disk: ClaimedDisk) -> str:
 
 def _open_disks(spec: DriveSpec, stack: ExitStack) -> tuple[ClaimedDisk, ...]:
     if spec.kind == "pci":
+        what = f"{spec.kind}:{spec.name}"
         devices = pci.disks(spec.name)
-        disks = tuple(
-            _claim_block(f"{spec.kind}:{spec.name} disk {path.name}", path, stack) for path in devices
-        )
         pci.require_own_iommu_group(spec.name)
-        return disks
+        for drive in pci.optical_drives(spec.name):
+            if uses := device_users.users_of_held(drive):
+                raise _in_use(what, uses)
+        return tuple(_claim_block(f"{what} disk {_lasting_name(path)}", path, stack) for path in devices)
     path = Path(spec.name)
     what = f"{spec.kind}:{path}"
     return ((_claim_block if spec.kind == "block" else _claim_file)(what, path, stack),)
@@ -164,11 +173,10 @@ def _claimed_disk(what: str, descriptor: int) -> ClaimedDisk:
 
 def _claim_block(what: str, path: Path, stack: ExitStack) -> ClaimedDisk:
     descriptor = _open(what, path, True, stack)
-    if uses := [
-        *device_state.block_device_users(device_state.descriptor_path(descriptor)),
-        *device_state.unlocked_users(descriptor),
-    ]:
+    if uses := device_users.users(descriptor):
         raise _in_use(what, uses)
+    if device_state.is_read_only(descriptor):
+        raise HostError(f"{what} is read-only", hint=f"if it should not be: blockdev --setrw {path}")
     _lock(what, descriptor, UDEV_SECONDS)
     if device_state.size(descriptor) == 0:
         raise HostError(f"{what} has no medium in it")
@@ -178,7 +186,7 @@ def _claim_block(what: str, path: Path, stack: ExitStack) -> ClaimedDisk:
 def _claim_file(what: str, path: Path, stack: ExitStack) -> ClaimedDisk:
     descriptor = _open(what, path, False, stack)
     _lock(what, descriptor)
-    if uses := device_state.unlocked_users(descriptor):
+    if uses := device_users.users(descriptor):
         raise _in_use(what, uses)
     if device_state.size(descriptor) == 0:
         raise InputError(f"{what} is empty", hint=f"give it a size: truncate -s 10G {path}")
@@ -188,25 +196,32 @@ def _claim_file(what: str, path: Path, stack: ExitStack) -> ClaimedDisk:
 def _open(what: str, path: Path, block: bool, stack: ExitStack) -> int:
     more = os.O_EXCL if block else 0
     try:
-        _require_kind(what, path, path.stat().st_mode, block)  # before opening, too: some devices act on open
+        _require_kind(what, path, path.stat(), block)  # before opening, too: some devices act on open
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | more)
     except OSError as error:
         raise _open_error(what, path, error, block) from error
     stack.callback(os.close, descriptor)
-    _require_kind(what, path, os.fstat(descriptor).st_mode, block)
+    _require_kind(what, path, os.fstat(descriptor), block)
     return descriptor
 
 
-def _require_kind(what: str, path: Path, mode: int, block: bool) -> None:
+def _lasting_name(device: Path) -> Path:
+    """Return the name of a device that stays when the host numbers its disks anew; its own where there is none."""
+    device = device.resolve()
+    return next((link for link in sorted(BY_ID.glob("*")) if link.resolve() == device), device)
+
+
+def _require_kind(what: str, path: Path, found: os.stat_result, block: bool) -> None:
+    mode = found.st_mode
     if block and not stat.S_ISBLK(mode):
         hint = f"a file is file:{path}" if stat.S_ISREG(mode) else ""
         raise InputError(f"{what} is not a block device", hint=hint)
+    if block and device_state.is_optical(device_state.directory_of(found.st_rdev)):
+        raise InputError(f"{what} is a drive for CDs or DVDs, not a disk")
     if not block and stat.S_ISBLK(mode):
-        device = path.resolve()
-        lasting = (link for link in sorted(BY_ID.glob("*")) if link.resolve() == device)
         raise InputError(
-            f"{what} is not a file, but the device {device}",
-            hint=f"a device is block:{next(lasting, device)}",
+            f"{what} is not a file, but the device {path.resolve()}",
+            hint=f"a device is block:{_lasting_name(path)}",
         )
     if not block and not stat.S_ISREG(mode):
         raise InputError(f"{what} is not a regular file")
@@ -217,7 +232,7 @@ def _open_error(what: str, path: Path, error: OSError, block: bool) -> AgelabErr
         hint = "ls -l /dev/disk/by-id shows the disks" if block else f"to make one: truncate -s 10G {path}"
         return InputError(f"{what} does not exist", hint=hint)
     if error.errno in (errno.EBUSY, errno.ETXTBSY):
-        return _in_use(what, device_state.block_device_users(str(path)) if block else ["it is swap space"])
+        return _in_use(what, device_users.users_of_held(path) if block else ["it is swap space"])
     if error.errno in (errno.EACCES, errno.EPERM):
         hint = (
             "run as root, or as a user of the device's group" if block else "make it writable for this user"

@@ -1,16 +1,23 @@
 """Drives behind a PCI controller: checks before it is passed through to a guest."""
 
 import os
-from collections.abc import Sequence
+import sys as interpreter
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from agelab import fileio
-from agelab.disk import device_state
+from agelab import fileio, orphans, process
+from agelab.disk import device_state, keeper
 from agelab.errors import HostError, InputError
 
 STORAGE = 0x01
-BRIDGE = 0x06
-"""Base classes of the PCI code assignment."""
+SERVED = {0x0106: "SATA", 0x0108: "NVMe"}
+"""The storage controllers that a guest has a driver for."""
+BRIDGE = 0x0604
+"""Between two PCI buses. These are classes of the PCI code assignment, base class and sub-class."""
+HARMLESS = (keeper.VFIO, "pci-stub")
+"""Drivers of functions that nothing on the host uses."""
 
 
 def _device(address: str, sys: Path) -> Path:
@@ -21,21 +28,28 @@ def _device(address: str, sys: Path) -> Path:
 
 
 def _class(device: Path) -> int:
-    return int(fileio.read_text(device / "class"), 16) >> 16
+    return int(fileio.read_text(device / "class"), 16) >> 8
 
 
 def disks(address: str, sys: Path = device_state.SYS, dev: Path = Path("/dev")) -> list[Path]:
     """Return the block devices (whole disks) of a controller that is still bound to its host driver.
 
-    Raises InputError when it is not a storage controller, HostError when its disks cannot be seen.
+    Raises InputError when it is not a storage controller that guests have a driver for, HostError when its disks cannot
+    be seen.
     """
     device = _device(address, sys)
-    if _class(device) != STORAGE:
+    if _class(device) >> 8 != STORAGE:
         raise InputError(
             f"pci:{address} is not a storage controller",
             hint="lspci -D -d ::01xx shows them; a disk behind USB is block:<device>",
         )
-    found = _disks_below(device)
+    if _class(device) not in SERVED:
+        raise InputError(
+            f"pci:{address}: a guest has drivers for {' and '.join(SERVED.values())} controllers alone "
+            f"(this one's class is {_class(device):04x})",
+            hint="name its disk as block:<device>",
+        )
+    found = [path for path in _devices_below(device) if not device_state.is_optical(path)]
     if any((path / "hidden").exists() and fileio.read_text(path / "hidden").strip() == "1" for path in found):
         raise HostError(
             f"pci:{address} is one of several paths to its disks (multipath)",
@@ -44,14 +58,24 @@ def disks(address: str, sys: Path = device_state.SYS, dev: Path = Path("/dev")) 
     if not found:
         raise HostError(
             f"pci:{address}: the host sees no disk there, so its content cannot be checked",
-            hint="give the controller back to its own driver: virsh nodedev-reattach "
-            f"pci_{address.replace(':', '_').replace('.', '_')}",
+            hint=_reattach(address),
         )
     return [dev / path.name.replace("!", "/") for path in found]
 
 
-def _disks_below(device: Path) -> list[Path]:
-    """Return the sysfs directories of the whole disks below a device."""
+def _reattach(address: str) -> str:
+    name = address.replace(":", "_").replace(".", "_")
+    return f"give the controller back to its own driver: virsh nodedev-reattach pci_{name}"
+
+
+def optical_drives(address: str, sys: Path = device_state.SYS, dev: Path = Path("/dev")) -> list[Path]:
+    """Return the drives for CDs and DVDs of a controller."""
+    found = _devices_below(_device(address, sys))
+    return [dev / path.name for path in found if device_state.is_optical(path)]
+
+
+def _devices_below(device: Path) -> list[Path]:
+    """Return the sysfs directories of the whole disks and optical drives below a device."""
     found = []
     for directory, names, files in os.walk(
         device.resolve()
@@ -65,7 +89,11 @@ def _disks_below(device: Path) -> list[Path]:
 
 
 def require_own_iommu_group(address: str, sys: Path = device_state.SYS) -> None:
-    """Raise HostError unless the controller, with its own functions, is alone in its IOMMU group."""
+    """Raise HostError unless the host uses nothing else in the controller's IOMMU group: a guest gets all or nothing.
+
+    A bridge between buses, and a function without a driver, are no obstacle (drivers/vfio/vfio_main.c of Linux,
+    vfio_dev_viable).
+    """
     device = _device(address, sys)
     group = device / "iommu_group/devices"
     if not group.exists():
@@ -74,32 +102,65 @@ def require_own_iommu_group(address: str, sys: Path = device_state.SYS) -> None:
             hint="switch it on in the firmware (VT-d, AMD-Vi; Intel: boot with intel_iommu=on); "
             "block:<device> needs none",
         )
-    slot = address.rpartition(".")[0]
-    others = sorted(
-        other.name
-        for other in group.iterdir()
-        if other.name.rpartition(".")[0] != slot and _class(other.resolve()) != BRIDGE
-    )
-    if others:
+    others = [other for other in sorted(group.iterdir()) if other.name != address]
+    used = [
+        f"{other.name} ({driver})"
+        for other in others
+        if (driver := keeper.driver_of(other)) not in (None, *HARMLESS) and _class(other.resolve()) != BRIDGE
+    ]
+    if used:
         raise HostError(
-            f"pci:{address} shares its IOMMU group with {', '.join(others)}",
+            f"pci:{address} shares its IOMMU group with what the host uses: {', '.join(used)}",
             hint="put the controller into another slot, or name its disk as block:<device>",
         )
 
 
-def problem(address: str, held: Sequence[int], sys: Path = device_state.SYS) -> str | None:
-    """Return why the controller cannot be passed to a guest (again), or None.
-
-    Between two boots the host owns it, and may have started to use what the guest left on its disks.
-    """
+def problem(address: str, sys: Path = device_state.SYS) -> str | None:
+    """Return why a controller that was taken cannot be passed to a guest (again), or None."""
     device = sys / "bus/pci/devices" / address
     if not device.exists():
         return f"pci:{address} has gone"
-    known = {os.fstat(descriptor).st_rdev for descriptor in held}
-    for path in _disks_below(device):
-        node = Path("/dev") / path.name.replace("!", "/")
-        if not node.exists() or node.stat().st_rdev in known:
-            continue
-        if uses := device_state.block_device_users(str(node)):
-            return f"pci:{address}: {'; '.join(uses)}"
+    if (driver := keeper.driver_of(device)) != keeper.VFIO:
+        return f"pci:{address} was taken by another driver ({driver or 'none'})"
     return None
+
+
+@contextmanager
+def taken(addresses: Sequence[str]) -> Iterator[None]:
+    """Take controllers from the host's drivers for the body, and give them back however this process ends.
+
+    Raises HostError where a controller cannot be taken; those taken before are given back.
+    """
+    if not addresses:
+        yield
+        return
+    process.run(["modprobe", keeper.VFIO])
+    reading, writing = os.pipe()
+    argv = [interpreter.executable, "-P", keeper.__file__, *addresses]
+    giving_back = threading.Thread(
+        target=process.run,
+        args=(argv,),
+        kwargs={
+            "stdin": Path(device_state.descriptor_path(reading)),
+            "env": {orphans.VARIABLE: orphans.DAEMON},
+            "ok": range(256),
+            "grace": keeper.SECONDS,
+        },
+    )
+    try:
+        giving_back.start()
+        for address in addresses:
+            try:
+                keeper.bind(address, keeper.VFIO)
+            except OSError as error:
+                raise HostError(f"pci:{address} cannot be taken from its driver: {error}") from error
+            if why := problem(address):
+                raise HostError(f"{why}: it cannot be taken from its driver", hint="see: dmesg")
+        yield
+    finally:
+        os.close(writing)
+        giving_back.join()
+        os.close(reading)
+    for address in addresses:
+        if not problem(address):
+            raise HostError(f"pci:{address} was not given back to the host", hint=_reattach(address))

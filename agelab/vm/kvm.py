@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from agelab import atomic, fileio, process, qemu
-from agelab.errors import AgelabError, HostError
+from agelab.errors import AgelabError
 from agelab.model.base import Frozen
 from agelab.plain_path import temp_parent
 from agelab.qemu import Emulator
@@ -29,9 +29,9 @@ It emulates what a stock kernel does instruction by instruction, so that one cra
 emulator does not know. A host has one such module at a time: kvm_intel, kvm_amd or this one.
 """
 
-BOOT_SECONDS = 20.0
-"""Timeout of a boot in host seconds; a successful one takes about two."""
-SILENT_SECONDS = 5.0
+BOOT_SECONDS = 600.0
+"""Timeout of a boot in host seconds; a successful one takes about two on an idle host."""
+SILENT_SECONDS = 10.0
 """Host seconds without a word from the kernel after which no more will come: one that boots says hundreds of lines."""
 KERNEL_ARGUMENTS = "console=ttyS0 earlyprintk=serial,ttyS0,115200 panic=-1"
 _BANNER = "Linux version "
@@ -47,14 +47,17 @@ class KvmProbe(Frozen):
     fix: str = Field(default="", description="what to do so that a test boot is possible")
 
 
-def judge_console(console: str) -> KvmProbe:
-    """Judge a serial console: success is a kernel banner followed by a search for the root or init."""
+def judge_console(console: str, ended: str = "") -> KvmProbe:
+    """Judge a serial console: success is a kernel banner followed by a search for the root or init.
+
+    ``ended`` says what ended a boot that came no further.
+    """
     _, banner, rest = console.partition(_BANNER)
     if banner and any(mark in rest for mark in _LATE_BOOT_MESSAGES):
         return KvmProbe(boots=True, detail=f"booted Linux {rest.split(maxsplit=1)[0]}")
     lines = [line.strip() for line in console.splitlines() if line.strip()]
     detail = f"a guest came no further than {lines[-1][:60]!r}" if lines else "a guest said nothing"
-    return KvmProbe(boots=False, detail=detail)
+    return KvmProbe(boots=False, detail=f"{detail}{ended}")
 
 
 class _Silence:
@@ -86,20 +89,24 @@ def try_boot(
         machine = "-machine q35 -smp 1 -m 256 -nodefaults -no-user-config -display none -no-reboot"
         argv = [str(emulator), *machine.split(), "-accel", accelerator, *cpu, "-serial", f"file:{console}"]
         argv += ["-kernel", str(kernel), "-append", KERNEL_ARGUMENTS]
-        silence = _Silence(console)
+        silence, ended = _Silence(console), ""
         try:
             process.run(argv, timeout=seconds, give_up=silence)
         except process.ProcessFailed as error:
             if not silence.is_final:
                 *_, last = error.stderr.strip().splitlines() or [str(error)]
                 return KvmProbe(boots=False, detail=f"QEMU stops: {last.removeprefix(f'{emulator.name}: ')}")
-        except HostError:
-            pass  # timed out: the console shows how far it came
-        return judge_console(fileio.tail(console) if console.exists() else "")
+            ended = f", and was silent for {SILENT_SECONDS:g} s"
+        except process.TimedOut:
+            ended = f", though it had not fallen silent, within {seconds:g} s"
+        return judge_console(fileio.tail(console) if console.exists() else "", ended)
 
 
 def probe_kvm(store: Store, device: Path = DEVICE, *, again: bool = False) -> KvmProbe:
-    """Test whether KVM boots a guest here; the result is cached by host and kernel unless ``again``."""
+    """Test whether KVM boots a guest here; that it does is remembered by host and kernel, unless ``again``.
+
+    That it does not is not: the host may have been busy.
+    """
     if not device.exists():
         return _not_tried(
             f"no {device}", "switch virtualisation on in the firmware, or load kvm_intel or kvm_amd"
@@ -144,7 +151,11 @@ def _cached_boot(store: Store, emulator: Emulator, kernel: Artefact, again: bool
     remembered = store.cache("doctor") / f"kvm-{key_of(known)}.json"
     if not again:
         with suppress(FileNotFoundError, ValidationError):
-            return KvmProbe.model_validate_json(fileio.read_bytes(remembered))
+            if (verdict := KvmProbe.model_validate_json(fileio.read_bytes(remembered))).boots:
+                return verdict
     verdict = try_boot(emulator.program, image)
-    atomic.write(remembered, verdict.model_dump_json().encode())
+    if verdict.boots:
+        atomic.write(remembered, verdict.model_dump_json().encode())
+    else:
+        remembered.unlink(missing_ok=True)
     return verdict

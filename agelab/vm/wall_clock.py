@@ -54,8 +54,9 @@ def controller_argument(address: str) -> str:
     domain, bus, place = address.split(":")
     slot, function = place.split(".")
     numbers = {"domain": domain, "bus": bus, "slot": slot, "function": function}
-    # By the element's parts: virt-install would look for the address by itself among the host's devices.
-    parts = {"@mode": "subsystem", "@managed": "yes"} | {
+    # By the element's parts: virt-install would look for the address by itself among the host's devices. libvirt's
+    # translation to a QEMU command wants the driver named. The controller is taken for the whole run (agelab.disk.pci).
+    parts = {"@mode": "subsystem", "@managed": "no", "driver/@name": "vfio"} | {
         f"source/address/@{name}": str(int(number, 16)) for name, number in numbers.items()
     }
     words = (f"xpath{n}.set=./{part},xpath{n}.value={text}" for n, (part, text) in enumerate(parts.items()))

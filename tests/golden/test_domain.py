@@ -181,6 +181,13 @@ def test_a_wall_guest_has_its_disks_and_nothing_of_the_virtual_clock(
     assert "-smp 2" in words and "nvdimm,memdev=disk1-memory" in words
 
 
+@pytest.mark.parametrize("name", ["wall-pci"])
+def test_libvirt_makes_a_command_for_a_guest_that_gets_a_controller(
+    text: str, hypervisor: Hypervisor
+) -> None:
+    assert '"driver":"vfio-pci","host":"0000:00:00.0"' in " ".join(_command(hypervisor, text))
+
+
 def test_libvirts_test_driver_defines_and_starts_it(written: str, tmp_path: Path) -> None:
     root = ElementTree.fromstring(written)
     # The test driver knows one domain type and no extra QEMU arguments; all else is as it is.

@@ -60,24 +60,55 @@ def test_a_controller_whose_disks_nobody_can_look_at_is_refused(tmp_path: Path) 
         pci.disks(ADDRESS, tmp_path)
 
 
+def test_a_controller_that_guests_have_no_driver_for_is_refused(tmp_path: Path) -> None:
+    disk(device(tmp_path, code="0x010000"), "sda")
+    with pytest.raises(
+        InputError, match=r"drivers for SATA and NVMe controllers alone \(this one's class is 0100\)"
+    ):
+        pci.disks(ADDRESS, tmp_path)
+
+
+def test_an_optical_drive_is_no_disk(tmp_path: Path) -> None:
+    directory = device(tmp_path, code="0x010601")
+    disk(directory, "sda")
+    disk(directory, "sr0")
+    (directory / "nvme/nvme0/sr0/device").mkdir()
+    (directory / "nvme/nvme0/sr0/device/type").write_text("5\n")
+    assert pci.disks(ADDRESS, tmp_path) == [Path("/dev/sda")]
+    assert pci.optical_drives(ADDRESS, tmp_path) == [Path("/dev/sr0")]
+
+
+def driven(sys: Path, directory: Path, driver: str) -> Path:
+    place = sys / "bus/pci/drivers" / driver
+    place.mkdir(parents=True, exist_ok=True)
+    (directory / "driver").symlink_to(place)
+    return directory
+
+
 def test_the_iommu_must_keep_it_apart(tmp_path: Path) -> None:
     directory = device(tmp_path)
     with pytest.raises(HostError, match="IOMMU is off"):
         pci.require_own_iommu_group(ADDRESS, tmp_path)
     function = device(tmp_path, "0000:01:00.1", "0x040300")
-    bridge = device(tmp_path, "0000:00:01.0", "0x060400")
-    group(tmp_path, directory, function, bridge)
+    given = driven(tmp_path, device(tmp_path, "0000:02:00.0", "0x020000"), "vfio-pci")
+    bridge = driven(tmp_path, device(tmp_path, "0000:00:01.0", "0x060400"), "pcieport")
+    group(tmp_path, directory, function, given, bridge)
     pci.require_own_iommu_group(ADDRESS, tmp_path)
 
 
 def test_a_shared_group_is_refused(tmp_path: Path) -> None:
     directory = device(tmp_path)
-    group(tmp_path, directory, device(tmp_path, "0000:02:00.0", "0x020000"))
-    with pytest.raises(HostError, match=r"shares its IOMMU group with 0000:02:00\.0"):
+    same_slot = driven(tmp_path, device(tmp_path, "0000:01:00.3", "0x0c0500"), "i801_smbus")
+    isa = driven(tmp_path, device(tmp_path, "0000:00:1f.0", "0x060100"), "lpc_ich")
+    group(tmp_path, directory, same_slot, isa)
+    shared = r"what the host uses: 0000:00:1f\.0 \(lpc_ich\), 0000:01:00\.3 \(i801_smbus\)$"
+    with pytest.raises(HostError, match=shared):
         pci.require_own_iommu_group(ADDRESS, tmp_path)
 
 
 def test_a_controller_that_has_gone_is_trouble(tmp_path: Path) -> None:
-    assert pci.problem(ADDRESS, [], tmp_path) == f"pci:{ADDRESS} has gone"
-    disk(device(tmp_path), "nvme-not-there")
-    assert pci.problem(ADDRESS, [], tmp_path) is None
+    assert pci.problem(ADDRESS, tmp_path) == f"pci:{ADDRESS} has gone"
+    directory = device(tmp_path)
+    assert pci.problem(ADDRESS, tmp_path) == f"pci:{ADDRESS} was taken by another driver (none)"
+    driven(tmp_path, directory, "vfio-pci")
+    assert pci.problem(ADDRESS, tmp_path) is None

@@ -28,10 +28,12 @@ def says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_guest_that_falls_silent_is_not_waited_for(says: Path, tmp_path: Path) -> None:
     says.write_text('echo "Linux version 6.1" > "$console"; echo last words >> "$console"; exec sleep 60\n')
     began = time.monotonic()
-    assert kvm.try_boot(tmp_path / QEMU, tmp_path).detail == "a guest came no further than 'last words'"
+    assert kvm.try_boot(tmp_path / QEMU, tmp_path).detail == (
+        "a guest came no further than 'last words', and was silent for 1.5 s"
+    )
     assert time.monotonic() - began < 10
     says.write_text("exec sleep 60\n")
-    assert kvm.try_boot(tmp_path / QEMU, tmp_path).detail == "a guest said nothing"
+    assert kvm.try_boot(tmp_path / QEMU, tmp_path).detail == "a guest said nothing, and was silent for 1.5 s"
 
 
 def test_a_guest_that_goes_on_talking_is_listened_to(says: Path, tmp_path: Path) -> None:
@@ -40,6 +42,13 @@ def test_a_guest_that_goes_on_talking_is_listened_to(says: Path, tmp_path: Path)
         'echo "Unable to mount root fs" >> "$console"\n'
     )
     assert kvm.try_boot(tmp_path / QEMU, tmp_path) == kvm.KvmProbe(boots=True, detail="booted Linux 6.1")
+
+
+def test_a_boot_that_takes_too_long_is_not_called_silent(says: Path, tmp_path: Path) -> None:
+    says.write_text('echo "Linux version 6.1" > "$console"\nwhile :; do sleep 0.3; echo more >> "$console"; done\n')
+    assert kvm.try_boot(tmp_path / QEMU, tmp_path, seconds=4).detail == (
+        "a guest came no further than 'more', though it had not fallen silent, within 4 s"
+    )
 
 
 def test_what_qemu_says_when_it_stops_by_itself_is_told(says: Path, tmp_path: Path) -> None:

@@ -1,0 +1,317 @@
+"""The guard on real kernel devices: each state of a disk has its right reason, by ``block:`` and by ``pci:``."""
+
+import hashlib
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agelab import qemu
+from agelab.cli.options import open_store
+from agelab.disk import claim_drives, parse
+from agelab.errors import AgelabError, InputError
+from tests.lab import devices
+from tests.lab.laboratory import Laboratory
+from tests.lab.states import ACCEPTED, STATES, State
+
+MIB = 192
+LABORATORY = Laboratory(
+    (
+        devices.nvme("ONE", MIB),
+        devices.nvme("TWO", MIB),
+        devices.ahci("THREE", MIB),
+        devices.dvd("disc", "THREE-ahci.1"),
+        devices.sata("FOUR", mib=MIB),
+        devices.dvd("", "ide.1", mib=0),
+        devices.usb("FIVE"),
+        devices.scsi("SIX"),
+        devices.two_paths("SEVEN"),
+        devices.nvme_of_two_paths("EIGHT"),
+    )
+)
+BY_ID = Path("/dev/disk/by-id")
+MARK = b"written by the guard's test"
+M = "/tmp/mounted"
+MODULES = (
+    *(
+        "md_mod",
+        "raid0",
+        "raid1",
+        "dm-mod",
+        "dm-crypt",
+        "dm-raid",
+        "dm-mirror",
+        "dm-snapshot",
+        "dm-thin-pool",
+    ),
+    *(
+        "btrfs",
+        "xfs",
+        "ext4",
+        "virtio_scsi",
+        "sg",
+        "usb_storage",
+        "xhci_pci",
+        "dm-multipath",
+        "dm-round-robin",
+    ),
+    *("lpc_ich", "i2c_i801"),
+)
+
+
+def named(serial: str) -> Path:
+    """The lasting name of a drive, once udev has given it one."""
+    kind = {"ONE": "nvme-QEMU_NVMe_Ctrl_", "TWO": "nvme-QEMU_NVMe_Ctrl_", "EIGHT": "nvme-QEMU_NVMe_Ctrl_"}
+    path = BY_ID / f"{kind.get(serial, 'ata-QEMU_HARDDISK_')}{serial}"
+    for _ in range(150):
+        if path.exists():
+            return path
+        time.sleep(0.2)
+    raise AssertionError(f"no {path}: {sorted(BY_ID.glob('*'))}")
+
+
+def shell(script: str) -> None:
+    variables = {
+        **os.environ,
+        "D": str(named("ONE")),
+        "E": str(named("TWO")),
+        "M": M,
+        "QEMU": str(qemu.obtain(open_store()).program),
+    }
+    done = subprocess.run(["sh", "-c", script], env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (script, done.stdout, done.stderr)
+    subprocess.run(["udevadm", "settle", "--timeout", "60"], check=True)
+    os.sync()
+
+
+def wipe(device: Path) -> None:
+    # udev assembles an array of what it finds, whenever somebody has written to a member.
+    subprocess.run(["mdadm", "--stop", "--scan"], check=True, capture_output=True)
+    subprocess.run(["wipefs", "--all", "--quiet", "--force", device], check=True)
+    with device.open("r+b") as file:
+        for start in (0, (MIB - 8) << 20):
+            file.seek(start)
+            file.write(bytes(8 << 20))
+    subprocess.run(["blkdiscard", "--force", device], check=False, capture_output=True)
+    subprocess.run(["blockdev", "--rereadpt", device], check=False, capture_output=True)
+    subprocess.run(["udevadm", "settle", "--timeout", "60"], check=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def machine() -> None:
+    """What a host has before a disk is used: its drivers."""
+    subprocess.run(["modprobe", "-a", *MODULES], check=True)
+    subprocess.run(["udevadm", "settle", "--timeout", "60"], check=True)
+    Path(M).mkdir(exist_ok=True)
+
+
+def address(device: Path) -> str:
+    """The address of the controller that a disk is behind."""
+    parts = (Path("/sys/class/block") / device.resolve().name).resolve().parts
+    return next(
+        part for part in reversed(parts) if re.fullmatch(r"[\da-f]{4}:[\da-f]{2}:[\da-f]{2}\.\d", part)
+    )
+
+
+def driver(place: str) -> str:
+    return (Path("/sys/bus/pci/devices") / place / "driver").resolve().name
+
+
+def content(device: Path) -> str:
+    with device.open("rb") as file:
+        return hashlib.file_digest(file, "md5").hexdigest()
+
+
+def reason(spec: str) -> str:
+    """Why a drive is refused; "" where it is not, if need be after its data were named. Then it is written to."""
+    try:
+        return claimed(spec, ())
+    except InputError as error:
+        if "--erase" not in error.hint:
+            return str(error)
+        return claimed(spec, tuple(error.hint.partition("--erase ")[2].split()[0].split(",")))
+    except AgelabError as error:
+        return str(error)
+
+
+def claimed(spec: str, erase: tuple[str, ...]) -> str:
+    drive = parse(spec)
+    try:
+        with claim_drives([drive], erase) as (claim,):
+            assert claim.problem() is None
+            if drive.kind == "pci":
+                assert driver(drive.name) == "vfio-pci"
+            else:
+                with open(claim.source, "r+b", buffering=0) as file:  # noqa: PTH123 (a descriptor's path)
+                    file.seek(1 << 20)
+                    file.write(MARK)
+    except InputError:
+        raise
+    except AgelabError as error:
+        return str(error)
+    if drive.kind == "pci":
+        assert driver(drive.name) in ("nvme", "ahci")
+        subprocess.run(["udevadm", "settle", "--timeout", "60"], check=True)
+    else:
+        with Path(drive.name).open("rb") as file:
+            file.seek(1 << 20)
+            assert file.read(len(MARK)) == MARK
+    return ACCEPTED
+
+
+def meant(text: str) -> str:
+    """The pattern with the devices' real names."""
+    names = {"D": named("ONE").resolve(), "E": named("TWO").resolve(), "M": M}
+    return re.sub(r"\b([DEM])(?=\b|p\d)", lambda found: str(names[found[1]]), text)
+
+
+def spec_of(device: str, way: str) -> str | None:
+    """The drive to name for a device of a table; None for what is no whole disk, by ``pci:``."""
+    given = device.replace("$M", M)
+    for letter, serial in (("D", "ONE"), ("E", "TWO")):
+        if way == "pci" and device == f"${letter}":
+            return f"pci:{address(named(serial))}"
+        given = given.replace(f"${letter}", str(named(serial)))
+    if way == "pci":
+        return None
+    return given if given.startswith("file:") else f"block:{given}"
+
+
+def check(checks: dict[str, str], way: str) -> None:
+    for device, wanted in checks.items():
+        spec = spec_of(device, way)
+        if spec is None:
+            continue
+        before = [content(named(serial)) for serial in ("ONE", "TWO")] if wanted else []
+        why = reason(spec)
+        if wanted == ACCEPTED:
+            assert why == ACCEPTED, spec
+        else:
+            assert re.search(meant(wanted), why), (spec, wanted, why)
+            assert before == [content(named(serial)) for serial in ("ONE", "TWO")]
+
+
+@pytest.fixture
+def drives() -> Iterator[None]:
+    """The two drives, empty before and after."""
+    for serial in ("ONE", "TWO"):
+        wipe(named(serial))
+    yield
+    for serial in ("ONE", "TWO"):
+        wipe(named(serial))
+
+
+@pytest.mark.parametrize("way", ["block", "pci"])
+@pytest.mark.parametrize("state", STATES.values(), ids=STATES)
+def test_a_disk_in_use_is_refused_with_the_reason_and_a_free_one_is_not(
+    state: State, way: str, drives: None
+) -> None:
+    shell(state.made)
+    try:
+        check(state.checks, way)
+    finally:
+        shell(f"({state.undone or 'true'})")
+    check(state.afterwards, way)
+
+
+def test_a_controller_that_a_guest_cannot_have_is_refused_before_anything_is_unbound() -> None:
+    wanted = {
+        "FOUR": r"shares its IOMMU group with what the host uses: [\d:.a-f]+\.0 \(lpc_ich\), [\d:.a-f]+\.3 \(i801_smbus\)",
+        "EIGHT": r"is one of several paths to its disks",
+    }
+    for serial, why in wanted.items():
+        if serial == "EIGHT":
+            found = Path("/sys/class/nvme-subsystem").glob("*/nvme*")
+            places = [
+                path.resolve().parents[1].name for path in found
+                if (path / "serial").exists() and (path / "serial").read_text().strip() == serial
+            ]  # fmt: skip
+            assert len(places) == 2
+        else:
+            places = [address(named(serial))]
+        for place in places:
+            before = driver(place)
+            assert re.search(why, reason(f"pci:{place}")), reason(f"pci:{place}")
+            assert driver(place) == before
+
+
+def test_a_class_without_a_driver_in_the_guest_is_refused() -> None:
+    for device in sorted(Path("/sys/bus/pci/devices").iterdir()):
+        code = (device / "class").read_text().strip()
+        if code.startswith("0x0100"):
+            assert "a guest has drivers for SATA and NVMe controllers alone" in reason(f"pci:{device.name}")
+            assert driver(device.name) == "virtio-pci"
+        if code.startswith("0x0c03"):
+            assert "is not a storage controller" in reason(f"pci:{device.name}")
+            assert driver(device.name) == "xhci_hcd"
+
+
+def test_an_optical_drive_is_no_disk_and_its_mounted_disc_keeps_the_controller(tmp_path: Path) -> None:
+    place = address(named("THREE"))
+    drives = sorted(Path("/dev").glob("sr*"))
+    assert len(drives) == 2
+    for drive in drives:
+        assert "is a drive for CDs or DVDs, not a disk" in reason(f"block:{drive}")
+    assert reason(f"pci:{place}") == ACCEPTED
+    named("THREE")
+    [disc] = [drive for drive in settled("sr*", 2) if address(drive) == place]
+    reader = subprocess.Popen(["sleep", "999"], stdin=disc.open("rb"))
+    try:
+        assert re.search(rf"process {reader.pid} \(sleep\) has {disc} open$", reason(f"pci:{place}"))
+    finally:
+        reader.kill()
+        reader.wait()
+    assert driver(place) == "ahci"
+
+
+def settled(pattern: str, count: int) -> list[Path]:
+    """The devices of /dev of that pattern, once there are so many."""
+    for _ in range(150):
+        if len(found := sorted(Path("/dev").glob(pattern))) == count:
+            return found
+        time.sleep(0.2)
+    raise AssertionError(f"{count} {pattern} do not appear")
+
+
+def test_disks_behind_sata_and_usb_are_taken_by_their_lasting_names() -> None:
+    wipe(named("FOUR"))
+    assert reason(f"block:{named('FOUR')}") == ACCEPTED
+    [stick] = [path for path in BY_ID.glob("usb-*FIVE*") if "part" not in path.name]
+    assert reason(f"block:{stick}") == ACCEPTED
+    assert reason(f"block:{named('EIGHT')}") == ACCEPTED
+
+
+def test_the_paths_of_an_active_multipath_are_in_use_and_itself_is_not() -> None:
+    listed = subprocess.run(
+        ["lsblk", "-dno", "PATH,SERIAL"], capture_output=True, text=True, check=True
+    ).stdout
+    paths = [line.split()[0] for line in listed.splitlines() if line.endswith(" SEVEN")]
+    assert len(paths) == 2
+    assert [reason(f"block:{path}") for path in paths] == [ACCEPTED, ACCEPTED]
+    Path("/etc/multipath.conf").write_text(
+        'defaults {\n user_friendly_names yes\n find_multipaths no\n}\nblacklist {\n devnode "^(nvme|vd|loop|sr|pmem)"\n}\n'
+    )
+    for path in paths:
+        subprocess.run(["wipefs", "--all", "--quiet", path], check=True)
+    subprocess.run(["multipath", "-v1"], check=False, capture_output=True)
+    subprocess.run(["udevadm", "settle"], check=True)
+    try:
+        slaves = [Path("/sys/class/block") / Path(path).name / "holders" for path in paths]
+        [mapped] = {
+            Path("/dev/mapper") / (one / "dm/name").read_text().strip()
+            for held in slaves
+            for one in held.iterdir()
+        }
+        for path in paths:
+            assert f"{path} is part of {mapped} (mpath)" in reason(f"block:{path}")
+        assert reason(f"block:{mapped}") == ACCEPTED
+    finally:
+        subprocess.run(["multipath", "-F"], check=True)
+
+
+def test_twenty_claims_in_a_row_are_not_hindered_by_udev(drives: None) -> None:
+    assert [reason(f"block:{named('TWO')}") for _ in range(20)] == [ACCEPTED] * 20
