@@ -19,7 +19,7 @@ from pathlib import Path
 
 from agelab import atomic
 from agelab.disk import device_state, device_users, pci
-from agelab.disk.spec import DriveSpec
+from agelab.disk.spec import DIRECT, DriveSpec
 from agelab.errors import AgelabError, HostError, InputError
 
 PAGE = 4096
@@ -154,7 +154,15 @@ def _open_disks(spec: DriveSpec, stack: ExitStack) -> tuple[ClaimedDisk, ...]:
         return tuple(_claim_block(f"{what} disk {_lasting_name(path)}", path, stack) for path in devices)
     path = Path(spec.name)
     what = f"{spec.kind}:{path}"
-    return ((_claim_block if spec.kind == "block" else _claim_file)(what, path, stack),)
+    if spec.kind == "block":
+        return (_claim_block(what, path, stack),)
+    disk = _claim_file(what, path, stack)
+    if spec.cache in DIRECT and not device_state.has_direct_io(disk.descriptor):
+        raise InputError(
+            f"{what}: its filesystem has no direct I/O, which cache={spec.cache} is",
+            hint=f"move it to a disk, or name it as '{what}?cache=writeback&aio=threads'",
+        )
+    return (disk,)
 
 
 def _claimed_disk(what: str, descriptor: int) -> ClaimedDisk:

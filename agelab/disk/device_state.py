@@ -111,6 +111,15 @@ def directory_of(number: int, sys: Path = SYS) -> Path:
     return (sys / f"dev/block/{os.major(number)}:{os.minor(number)}").resolve()
 
 
+def has_direct_io(descriptor: int) -> bool:
+    """Return whether a file can be read past the page cache (O_DIRECT, open(2))."""
+    try:
+        os.close(os.open(descriptor_path(descriptor), os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECT))
+    except OSError as error:
+        return error.errno != errno.EINVAL
+    return True
+
+
 def is_optical(directory: Path) -> bool:
     """Return whether a device in sysfs is a drive for CDs or DVDs: SCSI's device type 5 (include/scsi/scsi_proto.h)."""
     return read_text(directory / "device/type") == "5"

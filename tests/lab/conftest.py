@@ -42,7 +42,7 @@ def _reports(item: pytest.Item) -> list[pytest.TestReport]:
     known = item.session.stash.setdefault(_KNOWN, {})
     if item.path not in known:
         known[item.path] = _run(item)
-    said = known[item.path]
+    said: dict[str, list[Any]] = known[item.path]
     if found := said.get(item.nodeid):
         return found
     return [

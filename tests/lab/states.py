@@ -9,9 +9,13 @@ from dataclasses import dataclass, field
 ACCEPTED = ""
 SCSI = "modprobe -a target_core_mod target_core_iblock; cd /sys/kernel/config/target/core"
 NVMET = "modprobe nvmet; cd /sys/kernel/config/nvmet/subsystems"
-GPT = "parted -s $D mklabel gpt mkpart a 1MiB 80MiB mkpart b 80MiB 160MiB; udevadm settle"
+GPT = "parted -s $D mklabel gpt mkpart a 1MiB 64MiB mkpart b 64MiB 127MiB; udevadm settle"
 EXT4 = "mkfs.ext4 -qF -E lazy_itable_init=0,lazy_journal_init=0"
-LUKS = "echo secret > /tmp/key; cryptsetup -q luksFormat --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 $E /tmp/key"
+KEY = "echo secret > /tmp/key"
+LUKS = (
+    f"{KEY}; cryptsetup -q luksFormat --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 $E /tmp/key"
+)
+MIRROR = "mdadm --create /dev/md0 --run --level=1 --raid-devices=2"
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,8 @@ class State:
 
 def in_background(command: str, sign: str) -> str:
     """Start a command that stays, and wait until ``sign`` is true; its process group's number is in /tmp/pid."""
-    return f"setsid {command} > /tmp/said 2>&1 < /dev/null & echo $! > /tmp/pid; for n in $(seq 150); do {sign} && break; sleep 0.2; done"
+    waits = f"for n in $(seq 150); do {sign} && break; sleep 0.2; done"
+    return f"setsid {command} > /tmp/said 2>&1 < /dev/null & echo $! > /tmp/pid; {waits}"
 
 
 END = "kill -- -$(cat /tmp/pid); sleep 1"
@@ -50,7 +55,8 @@ STATES = {
     "mounted in another namespace": State(
         f"{GPT}; {EXT4} $D-part1; "
         + in_background(
-            "unshare -m sh -c 'mount --make-rprivate /; mount $D-part1 $M; touch /tmp/in; exec sleep 999'", "[ -e /tmp/in ]"
+            "unshare -m sh -c 'mount --make-rprivate /; mount $D-part1 $M; touch /tmp/in; exec sleep 999'",
+            "[ -e /tmp/in ]",
         ),
         {
             "$D": r"Dp1 is mounted on M, in the mount namespace of process \d+ \(sleep\)",
@@ -74,12 +80,13 @@ STATES = {
         "swapoff $D-part2",
     ),
     "swap file": State(
-        f"{EXT4} $D; mount $D $M; dd if=/dev/zero of=$M/swap bs=1M count=16; chmod 600 $M/swap; mkswap $M/swap; swapon $M/swap",
+        f"{EXT4} $D; mount $D $M; dd if=/dev/zero of=$M/swap bs=1M count=16; chmod 600 $M/swap; mkswap $M/swap; "
+        "swapon $M/swap",
         {"$D": "D is mounted on M", "file:$M/swap": "it is swap space"},
         "swapoff $M/swap; umount $M",
     ),
     "md of partitions": State(
-        f"{GPT}; mdadm --create /dev/md0 --run --level=1 --raid-devices=2 --metadata=1.2 $D-part1 $D-part2 < /dev/null",
+        f"{GPT}; {MIRROR} --metadata=1.2 $D-part1 $D-part2 < /dev/null",
         {
             "$D": r"Dp1 is part of /dev/md0 \(raid1\)",
             "$D-part1": r"Dp1 is part of /dev/md0 \(raid1\)",
@@ -95,8 +102,11 @@ STATES = {
         {"$E": ACCEPTED},
     ),
     "mounted md": State(
-        f"mdadm --create /dev/md0 --run --level=1 --raid-devices=2 $D $E < /dev/null; {EXT4} /dev/md0; mount /dev/md0 $M",
-        {"$D": r"D is part of /dev/md0 \(raid1\); /dev/md0 is mounted on M", "/dev/md0": "/dev/md0 is mounted on M"},
+        f"{MIRROR} $D $E < /dev/null; {EXT4} /dev/md0; mount /dev/md0 $M",
+        {
+            "$D": r"D is part of /dev/md0 \(raid1\); /dev/md0 is mounted on M",
+            "/dev/md0": "/dev/md0 is mounted on M",
+        },
         "umount $M; mdadm --stop /dev/md0",
     ),
     "PV without a volume": State(
@@ -143,13 +153,15 @@ STATES = {
         {"$E": ACCEPTED},
     ),
     "open plain dm-crypt": State(
-        "echo secret > /tmp/key; cryptsetup open --type plain --cipher aes-xts-plain64 --key-size 256 --key-file /tmp/key $E p",
+        "head -c 32 /dev/zero > /tmp/key; "
+        "cryptsetup open --type plain --cipher aes-xts-plain64 --key-size 256 --key-file /tmp/key $E p",
         {"$E": r"E is part of /dev/mapper/p \(crypt\)"},
         "cryptsetup close p",
         {"$E": ACCEPTED},
     ),
     "bcache": State(
-        "modprobe bcache; make-bcache -B $E -C $D; udevadm settle; for one in $E $D; do echo $one > /sys/fs/bcache/register; done; "
+        "modprobe bcache; make-bcache --bucket 64k -B $E -C $D; udevadm settle; "
+        "for one in $E $D; do echo $one > /sys/fs/bcache/register; done; "
         "for n in $(seq 50); do [ -b /dev/bcache0 ] && break; sleep 0.2; done",
         {
             "$E": r"E is part of /dev/bcache0 \(disk\)",
@@ -184,7 +196,7 @@ STATES = {
         {"$E": ACCEPTED},
     ),
     "XFS' external log": State(
-        "mkfs.xfs -qf -l logdev=$E,size=64m $D; mount -o logdev=$E $D $M",
+        "mkfs.xfs --unsupported -qf -l logdev=$E,size=64m $D; mount -o logdev=$E $D $M",
         {"$E": r"E is a part \(logdev\) of the filesystem that is mounted on M", "$D": "D is mounted on M"},
         "umount $M",
         {"$E": ACCEPTED},
@@ -192,8 +204,9 @@ STATES = {
     "a loop device over it": State("losetup -f $E", {"$E": r"/dev/loop\d+ is a loop device over it"}, "losetup -D"),
     "a virtual machine's": State(
         in_background(
-            "$QEMU -accel kvm -nodefaults -display none -S -drive file=$E,if=none,id=d,format=raw -device virtio-blk-pci,drive=d",
-            "grep -q $(basename $E) /proc/locks || ls -l /proc/$(cat /tmp/pid)/fd | grep -q $(readlink -f $E)",
+            "$QEMU -accel kvm -nodefaults -display none -S -drive file=$E,if=none,id=d,format=raw "
+            "-device virtio-blk-pci,drive=d",
+            "ls -l /proc/$(cat /tmp/pid)/fd | grep -q $(readlink -f $E)",
         )
         + "; sleep 2",
         {"$E": r"process \d+ \(qemu-system-x86\) has E open for writing"},
@@ -214,7 +227,11 @@ STATES = {
         "sleep 999 < $E > /dev/null 2>&1 & echo $! > /tmp/pid; sleep 1", {"$E": ACCEPTED}, "kill $(cat /tmp/pid)"
     ),
     "a program holds it exclusively": State(
-        in_background("python3 -c 'import os, time; os.open(\"'$E'\", os.O_EXCL); open(\"/tmp/in\", \"w\"); time.sleep(999)'", "[ -e /tmp/in ]"),
+        in_background(
+            "python3 -c 'import os, sys, time; os.open(sys.argv[1], os.O_EXCL); open(\"/tmp/in\", \"w\"); "
+            "time.sleep(999)' $E",
+            "[ -e /tmp/in ]",
+        ),
         {"$E": r"process \d+ \(python3\) has E open"},
         f"{END}; rm /tmp/in",
     ),
@@ -222,8 +239,8 @@ STATES = {
         in_background("flock $E sleep 999", "! flock -n $E true"), {"$E": "another program has locked it"}, END
     ),
     "the kernel's SCSI target": State(
-        f"{SCSI}; mkdir -p iblock_0/x; echo udev_path=$E > iblock_0/x/control; echo $(readlink -f $E) > iblock_0/x/udev_path; "
-        "echo 1 > iblock_0/x/enable",
+        f"{SCSI}; mkdir -p iblock_0/x; echo udev_path=$E > iblock_0/x/control; "
+        "echo $(readlink -f $E) > iblock_0/x/udev_path; echo 1 > iblock_0/x/enable",
         {"$E": r"E is exported by the kernel's SCSI target \(target/core/iblock_0/x\)"},
         "cd /sys/kernel/config/target/core; rmdir iblock_0/x iblock_0",
         {"$E": ACCEPTED},

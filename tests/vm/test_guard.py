@@ -594,3 +594,14 @@ def test_what_is_no_disk(text: str, error: type[AgelabError], says: str) -> None
     found = refused(text)
     assert isinstance(found, error)
     assert says in f"{found} {found.hint}"
+
+
+def test_a_file_where_there_is_no_direct_io_is_refused_with_the_options_to_take(
+    image: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tmpfs of Linux before 6.6 has none; QEMU said so when the cell began."""
+    monkeypatch.setattr(device_state, "has_direct_io", lambda _: False)
+    error = refused(f"file:{image}")
+    assert "has no direct I/O, which cache=none is" in str(error)
+    assert f"file:{image}?cache=writeback&aio=threads" in error.hint
+    accepted(f"file:{image}?cache=writeback&aio=threads")

@@ -1,0 +1,27 @@
+"""Inside the laboratory: give orders to the QEMU that is the machine (docs/interop/qmp-spec of QEMU)."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+LINE = Path("/dev/ttyS1")
+
+
+def order(name: str, **arguments: str) -> Any:
+    """Execute a command of QMP and return what it returns. Raises AssertionError where QEMU refuses."""
+    subprocess.run(["stty", "-F", LINE, "raw", "-echo"], check=True)
+    with LINE.open("r+b", buffering=0) as line:
+        for command in ({"execute": "qmp_capabilities"}, {"execute": name, "arguments": arguments}):
+            line.write(json.dumps(command).encode() + b"\n")
+            answer = _answer(line)
+        assert "return" in answer, answer
+        return answer["return"]
+
+
+def _answer(line: Any) -> dict[str, Any]:
+    """Return the next answer; greetings and events go before it."""
+    while True:
+        said: dict[str, Any] = json.loads(line.readline())
+        if "return" in said or ("error" in said and said["error"]["class"] != "CommandNotFound"):
+            return said
