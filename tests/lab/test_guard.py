@@ -317,7 +317,8 @@ def test_the_paths_of_an_active_multipath_are_in_use_and_itself_is_not() -> None
             assert f"{path} is part of {mapped} (mpath)" in reason(f"block:{path}")
         assert reason(f"block:{mapped}") == ACCEPTED
     finally:
-        subprocess.run(["multipath", "-F"], check=True)
+        subprocess.run(["udevadm", "settle"], check=True)
+        subprocess.run(["dmsetup", "remove", "--retry", str(mapped)], check=True)
 
 
 def test_twenty_claims_in_a_row_are_not_hindered_by_udev(drives: None) -> None:
