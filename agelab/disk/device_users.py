@@ -189,6 +189,11 @@ def _kernel_users(descriptor: int) -> Iterator[str]:
     for device in sorted(SYS.glob("fs/btrfs/*/devices/*")):
         if node := named(f"/dev/{device.name}"):
             yield f"{node} is one of the disks of a btrfs that is mounted"
+    for member in sorted(
+        SYS.glob("fs/bcache/*/[bc]*[0-9]")
+    ):  # a set's backing devices, bdev*, and caches, cache*
+        if node := named(f"/dev/{member.resolve().parent.name}"):
+            yield f"{node} is part of a bcache"
     for journal in sorted(PROC.glob("fs/jbd2/*")):  # an inner journal has its inode's number in its name
         if node := named(f"/dev/{journal.name}"):
             yield f"{node} is the journal of a filesystem that is mounted"

@@ -12,16 +12,18 @@ def order(name: str, **arguments: str) -> Any:
     """Execute a command of QMP and return what it returns. Raises AssertionError where QEMU refuses."""
     subprocess.run(["stty", "-F", LINE, "raw", "-echo"], check=True)
     with LINE.open("r+b", buffering=0) as line:
+        # QEMU forgets what the line may have echoed to it at a byte that no JSON has.
+        line.write(b"\xff\n")
         for command in ({"execute": "qmp_capabilities"}, {"execute": name, "arguments": arguments}):
-            line.write(json.dumps(command).encode() + b"\n")
-            answer = _answer(line)
+            line.write(json.dumps({**command, "id": name}).encode() + b"\n")
+            answer = _answer(line, name)
         assert "return" in answer, answer
         return answer["return"]
 
 
-def _answer(line: Any) -> dict[str, Any]:
-    """Return the next answer; greetings and events go before it."""
+def _answer(line: Any, wanted: str) -> dict[str, Any]:
+    """Return the next answer to a command; greetings, events and complaints go before it."""
     while True:
         said: dict[str, Any] = json.loads(line.readline())
-        if "return" in said or ("error" in said and said["error"]["class"] != "CommandNotFound"):
+        if said.get("id") == wanted:
             return said

@@ -165,7 +165,7 @@ STATES = {
         "for n in $(seq 50); do [ -b /dev/bcache0 ] && break; sleep 0.2; done",
         {
             "$E": r"E is part of /dev/bcache0 \(disk\)",
-            "$D": r"D is part of /dev/bcache0 \(disk\)",
+            "$D": "D is part of a bcache",
             "/dev/bcache0": ACCEPTED,
         },
         "echo 1 > /sys/block/bcache0/bcache/detach; sleep 1; echo 1 > /sys/block/bcache0/bcache/stop; "

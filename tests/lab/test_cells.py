@@ -42,6 +42,15 @@ def named(serial: str) -> Path:
     return path
 
 
+@pytest.fixture(autouse=True)
+def free_drives() -> None:
+    """Two NVMe drives that nothing uses, empty: an array of them was assembled if a guest left one."""
+    subprocess.run(["mdadm", "--stop", "--scan"], check=True, capture_output=True)
+    for serial in ("ONE", "TWO"):
+        subprocess.run(["wipefs", "--all", "--quiet", "--force", named(serial)], check=True)
+    subprocess.run(["udevadm", "settle"], check=True)
+
+
 def until(condition: Any, seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
@@ -123,14 +132,10 @@ def test_two_nvme_drives_that_are_passed_through_as_raid0_stay_the_guests_betwee
     small(f"pci:{places[0]},pci:{places[1]}", "--layout", "raid0", "--defaults", "today")
     assert [driver(place) for place in places] == ["nvme", "nvme"]
     assert bound_to_vfio() == []
-    subprocess.run(["mdadm", "--stop", "--scan"], check=True, capture_output=True)
-    for serial in ("ONE", "TWO"):
-        subprocess.run(["wipefs", "--all", "--quiet", named(serial)], check=True)
 
 
 def test_a_controller_comes_back_when_agelab_is_killed() -> None:
     place = address("TWO")
-    subprocess.run(["wipefs", "--all", "--quiet", "--force", named("TWO")], check=True)
     words = [PROGRAM, "run", str(SMALL), "--filesystem", "ext4", "--disks", f"pci:{place}"]
     child = subprocess.Popen(
         words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
@@ -157,7 +162,6 @@ def test_a_guest_that_hangs_on_a_passed_through_drive_is_a_hung_cell(
 ) -> None:
     monkeypatch.setenv("AGELAB_PATIENCE", "150")
     place = address("TWO")
-    subprocess.run(["wipefs", "--all", "--quiet", "--force", named("TWO")], check=True)
     path = scenario(tmp_path, step("forever", "sleep 100000"), mib=16)
     [cell] = run(str(path), "--disks", f"pci:{place}", code=1)
     assert cell["status"] == "hung", cell
