@@ -141,12 +141,13 @@ def _own_python(store: Store) -> str:
             pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install"]
             process.run([*pip, *words.split(), "--target", str(partial), "--requirement", str(wanted)])
             partial.rename(kept)
-    site = f"/tmp/venv/lib/python{version}/site-packages/laboratory.pth"
-    program = "#!/tmp/venv/bin/python\\nfrom agelab.cli import main\\nmain()\\n"
+    site = f"/tmp/venv/lib/python{version}/site-packages"
+    program = "#!/tmp/venv/bin/python\\nimport sys\\nfrom agelab.cli import main\\nsys.exit(main())\\n"
     return (
         "python3 -m venv --without-pip --system-site-packages /tmp/venv || exit 1\n"
-        f"printf '%s\\n' {shlex.quote(str(kept))} {shlex.quote(str(CODE))} > {site}\n"
+        f"printf '%s\\n' {shlex.quote(str(kept))} {shlex.quote(str(CODE))} > {site}/laboratory.pth\n"
         f"printf '{program}' > /tmp/venv/bin/agelab; chmod +x /tmp/venv/bin/agelab\n"
+        f"cp -r .venv/lib/python3*/site-packages/agelab-*.dist-info {site} || exit 1\n"
         f"mount --bind /tmp/venv {shlex.quote(str(CODE))}/.venv || exit 1\n"
     )
 
