@@ -45,7 +45,9 @@ def test_a_guest_that_goes_on_talking_is_listened_to(says: Path, tmp_path: Path)
 
 
 def test_a_boot_that_takes_too_long_is_not_called_silent(says: Path, tmp_path: Path) -> None:
-    says.write_text('echo "Linux version 6.1" > "$console"\nwhile :; do sleep 0.3; echo more >> "$console"; done\n')
+    says.write_text(
+        'echo "Linux version 6.1" > "$console"\nwhile :; do sleep 0.3; echo more >> "$console"; done\n'
+    )
     assert kvm.try_boot(tmp_path / QEMU, tmp_path, seconds=4).detail == (
         "a guest came no further than 'more', though it had not fallen silent, within 4 s"
     )
