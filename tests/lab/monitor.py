@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ def order(name: str, **arguments: str) -> Any:
 
 
 def _answer(line: Any, wanted: str) -> dict[str, Any]:
-    """Return the next answer to a command; greetings, events and complaints go before it."""
+    """Return the next answer to a command; greetings, events, complaints and the ends of lines go before it."""
     while True:
-        said: dict[str, Any] = json.loads(line.readline())
-        if said.get("id") == wanted:
-            return said
+        with suppress(ValueError):
+            said: dict[str, Any] = json.loads(line.readline())
+            if said.get("id") == wanted:
+                return said
