@@ -192,7 +192,8 @@ def _kernel_users(descriptor: int) -> Iterator[str]:
     for member in sorted(
         SYS.glob("fs/bcache/*/[bc]*[0-9]")
     ):  # a set's backing devices, bdev*, and caches, cache*
-        if node := named(f"/dev/{member.resolve().parent.name}"):
+        node = named(f"/dev/{member.resolve().parent.name}")
+        if node and Path(node) not in map(_node, _beneath(device_directory(descriptor))):
             yield f"{node} is part of a bcache"
     for journal in sorted(PROC.glob("fs/jbd2/*")):  # an inner journal has its inode's number in its name
         if node := named(f"/dev/{journal.name}"):
