@@ -6,7 +6,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from agelab import fileio, process
+from agelab import fileio, limits, process
 
 CLOCKSOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 LIBVIRT_BINDING = Path("/usr/lib/python3/dist-packages/libvirt.py")
@@ -54,17 +54,5 @@ def memory_is_limited(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/c
         for line in fileio.read_text(proc / "meminfo").splitlines()
         if line.startswith("MemTotal:")
     )
-    for line in fileio.read_text(proc / "self/cgroup").splitlines():
-        _, controllers, name = line.split(":", 2)
-        if controllers not in ("", "memory"):
-            continue
-        top, file = (groups / "memory", "memory.limit_in_bytes") if controllers else (groups, "memory.max")
-        place = top / name.lstrip("/")
-        for directory in (place, *place.parents):
-            if not directory.is_relative_to(top):
-                break
-            if (limit := directory / file).exists():
-                said = fileio.read_text(limit).strip()
-                if said.isdecimal() and int(said) < total:
-                    return True
-    return False
+    limit = limits.memory_limit(proc, groups)
+    return limit is not None and limit < total
