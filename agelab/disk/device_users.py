@@ -8,7 +8,7 @@ import json
 import os
 import stat
 import struct
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -31,17 +31,23 @@ def users(descriptor: int) -> list[str]:
     A user of a disk uses its partitions too, a user of a partition part of its disk, and a user of what a device lies
     on the device.
     """
-    uses = _shared_users(descriptor)
-    if stat.S_ISBLK(os.fstat(descriptor).st_mode):
-        uses = [*block_device_users(descriptor_path(descriptor)), *_kernel_users(descriptor), *uses]
-    return list(dict.fromkeys([*uses, *_openers(descriptor)]))
+    uses, names = _shared_users(descriptor), _names(descriptor)
+    if names:
+        uses = [*block_device_users(descriptor_path(descriptor)), *_kernel_users(descriptor, names), *uses]
+    return list(dict.fromkeys([*uses, *_openers(descriptor, names)]))
 
 
 def users_of_held(path: Path) -> list[str]:
     """Return the uses of a device that cannot be opened exclusively: also those that only hold it in memory."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        return users(descriptor) or [*_unmounted_users(descriptor), *_openers(descriptor, writing=False)]
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:  # this user may not look at it
+        return block_device_users(str(path))
+    try:
+        if found := users(descriptor):
+            return found
+        names = _names(descriptor)
+        return [*_unmounted_users(names), *_openers(descriptor, names, writing=False)]
     finally:
         os.close(descriptor)
 
@@ -77,8 +83,7 @@ def _shared_users(descriptor: int) -> list[str]:
     files = [Path(loop["back-file"]) for loop in _loops() if loop["name"] in names]
     uses += [use for file in files if file.is_block_device() for use in block_device_users(str(file))]
     uses += _other_loops(names)
-    inside = (part.parent for part in sorted(directory.glob("*/partition")))
-    for node in dict.fromkeys([*map(_node, (*inside, *own[1:])), *files]):
+    for node in dict.fromkeys([*map(_node, (*_inside(directory), *own[1:])), *files]):
         try:
             other = os.open(node, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError:  # this user may have access to one partition only
@@ -93,6 +98,11 @@ def _shared_users(descriptor: int) -> list[str]:
 def _node(directory: Path) -> Path:
     """Return the device node of a directory in sysfs."""
     return Path("/dev") / directory.name.replace("!", "/")
+
+
+def _inside(directory: Path) -> list[Path]:
+    """Return the directories in sysfs of a disk's partitions."""
+    return [part.parent for part in sorted(directory.glob("*/partition"))]
 
 
 def _beneath(directory: Path) -> list[Path]:
@@ -163,11 +173,12 @@ def _loops() -> list[dict[str, Any]]:
     return list(json.loads(process.run(words).stdout or "{}").get("loopdevices", []))
 
 
-def _numbers(descriptor: int) -> dict[int, str]:
-    """Map the numbers of a device, its partitions and what it lies on to their names."""
+def _names(descriptor: int) -> dict[int, str]:
+    """Map the numbers of a device, its partitions and what it lies on to their names; a file has none."""
+    if not stat.S_ISBLK(os.fstat(descriptor).st_mode):
+        return {}
     own = device_directory(descriptor)
-    found = (own, *(part.parent for part in sorted(own.glob("*/partition"))), *_beneath(own))
-    said = {directory: read_text(directory / "dev") for directory in found}
+    said = {directory: read_text(directory / "dev") for directory in (own, *_inside(own), *_beneath(own))}
     return {
         os.makedev(*map(int, text.split(":"))): str(_node(directory))
         for directory, text in said.items()
@@ -175,25 +186,23 @@ def _numbers(descriptor: int) -> dict[int, str]:
     }
 
 
-def _kernel_users(descriptor: int) -> Iterator[str]:
+def _kernel_users(descriptor: int, names: Mapping[int, str]) -> Iterator[str]:
     """Yield the uses by filesystems, zram and the kernel's targets that lsblk does not show."""
-    names = _numbers(descriptor)
 
-    def named(text: str | None) -> str | None:
-        """Return our name for the device of this path, if it is one of those asked for."""
-        with suppress(OSError, TypeError, ValueError):
-            return names.get(os.stat(text).st_rdev)  # type: ignore[arg-type]  # noqa: PTH116
+    def named(path: str | None) -> str | None:
+        """Return the name of the device of this path, if it is one of ``names``."""
+        with suppress(OSError, ValueError):
+            return names.get(Path(path).stat().st_rdev) if path else None
         return None
 
+    beneath = [str(_node(one)) for one in _beneath(device_directory(descriptor))]
     yield from _mounts_elsewhere(names, named)
     for device in sorted(SYS.glob("fs/btrfs/*/devices/*")):
         if node := named(f"/dev/{device.name}"):
             yield f"{node} is one of the disks of a btrfs that is mounted"
-    for member in sorted(
-        SYS.glob("fs/bcache/*/[bc]*[0-9]")
-    ):  # a set's backing devices, bdev*, and caches, cache*
+    for member in sorted(SYS.glob("fs/bcache/*/[bc]*[0-9]")):  # bdev* and cache* of a set
         node = named(f"/dev/{member.resolve().parent.name}")
-        if node and Path(node) not in map(_node, _beneath(device_directory(descriptor))):
+        if node and node not in beneath:  # of a bcache itself they are
             yield f"{node} is part of a bcache"
     for journal in sorted(PROC.glob("fs/jbd2/*")):  # an inner journal has its inode's number in its name
         if node := named(f"/dev/{journal.name}"):
@@ -210,13 +219,13 @@ def _kernel_users(descriptor: int) -> Iterator[str]:
                 yield f"{node} is exported by the kernel's {kind} target ({exported.parent.relative_to(CONFIG)})"
 
 
-def _mounts_elsewhere(names: Mapping[int, str], named: Any) -> Iterator[str]:
+def _mounts_elsewhere(names: Mapping[int, str], named: Callable[[str | None], str | None]) -> Iterator[str]:
     """Yield the mounts in any mount namespace of this host, and the second devices of mounted filesystems."""
-    own = os.stat(PROC / "self/ns/mnt").st_ino  # noqa: PTH116
+    own = (PROC / "self/ns/mnt").stat().st_ino
     seen: set[int] = set()
     for place in _processes():
         with suppress(OSError, ValueError):
-            space = os.stat(place / "ns/mnt").st_ino  # noqa: PTH116
+            space = (place / "ns/mnt").stat().st_ino
             if space in seen:
                 continue
             seen.add(space)
@@ -251,11 +260,10 @@ def _open_files(place: Path) -> Iterator[tuple[Path, os.stat_result]]:
                     yield link, link.stat()
 
 
-def _openers(descriptor: int, *, writing: bool = True) -> Iterator[str]:
+def _openers(descriptor: int, names: Mapping[int, str], *, writing: bool = True) -> Iterator[str]:
     """Yield the processes that have a device or file open, for writing unless told otherwise."""
     asked = os.fstat(descriptor)
     block = stat.S_ISBLK(asked.st_mode)
-    names = _numbers(descriptor) if block else {}
     for place in _processes():
         for link, found in _open_files(place):
             same = found.st_rdev in names if block else os.path.samestat(found, asked)
@@ -271,9 +279,8 @@ def _writes(place: Path, number: str) -> bool:
     return int(flags, 8) & os.O_ACCMODE != os.O_RDONLY
 
 
-def _unmounted_users(descriptor: int) -> Iterator[str]:
-    """Yield the processes with open files on a filesystem of the device that is mounted nowhere any more."""
-    names = _numbers(descriptor)
+def _unmounted_users(names: Mapping[int, str]) -> Iterator[str]:
+    """Yield the processes with open files on a filesystem of these devices that is mounted nowhere any more."""
     for place in _processes():
         for _, found in _open_files(place):
             if node := names.get(found.st_dev):

@@ -1,20 +1,23 @@
 """Give PCI controllers back to the host's drivers when the process that took them has ended.
 
-python keeper.py ADDRESS..., with a pipe from that process as standard input.
-
-The kernel closes the pipe however the process ends. A guest that still has a controller is waited for: the kernel
-takes none away that is in use.
+python keeper.py ADDRESS..., with a pipe from that process as standard input, and one to it as standard output: the
+kernel closes the first however the process ends, and the second when all is done. A guest that still has a controller
+is waited for: the kernel takes none away that is in use.
 """
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 DEVICES = Path("/sys/bus/pci/devices")
 VFIO = "vfio-pci"
 """The driver through which guests get controllers (Documentation/driver-api/vfio.rst of Linux)."""
-SECONDS = 60.0
-"""Seconds of the host that giving back may take."""
+
+
+def command(addresses: Sequence[str]) -> list[str]:
+    """Return the command that stays behind, in a process of its own, and gives these controllers back."""
+    return [sys.executable, "-P", __file__, *addresses]
 
 
 def driver_of(device: Path) -> str | None:
@@ -35,12 +38,12 @@ def bind(address: str, driver: str, devices: Path = DEVICES) -> None:
     (devices.parent / "drivers_probe").write_text(address, encoding="ascii")
 
 
-def main(addresses: list[str]) -> None:
-    """Wait for the end of standard input, then give the controllers back."""
-    if child := os.fork():  # the first process ends with who started it; the second has outlived that
-        os.waitpid(child, 0)
+def main(addresses: Sequence[str]) -> None:
+    """Go into the background, wait for the end of standard input, then give the controllers back."""
+    if os.fork():
         return
     os.setsid()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     while os.read(sys.stdin.fileno(), 1):
         pass
     for address in addresses:

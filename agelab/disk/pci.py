@@ -1,10 +1,8 @@
 """Drives behind a PCI controller: checks before it is passed through to a guest."""
 
 import os
-import sys as interpreter
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from agelab import fileio, orphans, process
@@ -134,21 +132,9 @@ def taken(addresses: Sequence[str]) -> Iterator[None]:
     if not addresses:
         yield
         return
-    process.run(["modprobe", keeper.VFIO])
-    reading, writing = os.pipe()
-    argv = [interpreter.executable, "-P", keeper.__file__, *addresses]
-    giving_back = threading.Thread(
-        target=process.run,
-        args=(argv,),
-        kwargs={
-            "stdin": Path(device_state.descriptor_path(reading)),
-            "env": {orphans.VARIABLE: orphans.DAEMON},
-            "ok": range(256),
-            "grace": keeper.SECONDS,
-        },
-    )
-    try:
-        giving_back.start()
+    if not (device_state.SYS / "bus/pci/drivers" / keeper.VFIO).exists():
+        process.run(["modprobe", keeper.VFIO])
+    with _given_back(addresses):
         for address in addresses:
             try:
                 keeper.bind(address, keeper.VFIO)
@@ -157,10 +143,28 @@ def taken(addresses: Sequence[str]) -> Iterator[None]:
             if why := problem(address):
                 raise HostError(f"{why}: it cannot be taken from its driver", hint="see: dmesg")
         yield
-    finally:
-        os.close(writing)
-        giving_back.join()
-        os.close(reading)
     for address in addresses:
         if not problem(address):
             raise HostError(f"pci:{address} was not given back to the host", hint=_reattach(address))
+
+
+@contextmanager
+def _given_back(addresses: Sequence[str]) -> Iterator[None]:
+    """Have another process give controllers back after the body, or when this one has ended, and wait for it."""
+    held, holding = os.pipe()
+    waited, ending = os.pipe()
+    with ExitStack() as stack:
+        stack.callback(os.close, waited)
+        try:
+            stack.callback(os.read, waited, 1)  # to its end: that of the other process
+            stack.callback(os.close, holding)
+            process.run(
+                keeper.command(addresses),
+                stdin=Path(device_state.descriptor_path(held)),
+                stdout=Path(device_state.descriptor_path(ending)),
+                env={orphans.VARIABLE: orphans.DAEMON},
+            )
+        finally:
+            os.close(held)
+            os.close(ending)
+        yield

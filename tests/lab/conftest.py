@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 
-from tests.lab.laboratory import Laboratory
+from agelab.errors import AgelabError
+from tests.lab.laboratory import Laboratory, last_words
 
 HERE = Path(__file__).parent
 INSIDE = "AGELAB_LAB" in os.environ
 REPORTS = "reports"
+_KNOWN = pytest.StashKey[dict[Path, Any]]()
+"""What came out of the machine of each module."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -57,9 +60,6 @@ def _reports(item: pytest.Item) -> list[pytest.TestReport]:
     ]
 
 
-_KNOWN = pytest.StashKey[dict[Path, Any]]()
-
-
 def _run(item: pytest.Item) -> dict[str, list[Any]]:
     """Run the chosen tests of an item's module; return their reports, and under "" what the machine said."""
     chosen = [one.nodeid for one in item.session.items if one.path == item.path]
@@ -68,8 +68,11 @@ def _run(item: pytest.Item) -> dict[str, list[Any]]:
     job = factory.mktemp(f"lab-{item.path.stem}")
     (job / "chosen").write_text("".join(f"{one}\n" for one in chosen))
     argv = [".venv/bin/python", "-m", "pytest", "-p", "no:cacheprovider", "-q", f"@{job}/chosen"]
-    finished = laboratory.run(argv, job)
-    said: dict[str, list[Any]] = {"": [finished.said]}
+    try:
+        told = laboratory.run(argv, job)
+    except AgelabError as error:
+        told = f"{last_words(job)}\n{error}"
+    said: dict[str, list[Any]] = {"": [told]}
     written = job / REPORTS
     for line in written.read_text().splitlines() if written.exists() else ():
         report = item.config.hook.pytest_report_from_serializable(config=item.config, data=json.loads(line))

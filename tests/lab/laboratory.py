@@ -40,20 +40,18 @@ class Laboratory:
     prepared: tuple[tuple[str, ...], ...] = ()
     """Runs of agelab on the host beforehand: the machine has no network, and builds nothing."""
 
-    def run(self, argv: Sequence[str], job: Path) -> "Finished":
+    def run(self, argv: Sequence[str], job: Path) -> str:
         """Boot the machine, run a command in the project's directory, and power off.
 
         ``job`` is a directory that both sides write to; the machine sees it at the same path, and the project and the
-        store, too, which it cannot change.
+        store, too, which it cannot change. Returns the end of what the machine and the command said.
+
+        Raises AgelabError where the machine cannot be made, or does not end.
         """
         store = open_store()
         kernel = kernels.resolve(KERNELS[self.suite], store)
         root = _root(self.suite, kernel, store) / roots.ROOT_FILE
-        variables = {
-            **_VARIABLES,
-            "AGELAB_HOME": str(store.home),
-            "AGELAB_LAB_JOB": str(job),
-        }
+        variables = {**_VARIABLES, "AGELAB_HOME": str(store.home), "AGELAB_LAB_JOB": str(job)}
         for words in self.prepared:
             process.run([str(CODE / ".venv/bin/agelab"), *words], env={"AGELAB_HOME": str(store.home)})
         assigned = "".join(f"export {name}={shlex.quote(text)}\n" for name, text in variables.items())
@@ -91,26 +89,13 @@ class Laboratory:
                 *words_of(self.devices, directory),
             ]  # fmt: skip
             process.run(machine, timeout=SECONDS)
-        return Finished(job)
+        return last_words(job)
 
 
-@dataclass(frozen=True)
-class Finished:
-    """What a machine has left in its job's directory."""
-
-    job: Path
-
-    @property
-    def code(self) -> int | None:
-        """Exit code of the command; None where the machine ended before it."""
-        code = self.job / "code"
-        return int(code.read_text()) if code.exists() else None
-
-    @property
-    def said(self) -> str:
-        """The end of what the command and the machine's console said."""
-        files = [self.job / name for name in ("console", "output")]
-        return "\n".join(fileio.tail(file) for file in files if file.exists())
+def last_words(job: Path) -> str:
+    """Return the end of what the machine's console and the command have said."""
+    files = [job / name for name in ("console", "output")]
+    return "\n".join(fileio.tail(file) for file in files if file.exists())
 
 
 def _share(tag: str, path: Path, more: str = "") -> tuple[str, str]:

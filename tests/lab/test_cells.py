@@ -1,11 +1,9 @@
 """Cells in the wall clock under KVM, on disks of the machine and on controllers that are passed through."""
 
-import json
 import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 
 from tests.lab import devices, monitor
 from tests.lab.laboratory import Laboratory
+from tests.lab.machine import address, bound_to_vfio, driver, empty, named, until
 from tests.vm.cells import PROGRAM, SMALL, agelab, run, scenario, step
 
 LABORATORY = Laboratory(
@@ -24,69 +23,23 @@ LABORATORY = Laboratory(
     ),
     prepared=(("run", str(SMALL), "--filesystem", "ext4"),),
 )
-BY_ID = Path("/dev/disk/by-id")
-PCI = Path("/sys/bus/pci/devices")
-NAMES = {
-    "ONE": "nvme-QEMU_NVMe_Ctrl_ONE",
-    "TWO": "nvme-QEMU_NVMe_Ctrl_TWO",
-    "THREE": "nvme-QEMU_NVMe_Ctrl_THREE",
-}
 SIGNATURE = b"\x53\xef"
 """At byte 1080 of ext2 to ext4 (fs/ext4/ext4.h of Linux)."""
 
 
-def named(serial: str) -> Path:
-    """The lasting name of a disk, once udev has given it one."""
-    path = BY_ID / NAMES.get(serial, f"ata-QEMU_HARDDISK_{serial}")
-    until(path.exists)
-    return path
-
-
 @pytest.fixture(autouse=True)
 def free_drives() -> None:
-    """Two NVMe drives that nothing uses, empty: an array of them was assembled if a guest left one."""
-    subprocess.run(["mdadm", "--stop", "--scan"], check=True, capture_output=True)
+    """Two NVMe drives that nothing uses, empty."""
     for serial in ("ONE", "TWO"):
-        subprocess.run(["blkdiscard", "--force", "--zeroout", named(serial)], check=True)
-    subprocess.run(["udevadm", "settle"], check=True)
-
-
-def until(condition: Any, seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, sorted(BY_ID.glob("*"))
-        time.sleep(0.2)
-
-
-def address(serial: str) -> str:
-    parts = (Path("/sys/class/block") / named(serial).resolve().name).resolve().parts
-    return next(
-        part for part in reversed(parts) if re.fullmatch(r"[\da-f]{4}:[\da-f]{2}:[\da-f]{2}\.\d", part)
-    )
-
-
-def driver(place: str) -> str:
-    return (PCI / place / "driver").resolve().name
-
-
-def bound_to_vfio() -> list[str]:
-    return [path.name for path in Path("/sys/bus/pci/drivers/vfio-pci").glob("0000:*")]
+        empty(named(serial))
 
 
 def small(disks: str, *words: str) -> dict[str, Any]:
-    """The one cell of small.toml on these disks, whatever lies on them."""
-    asked = ("run", str(SMALL), "--filesystem", "ext4", "--disks", disks, *words)
-    refused = agelab(*asked)
-    if "--erase" not in refused.stderr:
-        assert refused.returncode == 0, refused.stdout + refused.stderr
-        named_run = refused.stdout.rsplit("agelab show ", 1)[1].split()[0]
-        shown = agelab("show", named_run, "--json")
-        [cell] = json.loads(shown.stdout)["cells"]
-    else:
-        [cell] = run(*asked[1:], "--erase", refused.stderr.partition("--erase ")[2].split()[0])
+    """The one cell of small.toml on these disks."""
+    [cell] = run(str(SMALL), "--filesystem", "ext4", "--disks", disks, *words)
     assert cell["status"] == "ok"
     assert cell["accelerator"] == "kvm"
-    return dict(cell)
+    return cell
 
 
 def holds_ext4(serial: str) -> bool:
@@ -120,7 +73,7 @@ def test_a_sata_disk_and_two_processors() -> None:
 
 
 def test_an_nvme_drive_that_is_passed_through() -> None:
-    place = address("TWO")
+    place = address(named("TWO"))
     small(f"pci:{place}")
     assert (driver(place), bound_to_vfio()) == ("nvme", [])
     assert holds_ext4("TWO")
@@ -128,14 +81,14 @@ def test_an_nvme_drive_that_is_passed_through() -> None:
 
 def test_two_nvme_drives_that_are_passed_through_as_raid0_stay_the_guests_between_its_boots() -> None:
     """With today's superblock the host's udev would assemble the array as soon as it sees the drives."""
-    places = [address("ONE"), address("TWO")]
+    places = [address(named("ONE")), address(named("TWO"))]
     small(f"pci:{places[0]},pci:{places[1]}", "--layout", "raid0", "--defaults", "today")
     assert [driver(place) for place in places] == ["nvme", "nvme"]
     assert bound_to_vfio() == []
 
 
 def test_a_controller_comes_back_when_agelab_is_killed() -> None:
-    place = address("TWO")
+    place = address(named("TWO"))
     words = [PROGRAM, "run", str(SMALL), "--filesystem", "ext4", "--disks", f"pci:{place}"]
     child = subprocess.Popen(
         words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
@@ -161,7 +114,7 @@ def test_a_guest_that_never_ends_is_ended_and_its_drive_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AGELAB_PATIENCE", "150")
-    place = address("TWO")
+    place = address(named("TWO"))
     path = scenario(tmp_path, step("forever", "sleep 100000"), mib=16)
     [cell] = run(str(path), "--disks", f"pci:{place}", code=1)
     # A limit of host time says nothing about the guest: the cell is to be run again.

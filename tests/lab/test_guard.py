@@ -4,7 +4,6 @@ import hashlib
 import os
 import re
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from agelab.disk import claim_drives, parse
 from agelab.errors import AgelabError, InputError
 from tests.lab import devices
 from tests.lab.laboratory import Laboratory
+from tests.lab.machine import BY_ID, address, driver, empty, named, settle, until
 from tests.lab.states import ACCEPTED, STATES, State
 
 MIB = 128
@@ -34,45 +34,12 @@ LABORATORY = Laboratory(
         devices.nvme_of_two_paths("EIGHT"),
     )
 )
-BY_ID = Path("/dev/disk/by-id")
 MARK = b"written by the guard's test"
 M = "/tmp/mounted"
 MODULES = (
-    *(
-        "md_mod",
-        "raid0",
-        "raid1",
-        "dm-mod",
-        "dm-crypt",
-        "dm-raid",
-        "dm-mirror",
-        "dm-snapshot",
-        "dm-thin-pool",
-    ),
-    *(
-        "btrfs",
-        "xfs",
-        "ext4",
-        "virtio_scsi",
-        "sg",
-        "usb_storage",
-        "xhci_pci",
-        "dm-multipath",
-        "dm-round-robin",
-    ),
-    *("lpc_ich", "i2c_i801"),
+    "md_mod raid0 raid1 dm-mod dm-crypt dm-raid dm-mirror dm-snapshot dm-thin-pool dm-multipath dm-round-robin "
+    "btrfs xfs ext4 virtio_scsi sg usb_storage xhci_pci lpc_ich i2c_i801"
 )
-
-
-def named(serial: str) -> Path:
-    """The lasting name of a drive, once udev has given it one."""
-    kind = {"ONE": "nvme-QEMU_NVMe_Ctrl_", "TWO": "nvme-QEMU_NVMe_Ctrl_", "EIGHT": "nvme-QEMU_NVMe_Ctrl_"}
-    path = BY_ID / f"{kind.get(serial, 'ata-QEMU_HARDDISK_')}{serial}"
-    for _ in range(150):
-        if path.exists():
-            return path
-        time.sleep(0.2)
-    raise AssertionError(f"no {path}: {sorted(BY_ID.glob('*'))}")
 
 
 def shell(script: str) -> None:
@@ -85,37 +52,16 @@ def shell(script: str) -> None:
     }
     done = subprocess.run(["sh", "-c", script], env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, (script, done.stdout, done.stderr)
-    subprocess.run(["udevadm", "settle", "--timeout", "60"], check=True)
+    settle()
     os.sync()
-
-
-def wipe(device: Path) -> None:
-    # udev assembles arrays and activates volumes of what it finds, whenever a disk appears or was written to.
-    for words in (("mdadm", "--stop", "--scan"), ("vgchange", "-an"), ("dmsetup", "remove_all", "--force")):
-        subprocess.run(words, check=True, capture_output=True)
-    subprocess.run(["blkdiscard", "--force", "--zeroout", device], check=True)
-    subprocess.run(["blockdev", "--rereadpt", device], check=False, capture_output=True)
-    subprocess.run(["udevadm", "settle", "--timeout", "60"], check=True)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def machine() -> None:
     """What a host has before a disk is used: its drivers."""
-    subprocess.run(["modprobe", "-a", *MODULES], check=True)
-    subprocess.run(["udevadm", "settle", "--timeout", "60"], check=True)
+    subprocess.run(["modprobe", "-a", *MODULES.split()], check=True)
+    settle()
     Path(M).mkdir(exist_ok=True)
-
-
-def address(device: Path) -> str:
-    """The address of the controller that a disk is behind."""
-    parts = (Path("/sys/class/block") / device.resolve().name).resolve().parts
-    return next(
-        part for part in reversed(parts) if re.fullmatch(r"[\da-f]{4}:[\da-f]{2}:[\da-f]{2}\.\d", part)
-    )
-
-
-def driver(place: str) -> str:
-    return (Path("/sys/bus/pci/devices") / place / "driver").resolve().name
 
 
 def content(device: Path) -> str:
@@ -157,7 +103,7 @@ def claimed(spec: str, erase: tuple[str, ...]) -> str:
         return str(error)
     if drive.kind == "pci":
         assert driver(drive.name) in ("nvme", "ahci")
-        subprocess.run(["udevadm", "settle", "--timeout", "60"], check=True)
+        settle()
     else:
         with Path(drive.name).open("rb") as file:
             file.seek(1 << 20)
@@ -193,7 +139,7 @@ def check(checks: dict[str, str], way: str) -> None:
         assert re.search(meant(wanted), why), f"{spec}: not {meant(wanted)!r}, but {why}"
     assert not refused or before == contents()
     for spec in specs.keys() - refused.keys():
-        subprocess.run(["udevadm", "settle", "--timeout", "60"], check=True)
+        settle()
         assert reason(spec) == ACCEPTED, spec
 
 
@@ -205,10 +151,10 @@ def contents() -> list[str]:
 def drives() -> Iterator[None]:
     """The two drives, empty before and after."""
     for serial in ("ONE", "TWO"):
-        wipe(named(serial))
+        empty(named(serial))
     yield
     for serial in ("ONE", "TWO"):
-        wipe(named(serial))
+        empty(named(serial))
 
 
 @pytest.mark.parametrize("way", ["block", "pci"])
@@ -264,7 +210,8 @@ def test_an_optical_drive_is_no_disk_and_its_mounted_disc_keeps_the_controller(t
         assert "is a drive for CDs or DVDs, not a disk" in reason(f"block:{drive}")
     assert reason(f"pci:{place}") == ACCEPTED
     named("THREE")
-    [disc] = [drive for drive in settled("sr*", 2) if address(drive) == place]
+    until(lambda: len(sorted(Path("/dev").glob("sr*"))) == 2)
+    [disc] = [drive for drive in Path("/dev").glob("sr*") if address(drive) == place]
     reader = subprocess.Popen(["sleep", "999"], stdin=disc.open("rb"))
     try:
         assert re.search(rf"process {reader.pid} \(sleep\) has {disc} open$", reason(f"pci:{place}"))
@@ -274,17 +221,8 @@ def test_an_optical_drive_is_no_disk_and_its_mounted_disc_keeps_the_controller(t
     assert driver(place) == "ahci"
 
 
-def settled(pattern: str, count: int) -> list[Path]:
-    """The devices of /dev of that pattern, once there are so many."""
-    for _ in range(150):
-        if len(found := sorted(Path("/dev").glob(pattern))) == count:
-            return found
-        time.sleep(0.2)
-    raise AssertionError(f"{count} {pattern} do not appear")
-
-
 def test_disks_behind_sata_and_usb_are_taken_by_their_lasting_names() -> None:
-    wipe(named("FOUR"))
+    empty(named("FOUR"))
     assert reason(f"block:{named('FOUR')}") == ACCEPTED
     [stick] = [path for path in BY_ID.glob("usb-*FIVE*") if "part" not in path.name]
     assert reason(f"block:{stick}") == ACCEPTED
@@ -305,7 +243,7 @@ def test_the_paths_of_an_active_multipath_are_in_use_and_itself_is_not() -> None
     for path in paths:
         subprocess.run(["wipefs", "--all", "--quiet", path], check=True)
     subprocess.run(["multipath", "-v1"], check=False, capture_output=True)
-    subprocess.run(["udevadm", "settle"], check=True)
+    settle()
     try:
         slaves = [Path("/sys/class/block") / Path(path).name / "holders" for path in paths]
         [mapped] = {
@@ -317,7 +255,7 @@ def test_the_paths_of_an_active_multipath_are_in_use_and_itself_is_not() -> None
             assert f"{path} is part of {mapped} (mpath)" in reason(f"block:{path}")
         assert reason(f"block:{mapped}") == ACCEPTED
     finally:
-        subprocess.run(["udevadm", "settle"], check=True)
+        settle()
         subprocess.run(["dmsetup", "remove", "--retry", str(mapped)], check=True)
 
 

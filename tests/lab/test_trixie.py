@@ -4,7 +4,8 @@ import subprocess
 
 from tests.lab import devices
 from tests.lab.laboratory import Laboratory
-from tests.lab.test_cells import address, bound_to_vfio, driver, small
+from tests.lab.machine import address, bound_to_vfio, driver, named
+from tests.lab.test_cells import small
 from tests.vm.cells import SMALL, agelab
 
 LABORATORY = Laboratory(
@@ -19,6 +20,6 @@ def test_a_drive_is_passed_through_by_the_libvirt_of_debian_13() -> None:
     assert int(release.split()[-1].partition(".")[0]) >= 11
     said = agelab("doctor").stdout
     assert "passthrough    ok" in said, said
-    place = address("TWO")
+    place = address(named("TWO"))
     small(f"pci:{place}")
     assert (driver(place), bound_to_vfio()) == ("nvme", [])
