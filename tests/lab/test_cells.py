@@ -39,6 +39,11 @@ def small(disks: str, *words: str) -> dict[str, Any]:
     [cell] = run(str(SMALL), "--filesystem", "ext4", "--disks", disks, *words)
     assert cell["status"] == "ok"
     assert cell["accelerator"] == "kvm"
+    seconds: dict[str, float] = {}
+    for sample in cell["samples"]:
+        if sample["metric"] == "elapsed":
+            seconds[sample["step"]] = seconds.get(sample["step"], 0) + sample["value"]
+    print(disks, *words, {name: round(spent, 3) for name, spent in seconds.items()})
     return cell
 
 
@@ -122,6 +127,16 @@ def test_a_guest_that_never_ends_is_ended_and_its_drive_comes_back(
         "interrupted",
         "the host's patience ended before the guest's work did",
     )
+    assert (driver(place), bound_to_vfio()) == ("nvme", [])
+
+
+def test_a_guest_in_which_nothing_runs_any_more_is_ended_by_its_watchdog(tmp_path: Path) -> None:
+    spins = "echo -1 > /proc/sys/kernel/sched_rt_runtime_us; chrt --fifo 99 sh -c 'while :; do :; done'"
+    place = address(named("TWO"))
+    path = scenario(tmp_path, step("spin", spins), mib=16)
+    [cell] = run(str(path), "--disks", f"pci:{place}", code=1)
+    assert cell["status"] == "hung", cell["reason"]
+    assert "the watchdog fired" in cell["reason"], cell["reason"]
     assert (driver(place), bound_to_vfio()) == ("nvme", [])
 
 
