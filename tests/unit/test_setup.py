@@ -252,6 +252,21 @@ def test_make_scenario_without_a_name_lists_the_scenarios() -> None:
         assert scenario.stem in line
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["scenario", "NAME=aging-ext4", "KERNELS=5.10 6.1"], "takes no KERNELS=; did you mean KERNEL=?"),
+        (["scenario", "NAME=aging-ext4", "SEED=5"], "takes no SEED=; did you mean SEEDS=?"),
+        (["scenario", "NAME=aging-ext4", "KERNAL=5.10"], "takes no KERNAL=: it takes AGELAB_HOME SNAPSHOT"),
+        (["test", "FS=ext4"], "make test takes no FS="),
+    ],
+)
+def test_make_refuses_a_variable_that_its_target_does_not_take(words: list[str], told: str) -> None:
+    done = make(*words)
+    assert done.returncode == 2 and done.stdout == ""
+    assert told in done.stderr
+
+
 def test_make_passes_on_what_was_said_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "agelab").write_text('#!/bin/sh\necho "home=$AGELAB_HOME"; printf "<%s>" "$@"\n')
     (tmp_path / "agelab").chmod(0o755)
