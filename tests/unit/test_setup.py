@@ -285,9 +285,12 @@ def test_make_passes_on_what_was_said_and_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "options"),
     [
-        (["plan", "KERNEL=source:5.10"], "<plan><aging><--kernel><source:5.10,patches=it's.patch>"),
         (
-            ["sweep", "KERNELS=source:5.10 source:6.1,config=a"],
+            ["plan", "NAME=aging", "KERNEL=source:5.10"],
+            "<plan><aging><--kernel><source:5.10,patches=it's.patch>",
+        ),
+        (
+            ["sweep", "NAME=aging", "KERNELS=source:5.10 source:6.1,config=a"],
             "<run><aging><--kernel><source:5.10,patches=it's.patch>"
             "<--kernel><source:6.1,config=a,patches=it's.patch>",
         ),
@@ -297,12 +300,12 @@ def test_make_passes_on_what_was_said_and_nothing_else(tmp_path: Path) -> None:
 def test_a_patch_is_a_part_of_each_kernels_spec(tmp_path: Path, words: list[str], options: str) -> None:
     (tmp_path / "agelab").write_text('#!/bin/sh\nprintf "<%s>" "$@"\n')
     (tmp_path / "agelab").chmod(0o755)
-    assert make(*words, f"BIN={tmp_path}", "NAME=aging", "PATCH=it's.patch").stdout == options
+    assert make(*words, f"BIN={tmp_path}", "PATCH=it's.patch").stdout == options
 
 
-@pytest.mark.parametrize("target", ["scenario", "plan", "image"])
-def test_a_patch_without_a_kernel_is_refused(target: str) -> None:
-    done = make(target, "NAME=aging", "PATCH=a.patch")
+@pytest.mark.parametrize("words", [["scenario", "NAME=aging"], ["plan", "NAME=aging"], ["image"]])
+def test_a_patch_without_a_kernel_is_refused(words: list[str]) -> None:
+    done = make(*words, "PATCH=a.patch")
     assert done.returncode == 2 and "agelab: say which kernel PATCH changes" in done.stderr
 
 
