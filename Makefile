@@ -13,6 +13,26 @@ ifneq ($(origin SNAPSHOT),undefined)
 export AGELAB_SNAPSHOT = $(SNAPSHOT)
 endif
 
+# What each target takes. Any other variable of the command line is a mistake, and is told before anything runs.
+TAKEN_scenario := NAME $(SCENARIO_OPTIONS)
+TAKEN_plan := $(TAKEN_scenario)
+TAKEN_calibrate := $(TAKEN_scenario)
+TAKEN_sweep := KERNELS $(TAKEN_scenario)
+TAKEN_ledger := KEY
+TAKEN_cluster-demo := NAME SEEDS WORKERS
+TAKEN_image := KERNEL PATCH
+TAKEN_tables := NAME JOBS ON PLAN STALE FRESH TRACES
+TAKEN_bench := TRACES
+TAKEN_test-container := BASE
+TAKEN_lock := UPGRADE
+TAKEN := $(strip AGELAB_HOME SNAPSHOT BIN $(foreach goal,$(MAKECMDGOALS),$(TAKEN_$(goal))))
+GIVEN := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
+STRANGE := $(firstword $(filter-out $(TAKEN),$(GIVEN)))
+NEAR := $(strip $(foreach name,$(TAKEN),$(if $(findstring $(name),$(STRANGE))$(findstring $(STRANGE),$(name)),$(name)=)))
+ifneq ($(STRANGE),)
+$(error agelab: make $(MAKECMDGOALS) takes no $(STRANGE)=$(if $(NEAR),; did you mean $(NEAR)?,: it takes $(TAKEN)))
+endif
+
 BIN := .venv/bin
 SCENARIOS := $(sort $(patsubst scenarios/%.toml,%,$(wildcard scenarios/*.toml)))
 

@@ -1,7 +1,7 @@
 """Charts of a group of runs: times, aging, curves, and the breakdown of time."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -54,43 +54,47 @@ DRIVE = TimeSplit(
     ),
 )
 AGED_COLOUR, FIRST_COLOUR = 1, 7
+Rows = Sequence[tuple[str, Series | None, int]]
+"""Bars: the name, what was measured, and the number of the colour."""
 WHISKERS = "A bar is the median over the seeds; the thin line is the interval that holds it (docs/chance.md)."
 
 
 def time_charts(group: RunSet) -> Iterator[Charts]:
-    """Draw for each step the time on each subject, all repetitions together."""
+    """Draw the time of each step, all repetitions together."""
     steps = charted_steps(group)
     repetitions = {step: max(at[1] for at in group.places if at[0] == step) for step in steps}
-    charts = []
-    for step in steps[:MAX_CHARTS]:
-        title = step if repetitions[step] == 1 else f"{step}, {repetitions[step]} repetitions together"
-        found = [(one.name, one.total([step], "elapsed")) for one in group.groups]
-        charts += _bars(title, "s", [(name, series, 0) for name, series in found])
-    if charts:
+    rows = {
+        step if repetitions[step] == 1 else f"{step}, {repetitions[step]} repetitions together": [
+            (subject.name, subject.total([step], "elapsed"), 0) for subject in group.groups
+        ]
+        for step in steps[:MAX_CHARTS]
+    }
+    if charts := _charts(group, "s", rows):
         yield Charts("Time of each step", tuple(charts), note=_left_out(len(steps), WHISKERS))
 
 
 def slowdown_charts(group: RunSet, places: Sequence[Place]) -> Iterator[Charts]:
     """Draw the slowdown of each test, and below it the times it is computed from."""
-    charts, times_of_both = [], []
+    slowdowns: dict[str, Rows] = {}
+    times: dict[str, Rows] = {}
     for place in places[:MAX_CHARTS]:
         step, repetition, _ = place
         title = step if repetition == 1 else f"{step}, point {repetition}"
-        found = [(one.name, one.series.get(place), AGED_COLOUR) for one in group.groups]
-        charts += _bars(title, "times the unaged disk's", found, base=1)
-        both = [
-            (one.name, one.series.get((side, repetition, "elapsed")), colour)
-            for one in group.groups
+        slowdowns[title] = [
+            (subject.name, subject.series.get(place), AGED_COLOUR) for subject in group.groups
+        ]
+        times[title] = [
+            (subject.name, subject.series.get((side, repetition, "elapsed")), colour)
+            for subject in group.groups
             for side, colour in zip(aged_and_control(step), (AGED_COLOUR, 0), strict=True)
         ]
-        times_of_both += _bars(title, "s", both)
-    if charts:
+    if charts := _charts(group, "times the unaged disk's", slowdowns, base=1):
         note = f"1, the dashed line: no slower than a disk without a history. {WHISKERS}"
         title = "Slowdown: time on the aged disk / time on the unaged one"
         yield Charts(title, tuple(charts), note=_left_out(len(places), note))
-    if times_of_both:
+    if charts := _charts(group, "s", times):
         legend = (Mark("aged", AGED_COLOUR), Mark("unaged control", 0))
-        yield Charts("The two times of each test", tuple(times_of_both), legend)
+        yield Charts("The two times of each test", tuple(charts), legend)
 
 
 def sort_subjects(
@@ -112,9 +116,15 @@ def sort_subjects(
     return Chart(title, f"{title}: {words}", partial(vega.bars, shown, axis, base=base, side_by_side=False))
 
 
-def _bars(
-    title: str, unit: str, found: Sequence[tuple[str, Series | None, int]], base: float | None = None
-) -> list[Chart]:
+def _charts(group: RunSet, unit: str, rows: Mapping[str, Rows], base: float | None = None) -> list[Chart]:
+    """Draw a chart of the subjects under each title; of one subject alone one chart, with a bar for each title."""
+    if len(group.groups) == 1:
+        alone = [(title, series, kind) for title, found in rows.items() for _, series, kind in found]
+        return _bars(group.groups[0].name, unit, alone, base)
+    return [chart for title, found in rows.items() for chart in _bars(title, unit, found, base)]
+
+
+def _bars(title: str, unit: str, found: Rows, base: float | None = None) -> list[Chart]:
     """Draw a chart of medians, or nothing if nothing was measured."""
     shown = [_bar(name, series, kind) for name, series, kind in found if series is not None]
     if not any(bar.value is not None for bar in shown):
@@ -194,23 +204,27 @@ def _end(line: ChartLine, at: int) -> str:
 
 
 def split_charts(group: RunSet, steps: Sequence[str], split: TimeSplit) -> Iterator[Charts]:
-    """Draw how the time of each step was spent."""
-    charts = []
+    """Draw how the time of each step was spent: a chart for each step, of one subject alone one chart of its steps."""
+    found: dict[str, dict[str, dict[int, float]]] = {}
     for step in steps[:MAX_CHARTS]:
-        found: dict[str, dict[int, float]] = {}
         for subject in group.groups:
             totals = [subject.total([step], metric) for metric, _ in split.parts]
             parts = {
-                kind: float(one.summary.median) for kind, one in enumerate(totals) if one and one.summary
+                kind: float(total.summary.median)
+                for kind, total in enumerate(totals)
+                if total and total.summary
             }
             if parts and sum(parts.values()):
-                found[subject.name] = parts
-        if found:
-            words = "; ".join(
-                f"{name} {', '.join(f'{split.parts[kind][1]} {value:.3g}' for kind, value in parts.items())}"
-                for name, parts in found.items()
-            )
-            charts.append(Chart(step, f"{step}, s: {words}", partial(vega.stacked, found, "s")))
+                alone = len(group.groups) == 1
+                title, name = (subject.name, step) if alone else (step, subject.name)
+                found.setdefault(title, {})[name] = parts
+    charts = []
+    for title, names in found.items():
+        words = "; ".join(
+            f"{name} {', '.join(f'{split.parts[kind][1]} {value:.3g}' for kind, value in parts.items())}"
+            for name, parts in names.items()
+        )
+        charts.append(Chart(title, f"{title}, s: {words}", partial(vega.stacked, names, "s")))
     if charts:
         legend = tuple(Mark(name, kind) for kind, (_, name) in enumerate(split.parts))
         yield Charts(split.title, tuple(charts), legend, _left_out(len(steps), split.note))

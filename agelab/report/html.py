@@ -13,6 +13,8 @@ from markupsafe import Markup
 from agelab import fileio
 from agelab.report.model import Page, Results
 
+PRINTED = 3
+"""Sections of each part that are printed: with all of them a page of four filesystems is 32 sheets."""
 TEMPLATES = Path(__file__).with_name("templates")
 UNSHOWN_CHARACTERS = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
@@ -34,6 +36,7 @@ def render(page: Page) -> str:
     environment.filters["data"] = encode_rows
     return environment.get_template("page.html").render(
         page=page,
+        printed=PRINTED,
         style=Markup(fileio.read_text(TEMPLATES / "page.css")),
         script=Markup(script),
         script_hash=b64encode(sha256(script.encode()).digest()).decode("ascii"),

@@ -580,6 +580,14 @@ def test_of_a_history_with_points_the_last_one_counts_and_all_are_curves(tmp_pat
     assert "the test did not end on both disks: ext4 aged/map layout_score" in elements.text
 
 
+def test_the_charts_of_one_subject_have_its_steps_for_bars(tmp_path: Path) -> None:
+    found, _ = made(
+        tmp_path, own_run(tmp_path, "own", [("untar", "elapsed", 1, 4.0), ("grep", "elapsed", 1, 5.0)])
+    )
+    [times] = [block for block in section(found, "steps").blocks if isinstance(block, Charts)]
+    assert [chart.words for chart in times.charts] == ["ext4, s: untar 4; grep 5"]
+
+
 def test_system_calls_have_their_shares_and_those_that_wait_stand_apart(tmp_path: Path) -> None:
     calls = (("read", 3.0, 0.75), ("open", 0.99, 0.2475), ("brk", 0.01, 0.0025), ("wait4", 9.0, None))
     samples = [
@@ -604,7 +612,7 @@ def test_system_calls_have_their_shares_and_those_that_wait_stand_apart(tmp_path
     ]
     times, table = section(found, "steps").blocks
     assert isinstance(times, Charts)
-    assert [chart.title for chart in times.charts] == ["read1"]
+    assert [chart.words for chart in times.charts] == ["ext4, s: read1 4"]
     assert isinstance(table, Table)
     assert [row[0].text for row in table.rows] == ["read1"]
 

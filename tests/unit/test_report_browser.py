@@ -193,6 +193,32 @@ def test_block_maps_have_the_colours_and_the_width_of_the_page(browser: Browser,
     assert all(size and size["x"] >= 0 and 300 < size["width"] <= PHONE["width"] for size in sizes)
 
 
+def test_the_first_three_sections_are_printed_and_the_page_says_so(browser: Browser, report: Path) -> None:
+    page = opened(browser, report).page
+    sections, note = (
+        page.locator("article > section:not(.answer)"),
+        page.get_by_text("Printed: the first 3 of"),
+    )
+    assert sections.count() > 3 and not note.is_visible()
+    page.emulate_media(media="print")
+    assert [section.is_visible() for section in sections.all()][:4] == [True, True, True, False]
+    assert note.is_visible()
+
+
+def test_a_phone_shows_the_chart_before_the_words(browser: Browser, report: Path) -> None:
+    page = opened(browser, report).page
+    page.set_viewport_size(PHONE)
+    chart, verdict = (
+        page.locator(f".charted {what}").first.bounding_box() for what in ("figure", ".verdict")
+    )
+    assert chart and verdict and chart["y"] + chart["height"] <= verdict["y"]
+    page.set_viewport_size({"width": 1280, "height": 800})
+    chart, verdict = (
+        page.locator(f".charted {what}").first.bounding_box() for what in ("figure", ".verdict")
+    )
+    assert chart and verdict and verdict["x"] + verdict["width"] <= chart["x"]
+
+
 def test_a_page_that_is_printed_has_all_that_was_filtered(browser: Browser, report: Path) -> None:
     page = opened(browser, report).page
     box = page.locator("[data-table=data]")
@@ -202,6 +228,9 @@ def test_a_page_that_is_printed_has_all_that_was_filtered(browser: Browser, repo
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert not note.is_visible()
     page.emulate_media(media="print")
+    page.evaluate(
+        "for (const hidden of document.querySelectorAll('.unprinted')) hidden.classList.remove('unprinted')"
+    )
     assert note.is_visible()
     page.emulate_media(media="screen")
     box.get_by_role("searchbox").fill("btrfs aged/")

@@ -252,6 +252,21 @@ def test_make_scenario_without_a_name_lists_the_scenarios() -> None:
         assert scenario.stem in line
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["scenario", "NAME=aging-ext4", "KERNELS=5.10 6.1"], "takes no KERNELS=; did you mean KERNEL=?"),
+        (["scenario", "NAME=aging-ext4", "SEED=5"], "takes no SEED=; did you mean SEEDS=?"),
+        (["scenario", "NAME=aging-ext4", "KERNAL=5.10"], "takes no KERNAL=: it takes AGELAB_HOME SNAPSHOT"),
+        (["test", "FS=ext4"], "make test takes no FS="),
+    ],
+)
+def test_make_refuses_a_variable_that_its_target_does_not_take(words: list[str], told: str) -> None:
+    done = make(*words)
+    assert done.returncode == 2 and done.stdout == ""
+    assert told in done.stderr
+
+
 def test_make_passes_on_what_was_said_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "agelab").write_text('#!/bin/sh\necho "home=$AGELAB_HOME"; printf "<%s>" "$@"\n')
     (tmp_path / "agelab").chmod(0o755)
@@ -270,9 +285,12 @@ def test_make_passes_on_what_was_said_and_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "options"),
     [
-        (["plan", "KERNEL=source:5.10"], "<plan><aging><--kernel><source:5.10,patches=it's.patch>"),
         (
-            ["sweep", "KERNELS=source:5.10 source:6.1,config=a"],
+            ["plan", "NAME=aging", "KERNEL=source:5.10"],
+            "<plan><aging><--kernel><source:5.10,patches=it's.patch>",
+        ),
+        (
+            ["sweep", "NAME=aging", "KERNELS=source:5.10 source:6.1,config=a"],
             "<run><aging><--kernel><source:5.10,patches=it's.patch>"
             "<--kernel><source:6.1,config=a,patches=it's.patch>",
         ),
@@ -282,12 +300,12 @@ def test_make_passes_on_what_was_said_and_nothing_else(tmp_path: Path) -> None:
 def test_a_patch_is_a_part_of_each_kernels_spec(tmp_path: Path, words: list[str], options: str) -> None:
     (tmp_path / "agelab").write_text('#!/bin/sh\nprintf "<%s>" "$@"\n')
     (tmp_path / "agelab").chmod(0o755)
-    assert make(*words, f"BIN={tmp_path}", "NAME=aging", "PATCH=it's.patch").stdout == options
+    assert make(*words, f"BIN={tmp_path}", "PATCH=it's.patch").stdout == options
 
 
-@pytest.mark.parametrize("target", ["scenario", "plan", "image"])
-def test_a_patch_without_a_kernel_is_refused(target: str) -> None:
-    done = make(target, "NAME=aging", "PATCH=a.patch")
+@pytest.mark.parametrize("words", [["scenario", "NAME=aging"], ["plan", "NAME=aging"], ["image"]])
+def test_a_patch_without_a_kernel_is_refused(words: list[str]) -> None:
+    done = make(*words, "PATCH=a.patch")
     assert done.returncode == 2 and "agelab: say which kernel PATCH changes" in done.stderr
 
 
