@@ -17,6 +17,7 @@ from agelab.errors import InputError
 from agelab.model.base import Frozen, Label
 from agelab.model.result import MAX_MAGNITUDE, Count, RunPlan
 from agelab.results import checksummed
+from agelab.results.conditions import jobs_of
 from agelab.stats.order_statistics import exact, summary
 from agelab.store import Store, key_of
 
@@ -52,8 +53,8 @@ class MeasuredHost(Frozen):
         return key_of(self.model_dump())[:16]
 
 
-class Conditions(Frozen):
-    """The conditions of a run that decide how noisy it is on its host."""
+class HostLoad(Frozen):
+    """What a run puts on its host, which decides how noisy it is there."""
 
     vcpus: Count
     jobs: Count = Field(description="cells at a time, which disturb each other")
@@ -63,9 +64,9 @@ class Conditions(Frozen):
     def of(cls, plan: RunPlan) -> Self:
         drives = sorted({drive for cell in plan.cells for drive in cell.drives})
         vcpus = _count(plan.provenance.get("vcpus"))
-        return cls(vcpus=vcpus, jobs=min(_count(plan.jobs), len(plan.cells)), drives=tuple(drives))
+        return cls(vcpus=vcpus, jobs=jobs_of(plan), drives=tuple(drives))
 
-    def covers(self, other: "Conditions") -> bool:
+    def covers(self, other: "HostLoad") -> bool:
         """Return whether floors found under these hold under the others: those of more drives are the widest of all."""
         same = (self.vcpus, self.jobs) == (other.vcpus, other.jobs)
         return same and set(other.drives) <= set(self.drives)
@@ -136,7 +137,7 @@ class Calibration(Frozen):
     kernel: Label = Field(description="the guest's")
     variants: tuple[Label, ...]
     seeds: tuple[Count, ...]
-    conditions: Conditions
+    conditions: HostLoad
     floors: tuple[KindFloor, ...] = Field(min_length=1)
 
     @property
@@ -189,7 +190,7 @@ def host_floors(home: Path, plan: RunPlan) -> HostFloors:
 
     Raises InputError for a record that is damaged or of another schema.
     """
-    host, wanted = MeasuredHost.of(plan), Conditions.of(plan)
+    host, wanted = MeasuredHost.of(plan), HostLoad.of(plan)
     record = _of_host(home, host)
     if record is None:
         return HostFloors(why=_unknown(home, host))

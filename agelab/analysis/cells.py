@@ -11,6 +11,7 @@ from agelab.analysis.host_noise import HostNoise
 from agelab.model.metrics import Metric
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.model.seeds import Seeds
+from agelab.results.conditions import Conditions, files_of
 from agelab.results.run_directory import RunDirectory
 from agelab.results.status import status_of
 from agelab.stats.order_statistics import exact
@@ -104,9 +105,31 @@ class RunResult:
     running: bool
     cells: tuple[CellResult, ...]
 
+    guest: str | None = None
+    """The hash of the guest's packages; None: it is to be read from the directory."""
+
     @property
     def name(self) -> str:
         return self.directory.name
+
+    @cached_property
+    def conditions(self) -> tuple[Conditions, ...]:
+        """What shapes each kind of its cells; of a run without cells what it says of itself.
+
+        Raises InputError for damage.
+        """
+        kinds: dict[Cell | None, CellResult] = {}
+        for one in self.cells:
+            kind = one.cell.model_copy(update={"seed": 1, "corpus_seed": 1})
+            if kind not in kinds or (one.inputs and not kinds[kind].inputs):
+                kinds[kind] = one
+        return tuple(map(self.conditions_of, kinds.values())) or (self.conditions_of(None),)
+
+    def conditions_of(self, one: CellResult | None) -> Conditions:
+        """Return what shapes one of its cells. Raises InputError for damage."""
+        guest = self.directory.guest() if self.guest is None else self.guest
+        files = files_of(one.inputs, one.end.evaluated_by if one.end else None) if one else {}
+        return Conditions.of(self.plan, one.cell if one else None, guest, files)
 
 
 def load(run: RunDirectory) -> RunResult:

@@ -3,16 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agelab.analysis import comparability
 from agelab.analysis.cells import SeedGroup
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.analysis.judge import judge_against
 from agelab.analysis.selectors import Comparison
 from agelab.errors import InputError
+from agelab.results.conditions import CHOSEN, EFFORT, KERNEL, QUESTION, text
 from agelab.stats.formatting import name_some
 from agelab.stats.series import by_step
 from agelab.stats.verdict import ComparedSeries
 
+VARIES = KERNEL | CHOSEN | EFFORT | {"run_seeds", "cells"}
+"""Conditions in which any two sides may differ: what is chosen stands above their table, and each seed beside it."""
+NEEDED = QUESTION | {"data", "corpus_seeds"}
+"""Those that both sides must have in common; any others are named."""
 NAMED = 6
 """Groups to name in one line."""
 
@@ -52,16 +56,17 @@ def compare_steps(one: Comparison, host: HostNoise, everything: bool) -> list[Co
 
 def caveats(one: SeedGroup, other: SeedGroup, anyway: bool) -> list[str]:
     """List the labels of a table of these two. Raises InputError for incomparable runs, unless ``anyway``."""
-    ours, theirs = one.run.plan, other.run.plan
-    unlike = list(comparability.mismatches(ours, theirs))
+    ours, theirs = (group.run.conditions_of(next(iter(group.cells.values()))) for group in (one, other))
+    differ = ours.differences(theirs, VARIES)
+    unlike = {name: both for name, both in differ.items() if name in NEEDED}
     if unlike and not anyway:
         raise InputError(
-            f"{one.run.name} and {other.run.name} are not comparable: {'; '.join(unlike)}",
+            f"{one.run.name} and {other.run.name} are not comparable: {text(unlike)}",
             hint="--anyway compares them all the same, and labels the tables",
         )
-    found = [f"NOT COMPARABLE: {line}" for line in unlike]
-    if ours.clock == theirs.clock == "wall":
-        found += comparability.wall_clock_caveats(ours, theirs)
+    found = [f"NOT COMPARABLE: {text(unlike)}"] if unlike else []
+    if named := text({name: both for name, both in differ.items() if name not in NEEDED}):
+        found.append(f"what differs may be by this: {named}")
     if one.run.name == other.run.name and one.cell == other.cell:
         found.append("A and B are the same cells: no difference can show, the floor is their spread")
     return found

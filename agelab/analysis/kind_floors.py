@@ -8,7 +8,7 @@ from agelab.analysis import step_kinds
 from agelab.analysis.calibration import (
     AA_SEEDS,
     Calibration,
-    Conditions,
+    HostLoad,
     KindFloor,
     MeasuredHost,
     PairedSample,
@@ -36,7 +36,7 @@ def calibrate(
         kernel=plan.cells[0].kernel,
         variants=tuple(dict.fromkeys(cell.label for cell in plan.cells)),
         seeds=tuple(dict.fromkeys(cell.seed for cell in plan.cells)),
-        conditions=Conditions.of(plan),
+        conditions=HostLoad.of(plan),
         floors=floors,
     )
     return MeasuredHost.of(plan), found

@@ -6,12 +6,9 @@ Runs with another scenario, guest, harness or QEMU are never on one line, nor ar
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
 from typing import Any
 
-from agelab.analysis.cell_diff import PHASES
 from agelab.analysis.cells import CellResult, RunResult, SeedGroup
-from agelab.analysis.comparability import same_data
 from agelab.analysis.host_noise import noise_of_runs
 from agelab.analysis.result_grid import GridCell, ResultGrid, Row
 from agelab.analysis.run_set import distinct_names, kernel_names
@@ -19,23 +16,24 @@ from agelab.analysis.sweep import version_key
 from agelab.errors import InputError
 from agelab.model.result import Cell, RunKernel
 from agelab.model.seeds import Seeds, seeds_text
-from agelab.stats.formatting import name_some
+from agelab.results.conditions import (
+    CHOSEN,
+    EFFORT,
+    FILES,
+    HASH,
+    KERNEL,
+    SEEDS,
+    Conditions,
+    apart,
+    files_of,
+    grouped,
+    names,
+)
 from agelab.stats.series import Place
 from agelab.stats.verdict import ComparedSeries
-from agelab.store import key_of
 
-CONDITIONS = {
-    "steps of the scenario": "scenario",
-    "harness": "harness",
-    "QEMU": "qemu",
-    "processors": "vcpus",
-    "files brought along": "brought",
-}
-"""What runs on one line have in common, beside the guest's packages, and its name in a plan's provenance."""
-NAMED = 4
-"""Runs to name in a line."""
-HASH = 12
-"""Characters of a hash to show."""
+VARIES = KERNEL | SEEDS | CHOSEN | EFFORT | {"files", "profiles"}
+"""Conditions in which joined runs differ; a line has one value of each that is no kernel and no seed."""
 
 
 class Axis(StrEnum):
@@ -50,8 +48,6 @@ class TimedRun:
     """A run, of this store or from a capsule."""
 
     result: RunResult
-    guest: str = ""
-    """The hash of the guest's packages; empty where the run does not say."""
     origin: str = ""
     """Whose it is; empty for a run of this store."""
 
@@ -60,19 +56,8 @@ class TimedRun:
         return self.result.plan.run
 
     @property
-    def kind(self) -> tuple[str, ...]:
-        """The question that it asks, and whose answer it is."""
-        plan = self.result.plan
-        return plan.scenario, plan.scale, plan.clock, "emulated" * plan.emulated, self.origin
-
-    @cached_property
-    def conditions(self) -> dict[str, str]:
-        """What must be the same in all runs on a line, by name."""
-        plan = self.result.plan
-        said = {name: str(plan.provenance.get(key, "")) for name, key in CONDITIONS.items()}
-        if plan.clock == "wall":
-            said["host"] = str(plan.provenance.get("host", ""))
-        return {**said, "packages of the guest": self.guest}
+    def conditions(self) -> tuple[Conditions, ...]:
+        return self.result.conditions
 
     @property
     def moment(self) -> str:
@@ -121,29 +106,17 @@ class OverTime:
     @property
     def apart(self) -> Iterator[str]:
         """Say of runs of one question and one origin what keeps them off each other's lines."""
-        for number, group in enumerate(self.joined):
-            first = next(one for one in self.joined if one.runs[0].kind == group.runs[0].kind)
-            if first is not self.joined[number]:
-                ours, theirs = first.runs[0], group.runs[0]
-                yield f"{names(group.runs)} | {names(first.runs)}: {'; '.join(_differences(theirs, ours))}"
-
-
-def names(runs: Sequence[TimedRun]) -> str:
-    """Name runs, the first of many."""
-    return name_some([run.name for run in runs], NAMED)
+        for origin in dict.fromkeys(one.runs[0].origin for one in self.joined):
+            yield from apart(
+                [one.runs for one in self.joined if one.runs[0].origin == origin], VARIES
+            ).values()
 
 
 def over_time(runs: Sequence[TimedRun], axis: Axis) -> OverTime:
     """Put runs on lines. Raises InputError where no line would have two points."""
     if not any(one.ok for run in runs for one in run.result.cells):
         raise InputError(f"no cell of {names(runs)} is ok: there is nothing to show")
-    found: list[list[TimedRun]] = []
-    for run in runs:
-        group = next((group for group in found if all(_belong(run, one) for one in group)), None)
-        if group is None:
-            found.append([run])
-        else:
-            group.append(run)
+    found = grouped(runs, VARIES, lambda known, run: known.origin == run.origin)
     joined = OverTime(axis, tuple(JoinedRuns(tuple(group), _grid(group, axis)) for group in found))
     if not any(sum(map(bool, row)) > 1 for one in joined.joined for row in one.grid.entries.values()):
         raise InputError(_nothing_to_compare(joined), hint=_instead(joined))
@@ -164,24 +137,6 @@ def _instead(found: OverTime) -> str:
     if found.axis is Axis.DATE:
         return "name runs of one kernel on several dates; over kernels: --by kernel"
     return "name runs of other kernels, as agelab run SCENARIO --kernel A --kernel B makes them"
-
-
-def _belong(run: TimedRun, other: TimedRun) -> bool:
-    return run.kind == other.kind and not any(_differences(run, other))
-
-
-def _differences(run: TimedRun, other: TimedRun) -> Iterator[str]:
-    """Say in what two runs of one question differ that keeps them off one line."""
-    for name, value in run.conditions.items():
-        if value != other.conditions.get(name):
-            yield f"{name} {_shown(value)} | {_shown(other.conditions.get(name, ''))}"
-    if not same_data(run.result.plan, other.result.plan):
-        yield "data"
-
-
-def _shown(value: str) -> str:
-    is_hash = len(value) == 64 and not value.strip("0123456789abcdef")
-    return value[:HASH] if is_hash else value or "not stated"
 
 
 def _grid(runs: Sequence[TimedRun], axis: Axis) -> ResultGrid:
@@ -240,22 +195,8 @@ def _dates(runs: Sequence[TimedRun]) -> list[str]:
 
 def _subject(one: CellResult) -> tuple[str, ...]:
     """Return what all cells on a line have in common; the first is its name, the others only where they tell."""
-    parts = [part for part in (one.inputs, *map(one.inputs.get, PHASES)) if isinstance(part, Mapping)]
-
-    def found(name: str) -> Any:
-        return next((part[name] for part in parts if name in part), None)
-
-    module, drives = found("drive_module"), found("drives")
-    drives = drives if isinstance(drives, list) else []
-    files = {
-        "machine's file": found("machine"),
-        "drives' files": [drive.get("profile") for drive in drives if isinstance(drive, Mapping)],
-        "drive's sources": module.get("sources") if isinstance(module, Mapping) else None,
-        "QEMU's files": found("qemu"),
-        "guest's programs": found("tools"),
-        "evaluated by": one.end.evaluated_by if one.end else None,
-    }
-    return *_place(one.cell), *(f"{name} {key_of(what)[:HASH]}" for name, what in files.items())
+    files = files_of(one.inputs, one.end.evaluated_by if one.end else None)
+    return *_place(one.cell), *(f"{name} {files.get(name, '')[:HASH]}" for name in FILES)
 
 
 def _place(cell: Cell) -> tuple[str, ...]:

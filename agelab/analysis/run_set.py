@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from agelab.analysis.cells import CellResult, RunResult, SeedGroup, group_cells
-from agelab.analysis.comparability import same_data
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.model.result import Cell, RunKernel, RunPlan
 from agelab.model.seeds import Seeds
+from agelab.results.conditions import CHOSEN, EFFORT, KERNEL, SEEDS, apart, grouped
 from agelab.stats.series import Place
 
+VARIES = KERNEL | SEEDS | CHOSEN | EFFORT
+"""Conditions in which runs in one table differ; each group has a name by them."""
 REF = 8
 """Characters of a git ref in a kernel's name."""
 _REF = re.compile(r"tree:[^,]*@([^,@]+)(,.*)?")
@@ -19,9 +21,11 @@ _REF = re.compile(r"tree:[^,]*@([^,@]+)(,.*)?")
 
 @dataclass(frozen=True)
 class RunSet:
-    """Runs of one scenario, scale and clock on the same data, but for their corpus seeds."""
+    """Runs of one question that differ in kernel, variants, machine, drives and seeds alone."""
 
     runs: tuple[RunResult, ...]
+    apart: str = ""
+    """What keeps them from earlier runs of the same question; empty where there are none."""
 
     @property
     def plan(self) -> RunPlan:
@@ -67,24 +71,9 @@ class RunSet:
 
 def run_sets(runs: Iterable[RunResult]) -> list[RunSet]:
     """Put runs of the same question together, in their order."""
-    found: list[RunSet] = []
-    for run in runs:
-        for number, one in enumerate(found):
-            if _same_question(one, run):
-                found[number] = replace(one, runs=(*one.runs, run))
-                break
-        else:
-            found.append(RunSet((run,)))
-    return found
-
-
-def _same_question(known: RunSet, run: RunResult) -> bool:
-    """Return whether a run's cells can stand in one table with those known."""
-    ours, theirs = known.plan, run.plan
-    same = all(
-        getattr(ours, name) == getattr(theirs, name) for name in ("scenario", "scale", "clock", "emulated")
-    )
-    return same and all(same_data(one.plan, theirs) for one in known.runs)
+    groups = grouped(runs, VARIES)
+    why = apart(groups, VARIES)
+    return [RunSet(tuple(group), why.get(at, "")) for at, group in enumerate(groups)]
 
 
 def kernel_names(kernels: Sequence[RunKernel]) -> list[str]:

@@ -2,17 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 from agelab.analysis.cells import group_cells, load
-from agelab.analysis.comparability import same_data
 from agelab.analysis.host_noise import noise_of_runs
 from agelab.analysis.result_grid import GridCell, ResultGrid, Row
 from agelab.analysis.run_set import kernel_names
 from agelab.errors import InputError
 from agelab.kernel.versions import is_version, sort_key
-from agelab.model.result import RunKernel, RunPlan
+from agelab.model.result import RunKernel
+from agelab.results.conditions import EFFORT, KERNEL, SEEDS, apart, grouped
 from agelab.results.run_directory import RunDirectory
+
+VARIES = KERNEL | SEEDS | EFFORT | {"variant", "layout"}
+"""Conditions in which the runs of a table differ."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,11 @@ def load_sweep(directories: Sequence[RunDirectory]) -> Sweep:
     runs = [load(directory) for directory in directories]
     if empty := [run.name for run in runs if not run.cells]:
         raise InputError(f"{empty[0]} has no cells: there is nothing to put into a table")
-    kinds = {(run.plan.scenario, run.plan.scale, run.plan.clock, run.plan.cells[0].defaults) for run in runs}
-    if len(kinds) > 1:
-        said = "; ".join(", ".join(kind) for kind in sorted(kinds))
-        raise InputError(f"these runs do not belong into one table: {said}")
-    _must_be_alike([run.plan for run in runs])
+    if len(groups := grouped(runs, VARIES)) > 1:
+        raise InputError(
+            f"these runs do not belong into one table: {apart(groups, VARIES, question=())[1]}",
+            hint=f"both, side by side: agelab compare {groups[0][0].name} {groups[1][0].name}",
+        )
     if unknown := [run.name for run in runs if run.plan.kernel is None]:
         raise InputError(f"{unknown[0]} does not say its kernel in a way that is known here")
     found = group_cells(runs, lambda run, cell: (cell.variant, cell.layout, run.plan.kernel))
@@ -61,29 +63,6 @@ def load_sweep(directories: Sequence[RunDirectory]) -> Sweep:
         for variant, layout, _ in found
     }
     return Sweep(kernel_names(kernels), entries, noise_of_runs(runs, widest=True), kernels)
-
-
-def _must_be_alike(plans: Sequence[RunPlan]) -> None:
-    """Raise InputError where something else than the kernel would be seen as a kernel's change."""
-    said: dict[tuple[str, str, str], dict[str, None]] = {}
-    for cell in (cell for plan in plans for cell in plan.cells):
-        conditions = {
-            "machine": cell.machine,
-            "drives": ", ".join(cell.drives),
-            "accelerator": cell.accelerator,
-        }
-        for what, value in conditions.items():
-            said.setdefault((cell.variant, cell.layout, what), {})[value] = None
-    for (variant, _, what), values in said.items():
-        if len(values) > 1:
-            raise InputError(
-                f"these runs do not belong into one table: {variant} has {what} {'; '.join(values)}"
-            )
-    if any(not same_data(one, other) for one, other in combinations(plans, 2)):
-        raise InputError(
-            "these runs do not belong into one table: their corpora differ",
-            hint="which inputs differ says: agelab compare",
-        )
 
 
 def version_key(kernel: RunKernel) -> tuple[int, ...]:

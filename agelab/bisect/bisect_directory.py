@@ -3,11 +3,10 @@
 The records have one code of the store together (agelab.results.own): a list of another bisect is none of this one's.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -15,6 +14,7 @@ from agelab import atomic, fileio
 from agelab.bisect.question import BisectQuestion
 from agelab.errors import AgelabError, HostError, InputError, unknown
 from agelab.results import checksummed, own, run_directory, run_lookup
+from agelab.results.conditions import Conditions
 from agelab.store import Store
 
 QUESTION, CONDITIONS = "question.json", "conditions.json"
@@ -140,12 +140,18 @@ class BisectDirectory:
         except (ValidationError, ValueError) as error:
             raise InputError(f"{path} is damaged: {str(error).splitlines()[0]}") from error
 
-    def conditions(self, now: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the conditions of the first run; store ``now`` if this is the first."""
+    def conditions(self, now: Conditions) -> Conditions:
+        """Return the conditions of the first run; store ``now`` if this is the first.
+
+        Raises InputError for those that an earlier agelab stored.
+        """
         path = self.path / CONDITIONS
         if not path.exists():
-            self._record(CONDITIONS, f"{json.dumps(now, indent=1)}\n".encode())
-        return dict(json.loads(fileio.read_text(path)))
+            self._record(CONDITIONS, f"{now.model_dump_json(indent=1)}\n".encode())
+        try:
+            return Conditions.model_validate_json(fileio.read_text(path))
+        except ValidationError as error:
+            raise InputError(f"{path} is of another agelab than this", hint="begin a new bisect") from error
 
     def record_error(self, error: AgelabError) -> None:
         """Store the error that stopped a step for the process that drives git."""

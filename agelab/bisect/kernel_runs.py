@@ -1,8 +1,7 @@
 """Measure a kernel by a run of agelab with one cell for each run seed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from agelab import kernel as kernels
 from agelab.analysis.cells import CellResult, load
@@ -18,6 +17,7 @@ from agelab.image import DoesNotBoot
 from agelab.kernel import recipes
 from agelab.model.result import Cell, End, Status
 from agelab.notify import Notify
+from agelab.results.conditions import EFFORT, KERNEL, SEEDS, text
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.plan import support
@@ -33,8 +33,8 @@ KINDS = {
     Status.UNSUPPORTED: OutcomeKind.UNSUPPORTED,
     Status.INTERRUPTED: OutcomeKind.INTERRUPTED,
 }
-CONDITIONS = ("scenario", "corpus_sha256", "harness", "vcpus", "qemu", "accelerator")
-"""Parts of a run's provenance that are the same in all runs of a bisect."""
+VARIES = KERNEL | SEEDS | EFFORT | {"jobs"}
+"""Conditions in which the runs of a bisect differ; with fewer seeds fewer cells run at a time."""
 
 
 class RunLog(Progress):
@@ -118,14 +118,12 @@ class KernelRuns:
 
     def _same_conditions(self, run: RunDirectory) -> None:
         """Refuse to compare values of unlike runs: agelab itself may have changed since the first."""
-        said: Mapping[str, Any] = run.plan().provenance
-        now = {name: said.get(name) for name in CONDITIONS}
+        now = load(run).conditions[0]
         path = self._directory.path / "conditions.json"
-        if (before := self._directory.conditions(now)) != now:
-            other = ", ".join(name for name in CONDITIONS if before.get(name) != now[name])
+        if other := self._directory.conditions(now).differences(now, VARIES):
             raise InputError(
-                f"{self._directory.name} was begun with other inputs ({other}): what was measured then and {run.name} "
-                "cannot be compared",
+                f"{self._directory.name} was begun with other inputs ({text(other)}): what was measured then and "
+                f"{run.name} cannot be compared",
                 hint=f"begin a new bisect; what the first one had is in {path}",
             )
 

@@ -69,15 +69,9 @@ def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Pat
 def own_run(run: RunDirectory) -> TimedRun:
     """Read a run: of this store, or of somebody, where it lies outside."""
     from agelab.analysis.cells import load
-    from agelab.results import checksummed
-    from agelab.runner.prepare.run_manifest import MADE_OF, RunManifest
-    from agelab.store import key_of
 
-    path = run.path / MADE_OF
-    guest = checksummed.read(path, RunManifest).guest.model_dump(mode="json") if path.exists() else None
     found = load(run)
-    whose = "" if run.in_store else str(found.plan.provenance.get("host", NO_HOST))
-    return TimedRun(found, key_of(guest) if guest else "", whose)
+    return TimedRun(found, "" if run.in_store else str(found.plan.provenance.get("host", NO_HOST)))
 
 
 def _imported(words: str) -> TimedRun:
@@ -93,4 +87,4 @@ def _imported(words: str) -> TimedRun:
     plan = found.request.plan
     host = str(plan.provenance.get("host", NO_HOST))
     guest = key_of(found.run_manifest.guest.model_dump(mode="json"))
-    return TimedRun(RunResult(RunDirectory(Path(name)), plan, False, found.cells), guest, whose or host)
+    return TimedRun(RunResult(RunDirectory(Path(name)), plan, False, found.cells, guest), whose or host)

@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from agelab.analysis.cells import RunResult, SeedGroup, group_cells
-from agelab.analysis.comparability import same_data
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.model.machine import MachineLabel
 from agelab.model.result import Cell, RunPlan
-from agelab.model.seeds import Seeds, seeds_text
+from agelab.model.seeds import CellName, Seeds, seeds_text
+from agelab.results.conditions import EFFORT, SEEDS, between, grouped
 from agelab.scenario import selection
 
-SHARED = ("kernel", "qemu", "image", "harness", "vcpus", "model")
-"""Provenance that the runs of one column have in common."""
+VARIES = SEEDS | EFFORT | {"scenario", "variant", "layout"}
+"""Conditions in which the runs of one column differ."""
 
 Key = tuple[str, str, str]
 """Scenario, variant, layout."""
@@ -100,67 +100,26 @@ class RunColumn:
                     found.setdefault((group.name, one.ended), []).append(one.seeds)
         return [f"{name}, {seeds_text(seeds)}: {why}" for (name, why), seeds in found.items()]
 
-    def takes(self, run: RunResult) -> bool:
-        """Return whether the run belongs here: it differs in nothing but variants, layouts and seeds."""
-        end = MachineLabel.parse(run.plan.cells[0].machine).band_end
-        alike = end == self.machine.band_end and self._is_set_up_as(run.plan)
-        return alike and all(self._fits(run.plan.scenario, cell) for cell in run.plan.cells)
-
     def differs_in_band(self, other: "RunColumn") -> bool:
         """Return whether nothing but variants, layouts, seeds and the end of the processor's band differs."""
-        ours, theirs = self._machines_and_drives(), other._machines_and_drives()
-        same = all(ours[key] == theirs[key] for key in ours.keys() & theirs.keys())
-        return same and all(self._is_set_up_as(run.plan) for run in other.runs)
-
-    def _machines_and_drives(self) -> dict[Key, tuple[str, tuple[str, ...]]]:
-        """Return the machine, without the end of its band, and the drives of each scenario, variant and layout."""
-        return {
-            key: (MachineLabel.parse(group.cell.machine).name, group.cell.drives)
-            for key, group in self.groups.items()
-        }
-
-    def _is_set_up_as(self, plan: RunPlan) -> bool:
-        """Return whether a run has our scale, clock, choices and steps."""
-        ours = self.plan
-        same = (run for run in self.runs if run.plan.scenario == plan.scenario)
-        steps = {one.provenance.get("scenario") for one in (plan, *(run.plan for run in same))}
-        alike = (ours.scale, ours.clock, _choices(ours)) == (plan.scale, plan.clock, _choices(plan))
-        return alike and len(steps) == 1 and all(same_data(run.plan, plan) for run in self.runs)
-
-    def _fits(self, scenario: str, cell: Cell) -> bool:
-        """Return whether this cell is not there yet, and its variant has the same machine and drives."""
-        for (other, variant, layout), group in self.groups.items():
-            if (other, variant) == (scenario, cell.variant):
-                one, two = set(group.cell.drives), set(cell.drives)
-                if group.cell.machine != cell.machine or not (one <= two or two <= one):
-                    return False
-                if layout == cell.layout and cell.seeds in group.counted:
-                    return False
-        return True
+        varies = VARIES | {"band"}
+        return not any(
+            between(one.conditions, run.conditions, varies) for one in self.runs for run in other.runs
+        )
 
     def _cells(self) -> list[Cell]:
         return [cell for run in self.runs for cell in run.plan.cells]
 
 
-def _choices(plan: RunPlan) -> tuple[object, ...]:
-    first = plan.cells[0]
-    return (
-        first.defaults,
-        first.kernel,
-        first.accelerator,
-        MachineLabel.parse(first.machine).changes,
-        *(plan.provenance.get(name) for name in SHARED),
-    )
+def _measured(run: RunResult) -> set[tuple[str, CellName]]:
+    """Return the cells whose samples count, by scenario and name."""
+    return {(run.plan.scenario, one.cell.name) for one in run.cells if one.ok}
 
 
 def run_columns(runs: Iterable[RunResult]) -> list[RunColumn]:
-    """Sort the runs into columns, in their order."""
-    found: list[RunColumn] = []
-    for run in runs:
-        for number, column in enumerate(found):
-            if column.takes(run):
-                found[number] = RunColumn((*column.runs, run))
-                break
-        else:
-            found.append(RunColumn((run,)))
-    return found
+    """Sort the runs into columns, in their order: a column has each cell once."""
+
+    def beside(known: RunResult, run: RunResult) -> bool:
+        return _measured(known).isdisjoint((run.plan.scenario, cell.name) for cell in run.plan.cells)
+
+    return [RunColumn(tuple(found)) for found in grouped(runs, VARIES, beside)]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from agelab import __version__, vega
-from agelab.analysis.over_time import JoinedRuns, OverTime, names
+from agelab.analysis.over_time import JoinedRuns, OverTime
 from agelab.analysis.result_grid import Row
 from agelab.report import over_time_chart
 from agelab.report.model import (
@@ -24,6 +24,7 @@ from agelab.report.model import (
 )
 from agelab.report.numbers import interval_cell, number_cell, text, unit_name
 from agelab.report.over_time_chart import ChartPoint, PointMark, TimeLine
+from agelab.results.conditions import names
 from agelab.stats.formatting import format_decimal, unit_scale
 from agelab.stats.series import Place
 from agelab.stats.verdict import ComparedSeries
@@ -41,9 +42,9 @@ MOST_NAMED = 12
 
 def build_page(found: OverTime, places: Sequence[Place]) -> Page:
     """Build the page: a part for each scenario, in the order of the runs."""
-    kinds: dict[tuple[str, ...], list[JoinedRuns]] = {}
+    kinds: dict[tuple[object, ...], list[JoinedRuns]] = {}
     for one in found.joined:
-        kinds.setdefault(one.runs[0].kind[:-1], []).append(one)
+        kinds.setdefault(one.runs[0].conditions[0].question, []).append(one)
     parts = tuple(
         _part(OverTime(found.axis, tuple(those)), places, f"part{number}")
         for number, those in enumerate(kinds.values(), 1)

@@ -20,8 +20,6 @@ from agelab.stats.rank_test import ENOUGH, can_be_told
 
 MAX_PLACES = 3
 """Places listed for one reason why something was not measured."""
-MAY_DIFFER = ("kernel", "corpus_sha256", "host", "image", "image_content")
-"""Provenance that may differ between kernels and hosts, or is compared elsewhere."""
 
 
 def read_scenario(group: RunSet) -> Scenario | None:
@@ -117,6 +115,8 @@ def varied(group: RunSet) -> str:
 def main_doubts(group: RunSet) -> Iterator[str]:
     """Return the doubts that must be read with the answer."""
     plan = group.plan
+    if group.apart:
+        yield f"In no table with other runs of this question: {group.apart}."
     if plan.emulated:
         yield "EMULATED: real time of an emulated processor; such times are no machine's."
     elif plan.clock == "virtual":
@@ -166,7 +166,6 @@ def all_doubts(group: RunSet) -> Iterator[Block]:
     doubts = {
         "Cells that are left out": failed,
         "Cells that are there more than once": _repeated_cells(group),
-        "These runs differ in more than they say": _other_inputs(group),
         outliers: list_outliers(group),
         "The study leaves open, or is not reproduced": unstated,
         "Not measured": _not_measured(group),
@@ -186,18 +185,6 @@ def _repeated_cells(group: RunSet) -> Iterator[str]:
                 alike = len(digests) == 1
                 said = "with the same digest" if alike else "with another digest: their inputs differ"
                 yield f"{subject.name}, {seeds_text([at])}: in {len(same)} cells, {said}; that of {first.run} counts"
-
-
-def _other_inputs(group: RunSet) -> Iterator[str]:
-    """Report provenance that is not the same in all runs."""
-    for name in dict.fromkeys(name for one in group.runs for name in one.plan.provenance):
-        said: dict[str, list[str]] = {}
-        for one in group.runs:
-            said.setdefault(str(one.plan.provenance.get(name, "not stated")), []).append(one.plan.run)
-        if len(said) > 1 and name not in MAY_DIFFER:
-            yield f"{name}: " + "; ".join(
-                f"{value[:16]} in {', '.join(runs)}" for value, runs in said.items()
-            )
 
 
 def _not_measured(group: RunSet) -> Iterator[str]:

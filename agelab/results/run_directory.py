@@ -35,10 +35,13 @@ from agelab.model.timing import CellTiming
 from agelab.plain_path import plain_label
 from agelab.results import checksummed, own
 from agelab.results.digest import digest, inputs_key
+from agelab.store import key_of
 
 LATEST = "latest"
 """The name that stands for the newest run, and the file beside all of them that records which it is."""
 PLAN = "plan.json"
+MADE_OF = "made-of.json"
+"""The versions and contents that a run's command stood for (agelab.runner.prepare.run_manifest)."""
 SAMPLES = "samples.jsonl"
 TRANSIENT = ("*initramfs", "*plan", "empty", "*disk-[0-9]*", "fork-*", "results*")
 IN_PROFILE = tuple(f"{profiles.PLACE}/{name}" for name in (*TRANSIENT, "*samples"))
@@ -285,6 +288,16 @@ class RunDirectory:
         with checksummed.readable(path), suppress(FileNotFoundError):
             return checksummed.validated(checksummed.unseal(json.loads(fileio.read_bytes(path))), End)
         return None
+
+    def guest(self) -> str:
+        """Return the hash of the guest's packages, whatever its kernel; empty where the run does not say them.
+
+        Raises InputError for damage.
+        """
+        path = self.path / MADE_OF
+        with checksummed.readable(path), suppress(FileNotFoundError):
+            return key_of(checksummed.unseal(json.loads(fileio.read_bytes(path)))["guest"])
+        return ""
 
     def inputs(self, number: int) -> dict[str, Any]:
         """Read what the cell's key is the hash of, fit to be shown; empty for a cell that never ran.

@@ -1,43 +1,33 @@
 """What cells take of host time, by earlier ones of the same kind. Never part of a result."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from statistics import mean
-from typing import Any, NamedTuple
 
 from agelab.corpus import Corpus
 from agelab.errors import InputError
 from agelab.model.result import Cell, End, RunPlan, Status
+from agelab.results.conditions import QUESTION, Conditions, between
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import phases
 from agelab.runner.request.options import RunOptions
-from agelab.vm.guest import Clock
 
 WHOLE_TIME = (Status.OK, Status.UNSUPPORTED)
 """Statuses of cells that took their whole time."""
 RUNS_READ = 3
 RUNS_LOOKED_AT = 12
 """The most runs to look at: a run starts without delay, however full the store is."""
-NO_EFFECT = {
-    "directory", "name", "kernel", "filesystem", "seeds", "erase", "jobs", "corpora", "design", "scale", "clock",
-    "timing", "until_decided", "ask", "budget", "fresh", "check", "prove_all",
-}  # fmt: skip
-"""Options that do not change how long a cell takes, or that a plan has elsewhere (scale and clock)."""
+VARIES = (
+    Conditions.model_fields.keys()
+    - QUESTION
+    - {"layout", "defaults", "machine", "band", "block_layer", "drives", "vcpus", "options", "effort"}
+)
+"""Conditions that do not change how long a cell takes, or not by much: nothing waits for a better guess."""
 
 Took = Sequence[tuple[Cell, End]]
-
-
-class RunConditions(NamedTuple):
-    """What the duration of cells depends on, beside the cell."""
-
-    scenario: str
-    scale: str
-    clock: Clock
-    emulated: bool
-    options: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -96,23 +86,18 @@ def recent_cells(run: RunDirectory) -> Iterator[tuple[Cell, End]]:
 
     Damaged runs are skipped.
     """
-    plan = run.plan()
-    try:
-        wanted = _conditions(plan)
-    except InputError:
-        return
-    yield from cells_under(wanted, run.home / "runs")
+    yield from cells_under(planned_conditions(run.plan()), run.home / "runs")
 
 
-def cells_under(wanted: RunConditions, runs: Path) -> Iterator[tuple[Cell, End]]:
+def cells_under(wanted: Sequence[Conditions], runs: Path) -> Iterator[tuple[Cell, End]]:
     """Yield the cells, with their ends, of the newest runs of this store's own under these conditions."""
-    paths = sorted(runs.glob(f"*-{wanted.scenario}*/plan.json"), reverse=True)
+    paths = sorted(runs.glob(f"*-{wanted[0].scenario}*/plan.json"), reverse=True)
     read = 0
     for path in paths[:RUNS_LOOKED_AT]:
         other = RunDirectory(path.parent)
         try:
             there = other.plan()
-            if _conditions(there) != wanted or not other.has_own_plan:
+            if between(wanted, planned_conditions(there), VARIES) or not other.has_own_plan:
                 continue
             ends = [other.end(number) for number in range(len(there.cells))]
         except InputError:
@@ -124,12 +109,23 @@ def cells_under(wanted: RunConditions, runs: Path) -> Iterator[tuple[Cell, End]]
             return
 
 
-def conditions(scenario: str, scale: str, options: RunOptions, *, emulated: bool) -> RunConditions:
-    """Return the conditions of a run."""
-    shaping = options.model_dump(exclude=NO_EFFECT)
-    return RunConditions(scenario, scale, options.guest_clock, emulated, shaping)
+def asked_conditions(
+    scenario: str, scale: str, options: RunOptions, cells: Iterable[Cell], accelerator: str
+) -> tuple[Conditions, ...]:
+    """Return the conditions of a run that has no plan yet, on a host with that accelerator."""
+    plan = RunPlan(
+        run="not begun",
+        scenario=scenario,
+        scale=scale,
+        clock=options.guest_clock,
+        cells=tuple(cell.model_copy(update={"accelerator": accelerator}) for cell in cells),
+        provenance={"vcpus": options.vcpus},
+        command=options.to_plan(),
+    )
+    return planned_conditions(plan)
 
 
-def _conditions(plan: RunPlan) -> RunConditions:
-    """Return the conditions of a run that has been planned. Raises InputError where its plan lacks them."""
-    return conditions(plan.scenario, plan.scale, RunOptions.from_plan(plan), emulated=plan.emulated)
+def planned_conditions(plan: RunPlan) -> tuple[Conditions, ...]:
+    """Return the conditions of each kind of cell of a run."""
+    kinds = {cell.model_copy(update={"seed": 1, "corpus_seed": 1}): cell for cell in plan.cells}
+    return tuple(Conditions.of(plan, cell) for cell in kinds.values()) or (Conditions.of(plan, None),)

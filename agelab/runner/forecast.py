@@ -10,7 +10,7 @@ from agelab.errors import InputError, unknown
 from agelab.model.metrics import METRICS
 from agelab.model.result import Cell
 from agelab.results import run_lookup
-from agelab.runner.cell_times import Took, cells_under, conditions
+from agelab.runner.cell_times import Took, asked_conditions, cells_under
 from agelab.runner.prepare import input_data
 from agelab.runner.prepare.planned import cell_of, planned_cells
 from agelab.runner.request.option_fields import Design
@@ -90,8 +90,8 @@ def forecast(options: RunOptions, runs: Path, metrics: Sequence[StepMetric]) -> 
     scenario, scale = request.selection.scenario.name, input_data.scale_name(request)
     cells = [cell_of(spec, request.kernel) for spec in planned_cells(options)]
     before: Took = ()
-    for emulated in (False, True):  # in the wall clock a host has KVM, or has it not
-        like = conditions(scenario, scale, options, emulated=emulated)
+    for accelerator in ("kvm", "tcg"):  # in the wall clock a host has KVM, or has it not
+        like = asked_conditions(scenario, scale, options, cells, accelerator)
         before = before or list(cells_under(like, runs))
     basis = _basis(runs, scenario, scale, options, cells, metrics)
     asked = DesignSize(len(options.seeds), len(options.corpora), options.design)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from agelab.analysis.over_time import JoinedRuns, OverTime
+from agelab.analysis.over_time import VARIES, JoinedRuns, OverTime
 from agelab.report.over_time import change_points, count_words
 from agelab.stats.formatting import json_number
 from agelab.stats.series import Place
@@ -44,7 +44,7 @@ def _joined_json(joined: JoinedRuns, places: Sequence[Place]) -> dict[str, Any]:
         "clock": plan.clock,
         "origin": joined.runs[0].origin or None,
         "runs": [run.name for run in joined.runs],
-        "conditions": joined.runs[0].conditions,
+        "conditions": joined.runs[0].conditions[0].told(VARIES),
         "points": [*joined.grid.names],
         "rows": [*_rows(joined, places)],
         "left_out": [*joined.left_out],

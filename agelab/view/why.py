@@ -9,6 +9,7 @@ from agelab.model.jobs import Jobs
 from agelab.published.phrasing import claim_notes, describe_column, figure_text
 from agelab.published.run_columns import RunColumn
 from agelab.published.verdict import JudgedClaim
+from agelab.results.conditions import text
 from agelab.runner.cell_times import Took
 from agelab.stats.rank_test import too_few
 from agelab.view.eta import format_time_left, time_left
@@ -93,8 +94,7 @@ def _remarks(answer: ClaimAnswer) -> list[str]:
     lines += dict.fromkeys(remarks)
     for trial in answer.trials:
         if trial.also:
-            inputs = ", ".join(trial.also)
-            lines.append(f"{trial.name}: not alone: also other than the run's: {inputs}")
+            lines.append(f"{trial.name}: not alone: what also differs: {text(trial.also)}")
     if own.few_seeds:
         lines.append(too_few(own.few_seeds))
     return lines

@@ -18,6 +18,7 @@ from agelab.published.study import Study, study_of_scenario
 from agelab.published.tables import Place
 from agelab.published.value_sources import Value
 from agelab.published.verdict import ClaimVerdict, JudgedClaim, judge_claim, stand_ins_run
+from agelab.results.conditions import text
 from agelab.runner.execute.run_plan import profiles_hash, scenario_hash
 from agelab.runner.plan.cell_inputs import harness_hash
 from agelab.runner.prepare.planned import planned_cells
@@ -186,11 +187,12 @@ def _require_current(run: RunResult, options: RunOptions, scenario: Scenario, st
     now = {
         "harness": harness_hash(),
         "qemu": qemu.obtain(store).version,
-        "scenario": scenario_hash(scenario),
+        "steps": scenario_hash(scenario),
         "profiles": profiles_hash(planned_cells(options)),
     }
-    if other := [name for name, value in now.items() if run.plan.provenance.get(name) != value]:
+    made = run.conditions[0]
+    if other := made.differences(made.model_copy(update=now)):
         raise InputError(
-            f"{run.name} was made with other inputs ({', '.join(other)}): what is run now could not be held against it",
+            f"{run.name} was made with other inputs ({text(other)}): what is run now could not be held against it",
             hint="make it again, and ask about the new one",
         )

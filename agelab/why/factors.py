@@ -10,6 +10,7 @@ from agelab.model.base import Defaults
 from agelab.model.drive import Drive, RotatingDisk
 from agelab.model.machine import MachineLabel
 from agelab.notify import Notify
+from agelab.results.conditions import KERNEL
 from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.request.option_fields import SourceState
 from agelab.scenario import selection
@@ -58,7 +59,7 @@ class Factor:
     settings: Settings
     """Lists its settings for a run, without the run's own."""
     moves: frozenset[str] = frozenset()
-    """The inputs of a cell, among those that are watched, which differ when it is changed."""
+    """The conditions that differ when it is changed."""
     known: bool = True
     """False where the run's own value is no better known than the settings are."""
     called: str = ""
@@ -162,23 +163,27 @@ def _rate(drive: Drive) -> float:
 
 
 FACTORS = (
-    Factor(
-        "cpu", "what an instruction costs, by its band", _ends_of_band, frozenset({"machine"}), known=False
-    ),
-    Factor("kernel", "the guest's kernel", _kernels, frozenset({"kernel", "image", "drive_module"})),
+    Factor("cpu", "what an instruction costs, by its band", _ends_of_band, frozenset({"band"}), known=False),
+    Factor("kernel", "the guest's kernel", _kernels, KERNEL),
     Factor(
         "defaults",
         "mkfs and mount, of the study's days or of today",
         _values("defaults", *get_args(Defaults)),
+        frozenset({"defaults"}),
     ),
     Factor(
         "block",
         "the block layer: CFQ's successor, half and twice the read-ahead",
         _block_layers,
-        frozenset({"machine"}),
+        frozenset({"block_layer"}),
         called="block layer",
     ),
-    Factor("source", "how the filesystem lies from which a study copied", _source_states),
+    Factor(
+        "source",
+        "how the filesystem lies from which a study copied",
+        _source_states,
+        frozenset({"block_layer"}),
+    ),
     Factor("drive", "the nearest slower and faster disk", _other_drives, frozenset({"drives"})),
 )
 """Every factor, in the order in which they are tried."""

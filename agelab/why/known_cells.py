@@ -1,17 +1,14 @@
 """Find cells that runs of the store have measured already: what was asked for once is not run again."""
 
-import json
 from collections.abc import Collection
 from typing import Any
 
-from agelab.analysis.cell_diff import PHASES
 from agelab.analysis.cells import CellResult, RunResult, load
-from agelab.analysis.comparability import same_data
 from agelab.errors import InputError
 from agelab.kernel import canonical
-from agelab.model.result import RunPlan
 from agelab.model.seeds import CellName
 from agelab.results import run_lookup
+from agelab.results.conditions import CHOSEN, EFFORT, KERNEL, SEEDS, Conditions, files_of
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.plan.cell_inputs import drive_sources, parts_of_files
 from agelab.runner.plan.cell_spec import CellSpec
@@ -25,8 +22,8 @@ NO_EFFECT = {
     "blocks", "prove_all", "keep_disk", "profile", "until_decided", "ask", "budget", "fresh", "check",
 }  # fmt: skip
 """Options that choose cells, or change none of their digits."""
-SHARED = ("harness", "qemu", "scenario", "accelerator", "vcpus")
-"""Provenance that cells must share to be held against each other."""
+VARIES = KERNEL | CHOSEN | SEEDS | EFFORT | {"profiles"}
+"""Conditions in which runs may differ whose cells are held against each other; ``_asked`` says what a setting has."""
 
 
 class KnownCells:
@@ -42,7 +39,10 @@ class KnownCells:
         """Take a run into account. One that is damaged, or cannot be held against the baseline, is passed over."""
         try:
             plan = directory.plan()
-            if plan.scenario == self._baseline.run.plan.scenario and self._comparable(plan):
+            ours = self._baseline.run.conditions[0]
+            if plan.cells and not Conditions.of(plan, plan.cells[0], directory.guest()).differences(
+                ours, VARIES
+            ):
                 self._runs.insert(0, (self._asked(RunOptions.from_plan(plan)), directory))
         except InputError:
             return
@@ -76,11 +76,6 @@ class KnownCells:
                 missing -= take
         return found, missing
 
-    def _comparable(self, plan: RunPlan) -> bool:
-        ours = self._baseline.run.plan
-        shared = all(plan.provenance.get(name) == ours.provenance.get(name) for name in SHARED)
-        return shared and same_data(ours, plan)
-
     def _asked(self, options: RunOptions) -> dict[str, Any]:
         """Return the options that shape digits, with what stands for those that are not given."""
         return {
@@ -94,11 +89,6 @@ class KnownCells:
 
 def _is_of_today(one: CellResult, spec: CellSpec) -> bool:
     """Return whether a cell was run with the machine, the drives and the modelled drive as they are now."""
-    now = json.loads(json.dumps(parts_of_files(spec)))
-    for part in (one.inputs, *(one.inputs.get(phase) or {} for phase in PHASES)):
-        module = part.get("drive_module") or {}
-        if module.get("sources", drive_sources()) != drive_sources():
-            return False
-        if any(part.get(name, value) != value for name, value in now.items()):
-            return False
-    return True
+    now = files_of({**parts_of_files(spec), "drive_module": {"sources": drive_sources()}}, None)
+    was = files_of(one.inputs, None)
+    return all(was.get(name, content) == content for name, content in now.items())

@@ -1,14 +1,14 @@
 """Try each setting: take the cells that are known, run the others, and have the claim judged by them."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from agelab.analysis.cell_diff import diff_inputs
 from agelab.analysis.cells import RunResult, load
 from agelab.errors import AgelabError, HostError, InputError
 from agelab.model.result import Cell
 from agelab.model.seeds import CellName
 from agelab.published.verdict import JudgedClaim, out_of_reach
+from agelab.results.conditions import EFFORT, SEEDS, Differences
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.runner import UNFIT_KERNEL
 from agelab.runner.prepare.planned import cell_of, planned_cells
@@ -16,11 +16,6 @@ from agelab.runner.request.options import RunOptions
 from agelab.why.baseline import Baseline
 from agelab.why.factors import Factor, Setting
 from agelab.why.known_cells import KnownCells
-
-WATCHED = frozenset(
-    {"kernel", "image", "harness", "corpus", "machine", "drives", "qemu", "tools", "drive_module"}
-)
-"""Inputs of a cell that only their own factor may change."""
 
 RunOne = Callable[[RunOptions], RunDirectory]
 
@@ -54,8 +49,8 @@ class Trial:
     reason: str = ""
     """The reason why it was not tried."""
     runs: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
-    """Inputs that differ from the baseline's and are not the factor's."""
+    also: Differences = field(default_factory=dict)
+    """Conditions that differ from the baseline's and are not the factor's."""
 
     @property
     def name(self) -> str:
@@ -100,7 +95,7 @@ def carry_out(baseline: Baseline, planned: PlannedTrial, run: RunOne) -> Trial:
             raise
         return Trial(factor, setting, reason=str(error).splitlines()[0])
     runs = [*planned.known, *(baseline.narrow(one) for one in made)]
-    also = _other_inputs(baseline, factor, runs)
+    also = _other_conditions(baseline, factor, runs)
     return Trial(factor, setting, baseline.judge(runs), runs=tuple(one.name for one in runs), also=also)
 
 
@@ -125,13 +120,14 @@ def _runs(
     return [options.changed(**chosen, layout=layout).of_seeds(seeds, (corpus,))]
 
 
-def _other_inputs(baseline: Baseline, factor: Factor, runs: Sequence[RunResult]) -> tuple[str, ...]:
-    """Name the watched inputs in which a cell differs from the baseline's, without those that the factor moves."""
-    before = {one.cell.name: one for one in baseline.cells}
-    found: set[str] = set()
-    for one in (cell for run in runs for cell in run.cells):
-        twin = before.get(one.cell.name)
-        if twin and one.inputs and twin.inputs:
-            places = (difference.place for difference in diff_inputs(twin.inputs, one.inputs))
-            found |= {word for place in places for word in place.split(".")[:2]}
-    return tuple(sorted((found & WATCHED) - factor.moves))
+def _other_conditions(baseline: Baseline, factor: Factor, runs: Sequence[RunResult]) -> Differences:
+    """Return in what the cells differ from the baseline's, without what the factor moves."""
+    before = {one.cell.name: baseline.run.conditions_of(one) for one in baseline.cells}
+    pairs = [
+        (before[one.cell.name], run.conditions_of(one))
+        for run in runs
+        for one in run.cells
+        if one.cell.name in before
+    ]
+    varies = factor.moves | SEEDS | EFFORT | IN_PLACE
+    return {name: both for ours, now in pairs for name, both in ours.differences(now, varies).items()}

@@ -7,8 +7,16 @@ from pathlib import Path
 from agelab.errors import InputError
 from agelab.model.result import Cell, Status
 from agelab.results import run_lookup
+from agelab.results.conditions import Conditions, between
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.cell_times import RunConditions, TimeRange, Took, cells_under, conditions
+from agelab.runner.cell_times import (
+    VARIES,
+    TimeRange,
+    Took,
+    asked_conditions,
+    cells_under,
+    planned_conditions,
+)
 from agelab.runner.execute.evaluation import evaluated_by
 from agelab.runner.plan.cell_inputs import harness_hash, parts_of_files
 from agelab.runner.plan.cell_spec import MIB, CellSpec
@@ -92,10 +100,10 @@ class _Part:
         scenario = request.selection.scenario
         self.specs = planned_cells(options)
         self._request = request
-        wanted = conditions(scenario.name, input_data.scale_name(request), options, emulated=False)
+        cells = [cell_of(spec, request.kernel) for spec in self.specs]
+        wanted = asked_conditions(scenario.name, input_data.scale_name(request), options, cells, "kvm")
         self.before: Took = list(cells_under(wanted, runs))
         ended = set(_ended(self.specs, request.kernel, wanted, runs))
-        cells = [cell_of(spec, request.kernel) for spec in self.specs]
         self.unknown = [cell for at, cell in enumerate(cells) if at not in ended]
 
     def disk(self, jobs: int) -> int:
@@ -119,17 +127,15 @@ def _points(specs: Sequence[CellSpec]) -> int:
     return max((getattr(spec.history, "points", 0) for spec in specs), default=0)
 
 
-def _ended(specs: Sequence[CellSpec], kernel: str, wanted: RunConditions, runs: Path) -> Iterator[int]:
+def _ended(specs: Sequence[CellSpec], kernel: str, wanted: Sequence[Conditions], runs: Path) -> Iterator[int]:
     """Yield the places of the cells that have ended in this store, with all inputs that are known without a guest."""
     shaping = {spec.name: (at, spec) for at, spec in enumerate(specs)}
     for run in run_lookup.all_runs(runs):
         try:
             plan = run.plan()
-            same = plan.scenario == wanted.scenario and plan.scale == wanted.scale
-            if not same or not plan.kernel or plan.kernel.spec != kernel:
+            if not plan.kernel or plan.kernel.spec != kernel:
                 continue
-            options = RunOptions.from_plan(plan)
-            if conditions(plan.scenario, plan.scale, options, emulated=plan.emulated) != wanted:
+            if between(wanted, planned_conditions(plan), VARIES):
                 continue
             for number, cell in enumerate(plan.cells):
                 if cell.name in shaping and _is(run, number, cell, shaping[cell.name][1]):

@@ -308,7 +308,7 @@ def test_a_calibration_of_several_drives_covers_each_of_them(
 @pytest.mark.parametrize("command", [{"words": {"jobs": "two"}}, {"words": {"jobs": -1}}, {"words": [2]}, {}])
 def test_a_plan_that_says_no_number_of_jobs_has_one(home: Path, command: dict[str, Any]) -> None:
     plan = ran(home, A, vcpus=None).plan().model_copy(update={"command": command})
-    conditions = calibration.Conditions.of(plan)
+    conditions = calibration.HostLoad.of(plan)
     assert (conditions.jobs, conditions.vcpus) == (1, 1)
 
 

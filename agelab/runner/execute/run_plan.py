@@ -9,6 +9,7 @@ from agelab.errors import InputError
 from agelab.history import artefact
 from agelab.model.result import Cell, DefinedMetric, RunKernel, RunPlan
 from agelab.model.scenario import Scenario
+from agelab.results.conditions import EFFORT, Conditions, text
 from agelab.runner.plan.cell_inputs import drive_sources, harness_hash
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.prepare import input_data
@@ -29,8 +30,8 @@ LATER_KEYS = (
     *("options", "chosen_mkfs_options", "combination_of"),
 )
 """Keys of scenarios and variants that were added when there were runs already."""
-OF_THE_HOST = ("host", "disks")
-"""What a plan says of its host, and what changes no digit."""
+OF_THE_HOST = EFFORT | {"host"}
+"""Conditions in which a run may go on that was begun with others: what changes no digit."""
 
 
 def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
@@ -109,11 +110,11 @@ def _brought(specs: Sequence[CellSpec]) -> dict[str, str]:
 
 def refuse_other_inputs(begun: RunPlan, now: RunPlan) -> None:
     """Raise InputError where a run that was begun would be resumed with other inputs."""
-    before, after = ({"cells": plan.cells, **plan.provenance} for plan in (begun, now))
-    changed = [name for name in after if name not in OF_THE_HOST and before.get(name) != after[name]]
-    if changed:
+    cells = ((plan.cells or (None,))[0] for plan in (begun, now))
+    before, after = (Conditions.of(plan, cell) for plan, cell in zip((begun, now), cells, strict=True))
+    if changed := before.differences(after, OF_THE_HOST):
         raise InputError(
-            f"{begun.run} was begun with other inputs ({', '.join(changed)}): its finished and remaining cells would "
+            f"{begun.run} was begun with other inputs ({text(changed)}): its finished and remaining cells would "
             "not be comparable",
             hint="begin a new run",
         )

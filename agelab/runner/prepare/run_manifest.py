@@ -24,6 +24,7 @@ from agelab.model.filesystem import Filesystem
 from agelab.model.history import Logged
 from agelab.model.layout import Layout
 from agelab.model.machine import Machine
+from agelab.results import run_directory
 from agelab.results.checksummed import write_sealed
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.plan.cell_spec import CellSpec
@@ -31,7 +32,7 @@ from agelab.runner.prepare.input_data import named_data
 from agelab.runner.request.run_request import RunRequest
 from agelab.store import Store, file_hash
 
-MADE_OF = "made-of.json"
+MADE_OF = run_directory.MADE_OF
 SCENARIO = "scenario.toml"
 PROFILES = "profiles.json"
 CONTROL = "control.json"
