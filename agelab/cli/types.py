@@ -227,3 +227,4 @@ BAND_END = _one_of("low", "high")
 CLAIM = Text(_claims)
 FACTORS = _list_of(_factors)
 FILE_NAME = _one_of(FILE)
+MEASURE = "STEP[:REPETITION]:METRIC"
