@@ -49,8 +49,6 @@ class Measure(NamedTuple):
 
 ALL_STEPS = Measure("all steps", MEAN, "elapsed")
 """The sum of the times of ``own_steps``, all repetitions of each."""
-
-
 ALL_STEPS_TITLE = "all steps, without mkfs and mount"
 """What they are, said wherever their sum is."""
 

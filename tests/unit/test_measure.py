@@ -23,8 +23,10 @@ from agelab.report.model import Charts
 from agelab.report.page import build_page
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
+from agelab.runner.sequential import Outcome
 from agelab.store import Store
 from agelab.view.calibration import print_floors
+from agelab.view.sequential import print_outcome
 from agelab.view.summary import print_result
 from tests.unit import run_builder
 from tests.unit import simulated_bisect as simulated
@@ -132,7 +134,11 @@ def test_the_summary_and_the_decision_name_the_same_as_the_quickest(
     groups = seed_groups(load(run))
     question = main_question(groups)
     assert str(question) == "best:all steps:elapsed"
-    assert decide(question, groups, Fraction(1, 100)).said.startswith("best is xfs")
+    print_outcome(Outcome(question, decide(question, groups, Fraction(1, 100)), len(SEEDS), ""))
+    asked, said, *_ = capsys.readouterr().out.strip().splitlines()
+    assert asked == "Which is best by all steps, without mkfs and mount?" and said.startswith(
+        "decided: best is xfs"
+    )
     again = ten_lines(home, "6.12.1")
     for verb in (("sweep",), ("history", "-o", str(home / "page.html"))):
         found = json_of(capsys, *verb, run.name, again.name)
