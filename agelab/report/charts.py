@@ -9,11 +9,12 @@ from agelab import vega
 from agelab.analysis.cells import SeedGroup
 from agelab.analysis.ranking import Ranked
 from agelab.analysis.run_set import RunSet
+from agelab.model.measure import own_steps
 from agelab.model.metrics import METRICS
 from agelab.model.step_id import StepId
 from agelab.report.model import Chart, Charts, Mark
 from agelab.report.numbers import text, unit_name
-from agelab.report.step_selection import aged_and_control, charted_steps, repeated_steps
+from agelab.report.step_selection import aged_and_control, repeated_steps
 from agelab.stats.formatting import unit_scale
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Place, Series
@@ -60,15 +61,12 @@ WHISKERS = "A bar is the median over the seeds; the thin line is the interval th
 
 
 def time_charts(group: RunSet) -> Iterator[Charts]:
-    """Draw the time of each step, all repetitions together."""
-    steps = charted_steps(group)
-    repetitions = {step: max(at[1] for at in group.places if at[0] == step) for step in steps}
-    rows = {
-        step if repetitions[step] == 1 else f"{step}, {repetitions[step]} repetitions together": [
-            (subject.name, subject.total([step], "elapsed"), 0) for subject in group.groups
-        ]
-        for step in steps[:MAX_CHARTS]
-    }
+    """Draw the time of each step."""
+    steps = own_steps(group.places)
+    rows: dict[str, Rows] = {}
+    for step in steps[:MAX_CHARTS]:
+        found = [(subject.name, subject.steps.get((step, "elapsed")), 0) for subject in group.groups]
+        rows[next(series.title for _, series, _ in found if series)] = found
     if charts := _charts(group, "s", rows):
         yield Charts("Time of each step", tuple(charts), note=_left_out(len(steps), WHISKERS))
 
@@ -208,16 +206,14 @@ def split_charts(group: RunSet, steps: Sequence[str], split: TimeSplit) -> Itera
     found: dict[str, dict[str, dict[int, float]]] = {}
     for step in steps[:MAX_CHARTS]:
         for subject in group.groups:
-            totals = [subject.total([step], metric) for metric, _ in split.parts]
+            means = [subject.steps.get((step, metric)) for metric, _ in split.parts]
             parts = {
-                kind: float(total.summary.median)
-                for kind, total in enumerate(totals)
-                if total and total.summary
+                kind: float(mean.summary.median) for kind, mean in enumerate(means) if mean and mean.summary
             }
             if parts and sum(parts.values()):
-                alone = len(group.groups) == 1
-                title, name = (subject.name, step) if alone else (step, subject.name)
-                found.setdefault(title, {})[name] = parts
+                title = next(mean.title for mean in means if mean)
+                of, name = (subject.name, title) if len(group.groups) == 1 else (title, subject.name)
+                found.setdefault(of, {})[name] = parts
     charts = []
     for title, names in found.items():
         words = "; ".join(
