@@ -10,7 +10,7 @@ from agelab.published.phrasing import claim_notes, describe_column, figure_text
 from agelab.published.run_columns import RunColumn
 from agelab.published.verdict import JudgedClaim
 from agelab.runner.cell_times import Took
-from agelab.stats.rank_test import too_few
+from agelab.stats.phrasing import too_few
 from agelab.view.eta import format_time_left, time_left
 from agelab.view.terminal import Head, open_console, print_table, print_wrapped
 from agelab.why.answer import ClaimAnswer
