@@ -9,8 +9,8 @@ from agelab.stats.verdict import ComparedSeries
 
 
 def depends(judged: ComparedSeries) -> bool:
-    """Return whether no one ratio fits all corpora, and they are too few to be the sample."""
-    return judged.shift is not None and judged.shift.depends and judged.shift.interval is None
+    """Return whether no one ratio fits all corpora."""
+    return judged.shift is not None and judged.shift.depends
 
 
 def said(judged: ComparedSeries, corpus: Callable[[int], str]) -> str:

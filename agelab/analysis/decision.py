@@ -13,6 +13,7 @@ from agelab.errors import InputError, unknown
 from agelab.model.measure import ALL_STEPS, Measure
 from agelab.model.metrics import METRICS, Metric
 from agelab.model.result import Cell
+from agelab.stats import phrasing
 from agelab.stats.series import Series, SeriesPair
 from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
 
@@ -83,7 +84,7 @@ def require_sides(question: Question | None, cells: Sequence[Cell]) -> None:
             what = f"names {len(fitting)} of" if fitting else "is none of"
             raise InputError(f"--ask {question}: {side} {what} what is run: {'; '.join(labels)}")
     if len(labels) < 2:
-        raise InputError(f"--seeds auto: {labels[0]} alone is run: there is nothing to tell it from")
+        raise InputError(f"--seeds auto: {labels[0]} alone is run: there is nothing to compare it with")
 
 
 def main_question(groups: Sequence[SeedGroup]) -> Question:
@@ -115,6 +116,7 @@ def _of_two(
         return Look(False, f"{(b if one and one.values else a).cell.short_label} has no value")
     [judged] = judge([SeriesPair(one, other)], a.host, correct=False, level=level)
     said = f"{b.cell.short_label} against {a.cell.short_label}: {_ratio(judged)}{judged.word_and_reason}"
+    said += f" {judged.files}" if judged.differs else ""
     return Look(judged.differs or judged.alike, said)
 
 
@@ -132,14 +134,19 @@ def _of_all(question: Question, found: Sequence[tuple[SeedGroup, Series | None]]
         )
     ]
     told = DifferenceVerdict.HIGHER if highest else DifferenceVerdict.LOWER
-    untold = [(name, one) for name, one in against if one.verdict is not told]
-    if not untold:
-        return Look(True, f"{question.extreme} is {first}, told from each of the {len(against)} others")
-    if all(one.alike for _, one in untold):
-        names = ", ".join(name for name, _ in untold)
+    tied = [(name, one) for name, one in against if one.verdict is not told]
+    if not tied:
+        return Look(
+            True,
+            f"{question.extreme} is {first}, {phrasing.distinguishable(len(against))} {order.on_these_files}",
+        )
+    if all(one.alike for _, one in tied):
+        names = ", ".join(name for name, _ in tied)
         return Look(True, f"no single one is {question.extreme}: {first} is the same as {names}")
-    open_ones = "; ".join(f"{name}: {one.word_and_reason}" for name, one in untold if not one.alike)
-    return Look(False, f"{first} is not told from {open_ones}")
+    open_ones = "; ".join(f"{name}: {one.word_and_reason}" for name, one in tied if not one.alike)
+    return Look(
+        False, f"{first} has the {'highest' if highest else 'lowest'} median, but against {open_ones}"
+    )
 
 
 def _ratio(judged: ComparedSeries) -> str:

@@ -1,4 +1,4 @@
-"""Judge two sides, A and B: within corpora, by a rank test and its interval, and in the wall clock by the hosts' floor.
+"""Judge two sides, A and B: within corpora by a rank test, over corpora by a t test, in the wall clock by the floor.
 
 Every caller must hand over the hosts' noise, so that none forgets it; runs of the virtual clock have an empty one.
 See docs/chance.md.
@@ -7,6 +7,7 @@ See docs/chance.md.
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
+from agelab.stats.other_files import OtherFiles, other_files
 from agelab.stats.rank_test import RankTest, rank_tests
 from agelab.stats.series import Place, Series, SeriesPair, pair_series
 from agelab.stats.shift import LEVEL, shift_of
@@ -33,11 +34,13 @@ def judge(
     for at, pair in enumerate(pairs):
         families.setdefault(pair.left.metric, []).append(at)
     tests: dict[int, RankTest | None] = {}
+    others: dict[int, OtherFiles | None] = {}
     for members in families.values():
-        sides = [(pairs[at].blocks, shifts[at]) for at in members]
+        sides, moved = [pairs[at].blocks for at in members], [shifts[at] for at in members]
         tests.update(zip(members, rank_tests(sides, correct=correct, level=level), strict=True))
+        others.update(zip(members, other_files(moved, correct=correct, level=level), strict=True))
     return [
-        ComparedSeries(pair, shift, tests[at], host(pair), margin)
+        ComparedSeries(pair, shift, tests[at], others[at], host(pair), margin)
         for at, (pair, shift) in enumerate(zip(pairs, shifts, strict=True))
     ]
 

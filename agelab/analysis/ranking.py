@@ -1,9 +1,9 @@
-"""Rank groups by one metric, and find those that are not told from the first.
+"""Rank groups by one metric, and find those that are not distinguishable from the first.
 
-The first is called so only if it is told from *each* of the others, each by a test at 5 % that is not corrected: all of
-them must be passed at once (an intersection-union test: R. L. Berger, Technometrics 24 (1982), 295-300), and that the
-first was chosen by looking does not raise the error either (S. Gutmann and Z. Maymin, "Is the selected population the
-best?", Annals of Statistics 15 (1987), 456-461).
+The first is called so only if it is distinguishable from *each* of the others, each by a test at 5 % that is not
+corrected: all of them must be passed at once (an intersection-union test: R. L. Berger, Technometrics 24 (1982),
+295-300), and that the first was chosen by looking does not raise the error either (S. Gutmann and Z. Maymin, "Is the
+selected population the best?", Annals of Statistics 15 (1987), 456-461).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,8 +13,9 @@ from functools import cached_property
 
 from agelab.analysis.cells import SeedGroup
 from agelab.analysis.judge import judge
+from agelab.stats import phrasing
 from agelab.stats.order_statistics import Summary
-from agelab.stats.rank_test import can_be_told, too_few
+from agelab.stats.rank_test import can_be_told
 from agelab.stats.series import Place, Series, SeriesPair
 from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
 
@@ -45,7 +46,7 @@ class Ranked:
 
     @property
     def enough(self) -> bool:
-        """True if each has seeds enough to be told from another."""
+        """True if each has seeds enough to be distinguished from another."""
         return all(can_be_told(seeds for seeds, _ in one.values) for one in self.series)
 
     @property
@@ -55,7 +56,7 @@ class Ranked:
 
     @property
     def tied(self) -> list[tuple[SeedGroup, Summary]]:
-        """The groups that the first is not told from; with too few seeds, those equal to it."""
+        """The groups that the first is not distinguishable from; with too few seeds, those equal to it."""
         enough = self.enough
         return [
             one
@@ -64,9 +65,19 @@ class Ranked:
         ]
 
     def _told(self, of: Summary, against: ComparedSeries) -> bool:
-        """Return whether the first is told from one other, in the order in which their medians stand."""
-        higher = self.first[1].median > of.median
-        return against.verdict is (DifferenceVerdict.HIGHER if higher else DifferenceVerdict.LOWER)
+        """Return whether the first is distinguishable from one other, in the order in which their medians stand."""
+        return against.verdict is self._way(of)
+
+    def _way(self, of: Summary) -> DifferenceVerdict:
+        """Return the verdict on the first against another that agrees with their medians."""
+        return DifferenceVerdict.HIGHER if self.first[1].median > of.median else DifferenceVerdict.LOWER
+
+    @property
+    def opposed(self) -> list[SeedGroup]:
+        """The groups against which it depends on the files: corpora contradict each other."""
+        return [
+            one for (one, _), against in zip(self.order[1:], self.compared, strict=True) if against.opposed
+        ]
 
     @property
     def all_the_same(self) -> bool:
@@ -84,11 +95,36 @@ class Ranked:
 
     @property
     def clear(self) -> bool:
-        """True if the first is told from all others."""
+        """True if the first is distinguishable from all others."""
         return len(self.order) > 1 and self.enough and not self.tied
 
+    @property
+    def corpora(self) -> int:
+        """The corpora over which the first is compared with the others: the fewest of any pair."""
+        return min((len(one.shift.corpora) for one in self.compared if one.shift), default=0)
+
+    @property
+    def on_these_files(self) -> str:
+        """Which files a clear first place is about."""
+        return phrasing.on_these_files(self.corpora, all(one.on_each for one in self.compared))
+
+    @property
+    def holds(self) -> bool:
+        """True if the first is the first on other files, whatever it is on these: all pairs at once say so."""
+        return len(self.order) > 1 and all(
+            against.for_others is self._way(of)
+            for (_, of), against in zip(self.order[1:], self.compared, strict=True)
+        )
+
+    @property
+    def on_other_files(self) -> str:
+        """Whether the first place holds for other files."""
+        if not self.holds:
+            return phrasing.other_files(self.corpora)
+        return f"on average over other files it is the first, too, by t intervals of {self.corpora} corpora"
+
     def split_by_seeds(self) -> "tuple[Ranked, list[tuple[SeedGroup, Summary]]]":
-        """Split off the groups with too few seeds to be told, unless fewer than two have enough."""
+        """Split off the groups with too few seeds for a verdict, unless fewer than two have enough."""
         enough = [at for at, one in enumerate(self.series) if can_be_told(seeds for seeds, _ in one.values)]
         if len(enough) < 2:
             return self, []
@@ -99,7 +135,7 @@ class Ranked:
     def why_too_few(self) -> str:
         """Say how many seeds there are, and how many can exclude chance."""
         fewest = min(self.series, key=lambda one: len(one.values))
-        return too_few(len(fewest.values))
+        return phrasing.too_few(len(fewest.values))
 
 
 def rank_by_place(subjects: Sequence[SeedGroup], place: Place) -> Ranked:

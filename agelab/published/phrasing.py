@@ -14,7 +14,8 @@ from agelab.published.run_columns import RunColumn
 from agelab.published.value_sources import Value
 from agelab.published.verdict import ClaimVerdict, JudgedClaim
 from agelab.scenario import selection
-from agelab.stats.rank_test import can_be_told, too_few
+from agelab.stats.phrasing import too_few
+from agelab.stats.rank_test import can_be_told
 
 SOURCE = "source="
 """What a change of the source begins with, among those of a machine's label."""

@@ -6,6 +6,7 @@ from agelab import places
 from agelab.errors import InputError
 from agelab.model.result import RunPlan
 from agelab.runner.request.options import RunOptions
+from agelab.stats.phrasing import ENOUGH_CORPORA, ENOUGH_SEEDS
 
 MAKE_VARIABLES = {
     "corpus": "CORPUS", "log": "LOG", "kernel": "KERNEL", "filesystem": "FS", "options": "OPTIONS",
@@ -37,5 +38,19 @@ def repeat_command(plan: RunPlan) -> str:
             for name, value in said.items()
         )
         return " ".join(["make scenario", f"NAME={quote(options.name.replace('$', '$$'))}", *words])
+    return _agelab(options)
+
+
+def settling_command(plan: RunPlan, *, corpora: bool = False) -> str:
+    """Return the command that settles what too few run seeds, or ``corpora``, leave open; empty where there is none."""
+    try:
+        asked = RunOptions.from_plan(plan)
+        seeds = asked.seeds if len(asked.seeds) >= len(ENOUGH_SEEDS) else ENOUGH_SEEDS
+        return _agelab(asked.of_seeds(seeds, ENOUGH_CORPORA if corpora else asked.corpora))
+    except InputError:
+        return ""
+
+
+def _agelab(options: RunOptions) -> str:
     program = "agelab" if places.INSTALLED else ".venv/bin/agelab"
     return f"{program} {'run' if options.measure else 'age'} {join(options.arguments())}"

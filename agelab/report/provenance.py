@@ -16,7 +16,6 @@ from agelab.results.reused import origins
 from agelab.results.status import GOING
 from agelab.scenario import selection
 from agelab.stats.formatting import name_some
-from agelab.stats.rank_test import ENOUGH, can_be_told
 
 MAX_PLACES = 3
 """Places listed for one reason why something was not measured."""
@@ -134,12 +133,6 @@ def main_doubts(group: RunSet) -> Iterator[str]:
     yield varied(group)
     if plan.scale != "paper":
         yield f"Scale {plan.scale}: sizes are not the study's."
-    counted = [one for one in group.groups if one.counted]
-    few = [one.name for one in counted if not can_be_told(one.counted)]
-    if few and len(few) == len(counted):
-        yield f"Too few seeds to tell a difference from chance: {ENOUGH}."
-    elif few:
-        yield f"Too few seeds to tell a difference from chance: {', '.join(few)}; {ENOUGH}."
     if going := [one.plan.run for one in group.runs if one.running]:
         yield f"Still going on, and shown as far as it is: {', '.join(going)}."
     bad = [entry for _, entry in group.cells if entry.status not in ("ok", *GOING)]

@@ -35,8 +35,9 @@ TEST = (
 )  # fmt: skip
 SAID = (
     "Medians and means over the seeds. A ratio is the median of the ratios of all pairs of values of one corpus, its "
-    "interval (95 %) what the rank test does not exclude; p is that test’s, corrected for all rows of the table "
-    "(Benjamini and Hochberg). The same: the whole interval lies within 5 %."
+    "interval (95 %) what the rank test does not exclude; where the corpora differ in it, it holds the interval (99 %) "
+    "of each. p is the test’s, corrected for all rows of the table (Benjamini and Hochberg). All of it is about the "
+    "files that were run, unless it says that it holds for others. The same: the whole interval lies within 5 %."
 )
 
 RATIO = (
@@ -69,7 +70,7 @@ def step_tables(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Tab
                 *_both(series),
                 _between(series),
                 *(_effect(one) if one else (TableCell("1", 1), TableCell("–"), TableCell("–"), TableCell("–"))),
-                TableCell(one.word_and_reason if one else "lowest median"),
+                TableCell(_said(one) if one else "lowest median"),
             )
         )  # fmt: skip
     yield Table(
@@ -98,7 +99,7 @@ def test_tables(group: RunSet, places: Sequence[Place], where: str) -> Iterator[
                 TableCell(slowdown.title), TableCell(subject.name), TableCell(str(n), n),
                 *_both(row.right), *_both(row.left),
                 TableCell(text(summary), float(summary.median)) if summary else TableCell("?"),
-                _between(slowdown), *_effect(one)[2:], TableCell(one.word_and_reason),
+                _between(slowdown), *_effect(one)[2:], TableCell(_said(one)),
             )
         )  # fmt: skip
     if rows:
@@ -115,7 +116,7 @@ def _described(steps: Sequence[str]) -> str:
 
 
 def share_tables(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Table]:
-    """Return a row for each subject whose corpora and run seeds were varied: whose the spread of its slowdown is."""
+    """Return a row for each subject whose corpora and run seeds were varied: where its slowdown's spread comes from."""
     found = [
         (series, subject, shares)
         for place in places
@@ -138,7 +139,9 @@ def share_tables(group: RunSet, places: Sequence[Place], where: str) -> Iterator
             Heading("what"), Heading("filesystem"), Heading("corpus seed, %", True), Heading("run seed, %", True),
             Heading("both together, %", True),
         )  # fmt: skip
-        caption = "Whose the spread is: shares of the variance, of another corpus and another run seed"
+        caption = (
+            "Where the spread comes from: shares of the variance, of another corpus and another run seed"
+        )
         yield Table(f"{where}-shares", caption, columns, tuple(rows), SHARES)
 
 
@@ -173,8 +176,17 @@ def _effect(one: ComparedSeries) -> tuple[TableCell, TableCell, TableCell, Table
         number_cell(one.ratio, 3, "?"),
         interval_cell(one.interval, 3),
         number_cell(test.delta if test else None, 2),
-        TableCell("–") if test is None else TableCell(f"{test.corrected:.2g}", test.corrected),
+        TableCell(f"{test.corrected:.2g}", test.corrected) if test and test.family else TableCell("–"),
     )
+
+
+def _said(one: ComparedSeries) -> str:
+    """Say the verdict, its reason, which files it is about, and whether it holds for others."""
+    if one.too_few:
+        return "not known: too few seeds"
+    if not one.differs or not one.shift or len(one.shift.corpora) < 2:
+        return one.word_and_reason
+    return "; ".join(filter(None, (f"{one.reader_word} {one.files}", one.others)))
 
 
 def list_outliers(group: RunSet) -> list[str]:

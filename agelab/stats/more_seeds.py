@@ -1,4 +1,4 @@
-"""How many more seeds would tell two sides apart, or show that they are the same, if the spread stays what it is."""
+"""How many more seeds would distinguish two sides, or show that they are the same, if the spread stays what it is."""
 
 from fractions import Fraction
 from math import ceil, log
@@ -8,13 +8,11 @@ from agelab.stats.rank_test import RankTest
 from agelab.stats.shift import Shift
 
 POWER = 0.8
-"""How likely so many seeds are to tell."""
-MOST = 200
-"""Seeds more than which are not worth a number."""
+"""How likely so many seeds are to show it."""
 
 
 def more_seeds(count: int, test: RankTest, shift: Shift, margin: Fraction) -> int | None:
-    """Return how many more seeds would tell, for ``count`` on each side; None where no number of them promises to.
+    """Return how many more seeds are needed, for ``count`` on each side; None where no number of them promises to.
 
     To be called different, after G. E. Noether, "Sample size determination for some common nonparametric tests",
     Journal of the American Statistical Association 82 (1987), 645-647, with Cliff's delta as seen:
@@ -40,10 +38,3 @@ def _to_be_the_same(count: int, shift: Shift, margin: Fraction) -> float | None:
     low, high = log(shift.interval.low), log(shift.interval.high)
     room = log(1 + margin) - abs(log(shift.value))
     return count * ((high - low) / 2 / room) ** 2 if room > 0 else None
-
-
-def words(more: int) -> str:
-    """Say how many: ``about 7 more seeds on each side would tell``."""
-    if more > MOST:
-        return f"more than {MOST} more seeds on each side would be needed to tell"
-    return f"about {more} more seed{'s' * (more > 1)} on each side would tell"

@@ -1,20 +1,18 @@
 """Test whether chance alone could have put the values of two sides in their order: a rank test, corrected.
 
-Within each corpus by Mann and Whitney's U, summed over corpora (``rank_law``). Where the shift depends on the corpus,
-corpora are what is drawn, and the test is a sign test of their shifts. Many comparisons: Y. Benjamini and Y. Hochberg,
-"Controlling the false discovery rate", Journal of the Royal Statistical Society B 57 (1995), 289-300.
+Within each corpus by Mann and Whitney's U, summed over corpora (``rank_law``). Many comparisons: Y. Benjamini and
+Y. Hochberg, "Controlling the false discovery rate", Journal of the Royal Statistical Society B 57 (1995), 289-300.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import comb
 
 from agelab.model.seeds import Seeds
 from agelab.stats.blocks import Block
 from agelab.stats.rank_law import LATTICE, Ties, least_p, smallest_p, two_sided
-from agelab.stats.shift import LEVEL, Shift
+from agelab.stats.shift import LEVEL
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ def control_false_discoveries(found: Sequence[float]) -> list[float]:
 
 
 def rank_tests(
-    sides: Sequence[tuple[Sequence[Block], Shift | None]],
+    sides: Sequence[Sequence[Block]],
     *,
     correct: bool = True,
     level: Fraction = LEVEL,
@@ -65,7 +63,7 @@ def rank_tests(
     (R. E. Tarone, "A modified Bonferroni method for discrete data", Biometrics 46 (1990), 515-522; for this correction
     P. B. Gilbert, Applied Statistics 54 (2005), 143-158).
     """
-    found = [_test(blocks, shift) if shift else None for blocks, shift in sides]
+    found = [_test(blocks) if blocks else None for blocks in sides]
     family = [at for at, one in enumerate(found) if one and one[2] <= float(level) * (1 + LATTICE)]
     fair = [found[at][1] for at in family]  # type: ignore[index]
     if correct and family:
@@ -80,16 +78,11 @@ def rank_tests(
     ]
 
 
-def _test(blocks: Sequence[Block], shift: Shift) -> tuple[Fraction, float, float]:
+def _test(blocks: Sequence[Block]) -> tuple[Fraction, float, float]:
     """Return Cliff's delta, p, and the smallest p that any order of the values could give."""
     twice = sum(map(_twice_u, blocks))
     pairs = sum(n * m for n, m in (one.size for one in blocks))
     delta = Fraction(twice, pairs) - 1
-    if shift.depends:
-        n = len(blocks)
-        against = n - max(shift.sides)
-        p = min(1.0, 2 * sum(comb(n, k) for k in range(against + 1)) / 2**n)
-        return delta, p, min(1.0, 2 / 2**n)
     ties = [_ties(one) for one in blocks]
     return delta, two_sided(ties, twice), least_p(ties)
 
@@ -108,23 +101,14 @@ def _ties(block: Block) -> Ties:
 
 
 def seeds_needed(family: int = 1, corpora: int = 1, level: Fraction = LEVEL) -> int:
-    """Return the values on each side, of each corpus, that tell a single difference among so many comparisons."""
+    """Return the values on each side, of each corpus, that show a single difference among so many comparisons."""
     n = 1
     while smallest_p(((n, n),) * corpora) * family > float(level) * (1 + LATTICE):
         n += 1
     return n
 
 
-ENOUGH = "four of one corpus can, or three of each of two"
-"""The fewest seeds of which some order has a p of 5 %."""
-
-
 def can_be_told(found: Iterable[Seeds]) -> bool:
-    """Return whether values of these seeds could be told from as many others at all."""
+    """Return whether values of these seeds could be distinguished from as many others at all."""
     counts = Counter(seeds.corpus for seeds in found)
     return smallest_p(tuple((n, n) for n in counts.values())) <= float(LEVEL) * (1 + LATTICE)
-
-
-def too_few(count: int) -> str:
-    """Say that so many seeds tell nothing, and how many would."""
-    return f"{count} {'seed' if count == 1 else 'seeds'} cannot exclude chance, {ENOUGH}"

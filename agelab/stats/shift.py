@@ -3,19 +3,17 @@
 The shift is the median of the ratios b/a of all pairs of one corpus (J. L. Hodges and E. L. Lehmann, "Estimates of
 location based on rank tests", Annals of Mathematical Statistics 34 (1963), 598-611); of their differences where some
 value is not above zero. Its interval are two of these ratios: whatever shift the test does not reject at 5 % lies
-between them. Where no one shift lies in the interval (99 %) of every corpus, the corpora are the sample: the shift is
-the median of theirs, and its interval that of a median.
+between them. Where no one shift lies in the interval (99 %) of every corpus, each corpus has its own: the shift is the
+median of theirs, and its interval reaches from the lowest end of theirs to the highest.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING
 
 from agelab.stats.blocks import Block
-from agelab.stats.order_statistics import coverage, interval_rank
 from agelab.stats.rank_law import critical_rank
 
 if TYPE_CHECKING:
@@ -26,8 +24,6 @@ LEVEL = Fraction(5, 100)
 CORPUS_LEVEL = Fraction(1, 100)
 """What the interval of one corpus may leave out: at 5 % each, two of many comparisons' corpora would often seem to
 contradict each other by chance, and more seeds would find less."""
-CORPORA_NEEDED = 6
-"""Corpora of which the range holds the median of all with 1 - LEVEL."""
 FEW = 10_000
 """Pairs that are all gone through."""
 HALVINGS = 64
@@ -50,6 +46,15 @@ class CorpusShift:
     value: Fraction
     interval: Interval | None
 
+    def side(self, none: Fraction) -> int:
+        """Return 1 where B is higher on this corpus by its own test, -1 where it is lower, 0 where that is not known.
+
+        ``none`` is the shift of two sides that are alike.
+        """
+        if self.interval is None:
+            return 0
+        return (self.interval.low > none) - (self.interval.high < none)
+
 
 @dataclass(frozen=True)
 class Shift:
@@ -62,20 +67,17 @@ class Shift:
     """False: a difference, in the metric's unit."""
     corpora: tuple[CorpusShift, ...]
     depends: bool
-    """True if it depends on the data: no one shift lies in the interval of every corpus."""
+    """True if the corpora differ in it: no one shift lies in the interval of every corpus."""
 
     @property
     def none(self) -> Fraction:
         """The shift of two sides that are alike: a ratio of one, or a difference of zero."""
         return Fraction(int(self.is_ratio))
 
-    @cached_property
-    def sides(self) -> tuple[int, int]:
-        """The number of corpora on which B is lower, and higher."""
-        return (
-            sum(one.value < self.none for one in self.corpora),
-            sum(one.value > self.none for one in self.corpora),
-        )
+    @property
+    def sides(self) -> tuple[int, ...]:
+        """The side of each corpus by its own test: 1 where B is higher, -1 where it is lower, 0 where not known."""
+        return tuple(one.side(self.none) for one in self.corpora)
 
 
 def shift_of(blocks: Sequence[Block], level: Fraction = LEVEL) -> Shift | None:
@@ -89,11 +91,8 @@ def shift_of(blocks: Sequence[Block], level: Fraction = LEVEL) -> Shift | None:
     corpora = tuple(CorpusShift(one.corpus, *_estimate([one], is_ratio, CORPUS_LEVEL)) for one in blocks)
     known = [one.interval for one in corpora if one.interval]
     if known and max(one.low for one in known) > min(one.high for one in known):
-        ordered = sorted(one.value for one in corpora)
-        k = interval_rank(len(ordered), 1 - level)
-        enough = coverage(len(ordered), k) >= 1 - level
-        ends = Interval(ordered[k - 1], ordered[-k]) if enough else None
-        return Shift(Fraction(median(ordered)), ends, is_ratio, corpora, True)
+        ends = Interval(min(one.low for one in known), max(one.high for one in known))
+        return Shift(Fraction(median(one.value for one in corpora)), ends, is_ratio, corpora, True)
     return Shift(value, interval, is_ratio, corpora, False)
 
 

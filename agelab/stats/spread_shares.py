@@ -1,4 +1,4 @@
-"""Whose the spread of a series is: the corpora's, the run seeds', or that of both together."""
+"""Where the spread of a series comes from: the corpora, the run seeds, or both together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ def _one_way(numbers: Mapping[Seeds, float], corpora: Sequence[int]) -> SpreadSh
     groups = [[value for at, value in numbers.items() if at.corpus == corpus] for corpus in corpora]
     count, c = len(numbers), len(corpora)
     if count == c:
-        return None  # one value of each corpus: whose the spread is cannot be told
+        return None  # one value of each corpus: nothing says which of the two spreads
     middle = _mean([*numbers.values()])
     within = sum((value - _mean(group)) ** 2 for group in groups for value in group) / (count - c)
     between = sum(len(group) * (_mean(group) - middle) ** 2 for group in groups) / (c - 1)

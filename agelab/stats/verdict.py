@@ -1,6 +1,7 @@
 """The verdict on two sides, A and B, by one metric of one step: different, the same, or not known.
 
-See docs/chance.md for what each word promises.
+It is about the files that were run. Whether it holds for other files is a second verdict, ``for_others``. See
+docs/chance.md for what each word promises.
 """
 
 from collections.abc import Sequence
@@ -10,13 +11,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
+from agelab.stats import phrasing
 from agelab.stats.formatting import format_decimal, format_ratio
-from agelab.stats.more_seeds import more_seeds, words
+from agelab.stats.more_seeds import more_seeds
 from agelab.stats.order_statistics import Summary
+from agelab.stats.other_files import OtherFiles
 from agelab.stats.rank_law import LATTICE, smallest_p
 from agelab.stats.rank_test import RankTest, seeds_needed
 from agelab.stats.series import Series, SeriesPair
-from agelab.stats.shift import CORPORA_NEEDED, LEVEL, Interval, Shift
+from agelab.stats.shift import LEVEL, Interval, Shift
 
 MARGIN = Fraction(5, 100)
 """What two sides may differ by and still be called the same: the whole interval lies within it."""
@@ -46,6 +49,8 @@ class ComparedSeries:
     shift: Shift | None
     """None where no corpus is on both sides."""
     test: RankTest | None
+    general: OtherFiles | None = None
+    """What the corpora show of other files; None where they are fewer than three."""
     host: Fraction | None = None
     """The host's noise, where it is known: how far values spread by chance, as a share of their median."""
     margin: Fraction = MARGIN
@@ -75,7 +80,11 @@ class ComparedSeries:
 
     @cached_property
     def verdict(self) -> DifferenceVerdict:
-        """The verdict: equal, then the host's floor, then the test, and then the margin."""
+        """The verdict on these files: equal, then the host's floor, then the test, and then the margin.
+
+        The test is of all corpora together; where a corpus by its own test says the opposite it depends on the files,
+        and no direction is named.
+        """
         if not self.left or not self.right:
             return DifferenceVerdict.NOT_MEASURED
         ours, theirs = self.row.left.values, self.row.right.values
@@ -85,10 +94,44 @@ class ComparedSeries:
             return DifferenceVerdict.UNKNOWN
         if self._below_the_floor:
             return DifferenceVerdict.BELOW
+        if self.opposed:
+            return DifferenceVerdict.UNKNOWN
         if self.test.told:
-            higher = self.shift.sides[1] > self.shift.sides[0] if self.shift.depends else self.test.delta > 0
-            return DifferenceVerdict.HIGHER if higher else DifferenceVerdict.LOWER
+            return DifferenceVerdict.HIGHER if self.test.delta > 0 else DifferenceVerdict.LOWER
         return DifferenceVerdict.SAME if self.within_margin else DifferenceVerdict.UNKNOWN
+
+    @property
+    def opposed(self) -> bool:
+        """True if corpora contradict each other: one by its own test says the opposite of another, or of all together.
+
+        Then it depends on the files.
+        """
+        if not self.shift or not self.test or len(self.shift.corpora) < 2:
+            return False
+        delta = self.test.delta
+        sides = {side for side in self.shift.sides if side}
+        return bool(sides) and len(sides | {(delta > 0) - (delta < 0)} - {0}) > 1
+
+    @property
+    def on_each(self) -> bool:
+        """True if each corpus by its own test says what is said of all together."""
+        side = 1 if self.verdict is DifferenceVerdict.HIGHER else -1
+        return bool(self.differs and self.shift and all(one == side for one in self.shift.sides))
+
+    @property
+    def for_others(self) -> DifferenceVerdict:
+        """The verdict on other files, of which the corpora are a sample."""
+        if self.general is None or self.verdict is DifferenceVerdict.BELOW:
+            return DifferenceVerdict.UNKNOWN
+        if self.general.shown:
+            return DifferenceVerdict.HIGHER if self.general.higher else DifferenceVerdict.LOWER
+        same = self._is_within_margin(self.general.interval)
+        return DifferenceVerdict.SAME if same else DifferenceVerdict.UNKNOWN
+
+    @property
+    def holds(self) -> bool:
+        """True if the difference holds for other files, too."""
+        return self.differs and self.for_others is self.verdict
 
     @property
     def _below_the_floor(self) -> bool:
@@ -102,9 +145,12 @@ class ComparedSeries:
     @property
     def within_margin(self) -> bool:
         """True if the whole interval lies within the margin, whichever is called A."""
-        if self.shift is None or self.shift.interval is None or not self.left or not self.right:
+        return self._is_within_margin(self.shift.interval if self.shift else None)
+
+    def _is_within_margin(self, interval: Interval | None) -> bool:
+        if self.shift is None or interval is None or not self.left or not self.right:
             return False
-        low, high = self.shift.interval.low, self.shift.interval.high
+        low, high = interval.low, interval.high
         if self.shift.is_ratio:
             return low * (1 + self.margin) >= 1 and high <= 1 + self.margin
         most = self.margin * min(abs(self.left.median), abs(self.right.median))
@@ -133,10 +179,13 @@ class ComparedSeries:
     @property
     def word(self) -> str:
         """The verdict in the metric's own word: B is ``slower``, ``faster``, ``higher``, ``lower``; else as it is."""
+        return self._word(self.verdict)
+
+    def _word(self, verdict: DifferenceVerdict) -> str:
         metric = self.row.left.definition
-        if self.differs and metric:
-            return metric.word(self.verdict is DifferenceVerdict.HIGHER)
-        return self.verdict.value
+        if verdict in (DifferenceVerdict.HIGHER, DifferenceVerdict.LOWER) and metric:
+            return metric.word(verdict is DifferenceVerdict.HIGHER)
+        return verdict.value
 
     @property
     def reader_word(self) -> str:
@@ -153,13 +202,8 @@ class ComparedSeries:
 
     @cached_property
     def more_seeds(self) -> int | None:
-        """How many more seeds on each side would tell; None where it is known, or no number promises to."""
-        if (
-            self.verdict is not DifferenceVerdict.UNKNOWN
-            or not self.shift
-            or not self.test
-            or self.shift.depends
-        ):
+        """How many more seeds on each side are needed; None where it is known, or no number promises to do."""
+        if self.verdict is not DifferenceVerdict.UNKNOWN or not self.shift or not self.test or self.opposed:
             return None
         if self.too_few:
             return self._enough - self._count
@@ -175,25 +219,47 @@ class ComparedSeries:
             return None
         if self.shift is None or self.test is None:
             return "no corpus is on both sides"
-        if self.shift.depends:
-            return self._depends
+        if self.opposed:
+            return "; ".join(filter(None, (f"it depends on the files: {self.by_corpus}", self.others)))
         if self.too_few:
-            return f"{self._seeds} cannot exclude chance, {self._enough} on each side can"
+            seeds = phrasing.several(self._count, "seed")
+            return f"{seeds} cannot exclude chance, {self._enough} on each side can"
         p = f"p {self.test.corrected if self.test.family else self.test.p:.2g}"
         p += f" of {self.test.family} comparisons" if self.test.family > 1 else ""
         if self.more_seeds is None:
-            return f"chance is not excluded ({p})"
-        return f"chance is not excluded ({p}); {words(self.more_seeds)}"
+            return f"no difference found ({p})"
+        return f"no difference found ({p}); {phrasing.needs_seeds(self.more_seeds)}"
 
     @property
-    def _depends(self) -> str:
-        """Say that the corpora differ, and how many would be enough."""
-        assert self.shift is not None
-        shown = ", ".join(f"corpus {one.corpus}: {self._shown(one.value)}" for one in self.shift.corpora)
-        have = len(self.shift.corpora)
-        more = CORPORA_NEEDED - have
-        few = f"; {more} more corp{'us' if more == 1 else 'ora'} at least would tell" if more > 0 else ""
-        return f"depends on the data ({shown}){few}"
+    def by_corpus(self) -> str:
+        """What each corpus says by its own test: ``slower on corpus 1 (1.20), faster on corpus 2 (0.97)``."""
+        kinds = {1: DifferenceVerdict.HIGHER, -1: DifferenceVerdict.LOWER, 0: DifferenceVerdict.UNKNOWN}
+        return phrasing.by_corpus(
+            [
+                (self._word(kinds[side]), one.corpus, self._shown(one.value))
+                for one, side in zip(self.shift.corpora, self.shift.sides, strict=True)
+            ]
+            if self.shift
+            else []
+        )
+
+    @property
+    def files(self) -> str:
+        """Which files a verdict that differs is about: ``on both sets of files: 1.90 and 2.17 times``."""
+        corpora = self.shift.corpora if self.shift else ()
+        where = phrasing.on_these_files(len(corpora), self.on_each)
+        if len(corpora) < 2 or not self.shift or not self.shift.is_ratio:
+            return where
+        return f"{where}: {phrasing.joined([self._shown(one.value) for one in corpora])} times"
+
+    @property
+    def others(self) -> str:
+        """The second sentence: what is known of other files, whatever is known of these; empty for nothing."""
+        if self.general is None or self.for_others not in (DifferenceVerdict.HIGHER, DifferenceVerdict.LOWER):
+            return ""
+        ends = [self._shown(end) for end in (self.general.interval.low, self.general.interval.high)]
+        corpora = len(self.shift.corpora) if self.shift else 0
+        return phrasing.on_average(self._word(self.for_others), " to ".join(ends), corpora)
 
     def _shown(self, value: Fraction) -> str:
         if self.shift and self.shift.is_ratio:
@@ -209,7 +275,7 @@ class ComparedSeries:
     @property
     def too_few(self) -> bool:
         """True if nothing is known because the values are too few, whatever they are."""
-        if self.verdict is not DifferenceVerdict.UNKNOWN or not self.shift or self.shift.depends:
+        if self.verdict is not DifferenceVerdict.UNKNOWN or not self.shift or self.opposed:
             return False
         return not self.enough
 
@@ -228,10 +294,6 @@ class ComparedSeries:
     @property
     def _level(self) -> Fraction:
         return self.test.level if self.test else LEVEL
-
-    @property
-    def _seeds(self) -> str:
-        return f"{self._count} seed{'s' * (self._count != 1)}"
 
 
 def why_missing(one: Series) -> str:

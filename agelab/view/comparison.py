@@ -12,6 +12,7 @@ from agelab.analysis.cells import RunResult, SeedGroup
 from agelab.analysis.comparison import ComparisonTable
 from agelab.analysis.selectors import Comparison, column_names
 from agelab.model.seeds import Seeds, seeds_text
+from agelab.report.command import settling_command
 from agelab.stats.formatting import letter
 from agelab.view.input_diff import differences_json, input_lines, print_samples
 from agelab.view.ratio_table import print_several, print_two, rows_json
@@ -103,7 +104,16 @@ def _print_pair(
         for line in _left_out(group) if several else ():
             click.echo(f"  left out of the table: {side}, {line}")
     if table:
-        print_two(console, judged.rows, everything)
+        print_two(console, judged.rows, everything, _commands((one, other)))
+
+
+def _commands(groups: Sequence[SeedGroup]) -> tuple[str, str]:
+    """Return the commands that run the sides with more run seeds, and with more corpora; each run's once."""
+    plans = {group.run.name: group.run.plan for group in groups}.values()
+    seeds, corpora = (
+        dict.fromkeys(settling_command(plan, corpora=more) for plan in plans) for more in (False, True)
+    )
+    return "; ".join(filter(None, seeds)), "; ".join(filter(None, corpora))
 
 
 def _print_endings(cells: Sequence[CellPair], several: bool, everything: bool, each: bool = False) -> None:
@@ -174,7 +184,8 @@ def _print_several(
     counted = [at for at, group in enumerate(one.others) if group.counted]
     if one.base.counted and counted:
         tables = [judged[at].rows for at in counted]
-        print_several(console, tables, [labels[0], *(labels[at + 1] for at in counted)], everything)
+        names = [labels[0], *(labels[at + 1] for at in counted)]
+        print_several(console, tables, names, everything, _commands(groups))
         click.echo("  (--each: medians and intervals of each; --json: all)")
 
 

@@ -5,8 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Console
 
 from agelab.model.seeds import Seeds, seeds_text
+from agelab.stats import phrasing
 from agelab.stats.formatting import format_ratio, name_some, unit_scale
 from agelab.stats.more_seeds import POWER
+from agelab.stats.other_files import THREE
 from agelab.stats.outliers import outliers
 from agelab.stats.rank_test import seeds_needed
 from agelab.stats.series import Series
@@ -32,14 +34,16 @@ def print_notes(
     seen: Sequence[Sequence[Line]],
     names: Sequence[str],
     everything: bool,
+    commands: Sequence[str],
 ) -> None:
     """Print the notes of a table.
 
-    ``found`` has each side's rows, ``seen`` those that the table shows, ``names`` the base's name and theirs.
+    ``found`` has each side's rows, ``seen`` those that the table shows, ``names`` the base's name and theirs, and
+    ``commands`` those that run the sides with more seeds, and with more corpora.
     """
     every = [one for side in found for one in side]
     for line in (
-        *_too_few(found, names),
+        *_too_few(found, names, commands[0]),
         *_left_out(found, names),
         *_depends(seen, names),
         *_not_measured(seen, names),
@@ -60,6 +64,8 @@ def print_notes(
             else ""
         )
         console.print(f"  corrected for the comparisons of the metric{same}")
+        for line in _other_files(tested, commands[1]):
+            print_wrapped(console, f"  {line}", 4)
         if len(found) == 1:
             _print_short(console, f" in short, {names[1]} is", _by_metric(seen[0]))
         else:
@@ -67,7 +73,21 @@ def print_notes(
             _print_short(console, " in short", dict(zip(names[1:], seen, strict=True)), next(metrics, ""))
 
 
-def _too_few(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:
+def _other_files(tested: Sequence[ComparedSeries], command: str) -> Iterator[str]:
+    """Say which files the table is about, and how many differences hold for others."""
+    corpora = max(len(one.shift.corpora) for one in tested if one.shift)
+    differ = [one for one in tested if one.differs]
+    holds = sum(one.holds for one in differ)
+    if differ and corpora >= THREE:
+        yield f"{holds} of the {len(differ)} hold for other files, too, by a t interval over {corpora} corpora"
+    elif differ:
+        said = phrasing.other_files(corpora).replace(" it holds", " they hold")
+        yield phrasing.settled_by(
+            f"all of this is {phrasing.on_these_files(corpora, False)}: {said}", command
+        )
+
+
+def _too_few(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str], command: str) -> Iterator[str]:
     """Name the sides with too few seeds; where only some rows have too few, those rows and why."""
     few: dict[str, None] = {}
     rows: dict[tuple[str, str], list[str]] = {}
@@ -84,9 +104,8 @@ def _too_few(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) ->
                 few[has] = None
     enough = " or ".join(map(str, sorted(needed)))
     if few:
-        yield (
-            f"not known: {', '.join(few)}; {enough} run seeds of each corpus, on each side, can exclude chance"
-        )
+        said = f"not known: {', '.join(few)}; {enough} run seeds of each corpus, on each side, can exclude chance"
+        yield phrasing.settled_by(said, command)
     for (has, why), steps in _first(rows):
         yield f"not known, of {name_some(steps, 1)}: {has}, {enough} can exclude chance; {why}"
 
@@ -106,16 +125,16 @@ def _left_out(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -
 
 
 def _depends(seen: Sequence[Sequence[Line]], names: Sequence[str]) -> Iterator[str]:
-    """Name the rows whose corpora differ, and how far."""
+    """Name the rows whose corpora contradict each other, and how far."""
     found = [
-        f"{one.row.left.step} {one.row.left.metric}{f', {name}' if len(seen) > 1 else ''} {one.reason}"
+        f"{one.row.left.step} {one.row.left.metric}{f', {name}' if len(seen) > 1 else ''}: {one.reason}"
         for name, lines in zip(names[1:], seen, strict=True)
         for *_, one in lines
-        if one.verdict is DifferenceVerdict.UNKNOWN and one.shift and one.shift.depends
+        if one.verdict is DifferenceVerdict.UNKNOWN and one.opposed
     ]
     yield from found[:REASONS]
     if len(found) > REASONS:
-        yield f"{len(found) - REASONS} more depend on the data: --json has each"
+        yield f"{len(found) - REASONS} more depend on the files: --json has each"
 
 
 def _more_seeds(seen: Sequence[Sequence[Line]]) -> Iterator[str]:
@@ -124,8 +143,8 @@ def _more_seeds(seen: Sequence[Sequence[Line]]) -> Iterator[str]:
     if more:
         least = min(more)
         yield (
-            f"not known, +{least}: if the spread stays what it is, {least} more seed{'s' * (least > 1)} on each side "
-            f"would tell with {float(100 * POWER):.0f} %"
+            f"not known, +{least}: {phrasing.needs_seeds(least)}, if the spread stays what it is, to be known with "
+            f"{float(100 * POWER):.0f} %"
         )
 
 
@@ -203,7 +222,7 @@ def _print_short(console: Console, head: str, kinds: Mapping[str, Sequence[Line]
         columns = heads(head, *words, "the same", "not known", last=last)
         print_table(console, columns, rows, names_above=True)
     if alone := [name for name, lines in said.items() if lines and not apart[name]]:
-        print_wrapped(console, f"  no difference is shown: {', '.join(alone)}", 4)
+        print_wrapped(console, f"  no difference found: {', '.join(alone)}", 4)
 
 
 def _apart(line: Line) -> float:

@@ -33,17 +33,23 @@ def two_sides(found: Sequence[ComparedSeries]) -> Iterator[tuple[str, str, list[
         yield metric, step, _cells(one)
 
 
-def print_two(console: Console, found: Sequence[ComparedSeries], everything: bool) -> None:
+def print_two(
+    console: Console, found: Sequence[ComparedSeries], everything: bool, commands: Sequence[str]
+) -> None:
     """Print two sides: a row for each step, below a line for each metric."""
     lines = list(in_order(found, lambda one: one.row.left, everything))
     columns = heads("  step", "A", "B", "B/A", "from", "to", last="verdict")
     rows = by_metric((metric, [step, *_cells(one)]) for metric, step, one in lines)
     print_table(console, columns, rows, names_above=True)
-    print_notes(console, [found], [lines], "AB", everything)
+    print_notes(console, [found], [lines], "AB", everything, commands)
 
 
 def print_several(
-    console: Console, found: Sequence[Sequence[ComparedSeries]], names: Sequence[str], everything: bool
+    console: Console,
+    found: Sequence[Sequence[ComparedSeries]],
+    names: Sequence[str],
+    everything: bool,
+    commands: Sequence[str],
 ) -> None:
     """Print several sides against the first: a row for each step, a column for each side.
 
@@ -62,7 +68,7 @@ def print_several(
     console.print(f"medians of {names[0]}, and the ratio of each other one's values to its")
     print_table(console, columns, by_metric(rows), repeated=2)
     console.print(f"  {LEGEND}")
-    print_notes(console, found, tables, names, everything)
+    print_notes(console, found, tables, names, everything, commands)
 
 
 def _short(one: ComparedSeries | None) -> str:
@@ -82,13 +88,13 @@ def _cells(one: ComparedSeries) -> list[str]:
 
 
 def _verdict(one: ComparedSeries) -> str:
-    """Format the verdict; of what is not known how many more seeds would tell."""
+    """Format the verdict; of what is not known how many more seeds are needed."""
     if one.differs:
         return f"B {one.reader_word}"
     if one.verdict is not DifferenceVerdict.UNKNOWN:
         return one.reader_word
-    if one.shift and one.shift.depends:
-        return "not known, data"
+    if one.opposed:
+        return "not known, files"
     if one.too_few:
         return "not known, few"
     return one.word if one.more_seeds is None else f"not known, +{one.more_seeds}"
@@ -120,15 +126,28 @@ def _row_json(one: ComparedSeries) -> dict[str, Any]:
         "depends_on_data": bool(shift and shift.depends),
         "cliffs_delta": json_number(test.delta) if test else None,
         "p": test.p if test else None,
-        "p_corrected": test.corrected if test else None,
+        "p_corrected": test.corrected if test and test.family else None,
         "comparisons": test.family if test else None,
         "host_floor": None if one.host is None else json_number(one.host),
         "margin": json_number(one.margin),
         "verdict": one.verdict.value,
+        "general": _general_json(one),
         "word": one.word,
         "better": one.better,
         "reason": one.reason,
         "more_seeds": one.more_seeds,
+    }
+
+
+def _general_json(one: ComparedSeries) -> dict[str, Any] | None:
+    """Return the verdict on other files; None where the corpora are fewer than three."""
+    if (found := one.general) is None:
+        return None
+    return {
+        "verdict": one.for_others.value,
+        "interval": _between(found.interval),
+        "p": found.p,
+        "p_corrected": found.corrected,
     }
 
 

@@ -88,8 +88,9 @@ def _print_bars(console: Console, group: RunSet) -> None:
         rows.append((f" {subject.name}", with_spread(summary, unit), f"{bar:<{BAR}}", *more))
     console.print()
     print_table(console, heads, rows)
-    spread = "in brackets: the spread over the seeds; which differences are chance: agelab compare"
-    print_wrapped(console, spread if order.enough else f"{order.why_too_few}: the order says nothing")
+    if order.enough:
+        spread = "in brackets: the spread over the seeds; which differences are chance: agelab compare"
+        print_wrapped(console, spread)
 
 
 def _curves(subject: SeedGroup, steps: Sequence[str], encoding: str) -> dict[str, str]:

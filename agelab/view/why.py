@@ -11,7 +11,7 @@ from agelab.published.run_columns import RunColumn
 from agelab.published.verdict import JudgedClaim
 from agelab.results.conditions import text
 from agelab.runner.cell_times import Took
-from agelab.stats.rank_test import too_few
+from agelab.stats.phrasing import too_few
 from agelab.view.eta import format_time_left, time_left
 from agelab.view.terminal import Head, open_console, print_table, print_wrapped
 from agelab.why.answer import ClaimAnswer

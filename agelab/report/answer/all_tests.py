@@ -13,6 +13,7 @@ from agelab.model.step_id import StepId
 from agelab.report.model import Table, TableCell, headings
 from agelab.report.numbers import interval_cell, number_cell, text
 from agelab.stats.order_statistics import exact
+from agelab.stats.phrasing import distinguishable, joined, not_distinguishable
 from agelab.stats.series import Place, Series
 
 TEST_DESCRIPTIONS = {
@@ -94,11 +95,11 @@ def in_other_tests(
         short += f", another is in {elsewhere}"
     if unclear:
         short += f", in {len(unclear)} it is not known"
-    said = f"It is {named.name} in {_join(own)}" if own else f"It is {named.name} in no test"
+    said = f"It is {named.name} in {joined(own)}" if own else f"It is {named.name} in no test"
     for name, at in sorted(clear.items(), key=lambda one: -len(one[1])):
-        said += f"; {name} in {_join(at)}"
+        said += f"; {name} in {joined(at)}"
     if unclear:
-        said += f"; in {_join(unclear)} nobody is told from all others"
+        said += f"; in {joined(unclear)} none is distinguishable from all others"
     lines = [f"Test by test the worst is not always the same. {said}." if clear or unclear else f"{said}."]
     if len(whole.order) > 1:
         lines.append(_worst_over_all(whole, len(places)))
@@ -111,18 +112,33 @@ def in_other_tests(
 
 
 def _worst_over_all(whole: Ranked, tests: int) -> str:
-    """Return the subject slowed down most over all tests, or none where it is not told from the others."""
+    """Return the subject slowed down most over all tests, or none where it is not distinguishable from the others."""
     (first, of), (following, next_of) = whole.order[:2]
     said = f"Over all {tests} tests together (the geometric mean of the slowdowns)"
     if whole.enough and whole.tied:
-        names = ", ".join(f"{one.name} ({text(at)})" for one, at in whole.tied)
-        return f"{said} it is not known: the highest is {first.name}'s {text(of)}, which is not told from {names}."
+        return (
+            f"{said} it is not known: the highest is {first.name}'s {text(of)}, but {why_not_first(whole)}."
+        )
     sure = "" if whole.enough else ", as measured"
     return f"{said} {first.name} has the most: {text(of)}; the next is {following.name} with {text(next_of)}{sure}."
 
 
-def _join(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+def _verdict(order: Ranked) -> str:
+    """Say whether the first is clear, on which files, and why not."""
+    if not order.enough:
+        return "not known: too few seeds"
+    if order.tied:
+        return f"not known: {'; '.join(order.why_tied)}"
+    said = f"{distinguishable(len(order.compared))} {order.on_these_files}"
+    return f"{said}; {order.on_other_files}" if order.holds else said
+
+
+def why_not_first(order: Ranked) -> str:
+    """Say from which others the first is not distinguishable, and against which it depends on the files."""
+    names: tuple[list[str], list[str]] = ([], [])
+    for one, of in order.tied:
+        names[one in order.opposed].append(f"{one.name} ({text(of)})")
+    return not_distinguishable(*names)
 
 
 def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
@@ -139,14 +155,14 @@ def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
             continue
         (subject, summary), (following, of) = order.order[:2]
         apart = order.lead
-        clear = not order.tied and order.enough
         rows.append(
             (
                 TableCell(name), TableCell(words), TableCell(subject.name),
                 TableCell(text(summary), float(summary.median)), TableCell(f"{following.name} {text(of)}"),
                 number_cell(apart.ratio, 3),
                 interval_cell(apart.interval, 3),
-                TableCell("told from all others" if clear else "not known: " + "; ".join(order.why_tied)),
+                TableCell(
+_verdict(order)                ),
             )
         )  # fmt: skip
     columns = (
@@ -159,6 +175,6 @@ def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
         "its interval",
         "verdict",
     )
-    caption = "Test by test: the highest slowdown, and whether it is told from all others"
+    caption = "Test by test: the highest slowdown, and whether it is distinguishable from all others"
     numbers = ("times", "times the next", "its interval")
     return Table(f"{where}-worst", caption, headings(*columns, numbers=numbers), tuple(rows))

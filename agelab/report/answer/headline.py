@@ -1,6 +1,7 @@
 """The main result in plain words, as far as the seeds support it."""
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
 from agelab.analysis.cells import SeedGroup
 from agelab.analysis.judge import judge
@@ -10,12 +11,14 @@ from agelab.analysis.run_set import RunSet
 from agelab.model.measure import ALL_STEPS, ALL_STEPS_TITLE
 from agelab.report.answer import all_tests, causes
 from agelab.report.charts import sort_subjects
+from agelab.report.command import settling_command
 from agelab.report.model import Answer
 from agelab.report.numbers import text, unit_name
 from agelab.report.step_selection import aged_and_control
 from agelab.results.status import GOING
+from agelab.stats import phrasing
 from agelab.stats.formatting import format_ratio
-from agelab.stats.order_statistics import Summary
+from agelab.stats.order_statistics import Summary, summary
 from agelab.stats.series import Place, Series
 from agelab.stats.verdict import MARGIN, DifferenceVerdict
 
@@ -48,9 +51,9 @@ def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
     everyone = rank_by_place(group.groups, place)
     order, left_out = everyone.split_by_seeds()
     worst = order.first[0]
-    named, verdict, doubts = _verdict_on_first(order, place)
+    named, verdict, doubts = _verdict_on_first(order, place, group)
     if left_out:
-        few = ", ".join(f"{one.name} ({text(of)}, {_seeds(of.n)})" for one, of in left_out)
+        few = ", ".join(f"{one.name} ({text(of)}, {phrasing.several(of.n, 'seed')})" for one, of in left_out)
         doubts.append(f"Not in this order, for want of seeds: {few}.")
     doubts += _unmeasured(group)
     other_tests = all_tests.in_other_tests(worst, [one for one, _ in order.order], places)
@@ -71,22 +74,23 @@ def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
     return Answer(question, verdict, tuple(because), tuple(doubts), named, chart)
 
 
-def _verdict_on_first(order: Ranked, place: Place) -> tuple[str, str, list[str]]:
-    """Return the named subject, the verdict on it and the doubts; where it is not told from all, nobody is named."""
+def _verdict_on_first(order: Ranked, place: Place, group: RunSet) -> tuple[str, str, list[str]]:
+    """Return the named subject, the verdict on it and the doubts; a first that is not clear is not named."""
     (worst, worst_of), nexts = order.first, order.order[1:]
     times = (
         f"takes {text(worst_of)} times as long on its aged disk as on an unaged one that holds the same files"
     )
     ratio = f"{all_tests.describe_test(place[0])} {times}"
     if not nexts:
-        doubts = [f"{_capital(order.why_too_few)}: whether it aged is not known."]
         verdict = f"It alone was run, so there is nothing to compare it with: {ratio}."
-        return worst.name, verdict, [] if order.enough else doubts
+        return worst.name, verdict, [] if order.enough else [f"{_capital(_too_few(order, group))}."]
     following, of = nexts[0]
     if not order.enough:
-        verdict = f"Not known yet: {order.why_too_few}. As measured, the highest slowdown is {worst.name}'s: {ratio}."
-        doubt = f"The next, {following.name}, has {text(of)}. Whether that difference is chance is not known."
-        return "", verdict, [doubt]
+        verdict = (
+            f"Not known yet. As measured, the highest slowdown is {worst.name}'s: {ratio}; the next, {following.name}, "
+            f"has {text(of)}. {_capital(_too_few(order, group))}."
+        )
+        return "", verdict, []
     if order.all_the_same:
         verdict = (
             f"None of them: {worst.name}'s slowdown is the highest ({ratio}), and each other one's is the same within "
@@ -94,22 +98,46 @@ def _verdict_on_first(order: Ranked, place: Place) -> tuple[str, str, list[str]]
         )
         return "", verdict, []
     if order.tied:
-        names = ", ".join(f"{one.name} ({text(of)})" for one, of in order.tied)
-        verdict = (
-            f"Not known: {worst.name}'s slowdown is the highest ({ratio}), but not told from that of {names}."
-        )
+        why = all_tests.why_not_first(order)
+        verdict = f"Not known: {worst.name}'s slowdown is the highest ({ratio}), but {why}."
+        verdict += f" {_on_other_files(order, group)}" if order.holds else ""
         return "", verdict, [f"Against {line}." for line in order.why_tied]
-    verdict = f"That {times}. The next is {following.name} with {text(of)}{_times_the_next(order)}."
+    verdict = (
+        f"That {times}: the most {_on_files(order)}. The next is {following.name} with {text(of)}"
+        f"{_times_the_next(order)}. {_on_other_files(order, group)}"
+    )
     return f"{worst.name}, in {all_tests.describe_test(place[0])}", verdict, []
 
 
+def _too_few(order: Ranked, group: RunSet) -> str:
+    """Say that the seeds are too few, with the command that settles it."""
+    return phrasing.settled_by(order.why_too_few, settling_command(group.plan))
+
+
+def _on_files(order: Ranked) -> str:
+    """Say which files a clear first place is about, and the first one's median on each of several."""
+    by_corpus: dict[int, list[Fraction]] = {}
+    for seeds, value in order.series[0].values:
+        by_corpus.setdefault(seeds.corpus, []).append(value)
+    each = [text(of) for values in by_corpus.values() if (of := summary(values))]
+    return order.on_these_files + (f", {phrasing.joined(each)} times" if len(each) > 1 else "")
+
+
+def _on_other_files(order: Ranked, group: RunSet) -> str:
+    """Say whether a clear first place holds for other files, and if not by which command more of them are run."""
+    said = order.on_other_files
+    more = order.corpora < len(phrasing.ENOUGH_CORPORA)
+    command = settling_command(group.plan, corpora=True) if more and not order.holds else ""
+    return f"{_capital(phrasing.settled_by(said, command))}."
+
+
 def _times_the_next(order: Ranked) -> str:
-    """Say how many times the next one's the first one's is, with the interval."""
+    """Say how many times the next one's the first one's is, with the interval, on these files."""
     apart = order.lead
     if apart.ratio is None or apart.interval is None:
         return ""
     value, low, high = format_ratio(apart.ratio, (apart.interval.low, apart.interval.high), apart=True)
-    return f", of which it is {value} times ({low} to {high}, the interval of 95 %)"
+    return f", of which it is {value} times ({low} to {high} {phrasing.on_these_files(order.corpora, False)})"
 
 
 def _certainty(order: Ranked) -> Iterator[str]:
@@ -118,10 +146,10 @@ def _certainty(order: Ranked) -> Iterator[str]:
     if found:
         counts = sorted(one.n for _, one in order.order)
         seeds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
-        others = "the other" if len(found) == 1 else f"each of the {len(found)} others"
         yield (
-            f"How sure: {seeds} values each; told from {others} by a rank test at 5 %. The largest p is "
-            f"{max(one.p for one in found):.2g}; all of them must be passed, so none is corrected."
+            f"How sure: {seeds} values each; {order.on_these_files} {phrasing.distinguishable(len(found))} by a rank "
+            f"test at 5 %. The largest p is {max(one.p for one in found):.2g}; all of them must be passed, so none is "
+            "corrected."
         )
 
 
@@ -144,10 +172,6 @@ def _capital(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _seeds(count: int) -> str:
-    return f"{count} {'seed' if count == 1 else 'seeds'}"
-
-
 def _unmeasured(group: RunSet) -> Iterator[str]:
     """List the subjects without a cell that ended ok, with the reason."""
     reasons: dict[str, list[str]] = {}
@@ -168,10 +192,11 @@ def _count_aged(order: Ranked, place: Place) -> Iterator[str]:
     known = {name: pair for name, pair in pairs.items() if pair}
     judged = dict(zip(known, judge([*known.values()], order.first[0].host), strict=True))
     slower = [name for name, one in judged.items() if one.verdict is DifferenceVerdict.HIGHER]
+    each = all(judged[name].on_each for name in slower)
     alike = [name for name, one in judged.items() if one.alike]
     others = ", ".join(name for name in pairs if name not in (*slower, *alike))
     yield (
-        f"{len(slower)} of {len(pairs)} are slower on their aged disk by more than chance makes"
+        f"{len(slower)} of {len(pairs)} are slower on their aged disk {phrasing.on_these_files(order.corpora, each)}"
         + (f"; the same within 5 %: {', '.join(alike)}" if alike else "")
         + (f"; not known of {others}." if others else ".")
     )
@@ -181,15 +206,14 @@ def _aged_least(order: Ranked) -> Iterator[str]:
     """Return the subject that aged least."""
     if len(order.order) < 3:
         return
-    subject, summary = order.order[-1]
+    subject, least = order.order[-1]
     rest = Ranked(order.order[::-1], order.series[::-1])
     if not order.enough:
-        words = f"The smallest slowdown, as measured, is {subject.name}'s: {text(summary)}."
+        words = f"The smallest slowdown, as measured, is {subject.name}'s: {text(least)}."
     elif rest.tied:
-        names = ", ".join(one.name for one, _ in rest.tied)
-        words = f"Least slowed down is {subject.name} ({text(summary)}), which is not told from {names}."
+        words = f"Least slowed down is {subject.name} ({text(least)}), but {all_tests.why_not_first(rest)}."
     else:
-        words = f"{subject.name} aged least: {text(summary)}."
+        words = f"{subject.name} aged least: {text(least)}."
     yield words
 
 
@@ -212,7 +236,7 @@ def _compared(
     *,
     highest: bool,
 ) -> Answer:
-    """Compare the first by a sum or a count with the others; where it is not told from all, nobody is named."""
+    """Compare the first by a sum or a count with the others; a first that is not clear is not named."""
     everyone = rank_by_median(found, highest=highest)
     if not everyone.order:
         return Answer(question, "That was not measured: no cell has all that it takes.")
@@ -230,16 +254,20 @@ def _compared(
         verdict = f"It alone was run: {said}."
     elif not order.enough:
         measured = f"As measured, {first.name}: {said}. {nearest}"
-        verdict = f"Not known yet: {order.why_too_few}. {measured}"
+        verdict = f"Not known yet. {measured} {_capital(_too_few(order, group))}."
     elif order.tied:
-        names = ", ".join(one.name for one, _ in order.tied)
-        verdict = f"Not known: {first.name} ({said}) is not told from {names}."
+        names = [one.name for one, _ in order.tied if one not in order.opposed]
+        why = phrasing.not_distinguishable(names, [one.name for one in order.opposed])
+        verdict = f"Not known: {first.name} leads ({said}), but {why}."
     else:
         named = first.name
-        verdict = f"{_capital(said)}. {nearest} The difference is more than chance makes."
+        verdict = (
+            f"{_capital(said)}. {nearest} It is {phrasing.distinguishable(len(following))} {order.on_these_files}. "
+            f"{_on_other_files(order, group)}"
+        )
     left = [one.name for one, series in found if one.counted and (series is None or series.summary is None)]
     because = [f"Not in this order, for want of some figure: {', '.join(left)}."] if left else []
-    few = ", ".join(f"{one.name} ({shown(of)}, {_seeds(of.n)})" for one, of in left_out)
+    few = ", ".join(f"{one.name} ({shown(of)}, {phrasing.several(of.n, 'seed')})" for one, of in left_out)
     doubts = [f"Not in this order, for want of seeds: {few}."] if left_out else []
     title = "Data held" if highest else _capital(ALL_STEPS_TITLE)
     chart = sort_subjects(title, everyone, group, unit=unit) if following else None

@@ -1,0 +1,82 @@
+"""The words of verdicts, for the terminal, the report and the pages: each thing is said in one way, here."""
+
+from collections.abc import Sequence
+
+MOST = 200
+"""Seeds more than which are not worth a number."""
+ENOUGH = "four of one corpus can, or three of each of two"
+"""The fewest seeds of which some order has a p of 5 %."""
+ENOUGH_SEEDS = (1, 2, 3, 4, 5)
+"""The run seeds to take for a verdict,"""
+ENOUGH_CORPORA = (1, 2, 3, 4, 5, 6)
+"""and the corpora for one on other files."""
+NUMBERS = ("no", "one", "two", "three", "four", "five")
+"""Numbers that are words."""
+
+
+def several(count: int, word: str, plural: str = "") -> str:
+    """Count things: ``1 seed``, ``2 seeds``."""
+    return f"{count} {word if count == 1 else plural or f'{word}s'}"
+
+
+def joined(names: Sequence[str]) -> str:
+    """Join names: ``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def too_few(count: int) -> str:
+    """Say that so many seeds show nothing, and how many would."""
+    return f"{several(count, 'seed')} cannot exclude chance, {ENOUGH}"
+
+
+def needs_seeds(more: int) -> str:
+    """Say how many seeds are lacking: ``needs about 7 more seeds on each side``."""
+    if more > MOST:
+        return f"needs more than {MOST} more seeds on each side"
+    return f"needs about {several(more, 'more seed')} on each side"
+
+
+def distinguishable(others: int) -> str:
+    """Say that the first is distinguishable from all others."""
+    return f"distinguishable from {'the other' if others == 1 else f'each of the {others} others'}"
+
+
+def not_distinguishable(names: Sequence[str], opposed: Sequence[str] = ()) -> str:
+    """Say from which others the first is not distinguishable, and against which it depends on the files."""
+    said = [f"it is not distinguishable from {joined(names)}"] if names else []
+    said += [f"against {joined(opposed)} it depends on the files"] if opposed else []
+    return ", and ".join(said)
+
+
+def on_these_files(corpora: int, each: bool = True) -> str:
+    """Say which files a verdict is about; not ``each``: of the corpora together, for not each shows it by itself."""
+    if corpora < 2:
+        return "on this one set of files"
+    if not each:
+        return f"on these {corpora} sets of files together"
+    return "on both sets of files" if corpora == 2 else f"on each of {corpora} sets of files"
+
+
+def by_corpus(said: Sequence[tuple[str, int, str]]) -> str:
+    """Say what each corpus shows: ``slower on corpus 1 (1.20), faster on corpus 2 (0.97)``."""
+    return ", ".join(f"{word} on corpus {corpus} ({value})" for word, corpus, value in said)
+
+
+def other_files(corpora: int) -> str:
+    """Say that so many corpora do not show that a difference holds for files in general, and how many may."""
+    count = NUMBERS[corpora] if corpora < len(NUMBERS) else str(corpora)
+    wanted = len(ENOUGH_CORPORA) - corpora
+    more = f"; needs {several(wanted, 'more corpus', 'more corpora')}" if wanted > 0 else ""
+    return (
+        f"{count} corp{'us does' if corpora == 1 else 'ora do'} not show that it holds for other files{more}"
+    )
+
+
+def on_average(word: str, interval: str, corpora: int) -> str:
+    """Say what the corpora show of other files: ``on average over such files slower (1.2 to 1.9, ...)``."""
+    return f"on average over such files {word} ({interval}, the t interval of {corpora} corpora)"
+
+
+def settled_by(said: str, command: str) -> str:
+    """Say what is lacking, and the command that settles it, where there is one."""
+    return f"{said}: {command}" if command else said
