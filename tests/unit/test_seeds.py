@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
+from agelab.analysis.comparability import mismatches
 
 from agelab.analysis.cells import load, seed_groups
-from agelab.analysis.comparability import mismatches
 from agelab.analysis.run_set import RunSet, run_sets
 from agelab.cli import main
 from agelab.model.seeds import Seeds, seeds_key, seeds_text
