@@ -234,7 +234,9 @@ class ComparedSeries:
     def by_corpus(self) -> str:
         """What each corpus says by its own test: ``slower on corpus 1 (1.20), faster on corpus 2 (0.97)``."""
         kinds = {1: DifferenceVerdict.HIGHER, -1: DifferenceVerdict.LOWER, 0: DifferenceVerdict.UNKNOWN}
-        return phrasing.by_corpus([(self._word(kinds[side]), *one) for side, *one in self._corpora])
+        return phrasing.by_corpus(
+            [(self._word(kinds[side]), corpus, shown) for side, corpus, shown in self._corpora]
+        )
 
     @property
     def files(self) -> str:
