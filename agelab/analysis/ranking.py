@@ -110,7 +110,7 @@ class Ranked:
 
     @property
     def holds(self) -> bool:
-        """True if the first is the first on other files, whatever it is on these: all pairs at once say so."""
+        """True if the first comes first on other files, whatever it does on these: all pairs at once say so."""
         return len(self.order) > 1 and all(
             against.for_others is self._way(of)
             for (_, of), against in zip(self.order[1:], self.compared, strict=True)
@@ -121,7 +121,8 @@ class Ranked:
         """Whether the first place holds for other files."""
         if not self.holds:
             return phrasing.other_files(self.corpora)
-        return f"on average over other files it is the first, too, by t intervals of {self.corpora} corpora"
+        too = ", too" if self.clear else ""
+        return f"on average over other files it comes first{too}: t intervals of {self.corpora} corpora"
 
     def split_by_seeds(self) -> "tuple[Ranked, list[tuple[SeedGroup, Summary]]]":
         """Split off the groups with too few seeds for a verdict, unless fewer than two have enough."""

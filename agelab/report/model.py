@@ -181,6 +181,8 @@ class Answer:
     named: str = ""
     """Subject of the verdict, if it has one."""
     chart: Chart | None = None
+    settled_by: str = ""
+    """The command that settles what is open, also among the doubts."""
 
 
 @dataclass(frozen=True)

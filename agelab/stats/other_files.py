@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, log, sqrt
 
+from agelab.stats.phrasing import THREE
 from agelab.stats.rank_law import LATTICE
 from agelab.stats.rank_test import control_false_discoveries
 from agelab.stats.shift import LEVEL, Interval, Shift
 
-THREE = 3
-"""The fewest corpora."""
 WIDEST = 700.0
 """The largest logarithm of an end of an interval."""
 

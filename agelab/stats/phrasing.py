@@ -10,6 +10,8 @@ ENOUGH_SEEDS = (1, 2, 3, 4, 5)
 """The run seeds to take for a verdict,"""
 ENOUGH_CORPORA = (1, 2, 3, 4, 5, 6)
 """and the corpora for one on other files."""
+THREE = 3
+"""The fewest corpora that show anything of other files."""
 NUMBERS = ("no", "one", "two", "three", "four", "five")
 """Numbers that are words."""
 
@@ -58,8 +60,15 @@ def on_these_files(corpora: int, each: bool = True) -> str:
 
 
 def by_corpus(said: Sequence[tuple[str, int, str]]) -> str:
-    """Say what each corpus shows: ``slower on corpus 1 (1.20), faster on corpus 2 (0.97)``."""
-    return ", ".join(f"{word} on corpus {corpus} ({value})" for word, corpus, value in said)
+    """Say what each corpus shows: ``slower on corpora 1,3 (1.20, 1.15), faster on corpus 2 (0.97)``."""
+    words: dict[str, list[tuple[int, str]]] = {}
+    for word, corpus, value in said:
+        words.setdefault(word, []).append((corpus, value))
+    return ", ".join(
+        f"{word} on {'corpus' if len(of) == 1 else 'corpora'} {','.join(str(corpus) for corpus, _ in of)} "
+        f"({', '.join(value for _, value in of)})"
+        for word, of in words.items()
+    )
 
 
 def other_files(corpora: int) -> str:
@@ -77,6 +86,9 @@ def on_average(word: str, interval: str, corpora: int) -> str:
     return f"on average over such files {word} ({interval}, the t interval of {corpora} corpora)"
 
 
-def settled_by(said: str, command: str) -> str:
-    """Say what is lacking, and the command that settles it, where there is one."""
-    return f"{said}: {command}" if command else said
+def about_files(corpora: int) -> str:
+    """Say which files a table's verdicts are about; empty where there are corpora enough to know of others."""
+    if corpora >= THREE:
+        return ""
+    where = "this one set of files" if corpora < 2 else f"these {corpora} sets of files"
+    return f"every verdict is about {where}: {other_files(corpora)}"

@@ -235,22 +235,27 @@ class ComparedSeries:
         """What each corpus says by its own test: ``slower on corpus 1 (1.20), faster on corpus 2 (0.97)``."""
         kinds = {1: DifferenceVerdict.HIGHER, -1: DifferenceVerdict.LOWER, 0: DifferenceVerdict.UNKNOWN}
         return phrasing.by_corpus(
-            [
-                (self._word(kinds[side]), one.corpus, self._shown(one.value))
-                for one, side in zip(self.shift.corpora, self.shift.sides, strict=True)
-            ]
-            if self.shift
-            else []
+            [(self._word(kinds[side]), corpus, shown) for side, corpus, shown in self._corpora]
         )
 
     @property
     def files(self) -> str:
         """Which files a verdict that differs is about: ``on both sets of files: 1.90 and 2.17 times``."""
-        corpora = self.shift.corpora if self.shift else ()
-        where = phrasing.on_these_files(len(corpora), self.on_each)
-        if len(corpora) < 2 or not self.shift or not self.shift.is_ratio:
-            return where
-        return f"{where}: {phrasing.joined([self._shown(one.value) for one in corpora])} times"
+        where = phrasing.on_these_files(len(self._corpora), self.on_each)
+        return f"{where}: {self.times}" if len(self._corpora) > 1 and self.ratio is not None else where
+
+    @property
+    def times(self) -> str:
+        """The ratio on each corpus: ``1.90 and 2.17 times``."""
+        return f"{phrasing.joined([shown for _, _, shown in self._corpora])} times"
+
+    @property
+    def _corpora(self) -> Sequence[tuple[int, int, str]]:
+        """Each corpus: its side by its own test, its number, its shift in digits."""
+        if self.shift is None:
+            return ()
+        sides = zip(self.shift.sides, self.shift.corpora, strict=True)
+        return [(side, one.corpus, self._shown(one.value, bool(side))) for side, one in sides]
 
     @property
     def others(self) -> str:
@@ -258,12 +263,11 @@ class ComparedSeries:
         if self.general is None or self.for_others not in (DifferenceVerdict.HIGHER, DifferenceVerdict.LOWER):
             return ""
         ends = [self._shown(end) for end in (self.general.interval.low, self.general.interval.high)]
-        corpora = len(self.shift.corpora) if self.shift else 0
-        return phrasing.on_average(self._word(self.for_others), " to ".join(ends), corpora)
+        return phrasing.on_average(self._word(self.for_others), " to ".join(ends), len(self._corpora))
 
-    def _shown(self, value: Fraction) -> str:
+    def _shown(self, value: Fraction, apart: bool = True) -> str:
         if self.shift and self.shift.is_ratio:
-            return format_ratio(value, (), True)[0]
+            return format_ratio(value, (), apart)[0]
         return format_decimal(value, 3)
 
     @property

@@ -8,7 +8,6 @@ from agelab.model.seeds import Seeds, seeds_text
 from agelab.stats import phrasing
 from agelab.stats.formatting import format_ratio, name_some, unit_scale
 from agelab.stats.more_seeds import POWER
-from agelab.stats.other_files import THREE
 from agelab.stats.outliers import outliers
 from agelab.stats.rank_test import seeds_needed
 from agelab.stats.series import Series
@@ -42,8 +41,8 @@ def print_notes(
     ``commands`` those that run the sides with more seeds, and with more corpora.
     """
     every = [one for side in found for one in side]
+    _print_open(console, [*_too_few(found, names)], commands[0])
     for line in (
-        *_too_few(found, names, commands[0]),
         *_left_out(found, names),
         *_depends(seen, names),
         *_not_measured(seen, names),
@@ -64,8 +63,7 @@ def print_notes(
             else ""
         )
         console.print(f"  corrected for the comparisons of the metric{same}")
-        for line in _other_files(tested, commands[1]):
-            print_wrapped(console, f"  {line}", 4)
+        _print_other_files(console, tested, commands[1])
         if len(found) == 1:
             _print_short(console, f" in short, {names[1]} is", _by_metric(seen[0]))
         else:
@@ -73,21 +71,27 @@ def print_notes(
             _print_short(console, " in short", dict(zip(names[1:], seen, strict=True)), next(metrics, ""))
 
 
-def _other_files(tested: Sequence[ComparedSeries], command: str) -> Iterator[str]:
-    """Say which files the table is about, and how many differences hold for others."""
+def _print_open(console: Console, lines: Sequence[str], command: str) -> None:
+    """Print what is open, and below it the command that settles it, ready to be copied."""
+    for line in lines:
+        print_wrapped(console, f"  {line}", 4)
+    if lines and command:
+        console.print(f"    {command}", soft_wrap=True, markup=False)
+
+
+def _print_other_files(console: Console, tested: Sequence[ComparedSeries], command: str) -> None:
+    """Say which files the table is about, or how many differences hold for others."""
     corpora = max(len(one.shift.corpora) for one in tested if one.shift)
     differ = [one for one in tested if one.differs]
-    holds = sum(one.holds for one in differ)
-    if differ and corpora >= THREE:
-        yield f"{holds} of the {len(differ)} hold for other files, too, by a t interval over {corpora} corpora"
+    if about := phrasing.about_files(corpora):
+        _print_open(console, [about], command)
     elif differ:
-        said = phrasing.other_files(corpora).replace(" it holds", " they hold")
-        yield phrasing.settled_by(
-            f"all of this is {phrasing.on_these_files(corpora, False)}: {said}", command
-        )
+        holds = sum(one.holds for one in differ)
+        said = f"of the {len(differ)}, {holds} hold for other files, too: t intervals of {corpora} corpora"
+        _print_open(console, [said], "")
 
 
-def _too_few(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str], command: str) -> Iterator[str]:
+def _too_few(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:
     """Name the sides with too few seeds; where only some rows have too few, those rows and why."""
     few: dict[str, None] = {}
     rows: dict[tuple[str, str], list[str]] = {}
@@ -104,8 +108,9 @@ def _too_few(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str], co
                 few[has] = None
     enough = " or ".join(map(str, sorted(needed)))
     if few:
-        said = f"not known: {', '.join(few)}; {enough} run seeds of each corpus, on each side, can exclude chance"
-        yield phrasing.settled_by(said, command)
+        yield (
+            f"not known: {', '.join(few)}; {enough} run seeds of each corpus, on each side, can exclude chance"
+        )
     for (has, why), steps in _first(rows):
         yield f"not known, of {name_some(steps, 1)}: {has}, {enough} can exclude chance; {why}"
 

@@ -48,6 +48,8 @@ def print_result(run: RunDirectory) -> None:
         for one in headline.answers(group):
             console.print(f"\n{one.question}", style="bold")
             print_wrapped(console, f"{one.named}. {one.verdict}" if one.named else one.verdict)
+            if one.settled_by:
+                console.print(f"  {one.settled_by}", soft_wrap=True, markup=False)
             # Where nothing ended ok the cells below say why.
             for line in one.because[:REASONS] if any(subject.counted for subject in group.groups) else ():
                 print_wrapped(console, f"- {line}", 2)

@@ -44,12 +44,13 @@ def make(
     pictures: Path | None = None,
     unfinished: int = 0,
     odd: Mapping[tuple[str, str], float] = {},
+    on_corpora: Mapping[tuple[str, int], float] = {},
 ) -> str:
     """Build a run of variants with the factor by which their tests are slower on the aged disk; return its name.
 
     ``spread`` is how far apart seeds lie, relative to a value. ``data`` is the hash of the corpora. ``pictures`` is a
     directory with a block map for each variant. The last ``unfinished`` cells have not ended. ``odd``
-    gives tests of a variant a slowdown of their own.
+    gives tests of a variant a slowdown of their own, ``on_corpora`` a variant on a corpus.
     """
     cells = run_builder.cells(
         slowdowns,
@@ -78,8 +79,9 @@ def make(
                 else f"{cell.variant} {cell.seed}"
             )
             order = list(slowdowns).index(cell.variant)
-            own = {test: slowdown for (variant, test), slowdown in odd.items() if variant == cell.variant}
-            measured = list(samples(slowdowns[cell.variant], 1 + 0.15 * order, spread, drawn, own))
+            own = {test: own for (variant, test), own in odd.items() if variant == cell.variant}
+            slowdown = on_corpora.get((cell.variant, cell.corpus_seed), slowdowns[cell.variant])
+            measured = list(samples(slowdown, 1 + 0.15 * order, spread, drawn, own))
             for sample in measured:
                 lines.append(
                     f'{{"cell":{number},{sample.model_dump_json(exclude_none=sample.value is not None)[1:]}'

@@ -111,7 +111,7 @@ def test_a_row_has_both_medians_their_ratio_and_a_verdict(
     assert row in [" ".join(line.split()) for line in shown.splitlines()]
     short = " ".join(shown.split())
     assert ("4 run seeds of each corpus" in short or "4 can exclude chance" in short) is row.endswith("few")
-    assert ("would tell with 80 %" in short) is ("+" in row)
+    assert ("to be known with 80 %" in short) is ("+" in row)
     assert "input kernel: nothing | new" in shown
 
 
@@ -182,7 +182,7 @@ def test_how_much_of_all_differs_is_said(home: Path, capsys: pytest.CaptureFixtu
     assert "seeks" in said(capsys, a, b, "--all")
 
 
-def test_one_difference_among_seven_comparisons_is_not_known_yet_and_says_how_many_seeds_would_tell(
+def test_one_difference_among_seven_comparisons_is_not_known_yet_and_says_how_many_seeds_it_needs(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Seven steps of which one differs: p is 7 * 2/252, and six seeds on each side give 7 * 2/924."""
@@ -195,7 +195,7 @@ def test_one_difference_among_seven_comparisons_is_not_known_yet_and_says_how_ma
     ]
     shown = " ".join(shown.split())
     assert (
-        "not known, +4: if the spread stays what it is, 4 more seeds on each side would tell with 80 %"
+        "not known, +4: needs about 4 more seeds on each side, if the spread stays what it is, to be known with 80 %"
         in shown
     )
     assert "0 of all" in shown and "slower" not in shown
@@ -238,14 +238,14 @@ def test_a_table_ends_with_what_it_comes_to(home: Path, capsys: pytest.CaptureFi
         "elapsed 1 1 0 0 1 0 copy 1.83",
         "slowdown 0 0 1 0 0 0 read 4.18",
         "layout_score 0 0 0 1 0 0 read 4.18",
-        "no difference is shown: extents",
+        "no difference found: extents",
     ]
     assert [line.endswith("B worse") for line in shown if line.startswith("read 0.22")] == [True, False]
     shown = lines(said(capsys, a, b, b))
     at = shown.index("in short slower faster worse better the same not known most of elapsed")
     assert shown[at + 1 : at + 3] == ["B 1 1 1 1 2 0 copy 1.83", "C 1 1 1 1 2 0 copy 1.83"]
     same = make(home, {"ext4": ONE}, inputs={"kernel": "newer"}, more={"mkfs": ONE, "fill": SLOW})
-    assert lines(said(capsys, same, same))[-1] == "no difference is shown: elapsed"
+    assert lines(said(capsys, same, same))[-1] == "no difference found: elapsed"
 
 
 def test_a_ratio_that_is_called_a_difference_is_not_shown_as_one(
@@ -480,6 +480,7 @@ def test_programs_get_exact_numbers(home: Path, capsys: pytest.CaptureFixture[st
         "host_floor": None,
         "margin": 0.05,
         "verdict": "higher",
+        "general": None,
         "word": "slower",
         "better": "left",
         "reason": None,

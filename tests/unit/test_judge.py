@@ -2,9 +2,11 @@
 
 from fractions import Fraction
 from itertools import combinations
+from math import exp, log
 from random import Random
 
 import pytest
+import scipy.stats
 
 from agelab.analysis.judge import judge
 from agelab.model.metrics import METRICS
@@ -13,7 +15,7 @@ from agelab.stats.order_statistics import exact
 from agelab.stats.outliers import grubbs_limit, outliers
 from agelab.stats.series import SeriesPair
 from agelab.stats.spread_shares import spread_shares
-from agelab.stats.verdict import DifferenceVerdict
+from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
 from tests.unit.judged_series import Values, judged, judged_over, of, row
 
 ONE = (1.0, 1.1, 1.2, 1.3, 1.4)
@@ -72,14 +74,12 @@ def test_one_value_everywhere_is_equal_however_few(times: int) -> None:
 
 
 def test_the_same_is_said_where_the_whole_interval_lies_within_the_margin_alone() -> None:
-    """Values that mix: close ones are the same within 5 %, wide ones are not known, with the seeds that would tell."""
+    """Values that mix: close ones are the same within 5 %, wide ones are not known, with the seeds that they need."""
     [close] = judged(row(NEAR, [v + 0.0005 for v in NEAR]))
     assert close.verdict is DifferenceVerdict.SAME and close.alike and close.reason is None
     [wide] = judged(row(ONE, [v + 0.05 for v in ONE]))
     assert wide.verdict is DifferenceVerdict.UNKNOWN
-    assert wide.more_seeds and f"about {wide.more_seeds} more seeds on each side would tell" in (
-        wide.reason or ""
-    )
+    assert wide.more_seeds and f"needs about {wide.more_seeds} more seeds on each side" in (wide.reason or "")
     [narrow] = judge([row(NEAR, [v + 0.0005 for v in NEAR])], lambda _: None, margin=Fraction(1, 1000))
     assert narrow.verdict is DifferenceVerdict.UNKNOWN
 
@@ -114,7 +114,7 @@ def test_equal_values_that_exclude_nothing_are_not_too_few_seeds() -> None:
     """Of twelve values nine are equal: no order of them has a p of 5 %."""
     [found] = judged(row((0, 9, 9, 9, 9, 10), (8, 9, 9, 9, 9, 9)))
     assert found.verdict is DifferenceVerdict.UNKNOWN and not found.too_few
-    assert found.reason and found.reason.startswith("chance is not excluded (p 1)")
+    assert found.reason and found.reason.startswith("no difference found (p 1)")
 
 
 def test_one_difference_among_many_comparisons_may_be_chance() -> None:
@@ -124,7 +124,7 @@ def test_one_difference_among_many_comparisons_may_be_chance() -> None:
     [found, *_] = judged(row(ONE, TWO), *same, row(ONE, ONE))
     assert found.verdict is DifferenceVerdict.UNKNOWN
     assert found.reason and found.reason.startswith(
-        "chance is not excluded (p 0.056 of 7 comparisons); about "
+        "no difference found (p 0.056 of 7 comparisons); needs about "
     )
     # Another metric is another family, and where nothing is to be corrected there is none.
     assert judged(row(ONE, TWO), *same, row(ONE, ONE, "seeks"))[0].word == "slower"
@@ -137,16 +137,83 @@ def test_three_seeds_of_two_corpora_are_enough() -> None:
     assert found.word == "slower" and found.test and found.test.p == pytest.approx(2 / 400)
 
 
-def test_what_depends_on_the_data_is_not_known_and_says_how_far() -> None:
-    up, down = [v * 1.2 for v in NEAR], [v * 0.97 for v in NEAR]
-    found = judged_over([NEAR, NEAR], [up, down])
-    assert found.verdict is DifferenceVerdict.UNKNOWN and not found.too_few
-    assert (
-        found.reason
-        == "depends on the data (corpus 1: 1.200, corpus 2: 0.970); 4 more corpora at least would tell"
+def by(*ratios: float) -> ComparedSeries:
+    """Judge B on corpora on which it has so many times as much as A."""
+    return judged_over([NEAR] * len(ratios), [[v * ratio for v in NEAR] for ratio in ratios])
+
+
+def test_where_two_corpora_say_opposite_directions_it_depends_on_the_files() -> None:
+    found = by(1.2, 0.97)
+    assert found.verdict is DifferenceVerdict.UNKNOWN and not found.too_few and found.more_seeds is None
+    assert found.reason == "it depends on the files: slower on corpus 1 (1.200), faster on corpus 2 (0.970)"
+
+
+def test_a_direction_that_every_corpus_shows_is_named_however_much_they_differ_in_it() -> None:
+    """Shifts that no one ratio fits, each far from 1: the surer they are, the less was known of them."""
+    found = by(2.17, 1.9)
+    assert found.word == "slower" and found.shift and found.shift.depends and found.on_each
+    assert found.files == "on both sets of files: 2.170 and 1.900 times"
+    assert found.test and found.test.delta == 1 and found.test.p < 0.001
+    assert found.general is None and found.for_others is DifferenceVerdict.UNKNOWN
+
+
+def test_of_corpora_of_which_one_shows_nothing_a_verdict_is_on_all_together() -> None:
+    found = by(1.2, 1.3, 1.0001)
+    assert found.word == "slower" and not found.on_each
+    assert found.files == "on these 3 sets of files together: 1.200, 1.300 and 1.000 times"
+
+
+def test_one_corpus_that_says_the_opposite_of_all_the_others_is_enough_to_depend_on() -> None:
+    """Of six together the test finds a difference, and on average over files there is one: both are said."""
+    found = by(1.5, 1.51, 1.49, 1.5, 1.52, 0.97)
+    assert found.test and found.test.told and found.verdict is DifferenceVerdict.UNKNOWN
+    assert found.reason and found.reason.startswith(
+        "it depends on the files: slower on corpora 1,2,3,4,5 (1.500, 1.510, 1.490, 1.500, 1.520), faster on corpus 6"
     )
-    six = judged_over([NEAR] * 6, [[v * by for v in NEAR] for by in (1.2, 1.1, 1.3, 1.4, 1.5, 1.6)])
-    assert six.word == "slower" and six.shift and six.shift.depends
+    assert found.for_others is DifferenceVerdict.HIGHER and not found.holds
+    assert "; on average over such files slower (1." in found.reason
+
+
+@pytest.mark.parametrize(
+    ("ratios", "others"),
+    [
+        ((2.17, 1.9), DifferenceVerdict.UNKNOWN),
+        ((2.17, 1.9, 1.1), DifferenceVerdict.UNKNOWN),
+        ((2.17, 1.9, 2.0), DifferenceVerdict.HIGHER),
+        ((0.5, 0.45, 0.48), DifferenceVerdict.LOWER),
+        ((1.001, 1.0, 0.999), DifferenceVerdict.SAME),
+    ],
+)
+def test_other_files_are_judged_from_three_corpora_on(
+    ratios: tuple[float, ...], others: DifferenceVerdict
+) -> None:
+    found = by(*ratios)
+    assert found.for_others is others
+    assert bool(found.others) is (others in (DifferenceVerdict.HIGHER, DifferenceVerdict.LOWER))
+
+
+def test_the_t_interval_is_scipys() -> None:
+    found = by(2.17, 1.9, 2.0, 1.7)
+    assert found.shift and found.general
+    logs = [log(one.value) for one in found.shift.corpora]
+    t = scipy.stats.ttest_1samp(logs, 0)
+    low, high = t.confidence_interval(0.95)
+    assert found.general.p == pytest.approx(t.pvalue)
+    ends = (float(found.general.interval.low), float(found.general.interval.high))
+    assert ends == pytest.approx((exp(low), exp(high)))
+    flat = by(2, 2, 2).general
+    assert flat and flat.p == 0 and float(flat.interval.low) == pytest.approx(2)
+
+
+def test_what_is_said_of_other_files_is_corrected_in_its_family() -> None:
+    """A p of 4 % in three shifts: alone it is shown, among seven rows of which six show nothing it is not."""
+    pairs = [
+        SeriesPair(of(*[NEAR] * 3), of(*[[v * ratio for v in NEAR] for ratio in ratios]))
+        for ratios in [(1.5, 1.25, 1.7), *[(1.3, 0.8, 1.0 + at / 50) for at in range(6)]]
+    ]
+    alone, first = judged(pairs[0])[0].general, judged(*pairs)[0].general
+    assert alone and first and 0.02 < alone.p <= 0.05
+    assert alone.shown and not first.shown and first.p == alone.p
 
 
 def test_without_a_common_corpus_nothing_is_known() -> None:

@@ -78,7 +78,9 @@ def test_what_is_clear_is_decided_at_the_first_look(growing: GrowingRun) -> None
     growing.seconds = apart
     found = outcome(growing, asked("worst:copy:elapsed"))
     assert growing.looks == [5]
-    assert found.decision.decided and found.decision.said == "worst is btrfs, told from each of the 2 others"
+    assert found.decision.decided and found.decision.said == (
+        "worst is btrfs, distinguishable from each of the 2 others on this one set of files"
+    )
     assert outcome(growing, asked("best:copy:elapsed")).decision.said.startswith("best is ext4")
     assert (
         "xfs against ext4: 1.997 times, slower"
@@ -179,7 +181,10 @@ def test_what_cannot_be_asked_is_refused(words: Mapping[str, Any], said: str) ->
         ),
         ({"ask": "ext4:single:copy:elapsed"}, "single names 3 of what is run"),
         ({"ask": "worst:kopy:elapsed"}, "no step of aging 'kopy'; did you mean copy?"),
-        ({"filesystem": "ext4"}, "--seeds auto: ext4, single alone is run: there is nothing to tell it from"),
+        (
+            {"filesystem": "ext4"},
+            "--seeds auto: ext4, single alone is run: there is nothing to compare it with",
+        ),
     ],
 )
 def test_what_the_cells_cannot_answer_is_refused_before_any_runs(

@@ -1,6 +1,7 @@
 """The main result in plain words, as far as the seeds support it."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from agelab.analysis.cells import SeedGroup
@@ -51,7 +52,7 @@ def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
     everyone = rank_by_place(group.groups, place)
     order, left_out = everyone.split_by_seeds()
     worst = order.first[0]
-    named, verdict, doubts = _verdict_on_first(order, place, group)
+    named, verdict, doubts = _verdict_on_first(order, place)
     if left_out:
         few = ", ".join(f"{one.name} ({text(of)}, {phrasing.several(of.n, 'seed')})" for one, of in left_out)
         doubts.append(f"Not in this order, for want of seeds: {few}.")
@@ -71,10 +72,10 @@ def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
         f"Slowdown: {all_tests.describe_test(place[0])}, aged / unaged", everyone, group, base=1
     )
     verdict += f" {other_tests.short}" if other_tests else ""
-    return Answer(question, verdict, tuple(because), tuple(doubts), named, chart)
+    return _settled(Answer(question, verdict, tuple(because), tuple(doubts), named, chart), order, group)
 
 
-def _verdict_on_first(order: Ranked, place: Place, group: RunSet) -> tuple[str, str, list[str]]:
+def _verdict_on_first(order: Ranked, place: Place) -> tuple[str, str, list[str]]:
     """Return the named subject, the verdict on it and the doubts; a first that is not clear is not named."""
     (worst, worst_of), nexts = order.first, order.order[1:]
     times = (
@@ -83,12 +84,12 @@ def _verdict_on_first(order: Ranked, place: Place, group: RunSet) -> tuple[str, 
     ratio = f"{all_tests.describe_test(place[0])} {times}"
     if not nexts:
         verdict = f"It alone was run, so there is nothing to compare it with: {ratio}."
-        return worst.name, verdict, [] if order.enough else [f"{_capital(_too_few(order, group))}."]
+        return worst.name, verdict, []
     following, of = nexts[0]
     if not order.enough:
         verdict = (
             f"Not known yet. As measured, the highest slowdown is {worst.name}'s: {ratio}; the next, {following.name}, "
-            f"has {text(of)}. {_capital(_too_few(order, group))}."
+            f"has {text(of)}."
         )
         return "", verdict, []
     if order.all_the_same:
@@ -100,18 +101,30 @@ def _verdict_on_first(order: Ranked, place: Place, group: RunSet) -> tuple[str, 
     if order.tied:
         why = all_tests.why_not_first(order)
         verdict = f"Not known: {worst.name}'s slowdown is the highest ({ratio}), but {why}."
-        verdict += f" {_on_other_files(order, group)}" if order.holds else ""
         return "", verdict, [f"Against {line}." for line in order.why_tied]
     verdict = (
         f"That {times}: the most {_on_files(order)}. The next is {following.name} with {text(of)}"
-        f"{_times_the_next(order)}. {_on_other_files(order, group)}"
+        f"{_times_the_next(order)}."
     )
     return f"{worst.name}, in {all_tests.describe_test(place[0])}", verdict, []
 
 
-def _too_few(order: Ranked, group: RunSet) -> str:
-    """Say that the seeds are too few, with the command that settles it."""
-    return phrasing.settled_by(order.why_too_few, settling_command(group.plan))
+def _settled(answer: Answer, order: Ranked, group: RunSet) -> Answer:
+    """Add the second sentence, whether a first place holds for other files, or that the seeds are too few for a first.
+
+    And add the command that settles it.
+    """
+    if not order.enough:
+        said = order.why_too_few
+    elif order.clear or order.holds:
+        said = order.on_other_files
+    else:
+        return answer
+    more = not order.enough or (not order.holds and order.corpora < len(phrasing.ENOUGH_CORPORA))
+    going = any(run.running for run in group.runs)
+    command = settling_command(group.plan, corpora=order.enough) if more and not going else ""
+    doubts = (*answer.doubts, *([f"To settle it: {command}"] if command else []))
+    return replace(answer, verdict=f"{answer.verdict} {_capital(said)}.", doubts=doubts, settled_by=command)
 
 
 def _on_files(order: Ranked) -> str:
@@ -123,21 +136,15 @@ def _on_files(order: Ranked) -> str:
     return order.on_these_files + (f", {phrasing.joined(each)} times" if len(each) > 1 else "")
 
 
-def _on_other_files(order: Ranked, group: RunSet) -> str:
-    """Say whether a clear first place holds for other files, and if not by which command more of them are run."""
-    said = order.on_other_files
-    more = order.corpora < len(phrasing.ENOUGH_CORPORA)
-    command = settling_command(group.plan, corpora=True) if more and not order.holds else ""
-    return f"{_capital(phrasing.settled_by(said, command))}."
-
-
 def _times_the_next(order: Ranked) -> str:
-    """Say how many times the next one's the first one's is, with the interval, on these files."""
+    """Say how many times the next one's the first one's is, on these files: with the interval, or on each corpus."""
     apart = order.lead
-    if apart.ratio is None or apart.interval is None:
+    if apart.shift is None or apart.ratio is None or apart.interval is None:
         return ""
+    if apart.shift.depends:
+        return f", of which it is {apart.times}"
     value, low, high = format_ratio(apart.ratio, (apart.interval.low, apart.interval.high), apart=True)
-    return f", of which it is {value} times ({low} to {high} {phrasing.on_these_files(order.corpora, False)})"
+    return f", of which it is {value} times ({low} to {high} on these files)"
 
 
 def _certainty(order: Ranked) -> Iterator[str]:
@@ -254,21 +261,20 @@ def _compared(
         verdict = f"It alone was run: {said}."
     elif not order.enough:
         measured = f"As measured, {first.name}: {said}. {nearest}"
-        verdict = f"Not known yet. {measured} {_capital(_too_few(order, group))}."
+        verdict = f"Not known yet. {measured}"
     elif order.tied:
         names = [one.name for one, _ in order.tied if one not in order.opposed]
         why = phrasing.not_distinguishable(names, [one.name for one in order.opposed])
         verdict = f"Not known: {first.name} leads ({said}), but {why}."
     else:
         named = first.name
-        verdict = (
-            f"{_capital(said)}. {nearest} It is {phrasing.distinguishable(len(following))} {order.on_these_files}. "
-            f"{_on_other_files(order, group)}"
-        )
+        apart = f"{phrasing.distinguishable(len(following))} {order.on_these_files}"
+        verdict = f"{_capital(said)}. {nearest} It is {apart}."
     left = [one.name for one, series in found if one.counted and (series is None or series.summary is None)]
     because = [f"Not in this order, for want of some figure: {', '.join(left)}."] if left else []
     few = ", ".join(f"{one.name} ({shown(of)}, {phrasing.several(of.n, 'seed')})" for one, of in left_out)
     doubts = [f"Not in this order, for want of seeds: {few}."] if left_out else []
     title = "Data held" if highest else _capital(ALL_STEPS_TITLE)
     chart = sort_subjects(title, everyone, group, unit=unit) if following else None
-    return Answer(question, verdict, tuple(because), (*doubts, *_unmeasured(group)), named, chart)
+    answer = Answer(question, verdict, tuple(because), (*doubts, *_unmeasured(group)), named, chart)
+    return _settled(answer, order, group) if following else answer
