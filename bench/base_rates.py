@@ -123,8 +123,8 @@ def table_lines(found: dict[str, dict[str, BaseRate]]) -> Iterator[str]:
         "study",
         "claims with a base rate",
         "uninformative",
-        "if all were alike, of the others",
-        "at 2 % noise",
+        "the others",
+        "of these true if all were alike, at 2 % noise",
         "at 5 %",
     )
     yield from (line(head), line(["---"] * len(head)))

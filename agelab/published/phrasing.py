@@ -52,7 +52,7 @@ def _alike(report: StudyReport, counts: ClaimCounts) -> str:
     if not counts.counted or not rated.counted:
         return "" if report.study.rates else f" (base rate not known: {MAKE_RATES} makes it)"
     every = rated.counted == counts.counted
-    of_them = "" if every else f"of the {rated.counted} with a base rate {rated.replicated}, and "
+    of_them = "" if every else f"{rated.replicated} of the {rated.counted} with a base rate, where "
     what = "drives and machines" if report.study.claims.stand_ins else "filesystems"
     return f"; {of_them}{what} that are all alike would give {rate_text(counts.alike, 1)}"
 
