@@ -1,12 +1,12 @@
 """How the studies' claims fared, study by study: the first table of docs/replication.md's results."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 from agelab.cli.replicate import loaded
 from agelab.model.seeds import seeds_text
-from agelab.published.report import StudyReport, study_reports
-from agelab.published.verdict import ClaimVerdict
+from agelab.published.report import ClaimCounts, StudyReport, study_reports
+from agelab.published.verdict import COUNTED, KINDS, ClaimVerdict, JudgedClaim
 from agelab.results.run_directory import RunDirectory
 from bench.page import line
 from bench.tables.catalogue import Table
@@ -15,7 +15,9 @@ from bench.tables.made import Made
 HEAD = (
     "study",
     "",
-    *(verdict.value for verdict in ClaimVerdict),
+    *KINDS[:1],
+    "if all were alike, at 2 % / 5 % noise",
+    *KINDS[1:],
     "cells within 25 % / a factor of 2 / beyond",
 )
 
@@ -28,14 +30,15 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
 def summary(found: Sequence[StudyReport]) -> Iterator[str]:
     """Write a row of verdict counts for each study and side, and below the table the claims that replicated."""
     yield from (line(HEAD), line(["---"] * len(HEAD)))
-    total: defaultdict[str, Counter[ClaimVerdict]] = defaultdict(Counter)
+    total: defaultdict[str, list[JudgedClaim]] = defaultdict(list)
     for report in found:
         for letter, side in report.sides:
-            counts = report.counted(letter)
-            total[side.first.defaults].update(counts)
+            counts = report.counts(letter)
+            total[side.first.defaults] += counts.judged
             said = f"{side.first.defaults}, {seeds_text(side.seeds)}"
             yield line([f"`{report.study.name}`", said, *_numbers(counts), _bands(report, letter)])
-    yield from (line(["all", defaults, *_numbers(counts), ""]) for defaults, counts in total.items())
+    for defaults, judged in total.items():
+        yield line(["all", defaults, *_numbers(ClaimCounts(tuple(judged))), ""])
     yield ""
     for report in found:
         yield f"**{report.study.name}**"
@@ -44,8 +47,12 @@ def summary(found: Sequence[StudyReport]) -> Iterator[str]:
         yield ""
 
 
-def _numbers(counts: Mapping[ClaimVerdict, int]) -> list[str]:
-    return [str(counts[verdict]) for verdict in ClaimVerdict]
+def _numbers(counts: ClaimCounts) -> list[str]:
+    replicated, *others = map(str, counts.kinds.values())
+    alike = " / ".join(f"{number:.1f}" for number in counts.alike)
+    if alike and counts.rated.counted < counts.counted:
+        alike += f"; here {counts.rated.replicated} of {counts.rated.counted}"
+    return [replicated, alike, *others]
 
 
 def _bands(report: StudyReport, letter: str) -> str:
@@ -63,8 +70,7 @@ def _replicated(report: StudyReport) -> Iterator[str]:
     """List the claims that replicated on every side of which it is known, and those that did on some."""
     always, sometimes = [], []
     for claim, judged in report.claims:
-        tested = (ClaimVerdict.REPLICATED, ClaimVerdict.NOT)
-        verdicts = [one.verdict for _, one in judged if one.verdict in tested]
+        verdicts = [one.verdict for _, one in judged if one.kind in COUNTED[:2]]
         if verdicts and all(verdict is ClaimVerdict.REPLICATED for verdict in verdicts):
             always.append(f"`{claim.id}`")
         elif ClaimVerdict.REPLICATED in verdicts:

@@ -48,7 +48,12 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
 
 def _verdicts(run: RunDirectory) -> dict[str, ClaimVerdict]:
     [report] = study_reports([loaded(run)])
-    return {claim.id: one.verdict for claim, judged in report.claims for _, one in judged}
+    return {
+        claim.id: one.verdict
+        for claim, judged in report.claims
+        for _, one in judged
+        if one.kind == one.verdict
+    }
 
 
 def _counted(own: Mapping[str, ClaimVerdict]) -> str:

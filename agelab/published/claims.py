@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from typing import Annotated, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import AfterValidator, Field, PositiveFloat, model_validator
@@ -22,6 +23,7 @@ class ClaimSubject(NamedTuple):
     table: str
 
 
+@cache
 def subject(text: str) -> ClaimSubject:
     """Parse ``xfs``, ``xfs@raid0``, ``xfs#I``; parts left out are empty."""
     found = SUBJECT.fullmatch(text)

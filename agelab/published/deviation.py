@@ -173,6 +173,8 @@ def table_deviation(
 
 
 def _left_out(row: RowValues, variant: str, times: int | None, claims: Claims) -> str:
+    if claims.stand_ins:
+        return "another system"
     if row.circle:
         return f"in a circle: {row.circle}"
     if times is None:

@@ -4,21 +4,22 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from agelab.model.seeds import seeds_text
-from agelab.published.claims import Claim
+from agelab.published.base_rates import NOISES
 from agelab.published.deviation import Bands, TableDeviation
 from agelab.published.our_values import LEAD
 from agelab.published.outcome import ClaimComparison
 from agelab.published.ranking import RankedColumn, RankedRow, Ranking
-from agelab.published.report import StudyReport
+from agelab.published.report import ClaimCounts, StudyReport
 from agelab.published.run_columns import RunColumn
 from agelab.published.value_sources import Value
-from agelab.published.verdict import ClaimVerdict, JudgedClaim
+from agelab.published.verdict import DENIED, UNINFORMATIVE, ClaimVerdict, JudgedClaim
 from agelab.scenario import selection
 from agelab.stats.phrasing import too_few
 from agelab.stats.rank_test import can_be_told
 
 SOURCE = "source="
 """What a change of the source begins with, among those of a machine's label."""
+MAKE_RATES = ".venv/bin/python -m bench.base_rates --write"
 SHOWN = 4
 """Comparisons of a claim to show, those that speak against it first."""
 
@@ -33,8 +34,35 @@ def describe_column(column: RunColumn) -> str:
 
 
 def count_verdicts(report: StudyReport, letter: str) -> str:
-    """Say how many claims of a side have which verdict."""
-    return ", ".join(f"{number} {verdict}" for verdict, number in report.counted(letter).items())
+    """Say how many claims of a side replicated, how many would by alike filesystems, and what is not counted."""
+    counts = report.counts(letter)
+
+    def number(*kinds: str) -> str:
+        return ", ".join(f"{counts.kinds[kind]} {kind}" for kind in kinds)
+
+    return (
+        f"{counts.replicated} of {counts.counted} replicated{_alike(report, counts)}; "
+        f"{number(ClaimVerdict.NOT, ClaimVerdict.UNKNOWN)}; not counted: "
+        f"{number(DENIED, UNINFORMATIVE, ClaimVerdict.UNTESTED)}"
+    )
+
+
+def _alike(report: StudyReport, counts: ClaimCounts) -> str:
+    """Say how many of the claims that replicated alike filesystems would replicate."""
+    rated = counts.rated
+    if not counts.counted or not rated.counted:
+        return "" if report.study.rates else f" (base rate not known: {MAKE_RATES} makes it)"
+    every = rated.counted == counts.counted
+    of_them = "" if every else f"{rated.replicated} of the {rated.counted} with a base rate, where "
+    what = "drives and machines" if report.study.claims.stand_ins else "filesystems"
+    return f"; {of_them}{what} that are all alike would give {rate_text(counts.alike, 1)}"
+
+
+def rate_text(rates: Sequence[float], digits: int = 2) -> str:
+    """Format what the noise may change: ``0.31 (2 % noise) or 0.27 (5 %)``."""
+    little, more = (f"{rate:.{digits}f}" for rate in rates)
+    low, high = (f"{100 * noise:.0f} %" for noise in NOISES)
+    return little if little == more else f"{little} ({low} noise) or {more} ({high})"
 
 
 def figure_text(figure: Fraction | None) -> str:
@@ -124,19 +152,19 @@ def deviation_counts(report: StudyReport, letter: str) -> list[str]:
     return found
 
 
-def deviation_lines(found: TableDeviation, what: str) -> Iterator[str]:
-    """Say how near the cells are, how large the parts of steps and ``what`` are, and what is left out and why."""
+def deviation_lines(found: TableDeviation) -> Iterator[str]:
+    """Say how near the cells are, how large the parts of steps and filesystems are, and what is left out and why."""
     if found.bands.cells:
         yield bands_text(found.bands)
     if found.typical_step and found.typical_rest:
         yield (
             f"half of the cells are off by a factor of {factor_text(found.typical)} or more; half of the steps, in "
-            f"what all have in common, by {factor_text(found.typical_step)}; half of what is left, the {what}'s own, "
-            f"by {factor_text(found.typical_rest)}"
+            f"what all have in common, by {factor_text(found.typical_step)}; half of what is left, the filesystem's "
+            f"own, by {factor_text(found.typical_rest)}"
         )
     if found.own:
         parts = ", ".join(f"{name} {factor_text(part)}" for name, part in found.own.items())
-        yield f"each {what}'s own part, the median over the steps: {parts}"
+        yield f"each filesystem's own part, the median over the steps: {parts}"
     reasons: dict[str, dict[str, list[str]]] = {}
     for step in found.steps:
         for name, why in step.left_out.items():
@@ -149,14 +177,13 @@ def deviation_lines(found: TableDeviation, what: str) -> Iterator[str]:
         yield f"not counted: {cells}: {why}"
 
 
-def apart(report: StudyReport) -> str:
-    """Name what the columns of a study's table differ in."""
-    return "drive" if report.study.claims.stand_ins else "filesystem"
-
-
 def reason_text(one: JudgedClaim) -> str:
-    """Return the reason, marked where no test stands behind it; a verdict that is not known says so itself."""
-    return one.reason + (" (few seeds)" if one.few_seeds and one.verdict is not ClaimVerdict.UNKNOWN else "")
+    """Return the reason, marked where no test stands behind it or it is not counted.
+
+    A verdict that is not known says itself that the seeds are few.
+    """
+    few = " (few seeds)" if one.few_seeds and one.verdict is not ClaimVerdict.UNKNOWN else ""
+    return one.reason + few + (f"; not counted: {one.kind}" if one.kind == one.not_counted else "")
 
 
 def chance_notes(report: StudyReport, letter: str) -> list[str]:
@@ -181,9 +208,11 @@ def verdict_label(letter: str, one: JudgedClaim) -> str:
     return f"{letter} {one.filesystem}{' (stands in)' if one.stand_in else ''}"
 
 
-def claim_notes(claim: Claim) -> list[str]:
+def claim_notes(judged: JudgedClaim) -> list[str]:
     """List what a reader must know beside a verdict."""
-    found = []
+    claim, found = judged.claim, []
+    if judged.rate:
+        found.append(f"base rate {rate_text(judged.rate)}")
     if claim.conflict:
         against = "its table" if claim.conflict.against == "table" else f"claim {claim.conflict.against}"
         found.append(f"the study contradicts itself ({against}): {claim.conflict.note}")

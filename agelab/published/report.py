@@ -1,8 +1,8 @@
 """Report on a study: its rankings beside ours, and a verdict on each of its claims."""
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from agelab.analysis.cells import RunResult
 from agelab.published.claims import Claim
@@ -11,7 +11,7 @@ from agelab.published.processor_band import within_band
 from agelab.published.ranking import Ranking, rankings
 from agelab.published.run_columns import RunColumn, run_columns
 from agelab.published.study import Study, study_of_scenario
-from agelab.published.verdict import ClaimVerdict, JudgedClaim, judge_claim, stand_ins_run
+from agelab.published.verdict import COUNTED, KINDS, ClaimVerdict, JudgedClaim, judge_claim, stand_ins_run
 from agelab.stats.formatting import letter
 
 
@@ -29,6 +29,39 @@ class StudyColumn:
 
 
 @dataclass(frozen=True)
+class ClaimCounts:
+    """How many claims replicated, and how many of them filesystems that are all alike would replicate."""
+
+    judged: tuple[JudgedClaim, ...]
+
+    @cached_property
+    def kinds(self) -> dict[str, int]:
+        """The number of claims of each of KINDS."""
+        kinds = [one.kind for one in self.judged]
+        return {kind: kinds.count(kind) for kind in KINDS}
+
+    @property
+    def counted(self) -> int:
+        return sum(self.kinds[kind] for kind in COUNTED)
+
+    @cached_property
+    def rated(self) -> "ClaimCounts":
+        """Those that are counted and have a base rate."""
+        return ClaimCounts(tuple(one for one in self.judged if one.rate and one.kind in COUNTED))
+
+    @property
+    def replicated(self) -> int:
+        return self.kinds[ClaimVerdict.REPLICATED]
+
+    @property
+    def alike(self) -> tuple[float, ...]:
+        """How many of the rated ones filesystems that are all alike would replicate, at each of NOISES."""
+        return tuple(
+            sum(rates) for rates in zip(*(one.rate for one in self.rated.judged if one.rate), strict=True)
+        )
+
+
+@dataclass(frozen=True)
 class StudyReport:
     """One study and the runs beside it."""
 
@@ -40,10 +73,9 @@ class StudyReport:
     claims: tuple[tuple[Claim, tuple[tuple[str, JudgedClaim], ...]], ...]
     """Each claim with its verdicts, and the letter of the side that each is of."""
 
-    def counted(self, letter: str) -> dict[ClaimVerdict, int]:
-        """Count the verdicts of a side; each stand-in has verdicts of its own."""
-        found = Counter(one.verdict for _, judged in self.claims for side, one in judged if side == letter)
-        return {verdict: found[verdict] for verdict in ClaimVerdict}
+    def counts(self, letter: str) -> ClaimCounts:
+        """Return the counts of a side; each stand-in has verdicts of its own."""
+        return ClaimCounts(tuple(one for _, judged in self.claims for side, one in judged if side == letter))
 
 
 def study_reports(runs: Iterable[RunResult]) -> list[StudyReport]:

@@ -1,12 +1,13 @@
 """Read a study's two files together: its figures, and the claims that rest on them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from agelab.errors import InputError, unknown
 from agelab.published import tables
+from agelab.published.base_rates import BaseRate, base_rates
 from agelab.published.claims import Claims
 from agelab.published.outcome import run_test
 from agelab.published.tables import PublishedTables
@@ -20,6 +21,8 @@ DIRECTORY = "published"
 class Study:
     figures: PublishedTables
     claims: Claims
+    rates: Mapping[str, BaseRate]
+    """Claim to its base rate; empty where those that are known are of other claims or figures."""
 
     @property
     def name(self) -> str:
@@ -44,7 +47,7 @@ def read_study(name: str, directory: Path | None = None) -> Study:
     claims = toml_files.read(path, Claims)
     if wrong := [f"{path}: {line}" for line in _strangers(figures, claims)]:
         raise InputError("\n".join(wrong))
-    return Study(figures, claims)
+    return Study(figures, claims, base_rates(figures, claims))
 
 
 def all_studies() -> list[Study]:

@@ -40,7 +40,7 @@ class Value:
 
     @property
     def median(self) -> Fraction:
-        return self.summary.median
+        return self.numbers[0] if len(self.numbers) == 1 else self.summary.median
 
 
 class ValueSource(Protocol):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from agelab.published.base_rates import BaseRate
 from agelab.published.claims import Claim
 from agelab.published.our_values import OurValues
 from agelab.published.outcome import ClaimOutcome, run_test
@@ -25,6 +26,13 @@ class ClaimVerdict(StrEnum):
     UNTESTED = "could not be tested"
 
 
+DENIED, UNINFORMATIVE = "denied by the study itself", "uninformative"
+"""Why a claim that was tested is not counted."""
+COUNTED = (ClaimVerdict.REPLICATED, ClaimVerdict.NOT, ClaimVerdict.UNKNOWN)
+KINDS = (*COUNTED, DENIED, UNINFORMATIVE, ClaimVerdict.UNTESTED)
+"""What a claim counts as."""
+
+
 @dataclass(frozen=True)
 class JudgedClaim:
     """A claim judged by one column."""
@@ -42,6 +50,15 @@ class JudgedClaim:
     stand_in: bool = False
     in_band: Mapping[str, ClaimVerdict] = field(default_factory=dict)
     """End of the processor's band (empty: its middle) to the verdict there, where these differ."""
+    rate: BaseRate | None = None
+    """How often it is true where filesystems are all alike; None where that is not known."""
+    not_counted: str = ""
+    """Why its verdict is not counted, DENIED or UNINFORMATIVE; empty where it is."""
+
+    @property
+    def kind(self) -> str:
+        """What it counts as, one of KINDS."""
+        return self.verdict if self.verdict is ClaimVerdict.UNTESTED else self.not_counted or self.verdict
 
 
 @dataclass(frozen=True)
@@ -64,7 +81,8 @@ def judge_claim(study: Study, claim: Claim, column: RunColumn) -> list[JudgedCla
         return [_judge(study, claim, column)]
     own = ", ".join(dict.fromkeys(figure.filesystem for figure in study.figures.by_place.values()))
     why, theirs = claim.untestable or stand_ins.why, printed_outcomes(study, claim)
-    first = JudgedClaim(claim, ClaimVerdict.UNTESTED, why, theirs, None, filesystem=own)
+    rate = study.rates.get(claim.id)
+    first = JudgedClaim(claim, ClaimVerdict.UNTESTED, why, theirs, None, filesystem=own, rate=rate)
     if claim.untestable:
         return [first]
     return [first, *(_judge(study, claim, column, name) for name in stand_ins_run(study, column))]
@@ -95,7 +113,25 @@ def _judge(study: Study, claim: Claim, column: RunColumn, stand_in: str = "") ->
     verdict, reason = _verdict(claim, column, ours)
     few = [len(value.numbers) for value in source.found if not can_be_told(value.seeds)]
     fewest = min(few, default=0) if verdict is not ClaimVerdict.UNTESTED else 0
-    return JudgedClaim(claim, verdict, reason, theirs, ours, fewest, stand_in, bool(stand_in))
+    return JudgedClaim(
+        claim, verdict, reason, theirs, ours, fewest, stand_in, bool(stand_in),
+        rate=study.rates.get(claim.id), not_counted=_not_counted(study, claim, source),
+    )  # fmt: skip
+
+
+def _not_counted(study: Study, claim: Claim, source: OurValues) -> str:
+    """Return why the claim's verdict is not counted; empty where it is.
+
+    A claim about RAID-0 counts, though true of anything, where the same is false on our one drive: that is a cure.
+    """
+    if claim.conflict:
+        return DENIED
+    rate, test = study.rates.get(claim.id), claim.test
+    if test is None or rate is None or not rate.uninformative:
+        return ""
+    on_one_drive = test.model_copy(update={"layouts": ("single",)})
+    cured = test.layouts == ("raid0",) and run_test(on_one_drive, study.claims, source).holds is False
+    return "" if cured else UNINFORMATIVE
 
 
 def _verdict(claim: Claim, column: RunColumn, ours: ClaimOutcome | None) -> tuple[ClaimVerdict, str]:

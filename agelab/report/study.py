@@ -13,6 +13,7 @@ from agelab.published.phrasing import (
     chance_notes,
     claim_notes,
     comparison_rows,
+    count_verdicts,
     describe_column,
     deviation_counts,
     figure_text,
@@ -56,20 +57,12 @@ def study_answer(report: StudyReport) -> Answer:
     if len(report.sides) == 1:
         [(letter, side)] = report.sides
         lines = tuple(f"{line[0].upper()}{line[1:]}." for line in variants_not_run(side))
-        return Answer(question, _counted(report, letter).capitalize(), lines)
+        return Answer(question, f"{count_verdicts(report, letter)}.", lines)
     lines = tuple(
-        f"{letter} ({describe_column(side)}): {_counted(report, letter)}" for letter, side in report.sides
+        f"{letter} ({describe_column(side)}): {count_verdicts(report, letter)}."
+        for letter, side in report.sides
     )
     return Answer(question, "The runs are not of one kind; each kind by itself:", lines)
-
-
-def _counted(report: StudyReport, letter: str) -> str:
-    found = report.counted(letter)
-    return (
-        f"of its {sum(found.values())} claims {found[ClaimVerdict.REPLICATED]} replicated, "
-        f"{found[ClaimVerdict.NOT]} not replicated, {found[ClaimVerdict.UNKNOWN]} not known, "
-        f"{found[ClaimVerdict.UNTESTED]} could not be tested."
-    )
 
 
 def study_blocks(report: StudyReport, where: str) -> Iterator[Block]:
@@ -100,7 +93,7 @@ def _claims(report: StudyReport, where: str) -> Table:
             figures = comparison_rows([one for _, one in those], everything=False)
             cells = (
                 TableCell(claim.id, code=True),
-                TableCell(" ".join([claim.says, *(f"({line})" for line in claim_notes(claim))])),
+                TableCell(" ".join([claim.says, *(f"({line})" for line in claim_notes(judged[0][1]))])),
                 TableCell(", ".join(verdict_label(letter, one) for letter, one in those)),
                 TableCell(verdict.value),
                 TableCell(why),

@@ -9,7 +9,6 @@ from agelab.published.claims import Claim
 from agelab.published.deviation import TableDeviation
 from agelab.published.phrasing import (
     agreement_text,
-    apart,
     chance_notes,
     chance_text,
     claim_notes,
@@ -74,10 +73,10 @@ def _print_ranking(report: StudyReport, ranking: Ranking) -> None:
             size = f"{one.ours.common} variants, {len(one.steps)} steps"
             print_wrapped(console, f" tau-b of the sums: {name} {agreement_text(one.ours)}: {size}", hang=3)
     for name, found in zip(names, ranking.deviations, strict=True):
-        _print_deviation(console, name, found, apart(report))
+        _print_deviation(console, name, found)
 
 
-def _print_deviation(console: Console, name: str, found: TableDeviation, what: str) -> None:
+def _print_deviation(console: Console, name: str, found: TableDeviation) -> None:
     """Print how far a side's cells are off, step by step, and in all."""
     if not found.steps:
         return
@@ -90,7 +89,7 @@ def _print_deviation(console: Console, name: str, found: TableDeviation, what: s
             lines.append([f"   {step.step}", *map(str, step.bands), *parts])
     if lines:
         _print_columns(["", "25 %", "x 2", "beyond", "step's", "own", "farthest own"], lines)
-    for line in deviation_lines(found, what):
+    for line in deviation_lines(found):
         print_wrapped(console, f"   {line}", hang=5)
 
 
@@ -133,7 +132,7 @@ def _print_claim(
     for letter, one in judged:
         verdicts.setdefault(f"{one.verdict}: {reason_text(one)}", []).append(verdict_label(letter, one))
     said = [f"{', '.join(labels)}: {verdict}" for verdict, labels in verdicts.items()]
-    for line in (*claim_notes(claim), *said):
+    for line in (*claim_notes(judged[0][1]), *said):
         print_wrapped(console, f"   {line}", hang=5)
     lines = comparison_rows([one for _, one in judged], everything)
     if lines:

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from agelab.published.base_rates import NOISES
 from agelab.published.deviation import Bands, TableDeviation
 from agelab.published.outcome import ClaimOutcome
 from agelab.published.ranking import RankedColumn, Ranking
-from agelab.published.report import StudyReport
+from agelab.published.report import ClaimCounts, StudyReport
 from agelab.published.run_columns import RunColumn
 from agelab.published.verdict import JudgedClaim
 
@@ -21,7 +22,10 @@ def reports_json(reports: Iterable[StudyReport]) -> dict[str, Any]:
 def _report_json(report: StudyReport) -> dict[str, Any]:
     return {
         "study": report.study.name,
-        "sides": [{"letter": letter, **_side_json(side)} for letter, side in report.sides],
+        "sides": [
+            {"letter": letter, **_side_json(side), **_counts_json(report.counts(letter))}
+            for letter, side in report.sides
+        ],
         "columns": [{"letter": one.letter, "stand_in": one.stand_in or None} for one in report.columns],
         "tables": [_ranking_json(ranking) for ranking in report.rankings],
         "claims": [
@@ -51,6 +55,21 @@ def _side_json(side: RunColumn) -> dict[str, Any]:
         "left_out": side.left_out,
         "labels": side.labels,
     }
+
+
+def _counts_json(counts: ClaimCounts) -> dict[str, Any]:
+    return {
+        "counts": counts.kinds,
+        "with_base_rate": {
+            "claims": counts.rated.counted,
+            "replicated": counts.rated.replicated,
+            "by_alike": _rates_json(counts.alike),
+        },
+    }
+
+
+def _rates_json(rates: Sequence[float]) -> dict[str, float]:
+    return {f"noise_{100 * noise:.0f}_percent": rate for noise, rate in zip(NOISES, rates, strict=False)}
 
 
 def _ranking_json(ranking: Ranking) -> dict[str, Any]:
@@ -127,6 +146,8 @@ def _judged_json(one: JudgedClaim) -> dict[str, Any]:
         "reason": one.reason,
         "in_band": {end or "middle": verdict.value for end, verdict in one.in_band.items()} or None,
         "few_seeds": one.few_seeds or None,
+        "base_rate": _rates_json(one.rate) if one.rate else None,
+        "counted_as": one.kind,
         "theirs": [_outcome_json(outcome) for outcome in one.theirs],
         "ours": one.ours and _outcome_json(one.ours),
     }

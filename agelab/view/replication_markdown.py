@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from agelab.published.claims import Claim, Claims, Extreme
+from agelab.published.claims import Claims, Extreme
 from agelab.published.deviation import StepDeviation
 from agelab.published.outcome import ClaimOutcome, describe_extreme
 from agelab.published.phrasing import (
     agreement_text,
-    apart,
     chance_notes,
     claim_notes,
     count_verdicts,
@@ -68,7 +67,7 @@ def _ranking(report: StudyReport, ranking: Ranking) -> Iterator[str]:
     yield from (f"### {ranking_title(report, ranking)}", "")
     for name, found in zip(names, ranking.deviations, strict=True):
         yield f"- {name}, behind each value in brackets: {times_text(found)}"
-        yield from (f"  - {line}" for line in deviation_lines(found, apart(report)))
+        yield from (f"  - {line}" for line in deviation_lines(found))
     yield from ("", _row(head), _row(["---"] * len(head)))
     for row in ranking.rows:
         theirs = ["-".join(readings(row, name)) for name in ranking.variants]
@@ -115,21 +114,21 @@ def _claims(report: StudyReport) -> Iterator[str]:
             if one.stand_in or not stand_ins
         )
     )
-    for claim, judged in report.claims:
+    for _, judged in report.claims:
         found = {verdict_label(letter, one): one for letter, one in judged}
         verdicts: dict[str, list[str]] = {}
         for name in names:
             verdicts.setdefault(verdict_text(found.get(name, judged[0][1])), []).append(name)
-        yield f"- {_said(claim, report.study.claims)}"
+        yield f"- {_said(judged[0][1], report.study.claims)}"
         if (theirs := theirs_text(judged)) != "-":
             yield f"  - theirs: {theirs}"
         yield from (f"  - {', '.join(labels)}: {verdict}" for verdict, labels in verdicts.items())
     yield ""
 
 
-def _said(claim: Claim, claims: Claims) -> str:
+def _said(judged: JudgedClaim, claims: Claims) -> str:
     """Format the claim, its test where the words leave that open, and its caveats."""
-    lines = claim_notes(claim)
+    claim, lines = judged.claim, claim_notes(judged)
     if isinstance(claim.test, Extreme) and claims.ranked - {*claim.test.of, *claim.test.among}:
         lines.insert(0, f"tested: {describe_extreme(claim.test, claims)}")
     return " ".join([claim.says, f"`{claim.id}`", *(f"*{line[0].upper()}{line[1:]}.*" for line in lines)])

@@ -44,7 +44,7 @@ def print_answer(answer: ClaimAnswer) -> None:
     console, baseline = open_console(), answer.baseline
     click.secho(f"\n{baseline.study.name}, {baseline.claim.id}: {baseline.claim.says}", bold=True)
     for line in (
-        *claim_notes(baseline.claim),
+        *claim_notes(baseline.judged),
         describe_column(RunColumn((baseline.run,))),
         baseline.run.name,
     ):

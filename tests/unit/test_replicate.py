@@ -349,8 +349,9 @@ def test_markdown_has_the_ratios_side_by_side(home: Path, capsys: pytest.Capture
     assert "\n| read3 (in a circle) | theirs | 39.4209 | " in page
     assert "| in all | A |  |  |  |  | 1.00 (chance 0.042), 7 steps | 21 | 7 | 0 | 1.00 | 1.00 |" in page
     assert "\n- A, behind each value in brackets: ours / theirs\n" in page
+    rate = TUM.rates["write-jfs-first"][0]
     assert (
-        "\n- write: jfs is fastest. `write-jfs-first`\n  - theirs: 1.11\n"
+        f"\n- write: jfs is fastest. `write-jfs-first` *Base rate {rate:.2f}.*\n  - theirs: 1.11\n"
         "  - A: **not replicated**: 0.55 (against xfs (few seeds))\n" in page
     )
 
