@@ -17,12 +17,12 @@ from agelab.analysis.result_grid import GridCell, ResultGrid, Row
 from agelab.analysis.run_set import distinct_names, kernel_names
 from agelab.analysis.sweep import version_key
 from agelab.errors import InputError
+from agelab.hashing import key_of
 from agelab.model.result import Cell, RunKernel
 from agelab.model.seeds import Seeds, seeds_text
 from agelab.stats.formatting import name_some
 from agelab.stats.series import Place
 from agelab.stats.verdict import ComparedSeries
-from agelab.store import key_of
 
 CONDITIONS = {
     "steps of the scenario": "scenario",

@@ -69,9 +69,9 @@ def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Pat
 def own_run(run: RunDirectory) -> TimedRun:
     """Read a run: of this store, or of somebody, where it lies outside."""
     from agelab.analysis.cells import load
+    from agelab.hashing import key_of
     from agelab.results import checksummed
     from agelab.runner.prepare.run_manifest import MADE_OF, RunManifest
-    from agelab.store import key_of
 
     path = run.path / MADE_OF
     guest = checksummed.read(path, RunManifest).guest.model_dump(mode="json") if path.exists() else None
@@ -84,7 +84,7 @@ def _imported(words: str) -> TimedRun:
     """Read a capsule, every part of which is held against the others. Raises InputError for one that is not sound."""
     from agelab.analysis.cells import RunResult
     from agelab.capsule import read
-    from agelab.store import key_of
+    from agelab.hashing import key_of
 
     whose, equals, name = words.partition("=")
     if not equals or "/" in whose:
