@@ -20,12 +20,12 @@ from pydantic import Field, ValidationError
 
 from agelab import fileio, places, process
 from agelab.errors import HostError, InputError
+from agelab.hashing import canonical_json
 from agelab.model.base import Frozen, Label
 from agelab.model.result import MOMENT
 from agelab.model.seeds import seeds_text
 from agelab.process import ProcessFailed
 from agelab.results.run_directory import RunDirectory
-from agelab.store import canonical_json
 
 NAMESPACE = "agelab-ledger"
 """What the signatures are for: one of another purpose does not count here."""

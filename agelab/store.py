@@ -9,7 +9,6 @@ one is built again.
 import errno
 import fcntl
 import hashlib
-import json
 import os
 import shutil
 import weakref
@@ -26,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from agelab import atomic, fileio, readers
 from agelab.disk_errors import naming_disk_errors
 from agelab.errors import AgelabError, HostError, InputError
+from agelab.hashing import key_of
 from agelab.intact import FileState, is_remembered, remember
 
 MANIFEST = "manifest.json"
@@ -38,17 +38,6 @@ MAX_NAMED = 3
 LOST_ERRNOS = (errno.EIO, errno.EBADMSG, errno.EUCLEAN)
 """Errors from reading a file whose data its disk has lost."""
 Inputs = Mapping[str, Any]
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def canonical_json(value: object) -> bytes:
-    """Encode a value as JSON with sorted keys and no spaces: equal values give equal bytes."""
-    return _CANONICAL.encode(value).encode()
-
-
-def key_of(value: object) -> str:
-    """Return the sha256 of a value's canonical JSON, in hex."""
-    return hashlib.sha256(canonical_json(value)).hexdigest()
 
 
 def artefact_key(kind: str, inputs: Inputs) -> str:

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from agelab import atomic, fileio, stored_disk
 from agelab.errors import InputError
+from agelab.evaluate.digest import inputs_key
 from agelab.results import run_lookup
-from agelab.results.digest import inputs_key
 from agelab.results.run_directory import RunDirectory
 from agelab.store import MANIFEST, DamagedArtefact, Store
 

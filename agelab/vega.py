@@ -13,7 +13,7 @@ from typing import Any
 
 import vl_convert
 
-from agelab.layout import svg
+from agelab.evaluate.layout import svg
 
 VERSION = "5.20"
 WIDTH = 340

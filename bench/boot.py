@@ -24,6 +24,7 @@ from agelab.cli.options import open_store
 from agelab.corpus import Corpus
 from agelab.disk import parse
 from agelab.errors import AgelabError
+from agelab.hashing import canonical_json
 from agelab.image import Image
 from agelab.image import root as roots
 from agelab.kernel import initramfs
@@ -34,7 +35,6 @@ from agelab.runner.plan.cell_spec import BASE_MODULES, CellSpec
 from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import phases
 from agelab.scenario import selection
-from agelab.store import canonical_json
 from agelab.vm import domain
 from agelab.vm.guest import GuestSpec, MemoryDisk
 from agelab.vm.guest_output import GuestOutput

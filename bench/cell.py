@@ -33,7 +33,8 @@ from pathlib import Path
 
 from agelab.cli.options import open_store
 from agelab.errors import AgelabError, HostError, InputError
-from agelab.store import Store, key_of
+from agelab.hashing import key_of
+from agelab.store import Store
 from agelab.view.terminal import Head, open_console, print_table
 from agelab.vm.processor_time import Program, ProgramWatch
 from bench.common import guests

@@ -17,17 +17,19 @@ from agelab import kernel as kernels
 from agelab import qemu
 from agelab.drive import module
 from agelab.errors import AgelabError
+from agelab.hashing import canonical_json
 from agelab.image import Image
 from agelab.image import root as roots
 from agelab.kernel import initramfs
+from agelab.model.ending import Ending
 from agelab.model.machine import Machine
 from agelab.qemu import Emulator
 from agelab.runner.plan import cell_inputs
-from agelab.store import Store, canonical_json
+from agelab.store import Store
 from agelab.vm import domain
 from agelab.vm.guest import GuestSpec, MemoryDisk
 from agelab.vm.guest_output import GuestOutput
-from agelab.vm.hypervisor import Ending, Hypervisor, connected
+from agelab.vm.hypervisor import Hypervisor, connected
 
 MODULES = ("dm_mod", "ext4")
 PATIENCE = 900.0

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from agelab import atomic
 from agelab.errors import AgelabError, InputError
+from agelab.evaluate.digest import digest
 from agelab.home import open_store
 from agelab.model.result import CellOrigin, Sample
 from agelab.model.seeds import CellName
 from agelab.plain_path import temp_parent
 from agelab.results import run_lookup
-from agelab.results.digest import digest
 from agelab.results.run_directory import RunDirectory
 from agelab.reuse import bundle, environment
 from agelab.reuse.ended_cell import CellKey, EndedCell

@@ -14,12 +14,13 @@ from typing import Annotated, Self
 from pydantic import BaseModel, Field
 
 from agelab.errors import InputError
+from agelab.hashing import key_of
 from agelab.model.base import Frozen, Label
 from agelab.model.result import MAX_MAGNITUDE, Count, RunPlan
 from agelab.results import checksummed
 from agelab.results.conditions import jobs_of
 from agelab.stats.order_statistics import exact, summary
-from agelab.store import Store, key_of
+from agelab.store import Store
 
 SCHEMA = 1
 DIRECTORY = "floors"

@@ -22,14 +22,15 @@ from agelab.capsule.schema import (
     CellInputs,
 )
 from agelab.errors import InputError
+from agelab.evaluate.digest import digest, inputs_key
+from agelab.hashing import key_of
 from agelab.image.assemble import Description
 from agelab.kernel.modinfo import ModuleInfo
 from agelab.model.result import Cell, End, Sample, Status
-from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import with_corpus_seed
 from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import ControlScripts, JobFiles, Profiles, RunManifest
-from agelab.store import artefact_key, key_of
+from agelab.store import artefact_key
 
 _INFOS = TypeAdapter(tuple[ModuleInfo, ...])
 AnyModel = TypeVar("AnyModel", bound=BaseModel)

@@ -14,6 +14,7 @@ from agelab.capsule.unpack import extract, unpack
 from agelab.debian import Archive, PackagesVanished
 from agelab.drive import module as modules
 from agelab.errors import AgelabError, InputError
+from agelab.hashing import key_of
 from agelab.image import root as roots
 from agelab.kernel import debian_kernel
 from agelab.model.history import History, Logged, Repository, Traced
@@ -28,7 +29,7 @@ from agelab.runner.request.run_request import RunRequest
 from agelab.scenario import control_file, selection
 from agelab.scenario.control_file import ControlFile
 from agelab.scenario.selection import Selection
-from agelab.store import Store, key_of
+from agelab.store import Store
 
 IN_IMAGE = "or have it packed with --with-image"
 DECIDED_HERE = (

@@ -78,7 +78,7 @@ def _imported(words: str) -> TimedRun:
     """Read a capsule, every part of which is held against the others. Raises InputError for one that is not sound."""
     from agelab.analysis.cells import RunResult
     from agelab.capsule import read
-    from agelab.store import key_of
+    from agelab.hashing import key_of
 
     whose, equals, name = words.partition("=")
     if not equals or "/" in whose:

@@ -11,6 +11,7 @@ from agelab import dkms, qemu, toolchain
 from agelab import kernel as kernel_specs
 from agelab.drive import module as modules
 from agelab.errors import InputError
+from agelab.hashing import key_of
 from agelab.image import root as roots
 from agelab.kernel import debian_kernel
 from agelab.model.base import Frozen, Label
@@ -22,7 +23,7 @@ from agelab.runner.prepare.run_manifest import module_packages, root_of
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
-from agelab.store import Store, key_of
+from agelab.store import Store
 
 OF_THE_COORDINATOR = {"jobs": 1, "check": None, "keep_disk": False, "timing": False}
 """Options that say nothing of a cell: who puts the run together decides them."""

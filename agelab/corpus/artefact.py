@@ -12,8 +12,9 @@ from agelab import fileio, readers
 from agelab.corpus import cd, iso, study_data, tar, tree
 from agelab.corpus.definition import CD, Cd, StudyCorpus, definition
 from agelab.errors import HostError
+from agelab.hashing import key_of
 from agelab.model.base import CorpusKind, Frozen
-from agelab.store import Artefact, Store, damaged, key_of
+from agelab.store import Artefact, Store, damaged
 from agelab.stored_disk import align
 
 KIND = "corpus"

@@ -17,7 +17,8 @@ from agelab.corpus import iso
 from agelab.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain, require_space
 from agelab.corpus.definition import definition
 from agelab.errors import InputError
-from agelab.store import Store, file_hash, key_of, require_unchanged
+from agelab.hashing import key_of
+from agelab.store import Store, file_hash, require_unchanged
 
 VOLUME = "CORPUS"
 DATE = 1175990400  # the date of the stand-ins: times are not part of the content

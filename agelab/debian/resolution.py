@@ -8,7 +8,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from agelab import atomic, fileio
 from agelab.debian import snapshot
-from agelab.store import Store, canonical_json, key_of
+from agelab.hashing import canonical_json, key_of
+from agelab.store import Store
 
 Answer = TypeVar("Answer")
 

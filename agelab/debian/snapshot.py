@@ -22,9 +22,9 @@ from agelab import fileio, places, process
 from agelab.debian.mirror import mirrors
 from agelab.debian.packages import host_suite
 from agelab.errors import HostError, InputError
+from agelab.hashing import key_of
 from agelab.model.base import Frozen
 from agelab.scenario import toml_files
-from agelab.store import key_of
 
 VARIABLE = "AGELAB_SNAPSHOT"
 TRUSTED = "trusted:"

@@ -11,10 +11,11 @@ from agelab import atomic, fileio, readers
 from agelab.corpus.artefact import MB, plan_files
 from agelab.corpus.definition import definition
 from agelab.errors import InputError
+from agelab.hashing import key_of
 from agelab.history import churn, git_history, operations, profile, synthetic, tree
 from agelab.history.report import EngineRecord, HistoryReport, report
 from agelab.model.history import Churned, History, Logged, Profiled, Pulled, Repository, Traced, Versions
-from agelab.store import file_hash, key_of, require_unchanged
+from agelab.store import file_hash, require_unchanged
 
 CHURN_CORPUS = "debian-iso"
 """Corpus that churn copies, as in scenario aging."""

@@ -18,11 +18,12 @@ from agelab.corpus.definition import definition
 from agelab.corpus.random_content import source
 from agelab.corpus.user import DATE
 from agelab.errors import InputError
+from agelab.hashing import key_of
 from agelab.history import git_history, synthetic, tree
 from agelab.history.operations import LogChecker
 from agelab.history.report import REPORT, EngineRecord, report
 from agelab.model.history import Pulled
-from agelab.store import Store, key_of
+from agelab.store import Store
 
 REPOSITORY = "repository.git"
 BRANCH = "refs/heads/main"

@@ -9,9 +9,9 @@ from pathlib import Path
 from agelab import atomic, confine, fileio, places, process
 from agelab.disk_errors import full_disk_line
 from agelab.errors import HostError
-from agelab.model.console import panic_message
+from agelab.evaluate.console import panic_message
+from agelab.hashing import canonical_json
 from agelab.plain_path import temp_parent
-from agelab.store import canonical_json
 
 TEMPLATE = places.PACKER / "guest.pkr.hcl"
 

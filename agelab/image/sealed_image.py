@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from agelab import fileio, places, process, qemu
 from agelab.debian import Archive, Package, unpack
 from agelab.errors import HostError
+from agelab.hashing import file_code_hash, key_of
 from agelab.image import package_proof, packer, packer_package, tools
 from agelab.image import root as roots
 from agelab.image.assemble import DESCRIPTION, INITRAMFS, ROOT, Assembly, Description, ImageKernel
@@ -20,14 +21,14 @@ from agelab.kernel import Kernel, initramfs
 from agelab.model.base import Defaults
 from agelab.model.filesystem import Filesystem
 from agelab.notify import Notify, silent
-from agelab.store import Artefact, Store, damaged, file_hash, key_of
+from agelab.store import Artefact, Store, damaged, file_hash
 
 INIT = places.IMAGES / "init"
-# With the code that writes the initramfs: what changes in it must not hide behind an image made before.
-_PROVISIONING_FILES = (
-    *(packer.TEMPLATE, places.PACKER / "start", places.PACKER / "prove.py", INIT),
-    *(places.PACKAGE / "kernel" / name for name in ("initramfs.py", "modinfo.py", "modules.py")),
+_PROVISIONING_FILES = (packer.TEMPLATE, places.PACKER / "start", places.PACKER / "prove.py", INIT)
+_INITRAMFS_CODE = tuple(
+    places.PACKAGE / "kernel" / name for name in ("initramfs.py", "modinfo.py", "modules.py")
 )
+"""What writes the initramfs: what changes in it must not hide behind an image made before."""
 
 RECIPE = 1
 """Raised whenever the same inputs would be assembled differently."""
@@ -101,7 +102,9 @@ def build(
     chosen = roots.resolve_packages(definition, filesystems, store, refresh=refresh)
     proving = plan_proof(filesystems if proved is None else proved, kernel.modules)
     root = roots.identity(definition, chosen, store, progress)
-    template = key_of({path.name: file_hash(path) for path in _PROVISIONING_FILES})
+    template = key_of(
+        [*map(file_hash, _PROVISIONING_FILES), *sorted(file_code_hash(path) for path in _INITRAMFS_CODE)]
+    )
     inputs = {
         "root": {"key": root.key, "content": root.content},
         "kernel": kernel.key,

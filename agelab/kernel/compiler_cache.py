@@ -11,9 +11,9 @@ from pathlib import Path
 
 from agelab import atomic, git
 from agelab.disk_errors import naming_disk_errors
+from agelab.hashing import key_of
 from agelab.kernel.build_inputs import BuildInputs
 from agelab.kernel.source_tree import SourceTree, git_output
-from agelab.store import key_of
 
 KEPT = 4
 """Caches that a repository keeps: those that were used last."""

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from agelab import fileio, readers
 from agelab.errors import InputError
+from agelab.hashing import key_of
 from agelab.kernel import guest_needs, modinfo, vmlinux
 from agelab.kernel.stored_kernel import Kernel
 from agelab.kernel.unpack import prune_modules
 from agelab.notify import Notify, silent
-from agelab.store import Store, file_hash, key_of, require_unchanged
+from agelab.store import Store, file_hash, require_unchanged
 
 RECIPE = 1
 """Raised whenever the same files would be unpacked differently."""

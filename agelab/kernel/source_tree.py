@@ -19,9 +19,10 @@ from agelab.debian.unpacking import GIB, MOST_NAMES, SOURCE_BYTES
 from agelab.disk_errors import naming_disk_errors
 from agelab.errors import HostError, InputError
 from agelab.git import GitRepository
+from agelab.hashing import key_of
 from agelab.kernel.origin import KernelPart
 from agelab.notify import Notify
-from agelab.store import Store, key_of
+from agelab.store import Store
 
 _MARKERS = ("Makefile", "Kconfig", "kernel", "fs", "arch/x86/Kconfig")
 """Paths in every kernel tree that builds for x86."""

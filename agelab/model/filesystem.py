@@ -38,7 +38,7 @@ class Tooling(Frozen):
 class FreeSpaceTool(Frozen):
     """Tool that lists a filesystem's free space."""
 
-    format: str = Field(description="parser of its output (agelab.layout.freespace)")
+    format: str = Field(description="parser of its output (agelab.evaluate.layout.freespace)")
     run: tuple[str, ...] = Field(min_length=1, description="command, run while the filesystem is not mounted")
 
 

@@ -5,11 +5,11 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
+from agelab.hashing import key_of
 from agelab.model.base import Frozen, Name
 from agelab.published.claims import Claims
 from agelab.published.tables import PublishedTables
 from agelab.scenario import toml_files
-from agelab.store import key_of
 
 FILE = Path(__file__).with_name("base_rates.toml")
 NOISES = (0.02, 0.05)

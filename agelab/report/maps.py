@@ -1,13 +1,13 @@
 """Parse block maps drawn for cells, so that the page can draw them in its own colours and width.
 
 Nothing of a file becomes markup. Only texts, which the template escapes, and paths of numbers are taken from it; a
-picture that is not exactly as ``agelab.layout.picture`` writes it stays an image.
+picture that is not exactly as ``agelab.evaluate.layout.picture`` writes it stays an image.
 """
 
 import re
 from xml.etree import ElementTree
 
-from agelab.layout.picture import CELL_HEIGHT, CELL_WIDTH, COLUMNS, FILL, LEFT
+from agelab.evaluate.layout.picture import CELL_HEIGHT, CELL_WIDTH, COLUMNS, FILL, LEFT
 from agelab.report.model import BlockMapFigure, MapPanel
 
 SVG = "{http://www.w3.org/2000/svg}"

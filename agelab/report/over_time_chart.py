@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from agelab import vega
-from agelab.layout import svg
+from agelab.evaluate.layout import svg
 
 LABELS = 10
 """Names below the axis at most."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from agelab.analysis.derived_samples import WAITING
 from agelab.analysis.run_set import RunSet
+from agelab.evaluate.derived_samples import WAITING
 from agelab.model.step_id import AGED_MAP, CONTROL_MAP, StepId
 from agelab.report import charts
 from agelab.report.model import Block, Heading, Results, Table, TableCell, headings

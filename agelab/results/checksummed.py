@@ -14,7 +14,7 @@ from pydantic_core import from_json
 
 from agelab import atomic, fileio
 from agelab.errors import InputError
-from agelab.store import canonical_json, key_of
+from agelab.hashing import canonical_json, key_of
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 

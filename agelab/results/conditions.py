@@ -9,12 +9,12 @@ from typing import Any, Protocol, Self, TypeVar
 
 from pydantic import Field
 
+from agelab.hashing import key_of
 from agelab.model.base import Frozen
 from agelab.model.machine import MachineLabel
 from agelab.model.result import Cell, RunPlan
 from agelab.model.sanitize import escape_controls
 from agelab.stats.formatting import name_some
-from agelab.store import key_of
 
 PHASES = ("making", "measuring")
 """Parts that a cell's inputs are sorted into, before their own names."""

@@ -25,6 +25,8 @@ from pydantic_core import to_json
 
 from agelab import atomic, fileio
 from agelab.errors import InputError
+from agelab.evaluate.digest import digest, inputs_key
+from agelab.hashing import key_of
 from agelab.model import block_record
 from agelab.model import profile as profiles
 from agelab.model.block_record import RequestRecord
@@ -34,8 +36,6 @@ from agelab.model.sanitize import escape_controls, escape_json
 from agelab.model.timing import CellTiming
 from agelab.plain_path import plain_label
 from agelab.results import checksummed, own
-from agelab.results.digest import digest, inputs_key
-from agelab.store import key_of
 
 LATEST = "latest"
 """The name that stands for the newest run, and the file beside all of them that records which it is."""

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agelab.errors import InputError
+from agelab.hashing import canonical_json
 from agelab.reuse.blobs import MAX_BLOB, Kind
 from agelab.reuse.cache import RECORD, CellCache, cell_of_record, files_of_entry
 from agelab.reuse.ended_cell import CellKey, EndedCell
-from agelab.store import canonical_json
 
 
 class OfAnotherKey(InputError):

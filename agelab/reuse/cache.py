@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from agelab import fileio
 from agelab.errors import InputError
+from agelab.hashing import canonical_json, key_of
 from agelab.notify import Notify
 from agelab.results import checksummed
 from agelab.reuse import action_result, environment, raw_outputs
@@ -21,7 +22,6 @@ from agelab.reuse.action_result import CachedFile
 from agelab.reuse.blobs import MAX_BLOB, Blobs, CacheUnreachable, DirectoryBlobs, WrongEntry
 from agelab.reuse.ended_cell import CellKey, EndedCell
 from agelab.reuse.http_blobs import HttpBlobs
-from agelab.store import canonical_json, key_of
 
 SCHEMA = 1
 """Of the record: another one lies under other names."""

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from agelab import fileio
 from agelab.errors import InputError
+from agelab.evaluate.digest import digest, inputs_key
 from agelab.model.base import Frozen
 from agelab.model.result import CellOrigin, End, Sample
-from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import map_file
 
 

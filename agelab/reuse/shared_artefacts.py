@@ -18,13 +18,14 @@ from typing import Literal
 from pydantic import Field
 
 from agelab.errors import InputError
+from agelab.hashing import key_of
 from agelab.model.base import Frozen
 from agelab.notify import Notify
 from agelab.results import checksummed
 from agelab.reuse import action_result, artefact_kinds, cache
 from agelab.reuse.action_result import CachedFile
 from agelab.reuse.blobs import Blobs, CacheUnreachable, WrongEntry
-from agelab.store import MANIFEST, Artefact, Manifest, artefact_key, file_hash, key_of
+from agelab.store import MANIFEST, Artefact, Manifest, artefact_key, file_hash
 
 SCHEMA = 1
 RECORD, PIECE = "artefact.json", "files-{:04d}"

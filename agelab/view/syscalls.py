@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 
-from agelab.analysis.derived_samples import WAITING
+from agelab.evaluate.derived_samples import WAITING
 from agelab.model.result import Sample
 from agelab.view.terminal import Head, print_table
 

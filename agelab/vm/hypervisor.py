@@ -14,7 +14,6 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from inotify_simple import INotify, flags
 
 from agelab import orphans
 from agelab.errors import HostError
+from agelab.model.ending import Ending
 from agelab.vm import host, libvirt_daemon, saved_guest
 from agelab.vm.guest_output import GuestOutput, LineReader
 
@@ -59,27 +59,6 @@ class DaemonLost(HostError):
             "libvirt's daemon has ended, and its guests with it",
             hint="run it again: that starts the daemon, too; a run that had begun goes on: agelab resume",
         )
-
-
-class Ending(Enum):
-    """Reason why a domain has ended."""
-
-    STOPPED = "stopped"
-    """The guest powered off or reset itself (a panic resets)."""
-    WATCHDOG = "watchdog"
-    """The hardware watchdog fired: nothing ran in the guest any more."""
-    CRASHED = "crashed"
-    """QEMU itself ended (a full host filesystem kills it with SIGBUS), was destroyed, or got a signal."""
-    DAEMON_LOST = "lost"
-    """The libvirt daemon ended, so the guest was ended too."""
-    OUTPUT_LOST = "unheard"
-    """The host's disk was full and part of the output is lost (agelab.runner.execute.guest_launcher)."""
-    TIMEOUT = "timeout"
-    """The timeout in host time expired."""
-    PAUSED = "paused"
-    """The timeout expired while somebody on the host had paused the guest."""
-    OUTPUT_TOO_LARGE = "flooded"
-    """The guest wrote more than the limit (agelab.vm.guest_output)."""
 
 
 @dataclass

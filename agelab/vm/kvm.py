@@ -15,10 +15,11 @@ from pydantic import Field, ValidationError
 
 from agelab import atomic, fileio, process, qemu
 from agelab.errors import AgelabError
+from agelab.hashing import key_of
 from agelab.model.base import Frozen
 from agelab.plain_path import temp_parent
 from agelab.qemu import Emulator
-from agelab.store import Artefact, Store, key_of
+from agelab.store import Artefact, Store
 from agelab.vm import host
 
 DEVICE = Path("/dev/kvm")

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from agelab import atomic, fileio, process
 from agelab.errors import AgelabError
-from agelab.store import file_hash, key_of
+from agelab.hashing import key_of
+from agelab.store import file_hash
 
 CACHE = "domains"
 """Name of the store's cache in which it is kept."""

@@ -17,11 +17,12 @@ from pydantic import BaseModel
 
 from agelab import places
 from agelab.errors import InputError
+from agelab.hashing import file_code_hash, key_of
 from agelab.runner.execute import evaluation
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.request.options import RunOptions
-from agelab.store import file_hash, key_of
+from agelab.store import file_hash
 from bench.tables.catalogue import PROJECT, Table
 
 GUEST = (places.HARNESS, places.IMAGES, places.PACKER)
@@ -40,7 +41,7 @@ HOST = (
     "vm/virtual_clock.py",
 )
 """Modules and data of agelab/ by which data are made and guests are planned and begun."""
-JUDGING = ("analysis", "layout", "published", "stats", "vega", "view")
+JUDGING = ("analysis", "evaluate", "published", "stats", "vega", "view")
 """Rooms of agelab/ whose modules, where a maker imports them, are part of its tables."""
 DIGITS = 16
 """Hexadecimal digits of a hash in a page."""
@@ -66,7 +67,8 @@ def guest() -> dict[str, str]:
 @cache
 def host() -> dict[str, str]:
     package = places.PACKAGE
-    return evaluation.sources() | _hashes(path for pattern in HOST for path in package.glob(pattern))
+    files = _hashes(path for pattern in HOST for path in package.glob(pattern))
+    return {**files, "evaluation": key_of(evaluation.code())}
 
 
 @cache
@@ -124,19 +126,29 @@ def _imported(path: Path) -> list[Path]:
 
 
 def _files(names: Iterable[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    found: list[Path] = []
     for name in names:
         path = PROJECT / name
         if not path.exists():
             raise InputError(f"docs/tables.toml: a table is of {name}, which there is not")
-        found |= _hashes(path.rglob("*") if path.is_dir() else [path])
-    return found
+        found += path.rglob("*") if path.is_dir() else [path]
+    return _hashes(found)
 
 
 def _hashes(paths: Iterable[Path]) -> dict[str, str]:
-    """Hash files, by their places in the repository; compiled modules and hidden files are passed over."""
-    return {
-        str(path.relative_to(PROJECT)): file_hash(path)
+    """Hash files, by their places in the repository, and together what our own modules do, wherever they lie.
+
+    Compiled modules and hidden files are passed over.
+    """
+    files = [
+        path
         for path in sorted(paths)
         if path.is_file() and "__pycache__" not in path.parts and not path.name.startswith(".")
-    }
+    ]
+    found = {str(path.relative_to(PROJECT)): file_hash(path) for path in files if not _is_code(path)}
+    return {**found, "code": key_of(sorted(file_code_hash(path) for path in files if _is_code(path)))}
+
+
+def _is_code(path: Path) -> bool:
+    """Return True if a file is Python that runs on the host: what guests run is in their keys with its whole text."""
+    return path.suffix == ".py" and path.relative_to(PROJECT).parts[0] in ("agelab", "bench")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agelab.errors import InputError
+from agelab.hashing import canonical_json
 from agelab.model.result import Cell, Status
 from agelab.results import run_lookup
 from agelab.results.conditions import Conditions, between
@@ -27,7 +28,6 @@ from agelab.runner.prepare.prepare import copies_of_disk
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
 from agelab.runner.request.run_request import RunRequest
-from agelab.store import canonical_json
 from agelab.view.eta import format_time_left, time_left
 from bench.tables import block, dependencies
 from bench.tables.catalogue import Table

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from agelab.evaluate import event_code
 from agelab.model.event import (
     EVENT,
     CellEnded,
@@ -19,7 +20,6 @@ from agelab.model.event import (
     StepFailed,
 )
 from agelab.model.metrics import METRICS
-from agelab.runner.execute import event_code
 
 PROJECT = Path(__file__).resolve().parents[2]
 

@@ -4,8 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from agelab.evaluate.step_output import PLACE_BYTES
 from agelab.places import HARNESS
-from agelab.runner.plan.kept_output import PLACE_BYTES, PROGRAM
+from agelab.runner.plan.kept_output import PROGRAM
 
 
 def test_an_output_lies_at_its_place_cut_at_what_is_kept(tmp_path: Path) -> None:

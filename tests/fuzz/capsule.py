@@ -11,8 +11,8 @@ from pathlib import Path
 from agelab.capsule import archive, schema
 from agelab.capsule.pack import pack
 from agelab.errors import AgelabError
+from agelab.evaluate.digest import inputs_key
 from agelab.model.sanitize import escape_controls
-from agelab.results.digest import inputs_key
 from agelab.runner.request.options import RunOptions
 from agelab.store import Store
 from tests.unit import capsule_verbs

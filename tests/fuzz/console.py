@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Iterator
 
-from agelab.model import console
+from agelab.evaluate import console
 
 LONG = 1 << 15
 """Bytes that an input is repeated to: a pattern that goes back and forth shows only in a long one."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from agelab.errors import AgelabError
-from agelab.layout import extents, freespace, measures
-from agelab.layout.freespace import FORMATS
+from agelab.evaluate.layout import extents, freespace, measures
+from agelab.evaluate.layout.freespace import FORMATS
 from tests.fuzz._files import PROJECT
 
 LONGEST = 16384

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from contextlib import suppress
 
+from agelab.evaluate.program_output import UnreadableOutput, read_program, read_records
 from agelab.model.result import Sample
-from agelab.program_output import UnreadableOutput, read_program, read_records
 from agelab.scenario import workloads
 from tests.fuzz._files import PROJECT
 

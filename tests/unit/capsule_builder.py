@@ -13,6 +13,7 @@ from agelab.capsule import archive, schema
 from agelab.capsule.schema import CapsuleManifest, PackedMember
 from agelab.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain
 from agelab.debian import Package
+from agelab.hashing import key_of
 from agelab.image.assemble import DESCRIPTION, Description, ImageKernel
 from agelab.image.root import RootPackages
 from agelab.kernel.debian_kernel import ResolvedKernel
@@ -23,7 +24,7 @@ from agelab.results.checksummed import write
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import CorpusRecord, Profiles, RunManifest
-from agelab.store import Artefact, Store, file_hash, key_of
+from agelab.store import Artefact, Store, file_hash
 from tests.unit import run_builder
 
 SMALL = Path(__file__).parents[1] / "vm" / "small.toml"

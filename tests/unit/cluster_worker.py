@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from agelab.cluster import dask_cells, scheduler, shared_plan
+from agelab.evaluate.digest import inputs_key
 from agelab.model.result import CellOrigin
-from agelab.results.digest import inputs_key
 from agelab.results.run_directory import RunDirectory
 from agelab.reuse import bundle
 from agelab.reuse.ended_cell import CellKey, EndedCell

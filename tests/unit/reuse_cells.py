@@ -7,9 +7,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+from agelab.evaluate.digest import inputs_key
+from agelab.model.ending import Ending
 from agelab.model.result import Cell, Sample
 from agelab.model.step_id import MAP, StepId
-from agelab.results.digest import inputs_key
 from agelab.results.run_directory import RunDirectory
 from agelab.reuse.ended_cell import CellKey
 from agelab.runner.execute.cell import CellRunner
@@ -19,7 +20,6 @@ from agelab.runner.execute.elsewhere import Elsewhere
 from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.plan.boot import Boot
 from agelab.store import Store
-from agelab.vm.hypervisor import Ending
 from tests.unit import run_builder
 from tests.unit.test_cell import OK
 from tests.unit.test_scenario import CORPUS, spec

@@ -24,6 +24,7 @@ from agelab.capsule.unpack import unpack
 from agelab.cli import main
 from agelab.debian import Archive, PackagesVanished
 from agelab.errors import InputError
+from agelab.hashing import key_of
 from agelab.image import root as roots
 from agelab.kernel import debian_kernel
 from agelab.model.result import RunPlan
@@ -34,7 +35,7 @@ from agelab.runner.execute import runner
 from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import JobFiles, RunManifest
 from agelab.runner.progress import Progress
-from agelab.store import Store, key_of
+from agelab.store import Store
 from tests.unit.capsule_builder import SMALL, contents, made_run, package, resealed, tar_of
 
 

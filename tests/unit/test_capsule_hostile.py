@@ -13,7 +13,7 @@ from agelab.capsule.pack import pack
 from agelab.capsule.read import open_capsule
 from agelab.cli import main
 from agelab.errors import AgelabError, InputError
-from agelab.results.digest import inputs_key
+from agelab.evaluate.digest import inputs_key
 from agelab.runner.request.options import RunOptions
 from agelab.store import Store
 from tests.unit import capsule_verbs

@@ -26,6 +26,7 @@ from agelab.cluster.dask_cells import DaskCells
 from agelab.cluster.shared_plan import SharedPlan
 from agelab.cluster.worker import run_cell
 from agelab.errors import AgelabError, HostError, InputError
+from agelab.hashing import canonical_json
 from agelab.model.seeds import Seeds
 from agelab.notify import Notify, silent
 from agelab.reuse import bundle, environment
@@ -34,7 +35,7 @@ from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.run_request import RunRequest
-from agelab.store import Store, canonical_json
+from agelab.store import Store
 from tests.unit import cluster_worker
 from tests.unit.cluster_worker import MEMORY, answer, key_of
 

@@ -12,10 +12,10 @@ from rich.console import Console
 
 from agelab.analysis import cell_diff
 from agelab.cli import main
+from agelab.evaluate.digest import digest
 from agelab.model.metrics import METRICS
 from agelab.model.result import End, Sample, Status
 from agelab.results import run_directory, run_lookup
-from agelab.results.digest import digest
 from agelab.results.run_directory import RunDirectory
 from agelab.view import comparison
 from agelab.view.series_table import HEADLINES

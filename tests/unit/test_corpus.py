@@ -17,7 +17,8 @@ from agelab.corpus.definition import Cd, definition
 from agelab.corpus.random_content import SeededRandom, content, prose
 from agelab.corpus.tree import MD5_LIST, md5_list_size, write
 from agelab.errors import HostError
-from agelab.store import Store, key_of
+from agelab.hashing import key_of
+from agelab.store import Store
 
 QUICK = 40_625_000
 PAPER = 650_000_000

@@ -8,18 +8,20 @@ import pytest
 
 from agelab.corpus import Corpus
 from agelab.errors import InputError
+from agelab.evaluate import step_output
+from agelab.evaluate.step_output import PLACE_BYTES
 from agelab.model.metrics import Metric
 from agelab.model.result import Sample
 from agelab.model.scenario import Scenario
 from agelab.model.step import Action, Curve
-from agelab.runner.execute import history_points, step_output
+from agelab.runner.execute import history_points
 from agelab.runner.execute.disk_recipe import making_command
 from agelab.runner.execute.forks import Forks
 from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.disk_plans import ARRAY_UUID, FILESYSTEM_UUID
 from agelab.runner.plan.guest_plan import DATA_DISK
-from agelab.runner.plan.kept_output import PLACE_BYTES
+from agelab.runner.plan.kept_output import outputs
 from agelab.runner.plan.phases import phases
 from agelab.runner.prepare import input_data
 from agelab.runner.request.options import RunOptions
@@ -133,7 +135,8 @@ def test_a_test_of_a_metric_of_ones_own_has_its_output_kept_at_each_point(tmp_pa
     ended = [
         Sample(step=f"then/{disk}/mine", metric="elapsed", value=1, unit="s") for disk in ("aged", "control")
     ]
-    found = list(step_output.samples(then.output.path, then.steps, WORKLOAD, 1.0, ended))
+    printed = outputs(then.steps, WORKLOAD.programs)
+    found = list(step_output.samples(then.output.path, printed, WORKLOAD.metrics, 1.0, ended))
     assert [(one.step, one.metric, one.value) for one in found] == [
         ("then/aged/mine", "my_ops", 7), ("then/control/mine", "my_ops", 8),
     ]  # fmt: skip

@@ -12,9 +12,9 @@ import pytest
 
 from agelab import cli
 from agelab.errors import InputError
+from agelab.evaluate.digest import digest
 from agelab.model.result import Status
 from agelab.results import run_directory, run_lookup
-from agelab.results.digest import digest
 from agelab.results.run_directory import RunDirectory
 from agelab.store import MANIFEST, Artefact, DamagedArtefact, Store
 from tests.unit import run_builder

@@ -6,8 +6,9 @@ from types import SimpleNamespace
 import libvirt
 import pytest
 
+from agelab.model.ending import Ending
 from agelab.vm import hypervisor
-from agelab.vm.hypervisor import Ending, Hypervisor
+from agelab.vm.hypervisor import Hypervisor
 
 STOPPED, SHUTDOWN = libvirt.VIR_DOMAIN_EVENT_STOPPED, libvirt.VIR_DOMAIN_EVENT_SHUTDOWN
 ENDED, DESTROYED = libvirt.VIR_DOMAIN_EVENT_STOPPED_SHUTDOWN, libvirt.VIR_DOMAIN_EVENT_STOPPED_DESTROYED

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from agelab.errors import InputError
+from agelab.evaluate.cell_status import CellStatus
 from agelab.model.result import Status
 from agelab.runner.execute.cell_progress import PassProgress
-from agelab.runner.execute.cell_status import CellStatus
 from agelab.runner.plan.drive_failure import DriveFailure
 from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import phases

@@ -14,10 +14,10 @@ import pytest
 import agelab
 from agelab.cli import main
 from agelab.errors import InputError
+from agelab.evaluate.digest import digest, inputs_key
 from agelab.model.result import End, Status
 from agelab.model.sanitize import escape_controls
 from agelab.results import rows as table
-from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
 from agelab.view import study_tables
 from tests.unit import hostile_runs, run_builder

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from agelab.evaluate.console import filesystem_shutdown
 from agelab.image import tools
-from agelab.model.console import filesystem_shutdown
 from agelab.model.filesystem import Filesystem
 from agelab.scenario import selection
 from agelab.scenario.toml_files import read_all

@@ -16,10 +16,17 @@ from pathlib import Path
 import pytest
 
 from agelab.errors import InputError
-from agelab.layout import freespace
-from agelab.layout.freespace.runs import Run, clear_bits, join_runs, overlap_bytes, subtract, total_bytes
-from agelab.layout.measures import FREE_METRICS, free_space_measures
-from agelab.layout.model import FreeSpace
+from agelab.evaluate.layout import freespace
+from agelab.evaluate.layout.freespace.runs import (
+    Run,
+    clear_bits,
+    join_runs,
+    overlap_bytes,
+    subtract,
+    total_bytes,
+)
+from agelab.evaluate.layout.measures import FREE_METRICS, free_space_measures
+from agelab.evaluate.layout.model import FreeSpace
 from agelab.model.filesystem import Filesystem, FreeSpaceTool
 from agelab.model.metrics import METRICS
 from agelab.scenario.toml_files import read_all

@@ -169,7 +169,7 @@ RUN = """
 import errno
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.results import run_lookup
-from agelab.results.digest import digest
+from agelab.evaluate.digest import digest
 def filled():
     try:
         with (HOME / "filler").open("wb", buffering=0) as file:

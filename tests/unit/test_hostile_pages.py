@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, CDPSession, Dialog, Page
 
 from agelab.analysis.cells import load
-from agelab.layout.picture import MappedDisk, draw_disks
+from agelab.evaluate.layout.picture import MappedDisk, draw_disks
 from agelab.model.result import Status
 from agelab.model.sanitize import escape_controls
 from agelab.report.html import render

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from agelab.evaluate import step_output
+from agelab.evaluate.step_output import PLACE_BYTES
 from agelab.model.metrics import Metric
 from agelab.model.result import Sample
 from agelab.model.step import Action
-from agelab.runner.execute import step_output
 from agelab.runner.plan.guest_plan import DATA_DISK, guest_plan
-from agelab.runner.plan.kept_output import PLACE_BYTES, disk_bytes, is_keeper, outputs, with_keepers
+from agelab.runner.plan.kept_output import disk_bytes, is_keeper, outputs, with_keepers
 from agelab.runner.plan.phases import MAKING, Phase, phases
 from agelab.runner.plan.step_plan import StepPlan
 from agelab.scenario import workloads
@@ -45,7 +46,10 @@ def test_a_step_that_prints_is_followed_by_one_that_keeps_it() -> None:
     ]
     assert kept.steps[4].run.endswith('"$OUTPUT_DISK" 1')
     assert [is_keeper(step.name) for step in kept.steps] == [False, False, True, False, True, False]
-    assert [(place, step.name) for place, step in outputs(kept)] == [(0, "fio"), (1, "mine")]
+    assert [(output.place, str(output.step)) for output in outputs(kept, WORKLOAD.programs)] == [
+        (0, "fio"),
+        (1, "mine"),
+    ]
     assert kept.steps[0].records == (("content_bytes", "B"),) and kept.steps[3].records == ()
     assert disk_bytes(kept) == 2 * PLACE_BYTES
 
@@ -101,9 +105,9 @@ def read(
             file.seek(place * PLACE_BYTES)
             file.write(text)
         file.truncate(disk_bytes(kept))
-    steps = [step for _, step in outputs(kept)][:ended]
-    there = [Sample(step=step.name, metric="elapsed", value=1, unit="s") for step in steps]
-    return list(step_output.samples(disk, kept, WORKLOAD, dilation, there))
+    printed = list(outputs(kept, WORKLOAD.programs))
+    there = [Sample(step=str(output.step), metric="elapsed", value=1, unit="s") for output in printed[:ended]]
+    return list(step_output.samples(disk, printed, WORKLOAD.metrics, dilation, there))
 
 
 @pytest.mark.parametrize(("dilation", "value"), [(1, 12.5), (0.5, 25), (2, 6.25)])

@@ -3,8 +3,8 @@
 import pytest
 
 from agelab.errors import AgelabError
-from agelab.layout import extents
-from agelab.layout.model import Extent, ExtentMap, FileMap
+from agelab.evaluate.layout import extents
+from agelab.evaluate.layout.model import Extent, ExtentMap, FileMap
 
 HEADER = b"agelab-extents 1 4096 fiemap\n"
 FILE = b"F 12 5000 8192 1 a/b\n"

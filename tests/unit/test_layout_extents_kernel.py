@@ -11,9 +11,9 @@ from random import Random
 import pytest
 
 from agelab import process
+from agelab.evaluate.layout import extents, measures
+from agelab.evaluate.layout.model import UNWRITTEN, Extent, ExtentMap, FileMap
 from agelab.image.tools import SOURCES
-from agelab.layout import extents, measures
-from agelab.layout.model import UNWRITTEN, Extent, ExtentMap, FileMap
 from tests import capabilities
 from tests.unit.native_tools import FLAGS, compiled, lacking, made, mounted
 

@@ -3,9 +3,9 @@
 import pytest
 
 from agelab.errors import AgelabError
-from agelab.layout import measures
-from agelab.layout.mapping import Mapping, NotFollowed, parse_mapping
-from agelab.layout.model import Extent, ExtentMap, FileMap
+from agelab.evaluate.layout import measures
+from agelab.evaluate.layout.mapping import Mapping, NotFollowed, parse_mapping
+from agelab.evaluate.layout.model import Extent, ExtentMap, FileMap
 
 MEMBERS = "member 0 254:0\nmember 1 254:1\nmember 2 254:2\ntop 9:0\n"
 KIB = 1024

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from agelab.layout import picture, svg
-from agelab.layout.blockmap import BlockKind, build_block_map
-from agelab.layout.model import Extent, ExtentMap, FileMap, FreeSpace
+from agelab.evaluate.layout import picture, svg
+from agelab.evaluate.layout.blockmap import BlockKind, build_block_map
+from agelab.evaluate.layout.model import Extent, ExtentMap, FileMap, FreeSpace
 
 BLOCK = 4096
 SVG = "{http://www.w3.org/2000/svg}"

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from agelab.layout.blockmap import (
+from agelab.evaluate.layout.blockmap import (
     LONG_RUN_BYTES,
     RANKS,
     BlockKind,
@@ -12,7 +12,7 @@ from agelab.layout.blockmap import (
     build_block_map,
     file_runs,
 )
-from agelab.layout.model import NOT_ALIGNED, Extent, ExtentMap, FileMap, FreeSpace
+from agelab.evaluate.layout.model import NOT_ALIGNED, Extent, ExtentMap, FileMap, FreeSpace
 
 BLOCK = 4096
 KIB = 1024

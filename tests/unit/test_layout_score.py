@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from agelab.layout import measures
-from agelab.layout.model import Extent, ExtentMap, FileMap
+from agelab.evaluate.layout import measures
+from agelab.evaluate.layout.model import Extent, ExtentMap, FileMap
 from agelab.model.metrics import METRICS
 
 BLOCK = 4096

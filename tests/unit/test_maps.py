@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from agelab.analysis.derived_samples import slowdowns
 from agelab.errors import AgelabError
+from agelab.evaluate import maps
+from agelab.evaluate.derived_samples import slowdowns
 from agelab.model.result import Sample
 from agelab.model.step_id import StepId
 from agelab.runner.execute import disk_maps, map_images
@@ -47,11 +48,11 @@ def by_metric(found: list[Sample]) -> dict[str, Sample]:
 
 
 def test_files_are_kept_packed_and_their_hashes_are_those_of_the_content(tmp_path: Path) -> None:
-    hashes = disk_maps.unpack(results(tmp_path, aged__extents=EXTENTS), tmp_path)
+    hashes = maps.unpack(results(tmp_path, aged__extents=EXTENTS), tmp_path)
     assert hashes == {"aged/extents": hashlib.sha256(EXTENTS).hexdigest()}
     packed = (tmp_path / "maps/aged/extents.gz").read_bytes()
     assert gzip.decompress(packed) == EXTENTS
-    disk_maps.unpack(results(tmp_path, aged__extents=EXTENTS), tmp_path)
+    maps.unpack(results(tmp_path, aged__extents=EXTENTS), tmp_path)
     assert (tmp_path / "maps/aged/extents.gz").read_bytes() == packed
 
 
@@ -59,7 +60,7 @@ def test_files_are_kept_packed_and_their_hashes_are_those_of_the_content(tmp_pat
 def test_nothing_that_the_harness_does_not_write_becomes_a_file(tmp_path: Path, name: str) -> None:
     cell = tmp_path / "cells/0"
     with pytest.raises(AgelabError, match="which is not a map"):
-        disk_maps.unpack(results(tmp_path, **{name: b"x"}), cell)
+        maps.unpack(results(tmp_path, **{name: b"x"}), cell)
     assert not cell.exists()
 
 
@@ -69,14 +70,14 @@ def test_a_link_is_no_result(tmp_path: Path) -> None:
         entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
         tar.addfile(entry)
     with pytest.raises(AgelabError, match="which is not a map"):
-        disk_maps.unpack(tmp_path / "results", tmp_path / "cell")
+        maps.unpack(tmp_path / "results", tmp_path / "cell")
 
 
 def test_a_results_disk_without_a_tar_is_said(tmp_path: Path) -> None:
     path = tmp_path / "results"
     path.write_bytes(b"x" * 4096)
     with pytest.raises(AgelabError, match="the results disk cannot be read"):
-        disk_maps.unpack(path, tmp_path)
+        maps.unpack(path, tmp_path)
 
 
 def hostile(name: str = "aged/extents", kind: bytes = tarfile.REGTYPE, **more: object) -> bytes:
@@ -120,17 +121,17 @@ def test_a_guest_cannot_write_anywhere_by_what_it_brings_back(tmp_path: Path, me
     path = tmp_path / "results"
     path.write_bytes(member + bytes(10240))
     with pytest.raises(AgelabError, match="the results disk"):
-        disk_maps.unpack(path, cell)
+        maps.unpack(path, cell)
     assert outside.read_text() == "mine"
-    assert {made.relative_to(cell).parts[0] for made in cell.rglob("*")} <= {disk_maps.DIRECTORY}
+    assert {made.relative_to(cell).parts[0] for made in cell.rglob("*")} <= {maps.DIRECTORY}
     assert not [made for made in tmp_path.rglob("*") if made.is_symlink()]
 
 
 def test_a_map_becomes_samples_and_what_failed_is_not_measured_with_its_words(tmp_path: Path) -> None:
     failed = b"debugreiserfs exited 1: alas"
-    disk_maps.unpack(results(tmp_path, aged__extents=EXTENTS, aged__free_error=failed), tmp_path)
-    [found] = disk_maps.read(tmp_path, cell(), ["aged"])
-    samples = by_metric(disk_maps.samples(found, ("extents", "free_space")))
+    maps.unpack(results(tmp_path, aged__extents=EXTENTS, aged__free_error=failed), tmp_path)
+    [found] = disk_maps.reader(cell()).read(tmp_path, ["aged"])
+    samples = by_metric(maps.samples(found, ("extents", "free_space")))
     assert {sample.step for sample in samples.values()} == {"aged/map"}
     assert (samples["extents"].value, samples["layout_score"].value) == (2, 0.5)
     assert samples["free_bytes"].value is None
@@ -138,9 +139,9 @@ def test_a_map_becomes_samples_and_what_failed_is_not_measured_with_its_words(tm
 
 
 def test_free_space_that_cannot_be_read_costs_no_other_figure(tmp_path: Path) -> None:
-    disk_maps.unpack(results(tmp_path, aged__extents=EXTENTS, aged__free=b"something new"), tmp_path)
-    [found] = disk_maps.read(tmp_path, cell(), ["aged"])
-    samples = by_metric(disk_maps.samples(found, ("extents", "free_space")))
+    maps.unpack(results(tmp_path, aged__extents=EXTENTS, aged__free=b"something new"), tmp_path)
+    [found] = disk_maps.reader(cell()).read(tmp_path, ["aged"])
+    samples = by_metric(maps.samples(found, ("extents", "free_space")))
     assert samples["extents"].value == 2
     assert samples["free_bytes"].value is None and "debugreiserfs" in (
         samples["free_bytes"].not_measured or ""
@@ -148,35 +149,35 @@ def test_free_space_that_cannot_be_read_costs_no_other_figure(tmp_path: Path) ->
 
 
 def test_what_never_came_back_is_not_measured(tmp_path: Path) -> None:
-    [found] = disk_maps.read(tmp_path, cell(), ["aged"])
-    samples = by_metric(disk_maps.samples(found, ("extents", "free_space")))
+    [found] = disk_maps.reader(cell()).read(tmp_path, ["aged"])
+    samples = by_metric(maps.samples(found, ("extents", "free_space")))
     assert {sample.not_measured for sample in samples.values()} == {"nothing came back"}
 
 
 def test_a_filesystem_that_tells_nothing_says_why() -> None:
-    [found] = disk_maps.read(Path("/nowhere"), spec("aging-zfs"), ["aged"])
-    samples = by_metric(disk_maps.samples(found, ("extents",)))
+    [found] = disk_maps.reader(spec("aging-zfs")).read(Path("/nowhere"), ["aged"])
+    samples = by_metric(maps.samples(found, ("extents",)))
     assert samples["layout_score"].value is None and "FIEMAP" in (samples["layout_score"].not_measured or "")
 
 
 def test_a_point_of_the_curve_is_a_repetition(tmp_path: Path) -> None:
-    disk_maps.unpack(results(tmp_path, **{"curve-12__extents": EXTENTS}), tmp_path)
-    [found] = disk_maps.read(tmp_path, cell(), ["curve-12"])
-    assert {(s.step, s.repetition) for s in disk_maps.samples(found, ("extents",))} == {("curve/map", 12)}
+    maps.unpack(results(tmp_path, **{"curve-12__extents": EXTENTS}), tmp_path)
+    [found] = disk_maps.reader(cell()).read(tmp_path, ["curve-12"])
+    assert {(s.step, s.repetition) for s in maps.samples(found, ("extents",))} == {("curve/map", 12)}
 
 
 def test_pictures_are_drawn_of_what_is_known(tmp_path: Path) -> None:
-    disk_maps.unpack(results(tmp_path, aged__extents=EXTENTS, **{"curve-12__extents": EXTENTS}), tmp_path)
+    maps.unpack(results(tmp_path, aged__extents=EXTENTS, **{"curve-12__extents": EXTENTS}), tmp_path)
     names = ["curve-12", "aged"]
-    found = list(disk_maps.read(tmp_path, cell(), names))
-    samples = [sample for one in found for sample in disk_maps.samples(one, ("extents",))]
+    found = list(disk_maps.reader(cell()).read(tmp_path, names))
+    samples = [sample for one in found for sample in maps.samples(one, ("extents",))]
     map_images.draw(tmp_path, cell(), found, samples)
     assert "not measured" in (tmp_path / "maps" / map_images.BLOCK_MAP).read_text()
     assert "at its end 0.500" in (tmp_path / "maps" / map_images.SCORE).read_text()
 
 
 def test_a_guest_that_brings_nothing_back_has_a_picture_without_maps(tmp_path: Path) -> None:
-    map_images.draw(tmp_path, cell(), list(disk_maps.read(tmp_path, cell(), ["aged"])), [])
+    map_images.draw(tmp_path, cell(), list(disk_maps.reader(cell()).read(tmp_path, ["aged"])), [])
     assert "not measured" in (tmp_path / "maps" / map_images.BLOCK_MAP).read_text()
 
 
@@ -186,7 +187,7 @@ def test_the_guest_keeps_what_programs_print_or_how_they_failed(tmp_path: Path) 
         guest.keep(tar, "aged/free", [sys.executable, "-c", "print('free')"], tmp_path, {})
         words = "import sys; print('half'); sys.exit('alas')"
         guest.keep(tar, "aged/extents", [sys.executable, "-c", words], tmp_path, {})
-    hashes = disk_maps.unpack(path, tmp_path)
+    hashes = maps.unpack(path, tmp_path)
     assert set(hashes) == {"aged/free", "aged/extents.error"}
     said = gzip.decompress((tmp_path / "maps/aged/extents.error.gz").read_bytes()).decode()
     assert said.endswith("exited 1: alas")
@@ -217,13 +218,11 @@ def test_without_a_control_the_slowdown_is_not_measured_and_says_why() -> None:
 
 def test_the_table_has_both_disks_side_by_side(tmp_path: Path) -> None:
     failed = b"debugreiserfs exited 1: alas"
-    disk_maps.unpack(results(tmp_path, aged__extents=EXTENTS, aged__free_error=failed), tmp_path)
-    [found] = disk_maps.read(tmp_path, cell(), ["aged"])
+    maps.unpack(results(tmp_path, aged__extents=EXTENTS, aged__free_error=failed), tmp_path)
+    [found] = disk_maps.reader(cell()).read(tmp_path, ["aged"])
     control = replace(found, name="control")
     both = [elapsed("aged/read", 3.0), elapsed("control/read", 2.0), elapsed("aged/mount", 1.0)]
-    both += [
-        sample for one in (found, control) for sample in disk_maps.samples(one, ("extents", "free_space"))
-    ]
+    both += [sample for one in (found, control) for sample in maps.samples(one, ("extents", "free_space"))]
     both += slowdowns([StepId("read")], both)
     console = Console(file=io.StringIO(), width=120, highlight=False)
     print_measures(console, both)

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 from pydantic import ValidationError
 
-from agelab.analysis.derived_samples import recovery_times
 from agelab.cli.run import run
 from agelab.errors import InputError
+from agelab.evaluate.derived_samples import recovery_times
 from agelab.model.filesystem import Filesystem
 from agelab.model.metrics import METRICS
 from agelab.model.result import Sample

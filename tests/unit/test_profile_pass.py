@@ -10,11 +10,11 @@ import pytest
 
 from agelab.analysis.cells import load
 from agelab.analysis.profiles import of_cell
+from agelab.evaluate.boot_events import BootEvents
 from agelab.image import Image
 from agelab.model.event import CellEnded, RebootRequested
 from agelab.model.profile import CellProfile
 from agelab.model.result import End, Status
-from agelab.runner.execute.boot_events import BootEvents
 from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.cell_boots import CellGoals
 from agelab.runner.execute.profile_pass import Profiler

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agelab.program_output import Reading, UnreadableOutput, read_program
-from agelab.program_output.reading import time_power
+from agelab.evaluate.program_output import Reading, UnreadableOutput, read_program
+from agelab.evaluate.program_output.reading import time_power
 from agelab.scenario import workloads
 
 OUTPUTS = Path(__file__).parent / "program-output"

@@ -17,8 +17,8 @@ import pytest
 
 from agelab import fileio
 from agelab.errors import InputError
+from agelab.evaluate.digest import digest
 from agelab.model.result import Sample, Status
-from agelab.results.digest import digest
 from agelab.reuse import action_result, cache, http_blobs
 from agelab.reuse.action_result import CachedFile
 from agelab.reuse.blobs import CacheUnreachable, DirectoryBlobs, WrongEntry

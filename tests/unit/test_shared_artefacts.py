@@ -12,12 +12,13 @@ import pytest
 from agelab import toolchain
 from agelab.buildroot import BuildRoot
 from agelab.debian import Package
+from agelab.hashing import key_of
 from agelab.image import tools
 from agelab.reuse import action_result, shared_artefacts
 from agelab.reuse.action_result import CachedFile
 from agelab.reuse.blobs import CacheUnreachable, DirectoryBlobs, Kind
 from agelab.reuse.shared_artefacts import PIECE, RECORD, CachedArtefacts
-from agelab.store import Artefact, Store, key_of
+from agelab.store import Artefact, Store
 
 INPUTS = {"package": "linux-image", "version": "6.1"}
 NOISE = random.Random(1).randbytes(70_000)

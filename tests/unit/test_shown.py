@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 from pydantic import ValidationError
 
-from agelab.analysis.derived_samples import repetition_ratios, syscall_shares
 from agelab.cli import agelab, main
+from agelab.evaluate.derived_samples import repetition_ratios, syscall_shares
 from agelab.model.event import EVENT, CellEnded, SampleSent, StepDone, StepFailed
 from agelab.model.result import Sample
 from agelab.model.sanitize import escape_controls

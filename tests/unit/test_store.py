@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from agelab.errors import HostError
-from agelab.store import MANIFEST, Artefact, Store, canonical_json, file_hash, key_of, tree_hashes
+from agelab.hashing import canonical_json, key_of
+from agelab.store import MANIFEST, Artefact, Store, file_hash, tree_hashes
 
 INPUTS = {"suite": "bookworm", "packages": ["a", "b"]}
 processes = multiprocessing.get_context("spawn")

@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from agelab.analysis.derived_samples import syscall_shares
 from agelab.errors import InputError
+from agelab.evaluate.derived_samples import syscall_shares
 from agelab.model.result import Sample
 from agelab.model.scenario import Scenario
 from agelab.runner.execute import companion_disk

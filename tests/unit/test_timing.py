@@ -12,14 +12,14 @@ from click.testing import CliRunner
 from agelab import orphans
 from agelab.cli.show import show
 from agelab.errors import InputError
+from agelab.evaluate import event_code
+from agelab.evaluate.boot_events import BootEvents
+from agelab.model.ending import Ending
 from agelab.model.event import CellEnded, Event, HarnessReady, PowerIsCut, StepBegun, StepDone
 from agelab.model.timing import BootTime, CellTiming, StepTime
-from agelab.runner.execute import event_code
-from agelab.runner.execute.boot_events import BootEvents
 from agelab.runner.execute.host_timing import CellTimer, boot_time
 from agelab.runner.plan.boot import Boot
 from agelab.runner.request.options import RunOptions
-from agelab.vm.hypervisor import Ending
 from agelab.vm.processor_time import Program, ProgramWatch, Times
 from tests.unit import run_builder
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from agelab import process
+from agelab.evaluate.layout import freespace
 from agelab.image import tools
-from agelab.layout import freespace
 from agelab.scenario import selection
 from tests.unit.native_tools import compiled
 

@@ -12,9 +12,9 @@ import pytest
 
 from agelab import stored_disk
 from agelab.cli.options import open_store
-from agelab.layout import extents
-from agelab.layout.mapping import parse_mapping
-from agelab.layout.model import ExtentMap
+from agelab.evaluate.layout import extents
+from agelab.evaluate.layout.mapping import parse_mapping
+from agelab.evaluate.layout.model import ExtentMap
 from tests.vm.cells import agelab, newest, run, scenario, step
 from tests.vm.test_drives import measured
 

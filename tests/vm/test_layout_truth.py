@@ -13,8 +13,8 @@ import pytest
 
 from agelab import stored_disk
 from agelab.cli.options import open_store
-from agelab.layout import extents
-from agelab.layout.model import INLINE, FileMap
+from agelab.evaluate.layout import extents
+from agelab.evaluate.layout.model import INLINE, FileMap
 from tests.vm.cells import agelab, newest, run, scenario, step
 
 pytestmark = pytest.mark.vm

@@ -13,11 +13,12 @@ from agelab.cli.options import open_store
 from agelab.disk import claim_drives, parse
 from agelab.image import root as roots
 from agelab.kernel import initramfs
+from agelab.model.ending import Ending
 from agelab.scenario import selection
 from agelab.vm import domain
 from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
 from agelab.vm.guest_output import GuestOutput
-from agelab.vm.hypervisor import Ending, connected
+from agelab.vm.hypervisor import connected
 from tests.capabilities import needs_root
 
 pytestmark = [pytest.mark.vm, needs_root]

@@ -14,6 +14,7 @@ from agelab import atomic
 from agelab.drive import block_events, block_trace
 from agelab.drive.block_events import UnreadableEvents
 from agelab.drive.block_trace import BlockRequest
+from agelab.evaluate.cell_status import CellStatus
 from agelab.model import block_record
 from agelab.model.block_record import RequestRecord, StepRecord
 from agelab.model.result import Status
@@ -23,7 +24,6 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import extra_pass
 from agelab.runner.execute.cell_boots import CellGoals
 from agelab.runner.execute.cell_progress import CellProgress, PassProgress
-from agelab.runner.execute.cell_status import CellStatus
 from agelab.runner.execute.extra_pass import FoundDisk, PassBoots
 from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.execute.phase_runner import BootRunner

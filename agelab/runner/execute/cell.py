@@ -8,20 +8,21 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from agelab import stored_disk
-from agelab.analysis.derived_samples import recovery_times, repetition_ratios, slowdowns, syscall_shares
 from agelab.errors import AgelabError
+from agelab.evaluate import maps, step_output
+from agelab.evaluate.cell_status import CellStatus
+from agelab.evaluate.derived_samples import derived
+from agelab.evaluate.digest import digest, inputs_key
 from agelab.model.result import MOMENT, End, Sample, Status
 from agelab.model.step import CONTROL_COPY
 from agelab.model.step_id import AGED, CONTROL, ForkName, StepId
-from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
 from agelab.reuse.ended_cell import CellKey, EndedCell
-from agelab.runner.execute import disk_maps, history_points, map_images, step_output
+from agelab.runner.execute import disk_maps, history_points, map_images
 from agelab.runner.execute.block_pass import BlockPass
 from agelab.runner.execute.cell_boots import CellBoots, CellGoals
 from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
 from agelab.runner.execute.cell_reuse import CellReuse
-from agelab.runner.execute.cell_status import CellStatus
 from agelab.runner.execute.elsewhere import CellLost, Elsewhere
 from agelab.runner.execute.evaluation import evaluated_by
 from agelab.runner.execute.guest_launcher import GuestLauncher
@@ -30,6 +31,7 @@ from agelab.runner.execute.host_timing import CellTimer
 from agelab.runner.execute.phase_runner import BootRunner, PhaseRunner
 from agelab.runner.execute.profile_pass import ProfilePass, Profiler
 from agelab.runner.plan.boot import Boot
+from agelab.runner.plan.kept_output import outputs
 from agelab.runner.plan.support import unsupported
 from agelab.store import Store
 
@@ -111,8 +113,8 @@ class CellRunner:
         if end.maps and not map_images.are_there(directory, end.pictures):
             drawn: dict[str, str] = {}
             with suppress(AgelabError):  # then the cell has failed for it, which its record says
-                maps = list(disk_maps.read(directory, spec, self.boots.mapped_forks))
-                drawn = map_images.draw(directory, spec, maps, earlier.samples)
+                known = list(disk_maps.reader(spec).read(directory, self.boots.mapped_forks))
+                drawn = map_images.draw(directory, spec, known, earlier.samples)
             end = end.model_copy(update={"pictures": drawn})
         return self._finish(end, earlier.samples)
 
@@ -230,8 +232,9 @@ class _StartedCell:
         files.create(disk.path, disk.size)
         try:
             self._run_judged(boot)
+            kept = outputs(boot.steps, spec.workload.programs)
             for sample in step_output.samples(
-                disk.path, boot.steps, spec.workload, spec.dilation, self.progress.samples
+                disk.path, kept, spec.workload.metrics, spec.dilation, self.progress.samples
             ):
                 self.progress.record(sample)
         finally:
@@ -257,25 +260,19 @@ class _StartedCell:
             progress.judge(progress.changed_drive() or CellStatus(status.status, f"maps: {status.reason}"))
             return
         try:
-            progress.maps = disk_maps.unpack(results.path, boots.directory)
-            maps = list(disk_maps.read(boots.directory, boots.spec, boots.mapped_forks))
-            for one in maps:
-                for sample in disk_maps.samples(one, boots.spec.scenario.measures):
+            progress.maps = maps.unpack(results.path, boots.directory)
+            known = list(disk_maps.reader(boots.spec).read(boots.directory, boots.mapped_forks))
+            for found in known:
+                for sample in maps.samples(found, boots.spec.scenario.measures):
                     progress.record(sample)
-            progress.pictures = map_images.draw(boots.directory, boots.spec, maps, progress.samples)
+            progress.pictures = map_images.draw(boots.directory, boots.spec, known, progress.samples)
         except AgelabError as error:
             progress.judge(CellStatus(Status.FAILED, f"maps: {error}"))
 
     def _derive_samples(self) -> None:
         """Add the samples that follow from others."""
         spec, samples = self.boots.spec, self.progress.samples
-        scenario = spec.scenario
-        ratios, shares = repetition_ratios(scenario.ratios, samples), syscall_shares(samples)
-        for sample in [*ratios, *shares, *recovery_times(samples)]:
+        why = "a real disk cannot be forked: there is no control" if spec.disk.real else None
+        measure = self.cell.goals.measure
+        for sample in [*derived(spec.scenario, tuple(samples), tested=measure, no_control=why)]:
             self.progress.record(sample)
-        if scenario.control and self.cell.goals.measure:
-            why = "a real disk cannot be forked: there is no control" if spec.disk.real else None
-            drives = scenario.curve.tested_on if scenario.curve else ()
-            tests = [StepId(test.name).inside(drive) for drive in drives or [""] for test in scenario.tests]
-            for sample in slowdowns(tests, samples, why):
-                self.progress.record(sample)

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from agelab.evaluate.cell_status import CellStatus
 from agelab.model.result import Sample, Status
 from agelab.model.step_id import StepId
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute.cell_status import CellStatus
 from agelab.runner.plan.boot import MountedAs
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.kept_output import is_keeper

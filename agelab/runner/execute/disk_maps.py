@@ -1,52 +1,17 @@
-"""The maps of a cell's disks: the boot that takes them, their files, and their samples."""
+"""The boot that maps a cell's disks, and the reader of its maps."""
 
-import gzip
-import hashlib
-import re
 import shutil
-import tarfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
-from agelab import fileio
-from agelab.errors import AgelabError
-from agelab.layout import extents, freespace
-from agelab.layout import measures as layout
-from agelab.layout.mapping import Mapping, parse_mapping
-from agelab.layout.model import ExtentMap, FreeSpace, LayoutMeasure
-from agelab.model.filesystem import FreeSpaceTool
-from agelab.model.metrics import METRICS
-from agelab.model.result import Sample
-from agelab.model.step_id import MAP, ForkName, StepId
-from agelab.results.run_directory import map_file
+from agelab.evaluate.maps import DIRECTORY, MapReader
+from agelab.model.step_id import MAP
 from agelab.runner.execute.forks import Forks
 from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_spec import MIB, PROCESSOR_MIB, CellSpec
 from agelab.runner.plan.guest_plan import MAP_MEMORY_MIB, RESULTS_MIB, map_plan
 from agelab.runner.plan.phases import DAYS
 from agelab.vm.guest import MemoryDisk
-
-DIRECTORY = "maps"
-MAP_FILE = re.compile(r"[a-z0-9-]+/(mapping|extents|free)(\.error)?")
-"""Names of files on the results disk (harness/maps.py). Nothing else that a guest writes becomes a path."""
-CHUNK = 1 << 20
-"""Bytes to copy at a time."""
-NOT_ASKED = "the scenario does not ask for it"
-
-
-@dataclass(frozen=True)
-class DiskMap:
-    """The extents and free space of one fork; None with the reason where they are not known."""
-
-    name: str
-    extents: ExtentMap | None
-    free: FreeSpace | None
-    no_extents: str = ""
-    no_free: str = ""
-    mapping: Mapping | None = None
-    """How the disk is made of its members; None for one partition, or with the reason where it is not known."""
-    no_mapping: str = ""
 
 
 def mapping_boot(spec: CellSpec, forks: Forks, names: Sequence[str], results: Path) -> Boot:
@@ -63,122 +28,11 @@ def mapping_boot(spec: CellSpec, forks: Forks, names: Sequence[str], results: Pa
     )
 
 
-def unpack(results: Path, directory: Path) -> dict[str, str]:
-    """Copy the files of the results disk to ``maps/`` of the cell, compressed. Returns the sha256 of each content.
-
-    Raises AgelabError where the disk holds no archive, or anything else in it: a guest's output is not trusted.
-    """
-    hashes: dict[str, str] = {}
-    try:
-        with tarfile.open(results, mode="r:") as tar:
-            for entry in tar:
-                content = tar.extractfile(entry) if entry.type == tarfile.REGTYPE else None
-                allowed = MAP_FILE.fullmatch(entry.name) and entry.size <= RESULTS_MIB * MIB
-                if content is None or not allowed or entry.name in hashes:
-                    raise AgelabError(f"the results disk holds {entry.name[:60]!r}, which is not a map")
-                content_hash = hashlib.sha256()
-                path = directory / map_file(entry.name)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-                    while data := content.read(CHUNK):
-                        content_hash.update(data)
-                        packed.write(data)
-                hashes[entry.name] = content_hash.hexdigest()
-    except (
-        tarfile.TarError,
-        ValueError,
-        OverflowError,
-        MemoryError,
-        EOFError,
-        RecursionError,
-        FileExistsError,
-        NotADirectoryError,
-    ) as error:
-        raise AgelabError(f"the results disk cannot be read: {error}") from error
-    return hashes
-
-
 def remove(directory: Path) -> None:
     """Remove the maps from a cell's directory."""
     shutil.rmtree(directory / DIRECTORY, ignore_errors=True)
 
 
-def read(directory: Path, spec: CellSpec, names: Sequence[str]) -> Iterator[DiskMap]:
-    """Read the maps of these forks from the cell's directory. Raises AgelabError for one that cannot be parsed."""
-    for name in names:
-        files = directory / DIRECTORY / name
-        known, no_extents = _extents(files, spec)
-        free, no_free = _free_space(files, spec)
-        mapping, no_mapping = _mapping(files, spec)
-        yield DiskMap(name, known, free, no_extents, no_free, mapping, no_mapping)
-
-
-def _extents(files: Path, spec: CellSpec) -> tuple[ExtentMap | None, str]:
-    """Return the extents of all files, or the reason why they are not known."""
-    if "extents" not in spec.scenario.measures:
-        return None, NOT_ASKED
-    if spec.filesystem.extents == "none":
-        return None, spec.filesystem.extents_why
-    text, why = _output(files, "extents")
-    return extents.parse_extents(text) if text is not None else None, why
-
-
-def _mapping(files: Path, spec: CellSpec) -> tuple[Mapping | None, str]:
-    """Return how the disk is made of its members, or the reason why it is not known; neither for one partition."""
-    if (
-        not spec.disk.layout.make
-        or "extents" not in spec.scenario.measures
-        or spec.filesystem.extents == "none"
-    ):
-        return None, ""
-    text, why = _output(files, "mapping")
-    return (None, why) if text is None else (parse_mapping(text), "")
-
-
-def _free_space(files: Path, spec: CellSpec) -> tuple[FreeSpace | None, str]:
-    """Return the free space, or the reason why it is not known."""
-    tool = spec.filesystem.free_space
-    if "free_space" not in spec.scenario.measures:
-        return None, NOT_ASKED
-    if not isinstance(tool, FreeSpaceTool):
-        return None, tool.why
-    text, why = _output(files, "free")
-    try:
-        return freespace.parse(tool.format, text) if text is not None else None, why
-    except freespace.UnexpectedOutput as error:  # the rest of the map is sound
-        return None, str(error)
-
-
-def _output(files: Path, name: str) -> tuple[bytes | None, str]:
-    """Return the output of a program in the guest, or the reason why there is none."""
-    path = files / f"{name}.gz"
-    if path.exists():
-        return b"".join(fileio.unpacked_pieces(path, fileio.MAP)), ""
-    failed = files / f"{name}.error.gz"
-    if not failed.exists():
-        return None, "nothing came back"
-    return None, b"".join(fileio.unpacked_pieces(failed, fileio.TEXT)).decode()
-
-
-def samples(found: DiskMap, wanted: Sequence[str]) -> list[Sample]:
-    """Return the measures of a map as samples. A point of the history is a repetition of ``aged/map``."""
-    fork = ForkName.parse(found.name)
-    found_measures: list[LayoutMeasure] = []
-    if "extents" in wanted:
-        found_measures += layout.layout_measures(found.extents, found.no_extents)
-        if found.mapping or found.no_mapping:
-            why = found.no_extents or found.no_mapping
-            found_measures += layout.drive_measures(found.extents, found.mapping, why)
-    if "free_space" in wanted:
-        found_measures += layout.free_space_measures(found.free, found.no_free)
-    return [
-        Sample(
-            step=str(StepId(MAP, (fork.kind,))),
-            metric=measure.metric,
-            value=measure.value,
-            unit=METRICS[measure.metric].unit,
-            repetition=1 if fork.number is None else fork.number,
-            not_measured=measure.not_measured,
-        )
-        for measure in found_measures
-    ]
+def reader(spec: CellSpec) -> MapReader:
+    """Return the reader of a cell's maps."""
+    return MapReader(spec.filesystem, spec.scenario.measures, bool(spec.disk.layout.make))

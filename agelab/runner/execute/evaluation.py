@@ -6,41 +6,26 @@ of today.
 
 from dataclasses import asdict
 from functools import cache
-from pathlib import Path
 
+from agelab import hashing, places
+from agelab.hashing import key_of
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.store import file_hash, key_of
 
-PACKAGE = Path(__file__).parents[2]
-SOURCES = (
-    "analysis/derived_samples.py",
-    "layout/**/*.py",
-    "model/console.py",
-    "model/event.py",
-    "model/metrics.py",
-    "model/step_id.py",
-    "model/workload.py",
-    "program_output/**/*.py",
-    "results/digest.py",
-    "runner/execute/boot_events.py",
-    "runner/execute/cell*.py",
-    "runner/execute/disk_maps.py",
-    "runner/execute/history_points.py",
-    "runner/execute/phase_runner.py",
-    "runner/execute/step_output.py",
-)
-"""Patterns of the modules, below the package, that make them."""
+CODE = "agelab.evaluate"
+"""The package that evaluates; the modules that it imports are a part of it."""
+CARRIES_OUT = ("cell.py", "cell_progress.py", "phase_runner.py")
+"""Modules beside this one that say which boots count, and give a cell a status for what its host saw."""
 
 
 @cache
-def sources() -> dict[str, str]:
-    """Return the hash of each of these modules, as they were when first asked for."""
-    found = {path for pattern in SOURCES for path in PACKAGE.glob(pattern)}
-    return {str(path.relative_to(PACKAGE)): file_hash(path) for path in sorted(found)}
+def code() -> list[str]:
+    """Return the hashes of the code that evaluates, as it was when first asked for."""
+    place = places.PACKAGE / "runner" / "execute"
+    return [hashing.code_hash(CODE), *(hashing.file_code_hash(place / name) for name in CARRIES_OUT)]
 
 
 def evaluated_by(spec: CellSpec) -> str:
-    """Return the hash of all that evaluates a cell: these modules, and the data files that say what to make of output.
+    """Return the hash of all that evaluates a cell: code, and the data files that say what to make of output.
 
     Those are the files of its filesystems and of its programs.
     """
@@ -48,4 +33,4 @@ def evaluated_by(spec: CellSpec) -> str:
     workload = spec.workload
     programs = {name: one.model_dump(mode="json") for name, one in workload.programs.items()}
     metrics = {name: asdict(one) for name, one in workload.metrics.items()}
-    return "sha256:" + key_of([sources(), filesystems, programs, metrics, spec.scenario.measures])
+    return "sha256:" + key_of([code(), filesystems, programs, metrics, spec.scenario.measures])

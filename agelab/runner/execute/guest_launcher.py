@@ -14,23 +14,25 @@ from agelab import fileio, stored_disk
 from agelab.corpus import Corpus
 from agelab.disk_errors import is_disk_full
 from agelab.errors import InputError
+from agelab.evaluate.boot_events import BootEvents
+from agelab.hashing import canonical_json
 from agelab.image import Image
 from agelab.kernel import initramfs
 from agelab.model.digits import parse_digits
+from agelab.model.ending import Ending
 from agelab.model.result import Sample
 from agelab.qemu import Emulator
 from agelab.runner.execute import plan_disk, saved_guests
-from agelab.runner.execute.boot_events import BootEvents
 from agelab.runner.execute.plan_disk import ModuleFile
 from agelab.runner.execute.saved_guests import SavedGuests
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_drive import CellDrive
 from agelab.runner.plan.cell_spec import BASE_MODULES, CellSpec
-from agelab.store import Artefact, Store, canonical_json
+from agelab.store import Artefact, Store
 from agelab.vm import domain, guest_output, virt_install
 from agelab.vm.guest import REAL_SERIAL, Clock, GuestSpec, MemoryDisk, RealDisk
-from agelab.vm.hypervisor import DaemonLost, Ending, Hypervisor
+from agelab.vm.hypervisor import DaemonLost, Hypervisor
 from agelab.vm.saved_guest import NotRestored
 from agelab.vm.slots import FIRST, SlotLayout, layout_for
 from agelab.vm.virtual_clock import EPOCH

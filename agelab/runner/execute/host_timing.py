@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Self
 
 from agelab import orphans
+from agelab.evaluate.boot_events import BootEvents
+from agelab.model.ending import Ending
 from agelab.model.event import Event, HarnessReady, PowerIsCut, StepBegun, StepDone
 from agelab.model.timing import BootTime, CellTiming, StepTime
-from agelab.runner.execute.boot_events import BootEvents
 from agelab.runner.plan.boot import Boot
-from agelab.vm.hypervisor import Ending
 from agelab.vm.processor_time import Program, ProgramWatch
 
 MAKING = "making"

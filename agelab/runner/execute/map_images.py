@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agelab import vega
-from agelab.layout import picture
-from agelab.layout.picture import MappedDisk
+from agelab.evaluate.layout import picture
+from agelab.evaluate.layout.picture import MappedDisk
+from agelab.evaluate.maps import DIRECTORY, DiskMap
 from agelab.model.result import Sample
 from agelab.model.step_id import AGED, CONTROL, CURVE, MAP, ForkName, StepId
 from agelab.results.run_directory import picture_file
-from agelab.runner.execute.disk_maps import DIRECTORY, DiskMap
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.store import file_hash
 

@@ -5,19 +5,19 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
+from agelab.evaluate import step_output
+from agelab.evaluate.boot_events import BootEvents
+from agelab.evaluate.cell_status import CellStatus, judge_boot
+from agelab.model.ending import Ending
 from agelab.model.event import CellEnded, StepFailed
 from agelab.model.result import Status
 from agelab.model.step_id import AGED
-from agelab.runner.execute import step_output
-from agelab.runner.execute.boot_events import BootEvents
 from agelab.runner.execute.cell_boots import CellBoots
 from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
-from agelab.runner.execute.cell_status import CellStatus, judge_boot
 from agelab.runner.execute.host_timing import CellTimer
 from agelab.runner.plan.boot import Boot, BootStart
-from agelab.runner.plan.kept_output import is_keeper
+from agelab.runner.plan.kept_output import is_keeper, outputs
 from agelab.runner.plan.phases import Phase
-from agelab.vm.hypervisor import Ending
 
 REBOOTS = CellEnded(event="end", status="ok", reason=None)
 """Stands for the last word of a boot that another one follows."""
@@ -109,8 +109,9 @@ class PhaseRunner:
         """Add the samples that the steps of the phase have printed, as far as it came."""
         spec = self.boots.spec
         for disk in self.boots.output_disk(self.phase):
+            kept = outputs(self.phase, spec.workload.programs)
             for sample in step_output.samples(
-                disk.path, self.phase, spec.workload, spec.dilation, self.progress.samples
+                disk.path, kept, spec.workload.metrics, spec.dilation, self.progress.samples
             ):
                 self.progress.record(sample)
 

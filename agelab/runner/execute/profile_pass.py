@@ -10,6 +10,8 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from agelab import atomic
+from agelab.evaluate.cell_status import CellStatus
+from agelab.hashing import key_of
 from agelab.model import profile
 from agelab.model.profile import CellProfile, StepProfile
 from agelab.model.result import Status
@@ -18,7 +20,6 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import extra_pass
 from agelab.runner.execute.cell_boots import CellGoals
 from agelab.runner.execute.cell_progress import CellProgress, PassProgress
-from agelab.runner.execute.cell_status import CellStatus
 from agelab.runner.execute.extra_pass import FoundDisk, PassBoots
 from agelab.runner.execute.guest_launcher import GuestLauncher
 from agelab.runner.execute.host_timing import CellTimer
@@ -27,7 +28,7 @@ from agelab.runner.plan import profiling
 from agelab.runner.plan.phases import Phase
 from agelab.stacks.folding import FoldedStep, fold
 from agelab.stacks.log import UnreadableLog
-from agelab.store import file_hash, key_of
+from agelab.store import file_hash
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 from agelab.debian import snapshot
 from agelab.errors import InputError
+from agelab.hashing import key_of
 from agelab.history import artefact
 from agelab.model.result import Cell, DefinedMetric, RunKernel, RunPlan
 from agelab.model.scenario import Scenario
@@ -15,7 +16,6 @@ from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.prepare import input_data
 from agelab.runner.prepare.planned import cell_of
 from agelab.runner.prepare.prepare import PreparedRun
-from agelab.store import key_of
 from agelab.vm import host
 from agelab.vm.guest import Clock
 

@@ -7,12 +7,13 @@ from typing import Any
 from agelab import fileio, places
 from agelab.corpus import Corpus
 from agelab.drive.module import source_files
+from agelab.hashing import key_of
 from agelab.image import Image
 from agelab.kernel import Kernel
 from agelab.qemu import Emulator
 from agelab.runner.plan.cell_drive import CellDrive
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.store import file_hash, key_of
+from agelab.store import file_hash
 from agelab.stored_disk import StoredDisk
 
 MANAGEMENT = ("-name", "-mon", "-sandbox", "-msg")

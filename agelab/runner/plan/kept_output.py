@@ -4,18 +4,19 @@ The guest keeps the output of a step in RAM, where writing it costs next to noth
 outside all measuring, writes it to its place on the output disk (harness/output/keep-output).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 
+from agelab.evaluate.step_output import PLACE_BYTES, KeptOutput
+from agelab.model.step_id import StepId
+from agelab.model.workload import GuestProgram
 from agelab.runner.plan.phases import Phase
 from agelab.runner.plan.step_plan import StepPlan
 from agelab.stored_disk import DISK_ALIGNMENT
 
 PROGRAM = "keep-output"
 """The guest's program that does it."""
-PLACE_BYTES = 1 << 20
-"""Bytes of an output at most; what is beyond is left out."""
 PRINTED = "/run/agelab/said/output"
 """The guest's file that a step prints to: in the memory that what steps say may take."""
 SUFFIX = ".output"
@@ -30,14 +31,18 @@ def is_keeper(step: str) -> bool:
     return step.endswith(SUFFIX)
 
 
-def outputs(phase: Phase) -> Iterator[tuple[int, StepPlan]]:
-    """Yield the steps of a phase whose output is read, with their places on the output disk."""
-    yield from enumerate(step for step in phase.steps if _is_kept(step))
+def outputs(phase: Phase, programs: Mapping[str, GuestProgram]) -> Iterator[KeptOutput]:
+    """Yield the outputs of a phase that are read, in their places on the output disk."""
+    for place, step in enumerate(filter(_is_kept, phase.steps)):
+        if step.output:
+            program = programs[step.output.program] if step.output.program else None
+            step_id = StepId.parse(step.name).inside(phase.in_samples)
+            yield KeptOutput(place, step_id, step.repetition, program, step.output.records)
 
 
 def disk_bytes(phase: Phase) -> int:
     """Return the size of a phase's output disk; 0 where it has none."""
-    size = PLACE_BYTES * sum(1 for _ in outputs(phase))
+    size = PLACE_BYTES * sum(map(_is_kept, phase.steps))
     return -(-size // DISK_ALIGNMENT) * DISK_ALIGNMENT
 
 

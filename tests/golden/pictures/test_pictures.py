@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agelab.layout import picture
-from agelab.layout.model import Extent, ExtentMap, FileMap, FreeSpace
+from agelab.evaluate.layout import picture
+from agelab.evaluate.layout.model import Extent, ExtentMap, FileMap, FreeSpace
 
 HERE = Path(__file__).parent
 BLOCK, SIZE = 4096, 24 << 20

@@ -1,0 +1,95 @@
+"""What steps have printed, from their output disk to samples."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agelab.evaluate.program_output import Reading, UnreadableOutput, read_program, read_records
+from agelab.model.metrics import METRICS, Metric
+from agelab.model.result import MAX_MAGNITUDE, Sample
+from agelab.model.step_id import StepId
+from agelab.model.workload import GuestProgram
+
+NOT_READ = "the step printed more than the 1 MiB that is kept"
+TOO_LARGE = "the number is larger than any that a sample holds"
+
+
+PLACE_BYTES = 1 << 20
+"""Bytes of an output at most; what is beyond is left out."""
+
+
+@dataclass(frozen=True)
+class KeptOutput:
+    """An output that the guest has kept on the disk."""
+
+    place: int
+    """Its number on the disk."""
+    step: StepId
+    repetition: int
+    program: GuestProgram | None
+    """The program that printed it; None for the numbers of ``records``."""
+    records: tuple[str, ...] = ()
+
+    @property
+    def file_name(self) -> str:
+        return f"{str(self.step).replace('/', '-')}-{self.repetition}.output"
+
+
+def samples(
+    disk: Path,
+    kept: Iterable[KeptOutput],
+    own: Mapping[str, Metric],
+    dilation: float,
+    ended: Sequence[Sample],
+) -> Iterator[Sample]:
+    """Yield what steps printed as samples, of those that have ``ended``; ``own`` are the scenario's own metrics.
+
+    The outputs themselves are left beside the disk, as ``[<phase>-]<step>-<repetition>.output``.
+    """
+    there = {(sample.step, sample.repetition) for sample in ended if sample.metric == "elapsed"}
+    with disk.open("rb") as file:
+        for output in kept:
+            if (str(output.step), output.repetition) in there:
+                file.seek(output.place * PLACE_BYTES)
+                data = file.read(PLACE_BYTES).rstrip(b"\0")
+                (disk.parent / output.file_name).write_bytes(data)
+                yield from _of_step(data, output, {**METRICS, **own}, dilation)
+
+
+def _of_step(
+    data: bytes, output: KeptOutput, metrics: Mapping[str, Metric], dilation: float
+) -> Iterator[Sample]:
+    program = output.program
+
+    def sample(metric: str, value: float | None, why: str | None, part: str = "") -> Sample:
+        if value is not None and abs(value) > MAX_MAGNITUDE:
+            value, why = None, TOO_LARGE
+        return Sample(
+            step=str(output.step.of_part(part)),
+            metric=metric,
+            value=value,
+            unit=metrics[metric].unit,
+            repetition=output.repetition,
+            not_measured=why,
+        )
+
+    expected = tuple(one.metric for one in program.numbers) if program else output.records
+    try:
+        found = _readings(data, output)
+    except UnreadableOutput as error:
+        for metric in expected or tuple(program.metrics if program else ())[:1]:
+            yield sample(metric, None, str(error))
+        return
+    for one in found:
+        yield sample(one.metric, one.in_machine_time(metrics[one.metric].unit, dilation), None, one.part)
+    for metric in dict.fromkeys(expected):
+        if metric not in {one.metric for one in found}:
+            yield sample(metric, None, f"{program.name if program else None} printed no such number")
+
+
+def _readings(data: bytes, output: KeptOutput) -> list[Reading]:
+    """Return what an output holds. Raises UnreadableOutput."""
+    if len(data) == PLACE_BYTES:
+        raise UnreadableOutput(NOT_READ)
+    text = data.decode(errors="replace")
+    return read_program(output.program, text) if output.program else read_records(output.records, text)
