@@ -180,6 +180,10 @@ class Answer:
     doubts: tuple[str, ...] = ()
     named: str = ""
     """Subject of the verdict, if it has one."""
+    sure: str = ""
+    """How sure it is, and of which files."""
+    more: tuple[str, ...] = ()
+    """What else the runs say to the question, for those who read on."""
     chart: Chart | None = None
     settled_by: str = ""
     """The command that settles what is open, also among the doubts."""

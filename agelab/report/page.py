@@ -34,13 +34,16 @@ def _part(group: RunSet, where: str) -> Part:
     emulated = ", EMULATED" if plan.emulated else ""
     names = ", ".join(loaded.plan.run for loaded in group.runs)
     report, unreadable = study.compare_with_study(group)
-    answers = [*headline.answers(group), *([study.study_answer(report)] if report else [])]
+    answers = [*headline.answers(group)]
+    more = [line for answer in answers for line in answer.more]
+    if report and study.is_asked(report):
+        answers.append(study.study_answer(report))
     beside = study.study_blocks(report, where) if report else ()
     if unreadable:
         answers.append(Answer("What of the study?", "Its published data cannot be read.", (unreadable,)))
     sections = tuple(
         Section(f"{where}-{id}", title, shown)
-        for id, title, blocks in _sections(group, where, beside)
+        for id, title, blocks in _sections(group, where, more, beside)
         if (shown := tuple(blocks))
     )
     return Part(
@@ -54,7 +57,7 @@ def _part(group: RunSet, where: str) -> Part:
 
 
 def _sections(
-    group: RunSet, where: str, beside: Iterable[Block]
+    group: RunSet, where: str, more: Sequence[str], beside: Iterable[Block]
 ) -> Iterator[tuple[str, str, Iterable[Block]]]:
     """Yield name, title and content of each section in order."""
     places = last_slowdowns(group.places)
@@ -62,7 +65,7 @@ def _sections(
     steps = [*own_steps(group.places), *dict.fromkeys(tests)]
     yield "ran", "What was run, and how to run it again", provenance.run_facts(group)
     if places:
-        yield "aging", "What aging did", _aging(group, places, where)
+        yield "aging", "What aging did", _aging(group, places, where, more)
     yield "programs", "What programs measured", program_tables.program_tables(group, where)
     yield "disks", "Where things lie", [*result_tables.layout_tables(group, where), *_pictures(group)]
     yield "curves", "Repetition by repetition", charts.history_charts(group)
@@ -80,7 +83,9 @@ def _sections(
     yield "provenance", "Provenance", [cells, *provenance.all_provenance(group)]
 
 
-def _aging(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Block]:
+def _aging(group: RunSet, places: Sequence[Place], where: str, more: Sequence[str]) -> Iterator[Block]:
+    if more:
+        yield Prose(tuple(more), listed=True)
     worst = all_tests.test_by_test(group, places, where)
     if worst.rows:
         yield worst

@@ -51,6 +51,14 @@ def compare_with_study(group: RunSet) -> tuple[StudyReport | None, str]:
         return None, str(error).splitlines()[0]
 
 
+def is_asked(report: StudyReport) -> bool:
+    """Return True if the runs were made for the study: most of its claims could be tested by one side of them."""
+    return any(
+        2 * report.counts(letter).kinds[ClaimVerdict.UNTESTED] < len(report.claims)
+        for letter, _ in report.sides
+    )
+
+
 def study_answer(report: StudyReport) -> Answer:
     """Answer how many of the study's claims hold, for each side."""
     question = f"Does what the study ({report.study.name}) found still hold?"

@@ -48,6 +48,8 @@ def print_result(run: RunDirectory) -> None:
         for one in headline.answers(group):
             console.print(f"\n{one.question}", style="bold")
             print_wrapped(console, f"{one.named}. {one.verdict}" if one.named else one.verdict)
+            if one.sure:
+                print_wrapped(console, one.sure)
             if one.settled_by:
                 console.print(f"  {one.settled_by}", soft_wrap=True, markup=False)
             # Where nothing ended ok the cells below say why.

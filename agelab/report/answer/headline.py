@@ -11,7 +11,7 @@ from agelab.analysis.ranking import Ranked, rank_by_median, rank_by_place
 from agelab.analysis.run_set import RunSet
 from agelab.model.measure import ALL_STEPS, ALL_STEPS_TITLE
 from agelab.report.answer import all_tests, causes
-from agelab.report.charts import sort_subjects
+from agelab.report.charts import slowdown_charts, sort_subjects
 from agelab.report.command import settling_command
 from agelab.report.model import Answer
 from agelab.report.numbers import text, unit_name
@@ -43,8 +43,9 @@ def answers(group: RunSet) -> Iterator[Answer]:
 def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
     """Answer which subject aged worst, and why."""
     place = next((one for one in places if rank_by_place(group.groups, one).order), None)
-    several = len({one.variant for one in group.groups}) > 1
-    question = f"Which {'filesystem' if several else 'of these'} aged worst, and why?"
+    question = f"Which {_kind(group)} aged worst, and why?"
+    if len(group.groups) == 1:
+        question = f"How much did {group.groups[0].name} age, and why?"
     if place is None:
         reasons = (why for one in group.groups for at in places for _, why in one.series[at].missing)
         reason = next(reasons, "no sample")
@@ -62,17 +63,28 @@ def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
         *causes.explain_time(worst, place),
         *causes.explain_layout(worst, place),
         *(causes.compare_with_next(worst, order.order[1][0], place) if order.clear else ()),
-        *(_certainty(order) if order.clear else ()),
-        *_slowest(order, place),
+        *([f"In all tests: {other_tests.short}"] if other_tests else ()),
+    ]
+    more = [
         *(other_tests.lines if other_tests else ()),
         *_count_aged(order, place),
+        *_slowest(order, place),
         *_aged_least(order),
     ]
-    chart = sort_subjects(
-        f"Slowdown: {all_tests.describe_test(place[0])}, aged / unaged", everyone, group, base=1
-    )
-    verdict += f" {other_tests.short}" if other_tests else ""
-    return _settled(Answer(question, verdict, tuple(because), tuple(doubts), named, chart), order, group)
+    title = f"Slowdown: {all_tests.describe_test(place[0])}, aged / unaged"
+    chart = sort_subjects(title, everyone, group, base=1)
+    if len(group.groups) == 1:
+        chart = replace(
+            next(slowdown_charts(group, places)).charts[0], title="Slowdown of each test, aged / unaged"
+        )
+    sure = _certainty(order) if order.clear else ""
+    answer = Answer(question, verdict, tuple(because), tuple(doubts), named, sure, tuple(more), chart)
+    return _settled(answer, order, group)
+
+
+def _kind(group: RunSet) -> str:
+    """Name what the subjects are: filesystems, or one filesystem under several conditions."""
+    return "filesystem" if len({subject.variant for subject in group.groups}) > 1 else "of these"
 
 
 def _verdict_on_first(order: Ranked, place: Place) -> tuple[str, str, list[str]]:
@@ -83,8 +95,11 @@ def _verdict_on_first(order: Ranked, place: Place) -> tuple[str, str, list[str]]
     )
     ratio = f"{all_tests.describe_test(place[0])} {times}"
     if not nexts:
-        verdict = f"It alone was run, so there is nothing to compare it with: {ratio}."
-        return worst.name, verdict, []
+        verdict = (
+            f"That is {all_tests.describe_test(place[0])} on its aged disk, against an unaged one that holds the same "
+            "files."
+        )
+        return f"{worst.name} takes {text(worst_of)} times as long", verdict, []
     following, of = nexts[0]
     if not order.enough:
         verdict = (
@@ -102,10 +117,7 @@ def _verdict_on_first(order: Ranked, place: Place) -> tuple[str, str, list[str]]
         why = all_tests.why_not_first(order)
         verdict = f"Not known: {worst.name}'s slowdown is the highest ({ratio}), but {why}."
         return "", verdict, [f"Against {line}." for line in order.why_tied]
-    verdict = (
-        f"That {times}: the most {_on_files(order)}. The next is {following.name} with {text(of)}"
-        f"{_times_the_next(order)}."
-    )
+    verdict = f"That {times}. The next is {following.name} with {text(of)}."
     return f"{worst.name}, in {all_tests.describe_test(place[0])}", verdict, []
 
 
@@ -124,40 +136,36 @@ def _settled(answer: Answer, order: Ranked, group: RunSet) -> Answer:
     going = any(run.running for run in group.runs)
     command = settling_command(group.plan, corpora=order.enough) if more and not going else ""
     doubts = (*answer.doubts, *([f"To settle it: {command}"] if command else []))
-    return replace(answer, verdict=f"{answer.verdict} {_capital(said)}.", doubts=doubts, settled_by=command)
+    sure = f"{answer.sure} {_capital(said)}.".strip()
+    return replace(answer, sure=sure, doubts=doubts, settled_by=command)
 
 
-def _on_files(order: Ranked) -> str:
-    """Say which files a clear first place is about, and the first one's median on each of several."""
+def _certainty(order: Ranked) -> str:
+    """Say how sure a clear first place is: on which files, by how much, and that chance is excluded."""
     by_corpus: dict[int, list[Fraction]] = {}
     for seeds, value in order.series[0].values:
         by_corpus.setdefault(seeds.corpus, []).append(value)
-    each = [text(of) for values in by_corpus.values() if (of := summary(values))]
-    return order.on_these_files + (f", {phrasing.joined(each)} times" if len(each) > 1 else "")
+    medians = [f"{float(of.median):.2f}" for values in by_corpus.values() if (of := summary(values))]
+    each = f": {phrasing.joined(medians)} times" if len(medians) > 1 else ""
+    counts = sorted(of.n for _, of in order.order)
+    values = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+    largest = max(compared.test.p for compared in order.compared if compared.test)
+    return (
+        f"How sure: {order.on_these_files} it is slowed down most{each}{_times_the_next(order)}. With {values} values "
+        f"each it is {phrasing.distinguishable(len(order.compared))} (rank test, p at most {largest:.1g})."
+    )
 
 
 def _times_the_next(order: Ranked) -> str:
     """Say how many times the next one's the first one's is, on these files: with the interval, or on each corpus."""
-    apart = order.lead
-    if apart.shift is None or apart.ratio is None or apart.interval is None:
+    lead = order.lead
+    if lead.shift is None or lead.ratio is None or lead.interval is None:
         return ""
-    if apart.shift.depends:
-        return f", of which it is {apart.times}"
-    value, low, high = format_ratio(apart.ratio, (apart.interval.low, apart.interval.high), apart=True)
-    return f", of which it is {value} times ({low} to {high} on these files)"
-
-
-def _certainty(order: Ranked) -> Iterator[str]:
-    """Return the confidence in the first place: rank tests against the others, and number of seeds."""
-    found = [one.test for one in order.compared if one.test]
-    if found:
-        counts = sorted(one.n for _, one in order.order)
-        seeds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
-        yield (
-            f"How sure: {seeds} values each; {order.on_these_files} {phrasing.distinguishable(len(found))} by a rank "
-            f"test at 5 %. The largest p is {max(one.p for one in found):.2g}; all of them must be passed, so none is "
-            "corrected."
-        )
+    if lead.shift.depends:
+        ratios = phrasing.joined([f"{float(corpus.value):.2f}" for corpus in lead.shift.corpora])
+        return f", which is {ratios} times the next one's"
+    value, low, high = format_ratio(lead.ratio, (lead.interval.low, lead.interval.high), apart=True)
+    return f", which is {value} times the next one's ({low} to {high} on these files)"
 
 
 def _slowest(order: Ranked, place: Place) -> Iterator[str]:
@@ -254,7 +262,7 @@ def _compared(
     def shown(summary: Summary) -> str:
         return f"{text(summary, unit)} {unit_name(unit)}"
 
-    said, named = words.format(shown(of)), ""
+    said, named, sure = words.format(shown(of)), "", ""
     nearest = f"The next is {following[0][0].name} with {shown(following[0][1])}." if following else ""
     if not following:
         named = first.name
@@ -268,13 +276,15 @@ def _compared(
         verdict = f"Not known: {first.name} leads ({said}), but {why}."
     else:
         named = first.name
-        apart = f"{phrasing.distinguishable(len(following))} {order.on_these_files}"
-        verdict = f"{_capital(said)}. {nearest} It is {apart}."
+        verdict = f"{_capital(said)}. {nearest}"
+        sure = f"How sure: it is {phrasing.distinguishable(len(following))} {order.on_these_files}."
     left = [one.name for one, series in found if one.counted and (series is None or series.summary is None)]
     because = [f"Not in this order, for want of some figure: {', '.join(left)}."] if left else []
     few = ", ".join(f"{one.name} ({shown(of)}, {phrasing.several(of.n, 'seed')})" for one, of in left_out)
     doubts = [f"Not in this order, for want of seeds: {few}."] if left_out else []
     title = "Data held" if highest else _capital(ALL_STEPS_TITLE)
     chart = sort_subjects(title, everyone, group, unit=unit) if following else None
-    answer = Answer(question, verdict, tuple(because), (*doubts, *_unmeasured(group)), named, chart)
+    answer = Answer(
+        question, verdict, tuple(because), (*doubts, *_unmeasured(group)), named, sure, chart=chart
+    )
     return _settled(answer, order, group) if following else answer
