@@ -385,9 +385,8 @@ def test_a_study_without_tests_has_the_quickest_and_its_claims(tmp_path: Path) -
     ]  # fmt: skip
     assert part.answers[0].named in ("reiserfs", "ext3")
     assert part.answers[0].verdict.startswith("All steps, without mkfs and mount, together take ")
-    assert re.match(
-        r"Of its \d+ claims [1-9]\d* replicated, \d+ not replicated, 0 not known, ", part.answers[1].verdict
-    )
+    alike = "14 of 14 replicated; filesystems that are all alike would give "
+    assert part.answers[1].verdict.startswith(alike)
     assert "read3 (in a circle)" in elements.text and "read2 (in a circle)" not in elements.text
     assert "step by step as the study printed it" in elements.text
 
