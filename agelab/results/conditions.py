@@ -153,6 +153,8 @@ class Conditions(Frozen):
             return (found[0], found[1]) if names else None
         follows = {
             "steps": not self._same(other, "scenario"),
+            "image": not self._same(other, "kernel"),
+            **dict.fromkeys(("processor", "host", "jobs"), not self._same(other, "clock")),
             "profiles": not self._same(other, "cells"),
             "data": self._same_data(other),
             "corpus_seeds": bool(set(self.corpus_seeds) & set(other.corpus_seeds)),
