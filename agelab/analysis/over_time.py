@@ -131,6 +131,9 @@ def _nothing_to_compare(found: OverTime) -> str:
 
 
 def _instead(found: OverTime) -> str:
+    if any(found.apart):
+        one, other = (group.runs[0].name for group in found.joined[:2])
+        return f"both, side by side: agelab compare {one} {other}"
     runs = sum(len(one.runs) for one in found.joined)
     if found.axis is Axis.KERNEL and runs > 1:
         return "over the dates of the runs: --by date"

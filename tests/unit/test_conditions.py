@@ -64,8 +64,10 @@ host          refused  named   named    named    named    refused  refused  take
 jobs          refused  named   named    named    named    refused  taken    refused
 """
 """Taken: as what is varied. Named: kept apart (compare: shown beside the table), in the words that refuse elsewhere.
-Part and apart: in a part or a column of its own, whose head says what it is. Columns: of other seeds. A plan that is resumed
-has no files and no packages yet, but an image of them; why asks for today's files by the content of each cell."""
+
+Part and apart: in a part or a column of its own, whose head says what it is. Columns are of runs of other seeds. A plan
+that is resumed has an image, and no files and packages; why holds the files of each cell against today's.
+"""
 
 HASHED = {"steps": "scenario", "image": "image_content", "data": "corpus_sha256"}
 """Names that a plan's provenance has under another."""
@@ -267,9 +269,8 @@ def test_an_option_of_an_older_run_has_its_default_and_one_that_chooses_cells_is
         for said in (newer, cut)
     )
     assert not Conditions.of(older, None).differences(plain)
-    assert text(plain.differences(cut_short)) == (
-        "options none | crash_at copy+1; options that take time none | keep_disk True"
-    )
+    said = "option crash_at none | copy+1; option keep_disk none | True"
+    assert text(plain.differences(cut_short)) == said
 
 
 def test_what_a_run_says_is_no_control_of_the_terminal() -> None:
