@@ -26,7 +26,7 @@ KERNEL = frozenset({"kernel", "image"})
 CHOSEN = frozenset({"variant", "layout", "defaults", "machine", "band", "block_layer", "drives"})
 """What a result shows of each cell beside its numbers."""
 EFFORT = frozenset({"effort"})
-OF_A_VARIANT = frozenset({"machine", "drives", "files"})
+OF_A_VARIANT = frozenset({"machine", "drives"})
 """What each variant of a scenario may have of its own."""
 ELSEWHERE = frozenset(
     {
@@ -43,10 +43,11 @@ FILES: Mapping[str, tuple[str, ...]] = {
     "drives' files": ("drives", "layout"),
     "drive's sources": (),
     "QEMU's files": (),
-    "guest's programs": (),
-    "evaluated by": (),
+    "guest's programs": ("variant",),
+    "evaluated by": ("variant",),
 }
 """The files below the names of a cell, and the names that must be the same for them to be."""
+
 HASH, NAMED = 12, 4
 """Characters of a hash to show, and runs to name."""
 
