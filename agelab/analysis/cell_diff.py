@@ -8,9 +8,7 @@ from typing import Any
 
 from agelab.analysis.cells import CellResult, SeedGroup
 from agelab.model.result import Sample
-
-PHASES = ("making", "measuring")
-"""Parts that a cell's inputs are sorted into, before their own names."""
+from agelab.results.conditions import PHASES
 
 
 @dataclass(frozen=True)

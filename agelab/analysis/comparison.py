@@ -66,7 +66,7 @@ def caveats(one: SeedGroup, other: SeedGroup, anyway: bool) -> list[str]:
         )
     found = [f"NOT COMPARABLE: {text(unlike)}"] if unlike else []
     if named := text({name: both for name, both in differ.items() if name not in NEEDED}):
-        found.append(f"what differs may be by this: {named}")
+        found.append(f"the two sides also differ in: {named}")
     if one.run.name == other.run.name and one.cell == other.cell:
         found.append("A and B are the same cells: no difference can show, the floor is their spread")
     return found

@@ -11,28 +11,17 @@ from typing import Any
 from agelab.analysis.cells import CellResult, RunResult, SeedGroup
 from agelab.analysis.host_noise import noise_of_runs
 from agelab.analysis.result_grid import GridCell, ResultGrid, Row
+from agelab.analysis.run_set import VARIES as IN_ONE_TABLE
 from agelab.analysis.run_set import distinct_names, kernel_names
 from agelab.analysis.sweep import version_key
 from agelab.errors import InputError
 from agelab.model.measure import Measure
 from agelab.model.result import Cell, RunKernel
 from agelab.model.seeds import Seeds, seeds_text
-from agelab.results.conditions import (
-    CHOSEN,
-    EFFORT,
-    FILES,
-    HASH,
-    KERNEL,
-    SEEDS,
-    Conditions,
-    apart,
-    files_of,
-    grouped,
-    names,
-)
+from agelab.results.conditions import FILES, HASH, Conditions, apart, files_of, grouped, names
 from agelab.stats.verdict import ComparedSeries
 
-VARIES = KERNEL | SEEDS | CHOSEN | EFFORT | {"files", "profiles"}
+VARIES = IN_ONE_TABLE | {"files", "profiles"}
 """Conditions in which joined runs differ; a line has one value of each that is no kernel and no seed."""
 
 
@@ -131,6 +120,9 @@ def _nothing_to_compare(found: OverTime) -> str:
 
 
 def _instead(found: OverTime) -> str:
+    if any(found.apart):
+        one, other = (group.runs[0].name for group in found.joined[:2])
+        return f"both, side by side: agelab compare {one} {other}"
     runs = sum(len(one.runs) for one in found.joined)
     if found.axis is Axis.KERNEL and runs > 1:
         return "over the dates of the runs: --by date"

@@ -30,7 +30,8 @@ def describe_column(column: RunColumn) -> str:
     said = (
         f"scale {plan.scale}, {plan.clock} clock{emulated}, {first.defaults} defaults, kernel {first.kernel}"
     )
-    return ", ".join([said, *column.machines, *column.drives, seeds_text(column.seeds)])
+    said = ", ".join([said, *column.machines, *column.drives, seeds_text(column.seeds)])
+    return f"{said}; apart: {column.apart}" if column.apart else said
 
 
 def count_verdicts(report: StudyReport, letter: str) -> str:

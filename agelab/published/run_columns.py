@@ -9,11 +9,13 @@ from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.model.machine import MachineLabel
 from agelab.model.result import Cell, RunPlan
 from agelab.model.seeds import CellName, Seeds, seeds_text
-from agelab.results.conditions import EFFORT, SEEDS, between, grouped
+from agelab.results.conditions import CHOSEN, EFFORT, QUESTION, SEEDS, apart, between, grouped
 from agelab.scenario import selection
 
 VARIES = SEEDS | EFFORT | {"scenario", "variant", "layout"}
 """Conditions in which the runs of one column differ."""
+SHOWN = QUESTION | CHOSEN | {"kernel"}
+"""Those that a column says of itself."""
 
 Key = tuple[str, str, str]
 """Scenario, variant, layout."""
@@ -24,6 +26,8 @@ class RunColumn:
     """A column: cells of one scale, clock, set of defaults and kernel."""
 
     runs: tuple[RunResult, ...]
+    apart: str = ""
+    """What keeps its runs from an earlier column, beside what a column says of itself; empty where nothing does."""
 
     @cached_property
     def groups(self) -> Mapping[Key, SeedGroup]:
@@ -122,4 +126,6 @@ def run_columns(runs: Iterable[RunResult]) -> list[RunColumn]:
     def beside(known: RunResult, run: RunResult) -> bool:
         return _measured(known).isdisjoint((run.plan.scenario, cell.name) for cell in run.plan.cells)
 
-    return [RunColumn(tuple(found)) for found in grouped(runs, VARIES, beside)]
+    groups = grouped(runs, VARIES, beside)
+    why = apart(groups, VARIES | SHOWN, question=())
+    return [RunColumn(tuple(found), why.get(at, "")) for at, found in enumerate(groups)]

@@ -4,7 +4,7 @@ Every verb that puts results side by side says which names it varies. What diffe
 and names in the one ``text``.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
 from pydantic import Field
@@ -26,7 +26,7 @@ KERNEL = frozenset({"kernel", "image"})
 CHOSEN = frozenset({"variant", "layout", "defaults", "machine", "band", "block_layer", "drives"})
 """What a result shows of each cell beside its numbers."""
 EFFORT = frozenset({"effort"})
-OF_A_VARIANT = frozenset({"machine", "drives", "files"})
+OF_A_VARIANT = frozenset({"machine", "drives"})
 """What each variant of a scenario may have of its own."""
 ELSEWHERE = frozenset(
     {
@@ -43,10 +43,11 @@ FILES: Mapping[str, tuple[str, ...]] = {
     "drives' files": ("drives", "layout"),
     "drive's sources": (),
     "QEMU's files": (),
-    "guest's programs": (),
-    "evaluated by": (),
+    "guest's programs": ("variant",),
+    "evaluated by": ("variant",),
 }
 """The files below the names of a cell, and the names that must be the same for them to be."""
+
 HASH, NAMED = 12, 4
 """Characters of a hash to show, and runs to name."""
 
@@ -69,7 +70,7 @@ class Conditions(Frozen):
     block_layer: str = Field(description="block layer and source")
     drives: tuple[str, ...]
     options: dict[str, Any]
-    effort: dict[str, Any] = Field(description="options that take time")
+    effort: dict[str, Any]
     kernel: str
     image: str
     guest: str = Field(description="packages of the guest")
@@ -83,7 +84,7 @@ class Conditions(Frozen):
     data: tuple[str, ...]
     corpus_seeds: tuple[int, ...]
     run_seeds: tuple[int, ...]
-    host: str = Field(description="host")
+    host: str
     jobs: str = Field(description="cells at a time")
 
     @classmethod
@@ -153,6 +154,8 @@ class Conditions(Frozen):
             return (found[0], found[1]) if names else None
         follows = {
             "steps": not self._same(other, "scenario"),
+            "image": not self._same(other, "kernel"),
+            **dict.fromkeys(("processor", "host", "jobs"), not self._same(other, "clock")),
             "profiles": not self._same(other, "cells"),
             "data": self._same_data(other),
             "corpus_seeds": bool(set(self.corpus_seeds) & set(other.corpus_seeds)),
@@ -223,12 +226,18 @@ def between(ours: Sequence[Conditions], theirs: Sequence[Conditions], varies: Co
 
 
 def text(found: Differences) -> str:
-    """Say in what two differ: ``harness 0123456789ab | ba9876543210; QEMU 7 | 8``."""
-    return "; ".join(
-        f"{_word(name)} {_shown(ours)} | {_shown(theirs)}"
-        + ", none of them in both" * (name == "corpus_seeds")
-        for name, (ours, theirs) in found.items()
-    )
+    """Say in what two differ: ``harness 0123456789ab | ba9876543210; QEMU 7 | 8; option crash_at none | copy+1``."""
+    return "; ".join(line for name, both in found.items() for line in _lines(name, *both))
+
+
+def _lines(name: str, ours: Any, theirs: Any) -> Iterator[str]:
+    if isinstance(ours, Mapping):
+        word = "" if name == "files" else "option "
+        for at in dict.fromkeys([*ours, *theirs]):
+            yield f"{word}{_shown(at)} {_shown(ours.get(at, 'none'))} | {_shown(theirs.get(at, 'none'))}"
+    else:
+        said = f"{_word(name)} {_shown(ours)} | {_shown(theirs)}"
+        yield f"{said}, none of them in both" if name == "corpus_seeds" else said
 
 
 def _word(name: str) -> str:
@@ -236,8 +245,6 @@ def _word(name: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_shown(one)}" for name, one in value.items()) or "none"
     if isinstance(value, tuple):
         return ",".join(map(_shown, value)) or "not stated"
     said = escape_controls(str(value), kept="")

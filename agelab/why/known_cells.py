@@ -35,17 +35,17 @@ class KnownCells:
         for directory in run_lookup.all_runs(store.runs):
             self.add(directory)
 
-    def add(self, directory: RunDirectory) -> None:
-        """Take a run into account. One that is damaged, or cannot be held against the baseline, is passed over."""
+    def add(self, directory: RunDirectory) -> bool:
+        """Take a run into account; return whether it can be held against the baseline. A damaged one cannot."""
         try:
             plan = directory.plan()
-            ours = self._baseline.run.conditions[0]
-            if plan.cells and not Conditions.of(plan, plan.cells[0], directory.guest()).differences(
-                ours, VARIES
-            ):
-                self._runs.insert(0, (self._asked(RunOptions.from_plan(plan)), directory))
+            theirs = Conditions.of(plan, plan.cells[0] if plan.cells else None, directory.guest())
+            if self._baseline.run.conditions[0].differences(theirs, VARIES):
+                return False
+            self._runs.insert(0, (self._asked(RunOptions.from_plan(plan)), directory))
         except InputError:
-            return
+            return False
+        return True
 
     def find(
         self, options: RunOptions, wanted: Collection[CellName]

@@ -129,5 +129,5 @@ def _other_conditions(baseline: Baseline, factor: Factor, runs: Sequence[RunResu
         for one in run.cells
         if one.cell.name in before
     ]
-    varies = factor.moves | SEEDS | EFFORT | IN_PLACE
+    varies = factor.moves | SEEDS | EFFORT | {"profiles"}
     return {name: both for ours, now in pairs for name, both in ours.differences(now, varies).items()}

@@ -144,7 +144,7 @@ def test_runs_under_other_conditions_do_not_belong_together(
     )
     for kernel in "12":
         measure.run(kernel, [1])
-    with pytest.raises(InputError, match=rf"{directory.name} was begun with other inputs \(harness\)"):
+    with pytest.raises(InputError, match=rf"{directory.name} was begun with other inputs \(harness a \| b\)"):
         measure.run("3", [1])
 
 

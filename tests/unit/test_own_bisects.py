@@ -12,7 +12,9 @@ from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.bisect.verdict import KernelVerdict
 from agelab.cli import bisect, main
 from agelab.results import checksummed, own
+from agelab.results.conditions import Conditions
 from agelab.store import Store
+from tests.unit import run_builder
 from tests.unit import simulated_bisect as simulated
 from tests.unit.simulated_bisect import planted
 
@@ -73,7 +75,7 @@ def test_a_record_that_was_changed_is_not_believed(
     store: Store, linux: Path, capsys: pytest.CaptureFixture[str], what: str, how: str
 ) -> None:
     directory = stopped(store, linux)
-    directory.conditions({"qemu": "7"})
+    directory.conditions(Conditions.of(run_builder.plan(provenance={"qemu": "7"}), None))
     path = directory.path / what
     if how == "changed":
         line = json.loads(path.read_text().splitlines()[-1] if what.endswith("l") else path.read_text())
@@ -82,7 +84,7 @@ def test_a_record_that_was_changed_is_not_believed(
         path.write_text(json.dumps(checksummed.seal(line)) + "\n")
     else:
         other = stopped(store, linux, 4, 4)
-        other.conditions({"qemu": "8"})
+        other.conditions(Conditions.of(run_builder.plan(provenance={"qemu": "8"}), None))
         for name in (what, f"{what}{own.ENDING}"):
             if (other.path / name).exists():
                 shutil.copy(other.path / name, directory.path / name)

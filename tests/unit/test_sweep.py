@@ -113,12 +113,15 @@ def test_kernels_of_one_release_are_told_apart(home: Path, capsys: pytest.Captur
 def test_runs_on_other_drives_are_refused(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, other = made(home, "6.1.2", {"ext4": [1.0]}), made(home, "6.16.1", {"ext4": [1.0]}, drive="model:a")
     assert main(["sweep", one, other]) == 2
-    assert "do not belong into one table: ext4 has drives model:none; model:a" in capsys.readouterr().err
+    assert (
+        f"do not belong into one table: {other} | {one}: drives model:a | model:none"
+        in capsys.readouterr().err
+    )
     for name, corpus in ((one, "a"), (other := made(home, "6.16.1", {"ext4": [1.0]}), "b")):
         run = RunDirectory(home / "runs" / name)
         run.write_plan(run.plan().model_copy(update={"provenance": {"corpus_sha256": corpus}}))
     assert main(["sweep", one, other]) == 2
-    assert "do not belong into one table: their corpora differ" in capsys.readouterr().err
+    assert f"do not belong into one table: {other} | {one}: data b | a" in capsys.readouterr().err
 
 
 def test_one_reason_on_several_kernels_is_said_once(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,7 +195,7 @@ def test_other_scenarios_and_unknown_metrics_are_refused(
 ) -> None:
     one, other = made(home, "6.1.2", {"ext4": [1.0]}), made(home, "5.10.3", {"ext4": [1.0]}, "large")
     assert main(["sweep", one, other]) == 2
-    assert "do not belong into one table: large, quick" in capsys.readouterr().err
+    assert f"do not belong into one table: {other} | {one}: scenario large | small" in capsys.readouterr().err
     assert main(["sweep", one, "--metric", "copy:elapsd"]) == 2
     assert "did you mean copy:elapsed" in capsys.readouterr().err
 

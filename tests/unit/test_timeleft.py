@@ -92,17 +92,24 @@ def test_its_words(low: float, high: float, said: str) -> None:
 
 
 def begun(
-    home: Path, variant: str, seconds: float | None, scale: str = "quick", **said: object
+    home: Path,
+    variant: str,
+    seconds: float | None,
+    scale: str = "quick",
+    layout: str = "single",
+    **said: object,
 ) -> RunDirectory:
     command = {"directory": "/", "name": "aging", "words": said, "more": {}}
-    run = run_builder.begin(home, [cell(variant)], scale=scale, command=command)
+    run = run_builder.begin(
+        home, [cell(variant).model_copy(update={"layout": layout})], scale=scale, command=command
+    )
     if seconds is not None:
         run_builder.end(run, 0, host_seconds=seconds)
     return run
 
 
 def test_earlier_runs_are_the_newest_that_were_asked_the_same(tmp_path: Path) -> None:
-    begun(tmp_path, "ext4", 1, kernel="debian:5.10", seeds="1,2", jobs=2, layout=None)
+    begun(tmp_path, "ext4", 1, kernel="debian:5.10", seeds="1,2", jobs=2)
     begun(tmp_path, "ext4", 2, scale="paper")
     begun(tmp_path, "ext4", 3, layout="raid0")
     begun(tmp_path, "ext4", 4, crash_at="copy+1")

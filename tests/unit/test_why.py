@@ -41,6 +41,8 @@ class MadeUpRuns:
         self.step = STEP
         self.ends: Mapping[str, Status] = {}
         self.inputs: Mapping[str, Any] = {}
+        self.known: Mapping[str, str] = {}
+        """What their plans say beside the usual."""
         self.begun = ""
         """The run that a test made last, which is asked about."""
 
@@ -61,7 +63,7 @@ class MadeUpRuns:
         ]  # fmt: skip
         known = {
             "harness": harness_hash(), "qemu": "7", "scenario": scenario_hash(scenario),
-            "profiles": profiles_hash(planned_cells(options)), **provenance,
+            "profiles": profiles_hash(planned_cells(options)), **self.known, **provenance,
         }  # fmt: skip
         run = run_builder.begin(
             self.home, cells, scenario=scenario.name, scale=options.scale or "quick", clock=options.guest_clock,
@@ -305,13 +307,15 @@ def test_a_filesystem_that_a_setting_lacks_leaves_the_claim_untested(runs: MadeU
 
 
 def test_an_input_that_differs_without_being_the_factor_is_told(runs: MadeUpRuns) -> None:
-    runs.inputs = {"image": "one"}
+    runs.known = {"image": "one"}
     runs.make(RunOptions(name="piszcz-2006"))
-    runs.inputs = {"image": "another"}
+    runs.known = {"image": "another"}
     found = runs.told("--factors", "defaults,kernel")
     also = {one["factor"]: one["also_differ"] for one in found["trials"]}
     assert also == {"defaults": ["image"], "kernel": []}
-    assert "defaults today: not alone: also other than the run's: image" in runs.ask("--factors", "defaults")
+    assert "defaults today: not alone: what also differs: image one | another" in runs.ask(
+        "--factors", "defaults"
+    )
 
 
 def test_drives_to_try_are_the_nearest_slower_and_faster_ones(runs: MadeUpRuns) -> None:
@@ -442,6 +446,6 @@ def test_a_run_of_no_study_has_no_claims(runs: MadeUpRuns) -> None:
 
 
 def test_a_run_of_another_agelab_is_refused(runs: MadeUpRuns) -> None:
-    for name in ("harness", "profiles"):
+    for name, word in (("harness", "harness"), ("profiles", "data files")):
         run = runs.make(RunOptions(name="piszcz-2006"), **{name: "older"})
-        assert f"{run} was made with other inputs ({name})" in runs.refused()
+        assert f"{run} was made with other inputs ({word} older | " in runs.refused()
