@@ -114,7 +114,7 @@ def test_tables_of_steps_are_those_of_the_studies(home: Path, capsys: pytest.Cap
     lines = said(capsys, "--format", "minutes").splitlines()
     assert [line.split() for line in lines[1:3]] == [
         ["step", "ext4", "jfs", "reiser4", "xfs"],
-        ["copy", "(mean", "of", "2)", "1:01.75", "-", "-", "-"],
+        ["copy,", "mean", "of", "2", "1:01.75", "-", "-", "-"],
     ]
     assert lines[4] == "reiser4, seed 1: unsupported: no module"
     assert "61.75" in said(capsys, "--format", "seconds")
