@@ -27,8 +27,7 @@ from agelab.report.numbers import interval_cell, number_cell, text, unit_name
 from agelab.report.over_time_chart import ChartPoint, PointMark, TimeLine
 from agelab.results.conditions import names
 from agelab.stats.formatting import format_decimal, unit_scale
-from agelab.stats.phrasing import about_files
-from agelab.stats.verdict import ComparedSeries
+from agelab.stats.verdict import ComparedSeries, about_files
 
 MARKS = (
     "Points are medians over the seeds, thin lines the intervals that hold them. Seen from the point before it: "
@@ -92,9 +91,9 @@ def count_words(found: OverTime, measures: Sequence[Measure]) -> str:
     changed, alike = sum(one.differs for one in judged), sum(one.alike for one in judged)
     pairs = f"{len(judged)} pair{'s' * (len(judged) != 1)} of neighbours"
     points = f"{changed} change point{'s' * (changed != 1)}"
-    about = about_files(max((len(one.shift.corpora) for one in judged if one.shift), default=0))
+    about = about_files(judged)
     said = f"{points} among {pairs}; {alike} the same, {len(judged) - changed - alike} not known."
-    return f"{said} {about[:1].upper()}{about[1:]}." if changed and about else said
+    return f"{said} {about[:1].upper()}{about[1:]}." if about else said
 
 
 def change_points(found: OverTime, measures: Sequence[Measure]) -> list[str]:

@@ -4,7 +4,7 @@ It is about the files that were run. Whether it holds for other files is a secon
 docs/chance.md for what each word promises.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -303,6 +303,12 @@ class ComparedSeries:
 def why_missing(one: Series) -> str:
     """Return the first reason why a series has no value."""
     return one.missing[0][1] if one.missing else "no sample"
+
+
+def about_files(rows: Iterable[ComparedSeries]) -> str:
+    """Say which files the verdicts of a table are about; empty where none differs, or where others are known, too."""
+    corpora = max((len(one.shift.corpora) for one in rows if one.differs and one.shift), default=0)
+    return phrasing.about_files(corpora) if corpora else ""
 
 
 def left_out(row: SeriesPair) -> Sequence[int]:

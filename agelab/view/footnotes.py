@@ -12,7 +12,7 @@ from agelab.stats.outliers import outliers
 from agelab.stats.rank_test import seeds_needed
 from agelab.stats.series import Series
 from agelab.stats.shift import LEVEL
-from agelab.stats.verdict import MARGIN, ComparedSeries, DifferenceVerdict, left_out
+from agelab.stats.verdict import MARGIN, ComparedSeries, DifferenceVerdict, about_files, left_out
 from agelab.view.series_table import heads
 from agelab.view.terminal import print_table, print_wrapped
 
@@ -81,14 +81,14 @@ def _print_open(console: Console, lines: Sequence[str], command: str) -> None:
 
 def _print_other_files(console: Console, tested: Sequence[ComparedSeries], command: str) -> None:
     """Say which files the table is about, or how many differences hold for others."""
-    corpora = max(len(one.shift.corpora) for one in tested if one.shift)
     differ = [one for one in tested if one.differs]
-    if about := phrasing.about_files(corpora):
+    if about := about_files(differ):
         _print_open(console, [about], command)
     elif differ:
         holds = sum(one.holds for one in differ)
-        said = f"of the {len(differ)}, {holds} hold for other files, too: t intervals of {corpora} corpora"
-        _print_open(console, [said], "")
+        _print_open(
+            console, [f"of the {len(differ)}, {holds} hold for other files, too: by a t interval"], ""
+        )
 
 
 def _too_few(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:

@@ -12,8 +12,7 @@ from agelab.analysis.result_grid import Row
 from agelab.analysis.sweep import Sweep
 from agelab.model.measure import Measure
 from agelab.stats.formatting import UnitScale, format_median, json_number, unit_scale
-from agelab.stats.phrasing import about_files
-from agelab.stats.verdict import ComparedSeries
+from agelab.stats.verdict import ComparedSeries, about_files
 from agelab.view.ratio_table import MARKS
 from agelab.view.terminal import Head, open_console, print_table, print_wrapped
 
@@ -48,7 +47,7 @@ def print_sweep(found: Sweep, measures: Sequence[Measure]) -> None:
         ]
         print_table(console, heads, cells)
     console.print(f"\n{LEGEND}")
-    if about := about_files(max((len(one.shift.corpora) for one in judged if one.shift), default=0)):
+    if about := about_files(judged):
         print_wrapped(console, about)
     for line in found.host.labels(judged):
         click.secho(line, bold=True)
