@@ -4,7 +4,8 @@ The package raises these; only ``agelab.cli`` turns them into an exit code and o
 """
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 DISK_ERRNOS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM))
@@ -34,6 +35,19 @@ class HostError(AgelabError):
     """The host lacks something: a tool, space, the network (exit 3)."""
 
     exit_code = 3
+
+
+@contextmanager
+def goes_on(command: str) -> Iterator[None]:
+    """Have the user told the command that goes on, where the body is interrupted or the host cannot do it.
+
+    What is begun within something else names its command first: the outermost one is told.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, HostError, OSError) as error:
+        error.add_note(command)
+        raise
 
 
 def unknown(kind: str, name: str, valid: Sequence[str]) -> InputError:

@@ -60,7 +60,7 @@ class KernelRuns:
         self._options = options_of(self._question)
         self._directory = directory
         self._store = store
-        self._say = say or directory.log_line
+        self._say = say or directory.log_detail
 
     def prepare(self, kernel: str) -> KernelOutcome | None:
         """Have the kernel built. Returns the outcome where it does not build or does not exist, as others may.

@@ -6,6 +6,7 @@ import click
 
 from agelab.cli.options import find_runs, open_store, say
 from agelab.cli.types import RUN
+from agelab.verbs import as_called
 
 
 @click.group()
@@ -36,4 +37,6 @@ def make(directory: Path, runs: tuple[str, ...]) -> None:
             f"{len(names)} of them are in no list of Debian's that this store has ({', '.join(names[:3])}"
             f"{', ...' if len(names) > 3 else ''}): who uses the archive has to trust you"
         )
-    click.echo(f"use it: AGELAB_SNAPSHOT={named} agelab run ..., or make scenario ... SNAPSHOT={named}")
+    click.echo(
+        as_called(f"use it: AGELAB_SNAPSHOT={named} agelab run ..., or make scenario ... SNAPSHOT={named}")
+    )

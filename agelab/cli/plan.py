@@ -10,6 +10,7 @@ from agelab.cli.options import force_option, json_option, open_store, print_json
 from agelab.cli.run_options import run_options
 from agelab.errors import InputError
 from agelab.runner.request.options import RunOptions
+from agelab.verbs import as_called
 
 
 @click.command(epilog="Exit: 0; 2 wrong input.")
@@ -63,7 +64,9 @@ def _write_array(options: RunOptions, directory: Path) -> None:
     script = arrays.write(directory, shared, str(Path(sys.argv[0]).absolute()))
     count = len(shared.cells)
     click.echo(f"{count} cells: export AGELAB_CACHE=...; {arrays.commands(script, count)}")
-    click.echo("then, with the same AGELAB_CACHE, agelab run with the same options puts them together")
+    click.echo(
+        as_called("then, with the same AGELAB_CACHE, agelab run with the same options puts them together")
+    )
 
 
 def _metric(word: str) -> tuple[str, str]:

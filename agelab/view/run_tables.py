@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import click
 from rich.console import Console
 
 from agelab.history.report import HistoryReport, report_lines
@@ -13,6 +14,7 @@ from agelab.model.step import IMPLICIT
 from agelab.model.step_id import DISKS, StepId
 from agelab.results.run_directory import RunDirectory
 from agelab.results.status import WAITING
+from agelab.verbs import as_called
 from agelab.view import aging, cell_names, sparkline
 from agelab.view.aging import format_sample
 from agelab.view.ledger import beside_ledger
@@ -87,7 +89,7 @@ def print_run(run: RunDirectory, *, curves: bool = False) -> None:
         console.print("\nwhat the study leaves open, or is not reproduced:")
         for line in plan.unstated:
             print_wrapped(console, f"  - {line}", 4)
-    console.print(f"\nthe whole result: agelab show {escape_controls(run.named)} --json", soft_wrap=True)
+    click.echo(as_called(f"\nthe whole result: agelab show {escape_controls(run.named)} --json"))
 
 
 def print_head(console: Console, plan: RunPlan) -> None:
