@@ -48,7 +48,7 @@ class RunLog(Progress):
 
     def end_cell(self, cell: Cell, number: int, end: End) -> None:
         why = f": {end.reason.splitlines()[0]}" if end.reason else ""
-        took = f", reused from {end.reused.run}" if end.reused else f" in {end.host_seconds:.0f} s"
+        took = f" (reused from {end.reused.run})" if end.reused else f" in {end.host_seconds:.0f} s"
         self._write(f"seed {cell.seed} {end.status}{took}{why}")
 
 
