@@ -103,9 +103,7 @@ def test_a_control_file_s_run_shows_the_seconds_of_each_test_on_each_filesystem(
         show(run)
         shown = capsys.readouterr().out
         assert (
-            " ".join(shown.split()).count(
-                "test, s ext3-journal xfs read1 1.30 (0.20) 2.50 (0.20) write 9 -"
-            )
+            " ".join(shown.split()).count("test, s ext3-journal xfs read1 1.30 (0.20) 2.50 (0.20) write 9 -")
             == 1
         )
         assert "was not measured" not in shown and "quickest" not in shown
