@@ -16,6 +16,7 @@ from agelab.analysis.judge import judge
 from agelab.analysis.run_set import RunSet
 from agelab.errors import InputError, unknown
 from agelab.model.base import Frozen
+from agelab.model.measure import Measure
 from agelab.model.seeds import seeds_text
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario import toml_files
@@ -28,12 +29,10 @@ from bench.tables.catalogue import Table
 from bench.tables.made import Made
 
 FIGURES = DOCS / "findings.toml"
-SIDE = r"^(?:(\d+): )?(.+) ([^ :]+):(\w+)(?::(\d+))?$"
+SIDE = r"^(?:(\d+): )?(.+) ([^ ]+)$"
 
 Side = Annotated[str, StringConstraints(pattern=SIDE)]
-"""[RUN: ]VARIANT[ LAYOUT] STEP:METRIC[:REPETITION]; RUN counts the table's runs from 1, each on each of its kernels."""
-Measure = Annotated[str, StringConstraints(pattern=r"^[^ :]+:\w+$")]
-"""STEP:METRIC."""
+"""[RUN: ]VARIANT[ LAYOUT] STEP[:REPETITION]:METRIC; RUN counts the table's runs from 1, each on each of its kernels."""
 
 
 class Ratio(Frozen):
@@ -50,8 +49,8 @@ class Count(Frozen):
     what: str
     run: int = 1
     variants: tuple[str, ...]
-    less: Measure
-    than: Measure
+    less: str
+    than: str
 
 
 class Figures(Frozen):
@@ -113,13 +112,13 @@ def share(sides: Iterable[Sequence[Series]]) -> str:
 def _series(side: str, groups: Sequence[Sequence[SeedGroup]]) -> Series:
     found = re.fullmatch(SIDE, side)
     assert found, "the edge has checked it"
-    run, name, step, metric, repetition = found.groups()
+    run, name, measure = found.groups()
     if not 1 <= int(run or 1) <= len(groups):
         raise InputError(f"{FIGURES}: {side}: its table has {len(groups)} runs")
     there = {group.name: group for group in groups[int(run or 1) - 1]}
     if name not in there:
         raise unknown("variant", name, list(there))
-    series = there[name].series.get((step, int(repetition or 1), metric))
+    series = there[name].measured(Measure.parse(measure, f"{FIGURES}:"))
     if series is None or not series.values:
         raise InputError(f"{FIGURES}: {side}: no cell has measured it")
     return series

@@ -7,9 +7,9 @@ from statistics import median
 from agelab.analysis.cells import SeedGroup, load
 from agelab.analysis.run_set import RunSet
 from agelab.errors import InputError
+from agelab.model.measure import Measure
 from agelab.model.seeds import Seeds, seeds_text
 from agelab.results.run_directory import RunDirectory
-from agelab.stats.series import Place
 from bench.aging import SHARED, headed
 from bench.page import line
 from bench.tables.catalogue import Column, Table
@@ -69,7 +69,7 @@ def _cell(group: SeedGroup, column: Column) -> str:
     """Show a column's values over the seeds; of several measures their sum, as far as a filesystem has them."""
     sums: dict[Seeds, float] = defaultdict(float)
     for words in column.of.split(" + "):
-        found = group.series.get(_place(words))
+        found = group.measured(Measure.parse(words, "docs/tables.toml:"))
         for seeds, value in found.values if found else ():
             sums[seeds] += float(value) * column.factor
     values = [*sums.values()]
@@ -83,8 +83,3 @@ def _cell(group: SeedGroup, column: Column) -> str:
         case _:
             shown = [median(values)]
     return " to ".join(f"{value:.{column.decimals}f}" for value in shown)
-
-
-def _place(words: str) -> Place:
-    step, metric, *repetition = words.split(":")
-    return step, int(repetition[0]) if repetition else 1, metric

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
+from agelab.analysis.result_grid import chosen_measures
 from agelab.analysis.sweep import Sweep, load_sweep
-from agelab.errors import unknown
+from agelab.model.measure import Measure
 from agelab.results.run_directory import RunDirectory
-from agelab.stats.series import Place
 from agelab.view.sweep import print_sweep, write_plots
 from bench.show import environment
 from bench.tables.catalogue import Table
@@ -23,25 +23,15 @@ WIDTH = 100
 def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     """Show the table of each metric, and below it kernels and plots."""
     found = load_sweep(runs)
-    places = _places(found, table.metrics)
+    measures = chosen_measures([found], table.metrics)
     with redirect_stdout(io.StringIO()) as out:
-        print_sweep(found, places)
+        print_sweep(found, measures)
     lines = ["```", *map(_narrow, out.getvalue().strip("\n").split("\n")), "```", "", environment(runs)]
-    files = _plots(found, places, table.pictures) if table.pictures else {}
+    files = _plots(found, measures, table.pictures) if table.pictures else {}
     for path in files:
         shown = os.path.relpath(Path("docs") / path, Path(table.page).parent)
         lines += ["", f"![{path.stem.replace('-', ' ')}, over the kernels]({shown})"]
     return Made("\n".join(lines), files)
-
-
-def _places(found: Sweep, asked: Sequence[str]) -> list[Place]:
-    if not asked:
-        return found.places()
-    measured = [one for row in found.entries.values() for entry in row if entry for one in entry.measured]
-    there = {f"{step}:{metric}": (step, n, metric) for step, n, metric in reversed(measured)}
-    if strange := next((one for one in asked if one not in there), None):
-        raise unknown("metric", strange, list(there))
-    return [there[one] for one in asked]
 
 
 def _narrow(line: str) -> str:
@@ -50,7 +40,7 @@ def _narrow(line: str) -> str:
     return line if "  " in line.strip() else textwrap.fill(line, WIDTH)
 
 
-def _plots(found: Sweep, places: Sequence[Place], directory: str) -> dict[Path, bytes]:
+def _plots(found: Sweep, measures: Sequence[Measure], directory: str) -> dict[Path, bytes]:
     with tempfile.TemporaryDirectory() as name:
-        drawn = write_plots(found, places, Path(name))
+        drawn = write_plots(found, measures, Path(name))
         return {Path(directory) / path.name: path.read_bytes() for path in drawn}

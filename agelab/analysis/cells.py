@@ -1,6 +1,6 @@
 """Results to judge: a cell as its run left it, a run with its cells, and cells that differ in their seeds alone."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agelab.analysis.host_noise import HostNoise
+from agelab.model.measure import ALL_STEPS, MEAN, Measure, own_steps
 from agelab.model.metrics import Metric
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
 from agelab.model.seeds import Seeds
@@ -183,27 +184,29 @@ class SeedGroup:
         """Step and metric to one number for each cell: the mean over repetitions."""
         return {(one.step, one.metric): one for one in by_step(self.series).values()}
 
-    def total(self, steps: Sequence[str], metric: str) -> Series | None:
-        """Sum a metric over all repetitions of these steps; a cell that lacks one of them has no sum.
+    def measured(self, measure: Measure) -> Series | None:
+        """Return a measure over the seeds, or None where no cell has it."""
+        if measure == ALL_STEPS:
+            return self._all_steps
+        if measure.repetition == MEAN:
+            return self.steps.get((measure.step, measure.metric))
+        return self.series.get(measure)
 
-        Returns None where no cell has any of it.
-        """
+    @cached_property
+    def _all_steps(self) -> Series | None:
+        """The sum of the scenario's own steps; a cell that lacks one of them has no sum."""
+        steps = own_steps(self.series)
         values: list[tuple[Seeds, Fraction]] = []
         missing: list[tuple[Seeds, str]] = []
-        unit = None
         for seeds, one in self.counted.items():
-            found = [one.by_step.get((step, metric), {}) for step in steps]
+            found = [one.by_step.get((step, ALL_STEPS.metric), {}) for step in steps]
             rows = [row for repetitions in found for row in repetitions.values()]
-            unit = rows[0].unit if rows else unit
             gap = next((row for row in rows if row.value is None), None)
             if all(found) and gap is None:
                 values.append((seeds, sum((exact(row.value or 0) for row in rows), Fraction())))
             else:
                 missing.append((seeds, (gap and gap.not_measured) or "not among this seed's samples"))
-        if unit is None:
-            return None
-        own = self.own_metrics.get(metric)
-        return Series(", ".join(steps), 1, metric, unit, tuple(values), tuple(missing), own)
+        return Series(*ALL_STEPS, "s", tuple(values), tuple(missing)) if steps else None
 
 
 def group_cells(

@@ -6,10 +6,11 @@ from fractions import Fraction
 
 from agelab.analysis.cells import SeedGroup
 from agelab.analysis.judge import judge
+from agelab.analysis.main_measures import main_measures
 from agelab.analysis.ranking import rank_by_median
 from agelab.analysis.selectors import matches
-from agelab.analysis.spread import StepMetric, main_metrics, series_of
 from agelab.errors import InputError, unknown
+from agelab.model.measure import ALL_STEPS, Measure
 from agelab.model.metrics import METRICS, Metric
 from agelab.model.result import Cell
 from agelab.stats.series import Series, SeriesPair
@@ -23,8 +24,7 @@ FORM = "worst:STEP:METRIC, best:STEP:METRIC or A:B:STEP:METRIC, like ext4:xfs:co
 class Question:
     """What is asked of the variants of a run."""
 
-    step: str
-    metric: str
+    measure: Measure
     extreme: str = ""
     """``worst`` or ``best``; empty for two sides."""
     sides: tuple[str, ...] = ()
@@ -32,12 +32,8 @@ class Question:
     better: str | None = None
     """The metric's better direction: ``higher`` or ``lower``."""
 
-    @property
-    def place(self) -> StepMetric:
-        return self.step, self.metric
-
     def __str__(self) -> str:
-        return ":".join([*([self.extreme] if self.extreme else self.sides), self.step, self.metric])
+        return ":".join([*([self.extreme] if self.extreme else self.sides), str(self.measure)])
 
 
 @dataclass(frozen=True)
@@ -56,26 +52,26 @@ def require_form(text: str) -> None:
 
 def parse_question(text: str, own: Mapping[str, Metric] | None = None) -> Question:
     """Parse a question about a metric of agelab's, or of a scenario's own. Raises InputError."""
-    words, step, metric = _words(text)
+    words, measure = _words(text)
     metrics = {**METRICS, **(own or {})}
-    known = metrics.get(metric)
+    known = metrics.get(measure.metric)
     if known is None:
-        raise unknown("metric", metric, list(metrics))
+        raise unknown("metric", measure.metric, list(metrics))
     if len(words) == 1 and known.better is None:
         raise InputError(
-            f"--ask {text}: of {metric} neither much nor little is worse; ask A:B:{step}:{metric}"
+            f"--ask {text}: of {measure.metric} neither much nor little is worse; ask A:B:{measure}"
         )
     extreme, sides = (words[0], ()) if len(words) == 1 else ("", tuple(words))
-    return Question(step, metric, extreme, sides, known.better)
+    return Question(measure, extreme, sides, known.better)
 
 
-def _words(text: str) -> tuple[list[str], str, str]:
-    """Return the words before step and metric, and these. Raises InputError."""
-    *asked, step, metric = ["", "", *text.split(":")]
-    words = [word for word in asked if word]
-    if not (step and metric) or not (words in ([one] for one in EXTREMES) or len(words) == 2):
+def _words(text: str) -> tuple[list[str], Measure]:
+    """Return the words before the measure, and this. Raises InputError."""
+    words = text.split(":")
+    count = 1 if words[0] in EXTREMES else 2
+    if len(words) < count + 2 or not all(words):
         raise InputError(f"--ask {text}: it is {FORM}")
-    return words, step, metric
+    return words[:count], Measure.parse(":".join(words[count:]), f"--ask {text}:")
 
 
 def require_sides(question: Question | None, cells: Sequence[Cell]) -> None:
@@ -92,16 +88,19 @@ def require_sides(question: Question | None, cells: Sequence[Cell]) -> None:
 
 def main_question(groups: Sequence[SeedGroup]) -> Question:
     """Return what a scenario is about: what aged worst, held the most, or was the quickest."""
-    step, metric = main_metrics(groups)[0]
-    return Question(step, metric, "worst" if metric == "slowdown" else "best", better=METRICS[metric].better)
+    measures = main_measures(groups)
+    there = (at for at in measures for group in groups if (one := group.measured(at)) and one.values)
+    measure = next(there, ALL_STEPS)
+    extreme = "worst" if measure.metric == "slowdown" else "best"
+    return Question(measure, extreme, better=METRICS[measure.metric].better)
 
 
 def decide(question: Question, groups: Sequence[SeedGroup], level: Fraction) -> Look:
     """Say whether the values decide the question at that level. Raises InputError where nothing has its metric."""
-    found = [(group, series_of(group, question.place)) for group in groups]
+    found = [(group, group.measured(question.measure)) for group in groups]
     if not any(series for _, series in found):
         there = dict.fromkeys(":".join(at) for group in groups for at in group.steps)
-        raise unknown("metric of this run", ":".join(question.place), [*there])
+        raise unknown("metric of this run", str(question.measure), [*there])
     if question.sides:
         left, right = (next(one for one in found if _fits(one[0].cell, side)) for side in question.sides)
         return _of_two(left, right, level)

@@ -17,10 +17,10 @@ from agelab.analysis.result_grid import GridCell, ResultGrid, Row
 from agelab.analysis.run_set import distinct_names, kernel_names
 from agelab.analysis.sweep import version_key
 from agelab.errors import InputError
+from agelab.model.measure import Measure
 from agelab.model.result import Cell, RunKernel
 from agelab.model.seeds import Seeds, seeds_text
 from agelab.stats.formatting import name_some
-from agelab.stats.series import Place
 from agelab.stats.verdict import ComparedSeries
 from agelab.store import key_of
 
@@ -87,17 +87,17 @@ class JoinedRuns:
     runs: tuple[TimedRun, ...]
     grid: ResultGrid
     """A row for each line, a column for each kernel or date."""
-    _judged: dict[Place, dict[tuple[Row, int], ComparedSeries]] = field(default_factory=dict, repr=False)
+    _judged: dict[Measure, dict[tuple[Row, int], ComparedSeries]] = field(default_factory=dict, repr=False)
 
-    def changes(self, place: Place) -> Mapping[tuple[Row, int], ComparedSeries]:
+    def changes(self, measure: Measure) -> Mapping[tuple[Row, int], ComparedSeries]:
         """Judge each point against the one before it; these points alone are one family."""
-        if place not in self._judged:
-            self._judged[place] = self.grid.changes(place)
-        return self._judged[place]
+        if measure not in self._judged:
+            self._judged[measure] = self.grid.changes(measure)
+        return self._judged[measure]
 
-    def before(self, row: Row, column: int, place: Place) -> int:
+    def before(self, row: Row, column: int, measure: Measure) -> int:
         """Return the column that a change is told against: the last before it that has a value."""
-        return max(at for at in range(column) if self.grid.series(row, at, place))
+        return max(at for at in range(column) if self.grid.series(row, at, measure))
 
     @property
     def left_out(self) -> Iterator[str]:

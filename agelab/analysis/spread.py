@@ -1,27 +1,24 @@
 """How far the cells of a run lie apart that differ in their run seed alone: what a later run can expect."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import expm1, log, sqrt
 
 from agelab.analysis.cells import RunResult, SeedGroup, seed_groups
-from agelab.analysis.result_grid import TOTAL, GridCell
+from agelab.model.measure import Measure
 from agelab.stats.series import Series
 
 SEEDS_NEEDED = 3
 """Run seeds of one corpus, at least, that say anything of a spread."""
-MAIN = ("slowdown", "content_bytes")
-"""Metrics that say what a scenario is about; one without either is about its time."""
-
-StepMetric = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class MetricSpread:
-    """The spread of one metric of one step within a corpus."""
+    """The spread of one measure within a corpus."""
 
-    step: str
-    metric: str
+    measure: Measure
+    title: str
+    """Its step, as tables name it."""
     unit: str
     relative: bool
     """True if it is of the values' logarithms: all are above zero."""
@@ -48,27 +45,16 @@ def measured_groups(run: RunResult) -> list[SeedGroup]:
     return found
 
 
-def main_metrics(groups: Sequence[SeedGroup]) -> list[StepMetric]:
-    """Return step and metric of what a scenario is about, and of the time of all steps."""
-    there = list(dict.fromkeys(place for group in groups for place in group.steps))
-    found = [next((place for place in there if place[1] == metric), None) for metric in MAIN]
-    return [*[place for place in found if place][:1], (TOTAL[0], TOTAL[2])]
-
-
-def spread(groups: Iterable[SeedGroup], wanted: StepMetric) -> MetricSpread | None:
-    """Return the spread of a metric; None where nothing has measured it often enough."""
-    known = [(group.cell.short_label, series) for group in groups if (series := series_of(group, wanted))]
+def spread(groups: Iterable[SeedGroup], measure: Measure) -> MetricSpread | None:
+    """Return the spread of a measure; None where nothing has measured it often enough."""
+    known = [(group.cell.short_label, series) for group in groups if (series := group.measured(measure))]
     relative = all(value > 0 for _, series in known for _, value in series.values)
     found = {name: _deviation(series, relative) for name, series in known}
     told = {name: one for name, one in found.items() if one is not None}
-    return MetricSpread(*wanted, known[0][1].unit, relative, told) if told else None
-
-
-def series_of(group: SeedGroup, wanted: StepMetric) -> Series | None:
-    """Return a metric of a step over the seeds, as the mean over its repetitions; also the time of all steps."""
-    if wanted == (TOTAL[0], TOTAL[2]):
-        return GridCell(group).measured.get(TOTAL)
-    return group.steps.get(wanted)
+    if not told:
+        return None
+    first = known[0][1]
+    return MetricSpread(measure, first.title, first.unit, relative, told)
 
 
 def _deviation(series: Series, relative: bool) -> float | None:

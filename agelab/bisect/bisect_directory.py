@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from agelab import atomic, fileio
 from agelab.bisect.question import BisectQuestion
 from agelab.errors import AgelabError, HostError, InputError, unknown
+from agelab.model.measure import ALL_STEPS
 from agelab.results import checksummed, own, run_directory, run_lookup
 from agelab.store import Store
 
@@ -114,7 +115,14 @@ class BisectDirectory:
         atomic.write(self.path / name, content)
 
     def question(self) -> BisectQuestion:
-        return checksummed.read(self.path / QUESTION, BisectQuestion)
+        """Read the question. Raises InputError for one of the sum of all steps that had mkfs and mount in it."""
+        found = checksummed.read(self.path / QUESTION, BisectQuestion)
+        if found.metric and found.metric.step == ALL_STEPS.step and found.metric != ALL_STEPS:
+            raise InputError(
+                f"{self.name} was begun by an older agelab, whose sum of all steps had mkfs and mount in it",
+                hint="ask again: agelab bisect --scenario ...; cells that this store measured are reused",
+            )
+        return found
 
     def log_line(self, line: str) -> None:
         """Append a line to the log, which is shown to the user."""

@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from agelab import kernel as kernels
-from agelab.analysis.cells import CellResult, load
-from agelab.analysis.result_grid import with_total
+from agelab.analysis.cells import CellResult, RunResult, SeedGroup, load
 from agelab.bisect import git_search
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
-from agelab.bisect.question import BisectQuestion, metric_name
+from agelab.bisect.question import BisectQuestion
 from agelab.buildroot import BuildFailed
 from agelab.drive.module import NoHeaders
 from agelab.errors import InputError, unknown
@@ -23,6 +22,7 @@ from agelab.runner.execute import runner
 from agelab.runner.plan import support
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
+from agelab.stats.formatting import json_number
 from agelab.store import Store, file_hash
 
 KINDS = {
@@ -94,9 +94,10 @@ class KernelRuns:
             why = error.panicked or str(error)
             return [KernelOutcome(kernel=kernel, seed=seed, kind=kind, why=why) for seed in seeds]
         self._same_conditions(run)
-        return [self._outcome(kernel, one) for one in load(run).cells]
+        loaded = load(run)
+        return [self._outcome(kernel, cell, loaded) for cell in loaded.cells]
 
-    def _outcome(self, kernel: str, cell: CellResult) -> KernelOutcome:
+    def _outcome(self, kernel: str, cell: CellResult, run: RunResult) -> KernelOutcome:
         kind = KINDS[cell.end.status] if cell.end else OutcomeKind.INTERRUPTED
         why = (cell.end.reason if cell.end else None) or ""
         if kind is OutcomeKind.UNSUPPORTED and why.startswith(f"{support.PROOF} failed"):
@@ -104,17 +105,16 @@ class KernelRuns:
         found = KernelOutcome(kernel=kernel, seed=cell.seed, kind=kind, why=why, run=cell.run)
         if kind is not OutcomeKind.MEASURED or self._question.metric is None:
             return found
-        step, repetition, metric = self._question.metric
-        table = {(row.step, row.repetition, row.metric): row for row in with_total(cell.samples)}
-        row = table.get((step, repetition, metric))
-        if row is None:
-            names = dict.fromkeys(metric_name(*place) for place in table)
-            none = unknown("metric", metric_name(step, repetition, metric), list(names))
+        measure, alone = self._question.metric, SeedGroup(cell.cell.label, run, (cell,))
+        series = alone.measured(measure)
+        if series is None:
+            none = unknown("metric", str(measure), [":".join(at) for at in alone.steps])
             return found.model_copy(update={"kind": OutcomeKind.NOT_MEASURED, "why": str(none)})
-        if row.value is None:
-            why = row.not_measured or "no value"
+        if not series.values:
+            [(_, why)] = series.missing
             return found.model_copy(update={"kind": OutcomeKind.NOT_MEASURED, "why": why})
-        return found.model_copy(update={"value": row.value, "unit": row.unit})
+        [(_, value)] = series.values
+        return found.model_copy(update={"value": json_number(value), "unit": series.unit})
 
     def _same_conditions(self, run: RunDirectory) -> None:
         """Refuse to compare values of unlike runs: agelab itself may have changed since the first."""

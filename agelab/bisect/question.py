@@ -8,10 +8,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from agelab.analysis.result_grid import TOTAL
 from agelab.model.base import Frozen
+from agelab.model.measure import ALL_STEPS, Measure
 from agelab.model.step_id import StepId
-from agelab.stats.series import Place
 
 
 class Symptom(StrEnum):
@@ -59,7 +58,7 @@ class BisectQuestion(Frozen):
     candidates: int = Field(
         ge=1, description="number of kernels that could be the first bad one, bad included"
     )
-    metric: Place | None = Field(None, description="step, repetition and metric")
+    metric: Measure | None = Field(None, description="step, repetition (0: the mean over all) and metric")
     symptom: Symptom | None = None
     threshold: str | None = Field(None, description="boundary between good and bad, in the metric's unit")
     relative: str | None = Field(None, description="the same, relative to good's median: 0.1")
@@ -79,14 +78,14 @@ class BisectQuestion(Frozen):
     @property
     def criterion(self) -> str:
         """Metric or symptom that tells good from bad: ``copy:elapsed``, ``symptom hang``."""
-        return metric_name(*self.metric) if self.metric else f"symptom {self.symptom}"
+        return str(self.metric) if self.metric else f"symptom {self.symptom}"
 
     @property
     def profiled_step(self) -> str:
         """The step that a profile can show; empty in the wall clock, and where what is judged is of no such step."""
-        if self.clock == "wall" or self.metric in (None, TOTAL):
+        if self.clock == "wall" or self.metric in (None, ALL_STEPS):
             return ""
-        step = StepId.parse(self.metric[0])
+        step = StepId.parse(self.metric.step)
         if step.is_map or step.label:  # a map, a point of a history, a pass under strace
             return ""
         return str(replace(step, name=step.name.partition(".")[0]))  # fio.read is a job of fio
@@ -100,8 +99,3 @@ class BisectQuestion(Frozen):
     def step_alpha(self) -> Fraction:
         """Share of ``alpha`` for the ends and for each step."""
         return Fraction(self.alpha) / (self.steps + 1)
-
-
-def metric_name(step: str, repetition: int, metric: str) -> str:
-    """Return a metric as users write it: ``copy:elapsed``, ``copy:elapsed:2``."""
-    return f"{step}:{metric}" + (f":{repetition}" if repetition > 1 else "")

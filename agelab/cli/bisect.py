@@ -10,7 +10,7 @@ import click
 from agelab.bisect.question import BisectQuestion
 from agelab.cli.options import json_option, open_store
 from agelab.cli.run_options import shared_options
-from agelab.cli.types import KERNEL, SCENARIO_NAME
+from agelab.cli.types import KERNEL, MEASURE, SCENARIO_NAME
 from agelab.errors import InputError, goes_on
 
 STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
@@ -26,8 +26,8 @@ STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
 @click.option(
     "--metric",
     default=None,
-    metavar="STEP:METRIC[:REPETITION]",
-    help="What is held against the ends: copy:elapsed, aged/map:layout_score, ...",
+    metavar=MEASURE,
+    help="What is held against the ends: copy:elapsed (the mean of all copies), copy:1:elapsed, ...",
 )
 @click.option(
     "--symptom",

@@ -7,12 +7,10 @@ from typing import Any
 from agelab.bisect.question import BisectQuestion, GitTree, Symptom
 from agelab.cli.options import open_store, say
 from agelab.errors import InputError, unknown
-from agelab.model.digits import parse_digits
+from agelab.model.measure import Measure
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.run_request import RunRequest
-from agelab.runner.request.step_names import require_step
-
-MAX_REPETITION = 10**9
+from agelab.runner.request.step_names import require_measure
 
 
 def parse_question(words: dict[str, Any]) -> BisectQuestion:
@@ -25,9 +23,7 @@ def parse_question(words: dict[str, Any]) -> BisectQuestion:
     metric = _metric(words)
     name, wanted = _cell(words)
     if metric:
-        _metric_there(metric[2], wanted)
-        [(scenario, *_)] = wanted.seeded_variants[:1]
-        require_step(metric[0], scenario)
+        require_measure(metric, wanted.selection)
     threshold, relative, alpha = _numbers(words, wanted.options.guest_clock)
     tree, kernels, count = _kernels(words, wanted)
     asked = wanted.options.to_plan()["words"]
@@ -68,31 +64,13 @@ def parse_question(words: dict[str, Any]) -> BisectQuestion:
     return made
 
 
-def _metric(words: dict[str, Any]) -> tuple[str, int, str] | None:
-    """Parse --metric into step, repetition and metric. Raises InputError."""
+def _metric(words: dict[str, Any]) -> Measure | None:
+    """Parse --metric. Raises InputError."""
     if (words["metric"] is None) == (words["symptom"] is None):
         raise InputError(
             "say by what bad is told from good: --metric STEP:METRIC, or --symptom panic, hang, fail or boot"
         )
-    if words["metric"] is None:
-        return None
-    step, colon, rest = words["metric"].partition(":")
-    metric, _, repetition = rest.partition(":")
-    number = parse_digits(repetition or "1", MAX_REPETITION)
-    if not (step and colon) or number is None:
-        raise InputError(
-            f"--metric {words['metric']}: it is STEP:METRIC or STEP:METRIC:REPETITION, like copy:elapsed"
-        )
-    return step, number, metric
-
-
-def _metric_there(metric: str, wanted: RunRequest) -> None:
-    """Raise InputError for a metric that neither agelab nor the scenario nor one of its programs has."""
-    from agelab.model.metrics import METRICS
-
-    known = [*METRICS, *wanted.selection.workload.metrics]
-    if metric not in known:
-        raise unknown("metric", metric, known)
+    return None if words["metric"] is None else Measure.parse(words["metric"])
 
 
 def _cell(words: dict[str, Any]) -> tuple[str, RunRequest]:

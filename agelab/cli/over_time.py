@@ -7,7 +7,7 @@ import click
 from agelab import limits
 from agelab.analysis.over_time import Axis, TimedRun
 from agelab.cli.options import PAGE, find_runs, force_option, json_option, print_json, write_output
-from agelab.cli.types import SELECTION
+from agelab.cli.types import MEASURE, SELECTION
 from agelab.results.run_directory import RunDirectory
 
 CAPSULE = ".capsule"
@@ -20,8 +20,8 @@ NO_HOST = "a host that it does not name"
     "--metric",
     "asked",
     multiple=True,
-    metavar="STEP:METRIC[:REPETITION]",
-    help="Show this in place of layout scores, slowdowns and the sum of all steps.",
+    metavar=MEASURE,
+    help="Show this in place of layout scores, slowdowns and the sum of all steps (without mkfs and mount).",
 )
 @click.option(
     "--by",
@@ -49,7 +49,7 @@ def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Pat
     another scenario, guest, harness or QEMU, and those of others, stay on lines of their own.
     """
     from agelab.analysis.over_time import over_time
-    from agelab.analysis.result_grid import chosen_places
+    from agelab.analysis.result_grid import chosen_measures
     from agelab.report.html import render
     from agelab.report.over_time import build_page
     from agelab.view.over_time import over_time_json, print_over_time
@@ -59,10 +59,10 @@ def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Pat
     runs = list({(run.origin, run.name): run for run in (*ours, *theirs)}.values())
     limits.require_to_draw()
     found = over_time(runs, Axis(by))
-    places = chosen_places([one.grid for one in found.joined], asked)
-    text = render(build_page(found, places))
+    measures = chosen_measures([one.grid for one in found.joined], asked)
+    text = render(build_page(found, measures))
     write_output(output, text.encode(), pages=True)
-    print_json(over_time_json(found, places)) if as_json else print_over_time(found, places)
+    print_json(over_time_json(found, measures)) if as_json else print_over_time(found, measures)
     click.echo(f"{output}: open it in any browser: {output.absolute().as_uri()}", err=as_json)
 
 

@@ -8,6 +8,7 @@ import click
 
 from agelab.cli.options import force_option, json_option, open_store, print_json, require_output
 from agelab.cli.run_options import run_options
+from agelab.cli.types import MEASURE
 from agelab.errors import InputError
 from agelab.runner.request.options import RunOptions
 from agelab.verbs import as_called
@@ -19,7 +20,7 @@ from agelab.verbs import as_called
     "--metric",
     "metrics",
     multiple=True,
-    metavar="STEP:METRIC",
+    metavar=MEASURE,
     help="What the difference is of, like copy:elapsed; without it what the scenario is about, and its time.",
 )
 @click.option(
@@ -38,6 +39,7 @@ def plan(metrics: tuple[str, ...], as_json: bool, slurm: Path | None, **words: A
     an earlier run with three run seeds or more lie apart, which difference so many seeds find in 80 % of all cases, at
     5 % false ones.
     """
+    from agelab.model.measure import Measure
     from agelab.runner.forecast import forecast
     from agelab.view.forecast import forecast_json, print_forecast
 
@@ -47,7 +49,7 @@ def plan(metrics: tuple[str, ...], as_json: bool, slurm: Path | None, **words: A
     if slurm:
         _write_array(options, slurm)
         return
-    found = forecast(options, open_store().runs, [_metric(word) for word in metrics])
+    found = forecast(options, open_store().runs, [Measure.parse(word) for word in metrics])
     print_json(forecast_json(found)) if as_json else print_forecast(found)
 
 
@@ -67,11 +69,3 @@ def _write_array(options: RunOptions, directory: Path) -> None:
     click.echo(
         as_called("then, with the same AGELAB_CACHE, agelab run with the same options puts them together")
     )
-
-
-def _metric(word: str) -> tuple[str, str]:
-    """Parse STEP:METRIC; whether there is such a metric depends on the scenario. Raises InputError."""
-    step, colon, metric = word.partition(":")
-    if not (step and colon):
-        raise InputError(f"--metric {word}: it is STEP:METRIC, like copy:elapsed")
-    return step, metric

@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from agelab import atomic, limits
-from agelab.analysis.result_grid import chosen_places
+from agelab.analysis.result_grid import chosen_measures
 from agelab.analysis.sweep import load_sweep
 from agelab.cli.options import force_option, json_option, open_store, print_json, require_output
-from agelab.cli.types import SELECTION
+from agelab.cli.types import MEASURE, SELECTION
 from agelab.errors import AgelabError
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
@@ -22,8 +22,8 @@ from agelab.verbs import as_called
     "--metric",
     "asked",
     multiple=True,
-    metavar="STEP:METRIC[:REPETITION]",
-    help="Show this in place of layout scores, slowdowns and the sum of all steps.",
+    metavar=MEASURE,
+    help="Show this in place of layout scores, slowdowns and the sum of all steps (without mkfs and mount).",
 )
 @click.option(
     "--plots", type=click.Path(path_type=Path, file_okay=False), help="Draw each table into this directory."
@@ -39,13 +39,13 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
 
     store = open_store()
     found = load_sweep([run_lookup.find(store.runs, name) for name in names])
-    places = chosen_places([found], asked)
-    print_json(sweep_json(found, places)) if as_json else print_sweep(found, places)
+    measures = chosen_measures([found], asked)
+    print_json(sweep_json(found, measures)) if as_json else print_sweep(found, measures)
     if plots:
         limits.require_to_draw()
         plots.mkdir(parents=True, exist_ok=True)
         with atomic.temp_dir(plots) as place:
-            drawn = {plots / path.name: path for path in write_plots(found, places, place)}
+            drawn = {plots / path.name: path for path in write_plots(found, measures, place)}
             for path in drawn:
                 require_output(path)
             for path, made in drawn.items():
@@ -59,7 +59,7 @@ def print_finished_sweep(runs: Sequence[RunDirectory], unfit: Sequence[tuple[str
     from agelab.view.sweep import print_sweep
 
     found = load_sweep(runs)
-    print_sweep(found, found.places())
+    print_sweep(found, found.measures())
     for spec, why in unfit:
         click.echo(f"not in the table: kernel {spec}: {str(why).splitlines()[0]}")
     click.echo(as_called(f"\nagain, or as JSON or plots: agelab sweep {' '.join(run.name for run in runs)}"))

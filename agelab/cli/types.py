@@ -227,3 +227,5 @@ BAND_END = _one_of("low", "high")
 CLAIM = Text(_claims)
 FACTORS = _list_of(_factors)
 FILE_NAME = _one_of(FILE)
+MEASURE = "STEP[:REPETITION]:METRIC"
+"""How help names a measure (``agelab.model.measure``); without a repetition it is the mean over all."""

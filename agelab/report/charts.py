@@ -9,11 +9,12 @@ from agelab import vega
 from agelab.analysis.cells import SeedGroup
 from agelab.analysis.ranking import Ranked
 from agelab.analysis.run_set import RunSet
+from agelab.model.measure import own_steps
 from agelab.model.metrics import METRICS
 from agelab.model.step_id import StepId
 from agelab.report.model import Chart, Charts, Mark
 from agelab.report.numbers import text, unit_name
-from agelab.report.step_selection import aged_and_control, charted_steps, repeated_steps
+from agelab.report.step_selection import aged_and_control, repeated_steps
 from agelab.stats.formatting import unit_scale
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Place, Series
@@ -58,14 +59,13 @@ WHISKERS = "A bar is the median over the seeds; the thin line is the interval th
 
 
 def time_charts(group: RunSet) -> Iterator[Charts]:
-    """Draw for each step the time on each subject, all repetitions together."""
-    steps = charted_steps(group)
-    repetitions = {step: max(at[1] for at in group.places if at[0] == step) for step in steps}
+    """Draw for each step the time on each subject."""
+    steps = own_steps(group.places)
     charts = []
     for step in steps[:MAX_CHARTS]:
-        title = step if repetitions[step] == 1 else f"{step}, {repetitions[step]} repetitions together"
-        found = [(one.name, one.total([step], "elapsed")) for one in group.groups]
-        charts += _bars(title, "s", [(name, series, 0) for name, series in found])
+        found = [(one.name, one.steps.get((step, "elapsed")), 0) for one in group.groups]
+        title = next(series.title for _, series, _ in found if series)
+        charts += _bars(title, "s", found)
     if charts:
         yield Charts("Time of each step", tuple(charts), note=_left_out(len(steps), WHISKERS))
 
@@ -198,11 +198,11 @@ def split_charts(group: RunSet, steps: Sequence[str], split: TimeSplit) -> Itera
     charts = []
     for step in steps[:MAX_CHARTS]:
         found: dict[str, dict[int, float]] = {}
+        title = step
         for subject in group.groups:
-            totals = [subject.total([step], metric) for metric, _ in split.parts]
-            parts = {
-                kind: float(one.summary.median) for kind, one in enumerate(totals) if one and one.summary
-            }
+            means = [subject.steps.get((step, metric)) for metric, _ in split.parts]
+            title = next((one.title for one in means if one), title)
+            parts = {kind: float(one.summary.median) for kind, one in enumerate(means) if one and one.summary}
             if parts and sum(parts.values()):
                 found[subject.name] = parts
         if found:
@@ -210,7 +210,7 @@ def split_charts(group: RunSet, steps: Sequence[str], split: TimeSplit) -> Itera
                 f"{name} {', '.join(f'{split.parts[kind][1]} {value:.3g}' for kind, value in parts.items())}"
                 for name, parts in found.items()
             )
-            charts.append(Chart(step, f"{step}, s: {words}", partial(vega.stacked, found, "s")))
+            charts.append(Chart(title, f"{title}, s: {words}", partial(vega.stacked, found, "s")))
     if charts:
         legend = tuple(Mark(name, kind) for kind, (_, name) in enumerate(split.parts))
         yield Charts(split.title, tuple(charts), legend, _left_out(len(steps), split.note))

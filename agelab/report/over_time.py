@@ -6,6 +6,7 @@ from functools import partial
 from agelab import __version__, vega
 from agelab.analysis.over_time import JoinedRuns, OverTime, names
 from agelab.analysis.result_grid import Row
+from agelab.model.measure import Measure
 from agelab.report import over_time_chart
 from agelab.report.model import (
     Answer,
@@ -25,7 +26,6 @@ from agelab.report.model import (
 from agelab.report.numbers import interval_cell, number_cell, text, unit_name
 from agelab.report.over_time_chart import ChartPoint, PointMark, TimeLine
 from agelab.stats.formatting import format_decimal, unit_scale
-from agelab.stats.series import Place
 from agelab.stats.verdict import ComparedSeries
 
 MARKS = (
@@ -39,26 +39,26 @@ MOST_NAMED = 12
 """Change points to name in the answer."""
 
 
-def build_page(found: OverTime, places: Sequence[Place]) -> Page:
+def build_page(found: OverTime, measures: Sequence[Measure]) -> Page:
     """Build the page: a part for each scenario, in the order of the runs."""
     kinds: dict[tuple[str, ...], list[JoinedRuns]] = {}
     for one in found.joined:
         kinds.setdefault(one.runs[0].kind[:-1], []).append(one)
     parts = tuple(
-        _part(OverTime(found.axis, tuple(those)), places, f"part{number}")
+        _part(OverTime(found.axis, tuple(those)), measures, f"part{number}")
         for number, those in enumerate(kinds.values(), 1)
     )
     title = ", ".join(dict.fromkeys(part.title for part in parts))
     return Page(f"agelab: {title} over {found.axis}s", parts, __version__)
 
 
-def _part(found: OverTime, places: Sequence[Place], where: str) -> Part:
+def _part(found: OverTime, measures: Sequence[Measure], where: str) -> Part:
     plan = found.joined[0].runs[0].result.plan
     emulated = ", EMULATED" if plan.emulated else ""
     metrics = [
-        Section(f"{where}-metric{at}", place_words(place), blocks)
-        for at, place in enumerate(places, 1)
-        if (blocks := tuple(_metric(found, place, f"{where}-table{at}")))
+        Section(f"{where}-metric{at}", measure_words(found.joined, measure), blocks)
+        for at, measure in enumerate(measures, 1)
+        if (blocks := tuple(_metric(found, measure, f"{where}-table{at}")))
     ]
     notes: list[Block] = [Facts(tuple((title, names(one.runs)) for title, one in _titled(found)))]
     if apart := tuple(found.apart):
@@ -71,74 +71,75 @@ def _part(found: OverTime, places: Sequence[Place], where: str) -> Part:
         where,
         f"{plan.scenario} over {found.axis}s",
         f"scale {plan.scale}, {plan.clock} clock{emulated}",
-        (_answer(found, places),),
+        (_answer(found, measures),),
         tuple(line for one in found.joined for line in one.grid.host.unknown),
         (*metrics, Section(f"{where}-runs", "The runs", tuple(notes))),
     )
 
 
-def _answer(found: OverTime, places: Sequence[Place]) -> Answer:
-    changed = change_points(found, places)
+def _answer(found: OverTime, measures: Sequence[Measure]) -> Answer:
+    changed = change_points(found, measures)
     more = len(changed) - MOST_NAMED
     because = (*changed[:MOST_NAMED], *([f"{more} more, in the tables below"] if more > 0 else []))
-    return Answer("What changed, and where?", count_words(found, places), because)
+    return Answer("What changed, and where?", count_words(found, measures), because)
 
 
-def count_words(found: OverTime, places: Sequence[Place]) -> str:
+def count_words(found: OverTime, measures: Sequence[Measure]) -> str:
     """Say how many change points there are, and what is known of the other neighbours."""
-    judged = [one[-1] for joined in found.joined for one in _all_changes(joined, places)]
+    judged = [one[-1] for joined in found.joined for one in _all_changes(joined, measures)]
     changed, alike = sum(one.differs for one in judged), sum(one.alike for one in judged)
     pairs = f"{len(judged)} pair{'s' * (len(judged) != 1)} of neighbours"
     points = f"{changed} change point{'s' * (changed != 1)}"
     return f"{points} among {pairs}; {alike} the same, {len(judged) - changed - alike} not known."
 
 
-def change_points(found: OverTime, places: Sequence[Place]) -> list[str]:
+def change_points(found: OverTime, measures: Sequence[Measure]) -> list[str]:
     """Say of each change point what changed, in one line."""
     return [
         _change_words(joined, *one)
         for joined in found.joined
-        for one in _all_changes(joined, places)
+        for one in _all_changes(joined, measures)
         if one[-1].differs
     ]
 
 
 def _all_changes(
-    joined: JoinedRuns, places: Sequence[Place]
-) -> Iterator[tuple[Place, Row, int, ComparedSeries]]:
+    joined: JoinedRuns, measures: Sequence[Measure]
+) -> Iterator[tuple[Measure, Row, int, ComparedSeries]]:
     """Yield each judged pair of neighbours, metric by metric."""
-    for place in places:
-        for (row, column), change in joined.changes(place).items():
-            yield place, row, column, change
+    for measure in measures:
+        for (row, column), change in joined.changes(measure).items():
+            yield measure, row, column, change
 
 
-def _change_words(joined: JoinedRuns, place: Place, row: Row, column: int, change: ComparedSeries) -> str:
+def _change_words(joined: JoinedRuns, measure: Measure, row: Row, column: int, change: ComparedSeries) -> str:
     """Say what changed in one line."""
     heads = joined.grid.names
-    before = heads[joined.before(row, column, place)]
+    before = heads[joined.before(row, column, measure)]
     whose = f"{_origin(joined)}: " if joined.runs[0].origin else ""
     times = ""
     if change.ratio is not None and change.interval is not None:
         ends = " to ".join(format_decimal(end, 3) for end in (change.interval.low, change.interval.high))
         times = f", {format_decimal(change.ratio, 3)} times ({ends})"
-    return f"{whose}{row[0]}: {place_words(place)}: {change.reader_word} on {heads[column]} than on {before}{times}"
+    what = measure_words([joined], measure)
+    return f"{whose}{row[0]}: {what}: {change.reader_word} on {heads[column]} than on {before}{times}"
 
 
-def place_words(place: Place) -> str:
+def measure_words(joined: Sequence[JoinedRuns], measure: Measure) -> str:
     """Name step and metric for a reader."""
-    step, repetition, metric = place
-    return f"{step}{f' {repetition}' if repetition > 1 else ''}, {metric.replace('_', ' ')}"
+    titles = (one.grid.title(measure) for one in joined)
+    return f"{next(filter(None, titles), measure.step)}, {measure.metric.replace('_', ' ')}"
 
 
 def _origin(joined: JoinedRuns) -> str:
     return f"capsules of {joined.runs[0].origin}" if joined.runs[0].origin else OURS
 
 
-def _metric(found: OverTime, place: Place, table: str) -> Iterator[Block]:
+def _metric(found: OverTime, measure: Measure, table: str) -> Iterator[Block]:
     """Yield the charts and the table of one metric; nothing where it was not measured."""
     subjects = dict.fromkeys(row[0] for one in found.joined for row in one.grid.entries)
     colours = {name: number for number, name in enumerate(subjects)}
-    drawn = [(title, one, _lines(one, place, colours)) for title, one in _titled(found)]
+    drawn = [(title, one, _lines(one, measure, colours)) for title, one in _titled(found)]
     drawn = [(title, one, lines) for title, one, lines in drawn if lines]
     if not drawn:
         return
@@ -147,15 +148,15 @@ def _metric(found: OverTime, place: Place, table: str) -> Iterator[Block]:
     ]
     charts, rows = [], []
     for title, one, lines in drawn:
-        unit = unit_name(_unit(one, place))
+        unit = unit_name(_unit(one, measure))
         draw = partial(
             over_time_chart.draw, [*lines.values()], one.grid.names, found.axis, unit, (min(ends), max(ends))
         )
-        own = [*_rows(one, place, title)]
+        own = [*_rows(one, measure, title)]
         words = "; ".join(
             f"{cells[1].text} {cells[2].text} {cells[3].text}: {cells[6].text}" for cells in own
         )
-        charts.append(Chart(title, f"{place_words(place)}, {title}: {words}", draw))
+        charts.append(Chart(title, f"{measure_words(found.joined, measure)}, {title}: {words}", draw))
         rows += own
     shown = dict.fromkeys(row[0] for *_, lines in drawn for row in lines)
     marks = tuple(Mark(name, *_style(colours[name])) for name in shown)
@@ -165,7 +166,7 @@ def _metric(found: OverTime, place: Place, table: str) -> Iterator[Block]:
     columns = ("runs", "subject", found.axis.value, *numbers[:3], "against the one before", *numbers[3:])
     yield Table(
         table,
-        place_words(place),
+        measure_words(found.joined, measure),
         headings(*columns[not several :], numbers=numbers),
         tuple(row[not several :] for row in rows),
     )
@@ -179,10 +180,10 @@ def _titled(found: OverTime) -> Iterator[tuple[str, JoinedRuns]]:
         yield title if many == 1 else f"{title}, {whose[: at + 1].count(title)} of {many}", one
 
 
-def _lines(joined: JoinedRuns, place: Place, colours: Mapping[str, int]) -> dict[Row, TimeLine]:
+def _lines(joined: JoinedRuns, measure: Measure, colours: Mapping[str, int]) -> dict[Row, TimeLine]:
     """Return the lines that have a point."""
     lines = {
-        row: TimeLine(_points(joined, row, place), *_style(colours[row[0]])) for row in joined.grid.entries
+        row: TimeLine(_points(joined, row, measure), *_style(colours[row[0]])) for row in joined.grid.entries
     }
     return {row: line for row, line in lines.items() if line.points}
 
@@ -192,17 +193,17 @@ def _style(number: int) -> tuple[int, int]:
     return number % vega.COLOURS, number // vega.COLOURS
 
 
-def _unit(joined: JoinedRuns, place: Place) -> str:
+def _unit(joined: JoinedRuns, measure: Measure) -> str:
     """Return the unit of the metric's values."""
     grid = joined.grid
-    found = (grid.series(row, at, place) for row in grid.entries for at in range(len(grid.names)))
+    found = (grid.series(row, at, measure) for row in grid.entries for at in range(len(grid.names)))
     return next((one.unit for one in found if one), "1")
 
 
-def _points(joined: JoinedRuns, row: Row, place: Place) -> list[ChartPoint]:
+def _points(joined: JoinedRuns, row: Row, measure: Measure) -> list[ChartPoint]:
     points = []
     for column in range(len(joined.grid.names)):
-        series = joined.grid.series(row, column, place)
+        series = joined.grid.series(row, column, measure)
         if series is None or series.summary is None:
             continue
         divisor = unit_scale(series.unit).divisor
@@ -210,7 +211,7 @@ def _points(joined: JoinedRuns, row: Row, place: Place) -> list[ChartPoint]:
         ends = [
             float(end / divisor) if found.n > 1 else None for end in (found.interval.low, found.interval.high)
         ]
-        mark = _point_mark(joined.changes(place).get((row, column)))
+        mark = _point_mark(joined.changes(measure).get((row, column)))
         points.append(ChartPoint(column, float(found.median / divisor), ends[0], ends[1], mark))
     return points
 
@@ -224,11 +225,11 @@ def _point_mark(change: ComparedSeries | None) -> PointMark:
     return PointMark.ALIKE if change.alike else PointMark.UNKNOWN
 
 
-def _rows(joined: JoinedRuns, place: Place, title: str) -> Iterator[tuple[TableCell, ...]]:
-    changes = joined.changes(place)
+def _rows(joined: JoinedRuns, measure: Measure, title: str) -> Iterator[tuple[TableCell, ...]]:
+    changes = joined.changes(measure)
     for row in joined.grid.entries:
         for column, head in enumerate(joined.grid.names):
-            series = joined.grid.series(row, column, place)
+            series = joined.grid.series(row, column, measure)
             if series is None or series.summary is None:
                 continue
             change, found = changes.get((row, column)), series.summary

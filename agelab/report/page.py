@@ -5,13 +5,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from agelab import __version__, fileio
 from agelab.analysis.cells import RunResult
+from agelab.analysis.main_measures import last_slowdowns
 from agelab.analysis.run_set import RunSet, run_sets
+from agelab.model.measure import own_steps
 from agelab.model.seeds import seeds_text
 from agelab.report import charts, profiles, program_tables, provenance, result_tables, step_statistics, study
 from agelab.report.answer import all_tests, headline
 from agelab.report.maps import parse_block_map
 from agelab.report.model import Answer, Block, Page, Part, Picture, Prose, Section
-from agelab.report.step_selection import aged_and_control, charted_steps
+from agelab.report.step_selection import aged_and_control
 from agelab.stats.series import Place
 
 MAX_PICTURES = 32
@@ -55,9 +57,9 @@ def _sections(
     group: RunSet, where: str, beside: Iterable[Block]
 ) -> Iterator[tuple[str, str, Iterable[Block]]]:
     """Yield name, title and content of each section in order."""
-    places = all_tests.last_slowdowns(group)
+    places = last_slowdowns(group.places)
     tests = (side for step, _, _ in places for side in aged_and_control(step))
-    steps = [*charted_steps(group), *dict.fromkeys(tests)]
+    steps = [*own_steps(group.places), *dict.fromkeys(tests)]
     yield "ran", "What was run, and how to run it again", provenance.run_facts(group)
     if places:
         yield "aging", "What aging did", _aging(group, places, where)

@@ -1,7 +1,6 @@
 """Select the steps to show, without those that only prepare them."""
 
 from agelab.analysis.run_set import RunSet
-from agelab.model.step import IMPLICIT, PREPARING
 from agelab.model.step_id import AGED, CONTROL, StepId
 
 
@@ -9,19 +8,6 @@ def aged_and_control(step: str) -> tuple[str, str]:
     """Return the steps of a test on the aged disk and on its control."""
     test = StepId.parse(step)
     return str(test.on(AGED)), str(test.on(CONTROL))
-
-
-def charted_steps(group: RunSet) -> list[str]:
-    """Return the steps that make a disk, or the experiments: no tests, preparations or traces."""
-    traced = {StepId.parse(step).group for step, _, metric in group.places if metric.startswith("syscall_")}
-    tested = {step for step, _, metric in group.places if metric == "slowdown"}
-    found = dict.fromkeys(step for step, _, metric in group.places if metric == "elapsed")
-    return [
-        step
-        for step in found
-        if not StepId.parse(step).within and step not in (*IMPLICIT, *tested) and not step.startswith(PREPARING)
-        and step not in traced
-    ]  # fmt: skip
 
 
 def traced_steps(group: RunSet) -> list[str]:

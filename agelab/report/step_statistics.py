@@ -13,7 +13,7 @@ from agelab.report.step_selection import aged_and_control
 from agelab.stats.formatting import decimals_for_spread
 from agelab.stats.order_statistics import exact
 from agelab.stats.outliers import outliers
-from agelab.stats.series import MEAN, Place, Series, SeriesPair
+from agelab.stats.series import Place, Series, SeriesPair
 from agelab.stats.shift import Interval
 from agelab.stats.spread_shares import spread_shares
 from agelab.stats.verdict import ComparedSeries
@@ -60,12 +60,12 @@ def step_tables(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Tab
     pairs = [SeriesPair(found[at][2], found[at][3]) for at in against]
     judged = dict(zip(against, judge(pairs, group.host), strict=True))
     rows = []
-    for at, (step, subject, _, series) in enumerate(found):
-        name = f"{step}, mean of a repetition" if series.repetition == MEAN else step
+    for at, (_, subject, _, series) in enumerate(found):
         one = judged.get(at)
         rows.append(
             (
-                TableCell(name), TableCell(subject.name), TableCell(str(len(series.values)), len(series.values)),
+                TableCell(series.title), TableCell(subject.name),
+                TableCell(str(len(series.values)), len(series.values)),
                 *_both(series),
                 _between(series),
                 *(_effect(one) if one else (TableCell("1", 1), TableCell("–"), TableCell("–"), TableCell("–"))),
@@ -79,24 +79,24 @@ def step_tables(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Tab
 
 def test_tables(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Table]:
     """Return a row for each test and subject: aged disk compared with the unaged one."""
-    found: list[tuple[str, SeedGroup, Series, SeriesPair]] = []
+    found: list[tuple[SeedGroup, Series, SeriesPair]] = []
     for place in places:
         step, repetition, _ = place
-        name = step if repetition == 1 else f"{step} {repetition}"
         for subject in group.groups:
             if slowdown := subject.series.get(place):
                 empty = Series(step, repetition, "elapsed", "s", (), ())
                 old, new = (
                     subject.series.get((one, repetition, "elapsed"), empty) for one in aged_and_control(step)
                 )
-                found.append((name, subject, slowdown, SeriesPair(new, old)))
+                found.append((subject, slowdown, SeriesPair(new, old)))
     judged = judge([row for *_, row in found], group.host)
     rows = []
-    for (name, subject, slowdown, row), one in zip(found, judged, strict=True):
+    for (subject, slowdown, row), one in zip(found, judged, strict=True):
         n, summary = len(slowdown.values), slowdown.summary
         rows.append(
             (
-                TableCell(name), TableCell(subject.name), TableCell(str(n), n), *_both(row.right), *_both(row.left),
+                TableCell(slowdown.title), TableCell(subject.name), TableCell(str(n), n),
+                *_both(row.right), *_both(row.left),
                 TableCell(text(summary), float(summary.median)) if summary else TableCell("?"),
                 _between(slowdown), *_effect(one)[2:], TableCell(one.word_and_reason),
             )
@@ -117,19 +117,18 @@ def _described(steps: Sequence[str]) -> str:
 def share_tables(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Table]:
     """Return a row for each subject whose corpora and run seeds were varied: whose the spread of its slowdown is."""
     found = [
-        (place, subject, shares)
+        (series, subject, shares)
         for place in places
         for subject in group.groups
         if (series := subject.series.get(place)) and (shares := spread_shares(series.values))
     ]
     rows = []
-    for (step, repetition, metric), subject, shares in found:
-        name = step if repetition == 1 else f"{step} {repetition}"
+    for series, subject, shares in found:
         parts = (shares.corpus, shares.run, shares.rest)
         percents = (None if part is None else 100 * part for part in parts)
         rows.append(
             (
-                TableCell(f"{name}, {metric}"),
+                TableCell(f"{series.title}, {series.metric}"),
                 TableCell(subject.name),
                 *(number_cell(part, 0) for part in percents),
             )

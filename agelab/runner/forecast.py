@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agelab.analysis.cells import RunResult, SeedGroup, load
-from agelab.analysis.spread import MetricSpread, StepMetric, main_metrics, measured_groups, spread
+from agelab.analysis.main_measures import main_measures
+from agelab.analysis.spread import MetricSpread, measured_groups, spread
 from agelab.errors import InputError, unknown
-from agelab.model.metrics import METRICS
+from agelab.model.measure import ALL_STEPS, Measure
 from agelab.model.result import Cell
 from agelab.results import run_lookup
 from agelab.runner.cell_times import Took, cells_under, conditions
@@ -16,6 +17,7 @@ from agelab.runner.prepare.planned import cell_of, planned_cells
 from agelab.runner.request.option_fields import Design
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
+from agelab.runner.request.step_names import require_measure
 from agelab.stats.power import smallest_difference
 
 MORE_RUNS = (5, 10, 20)
@@ -48,8 +50,8 @@ class Basis:
 
     run: RunResult
     groups: Sequence[SeedGroup]
-    spreads: Mapping[StepMetric, MetricSpread | None]
-    """For each metric that is asked about; None where the run has too few values of it."""
+    spreads: Mapping[Measure, MetricSpread | None]
+    """For each measure that is asked about; None where the run has too few values of it."""
     without: Sequence[str]
     """Variants that are asked for and that it lacks."""
 
@@ -78,22 +80,21 @@ class Forecast:
         return [cell for cell in kinds.values() for _ in range(size.cells)]
 
 
-def forecast(options: RunOptions, runs: Path, metrics: Sequence[StepMetric]) -> Forecast:
-    """Say what a run would be. Without ``metrics`` it is about what the scenario is about, and its time.
+def forecast(options: RunOptions, runs: Path, measures: Sequence[Measure]) -> Forecast:
+    """Say what a run would be. Without ``measures`` it is about what the scenario is about, and its time.
 
-    Raises InputError for options that make no run, and for a metric that the earlier run did not measure.
+    Raises InputError for options that make no run, and for a measure that the earlier run does not have.
     """
     request = resolve(options)
-    there = [*METRICS, *request.selection.workload.metrics]
-    if strange := next((metric for _, metric in metrics if metric not in there), None):
-        raise unknown("metric", strange, there)
+    for measure in measures:
+        require_measure(measure, request.selection)
     scenario, scale = request.selection.scenario.name, input_data.scale_name(request)
     cells = [cell_of(spec, request.kernel) for spec in planned_cells(options)]
     before: Took = ()
     for emulated in (False, True):  # in the wall clock a host has KVM, or has it not
         like = conditions(scenario, scale, options, emulated=emulated)
         before = before or list(cells_under(like, runs))
-    basis = _basis(runs, scenario, scale, options, cells, metrics)
+    basis = _basis(runs, scenario, scale, options, cells, measures)
     asked = DesignSize(len(options.seeds), len(options.corpora), options.design)
     return Forecast(options, scenario, scale, cells, before, basis, _sizes(asked))
 
@@ -112,7 +113,7 @@ def _basis(
     scale: str,
     options: RunOptions,
     cells: Sequence[Cell],
-    metrics: Sequence[StepMetric],
+    measures: Sequence[Measure],
 ) -> Basis | None:
     """Return the newest run of the scenario, at the scale and in the clock, with seeds enough for a spread."""
     wanted = list(dict.fromkeys(cell.variant for cell in cells))
@@ -127,11 +128,11 @@ def _basis(
         groups = [group for group in measured_groups(run) if group.variant in wanted]
         if not groups:
             continue
-        asked = metrics or main_metrics(groups)
-        spreads = {metric: spread(groups, metric) for metric in asked}
-        if metrics and (strange := next((at for at in metrics if spreads[at] is None), None)):
+        asked = measures or dict.fromkeys([*main_measures(groups)[:1], ALL_STEPS])
+        spreads = {measure: spread(groups, measure) for measure in asked}
+        if measures and (strange := next((at for at in measures if spreads[at] is None), None)):
             there = dict.fromkeys(":".join(at) for group in groups for at in group.steps)
-            raise unknown(f"metric of {run.name}", ":".join(strange), [*there, "all steps:elapsed"])
+            raise unknown(f"metric of {run.name}", str(strange), [*there, str(ALL_STEPS)])
         known = {group.variant for group in groups}
         return Basis(run, groups, spreads, [name for name in wanted if name not in known])
     return None

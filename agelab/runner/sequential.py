@@ -17,7 +17,7 @@ from agelab.runner.progress import Progress
 from agelab.runner.request.option_values import LOOKS
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
-from agelab.runner.request.step_names import require_step
+from agelab.runner.request.step_names import require_measure
 from agelab.store import Store
 
 LEVEL = Fraction(5, 100) / len(LOOKS)
@@ -50,7 +50,7 @@ def run_until_decided(
     selected = resolve(options).selection
     asked = parse_question(options.ask, selected.workload.metrics) if options.ask else None
     if asked:
-        require_step(asked.step, selected.scenario)
+        require_measure(asked.measure, selected)
     require_sides(asked, [cell_of(spec, options.kernel) for spec in planned_cells(options)])
     since, directory = time.monotonic(), begun
     looks = [number for number in LOOKS if number >= len(options.seeds)]

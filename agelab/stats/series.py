@@ -1,11 +1,12 @@
 """Samples of several run seeds as series, one for each place that they measure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
 
+from agelab.model.measure import MEAN, step_title
 from agelab.model.metrics import METRICS, Metric
 from agelab.model.result import Sample
 from agelab.model.seeds import Seeds
@@ -19,7 +20,7 @@ Place = tuple[str, int, str]
 
 @dataclass(frozen=True)
 class Series:
-    """One metric of one repetition of a step, over the seeds of its cells."""
+    """One measure, over the seeds of its cells."""
 
     step: str
     repetition: int
@@ -31,11 +32,18 @@ class Series:
     """Seeds and the reason, for each cell that has none."""
     own: Metric | None = None
     """What it measures, where the scenario or a program defines it."""
+    repetitions: int = 1
+    """How many repetitions its step has; of a mean those that it is of."""
 
     @property
     def definition(self) -> Metric | None:
         """What it measures; None for a metric that this agelab does not know."""
         return self.own or METRICS.get(self.metric)
+
+    @property
+    def title(self) -> str:
+        """Its step and repetition, as tables name them."""
+        return step_title(self.step, self.repetition, self.repetitions)
 
     @property
     def place(self) -> Place:
@@ -57,8 +65,12 @@ def series(
     tables = [
         (seed, {(row.step, row.repetition, row.metric): row for row in samples}) for seed, samples in cells
     ]
+    places = dict.fromkeys(place for _, table in tables for place in table)
+    last: dict[tuple[str, str], int] = {}
+    for step, repetition, metric in places:
+        last[step, metric] = max(repetition, last.get((step, metric), 1))
     found = {}
-    for place in dict.fromkeys(place for _, table in tables for place in table):
+    for place in places:
         values: list[tuple[Seeds, Fraction]] = []
         missing: list[tuple[Seeds, str]] = []
         unit = ""
@@ -69,12 +81,9 @@ def series(
                 missing.append((seed, (row and row.not_measured) or "not among this seed's samples"))
             else:
                 values.append((seed, exact(row.value)))
-        found[place] = Series(*place, unit, tuple(values), tuple(missing), own.get(place[2]))
+        most = last[place[0], place[2]]
+        found[place] = Series(*place, unit, tuple(values), tuple(missing), own.get(place[2]), most)
     return found
-
-
-MEAN = 0
-"""The number in place of a repetition for a mean over all of them."""
 
 
 def by_step(found: Mapping[Place, Series]) -> dict[Place, Series]:
@@ -102,7 +111,9 @@ def _mean(several: Sequence[Series]) -> Series:
         (seed, sum(own, Fraction()) / len(own)) for seed, own in values.items() if seed not in missing
     )
     first = several[0]
-    return Series(first.step, MEAN, first.metric, first.unit, whole, tuple(missing.items()), first.own)
+    return replace(
+        first, repetition=MEAN, values=whole, missing=tuple(missing.items()), repetitions=len(several)
+    )
 
 
 @dataclass(frozen=True)
@@ -122,7 +133,7 @@ def pair_series(left: Mapping[Place, Series], right: Mapping[Place, Series]) -> 
     """Pair the series of two groups; a place that one never measured has an empty series there."""
 
     def empty(like: Series) -> Series:
-        return Series(*like.place, like.unit, (), (), like.own)
+        return replace(like, values=(), missing=())
 
     return [
         SeriesPair(left.get(place) or empty(right[place]), right.get(place) or empty(left[place]))

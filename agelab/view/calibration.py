@@ -57,7 +57,8 @@ def print_floors(
             click.echo(
                 f"  from .. to holds the median over all run seeds with {covers}; spread: largest less smallest"
             )
-            print_series([*group.series.values()], everything)
+            repeated = [one for one in group.series.values() if everything and one.repetitions > 1]
+            print_series([*group.steps.values(), *repeated], everything)
     click.echo(as_called(f"\nagainst another run: agelab compare {seeded.name} <run>"))
     click.echo(f"the second execution of {seeds_text([calibrated[0][1].left.seeds])}: {again.name}")
 

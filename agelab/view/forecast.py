@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from agelab.analysis.spread import MetricSpread, StepMetric
+from agelab.analysis.spread import MetricSpread
 from agelab.model.jobs import AUTO
 from agelab.model.seeds import seeds_text
 from agelab.runner.cell_times import TimeRange
@@ -65,19 +65,19 @@ def _first_run(found: Forecast) -> RunOptions:
 
 
 def _print_table(console: Console, found: Forecast, basis: Basis) -> None:
-    metrics = [metric for metric, told in basis.spreads.items() if told]
+    spreads = [told for told in basis.spreads.values() if told]
     print_wrapped(
         console,
         "the smallest difference between two variants that is found in 80 % of all cases, at 5 % false ones, by the "
         f"spread in {basis.run.name} ({seeds_text(one.seeds for one in basis.groups[0].results)}):",
     )
     heads: list[Head] = [(f" {name}", "right") for name in ("run seeds", "corpora", "cells")]
-    heads += [(f" {_name(metric)}", "right") for metric in metrics]
+    heads += [(f" {told.measure}", "right") for told in spreads]
     heads.append((" time", "right"))
     rows = []
     for size in found.sizes:
         numbers = (size.runs, size.corpora, len(found.cells_of(size)))
-        differences = [_difference(told, size) for metric in metrics if (told := basis.spreads[metric])]
+        differences = [_difference(told, size) for told in spreads]
         rows.append([f" {cell}" for cell in (*numbers, *differences, _time(found, size))])
     print_table(console, heads, rows)
     for line in _notes(found, basis):
@@ -85,22 +85,18 @@ def _print_table(console: Console, found: Forecast, basis: Basis) -> None:
 
 
 def _notes(found: Forecast, basis: Basis) -> Iterator[str]:
-    for metric, told in basis.spreads.items():
+    for measure, told in basis.spreads.items():
         if told is None:
-            yield f"{_name(metric)}: {basis.run.name} has too few values of it"
+            yield f"{measure}: {basis.run.name} has too few values of it"
             continue
         each = ", ".join(f"{name} {_amount(told, one)}" for name, one in told.groups.items())
-        yield f"spread of {_name(metric)} within a corpus (standard deviation): {each}"
+        yield f"spread of {told.title}, {measure.metric}, within a corpus (standard deviation): {each}"
     if basis.without:
         yield f"not in that run, so taken to spread like the others: {', '.join(basis.without)}"
     if any(size.difference is None for size in found.sizes):
         yield f"{NOTHING}: with so few seeds even values that are wholly apart may be chance"
     if found.options.design == "paired":
         yield "paired: each corpus has one value a side, so that only its sign counts"
-
-
-def _name(metric: StepMetric) -> str:
-    return " ".join(metric)
 
 
 def _difference(told: MetricSpread, size: DesignSize) -> str:
@@ -134,7 +130,7 @@ def _time(found: Forecast, size: DesignSize) -> str:
 def forecast_json(found: Forecast) -> dict[str, Any]:
     """Return the same: each difference as a share or in the metric's unit, null where none is found or known."""
     basis = found.basis
-    spreads = {metric: told for metric, told in basis.spreads.items() if told} if basis else {}
+    spreads = [told for told in basis.spreads.values() if told] if basis else []
     return {
         "schema": SCHEMA,
         "scenario": found.scenario,
@@ -146,13 +142,14 @@ def forecast_json(found: Forecast) -> dict[str, Any]:
         "basis": basis.run.name if basis else None,
         "spreads": [
             {
-                "step": told.step,
-                "metric": told.metric,
+                "step": told.measure.step,
+                "repetition": told.measure.repetition,
+                "metric": told.measure.metric,
                 "unit": told.unit,
                 "relative": told.relative,
                 "deviations": told.groups,
             }
-            for told in spreads.values()
+            for told in spreads
         ],
         "sizes": [
             {
@@ -163,8 +160,10 @@ def forecast_json(found: Forecast) -> dict[str, Any]:
                 "seconds": [time.low, time.high] if (time := _time_range(found, size)) else None,
                 "deviations": size.difference,
                 "differences": {
-                    _name(metric): None if size.difference is None else told.of_shift(size.difference)
-                    for metric, told in spreads.items()
+                    str(told.measure).replace(":", " "): (
+                        None if size.difference is None else told.of_shift(size.difference)
+                    )
+                    for told in spreads
                 },
             }
             for size in found.sizes

@@ -6,20 +6,20 @@ from typing import Any
 import click
 
 from agelab.analysis.over_time import JoinedRuns, OverTime
+from agelab.model.measure import Measure
 from agelab.report.over_time import change_points, count_words
 from agelab.stats.formatting import json_number
-from agelab.stats.series import Place
-from agelab.view.series_table import summary_json
+from agelab.view.series_table import place_json, summary_json
 from agelab.view.terminal import open_console, print_wrapped
 
 SCHEMA = 1
 
 
-def print_over_time(found: OverTime, places: Sequence[Place]) -> None:
+def print_over_time(found: OverTime, measures: Sequence[Measure]) -> None:
     """Print the change points, how many pairs of neighbours are none, and what is on no line or apart."""
     console = open_console()
-    click.echo(count_words(found, places))
-    lines = [f"* {line}" for line in change_points(found, places)]
+    click.echo(count_words(found, measures))
+    lines = [f"* {line}" for line in change_points(found, measures)]
     lines += [f"apart: {line}" for line in found.apart]
     lines += [f"on no line: {line}" for one in found.joined for line in one.left_out]
     lines += [label for one in found.joined for label in one.grid.host.unknown]
@@ -27,16 +27,16 @@ def print_over_time(found: OverTime, places: Sequence[Place]) -> None:
         print_wrapped(console, f"  {line}", 4)
 
 
-def over_time_json(found: OverTime, places: Sequence[Place]) -> dict[str, Any]:
+def over_time_json(found: OverTime, measures: Sequence[Measure]) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "by": found.axis.value,
-        "lines": [_joined_json(one, places) for one in found.joined],
+        "lines": [_joined_json(one, measures) for one in found.joined],
         "apart": [*found.apart],
     }
 
 
-def _joined_json(joined: JoinedRuns, places: Sequence[Place]) -> dict[str, Any]:
+def _joined_json(joined: JoinedRuns, measures: Sequence[Measure]) -> dict[str, Any]:
     plan = joined.runs[0].result.plan
     return {
         "scenario": plan.scenario,
@@ -46,30 +46,27 @@ def _joined_json(joined: JoinedRuns, places: Sequence[Place]) -> dict[str, Any]:
         "runs": [run.name for run in joined.runs],
         "conditions": joined.runs[0].conditions,
         "points": [*joined.grid.names],
-        "rows": [*_rows(joined, places)],
+        "rows": [*_rows(joined, measures)],
         "left_out": [*joined.left_out],
         "labels": [*joined.grid.host.unknown],
     }
 
 
-def _rows(joined: JoinedRuns, places: Sequence[Place]) -> Iterator[dict[str, Any]]:
+def _rows(joined: JoinedRuns, measures: Sequence[Measure]) -> Iterator[dict[str, Any]]:
     grid = joined.grid
-    for place in places:
-        changes = joined.changes(place)
+    for measure in measures:
+        changes = joined.changes(measure)
         for row in grid.entries:
             for column, name in enumerate(grid.names):
-                series, change = grid.series(row, column, place), changes.get((row, column))
+                series, change = grid.series(row, column, measure), changes.get((row, column))
                 if series is None:
                     continue
                 yield {
                     "subject": row[0],
                     "point": name,
-                    "step": place[0],
-                    "repetition": place[1],
-                    "metric": place[2],
-                    "unit": series.unit,
+                    **place_json(series),
                     "summary": summary_json(series.summary),
-                    "before": grid.names[joined.before(row, column, place)] if change else None,
+                    "before": grid.names[joined.before(row, column, measure)] if change else None,
                     "change_point": change.differs if change else False,
                     "verdict": change.verdict.value if change else None,
                     "word": change.word if change else None,

@@ -1,5 +1,6 @@
 """Print what the seeds that were added have decided."""
 
+from agelab.model.measure import ALL_STEPS, ALL_STEPS_TITLE
 from agelab.runner.request.option_values import LOOKS
 from agelab.runner.sequential import LEVEL, Outcome
 from agelab.view.terminal import open_console, print_wrapped
@@ -7,8 +8,12 @@ from agelab.view.terminal import open_console, print_wrapped
 
 def print_outcome(outcome: Outcome) -> None:
     """Print the question, the decision or why there is none, and how often that is wrong."""
-    console, decision = open_console(), outcome.decision
-    console.print(f"\n{outcome.question}", style="bold", markup=False)
+    console, decision, question = open_console(), outcome.decision, outcome.question
+    measure = ALL_STEPS_TITLE if question.measure == ALL_STEPS else str(question.measure)
+    asked = (
+        f"Which is {question.extreme}" if question.extreme else f"Do {' and '.join(question.sides)} differ"
+    )
+    console.print(f"\n{asked} by {measure}?", style="bold", markup=False)
     print_wrapped(console, f"{'decided' if decision.decided else 'not decided'}: {decision.said}")
     if outcome.ended:
         print_wrapped(console, outcome.ended)

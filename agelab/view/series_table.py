@@ -18,7 +18,7 @@ from agelab.stats.formatting import (
     unit_scale,
 )
 from agelab.stats.order_statistics import Summary
-from agelab.stats.series import MEAN, Series
+from agelab.stats.series import Series
 from agelab.view.terminal import Head, Row, open_console, print_table
 
 Item = TypeVar("Item")
@@ -62,20 +62,17 @@ def in_order(
 ) -> Iterator[tuple[str, str, Item]]:
     """Yield the items to show by metric and step: the metric with its unit, the step's name, the item.
 
-    Without ``everything`` the headline metrics alone, and of a repeated step the first and the last repetition.
+    Without ``everything`` the headline metrics alone.
     """
     for metric in metrics_in_order((series(item).metric for item in found), everything):
         by_step: dict[str, dict[int, Item]] = {}
         for item in found:
             if series(item).metric == metric:
                 by_step.setdefault(series(item).step, {})[series(item).repetition] = item
-        for step, repetitions in by_step.items():
-            last = max(repetitions)
-            for turn in sorted(repetitions if everything else {min(repetitions), last}):
-                unit = unit_scale(series(repetitions[turn]).unit).name
-                label = f"  {step} {turn}/{last}" if last > 1 else f"  {step}"
-                label = f"  {step}, mean" if turn == MEAN else label
-                yield f"{metric}, {unit}".removesuffix(", 1"), label, repetitions[turn]
+        for repetitions in by_step.values():
+            for _, item in sorted(repetitions.items(), key=lambda one: one[0]):
+                unit = unit_scale(series(item).unit).name
+                yield f"{metric}, {unit}".removesuffix(", 1"), f"  {series(item).title}", item
 
 
 def _series_cells(one: Series) -> list[str]:

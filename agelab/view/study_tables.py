@@ -9,7 +9,6 @@ from agelab.analysis.cells import SeedGroup, load, seed_groups
 from agelab.model.seeds import seeds_text
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.formatting import format_decimal
-from agelab.stats.order_statistics import exact, summary
 
 MISSING = "-"
 
@@ -48,16 +47,8 @@ def step_table(run: RunDirectory) -> StepTable:
 
 def _taken(group: SeedGroup) -> dict[str, Fraction]:
     """Return seconds by step, whose name says how many repetitions are averaged."""
-    by_step: dict[str, list[Fraction]] = {}
-    for one in group.counted.values():
-        mine: dict[str, list[Fraction]] = {}
-        for row in one.samples:
-            if row.metric == "elapsed" and row.value is not None:
-                mine.setdefault(row.step, []).append(exact(row.value))
-        for step, values in mine.items():
-            times = f" (mean of {len(values)})" if len(values) > 1 else ""
-            by_step.setdefault(step + times, []).append(sum(values, Fraction()) / len(values))
-    return {step: summary(values).median for step, values in by_step.items()}
+    times = [one for (_, metric), one in group.steps.items() if metric == "elapsed"]
+    return {one.title: one.summary.median for one in times if one.summary}
 
 
 def seconds(value: Fraction) -> str:

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from agelab.analysis.cells import SeedGroup, load
-from agelab.analysis.ranking import Ranked, rank_by_median, rank_by_place
+from agelab.analysis.main_measures import main_measures
+from agelab.analysis.ranking import Ranked, rank_by_median
 from agelab.analysis.run_set import RunSet
+from agelab.model.measure import ALL_STEPS
+from agelab.model.metrics import METRICS
 from agelab.model.result import Cell, End
 from agelab.model.seeds import seeds_text
-from agelab.report.answer import all_tests, headline
+from agelab.report.answer import headline
 from agelab.report.numbers import with_spread
-from agelab.report.step_selection import charted_steps, repeated_steps
+from agelab.report.step_selection import repeated_steps
 from agelab.results.reused import origins
 from agelab.results.run_directory import RunDirectory
 from agelab.view import cell_names, sparkline
@@ -23,6 +26,8 @@ from agelab.view.terminal import WHOLE, Head, open_console, print_table, print_w
 
 BAR = 16
 """Characters of the longest bar."""
+ORDERED_BY = {"content_bytes": "MB that it holds", "elapsed": "s, all steps"}
+"""The head of the bars, by the metric that orders them; else it is a slowdown."""
 SHORT = len("sha256:") + 12
 """Characters of a shortened digest."""
 REASONS = 3
@@ -60,14 +65,12 @@ def print_result(run: RunDirectory) -> None:
 
 def _ordered(group: RunSet) -> tuple[str, str, Ranked]:
     """Return the metric that orders the variants, as in the report, its unit and the order."""
-    for place in all_tests.last_slowdowns(group):
-        if (order := rank_by_place(group.groups, place)).order:
-            return f"slowdown of {place[0]}", "1", order
-    if held := [place for place in group.places if place[2] == "content_bytes"]:
-        return "MB that it holds", "B", rank_by_place(group.groups, held[-1])
-    steps = charted_steps(group)
-    totals = [(one, one.total(steps, "elapsed") if steps else None) for one in group.groups]
-    return "s, all steps", "s", rank_by_median(totals, highest=False)
+    for measure in main_measures(group.groups):
+        found = [(one, one.measured(measure)) for one in group.groups]
+        if (order := rank_by_median(found, highest=measure != ALL_STEPS)).order:
+            name = ORDERED_BY.get(measure.metric, f"slowdown of {measure.step}")
+            return name, METRICS[measure.metric].unit, order
+    return "", "1", rank_by_median([])
 
 
 def _print_bars(console: Console, group: RunSet) -> None:

@@ -10,8 +10,8 @@ import click
 from agelab import vega
 from agelab.analysis.result_grid import Row
 from agelab.analysis.sweep import Sweep
+from agelab.model.measure import Measure
 from agelab.stats.formatting import UnitScale, format_median, json_number, unit_scale
-from agelab.stats.series import Place
 from agelab.stats.verdict import ComparedSeries
 from agelab.view.ratio_table import MARKS
 from agelab.view.terminal import Head, open_console, print_table
@@ -29,20 +29,20 @@ LEGEND = (
 )
 
 
-def print_sweep(found: Sweep, places: Sequence[Place]) -> None:
+def print_sweep(found: Sweep, measures: Sequence[Measure]) -> None:
     """Print a table for each metric, and below all of them the reasons for gaps."""
     rows = list(found.entries)
     judged: list[ComparedSeries] = []
     console = open_console()
     heads: list[Head] = [("", "left"), *((f" {name}", "right") for name in found.names)]
-    for place in places:
-        unit = _scale(found, place).name
-        changes = found.changes(place)
+    for measure in measures:
+        unit = _scale(found, measure).name
+        changes = found.changes(measure)
         judged += changes.values()
-        click.echo(f"\n{_title(place)}{unit and f', {unit}'}")
+        click.echo(f"\n{_title(found, measure)}{unit and f', {unit}'}")
         columns = range(len(found.kernels))
         cells = [
-            [found.label(row), *(_cell(found, row, column, place, changes) for column in columns)]
+            [found.label(row), *(_cell(found, row, column, measure, changes) for column in columns)]
             for row in rows
         ]
         print_table(console, heads, cells)
@@ -60,15 +60,14 @@ def print_sweep(found: Sweep, places: Sequence[Place]) -> None:
             click.echo(f"{found.label(row)} was last seen in {last}")
 
 
-def _title(place: Place) -> str:
-    step, repetition, metric = place
-    return f"{step}{f' {repetition}' if repetition > 1 else ''}, {metric}"
+def _title(found: Sweep, measure: Measure) -> str:
+    return f"{found.title(measure)}, {measure.metric}"
 
 
-def _scale(found: Sweep, place: Place) -> UnitScale:
+def _scale(found: Sweep, measure: Measure) -> UnitScale:
     """Return the scale of the metric's unit, without a name where it has none."""
     columns = range(len(found.kernels))
-    units = (one.unit for row in found.entries for at in columns if (one := found.series(row, at, place)))
+    units = (one.unit for row in found.entries for at in columns if (one := found.series(row, at, measure)))
     unit = unit_scale(next(units, "1"))
     return replace(unit, name="") if unit.name == "1" else unit
 
@@ -77,11 +76,11 @@ def _cell(
     found: Sweep,
     row: Row,
     column: int,
-    place: Place,
+    measure: Measure,
     changes: Mapping[tuple[Row, int], ComparedSeries],
 ) -> str:
     """Format the median and its change since the kernel before."""
-    entry, there = found.entries[row][column], found.series(row, column, place)
+    entry, there = found.entries[row][column], found.series(row, column, measure)
     if there is None or there.summary is None:
         return "" if entry is None else "unsupported" if entry.unsupported else "-"
     text = format_median(there.summary, there.unit, min(4, unit_scale(there.unit).decimals))
@@ -97,42 +96,44 @@ def _change(change: ComparedSeries) -> str:
     return f"{float(100 * apart / abs(before.median)):+.1f}%{mark}"
 
 
-def write_plots(found: Sweep, places: Sequence[Place], directory: Path) -> list[Path]:
+def write_plots(found: Sweep, measures: Sequence[Measure], directory: Path) -> list[Path]:
     """Draw a plot over the kernels for each metric, and return the files."""
     directory.mkdir(parents=True, exist_ok=True)
     drawn: list[Path] = []
-    for place in places:
-        unit = _scale(found, place)
+    for measure in measures:
+        unit = _scale(found, measure)
         lines = {
             found.label(row): [
                 (column, float(there.summary.median / unit.divisor) if there and there.summary else None)
                 for column in range(len(found.kernels))
-                for there in [found.series(row, column, place)]
+                for there in [found.series(row, column, measure)]
             ]
             for row in found.entries
         }
-        words = _title(place)
-        name = words.replace(", ", "-").replace("/", "-").replace(" ", "-")[:STEM]
+        title = _title(found, measure)
+        name = str(measure).replace(":", "-").replace("/", "-").replace(" ", "-")[:STEM]
         path = directory / f"{name}.svg"
         if path in drawn:
             path = directory / f"{name}-{len(drawn)}.svg"
         path.write_text(
-            vega.plot(words, "kernel", f"{place[2]}{unit.name and f', {unit.name}'}", lines, found.names),
+            vega.plot(
+                title, "kernel", f"{measure.metric}{unit.name and f', {unit.name}'}", lines, found.names
+            ),
             encoding="utf-8",
         )
         drawn.append(path)
     return drawn
 
 
-def sweep_json(found: Sweep, places: Sequence[Place]) -> dict[str, Any]:
+def sweep_json(found: Sweep, measures: Sequence[Measure]) -> dict[str, Any]:
     rows = []
-    changes = {place: found.changes(place) for place in places}
+    changes = {measure: found.changes(measure) for measure in measures}
     for row, entries in found.entries.items():
         for column, entry in enumerate(entries):
             if entry is None:
                 continue
-            for place in places:
-                there, change = found.series(row, column, place), changes[place].get((row, column))
+            for measure in measures:
+                there, change = found.series(row, column, measure), changes[measure].get((row, column))
                 summary, apart = there.summary if there else None, change.difference if change else None
                 rows.append(
                     {
@@ -140,9 +141,9 @@ def sweep_json(found: Sweep, places: Sequence[Place]) -> dict[str, Any]:
                         "layout": row[1],
                         "kernel": found.kernels[column].release,
                         "spec": found.kernels[column].spec,
-                        "step": place[0],
-                        "repetition": place[1],
-                        "metric": place[2],
+                        "step": measure.step,
+                        "repetition": there.repetition if there else measure.repetition,
+                        "metric": measure.metric,
                         "seeds": summary.n if summary else 0,
                         "median": json_number(summary.median) if summary else None,
                         "spread": json_number(summary.spread) if summary else None,

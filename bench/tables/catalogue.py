@@ -22,8 +22,8 @@ class Column(Frozen):
 
     head: str
     of: str = Field(
-        pattern=r"^[^:+]+:\w+(:\d+)?( \+ [^:+]+:\w+(:\d+)?)*$",
-        description="STEP:METRIC[:REPETITION], or a sum of such",
+        pattern=r"^[^:+]+(:\d+)?:\w+( \+ [^:+]+(:\d+)?:\w+)*$",
+        description="STEP[:REPETITION]:METRIC, or a sum of such",
     )
     shown: str = Field(
         default="median", pattern="^(median|range|sum)$", description="what is shown of several seeds"
@@ -51,7 +51,7 @@ class Table(Frozen):
         default=(),
         description="transcript: words of agelab; {0}, {1} and {runs} are runs, {project} comes before a file's path",
     )
-    metrics: tuple[str, ...] = Field(default=(), description="sweep: STEP:METRIC[:REPETITION]")
+    metrics: tuple[str, ...] = Field(default=(), description="sweep: STEP[:REPETITION]:METRIC")
     pictures: str = Field(default="", description="directory of its pictures, from docs/")
     columns: tuple[Column, ...] = Field(default=(), description="measures: the columns")
 

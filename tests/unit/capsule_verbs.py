@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from agelab.analysis.cell_diff import CellPair
 from agelab.analysis.over_time import Axis, over_time
-from agelab.analysis.result_grid import chosen_places
+from agelab.analysis.result_grid import chosen_measures
 from agelab.capsule import replay
 from agelab.capsule.read import Capsule, open_capsule
 from agelab.cli import over_time as over_time_verb
@@ -64,6 +64,6 @@ def shown_over_time(path: Path) -> None:
     plan = one.result.plan.model_copy(update={"run": f"20990101-000000-{one.name}"})
     other = replace(one, result=replace(one.result, plan=plan))
     found = over_time([one, other], Axis.DATE)
-    places = chosen_places([joined.grid for joined in found.joined], ())
-    render(build_page(found, places))
-    json.dumps(over_time_json(found, places))
+    measures = chosen_measures([joined.grid for joined in found.joined], ())
+    render(build_page(found, measures))
+    json.dumps(over_time_json(found, measures))

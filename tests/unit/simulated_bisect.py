@@ -23,6 +23,7 @@ from agelab.bisect.question import BisectQuestion
 from agelab.bisect.verdict import Judge
 from agelab.cli import bisect_step
 from agelab.errors import HostError
+from agelab.model.measure import MEAN, Measure
 from agelab.store import Store
 
 LAST = 64
@@ -147,7 +148,7 @@ def asked(store: Store, behaviour: Mapping[str, object], **other: Any) -> Bisect
         "bad": "B",
         "kernels": kernels,
         "candidates": len(kernels) - 1,
-        "metric": None if symptom else ("copy", 1, "elapsed"),
+        "metric": None if symptom else Measure("copy", MEAN, "elapsed"),
         "rounds": 60,
         "alpha": "1/100",
         "seed": 1,

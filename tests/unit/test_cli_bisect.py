@@ -18,6 +18,7 @@ from agelab.cli import bisect, bisect_step, main
 from agelab.errors import HostError, InputError
 from agelab.kernel import build
 from agelab.kernel.debian_kernel import AvailableKernel
+from agelab.model.measure import ALL_STEPS, MEAN
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.request.options import RunOptions
@@ -245,7 +246,7 @@ def test_all_that_the_mirror_has_between_the_ends_is_searched(
         2,
         1,
         "virtual",
-        ("aged/map", 1, "layout_score"),
+        ("aged/map", MEAN, "layout_score"),
     )
     found = asked(monkeypatch, home, *WORDS, "--good", "7.2", "--bad", "6.1.0-49", "--disks", "model:none")
     assert [one[7:12] for one in found.kernels] == [
@@ -419,10 +420,11 @@ def test_an_answer_is_there_also_where_a_side_cannot_be_profiled(
     ("metric", "clock", "step"),
     [
         (("copy", 1, "elapsed"), "virtual", "copy"),
+        (("copy", MEAN, "elapsed"), "virtual", "copy"),
         (("aged/fio.read", 1, "fio_read_iops"), "virtual", "aged/fio"),
         (("aged/map", 1, "layout_score"), "virtual", ""),
         (("then/aged/scan", 2, "elapsed"), "virtual", ""),
-        (("all steps", 1, "elapsed"), "virtual", ""),
+        (ALL_STEPS, "virtual", ""),
         (("copy", 1, "elapsed"), "wall", ""),
     ],
 )

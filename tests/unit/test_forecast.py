@@ -101,7 +101,8 @@ def test_it_is_about_the_slowdown_and_the_time_unless_asked_otherwise(
     ]  # fmt: skip
     main(["plan", "aging", "--filesystem", "ext4,xfs,jfs"])
     said = capsys.readouterr().out
-    assert "read slowdown" in said and "all steps elapsed" in said
+    assert "read:slowdown" in said and "all steps:elapsed" in said
+    assert "spread of all steps, without mkfs and mount, elapsed, within a corpus" in " ".join(said.split())
     assert "not in that run, so taken to spread like the others: jfs" in said
 
 
@@ -140,9 +141,13 @@ def test_cells_that_failed_and_runs_of_too_few_seeds_say_nothing_of_a_spread(
 @pytest.mark.parametrize(
     ("metric", "said"),
     [
-        ("copy", "--metric copy: it is STEP:METRIC, like copy:elapsed"),
+        (
+            "copy",
+            "--metric copy: it is STEP:METRIC, the mean over its repetitions, or STEP:REPETITION:METRIC",
+        ),
         ("copy:elapst", "no metric 'elapst'; did you mean elapsed?"),
-        ("kopy:elapsed", "no metric of .*-aging 'kopy:elapsed'; did you mean copy:elapsed?"),
+        ("kopy:elapsed", "no step of aging 'kopy'; did you mean copy?"),
+        ("copy:9:elapsed", "no metric of .*-aging 'copy:9:elapsed'; did you mean copy:elapsed?"),
     ],
 )
 def test_a_metric_that_there_is_not_is_refused(

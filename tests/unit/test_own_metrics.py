@@ -127,8 +127,8 @@ def test_a_series_has_the_definition_of_its_run(home: Path) -> None:
     assert own and (own.better, own.meaning) == ("higher", "operations")
     registered = group.series["aged/mine", 1, "elapsed"].definition
     assert registered and registered.speed
-    total = group.total(["aged/mine.one"], "my_ops")
-    assert total and total.definition == own
+    mean = group.steps["aged/mine.one", "my_ops"].definition
+    assert mean == own
 
 
 def test_a_bisect_takes_them_and_knows_which_there_are() -> None:
@@ -171,6 +171,6 @@ def test_a_forecast_may_be_about_a_metric_of_the_scenario(
 ) -> None:
     chosen(tmp_path, ECHO, metrics=MY_OPS)
     scenario = str(tmp_path / "ten-lines.toml")
-    assert main(["plan", scenario, "--metric", "echo:my_ops"]) == 0
-    assert main(["plan", scenario, "--metric", "echo:my_opz"]) == 2
+    assert main(["plan", scenario, "--metric", "copy:my_ops"]) == 0
+    assert main(["plan", scenario, "--metric", "copy:my_opz"]) == 2
     assert "no metric 'my_opz'; did you mean my_ops" in capsys.readouterr().err

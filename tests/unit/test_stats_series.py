@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 
+from agelab.model.measure import MEAN
 from agelab.model.result import Sample
 from agelab.model.seeds import Seeds
 from agelab.stats.blocks import Block
@@ -17,7 +18,7 @@ from agelab.stats.formatting import (
     unit_scale,
 )
 from agelab.stats.order_statistics import summary
-from agelab.stats.series import MEAN, by_step, pair_series, series
+from agelab.stats.series import by_step, pair_series, series
 from agelab.stats.verdict import left_out
 
 

@@ -151,8 +151,8 @@ def test_measures_are_medians_ranges_and_sums_over_seeds_and_sums_of_measures(tm
     text = measures.made(table("measures", columns=columns), [run_]).text
     assert "|  | a | b | c | d |" in text
     assert "| ext4 | 2.00 | 1.0 to 4.0 | 7 | 220 |" in text
-    wrong = [*columns, {"head": "e", "of": "repair:elapsed:2"}]
-    with pytest.raises(InputError, match="one: no cell has measured repair:elapsed:2"):
+    wrong = [*columns, {"head": "e", "of": "repair:2:elapsed"}]
+    with pytest.raises(InputError, match="one: no cell has measured repair:2:elapsed"):
         measures.made(table("measures", columns=wrong), [run_])
 
 

@@ -30,16 +30,6 @@ TEST_DESCRIPTIONS = {
 """Descriptions of our scenarios' tests."""
 
 
-def last_slowdowns(group: RunSet) -> list[Place]:
-    """Return each test's slowdown; for a test at several points of a history, at the last."""
-    last: dict[str, Place] = {}
-    for place in group.places:
-        step, repetition, metric = place
-        if metric == "slowdown" and repetition >= last.get(step, place)[1]:
-            last[step] = place
-    return list(last.values())
-
-
 def describe_test(step: str) -> str:
     test = StepId.parse(step)
     return TEST_DESCRIPTIONS.get(test.name, f"test {test.name}") + (

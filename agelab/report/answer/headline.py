@@ -4,13 +4,15 @@ from collections.abc import Iterator, Sequence
 
 from agelab.analysis.cells import SeedGroup
 from agelab.analysis.judge import judge
+from agelab.analysis.main_measures import last_slowdowns, main_measures
 from agelab.analysis.ranking import Ranked, rank_by_median, rank_by_place
 from agelab.analysis.run_set import RunSet
+from agelab.model.measure import ALL_STEPS, ALL_STEPS_TITLE
 from agelab.report.answer import all_tests, causes
 from agelab.report.charts import sort_subjects
 from agelab.report.model import Answer
 from agelab.report.numbers import text, unit_name
-from agelab.report.step_selection import aged_and_control, charted_steps
+from agelab.report.step_selection import aged_and_control
 from agelab.results.status import GOING
 from agelab.stats.formatting import format_ratio
 from agelab.stats.order_statistics import Summary
@@ -28,7 +30,7 @@ def answers(group: RunSet) -> Iterator[Answer]:
         said = "Nothing yet: no cell has come to its end." if going else "Nothing: no cell ended ok."
         reasons = dict.fromkeys(f"{subject.name}: {entry.ended}" for subject, entry in group.cells)
         yield Answer("What came out?", said, tuple(reasons))
-    elif places := all_tests.last_slowdowns(group):
+    elif places := last_slowdowns(group.places):
         yield answer_aged(group, places)
     else:
         yield from answer_others(group)
@@ -193,16 +195,13 @@ def _aged_least(order: Ranked) -> Iterator[str]:
 
 def answer_others(group: RunSet) -> Iterator[Answer]:
     """Answer for runs without an aged disk: which stored the most, if steps counted it; else which was quickest."""
-    held = [place for place in group.places if place[2] == "content_bytes"]
-    if held:
-        found = [(one, one.series.get(held[-1])) for one in group.groups]
-        yield _compared(group, "Which held the most data?", "it held {}", found, highest=True)
-        return
-    steps = charted_steps(group)
-    if steps:
-        found = [(one, one.total(steps, "elapsed")) for one in group.groups]
-        words = "all steps together take {} of guest time"
-        yield _compared(group, "Which was the quickest?", words, found, highest=False)
+    for measure in main_measures(group.groups)[:1]:
+        found = [(one, one.measured(measure)) for one in group.groups]
+        if measure == ALL_STEPS:
+            words = f"{ALL_STEPS_TITLE}, together take {{}} of guest time"
+            yield _compared(group, "Which was the quickest?", words, found, highest=False)
+        else:
+            yield _compared(group, "Which held the most data?", "it held {}", found, highest=True)
 
 
 def _compared(
@@ -242,6 +241,6 @@ def _compared(
     because = [f"Not in this order, for want of some figure: {', '.join(left)}."] if left else []
     few = ", ".join(f"{one.name} ({shown(of)}, {_seeds(of.n)})" for one, of in left_out)
     doubts = [f"Not in this order, for want of seeds: {few}."] if left_out else []
-    title = "Data held" if highest else "All steps together"
+    title = "Data held" if highest else _capital(ALL_STEPS_TITLE)
     chart = sort_subjects(title, everyone, group, unit=unit) if following else None
     return Answer(question, verdict, tuple(because), (*doubts, *_unmeasured(group)), named, chart)
