@@ -50,14 +50,15 @@ def goes_on(command: str) -> Iterator[None]:
         raise
 
 
-def unknown(kind: str, name: str, valid: Sequence[str]) -> InputError:
+def unknown(kind: str, name: str, valid: Sequence[str], where: str = "") -> InputError:
     """Return the error for an unknown name, with the most similar valid names or else the first of them."""
+    said = " ".join(filter(None, (f"no {kind} {name!r}", where)))
     if not valid:
-        return InputError(f"no {kind} {name!r}; there are none")
+        return InputError(f"{said}; there are none")
     listed = sorted(valid)[:MAX_LISTED]
     more = f" and {len(valid) - MAX_LISTED} more" if len(valid) > MAX_LISTED else ""
     names = did_you_mean(name, valid) or "there are: " + ", ".join(listed) + more
-    return InputError(f"no {kind} {name!r}; {names}")
+    return InputError(f"{said}; {names}")
 
 
 def did_you_mean(name: str, valid: Sequence[str]) -> str:

@@ -56,7 +56,8 @@ def resume(run: str, jobs: Jobs | None, disks: str | None, erase: str, on: str |
                 f"{found.name} is of a control file, which has a journal of its own",
                 hint=f"agelab run --control {options.control} --continue",
             )
-        command = shlex.join(["agelab", "resume", found.name, *options.named_again()])
+        # What may be lost is for the user to say, not for the plan.
+        command = shlex.join(["agelab", "resume", found.name, *options.changed(erase="").named_again()])
         changed = options.changed(**given).asked_again(disks, erase, command)
         if decided:
             return run_until_decided(changed, found)

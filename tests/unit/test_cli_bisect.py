@@ -105,11 +105,11 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> s
         ),
         (
             [*WORDS[:4], "--metric", "copied:elapsed", "--good", "5.10", "--bad", "6.1"],
-            "no step of aging 'copied'; did you mean copy",
+            "no step 'copied' in aging; did you mean copy",
         ),
         (
             [*WORDS[:4], "--metric", "aged/reed:elapsed", "--good", "5.10", "--bad", "6.1"],
-            "no step of aging 'aged/reed'; ",
+            "no step 'aged/reed' in aging; ",
         ),
         ([*WORDS[:4], "--metric", "copy:elapsd", "--good", "5.10", "--bad", "6.1"], "did you mean elapsed"),
         ([*WORDS, "--good", "5.10", "--bad", "6.1", "--threshold", "x"], "--threshold x: it is no number"),
@@ -149,6 +149,10 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> s
             "--continue goes on with what was asked: leave --good out",
         ),
         (["--continue", "yesterday"], "no bisect 'yesterday'"),
+        (
+            ["--scenario", "small", *WORDS[2:], "--good", "5.10", "--bad", "6.1"],
+            "no scenario 'small'; ",
+        ),
         (
             [*WORDS, "--profile", "--good", "5.10", "--bad", "6.1"],
             "--profile: aged/map:layout_score is of no step that can be profiled",
