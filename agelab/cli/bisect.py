@@ -18,8 +18,8 @@ STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
 
 
 @click.command(
-    epilog="Exit: 0 one kernel is found, 1 only those that one of which it is, 2 wrong input, 3 the host cannot do it, "
-    "130 interrupted: go on with --continue."
+    epilog="Exit: 0 one kernel is found, 1 several are left and none of them can be judged, 2 wrong input, 3 the host "
+    "cannot do it, 130 interrupted: go on with --continue."
 )
 @click.option("--scenario", type=SCENARIO_NAME, default=None, help="The scenario that each step runs.")
 @click.option("--variant", default=None, help="Which of its variants, where it has several.")
@@ -33,7 +33,7 @@ STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
     "--symptom",
     type=click.Choice(["panic", "hang", "fail", "boot"]),
     default=None,
-    help="In place of a metric: what a bad kernel does. boot: it is not heard of within the host's patience.",
+    help="In place of a metric: what a bad kernel does. boot: its guest does not boot in time.",
 )
 @click.option(
     "--good",

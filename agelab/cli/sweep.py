@@ -23,7 +23,7 @@ from agelab.verbs import as_called
     "asked",
     multiple=True,
     metavar=MEASURE,
-    help="Show this in place of layout scores, slowdowns and the sum of all steps (without mkfs and mount).",
+    help="Show this in place of layout scores, slowdowns, the steps and the sum of all (without mkfs and mount).",
 )
 @click.option(
     "--plots", type=click.Path(path_type=Path, file_okay=False), help="Draw each table into this directory."

@@ -367,8 +367,9 @@ def test_a_line_a_kernel_has_its_value_and_the_answer_comes_last(
     simulated.asked_of_tree(Store(home), linux, planted(11, 16), "v6.0", "main")
     monkeypatch.setattr(bisect, "STEP", simulated.STEP)
     monkeypatch.setattr(kernel_runs, "KernelRuns", lambda directory, *_, **__: simulated.Toy(directory))
-    monkeypatch.setattr(sys, "stderr", sys.stdout)  # one screen
-    assert main(["bisect", "--continue", "latest"]) == 0
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stderr", sys.stdout)  # one screen
+        assert main(["bisect", "--continue", "latest"]) == 0
     head, count, ends, *steps = capsys.readouterr().out.split("first bad: ")[0].splitlines()
     assert head.startswith("bisect ") and count == "16 kernels could be the first bad one: about 4 steps"
     assert ends.startswith("both ends: good 1.000000 s, bad 2.000000 s, ")

@@ -71,7 +71,7 @@ def test_a_paired_design_takes_the_first_with_the_first() -> None:
         ({"seeds": "1-3,2"}, "--seeds .*: each run seed once"),
         ({"seeds": "0-2147483647"}, "--seeds '0-2147483647': run seeds are whole numbers"),
         ({"corpora": ""}, "--corpora '': corpus seeds are whole numbers"),
-        ({"design": "nested"}, "no design 'nested'"),
+        ({"design": "nested"}, "no --design 'nested'"),
         ({"corpora": "1,2", "log": "x"}, "--corpora 1,2: the operations of --log are the same with each"),
         (
             {"corpora": "1,2", "disk": "ab"},

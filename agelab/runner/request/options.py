@@ -167,7 +167,7 @@ def _field_error(item: ErrorDetails) -> InputError:
         return unknown("option of a run", field, list(RunOptions.model_fields))
     if item["type"] == "literal_error":
         choices, _ = get_args(RunOptions.model_fields[field].annotation)
-        return unknown("set of defaults" if field == "defaults" else field, str(value), get_args(choices))
+        return unknown(option(field), str(value), get_args(choices))
     cause = item.get("ctx", {}).get("error")
     if isinstance(cause, ValueError) and isinstance(cause.args[0], InputError):
         return cause.args[0]
