@@ -4,7 +4,8 @@ The package raises these; only ``agelab.cli`` turns them into an exit code and o
 """
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 DISK_ERRNOS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM))
@@ -36,14 +37,28 @@ class HostError(AgelabError):
     exit_code = 3
 
 
-def unknown(kind: str, name: str, valid: Sequence[str]) -> InputError:
+@contextmanager
+def goes_on(command: str) -> Iterator[None]:
+    """Have the user told the command that goes on, where the body is interrupted or the host cannot do it.
+
+    What is begun within something else names its command first: the outermost one is told.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, HostError, OSError) as error:
+        error.add_note(command)
+        raise
+
+
+def unknown(kind: str, name: str, valid: Sequence[str], where: str = "") -> InputError:
     """Return the error for an unknown name, with the most similar valid names or else the first of them."""
+    said = " ".join(filter(None, (f"no {kind} {name!r}", where)))
     if not valid:
-        return InputError(f"no {kind} {name!r}; there are none")
+        return InputError(f"{said}; there are none")
     listed = sorted(valid)[:MAX_LISTED]
     more = f" and {len(valid) - MAX_LISTED} more" if len(valid) > MAX_LISTED else ""
     names = did_you_mean(name, valid) or "there are: " + ", ".join(listed) + more
-    return InputError(f"no {kind} {name!r}; {names}")
+    return InputError(f"{said}; {names}")
 
 
 def did_you_mean(name: str, valid: Sequence[str]) -> str:

@@ -79,7 +79,7 @@ class CellResult:
         """The reason why its samples do not count, in one line; its status where none was recorded."""
         if self.end is None:
             return "not ended" if self.inputs else "not begun"
-        return " ".join((self.end.reason or self.end.status.value).split())
+        return self.end.why or self.end.status.value
 
     @property
     def ended(self) -> str:

@@ -9,6 +9,7 @@ from agelab.analysis.result_grid import GridCell, ResultGrid, Row
 from agelab.analysis.run_set import kernel_names
 from agelab.errors import InputError
 from agelab.kernel.versions import is_version, sort_key
+from agelab.model.measure import ALL_STEPS, MEAN, Measure, own_steps
 from agelab.model.result import RunKernel
 from agelab.results.conditions import EFFORT, KERNEL, SEEDS, apart, grouped
 from agelab.results.run_directory import RunDirectory
@@ -23,6 +24,15 @@ class Sweep(ResultGrid):
 
     kernels: tuple[RunKernel, ...] = ()
     """The columns."""
+
+    def measures(self) -> list[Measure]:
+        """List what is shown unasked: the times of the scenario's own steps, too, before their sum."""
+        shown = super().measures()
+        if ALL_STEPS in shown:
+            groups = (entry.group for row in self.entries.values() for entry in row if entry)
+            steps = own_steps(place for group in groups for place in group.series)
+            shown[-1:-1] = [Measure(step, MEAN, ALL_STEPS.metric) for step in steps]
+        return shown
 
     def label(self, row: Row) -> str:
         """The head of a row."""

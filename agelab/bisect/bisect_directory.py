@@ -6,6 +6,7 @@ The records have one code of the store together (agelab.results.own): a list of 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import indent
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -22,6 +23,8 @@ QUESTION, CONDITIONS = "question.json", "conditions.json"
 RECORDS = (QUESTION, CONDITIONS, "measured.jsonl", "verdicts.jsonl")
 """Files that are believed when a bisect goes on."""
 STOPPED = "stopped.json"
+DETAIL = "  "
+"""What a line of the log begins with that is a detail."""
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
@@ -55,7 +58,7 @@ class BisectDirectory:
 
     @property
     def log(self) -> Path:
-        """All lines shown to the user."""
+        """All lines shown to the user, and details between them."""
         return self.path / "log"
 
     @classmethod
@@ -125,6 +128,10 @@ class BisectDirectory:
         """Append a line to the log, which is shown to the user."""
         with self.log.open("a", encoding="utf-8") as file:
             file.write(line.rstrip("\n") + "\n")
+
+    def log_detail(self, text: str) -> None:
+        """Append what is of the work on one kernel, which is shown no longer than it goes on: indented lines."""
+        self.log_line(indent(text, DETAIL, lambda line: True))
 
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:

@@ -121,8 +121,7 @@ def _run_git_bisect(directory: BisectDirectory, step: Sequence[str]) -> None:
         file.write(done.stdout + done.stderr)
     if not _has_ended(directory):
         raise directory.take_error() or HostError(
-            "git bisect stopped: " + (done.stderr.strip().splitlines() or ["a step was ended"])[-1],
-            hint=f"go on: agelab bisect --continue {directory.name}",
+            "git bisect stopped: " + (done.stderr.strip().splitlines() or ["a step was ended"])[-1]
         )
 
 

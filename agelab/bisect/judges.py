@@ -51,6 +51,7 @@ class VirtualClockJudge:
         ends = self._question.ends
         prepare_ends(self._question, self._cache)
         values: dict[str, list[Fraction]] = {name: [] for name in ends}
+        unit = ""
         seeds = range(1, SEEDS_NEEDED + 1)
         for first in range(0, SEEDS_NEEDED, self._at_once):
             for name, kernel in ends.items():
@@ -58,7 +59,9 @@ class VirtualClockJudge:
                     if found.kind is not OutcomeKind.MEASURED:
                         raise not_measurable(name, found)
                     values[name].append(found.exact)
-        return EndReferences(values["good"], values["bad"], self._threshold(values["good"], values["bad"]))
+                    unit = found.unit
+        threshold = self._threshold(values["good"], values["bad"])
+        return EndReferences(values["good"], values["bad"], threshold, unit)
 
     def _threshold(self, good: Sequence[Fraction], bad: Sequence[Fraction]) -> Fraction | None:
         """Return the user's threshold in the metric's unit, or None for the midpoint between the ends."""

@@ -48,7 +48,7 @@ class RunLog(Progress):
 
     def end_cell(self, cell: Cell, number: int, end: End) -> None:
         why = f": {end.reason.splitlines()[0]}" if end.reason else ""
-        took = f", reused from {end.reused.run}" if end.reused else f" in {end.host_seconds:.0f} s"
+        took = f" (reused from {end.reused.run})" if end.reused else f" in {end.host_seconds:.0f} s"
         self._write(f"seed {cell.seed} {end.status}{took}{why}")
 
 
@@ -60,7 +60,7 @@ class KernelRuns:
         self._options = options_of(self._question)
         self._directory = directory
         self._store = store
-        self._say = say or directory.log_line
+        self._say = say or directory.log_detail
 
     def prepare(self, kernel: str) -> KernelOutcome | None:
         """Have the kernel built. Returns the outcome where it does not build or does not exist, as others may.

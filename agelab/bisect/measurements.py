@@ -135,7 +135,4 @@ class MeasurementCache:
                 self._directory.append("measured", one)
                 self._known.append(one)
         if broken := next((one for one in found if one.kind is OutcomeKind.INTERRUPTED), None):
-            raise HostError(
-                f"run {broken.run} was interrupted: {broken.why}",
-                hint=f"go on: agelab bisect --continue {self._directory.name}",
-            )
+            raise HostError(f"run {broken.run} was interrupted: {broken.why}")

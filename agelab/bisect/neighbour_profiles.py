@@ -34,7 +34,7 @@ def take(directory: BisectDirectory, store: Store, answer: BisectAnswer) -> Neig
     found = []
     for point in (answer.before, answer.after):
         directory.log_line(f"profile: {point.name}")
-        run = runner.run(options.changed(kernel=point.kernel), store, RunLog(directory.log_line))
+        run = runner.run(options.changed(kernel=point.kernel), store, RunLog(directory.log_detail))
         found.append(profiles.of_step(point.name, load(run).cells, question.profiled_step))
     before, after = found
     after.require_comparable(before)

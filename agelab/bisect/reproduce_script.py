@@ -44,7 +44,7 @@ def text(home: Path, question: BisectQuestion, before: str, after: str, name: st
             f'said=$("$agelab" run {run} --kernel "$before" --kernel "$after"{profile})',
             "status=$?",
             "printf '%s\\n' \"$said\"",
-            "set -- $(printf '%s\\n' \"$said\" | sed -n 's/.*: agelab sweep //p')",
+            'set -- $(printf \'%s\\n\' "$said" | sed -n "s/.*: .*agelab\'* sweep //p")',
         ]
     else:  # real disks serve one run after the other
         lines += [
@@ -53,7 +53,7 @@ def text(home: Path, question: BisectQuestion, before: str, after: str, name: st
             'for kernel in "$before" "$after"; do',
             f'  said=$("$agelab" run {run} --kernel "$kernel") || status=$?',
             "  printf '%s\\n' \"$said\"",
-            "  set -- \"$@\" $(printf '%s\\n' \"$said\" | sed -n 's/.*: agelab show \\([^ ]*\\).*/\\1/p')",
+            '  set -- "$@" $(printf \'%s\\n\' "$said" | sed -n "s/.*: .*agelab\'* show \\([^ ]*\\).*/\\1/p")',
             "done",
         ]
     lines += [

@@ -19,7 +19,7 @@ def make_judge(directory: BisectDirectory, measure: KernelMeasurer, jobs: Jobs =
     if question.symptom:
         return SymptomJudge(question, cache)
     if question.clock == "wall":
-        return WallClockJudge(question, cache, directory.log_line)
+        return WallClockJudge(question, cache, directory.log_detail)
     return VirtualClockJudge(question, cache, SEEDS_NEEDED if jobs == AUTO else jobs)
 
 
@@ -69,10 +69,11 @@ def verdict_on(directory: BisectDirectory, judge: Judge, kernel: str) -> KernelV
         return known
     skipped = sum(one.decision is Decision.UNDECIDED for one in verdicts)
     number, about = len(verdicts) + 1, max(len(verdicts) + 1, question.steps + skipped)
-    directory.log_line(f"step {number} of about {about}: {answer.kernel_label(question, kernel)}")
-    verdict = judge.judge(kernel, directory.log_line)
+    step = f"step {number} of about {about}: {answer.kernel_label(question, kernel)}"
+    directory.log_detail(step)
+    verdict = judge.judge(kernel, directory.log_detail)
     directory.append("verdicts", verdict)
-    directory.log_line(describe_verdict(verdict))
+    directory.log_line(f"{step}: {describe_verdict(verdict)}")
     return verdict
 
 

@@ -12,7 +12,7 @@ from agelab.analysis.judge import judge
 from agelab.bisect.verdict import Decision, StepDecision
 from agelab.errors import InputError
 from agelab.model.seeds import Seeds
-from agelab.stats.formatting import decimals_for_spread, format_decimal
+from agelab.stats.formatting import decimals_for_spread, format_decimal, unit_scale
 from agelab.stats.order_statistics import Summary, summary
 from agelab.stats.series import Series, SeriesPair
 
@@ -35,6 +35,7 @@ class EndReferences:
     bad: Sequence[Fraction]
     threshold: Fraction | None = None
     """The user's threshold; None for the midpoint of the two medians."""
+    unit: str = ""
     ends: tuple[Summary, Summary] = field(init=False)
     threshold_in_use: Fraction = field(init=False)
     """The threshold in use."""
@@ -85,9 +86,14 @@ class EndReferences:
         return Decision.GOOD if (value < self.threshold_in_use) == good_is_lower else Decision.BAD
 
     def format_numbers(self, **numbers: Fraction) -> str:
-        """Format named numbers with the digits that the floor allows."""
-        places = decimals_for_spread(6, self.floor, *numbers.values())
-        return ", ".join(f"{name} {format_decimal(number, places)}" for name, number in numbers.items())
+        """Format named numbers in a fitting unit, with the digits that the floor allows."""
+        unit = unit_scale(self.unit)
+        scaled = {name: number / unit.divisor for name, number in numbers.items()}
+        places = decimals_for_spread(unit.decimals, self.floor / unit.divisor, *scaled.values())
+        called = f" {unit.name}" if unit.name not in ("", "1") else ""
+        return ", ".join(
+            f"{name} {format_decimal(number, places)}{called}" for name, number in scaled.items()
+        )
 
 
 def _series(values: Sequence[Fraction]) -> Series:
@@ -110,11 +116,10 @@ def decide_virtual(
     bad, good = sides.count(Decision.BAD), sides.count(Decision.GOOD)
     side, lead = (Decision.BAD, bad - good) if bad >= good else (Decision.GOOD, good - bad)
     middle = Fraction(median(values))
-    told = references.format_numbers(
-        median=middle, threshold=references.threshold_in_use, floor=references.floor
-    )
-    count = f"{len(values)} seed{'s' if len(values) > 1 else ''}"
-    split = f"of {count} {good} on good's side, {bad} on bad's: {told}"
+    count = f"median of {len(values)} seeds" if len(values) > 1 else "1 seed"
+    split = f"{references.format_numbers(**{'': middle}).strip()} ({count})"
+    if good and bad:
+        split += f", {good} on good's side, {bad} on bad's"
     note = unlike_both_ends(references, middle)
     if lead >= LEAD_NEEDED or (lead == len(values) and _few_values_suffice(references, side, values)):
         return StepDecision(side, split, note)

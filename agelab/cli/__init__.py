@@ -23,6 +23,7 @@ from agelab.disk_errors import FULL_ERRNOS
 from agelab.errors import DISK_ERRNOS, AgelabError, HostError, InputError, unknown
 from agelab.fileio import RefusedFile
 from agelab.model.sanitize import escape_controls
+from agelab.verbs import VERBS, as_called
 from agelab.view import colour
 
 INTERNAL_ERROR = 70
@@ -33,7 +34,7 @@ NAME_ERRNOS = (errno.ENAMETOOLONG, errno.ELOOP)
 """System errors that no file of ours has: the user named one that there cannot be."""
 MAX_NAME_SHOWN = 200
 """Characters of such a name that the error shows."""
-FULL = "free some space there (AGELAB_HOME, or where its output goes); a run that had begun goes on: agelab resume"
+FULL = "free some space there (AGELAB_HOME, or where its output goes)"
 
 FLATTER = "directories within directories, lists within lists and headers of an archive go a few hundred deep at most"
 
@@ -43,38 +44,6 @@ OBJECTS = 100_000
 ASKED, COMPLETION = "_AGELAB_COMPLETE", "agelab.cli.completion"
 """The variable that a shell sets when it asks for words, and the module that answers."""
 
-VERBS = {
-    "doctor": "Say what this host can do, and what to install.",
-    "kernel": "Fetch, build, list and show guest kernels.",
-    "image": "Build and list guest images.",
-    "corpus": "Build and list the seeded input data.",
-    "history": "Show results over kernels or dates, changes marked; write and check operation logs.",
-    "run": "Run a scenario, each cell in a fresh guest.",
-    "resume": "Run the cells of a run that have not ended.",
-    "age": "Make the disks of a scenario and keep them.",
-    "disk": "List, show, export, import and remove stored disks.",
-    "store": "List what the store holds; prune it to a size.",
-    "list": "List runs, newest first.",
-    "profile": "Show in which functions of the kernel a step's processor time went.",
-    "show": "Show one run's samples, as a table or as JSON.",
-    "export": "Write runs as CSV, JSON lines, SQLite, Parquet, JUnit, or tables of their steps.",
-    "compare": "Name the inputs and results in which two runs differ.",
-    "sweep": "Put runs on several kernels into one table, changes marked.",
-    "bisect": "Find the kernel that changed a result.",
-    "capsule": "Pack a run into one file; replay such a file.",
-    "mirror": "Write the packages of runs as an archive for other hosts and later years.",
-    "attest": "Sign what a run has measured: a line of a ledger.",
-    "ledger": "Check ledgers: how many hosts found each key, and where they disagree.",
-    "replicate": "Put runs beside the published study that they follow, claim by claim.",
-    "why": "Run a claim's cells again, one factor changed at a time: which flips it?",
-    "plan": "Say what a run would take, and which differences it could find.",
-    "worker": "Run one cell of a plan for several hosts.",
-    "report": "Write runs as one page: the answer, tables, charts, doubts.",
-    "calibrate": "Measure how far chance moves the results of a scenario.",
-    "schema": "Print the JSON Schema of a scenario, drive, ..., or a result.",
-    "completion": "Print what makes a shell complete these words.",
-}
-"""Each verb, and what it does."""
 MODULES = {"list": "list_runs"}
 """The modules below agelab.cli whose name is not their verb's: ``list`` is Python's."""
 
@@ -139,8 +108,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(InputError(error.format_message()))
     except AgelabError as error:
         return _complain(error)
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as error:
         click.echo("agelab: interrupted", err=True)
+        _say_how_to_go_on(error.__cause__ or error)  # click has an Abort for an interrupt
         return INTERRUPTED
     except BrokenPipeError:
         # Python would complain again when it flushes at exit.
@@ -158,7 +128,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _complain(InputError(f"{where[:MAX_NAME_SHOWN]}{error.strerror}"))
         if error.errno not in DISK_ERRNOS:
             return _unexpected(error)
-        return _complain(HostError(f"{where}{error.strerror}", FULL if error.errno in FULL_ERRNOS else ""))
+        code = _complain(HostError(f"{where}{error.strerror}", FULL if error.errno in FULL_ERRNOS else ""))
+        _say_how_to_go_on(error)
+        return code
     except RecursionError:  # no work of agelab's own goes so deep
         return _complain(
             InputError("a file or a directory that was named is nested too deeply to be read", FLATTER)
@@ -196,5 +168,12 @@ def _complain(error: AgelabError) -> int:
     with contextlib.suppress(BrokenPipeError):
         click.echo(f"agelab: {escape_controls(str(error))}", err=True)
         if error.hint:
-            click.echo(f"  {escape_controls(error.hint)}", err=True)
+            click.echo(f"  {as_called(escape_controls(error.hint))}", err=True)
+        _say_how_to_go_on(error)
     return error.exit_code
+
+
+def _say_how_to_go_on(error: BaseException) -> None:
+    """Print the command that goes on with what was begun: of several the one that was typed (agelab.errors.goes_on)."""
+    for command in getattr(error, "__notes__", [])[-1:]:
+        click.echo(f"  go on: {as_called(escape_controls(command))}", err=True)

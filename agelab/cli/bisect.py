@@ -11,15 +11,15 @@ from agelab.bisect.question import BisectQuestion
 from agelab.cli.options import json_option, open_store
 from agelab.cli.run_options import shared_options
 from agelab.cli.types import KERNEL, MEASURE, SCENARIO_NAME
-from agelab.errors import HostError, InputError
+from agelab.errors import InputError, goes_on
 
 STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
 """The command that judges git's current commit; the bisect's directory comes after it."""
 
 
 @click.command(
-    epilog="Exit: 0 one kernel is found, 1 only those that one of which it is, 2 wrong input, 3 the host cannot do it, "
-    "130 interrupted: go on with --continue."
+    epilog="Exit: 0 one kernel is found, 1 several are left and none of them can be judged, 2 wrong input, 3 the host "
+    "cannot do it, 130 interrupted: go on with --continue."
 )
 @click.option("--scenario", type=SCENARIO_NAME, default=None, help="The scenario that each step runs.")
 @click.option("--variant", default=None, help="Which of its variants, where it has several.")
@@ -33,7 +33,7 @@ STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
     "--symptom",
     type=click.Choice(["panic", "hang", "fail", "boot"]),
     default=None,
-    help="In place of a metric: what a bad kernel does. boot: it is not heard of within the host's patience.",
+    help="In place of a metric: what a bad kernel does. boot: its guest does not boot in time.",
 )
 @click.option(
     "--good",
@@ -99,21 +99,19 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     if proceed is not None:
         _same_disks(question, directory.name, words)
     _same_files(question)
-    with follow_log(directory):
-        directory.log_line(f"bisect {directory.name}")
-        measure = KernelRuns(directory, store)
-        judge = search.make_judge(directory, measure, question.words["jobs"])
-        try:
+    with goes_on(_continuing_command(question, directory.name)):
+        with follow_log(directory):
+            directory.log_line(f"bisect {directory.name}, each detail in {directory.log}")
+            measure = KernelRuns(directory, store)
+            judge = search.make_judge(directory, measure, question.words["jobs"])
             found = search.run_search(directory, judge, [*STEP, str(directory.path)])
-            text = "\n".join(answer_lines(found))
-            checksummed.write(directory.path / "answer.txt", text)
-            click.echo(found.model_dump_json(indent=1) if as_json else text)
-            if question.profile:
+        text = "\n".join(answer_lines(found))
+        checksummed.write(directory.path / "answer.txt", text)
+        click.echo(found.model_dump_json(indent=1) if as_json else text)
+        if question.profile:
+            with follow_log(directory):
                 profiled = neighbour_profiles.take(directory, store, found)
-                show_profiles(directory.path / FLAME_GRAPH, profiled, quiet=as_json)
-        except (KeyboardInterrupt, HostError):
-            directory.log_line(f"go on: agelab bisect --continue {directory.name}")
-            raise
+            show_profiles(directory.path / FLAME_GRAPH, profiled, quiet=as_json)
     return 0 if found.found else 1
 
 
@@ -127,20 +125,22 @@ def _nothing_else(words: dict[str, Any]) -> None:
         raise InputError(f"--continue goes on with what was asked: leave {', '.join(other)} out")
 
 
+def _continuing_command(question: BisectQuestion, name: str) -> str:
+    """Return the command that goes on with a bisect; real disks must be named again."""
+    from agelab.bisect.kernel_runs import options_of
+
+    return shlex.join(["agelab", "bisect", "--continue", name, *options_of(question).named_again()])
+
+
 def _same_disks(question: BisectQuestion, name: str, words: dict[str, Any]) -> None:
     """Refuse real disks that the command line does not name, too, as what may be lost on them. Raises InputError."""
     from agelab.bisect.kernel_runs import options_of
 
-    asked = options_of(question)
-    erase = ["--erase", ",".join(asked.erase)] if asked.erase else []
-    command = shlex.join(["agelab", "bisect", "--continue", name, *erase])
+    asked, command = options_of(question), _continuing_command(question, name)
     again = asked.asked_again(words["disks"], words["erase"], command)
     again.require_asked()
     if again.erase != asked.erase:
-        disks = f" --disks {shlex.quote(','.join(map(str, asked.disks)))}" if asked.real_disks else ""
-        raise InputError(
-            "the bisect erases other disks than --erase names", hint=f"go on with {command}{disks}"
-        )
+        raise InputError("the bisect erases other disks than --erase names", hint=f"go on with {command}")
 
 
 def _same_files(question: BisectQuestion) -> None:

@@ -80,12 +80,14 @@ def _cell(words: dict[str, Any]) -> tuple[str, RunRequest]:
 
     scenario, variant = words["scenario"], words["variant"]
     own = scenario.endswith(".toml")
+    if variant and not own:
+        selection.select(scenario)  # else a wrong name would be told with the variant behind it
     name = f"{scenario}-{variant}" if variant and not own else scenario
     filesystem = None
     if own and variant:
         variants = {one.name: one for one in selection.select(scenario).variants}
         if variant not in variants:
-            raise unknown(f"variant of {scenario}", variant, list(variants))
+            raise unknown("variant", variant, list(variants), f"in {scenario}")
         filesystem = variants[variant].filesystem
     shared = {word: value for word, value in words.items() if word in RunOptions.model_fields}
     wanted = resolve(RunOptions(name=name, filesystem=filesystem, **shared))

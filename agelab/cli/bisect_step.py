@@ -56,7 +56,7 @@ def carry_out(directory: BisectDirectory, judge: Callable[[BisectDirectory], Jud
 
 def _bug(directory: BisectDirectory) -> AgelabError:
     """Log the traceback of an unexpected error, and return the error that the user sees."""
-    directory.log_line(traceback.format_exc())
+    directory.log_detail(traceback.format_exc())
     return AgelabError(
         "a bug in agelab, not in what you asked for; please report it", hint=f"see {directory.log}"
     )

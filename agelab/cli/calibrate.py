@@ -3,6 +3,7 @@
 In the wall clock equal inputs do move each result: by how much on this host is recorded (agelab.analysis.calibration).
 """
 
+import shlex
 from typing import Any
 
 import click
@@ -10,7 +11,7 @@ import click
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.run_options import execute, run_options
 from agelab.cli.types import SCENARIO
-from agelab.errors import InputError
+from agelab.errors import InputError, goes_on
 from agelab.runner.request.options import RunOptions
 
 SEEDS = "1,2,3,4,5"
@@ -48,7 +49,8 @@ def calibrate(name: str | None, everything: bool, show: bool, as_json: bool, **w
             hint=f"leave the option out for {SEEDS}",
         )
     in_clock = _in_the_wall_clock if options.guest_clock == "wall" else _in_the_virtual_clock
-    return in_clock(options, everything, as_json)
+    with goes_on(shlex.join(["agelab", "calibrate", *options.arguments()])):
+        return in_clock(options, everything, as_json)
 
 
 def _in_the_virtual_clock(options: RunOptions, everything: bool, as_json: bool) -> int:

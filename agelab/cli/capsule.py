@@ -20,6 +20,7 @@ from agelab.model.digits import parse_digits
 from agelab.model.jobs import Jobs
 from agelab.results.run_directory import RunDirectory
 from agelab.store import Store
+from agelab.verbs import as_called
 
 
 @click.group()
@@ -63,7 +64,7 @@ def pack(runs: tuple[str, ...], output: Path | None, with_image: bool, artifact:
     click.echo(
         f"{path}: {run.name}, {cell_names.count_cells(len(packed.cells))}, {path.stat().st_size / 1e6:.1f} MB"
     )
-    click.echo(f"replay it: agelab capsule replay {path}")
+    click.echo(as_called(f"replay it: agelab capsule replay {path}"))
 
 
 def _write_artifact(runs: Sequence[RunDirectory], store: Store, directory: Path, carry: bool) -> None:
@@ -87,7 +88,7 @@ def _write_artifact(runs: Sequence[RunDirectory], store: Store, directory: Path,
     click.echo(f"{directory}: {count_capsules(len(made.runs))}, {count_cells(made.cells)}, {size:.1f} MB")
     todo = ", ".join(f"{text.count('TO DO')} in {name}" for name, text in texts.items())
     click.echo(f"what only its author can write is marked TO DO: {todo}")
-    click.echo(f"replay all of it: agelab capsule replay {directory}")
+    click.echo(as_called(f"replay all of it: agelab capsule replay {directory}"))
 
 
 @capsule.command()

@@ -8,10 +8,11 @@ import click
 
 from agelab.cli.options import OUTPUT, force_option, json_option, open_store, print_json, write_output
 from agelab.cli.types import SELECTION
+from agelab.results.run_directory import LATEST
 
 
 @click.command()
-@click.argument("sides", type=SELECTION, nargs=-1, required=True, metavar="A [B...]")
+@click.argument("sides", type=SELECTION, nargs=-1, metavar="[A] [B]...")
 @click.option(
     "--base", metavar="CHOICE", help="Of one run: what the others are compared with, like ext4,raid0."
 )
@@ -51,9 +52,9 @@ def compare(
     """Name the inputs, then the results, in which B and others differ from A.
 
     A, B... are runs (names of agelab list, their beginnings, latest, or paths: ./their-run), or some of their cells:
-    latest:ext4, latest:ext4,raid0, latest:kernel=6.1, machine=, drives=, defaults=. A alone: each of its variants
-    against the first, or --base. Cells of equal run seed are compared input by input; of several seeds the medians, as
-    ratios.
+    latest:ext4, latest:ext4,raid0, latest:kernel=6.1, machine=, drives=, defaults=. A alone (default: the latest): each
+    of its variants against the first, or --base. Cells of equal run seed are compared input by input; of several seeds
+    the medians, as ratios.
 
     Exit: 0; 1 where equal inputs gave different samples, and with --gate where a step is slower or cannot be judged; 2
     where nothing can be compared.
@@ -71,7 +72,7 @@ def compare(
     if junit and gate is None:
         raise click.UsageError("--junit is of a --gate: name its percent, too")
     store = open_store()
-    asked = [results.parse_selector(store.runs, words) for words in sides]
+    asked = [results.parse_selector(store.runs, words) for words in sides or (LATEST,)]
     if base and len(asked) > 1:
         raise InputError(
             "--base chooses among the variants of one run; of several runs the first one is the base"

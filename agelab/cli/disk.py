@@ -10,6 +10,7 @@ from agelab import stored_disk
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.types import DISK_KEY, FILESYSTEMS
 from agelab.errors import InputError
+from agelab.verbs import as_called
 from agelab.view.artefacts import disk_json, print_disk, print_disks
 
 SCHEMA = 1
@@ -37,9 +38,9 @@ def list_disks(as_json: bool) -> None:
         print_disks(disks)
     for artefact in damaged:
         short = artefact.key[: stored_disk.SHORT_KEY]
-        click.echo(f" {short}  DAMAGED: it cannot be read; remove it: agelab disk rm {short}")
+        click.echo(as_called(f" {short}  DAMAGED: it cannot be read; remove it: agelab disk rm {short}"))
     if not disks and not damaged:
-        click.echo("no stored disks yet; make one: agelab age aging-ext4")
+        click.echo(as_called("no stored disks yet; make one: agelab age aging-ext4"))
 
 
 @disk.command()

@@ -5,6 +5,7 @@ import click
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.errors import InputError
 from agelab.results import run_lookup
+from agelab.verbs import as_called
 
 
 @click.command("list", epilog="Exit: 0; 2 where a run is damaged, which is named.")
@@ -28,5 +29,5 @@ def list_runs(as_json: bool) -> int:
     elif runs:
         print_runs(runs)
     elif not damaged:
-        click.echo("no runs yet; make one: agelab run aging-reiserfs")
+        click.echo(as_called("no runs yet; make one: agelab run aging-reiserfs"))
     return damaged

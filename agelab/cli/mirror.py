@@ -6,6 +6,8 @@ import click
 
 from agelab.cli.options import find_runs, open_store, say
 from agelab.cli.types import RUN
+from agelab.results.run_directory import LATEST
+from agelab.verbs import as_called
 
 
 @click.group()
@@ -15,9 +17,9 @@ def mirror() -> None:
 
 @mirror.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.argument("runs", nargs=-1, required=True, type=RUN, metavar="RUN...")
+@click.argument("runs", nargs=-1, type=RUN, metavar="[RUN]...")
 def make(directory: Path, runs: tuple[str, ...]) -> None:
-    """Write every Debian package that RUN... were made of into DIRECTORY, as an archive that apt reads.
+    """Write the Debian packages of RUN... (default: the latest) into DIRECTORY, as an archive that apt reads.
 
     With SNAPSHOT=DIRECTORY (make) or AGELAB_SNAPSHOT=DIRECTORY all packages come from there. It has the lists by which
     Debian's keys vouch for them.
@@ -25,7 +27,7 @@ def make(directory: Path, runs: tuple[str, ...]) -> None:
     from agelab.capsule import mirror as archives
     from agelab.debian.snapshot import TRUSTED
 
-    written = archives.make(directory, find_runs(list(runs)), open_store(), say)
+    written = archives.make(directory, find_runs(runs or (LATEST,)), open_store(), say)
     for suite, count in sorted(written.suites.items()):
         click.echo(f"{suite}: {count} packages")
     click.echo(f"{written.path}: {written.content_bytes / 1e6:.0f} MB")
@@ -36,4 +38,6 @@ def make(directory: Path, runs: tuple[str, ...]) -> None:
             f"{len(names)} of them are in no list of Debian's that this store has ({', '.join(names[:3])}"
             f"{', ...' if len(names) > 3 else ''}): who uses the archive has to trust you"
         )
-    click.echo(f"use it: AGELAB_SNAPSHOT={named} agelab run ..., or make scenario ... SNAPSHOT={named}")
+    click.echo(
+        as_called(f"use it: AGELAB_SNAPSHOT={named} agelab run ..., or make scenario ... SNAPSHOT={named}")
+    )

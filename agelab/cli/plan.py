@@ -11,6 +11,7 @@ from agelab.cli.run_options import run_options
 from agelab.cli.types import MEASURE
 from agelab.errors import InputError
 from agelab.runner.request.options import RunOptions
+from agelab.verbs import as_called
 
 
 @click.command(epilog="Exit: 0; 2 wrong input.")
@@ -65,4 +66,6 @@ def _write_array(options: RunOptions, directory: Path) -> None:
     script = arrays.write(directory, shared, str(Path(sys.argv[0]).absolute()))
     count = len(shared.cells)
     click.echo(f"{count} cells: export AGELAB_CACHE=...; {arrays.commands(script, count)}")
-    click.echo("then, with the same AGELAB_CACHE, agelab run with the same options puts them together")
+    click.echo(
+        as_called("then, with the same AGELAB_CACHE, agelab run with the same options puts them together")
+    )

@@ -6,17 +6,17 @@ from agelab.analysis.cells import RunResult, load
 from agelab.cli.options import find_runs, json_option, print_json
 from agelab.cli.types import SELECTION
 from agelab.errors import InputError
-from agelab.results.run_directory import RunDirectory
+from agelab.results.run_directory import LATEST, RunDirectory
 
 
 @click.command()
-@click.argument("runs", type=SELECTION, metavar="RUN...", nargs=-1, required=True)
+@click.argument("runs", type=SELECTION, metavar="[RUN]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Every comparison of every claim, and every step.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, as in docs/replication.md.")
 @json_option
 def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: bool) -> None:
-    """Put RUN beside the study that its scenario follows: seconds beside seconds and how far they are off, rankings,
-    and a verdict on each of the study's claims.
+    """Put RUN (default: the latest) beside the study that its scenario follows: seconds beside seconds and how far they
+    are off, rankings, and a verdict on each of the study's claims.
 
     RUN is a name of agelab list, its beginning, or latest. Runs that differ in variants, layouts and run seeds
     alone are one column; those of another scale, kernel or set of defaults stand side by side.
@@ -34,7 +34,7 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
         name, colon, _ = words.partition(":")
         if colon:
             raise InputError(f"replicate takes whole runs, not {words!r}", hint=f"agelab replicate {name}")
-    found = study_reports(map(loaded, find_runs(runs)))
+    found = study_reports(map(loaded, find_runs(runs or (LATEST,))))
     if as_json:
         print_json(reports_json(found))
     elif markdown:

@@ -7,10 +7,11 @@ import click
 from agelab import limits
 from agelab.cli.options import PAGE, find_runs, force_option, write_output
 from agelab.cli.types import SELECTION
+from agelab.results.run_directory import LATEST
 
 
 @click.command()
-@click.argument("runs", type=SELECTION, metavar="RUN...", nargs=-1, required=True)
+@click.argument("runs", type=SELECTION, metavar="[RUN]...", nargs=-1)
 @click.option(
     "-o",
     "--output",
@@ -21,7 +22,7 @@ from agelab.cli.types import SELECTION
 )
 @force_option
 def report(runs: tuple[str, ...], output: Path) -> None:
-    """Write RUN... as one page that opens offline: the answer, the study beside it, charts, every result.
+    """Write RUN... (default: the latest) as one page that opens offline: the answer, the study, charts, every result.
 
     RUN is a name of agelab list, its beginning, latest, or the path of a run's directory. Runs of one scenario, scale,
     clock and data share tables and charts; others stand below one another. A run that is still going on is shown as
@@ -31,7 +32,7 @@ def report(runs: tuple[str, ...], output: Path) -> None:
     from agelab.report.html import render
     from agelab.report.page import build_page
 
-    found = find_runs(runs)
+    found = find_runs(runs or (LATEST,))
     limits.require_to_draw()
     text = render(build_page(map(load, found)))
     write_output(output, text.encode(), pages=True)

@@ -1,5 +1,7 @@
 """``agelab resume``: what is left of a run."""
 
+import shlex
+
 import click
 
 from agelab.cli.options import find_runs
@@ -45,18 +47,20 @@ def resume(run: str, jobs: Jobs | None, disks: str | None, erase: str, on: str |
     if found.is_running():
         raise InputError(f"{found.name} is still going on")
     given = {} if jobs is None else {"jobs": jobs}
-    plan, command = found.plan(), f"agelab resume {found.name}"
-    if plan.repeatable and plan.command["words"].get("until_decided"):
-        options = RunOptions.from_plan(plan).changed(**given)
-        return run_until_decided(options.asked_again(disks, erase, command), found)
-    if found.unfinished() or not plan.repeatable:
+    plan = found.plan()
+    decided = plan.repeatable and plan.command["words"].get("until_decided")
+    if decided or found.unfinished() or not plan.repeatable:
         options = RunOptions.from_plan(plan)
         if options.control:
             raise InputError(
                 f"{found.name} is of a control file, which has a journal of its own",
                 hint=f"agelab run --control {options.control} --continue",
             )
+        # What may be lost is for the user to say, not for the plan.
+        command = shlex.join(["agelab", "resume", found.name, *options.changed(erase="").named_again()])
         changed = options.changed(**given).asked_again(disks, erase, command)
+        if decided:
+            return run_until_decided(changed, found)
         if on:
             execute_on(on, changed, found)
         else:

@@ -11,6 +11,7 @@ from agelab.cli.types import DISK_KEY
 from agelab.errors import AgelabError, InputError
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions
+from agelab.verbs import as_called
 
 
 @click.command(
@@ -173,4 +174,6 @@ def execute_kernels(options: RunOptions, kernels: Sequence[str]) -> dict[str, Ru
 
 def print_report_command(runs: Sequence[RunDirectory]) -> None:
     """Print the last line, from which docs/howto/gate.sh takes a run's name."""
-    click.echo(f"a page to read: agelab report {' '.join(run.name for run in runs)} -o report.html")
+    click.echo(
+        as_called(f"a page to read: agelab report {' '.join(run.name for run in runs)} -o report.html")
+    )

@@ -46,7 +46,7 @@ OF_ONE_RUN = (
         "--seeds",
         default="1",
         show_default=True,
-        help="Run seeds, comma-separated: each is a repetition; of agelab run also auto: as many as decide.",
+        help="Run seeds, each a repetition: 1,2,3 or 1-3. agelab run also takes auto: as many as decide a question.",
     ),
     click.option(
         "--design",
@@ -91,7 +91,7 @@ SHARED = (
         "corpora",
         default="1",
         show_default=True,
-        help="Corpus seeds, comma-separated: each has data and operations of its own.",
+        help="Corpus seeds, each with data and operations of its own: 1,2 or 1-2.",
     ),
     click.option(
         "--defaults",

@@ -13,6 +13,7 @@ from agelab.cli.types import MEASURE, SELECTION
 from agelab.errors import AgelabError
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
+from agelab.verbs import as_called
 
 
 @click.command()
@@ -22,7 +23,7 @@ from agelab.results.run_directory import RunDirectory
     "asked",
     multiple=True,
     metavar=MEASURE,
-    help="Show this in place of layout scores, slowdowns and the sum of all steps (without mkfs and mount).",
+    help="Show this in place of layout scores, slowdowns, the steps and the sum of all (without mkfs and mount).",
 )
 @click.option(
     "--plots", type=click.Path(path_type=Path, file_okay=False), help="Draw each table into this directory."
@@ -61,4 +62,4 @@ def print_finished_sweep(runs: Sequence[RunDirectory], unfit: Sequence[tuple[str
     print_sweep(found, found.measures())
     for spec, why in unfit:
         click.echo(f"not in the table: kernel {spec}: {str(why).splitlines()[0]}")
-    click.echo(f"\nagain, or as JSON or plots: agelab sweep {' '.join(run.name for run in runs)}")
+    click.echo(as_called(f"\nagain, or as JSON or plots: agelab sweep {' '.join(run.name for run in runs)}"))

@@ -1,11 +1,14 @@
 """``agelab why``: which factor flips the verdict on a claim."""
 
+import shlex
+
 import click
 
 from agelab.cli.options import find_runs, json_option, open_store, print_json, say
 from agelab.cli.types import CLAIM, FACTORS, JOBS, RUN
+from agelab.errors import goes_on
 from agelab.model.jobs import Jobs
-from agelab.results.run_directory import RunDirectory
+from agelab.results.run_directory import LATEST, RunDirectory
 from agelab.runner.request.options import RunOptions
 
 
@@ -13,7 +16,7 @@ from agelab.runner.request.options import RunOptions
     epilog="Exit: 0 whatever the answer, 2 wrong input, 3 the host cannot do it, 130 interrupted: ask again, and what "
     "has ended is not run again."
 )
-@click.argument("run", type=RUN)
+@click.argument("run", default=LATEST, type=RUN)
 @click.option(
     "--claim", type=CLAIM, required=True, help="A claim of the run's study, as agelab replicate names it."
 )
@@ -33,7 +36,7 @@ from agelab.runner.request.options import RunOptions
 def why(run: str, claim: str, factors: str | None, filesystem: str | None, jobs: Jobs, as_json: bool) -> None:
     """Run the cells of a claim of RUN again with one factor changed at a time, and say which flips the verdict.
 
-    Cells that a run of the store has with the same options are taken from it.
+    RUN is the latest where none is named. Cells that a run of the store has with the same options are taken from it.
     """
     from agelab.analysis.cells import load
     from agelab.runner.cell_times import recent_cells
@@ -61,9 +64,12 @@ def why(run: str, claim: str, factors: str | None, filesystem: str | None, jobs:
             return runner.run(options, store, progress)
 
     trials = []
-    for one in planned:
-        if one.to_run:
-            say(one.name)
-        trials.append(carry_out(baseline, one, run_one))
+    asked = {"--claim": claim, "--factors": factors, "--filesystem": filesystem, "--jobs": str(jobs)}
+    given = [word for option, value in asked.items() if value for word in (option, value)]
+    with goes_on(shlex.join(["agelab", "why", directory.name, *given])):
+        for one in planned:
+            if one.to_run:
+                say(one.name)
+            trials.append(carry_out(baseline, one, run_one))
     answer = ClaimAnswer(baseline, tuple(trials))
     print_json(answer_json(answer)) if as_json else print_answer(answer)

@@ -1,5 +1,6 @@
 """Types of results as stored and printed: schema 1 of ``agelab show --json``."""
 
+import re
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -15,6 +16,8 @@ MAX_MAGNITUDE = 1 << 64
 """Maximum absolute value, enough for any count or time; excludes NaN."""
 MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 """Format of a moment, in UTC."""
+SILENT = re.compile(r"(?<=, exited )(\d+): ?(?=;|$)")
+"""The words of a failed step that no error follows."""
 Count = Annotated[int, Field(ge=0, le=MAX_MAGNITUDE)]
 """A count reported by a guest."""
 
@@ -145,6 +148,11 @@ class End(Frozen):
     disputes: Label | None = Field(
         default=None, description="digest of an earlier cell with this key, where that is another one"
     )
+
+    @property
+    def why(self) -> str:
+        """Why it is not ok, in one line; of a command that said nothing on standard error just that."""
+        return SILENT.sub(r"\1 and printed no error", " ".join((self.reason or "").split()))
 
 
 class RunKernel(Frozen):

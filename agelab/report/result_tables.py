@@ -127,7 +127,7 @@ def cell_table(group: RunSet, where: str) -> Table:
             (
                 TableCell(subject.name), TableCell(str(entry.seed), entry.seed), TableCell(str(corpus), corpus),
                 TableCell(entry.status),
-                TableCell(" ".join((end.reason or "").split()) if end else ""),
+                TableCell(end.why if end else ""),
                 TableCell((end and end.inputs_key) or "–", code=True),
                 TableCell((end and end.digest) or "–", code=True),
                 TableCell(f"{entry.run} {entry.number}"),

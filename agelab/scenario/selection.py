@@ -79,11 +79,11 @@ def select(
         variants = tuple(variant for variant in variants if variant.is_called(wanted))
         if not variants:
             names = [variant.name for variant in scenario.variants]
-            raise unknown(f"variant of {scenario.name}", wanted, names)
+            raise unknown("variant", wanted, names, f"in {scenario.name}")
     if filesystem:
         there = sorted({variant.filesystem for variant in variants})
         if wrong := [word for word in asked if word not in there]:
-            raise unknown(f"filesystem in {name}", wrong[0], sorted({*there, *_filesystem_names()}))
+            raise unknown("filesystem", wrong[0], sorted({*there, *_filesystem_names()}), f"in {name}")
         variants = tuple(variant for variant in variants if variant.filesystem in asked)
     for matrix in parse_matrix(options) if options else ():
         if all(variant.filesystem != matrix.filesystem for variant in variants):

@@ -57,7 +57,8 @@ def _print_tests(
     console: Console, values: Mapping[tuple[str, str, int], Sample], tests: Sequence[tuple[str, int]]
 ) -> None:
     """Print a row for each test: its time on the aged disk and on the control, slowdown, dynamic layout scores."""
-    names = ("aged\ns", "control\ns", "\nslowdown", "dynamic layout\naged", "score\ncontrol")
+    scores = (f"dynamic layout\nscore, {disk}" for disk in (AGED, CONTROL))
+    names = ("aged\ns", "control\ns", "slowdown\n", *scores)
     heads: list[Head] = [(" test", "left"), *((name, "right") for name in names)]
     rows = []
     for test, number in tests:

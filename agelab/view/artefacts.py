@@ -12,6 +12,7 @@ from agelab.kernel.provenance import Provenance, identity
 from agelab.model.filesystem import Filesystem
 from agelab.store import Store
 from agelab.stored_disk import SHORT_KEY, StoredDisk
+from agelab.verbs import as_called
 from agelab.view.terminal import Head, open_console, print_facts, print_table
 
 
@@ -111,7 +112,7 @@ def print_corpora(corpora: Sequence[Corpus]) -> None:
         heads: list[Head] = [("", "left"), ("", "left"), ("", "left"), ("", "wrapped")]
         print_table(open_console(), heads, rows, named=False)
     else:
-        click.echo("none yet; a run makes what it needs, or: agelab corpus make")
+        click.echo(as_called("none yet; a run makes what it needs, or: agelab corpus make"))
 
 
 def print_corpus(one: Corpus) -> None:

@@ -2,19 +2,24 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from pathlib import Path
 
 import click
+from rich.live import Live
+from rich.text import Text
 
 from agelab import atomic
 from agelab.bisect.answer import BisectAnswer, ValueFormat
-from agelab.bisect.bisect_directory import BisectDirectory
+from agelab.bisect.bisect_directory import DETAIL, BisectDirectory
 from agelab.bisect.neighbour_profiles import NeighbourProfiles
 from agelab.bisect.verdict import Decision
+from agelab.model.sanitize import escape_controls
 from agelab.stacks import flame
+from agelab.verbs import as_called
 from agelab.view.profile import print_changes
+from agelab.view.terminal import can_redraw, open_console
 
 FLAME_GRAPH = "difference.svg"
 """Differential flame graph of the two sides of the change, in the bisect's directory."""
@@ -64,9 +69,20 @@ def show_profiles(path: Path, found: NeighbourProfiles, *, quiet: bool) -> None:
 
 @contextmanager
 def follow_log(directory: BisectDirectory) -> Iterator[None]:
-    """Show each line that comes into the log, also from the processes that judge steps, on standard error."""
+    """Show each line that comes into the log, also from the processes that judge steps, on standard error.
+
+    On a terminal the newest detail stands below them until the next one comes.
+    """
     over = threading.Event()
     place = directory.log.stat().st_size if directory.log.exists() else 0
+    console = open_console(stderr=True)
+    status = Live(console=console, transient=True) if can_redraw(console) else None
+
+    def show(line: str) -> None:
+        if not line.startswith(DETAIL):
+            console.print(as_called(escape_controls(line)), soft_wrap=True)
+        elif status:
+            status.update(Text(escape_controls(line), no_wrap=True, overflow="ellipsis"))
 
     def follow() -> None:
         nonlocal place
@@ -79,12 +95,14 @@ def follow_log(directory: BisectDirectory) -> Iterator[None]:
                     text = file.read()
                 whole = text[: text.rfind(b"\n") + 1]
                 place += len(whole)
-                click.echo(whole.decode(errors="replace"), err=True, nl=False)
+                for line in whole.decode(errors="replace").splitlines():
+                    show(line)
 
     follower = threading.Thread(target=follow, daemon=True)
-    follower.start()
-    try:
-        yield
-    finally:
-        over.set()
-        follower.join()
+    with status or nullcontext():
+        follower.start()
+        try:
+            yield
+        finally:
+            over.set()
+            follower.join()

@@ -21,6 +21,7 @@ from agelab.model.seeds import Seeds, seeds_text
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.formatting import json_number
 from agelab.stats.order_statistics import coverage, interval_rank
+from agelab.verbs import as_called
 from agelab.view.input_diff import differences_json, input_lines, print_samples
 from agelab.view.run_tables import describe_run
 from agelab.view.series_table import by_metric, heads, metrics_in_order, percent, print_series, series_json
@@ -58,7 +59,7 @@ def print_floors(
             )
             repeated = [one for one in group.series.values() if everything and one.repetitions > 1]
             print_series([*group.steps.values(), *repeated], everything)
-    click.echo(f"\nagainst another run: agelab compare {seeded.name} <run>")
+    click.echo(as_called(f"\nagainst another run: agelab compare {seeded.name} <run>"))
     click.echo(f"the second execution of {seeds_text([calibrated[0][1].left.seeds])}: {again.name}")
 
 
@@ -135,7 +136,7 @@ def print_calibrated(
     if found:
         print_host(found[0])
         print_calibration(found[1], everything)
-        click.echo(f"recorded in {path}; agelab calibrate --show")
+        click.echo(as_called(f"recorded in {path}; agelab calibrate --show"))
     else:
         click.echo("nothing is recorded: no five run seeds measured anything both times")
 
@@ -194,7 +195,7 @@ def print_host(host: MeasuredHost) -> None:
 
 def print_records(records: Sequence[HostRecord], everything: bool) -> None:
     if not records:
-        click.echo(f"no A/A of any host is recorded: {CALIBRATE}")
+        click.echo(as_called(f"no A/A of any host is recorded: {CALIBRATE}"))
     for number, record in enumerate(records):
         click.echo("\n" * bool(number), nl=False)
         print_host(record.host)

@@ -8,6 +8,7 @@ import click
 from agelab.capsule.read import Capsule
 from agelab.model.result import Cell
 from agelab.model.sanitize import escape_controls
+from agelab.verbs import as_called
 from agelab.view.cell_names import count_reproduced, name_seeds
 from agelab.view.input_diff import differences_json, input_lines
 from agelab.view.terminal import Head, open_console, print_table
@@ -114,7 +115,7 @@ def print_replay(done: "ReplayedCapsule") -> None:
         if len(one.samples) > SHOWN:
             print_escaped(f"     and {len(one.samples) - SHOWN} more samples")
     if done.run:
-        click.echo(f"the replay: agelab show {done.run.name}")
+        click.echo(as_called(f"the replay: agelab show {done.run.name}"))
 
 
 def print_replays(done: "Sequence[ReplayedCapsule]") -> None:
@@ -128,7 +129,7 @@ def print_replays(done: "Sequence[ReplayedCapsule]") -> None:
     click.echo()
     click.echo(count_reproduced(same, len(cells), sum(one.reproduced for one in done), len(done)))
     if runs := [one.run.name for one in done if one.run]:
-        click.echo(f"the replays: agelab report {' '.join(runs)} -o replayed.html")
+        click.echo(as_called(f"the replays: agelab report {' '.join(runs)} -o replayed.html"))
 
 
 def _counts(one: "ReplayedCapsule") -> list[str]:

@@ -1,5 +1,6 @@
 """Short texts about the cells of a run: statuses, counts and names."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from agelab.model.result import Cell, End, Status
@@ -17,8 +18,8 @@ def statuses(run: RunDirectory, ends: Sequence[End | None]) -> list[str]:
 
 
 def with_origin(status: str, end: End | None) -> str:
-    """Add to a status that the cell was not run: ``ok, reused``."""
-    return f"{status}, reused" if end and end.reused else status
+    """Add to a status that the cell was not run: ``ok (reused)``."""
+    return f"{status} (reused)" if end and end.reused else status
 
 
 def count_cells(number: int) -> str:
@@ -36,9 +37,16 @@ def count_reproduced(same: int, cells: int, whole: int, capsules: int) -> str:
     return f"reproduced: {same} of {count_cells(cells)}; {whole} of {count_capsules(capsules)}"
 
 
-def count_statuses(statuses: Sequence[str]) -> str:
-    """Count the cells of each status: ``60 ok, 5 unsupported``."""
-    return ", ".join(f"{statuses.count(one)} {one}" for one in sorted(set(statuses), key=ORDER.index))
+def count_statuses(statuses: Sequence[str], ends: Sequence[End | None] = ()) -> str:
+    """Count the cells of each status, and of ``ends`` those that were not run: ``60 ok (3 reused), 5 unsupported``."""
+    reused = Counter(status for status, end in zip(statuses, ends, strict=False) if end and end.reused)
+    words = []
+    for status in sorted(set(statuses), key=ORDER.index):
+        count, known = statuses.count(status), reused[status]
+        words.append(
+            f"{count} {status}" + (f" ({'' if known == count else f'{known} '}reused)" if known else "")
+        )
+    return ", ".join(words)
 
 
 def list_cells(some: Iterable[Cell], every: Iterable[Cell]) -> str:

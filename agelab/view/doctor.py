@@ -3,6 +3,7 @@
 from rich.text import Text
 
 from agelab.doctor import HostReport, ProbeStatus
+from agelab.verbs import as_called
 from agelab.view.terminal import Head, Row, open_console, print_table
 
 HEADS: tuple[Head, ...] = (
@@ -22,7 +23,7 @@ def print_findings(report: HostReport) -> None:
     for finding in report.findings:
         meaning = Text(finding.meaning)
         if finding.fix:
-            meaning.append(f"\n-> {finding.fix}", style="bold")
+            meaning.append(f"\n-> {as_called(finding.fix)}", style="bold")
         status = Text(finding.status, COLOURS[finding.status])
         rows.append((finding.name, status, finding.found, meaning))
     print_table(open_console(), HEADS, rows)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from agelab.analysis.cell_diff import CellPair, ValueDifference
+from agelab.verbs import as_called
 
 MAX_PLACES = 2
 """Places to name of an input that differs in several."""
@@ -47,7 +48,9 @@ def print_samples(pair: CellPair, most: int) -> None:
     for row in pair.samples[:most]:
         click.echo(f"  sample {row.place}: {_value(row.left)} | {_value(row.right)}")
     if len(pair.samples) > most:
-        click.echo(f"  and {len(pair.samples) - most} more samples; agelab compare --all shows them")
+        click.echo(
+            as_called(f"  and {len(pair.samples) - most} more samples; agelab compare --all shows them")
+        )
     for row in pair.endings if pair.broken else []:
         click.echo(f"  {row.place}: {_value(row.left)} | {_value(row.right)}")
 

@@ -125,7 +125,7 @@ def _why(end: End | None) -> str:
     disputed = (
         f"its digest is not that of an earlier cell with its key, {end.disputes}" if end.disputes else ""
     )
-    return end.reason or disputed
+    return end.why or disputed
 
 
 def replace_forbidden(text: str) -> str:

@@ -132,9 +132,9 @@ class PlainProgress(Progress):
 
     def end_cell(self, cell: Cell, number: int, end: End) -> None:
         self.cells.end(number, end)
-        why = f": {' '.join(end.reason.split())}" if end.reason else ""
+        why = f": {end.why}" if end.why else ""
         there = f" on {end.host}" if end.host else ""
-        took = f", reused from {end.reused.run}" if end.reused else f" in {end.host_seconds:.0f} s{there}"
+        took = f" (reused from {end.reused.run})" if end.reused else f" in {end.host_seconds:.0f} s{there}"
         disputed = f"; its digest is not that of an earlier cell, {end.disputes}" if end.disputes else ""
         self.stage(f"{self.cells.name(number)}: {end.status}{took}{why}{disputed}")
 

@@ -3,8 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import click
 from rich.console import Console
 
+from agelab.analysis.cells import load
+from agelab.analysis.run_set import RunSet
 from agelab.history.report import HistoryReport, report_lines
 from agelab.model.block_record import RequestRecord
 from agelab.model.result import Cell, End, RunPlan, Sample, Status
@@ -13,8 +16,10 @@ from agelab.model.step import IMPLICIT
 from agelab.model.step_id import DISKS, StepId
 from agelab.results.run_directory import RunDirectory
 from agelab.results.status import WAITING
+from agelab.verbs import as_called
 from agelab.view import aging, cell_names, sparkline
 from agelab.view.aging import format_sample
+from agelab.view.control_tests import is_of_control_file, print_tests
 from agelab.view.ledger import beside_ledger
 from agelab.view.own_metrics import print_own_metrics
 from agelab.view.syscalls import print_syscalls, traced_steps
@@ -23,15 +28,15 @@ from agelab.view.terminal import Head, open_console, print_table, print_wrapped
 CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
 COLUMNS: dict[str, tuple[str, float, int]] = {
     "elapsed": ("elapsed\ns", 1, 6),
-    "throughput": ("\nMB/s", 1e6, 1),
-    "cpu_user": ("%\nuser", 1, 0),
-    "cpu_system": ("%\nsys", 1, 0),
-    "cpu_iowait": ("%\nwait", 1, 0),
-    "cpu_idle": ("%\nidle", 1, 0),
-    "bytes_read": ("MB\nread", 1e6, 1),
-    "bytes_written": ("MB\nwritten", 1e6, 1),
-    "space_used": ("MB\nused", 1e6, 1),
-    "seeks": ("\nseeks", 1, 0),
+    "throughput": ("rate\nMB/s", 1e6, 1),
+    "cpu_user": ("user\n%", 1, 0),
+    "cpu_system": ("sys\n%", 1, 0),
+    "cpu_iowait": ("wait\n%", 1, 0),
+    "cpu_idle": ("idle\n%", 1, 0),
+    "bytes_read": ("read\nMB", 1e6, 1),
+    "bytes_written": ("written\nMB", 1e6, 1),
+    "space_used": ("used\nMB", 1e6, 1),
+    "seeks": ("seeks\n", 1, 0),
 }
 """Metric to its heading, divisor and decimals."""
 NOT_ALWAYS = ("throughput", "seeks")
@@ -61,6 +66,8 @@ def print_run(run: RunDirectory, *, curves: bool = False) -> None:
     plan, ends, samples = run.read_all()
     statuses = cell_names.statuses(run, ends)
     print_head(console, plan)
+    if is_of_control_file(plan):
+        print_tests(console, RunSet((load(run),)))
     for name, report in plan.histories.items():
         console.print(f"\nhistory {name}", style="bold")
         for line in _history(report):
@@ -87,7 +94,7 @@ def print_run(run: RunDirectory, *, curves: bool = False) -> None:
         console.print("\nwhat the study leaves open, or is not reproduced:")
         for line in plan.unstated:
             print_wrapped(console, f"  - {line}", 4)
-    console.print(f"\nthe whole result: agelab show {escape_controls(run.named)} --json", soft_wrap=True)
+    click.echo(as_called(f"\nthe whole result: agelab show {escape_controls(run.named)} --json"))
 
 
 def print_head(console: Console, plan: RunPlan) -> None:
@@ -149,7 +156,7 @@ def _print_cell(
         why = ": it has no end record" if status == Status.INTERRUPTED else ""
         console.print(f"  status      {status}{why}")
         return
-    why = f": {' '.join(end.reason.split())}" if end.reason else ""
+    why = f": {end.why}" if end.why else ""
     print_wrapped(console, f"  status      {status}{why}", 14)
     for task in end.stuck:
         console.print(f"  task        {task.name} ({task.pid}) {task.state} {task.waits_in}", soft_wrap=True)
@@ -285,10 +292,6 @@ def _listed(run: RunDirectory) -> dict[str, str]:
     plan = run.plan()
     ends = [run.end(number) for number in range(len(plan.cells))]
     statuses = cell_names.statuses(run, ends)
-    if reused := sum(1 for end in ends if end and end.reused):
-        statuses_text = f"{cell_names.count_statuses(statuses)}, {reused} reused"
-    else:
-        statuses_text = cell_names.count_statuses(statuses)
     seeds = sorted({cell.seed for cell in plan.cells})
     corpora = sorted({cell.corpus_seed for cell in plan.cells})
     return {
@@ -300,5 +303,5 @@ def _listed(run: RunDirectory) -> dict[str, str]:
         "corpora": cell_names.ranges(corpora) if corpora != [1] else "",
         "layout": ", ".join(dict.fromkeys(cell.layout for cell in plan.cells)),
         "drives": ", ".join(dict.fromkeys(drive for cell in plan.cells for drive in cell.drives)),
-        SPLIT: statuses_text,
+        SPLIT: cell_names.count_statuses(statuses, ends),
     }

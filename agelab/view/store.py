@@ -9,6 +9,7 @@ import click
 from agelab.stats.formatting import name_some
 from agelab.store_usage import Pruned, StoredItem, StoreUsage, total_size
 from agelab.stored_disk import SHORT_KEY
+from agelab.verbs import as_called
 from agelab.view.terminal import Head, open_console, print_table
 
 SCHEMA = 1
@@ -68,7 +69,7 @@ def print_pruned(pruned: Pruned, limit: int, *, dry_run: bool) -> None:
         click.echo(f"that is more than {_megabytes(limit)} MB, and the rest stays:")
         for reason, items in pruned.kept.items():
             click.echo(f"  {_megabytes(_size(items))} MB, {len(items)} artefacts or downloads: {reason}")
-        click.echo("remove stored disks with agelab disk rm, runs by removing their directories")
+        click.echo(as_called("remove stored disks with agelab disk rm, runs by removing their directories"))
 
 
 def _print_damaged(usage: StoreUsage) -> None:

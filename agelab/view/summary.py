@@ -19,6 +19,7 @@ from agelab.report.step_selection import repeated_steps
 from agelab.results.reused import origins
 from agelab.results.run_directory import RunDirectory
 from agelab.view import cell_names, sparkline
+from agelab.view.control_tests import is_of_control_file, print_tests
 from agelab.view.ledger import beside_ledger
 from agelab.view.run_tables import DISPUTED, print_head, print_run
 from agelab.view.terminal import WHOLE, Head, open_console, print_table, print_wrapped
@@ -44,7 +45,9 @@ def print_result(run: RunDirectory) -> None:
     console, group = open_console(), RunSet((load(run),))
     print_head(console, plan)
     # A cut comes at another moment with each run seed: times say little of it.
-    if all(metric != "cut_after" for _, _, metric in group.places):
+    if is_of_control_file(plan):
+        print_tests(console, group)
+    elif all(metric != "cut_after" for _, _, metric in group.places):
         for one in headline.answers(group):
             console.print(f"\n{one.question}", style="bold")
             print_wrapped(console, f"{one.named}. {one.verdict}" if one.named else one.verdict)
@@ -164,4 +167,4 @@ def _ended(run: RunDirectory) -> list[tuple[Cell, str, End | None]]:
 
 
 def _why(end: End | None) -> str:
-    return " ".join(end.reason.split()) if end and end.reason else ""
+    return end.why if end else ""

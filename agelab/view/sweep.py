@@ -1,5 +1,6 @@
 """Print a sweep over kernels as tables, plots and JSON."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,14 +11,17 @@ import click
 from agelab import vega
 from agelab.analysis.result_grid import Row
 from agelab.analysis.sweep import Sweep
-from agelab.model.measure import Measure
+from agelab.model.measure import ALL_STEPS, Measure
+from agelab.runner.request.options import RunOptions
 from agelab.stats.formatting import UnitScale, format_median, json_number, unit_scale
 from agelab.stats.verdict import ComparedSeries, about_files
 from agelab.view.ratio_table import MARKS
 from agelab.view.terminal import Head, open_console, print_table, print_wrapped
 
 SCHEMA = 1
-
+UNKNOWN = "?"
+SEEDS = 5
+"""Run seeds that a verdict takes at least."""
 
 STEM = 60
 """Characters of a plot's file name: few enough for any file name, even of four bytes each."""
@@ -25,30 +29,40 @@ STEM = 60
 
 LEGEND = (
     "in %: the change of the median since the kernel before; * a difference: p <= 0.05 in a rank test corrected for "
-    "all changes of the table; = the same, within 5 %; ? not known; ~ below the floor of the host"
+    "all changes of that step and metric; = the same, within 5 %; ? not known; ~ below the floor of the host"
 )
 
 
 def print_sweep(found: Sweep, measures: Sequence[Measure]) -> None:
-    """Print a table for each metric, and below all of them the reasons for gaps."""
+    """Print a table for each metric, of several times one for each variant; below all of them the reasons for gaps."""
     rows = list(found.entries)
-    judged: list[ComparedSeries] = []
     console = open_console()
     heads: list[Head] = [("", "left"), *((f" {name}", "right") for name in found.names)]
-    for measure in measures:
-        unit = _scale(found, measure).name
-        changes = found.changes(measure)
-        judged += changes.values()
-        click.echo(f"\n{_title(found, measure)}{unit and f', {unit}'}")
+    changes = {measure: found.changes(measure) for measure in measures}
+
+    def print_one(title: str, named: Sequence[tuple[str, Row, Measure]]) -> None:
+        unit = _scale(found, named[0][2]).name
+        print_wrapped(console, f"\n{title}{unit and f', {unit}'}")
         columns = range(len(found.kernels))
         cells = [
-            [found.label(row), *(_cell(found, row, column, measure, changes) for column in columns)]
-            for row in rows
+            [name, *(_cell(found, row, column, measure, changes[measure]) for column in columns)]
+            for name, row, measure in named
         ]
         print_table(console, heads, cells)
-    console.print(f"\n{LEGEND}")
+
+    times = [measure for measure in measures if measure.metric == ALL_STEPS.metric]
+    for measure in measures:
+        if measure not in times or len(times) == 1:
+            print_one(_title(found, measure), [(found.label(row), row, measure) for row in rows])
+    for row in rows if len(times) > 1 else ():
+        named = [(found.title(measure), row, measure) for measure in times]
+        print_one(f"{found.label(row)}, {ALL_STEPS.metric}", named)
+    judged = [change for measure in measures for change in changes[measure].values()]
+    print_wrapped(console, f"\n{LEGEND}")
     if about := about_files(judged):
         print_wrapped(console, about)
+    if command := _deciding_command(found, judged):
+        print_wrapped(console, f"for a verdict in place of ?: {command}", 2)
     for line in found.host.labels(judged):
         click.secho(line, bold=True)
     for row in rows:
@@ -60,6 +74,21 @@ def print_sweep(found: Sweep, measures: Sequence[Measure]) -> None:
             click.echo(f"{found.label(row)} on {', '.join(kernels)}: {why}")
         if last := found.last_seen(row):
             click.echo(f"{found.label(row)} was last seen in {last}")
+
+
+def _deciding_command(found: Sweep, judged: Sequence[ComparedSeries]) -> str:
+    """Return the command that runs as many seeds as a verdict takes; empty where all have one or nobody knows."""
+    unknown = [change for change in judged if _mark(change) == UNKNOWN]
+    more = [change.more_seeds for change in unknown if change.more_seeds]
+    plans = [entry.group.run.plan for row in found.entries.values() for entry in row if entry]
+    if not more or not plans[0].repeatable:
+        return ""
+    most = max(change.left.n for change in unknown if change.left)
+    options = RunOptions.from_plan(plans[0])
+    seeds = range(1, max(SEEDS, most + min(more)) + 1)
+    kernels = [word for kernel in found.kernels for word in ("--kernel", kernel.spec)]
+    words = options.changed(seeds=tuple(seeds), kernel=RunOptions.model_fields["kernel"].default).arguments()
+    return shlex.join(["agelab", "run", *words, *kernels])
 
 
 def _title(found: Sweep, measure: Measure) -> str:
@@ -91,11 +120,15 @@ def _cell(
 
 
 def _change(change: ComparedSeries) -> str:
-    mark = "*" if change.differs else MARKS.get(change.verdict, "?")
+    mark = _mark(change)
     before, apart = change.left, change.difference
     if not before or not before.median or not apart:
         return mark
     return f"{float(100 * apart / abs(before.median)):+.1f}%{mark}"
+
+
+def _mark(change: ComparedSeries) -> str:
+    return "*" if change.differs else MARKS.get(change.verdict, UNKNOWN)
 
 
 def write_plots(found: Sweep, measures: Sequence[Measure], directory: Path) -> list[Path]:

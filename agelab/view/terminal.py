@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from agelab.verbs import as_called
 from agelab.view import colour
 
 WHOLE = 10_000
@@ -54,8 +55,10 @@ def open_console(*, stderr: bool = False) -> Console:
 def print_wrapped(console: Console, line: str, hang: int = 0, style: str = "") -> None:
     """Print a line of words, on a terminal as several lines; those after the first are indented by ``hang``.
 
-    No word is broken: one that is longer than the terminal is wide can still be copied.
+    No word is broken: one that is longer than the terminal is wide can still be copied. Commands are as the user has to
+    type them.
     """
+    line = as_called(line)
     if console.width < WHOLE:
         words = TextWrapper(
             console.width, subsequent_indent=" " * hang, break_long_words=False, break_on_hyphens=False

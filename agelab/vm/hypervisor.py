@@ -57,7 +57,7 @@ class DaemonLost(HostError):
     def __init__(self) -> None:
         super().__init__(
             "libvirt's daemon has ended, and its guests with it",
-            hint="run it again: that starts the daemon, too; a run that had begun goes on: agelab resume",
+            hint="run it again: that starts the daemon, too",
         )
 
 
@@ -269,7 +269,9 @@ def _asking(connection: Any, what: str, hint: str = "") -> Iterator[None]:
     try:
         yield
     except libvirt.libvirtError as error:
-        if connection is not None and not _alive(connection):
+        # The socket to the daemon may end before the connection knows.
+        lost = error.get_error_domain() == libvirt.VIR_FROM_RPC
+        if connection is not None and (lost or not _alive(connection)):
             raise DaemonLost from error
         raise HostError(f"{what}: {error}", hint or libvirt_daemon.refusal_hint(str(error))) from error
 

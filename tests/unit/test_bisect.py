@@ -139,9 +139,8 @@ def test_a_hang_is_skipped_and_may_be_the_symptom(store: Store, linux: Path) -> 
 
 def test_a_killed_step_is_gone_on_with_and_nothing_is_measured_twice(store: Store, linux: Path) -> None:
     directory = asked(store, linux, planted(21, at_24="killed"))
-    with pytest.raises(HostError, match="git bisect stopped") as raised:
+    with pytest.raises(HostError, match="git bisect stopped"):
         simulated.carry_out(directory, apart=True)
-    assert "--continue" in raised.value.hint
     so_far = simulated.calls(directory)
     assert so_far[-1] == "24 1"
     found = simulated.carry_out(BisectDirectory(directory.path))

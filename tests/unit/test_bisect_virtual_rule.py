@@ -108,11 +108,9 @@ def test_what_is_like_neither_end_is_judged_and_noted() -> None:
 
 
 def test_the_reason_has_the_numbers() -> None:
-    assert decide_virtual(ENDS, numbers(12)).reason == (
-        "of 1 seed 1 on good's side, 0 on bad's: median 12, threshold 22, floor 4"
-    )
+    assert decide_virtual(ENDS, numbers(12)).reason == "12 (1 seed)"
     assert decide_virtual(ENDS, numbers(12, 32, 12, 32)).reason == (
-        "of 4 seeds 2 on good's side, 2 on bad's: median 22, threshold 22, floor 4; a lead of 3 is needed"
+        "22 (median of 4 seeds), 2 on good's side, 2 on bad's; a lead of 3 is needed"
     )
 
 

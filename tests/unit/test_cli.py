@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -11,6 +13,9 @@ import pytest
 from agelab import cli
 from agelab.cli.options import open_store
 from agelab.errors import AgelabError, HostError, InputError
+from agelab.runner.execute import runner
+from agelab.verbs import VERBS, as_called
+from agelab.view.terminal import open_console, print_wrapped
 
 AGELAB = [sys.executable, "-c", "import sys; from agelab.cli import main; sys.exit(main())"]
 
@@ -48,7 +53,7 @@ def test_help_is_quick_because_it_loads_no_verb() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    for verb in cli.VERBS:
+    for verb in VERBS:
         assert f"\n  {verb} " in done.stdout
 
 
@@ -61,7 +66,7 @@ def test_a_run_computes_no_statistics_before_its_first_guest_and_loads_nothing_f
     assert done.stderr == "[]\n"
 
 
-@pytest.mark.parametrize("verb", cli.VERBS)
+@pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_loads_and_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([verb, "--help"]) == 0
     assert f"Usage: agelab {verb}" in capsys.readouterr().out
@@ -146,6 +151,57 @@ sys.exit(cli.main(["run"]))
     )
     assert (done.returncode, done.stdout) == (130, "cleaned up\n")
     assert done.stderr.strip() == "agelab: interrupted"
+
+
+@pytest.mark.parametrize(
+    ("called", "typed"), [(".venv/bin/agelab", ".venv/bin/agelab"), ("pytest", "agelab")]
+)
+def test_a_hint_has_the_command_as_it_was_called(
+    called: str,
+    typed: str,
+    probe: dict[str, object],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", [called, "doctor"])
+    probe["does"] = InputError("it is not there", "all runs: agelab list; agelab builds none")
+    cli.main(["doctor"])
+    assert capsys.readouterr().err == (
+        f"agelab: it is not there\n  all runs: {typed} list; agelab builds none\n"
+    )
+    print_wrapped(open_console(), "a page to read: agelab report latest")
+    assert capsys.readouterr().out == f"a page to read: {typed} report latest\n"
+
+
+def test_a_command_that_is_on_the_path_needs_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "agelab"
+    program.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", [str(program), "run"])
+    assert as_called("go on: agelab resume latest") == "go on: agelab resume latest"
+
+
+@pytest.mark.parametrize(
+    "stopped", [KeyboardInterrupt(), HostError("no room", "free some space"), OSError(28, "full")]
+)
+def test_what_stops_a_run_ends_with_the_command_that_goes_on(
+    stopped: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(*_: object) -> None:
+        raise stopped
+
+    def started(prepared: object, *_: object) -> SimpleNamespace:
+        return SimpleNamespace(prepared=prepared, directory=SimpleNamespace(name="20260101-000000-aging"))
+
+    monkeypatch.setattr(runner, "prepare", lambda request, *_: SimpleNamespace(request=request))
+    monkeypatch.setattr(runner, "connected", lambda _: nullcontext())
+    monkeypatch.setattr(runner, "_opened_by_guests", lambda *_: [])
+    monkeypatch.setattr(runner, "_start", started)
+    monkeypatch.setattr(runner, "_run_cells", stop)
+    monkeypatch.setattr(sys, "argv", [".venv/bin/agelab"])
+    assert cli.main(["run", "aging-ext4", "--seeds", "1,2"]) in (3, 130)
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "  go on: .venv/bin/agelab resume 20260101-000000-aging"
 
 
 def test_what_is_nested_too_deeply_is_wrong_input(

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -104,11 +105,11 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> s
         ),
         (
             [*WORDS[:4], "--metric", "copied:elapsed", "--good", "5.10", "--bad", "6.1"],
-            "no step of aging 'copied'; did you mean copy",
+            "no step 'copied' in aging; did you mean copy",
         ),
         (
             [*WORDS[:4], "--metric", "aged/reed:elapsed", "--good", "5.10", "--bad", "6.1"],
-            "no step of aging 'aged/reed'; ",
+            "no step 'aged/reed' in aging; ",
         ),
         ([*WORDS[:4], "--metric", "copy:elapsd", "--good", "5.10", "--bad", "6.1"], "did you mean elapsed"),
         ([*WORDS, "--good", "5.10", "--bad", "6.1", "--threshold", "x"], "--threshold x: it is no number"),
@@ -148,6 +149,10 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> s
             "--continue goes on with what was asked: leave --good out",
         ),
         (["--continue", "yesterday"], "no bisect 'yesterday'"),
+        (
+            ["--scenario", "small", *WORDS[2:], "--good", "5.10", "--bad", "6.1"],
+            "no scenario 'small'; ",
+        ),
         (
             [*WORDS, "--profile", "--good", "5.10", "--bad", "6.1"],
             "--profile: aged/map:layout_score is of no step that can be profiled",
@@ -334,12 +339,12 @@ def test_real_disks_of_a_bisect_that_goes_on_are_named_again(
     assert "the plan writes to file:" in error and "must be named on the command line" in error
     paste = shlex.split(hint.partition("may be lost: ")[2])
     assert paste == [
-        *("agelab", "bisect", "--continue", name, "--erase", "SERIAL"),
-        *("--disks", f"file:{disk}?cache=none&aio=native"),
+        *("agelab", "bisect", "--continue", name),
+        *("--disks", f"file:{disk}?cache=none&aio=native", "--erase", "SERIAL"),
     ]
     assert main(paste[1:]) == 3  # it goes on, to where this test has it stop
     capsys.readouterr()
-    for others in (["--disks", paste[-1]], ["--disks", paste[-1], "--erase", "OTHER"]):
+    for others in (paste[4:6], [*paste[4:6], "--erase", "OTHER"]):
         assert "erases other disks than --erase names" in refused(capsys, "--continue", "latest", *others)
     assert "another" in refused(capsys, "--continue", "latest", "--disks", "file:/b", "--erase", "SERIAL")
 
@@ -356,17 +361,24 @@ def test_a_bug_in_a_step_stops_git_and_is_in_the_log(home: Path, capsys: pytest.
     assert directory.take_error() is None  # said once
 
 
-def test_the_command_shows_what_the_steps_say_and_prints_the_answer(
+def test_a_line_a_kernel_has_its_value_and_the_answer_comes_last(
     home: Path, linux: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     simulated.asked_of_tree(Store(home), linux, planted(11, 16), "v6.0", "main")
     monkeypatch.setattr(bisect, "STEP", simulated.STEP)
     monkeypatch.setattr(kernel_runs, "KernelRuns", lambda directory, *_, **__: simulated.Toy(directory))
-    assert main(["bisect", "--continue", "latest"]) == 0
-    shown = capsys.readouterr()
-    assert shown.out.startswith("first bad: ") and '"11"' in shown.out.splitlines()[0]
-    assert "16 kernels could be the first bad one: about 4 steps" in shown.err
-    assert "step 4 of about 4: " in shown.err and "seed 1: 2.0 s" in shown.err
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stderr", sys.stdout)  # one screen
+        assert main(["bisect", "--continue", "latest"]) == 0
+    head, count, ends, *steps = capsys.readouterr().out.split("first bad: ")[0].splitlines()
+    assert head.startswith("bisect ") and count == "16 kernels could be the first bad one: about 4 steps"
+    assert ends.startswith("both ends: good 1.000000 s, bad 2.000000 s, ")
+    assert [one.partition(" of about 4: ")[0] for one in steps] == [
+        f"step {number}" for number in (1, 2, 3, 4)
+    ]
+    assert steps[3].endswith('"11": bad: 2 s (1 seed)')
+    log = BisectDirectory.find(Store(home), "latest").log.read_text()
+    assert "  seed 1: 2.0 s\n" in log and set(steps) < set(log.splitlines())
     assert main(["bisect", "--continue", "latest", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["steps"] == 4
     assert os.environ.get("GIT_DIR") is None

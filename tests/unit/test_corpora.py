@@ -15,6 +15,7 @@ from agelab.capsule.pack import pack
 from agelab.capsule.read import open_capsule
 from agelab.capsule.unpack import unpack
 from agelab.cli import agelab
+from agelab.disk import parse
 from agelab.errors import InputError
 from agelab.model.result import Cell
 from agelab.model.seeds import Seeds
@@ -64,9 +65,13 @@ def test_a_paired_design_takes_the_first_with_the_first() -> None:
         ),
         ({"corpora": "1,1"}, "--corpora .*: each corpus seed once, from 0 to"),
         ({"corpora": "1,x"}, "--corpora '1,x': corpus seeds are whole numbers separated by commas"),
-        ({"corpora": "-1"}, "--corpora .*: each corpus seed once"),
+        ({"corpora": "-1"}, "--corpora '-1': corpus seeds are whole numbers"),
+        ({"seeds": "5-1"}, "--seeds '5-1': run seeds are whole numbers"),
+        ({"seeds": "1-"}, "--seeds '1-': run seeds are whole numbers"),
+        ({"seeds": "1-3,2"}, "--seeds .*: each run seed once"),
+        ({"seeds": "0-2147483647"}, "--seeds '0-2147483647': run seeds are whole numbers"),
         ({"corpora": ""}, "--corpora '': corpus seeds are whole numbers"),
-        ({"design": "nested"}, "no design 'nested'"),
+        ({"design": "nested"}, "no --design 'nested'"),
         ({"corpora": "1,2", "log": "x"}, "--corpora 1,2: the operations of --log are the same with each"),
         (
             {"corpora": "1,2", "disk": "ab"},
@@ -81,6 +86,18 @@ def test_a_paired_design_takes_the_first_with_the_first() -> None:
 def test_seeds_that_make_no_design_are_refused(words: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         RunOptions(**{"name": "aging-ext4", **words})
+
+
+def test_a_range_is_all_seeds_from_its_first_to_its_last() -> None:
+    asked: dict[str, Any] = {"seeds": "1-3,7", "corpora": "2-2,5-6"}
+    options = RunOptions(name="aging-ext4", **asked)
+    assert (options.seeds, options.corpora) == ((1, 2, 3, 7), (2, 5, 6))
+    assert RunOptions.from_words("/", "aging-ext4", options.to_plan()["words"], {}).seeds == options.seeds
+
+
+def test_a_modelled_drive_that_there_is_not_is_told_by_reading_the_options() -> None:
+    with pytest.raises(InputError, match="no drive 'seagate'"):
+        resolve(RunOptions(name="aging-ext4", disks=(parse("model:seagate"),)))
 
 
 def test_several_corpora_are_refused_where_nothing_is_drawn_by_them() -> None:

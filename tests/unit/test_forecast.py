@@ -146,7 +146,7 @@ def test_cells_that_failed_and_runs_of_too_few_seeds_say_nothing_of_a_spread(
             "--metric copy: it is STEP:METRIC, the mean over its repetitions, or STEP:REPETITION:METRIC",
         ),
         ("copy:elapst", "no metric 'elapst'; did you mean elapsed?"),
-        ("kopy:elapsed", "no step of aging 'kopy'; did you mean copy?"),
+        ("kopy:elapsed", "no step 'kopy' in aging; did you mean copy?"),
         ("copy:9:elapsed", "no metric of .*-aging 'copy:9:elapsed'; did you mean copy:elapsed?"),
     ],
 )

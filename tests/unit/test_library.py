@@ -30,7 +30,7 @@ def test_wrong_options_are_all_named_at_once_and_nothing_is_begun(
     with pytest.raises(InputError) as raised:
         agelab.run(agelab.RunOptions(name="aging-ext4", **wrong), home=tmp_path / "home")
     assert str(raised.value).splitlines() == [
-        "--seeds '1,x': run seeds are whole numbers separated by commas, like 1,2,3",
+        "--seeds '1,x': run seeds are whole numbers separated by commas, like 1,2,3 or 1-3",
         "no layout 'radi0'; did you mean raid0, raid5, raid1?",
         "--vcpus 'many': input should be a valid integer",
         "--jobs 0: 1 to 256 cells at a time, or auto",
@@ -42,7 +42,7 @@ def test_wrong_options_are_all_named_at_once_and_nothing_is_begun(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"name": "aging-ext5"}, "no variant of aging 'ext5'; did you mean ext"),
+        ({"name": "aging-ext5"}, "no variant 'ext5' in aging; did you mean ext"),
         ({"name": SMALL, "curve": True}, "scenario small has no"),
         ({"name": "aging", "directory": "/nowhere"}, "/nowhere, which is not there any more"),
         ({}, "name a scenario, or a control file"),

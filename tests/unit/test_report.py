@@ -581,7 +581,6 @@ def test_the_command_line(
     assert output.read_text().startswith("<!DOCTYPE html>")
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".partial"] == []
     for argv, words in (
-        (["report"], "Missing argument 'RUN...'"),
         (["report", "nothing"], "no run 'nothing'"),
         (["report", name, "-o", str(tmp_path / "no" / "r.html")], "is not a directory"),
     ):

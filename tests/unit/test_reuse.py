@@ -352,7 +352,7 @@ def test_every_view_says_where_a_reused_cell_was_measured(tmp_path: Path) -> Non
     assert f"  reused      {where}\n" in shown
     [cell] = json.loads(CliRunner().invoke(agelab, ["show", "--json"], env=home).output)["cells"]
     assert cell["reused"]["run"] == "first" and cell["disputes"] is None
-    assert "1 ok, 1 reused" in CliRunner().invoke(agelab, ["list"], env=home).output
+    assert "1 ok (reused)" in CliRunner().invoke(agelab, ["list"], env=home).output
     for form in ("csv", "jsonl", "junit"):
         output = CliRunner().invoke(agelab, ["export", "latest", "--format", form], env=home).output
         assert where in output, form

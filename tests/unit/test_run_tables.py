@@ -9,6 +9,7 @@ from agelab.cli.compare import compare
 from agelab.model.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.view.run_tables import print_run, print_runs
+from agelab.view.summary import print_result
 from tests.unit import run_builder
 
 
@@ -68,3 +69,56 @@ def test_a_wall_clock_without_kvm_is_called_emulated_wherever_it_is_shown(
     assert ("EMULATED" in capsys.readouterr().out) is emulated
     assert ("EMULATED" in CliRunner().invoke(compare, [run.name, run.name]).output) is emulated
     assert run.as_json()["cells"][0]["accelerator"] == accelerator
+
+
+def test_a_failed_step_that_printed_no_error_is_said_to_have_printed_none(
+    run: RunDirectory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for reason, why in (
+        ("step aged/grep, repetition 1, exited 1: ", "exited 1 and printed no error"),
+        (
+            "step cp, repetition 1, exited 1: ; 1 more step failed",
+            "exited 1 and printed no error; 1 more step failed",
+        ),
+        ("step cp, repetition 1, exited 1: no room: /mnt/a", "exited 1: no room: /mnt/a"),
+    ):
+        run_builder.end(run, status=Status.FAILED, reason=reason)
+        print_run(run)
+        [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  status")]
+        assert line.endswith(f"repetition 1, {why}")
+
+
+def test_a_control_file_s_run_shows_the_seconds_of_each_test_on_each_filesystem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = {"directory": "/", "name": "a.ctl", "words": {"control": "a.ctl"}, "more": {}}
+    cells = run_builder.cells(["ext3-journal-read1", "xfs-read1", "ext3-journal-write"], (1, 2))
+    run = run_builder.begin(tmp_path, cells, command=command)
+    took = ((1, 1.2), (1, 1.4), (2, 2.4), (2, 2.6), (3, 9), (3, 9.5))
+    for number, (test, seconds) in enumerate(took):
+        step = "write" if test == 3 else "read1"
+        samples = [run_builder.sample("mkfs", 50), run_builder.sample(step, seconds)]
+        run_builder.end(run, number, samples, status=Status.FAILED if number == 5 else Status.OK)
+    for show in (print_run, print_result):
+        show(run)
+        shown = capsys.readouterr().out
+        assert (
+            " ".join(shown.split()).count("test, s ext3-journal xfs read1 1.30 (0.20) 2.50 (0.20) write 9 -")
+            == 1
+        )
+        assert "was not measured" not in shown and "quickest" not in shown
+
+
+@pytest.mark.parametrize(
+    ("reused", "said"),
+    [((), "2 ok, 1 failed"), ((0,), "2 ok (1 reused), 1 failed"), ((0, 1), "2 ok (reused), 1 failed")],
+)
+def test_a_reused_cell_is_counted_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], reused: tuple[int, ...], said: str
+) -> None:
+    run = run_builder.begin(tmp_path, run_builder.cells(["ext4"], (1, 2, 3)))
+    origin = {"run": "first", "host": "there", "ended": "2026-01-01T00:00:00Z"}
+    for number, status in enumerate((Status.OK, Status.OK, Status.FAILED)):
+        run_builder.end(run, number, status=status, reused=origin if number in reused else None)
+    print_runs([run])
+    assert said in capsys.readouterr().out

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-from agelab.analysis.comparability import mismatches
 
 from agelab.analysis.cells import load, seed_groups
 from agelab.analysis.run_set import RunSet, run_sets

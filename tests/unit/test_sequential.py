@@ -180,7 +180,7 @@ def test_what_cannot_be_asked_is_refused(words: Mapping[str, Any], said: str) ->
             "jfs is none of what is run: btrfs, single; ext4, single; xfs, single",
         ),
         ({"ask": "ext4:single:copy:elapsed"}, "single names 3 of what is run"),
-        ({"ask": "worst:kopy:elapsed"}, "no step of aging 'kopy'; did you mean copy?"),
+        ({"ask": "worst:kopy:elapsed"}, "no step 'kopy' in aging; did you mean copy?"),
         (
             {"filesystem": "ext4"},
             "--seeds auto: ext4, single alone is run: there is nothing to compare it with",

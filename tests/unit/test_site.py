@@ -9,11 +9,11 @@ from urllib.parse import unquote, urldefrag, urlsplit
 import pytest
 from playwright.sync_api import Browser
 
-from agelab import cli
 from agelab.cli.schema import KINDS, schema_of
 from agelab.model.metrics import METRICS
 from agelab.published import study
 from agelab.scenario import selection
+from agelab.verbs import VERBS
 from tests.unit.test_report_browser import PHONE, opened
 
 pytest_plugins = "tests.unit.chromium"
@@ -103,7 +103,7 @@ def test_the_reference_has_what_the_code_has(site: Path, pages: dict[Path, Read]
         return pages[site / f"{name}.html"]
 
     assert not any("<!-- generated:" in path.read_text() for path in pages)
-    for verb in cli.VERBS:
+    for verb in VERBS:
         assert f"agelab-{verb}" in page("reference/cli").ids
     assert page("reference/cli").says("--crash-at STEP[:REPETITION]+SECONDS")
     assert page("reference/cli").says("With --kernel more than once it is a sweep")

@@ -8,6 +8,7 @@ import pytest
 from agelab.cli import main
 from agelab.model.result import RunKernel, Status
 from agelab.results.run_directory import RunDirectory
+from agelab.runner.request.options import RunOptions
 from tests.unit import run_builder
 
 
@@ -67,11 +68,13 @@ def test_kernels_stand_in_the_order_of_their_versions_and_changes_are_judged(
     new = made(home, "6.12.1", {"ext4": seeds(2.0), "jfs": seeds(1.0)})
     old = made(home, "5.10.3", {"ext4": seeds(1.0), "jfs": seeds(1.01)})
     out = said(capsys, new, old)
-    head, ext4, jfs = out.split("all steps, without mkfs and mount, elapsed, s")[1].strip().splitlines()[:3]
-    assert head.split() == ["5.10.3", "6.12.1"]
-    assert ext4.split() == ["ext4", "2.000", "3.000", "+50.0%*"]
-    assert jfs.split() == ["jfs", "2.010", "2.000", "-0.5%="]
-    assert "aged/map, layout_score" in out
+    head, *ext4 = [line.split() for line in out.split("\next4, elapsed, s")[1].strip().splitlines()[:4]]
+    assert head == ["5.10.3", "6.12.1"]
+    assert ext4[0] == ["copy", "1.000", "2.000", "+100.0%*"] and ext4[1][0] == "read"
+    assert " ".join(ext4[2]) == "all steps, without mkfs and mount 2.000 3.000 +50.0%*"
+    jfs = out.split("\njfs, elapsed, s")[1].strip().splitlines()
+    assert jfs[3].split()[-3:] == ["2.010", "2.000", "-0.5%="]
+    assert "aged/map, layout_score" in out and "for a verdict" not in out
 
 
 def test_candidates_come_before_their_release_and_images_where_their_release_says(
@@ -132,9 +135,18 @@ def test_one_reason_on_several_kernels_is_said_once(home: Path, capsys: pytest.C
     assert "jfs on 5.10.3, 6.1.2: unsupported: kernel k has no module jfs" in said(capsys, *names)
 
 
-def test_one_seed_tells_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_seed_tells_nothing_and_the_command_that_would_is_there_to_paste(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     names = [made(home, kernel, {"ext4": [took]}) for kernel, took in (("5.10.3", 1.0), ("6.1.2", 2.0))]
-    assert "+100.0%?" in said(capsys, *names, "--metric", "copy:elapsed")
+    command = RunOptions(name="aging-ext4", directory="/", kernel="5.10.3").to_plan()
+    for name in names:
+        run = RunDirectory(home / "runs" / name)
+        run.write_plan(run.plan().model_copy(update={"command": command}))
+    out = said(capsys, *names, "--metric", "copy:elapsed")
+    assert "+100.0%?" in out and "ext4" in out.split("copy, elapsed, s")[1].splitlines()[2]
+    asked = "agelab run aging-ext4 --seeds 1,2,3,4,5 --kernel debian:5.10.3 --kernel debian:6.1.2"
+    assert f"for a verdict in place of ?: {asked}\n" in out
 
 
 def test_a_metric_of_a_later_repetition_is_asked_for_by_its_number(

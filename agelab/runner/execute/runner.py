@@ -1,5 +1,6 @@
 """Run the cells of runs: prepare what they need, then start them in turn, several at a time where asked for."""
 
+import shlex
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -12,7 +13,7 @@ from agelab import orphans, readers, stored_disk
 from agelab.buildroot import BuildFailed
 from agelab.disk import DriveClaim
 from agelab.drive.module import NoHeaders
-from agelab.errors import AgelabError, InputError
+from agelab.errors import AgelabError, InputError, goes_on
 from agelab.image import DoesNotBoot
 from agelab.kernel import canonical
 from agelab.kernel import resolve as resolve_kernel
@@ -172,9 +173,18 @@ def _run_all(
         for one in prepared:
             first = sum(len(run.prepared.specs) for run in runs)
             runs.append(_start(one, hypervisor, store, progress, held, begun, first))
-        _run_cells(runs, hypervisor, store, progress, timer, reuse, elsewhere)
+        with goes_on("; ".join(map(_resuming_command, runs))):
+            _run_cells(runs, hypervisor, store, progress, timer, reuse, elsewhere)
         done = iter(runs)
         return [unfit.get(place) or next(done).directory for place, _ in enumerate(requests)]
+
+
+def _resuming_command(run: StartedRun) -> str:
+    """Return the command that runs what is left of a run; real disks must be named again."""
+    options = run.prepared.request.options
+    if options.control:
+        return shlex.join(["agelab", "run", "--control", options.control, "--continue"])
+    return shlex.join(["agelab", "resume", run.directory.name, *options.named_again()])
 
 
 def _opened_by_guests(prepared: Sequence[PreparedRun], store: Store) -> list[Path]:

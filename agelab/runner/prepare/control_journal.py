@@ -110,7 +110,7 @@ class ControlJournal:
         took = [one.value for one in samples if (one.step, one.metric) == (line.test.lower(), "elapsed")]
         if end.status is Status.OK and took and took[0] is not None:
             _append(self.results, f"{line.test} {line.filesystem} {took[0]:.6f}")
-        why = f": {' '.join(end.reason.split())}" if end.reason else ""
+        why = f": {end.why}" if end.why else ""
         self.note(line, repetition, f"end {end.status}{why}")
 
 

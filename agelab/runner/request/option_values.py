@@ -20,6 +20,10 @@ LOOKS = (5, 7, 10, 14, 20)
 """Run seeds after which it is looked whether a question is decided, where they are added until it is."""
 
 
+MAX_SEEDS = 10_000
+"""Seeds in one range."""
+
+
 def refusing(check: Callable[[Any], object]) -> Callable[[Any], Any]:
     """Turn a check that raises InputError into a validator, so that pydantic collects the errors of all fields."""
 
@@ -42,8 +46,8 @@ def one_kernel(value: Any) -> Any:
 
 
 def seeds(value: Any) -> Any:
-    """Read run seeds: ``1,2,3``."""
-    return _numbers(value, "run seeds", "1,2,3")
+    """Read run seeds: ``1,2,3`` or ``1-3``."""
+    return _numbers(value, "run seeds", "1,2,3 or 1-3")
 
 
 def distinct_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
@@ -52,8 +56,8 @@ def distinct_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def corpora(value: Any) -> Any:
-    """Read corpus seeds: ``1,2``, or one as a number."""
-    return (value,) if isinstance(value, int) else _numbers(value, "corpus seeds", "1,2")
+    """Read corpus seeds: ``1,2`` or ``1-2``, or one as a number."""
+    return (value,) if isinstance(value, int) else _numbers(value, "corpus seeds", "1,2 or 1-2")
 
 
 def distinct_corpora(corpora: tuple[int, ...]) -> tuple[int, ...]:
@@ -64,10 +68,17 @@ def distinct_corpora(corpora: tuple[int, ...]) -> tuple[int, ...]:
 def _numbers(value: Any, called: str, example: str) -> Any:
     if not isinstance(value, str):
         return tuple(value) if isinstance(value, list) else value
+    found: list[int] = []
     try:
-        return tuple(int(word) for word in value.split(","))
+        for word in value.split(","):
+            first, dash, last = word.partition("-")
+            run = range(int(first), int(last if dash else first) + 1)
+            if not 0 < len(run) <= MAX_SEEDS:
+                raise ValueError
+            found += run
     except ValueError:
         raise ValueError(f"{called} are whole numbers separated by commas, like {example}") from None
+    return tuple(found)
 
 
 def _distinct(numbers: tuple[int, ...], called: str, bits: int) -> tuple[int, ...]:

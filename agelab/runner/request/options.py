@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Mapping
-from shlex import quote
 from typing import Any, Self, get_args
 
 from pydantic import ModelWrapValidatorHandler, ValidationError, model_validator
@@ -86,19 +85,23 @@ class RunOptions(OptionFields):
     def asked_again(self, disks: str | None, erase: str, command: str) -> Self:
         """Return options of a plan whose real disks the command line names, too, with what it says may be erased.
 
-        Raises InputError, with ``command`` and the disks to be named, where it names none or others.
+        Raises InputError, with ``command``, where it names none or others.
         """
         given = parse_list(disks) if disks else ()
         if given and not self.real_disks:
             raise InputError(f"--disks {disks}: the plan has no real disks: leave it out")
         if given != self.disks and self.real_disks:
-            named = ",".join(map(str, self.disks))
             raise InputError(
-                f"the plan writes to {named}: what is written to must be named on the command line"
-                + (f", and --disks {disks} is another" if given else ""),
-                hint=f"if all that it holds may be lost: {command} --disks {quote(named)}",
+                f"the plan writes to {','.join(map(str, self.disks))}: what is written to must be named on the "
+                "command line" + (f", and --disks {disks} is another" if given else ""),
+                hint=f"if all that it holds may be lost: {command}",
             )
         return self.changed(erase=erase, of_plan=bool(self.control))
+
+    def named_again(self) -> list[str]:
+        """Return the arguments that name real disks once more, and what may be erased."""
+        disks = ["--disks", ",".join(map(str, self.disks))] if self.real_disks else []
+        return [*disks, *(["--erase", ",".join(self.erase)] if self.erase else [])]
 
     @classmethod
     def from_plan(cls, plan: RunPlan) -> Self:
@@ -164,7 +167,7 @@ def _field_error(item: ErrorDetails) -> InputError:
         return unknown("option of a run", field, list(RunOptions.model_fields))
     if item["type"] == "literal_error":
         choices, _ = get_args(RunOptions.model_fields[field].annotation)
-        return unknown("set of defaults" if field == "defaults" else field, str(value), get_args(choices))
+        return unknown(option(field), str(value), get_args(choices))
     cause = item.get("ctx", {}).get("error")
     if isinstance(cause, ValueError) and isinstance(cause.args[0], InputError):
         return cause.args[0]

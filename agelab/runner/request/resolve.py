@@ -10,6 +10,7 @@ from agelab.kernel import canonical
 from agelab.model.base import ScaleName
 from agelab.model.history import Logged, Pulled, Repository, Traced
 from agelab.model.scenario import Scenario
+from agelab.runner.plan.cell_drive import MODEL_NONE
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.run_request import RunRequest
 from agelab.scenario import control_file, selection
@@ -39,6 +40,9 @@ def resolve(options: RunOptions, source: Selection | ControlFile | None = None) 
     scenario = options.power_cut.applied_to(scenario) if options.power_cut else scenario
     scenario = options.failure.applied_to(scenario) if options.failure else scenario
     _fit(options, scenario)
+    for spec in () if given else options.disks:
+        if spec.kind == "model" and spec.name != MODEL_NONE:
+            selection.drive(spec.name)  # a wrong name is told before anything is fetched
     if options.ask:
         parse_question(options.ask, selected.workload.metrics)
     if len(options.corpora) > 1:

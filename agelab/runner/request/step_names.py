@@ -21,4 +21,4 @@ def require_measure(measure: Measure, selected: Selection) -> None:
     own += [one.name for one in scenario.experiments] + ([PREPARING] if scenario.experiments else [])
     there = [*dict.fromkeys([ALL_STEPS.step, *own, CONTROL_COPY, *IMPLICIT])]
     if StepId.parse(measure.step).plain_name not in there:
-        raise unknown(f"step of {scenario.name}", measure.step, there)
+        raise unknown("step", measure.step, there, f"in {scenario.name}")
