@@ -207,7 +207,7 @@ def test_the_first_three_sections_are_printed_and_the_page_says_so(browser: Brow
 
 def test_a_phone_shows_the_chart_before_the_words(browser: Browser, report: Path) -> None:
     page = opened(browser, report).page
-    page.set_viewport_size(PHONE)
+    page.set_viewport_size({"width": 360, "height": 740})
     chart, verdict = (
         page.locator(f".charted {what}").first.bounding_box() for what in ("figure", ".verdict")
     )

@@ -44,8 +44,6 @@ def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
     """Answer which subject aged worst, and why."""
     place = next((one for one in places if rank_by_place(group.groups, one).order), None)
     question = f"Which {_kind(group)} aged worst, and why?"
-    if len(group.groups) == 1:
-        question = f"How much did {group.groups[0].name} age, and why?"
     if place is None:
         reasons = (why for one in group.groups for at in places for _, why in one.series[at].missing)
         reason = next(reasons, "no sample")
@@ -53,6 +51,8 @@ def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
     everyone = rank_by_place(group.groups, place)
     order, left_out = everyone.split_by_seeds()
     worst = order.first[0]
+    if len(order.order) == 1:
+        question = f"How much did {worst.name} age, and why?"
     named, verdict, doubts = _verdict_on_first(order, place)
     if left_out:
         few = ", ".join(f"{one.name} ({text(of)}, {phrasing.several(of.n, 'seed')})" for one, of in left_out)
