@@ -631,7 +631,7 @@ WALL = {"clock": "wall"}
         ({"scale": "paper"}, {}, "scale quick | paper"),
         ({"scenario": "other"}, {}, "scenario small | other"),
         (WALL, {}, "clock virtual | wall"),
-        ({"provenance": {"corpus_sha256": "b" * 64}}, {}, "corpus aaaaaaaaaaaa | bbbbbbbbbbbb"),
+        ({"provenance": {"corpus_sha256": "b" * 64}}, {}, "data aaaaaaaaaaaa | bbbbbbbbbbbb"),
     ],
 )
 def test_what_is_not_comparable_is_refused_unless_told_and_labelled(
