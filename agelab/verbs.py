@@ -38,7 +38,7 @@ VERBS = {
     "completion": "Print what makes a shell complete these words.",
 }
 """Each verb, and what it does."""
-_COMMAND = re.compile(rf"(?<![\w./-])agelab (?=(?:{'|'.join(VERBS)})\b)")
+_COMMAND = re.compile(rf"(?<![\w./-])(?:\.venv/bin/)?agelab (?=(?:{'|'.join(VERBS)})\b)")
 """The name of the program where a command begins."""
 
 
