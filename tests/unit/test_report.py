@@ -334,8 +334,8 @@ def test_a_first_that_leads_on_every_corpus_is_named_with_what_it_is_on_each(tmp
     assert said.named == "btrfs, in reading every file"
     assert re.fullmatch(
         r"How sure: on both sets of files it is slowed down most: 2\.1\d and 1\.[89]\d times, which is 1\.5\d and 1\.3"
-        r"\d times the next one's\. With 10 values each it is distinguishable from each of the 3 others \(rank test, p at "
-        r"most \S+\)\. Two corpora do not show that it holds for other files; needs 4 more corpora\.",
+        r"\d times the next one's\. With 10 values each it is distinguishable from each of the 3 others \(rank test, "
+        r"p at most \S+\)\. Two corpora do not show that it holds for other files; needs 4 more corpora\.",
         said.sure,
     )
     assert said.settled_by.endswith("--seeds 1,2,3,4,5 --corpora 1,2,3,4,5,6")
