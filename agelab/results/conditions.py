@@ -236,7 +236,9 @@ def _lines(name: str, ours: Any, theirs: Any) -> Iterator[str]:
         for at in dict.fromkeys([*ours, *theirs]):
             yield f"{word}{_shown(at)} {_shown(ours.get(at, 'none'))} | {_shown(theirs.get(at, 'none'))}"
     else:
-        said = f"{_word(name)} {_shown(ours)} | {_shown(theirs)}"
+        word = _word(name)
+        said = " | ".join(_shown(value).removeprefix(f"{word} ") for value in (ours, theirs))
+        said = f"{word} {said}"
         yield f"{said}, none of them in both" if name == "corpus_seeds" else said
 
 

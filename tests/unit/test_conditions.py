@@ -230,7 +230,7 @@ def test_a_change_of_harness_and_qemu_is_nowhere_the_kernel_s(
                 run, number, [run_builder.sample("copy", seconds + number / 100)], inputs={"harness": hashed}
             )
         names.append(run.name)
-    words = "harness cccccccccccc | aaaaaaaaaaaa; QEMU QEMU 6.12 | QEMU 6.1"
+    words = "harness cccccccccccc | aaaaaaaaaaaa; QEMU 6.12 | 6.1"
 
     def said(*command: str, code: int) -> str:
         assert main([*command]) == code

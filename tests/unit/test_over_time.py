@@ -126,7 +126,7 @@ def test_the_page_marks_change_points_and_tells_not_known_from_the_same(
     ("fields", "why"),
     [
         ({"provenance": {"harness": "b" * 64}}, "harness bbbbbbbbbbbb | not stated"),
-        ({"provenance": {"qemu": "QEMU 10"}}, "QEMU QEMU 10 | not stated"),
+        ({"provenance": {"qemu": "QEMU 10"}}, "QEMU 10 | not stated"),
         ({"provenance": {"scenario": "c" * 64}}, "steps of the scenario cccccccccccc | not stated"),
         ({"provenance": {"corpus_sha256": "d" * 64}}, "data"),
     ],
