@@ -8,7 +8,7 @@ from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.analysis.judge import judge_against
 from agelab.analysis.selectors import Comparison
 from agelab.errors import InputError
-from agelab.results.conditions import CHOSEN, EFFORT, KERNEL, QUESTION, text
+from agelab.results.conditions import CHOSEN, EFFORT, KERNEL, QUESTION, HasConditions, between, text
 from agelab.stats.formatting import name_some
 from agelab.stats.series import by_step
 from agelab.stats.verdict import ComparedSeries
@@ -70,6 +70,12 @@ def caveats(one: SeedGroup, other: SeedGroup, anyway: bool) -> list[str]:
     if one.run.name == other.run.name and one.cell == other.cell:
         found.append("A and B are the same cells: no difference can show, the floor is their spread")
     return found
+
+
+def side_by_side(one: HasConditions, other: HasConditions) -> str:
+    """Return the hint for two runs that belong into no table or line: the command that compares them."""
+    unlike = NEEDED & between(one.conditions, other.conditions, VARIES).keys()
+    return f"both, side by side: agelab compare {'--anyway ' if unlike else ''}{one.name} {other.name}"
 
 
 def no_ok_cells(found: Sequence[Comparison], of_one: bool) -> InputError:

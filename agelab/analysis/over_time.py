@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from agelab.analysis.cells import CellResult, RunResult, SeedGroup
+from agelab.analysis.comparison import side_by_side
 from agelab.analysis.host_noise import noise_of_runs
 from agelab.analysis.result_grid import GridCell, ResultGrid, Row
 from agelab.analysis.run_set import VARIES as IN_ONE_TABLE
@@ -121,8 +122,7 @@ def _nothing_to_compare(found: OverTime) -> str:
 
 def _instead(found: OverTime) -> str:
     if any(found.apart):
-        one, other = (group.runs[0].name for group in found.joined[:2])
-        return f"both, side by side: agelab compare {one} {other}"
+        return side_by_side(*(group.runs[0] for group in found.joined[:2]))
     runs = sum(len(one.runs) for one in found.joined)
     if found.axis is Axis.KERNEL and runs > 1:
         return "over the dates of the runs: --by date"

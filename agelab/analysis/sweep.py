@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agelab.analysis.cells import group_cells, load
+from agelab.analysis.comparison import side_by_side
 from agelab.analysis.host_noise import noise_of_runs
 from agelab.analysis.result_grid import GridCell, ResultGrid, Row
 from agelab.analysis.run_set import kernel_names
@@ -57,7 +58,7 @@ def load_sweep(directories: Sequence[RunDirectory]) -> Sweep:
     if len(groups := grouped(runs, VARIES)) > 1:
         raise InputError(
             f"these runs do not belong into one table: {apart(groups, VARIES, question=())[1]}",
-            hint=f"both, side by side: agelab compare {groups[0][0].name} {groups[1][0].name}",
+            hint=side_by_side(groups[0][0], groups[1][0]),
         )
     if unknown := [run.name for run in runs if run.plan.kernel is None]:
         raise InputError(f"{unknown[0]} does not say its kernel in a way that is known here")

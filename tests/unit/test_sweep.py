@@ -207,7 +207,10 @@ def test_other_scenarios_and_unknown_metrics_are_refused(
 ) -> None:
     one, other = made(home, "6.1.2", {"ext4": [1.0]}), made(home, "5.10.3", {"ext4": [1.0]}, "large")
     assert main(["sweep", one, other]) == 2
-    assert f"do not belong into one table: {other} | {one}: scenario large | small" in capsys.readouterr().err
+    refused = capsys.readouterr().err
+    assert f"do not belong into one table: {other} | {one}: scenario large | small" in refused
+    hint = refused.partition("both, side by side: agelab ")[2].split()
+    assert main(hint) == 0 and "NOT COMPARABLE: scenario small | large" in capsys.readouterr().out
     assert main(["sweep", one, "--metric", "copy:elapsd"]) == 2
     assert "did you mean copy:elapsed" in capsys.readouterr().err
 
