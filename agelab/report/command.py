@@ -1,5 +1,6 @@
 """The command that makes a run again."""
 
+from collections.abc import Sequence
 from shlex import join, quote
 
 from agelab import places
@@ -41,14 +42,23 @@ def repeat_command(plan: RunPlan) -> str:
     return _agelab(options)
 
 
-def settling_command(plan: RunPlan, *, corpora: bool = False) -> str:
-    """Return the command that settles what too few run seeds, or ``corpora``, leave open; empty where there is none."""
+def settling_command(
+    plan: RunPlan, *, corpora: bool = False, least: int = 0, kernels: Sequence[str] = ()
+) -> str:
+    """Return the command that settles what too few run seeds, or ``corpora``, leave open; empty where there is none.
+
+    It takes ``least`` run seeds or more, on ``kernels`` in place of the run's own.
+    """
+    least = max(least, ENOUGH_SEEDS)
     try:
         asked = RunOptions.from_plan(plan)
-        seeds = asked.seeds if len(asked.seeds) >= len(ENOUGH_SEEDS) else ENOUGH_SEEDS
-        return _agelab(asked.of_seeds(seeds, ENOUGH_CORPORA if corpora else asked.corpora))
+        seeds = asked.seeds if len(asked.seeds) >= least else tuple(range(1, least + 1))
+        options = asked.of_seeds(seeds, ENOUGH_CORPORA if corpora else asked.corpora)
+        if kernels:
+            options = options.changed(kernel=RunOptions.model_fields["kernel"].default)
     except InputError:
         return ""
+    return " ".join([_agelab(options), *(f"--kernel {quote(kernel)}" for kernel in kernels)])
 
 
 def _agelab(options: RunOptions) -> str:

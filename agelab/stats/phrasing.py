@@ -6,8 +6,8 @@ MOST = 200
 """Seeds more than which are not worth a number."""
 ENOUGH = "four of one corpus can, or three of each of two"
 """The fewest seeds of which some order has a p of 5 %."""
-ENOUGH_SEEDS = (1, 2, 3, 4, 5)
-"""The run seeds to take for a verdict,"""
+ENOUGH_SEEDS = 5
+"""Run seeds to take for a verdict,"""
 ENOUGH_CORPORA = (1, 2, 3, 4, 5, 6)
 """and the corpora for one on other files."""
 THREE = 3

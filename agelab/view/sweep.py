@@ -1,6 +1,5 @@
 """Print a sweep over kernels as tables, plots and JSON."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from agelab import vega
 from agelab.analysis.result_grid import Row
 from agelab.analysis.sweep import Sweep
 from agelab.model.measure import ALL_STEPS, Measure
-from agelab.runner.request.options import RunOptions
+from agelab.report.command import settling_command
 from agelab.stats.formatting import UnitScale, format_median, json_number, unit_scale
 from agelab.stats.verdict import ComparedSeries, about_files
 from agelab.view.ratio_table import MARKS
@@ -20,9 +19,6 @@ from agelab.view.terminal import Head, open_console, print_table, print_wrapped
 
 SCHEMA = 1
 UNKNOWN = "?"
-SEEDS = 5
-"""Run seeds that a verdict takes at least."""
-
 STEM = 60
 """Characters of a plot's file name: few enough for any file name, even of four bytes each."""
 
@@ -77,18 +73,14 @@ def print_sweep(found: Sweep, measures: Sequence[Measure]) -> None:
 
 
 def _deciding_command(found: Sweep, judged: Sequence[ComparedSeries]) -> str:
-    """Return the command that runs as many seeds as a verdict takes; empty where all have one or nobody knows."""
+    """Return the command that runs as many seeds as verdicts take; empty where all have one or nobody knows."""
     unknown = [change for change in judged if _mark(change) == UNKNOWN]
     more = [change.more_seeds for change in unknown if change.more_seeds]
     plans = [entry.group.run.plan for row in found.entries.values() for entry in row if entry]
-    if not more or not plans[0].repeatable:
+    if not more:
         return ""
     most = max(change.left.n for change in unknown if change.left)
-    options = RunOptions.from_plan(plans[0])
-    seeds = range(1, max(SEEDS, most + min(more)) + 1)
-    kernels = [word for kernel in found.kernels for word in ("--kernel", kernel.spec)]
-    words = options.changed(seeds=tuple(seeds), kernel=RunOptions.model_fields["kernel"].default).arguments()
-    return shlex.join(["agelab", "run", *words, *kernels])
+    return settling_command(plans[0], least=most + min(more), kernels=[one.spec for one in found.kernels])
 
 
 def _title(found: Sweep, measure: Measure) -> str:
