@@ -14,6 +14,8 @@ from agelab.analysis.selectors import Comparison, column_names
 from agelab.model.seeds import Seeds, seeds_text
 from agelab.report.command import settling_command
 from agelab.stats.formatting import letter
+from agelab.stats.verdict import ComparedSeries, about_files
+from agelab.verbs import as_called
 from agelab.view.input_diff import differences_json, input_lines, print_samples
 from agelab.view.ratio_table import print_several, print_two, rows_json
 from agelab.view.run_tables import describe_run
@@ -54,6 +56,10 @@ def print_comparison(
                 _print_pair(console, one.base, other, rows, doubts[id(other)], every_input, everything)
         else:
             _print_several(console, one, table, doubts, every_input, everything)
+    if commands := _settling(found, [row for table in tables for side in table for row in side.rows]):
+        click.echo("\nto settle what is open:")
+    for command in commands:
+        click.echo(f"  {as_called(command)}")
 
 
 def _print_runs(found: Sequence[Comparison]) -> None:
@@ -104,16 +110,15 @@ def _print_pair(
         for line in _left_out(group) if several else ():
             click.echo(f"  left out of the table: {side}, {line}")
     if table:
-        print_two(console, judged.rows, everything, _commands((one, other)))
+        print_two(console, judged.rows, everything)
 
 
-def _commands(groups: Sequence[SeedGroup]) -> tuple[str, str]:
-    """Return the commands that run the sides with more run seeds, and with more corpora; each run's once."""
-    plans = {group.run.name: group.run.plan for group in groups}.values()
-    seeds, corpora = (
-        dict.fromkeys(settling_command(plan, corpora=more) for plan in plans) for more in (False, True)
-    )
-    return "; ".join(filter(None, seeds)), "; ".join(filter(None, corpora))
+def _settling(found: Sequence[Comparison], rows: Sequence[ComparedSeries]) -> list[str]:
+    """List the commands that run the sides with more run seeds, or more corpora, as the rows need; each once."""
+    plans = {group.run.name: group.run.plan for one in found for group in (one.base, *one.others)}.values()
+    needed = {False: any(row.too_few for row in rows), True: bool(about_files(rows))}
+    commands = (settling_command(plan, corpora=more) for more in needed if needed[more] for plan in plans)
+    return [*dict.fromkeys(filter(None, commands))]
 
 
 def _print_endings(cells: Sequence[CellPair], several: bool, everything: bool, each: bool = False) -> None:
@@ -185,7 +190,7 @@ def _print_several(
     if one.base.counted and counted:
         tables = [judged[at].rows for at in counted]
         names = [labels[0], *(labels[at + 1] for at in counted)]
-        print_several(console, tables, names, everything, _commands(groups))
+        print_several(console, tables, names, everything)
         click.echo("  (--each: medians and intervals of each; --json: all)")
 
 

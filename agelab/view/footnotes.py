@@ -33,16 +33,14 @@ def print_notes(
     seen: Sequence[Sequence[Line]],
     names: Sequence[str],
     everything: bool,
-    commands: Sequence[str],
 ) -> None:
     """Print the notes of a table.
 
-    ``found`` has each side's rows, ``seen`` those that the table shows, ``names`` the base's name and theirs, and
-    ``commands`` those that run the sides with more seeds, and with more corpora.
+    ``found`` has each side's rows, ``seen`` those that the table shows, ``names`` the base's name and theirs.
     """
     every = [one for side in found for one in side]
-    _print_open(console, [*_too_few(found, names)], commands[0])
     for line in (
+        *_too_few(found, names),
         *_left_out(found, names),
         *_depends(seen, names),
         *_not_measured(seen, names),
@@ -63,7 +61,7 @@ def print_notes(
             else ""
         )
         console.print(f"  corrected for the comparisons of the metric{same}")
-        _print_other_files(console, tested, commands[1])
+        _print_other_files(console, tested)
         if len(found) == 1:
             _print_short(console, f" in short, {names[1]} is", _by_metric(seen[0]))
         else:
@@ -71,24 +69,15 @@ def print_notes(
             _print_short(console, " in short", dict(zip(names[1:], seen, strict=True)), next(metrics, ""))
 
 
-def _print_open(console: Console, lines: Sequence[str], command: str) -> None:
-    """Print what is open, and below it the command that settles it, ready to be copied."""
-    for line in lines:
-        print_wrapped(console, f"  {line}", 4)
-    if lines and command:
-        console.print(f"    {command}", soft_wrap=True, markup=False)
-
-
-def _print_other_files(console: Console, tested: Sequence[ComparedSeries], command: str) -> None:
+def _print_other_files(console: Console, tested: Sequence[ComparedSeries]) -> None:
     """Say which files the table is about, or how many differences hold for others."""
     differ = [one for one in tested if one.differs]
     if about := about_files(differ):
-        _print_open(console, [about], command)
+        print_wrapped(console, f"  {about}", 4)
     elif differ:
         holds = sum(one.holds for one in differ)
-        _print_open(
-            console, [f"of the {len(differ)}, {holds} hold for other files, too: by a t interval"], ""
-        )
+        held = f"of the {len(differ)}, {holds} hold for other files, too: by a t interval"
+        print_wrapped(console, f"  {held}", 4)
 
 
 def _too_few(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:

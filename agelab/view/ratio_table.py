@@ -33,23 +33,17 @@ def two_sides(found: Sequence[ComparedSeries]) -> Iterator[tuple[str, str, list[
         yield metric, step, _cells(one)
 
 
-def print_two(
-    console: Console, found: Sequence[ComparedSeries], everything: bool, commands: Sequence[str]
-) -> None:
+def print_two(console: Console, found: Sequence[ComparedSeries], everything: bool) -> None:
     """Print two sides: a row for each step, below a line for each metric."""
     lines = list(in_order(found, lambda one: one.row.left, everything))
     columns = heads("  step", "A", "B", "B/A", "from", "to", last="verdict")
     rows = by_metric((metric, [step, *_cells(one)]) for metric, step, one in lines)
     print_table(console, columns, rows, names_above=True)
-    print_notes(console, [found], [lines], "AB", everything, commands)
+    print_notes(console, [found], [lines], "AB", everything)
 
 
 def print_several(
-    console: Console,
-    found: Sequence[Sequence[ComparedSeries]],
-    names: Sequence[str],
-    everything: bool,
-    commands: Sequence[str],
+    console: Console, found: Sequence[Sequence[ComparedSeries]], names: Sequence[str], everything: bool
 ) -> None:
     """Print several sides against the first: a row for each step, a column for each side.
 
@@ -68,7 +62,7 @@ def print_several(
     console.print(f"medians of {names[0]}, and the ratio of each other one's values to its")
     print_table(console, columns, by_metric(rows), repeated=2)
     console.print(f"  {LEGEND}")
-    print_notes(console, found, tables, names, everything, commands)
+    print_notes(console, found, tables, names, everything)
 
 
 def _short(one: ComparedSeries | None) -> str:

@@ -18,6 +18,7 @@ from agelab.report.numbers import with_spread
 from agelab.report.step_selection import repeated_steps
 from agelab.results.reused import origins
 from agelab.results.run_directory import RunDirectory
+from agelab.verbs import as_called
 from agelab.view import cell_names, sparkline
 from agelab.view.control_tests import is_of_control_file, print_tests
 from agelab.view.ledger import beside_ledger
@@ -54,7 +55,7 @@ def print_result(run: RunDirectory) -> None:
             if one.sure:
                 print_wrapped(console, one.sure)
             if one.settled_by:
-                console.print(f"  {one.settled_by}", soft_wrap=True, markup=False)
+                console.print(f"  {as_called(one.settled_by)}", soft_wrap=True, markup=False)
             # Where nothing ended ok the cells below say why.
             for line in one.because[:REASONS] if any(subject.counted for subject in group.groups) else ():
                 print_wrapped(console, f"- {line}", 2)
