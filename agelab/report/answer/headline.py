@@ -237,7 +237,8 @@ def answer_others(group: RunSet) -> Iterator[Answer]:
     for measure in main_measures(group.groups)[:1]:
         found = [(one, one.measured(measure)) for one in group.groups]
         if measure == ALL_STEPS:
-            words = f"{ALL_STEPS_TITLE}, together take {{}} of guest time"
+            clock = "guest" if group.plan.clock == "virtual" else "real"
+            words = f"{ALL_STEPS_TITLE}, together take {{}} of {clock} time"
             yield _compared(group, "Which was the quickest?", words, found, highest=False)
         else:
             yield _compared(group, "Which held the most data?", "it held {}", found, highest=True)
