@@ -1,4 +1,4 @@
-"""The table of docs/aging.md: what aging did to every variant, and which differences are told from chance."""
+"""The table of docs/aging.md: what aging did to every variant, and which differences chance does not make."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -68,7 +68,7 @@ def _metric(words: dict[str, Any]) -> Measure | None:
     """Parse --metric. Raises InputError."""
     if (words["metric"] is None) == (words["symptom"] is None):
         raise InputError(
-            "say by what bad is told from good: --metric STEP:METRIC, or --symptom panic, hang, fail or boot"
+            "say by what bad differs from good: --metric STEP:METRIC, or --symptom panic, hang, fail or boot"
         )
     return None if words["metric"] is None else Measure.parse(words["metric"])
 

@@ -85,11 +85,11 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> s
         (["--scenario", "aging"], "missing: --good, --bad"),
         (
             ["--scenario", "aging", "--good", "5.10", "--bad", "6.1"],
-            "say by what bad is told from good: --metric",
+            "say by what bad differs from good: --metric",
         ),
         (
             [*WORDS, "--symptom", "hang", "--good", "5.10", "--bad", "6.1"],
-            "say by what bad is told from good",
+            "say by what bad differs from good",
         ),
         (
             [*WORDS, "--good", "5.10", "--bad", "6.13"],
