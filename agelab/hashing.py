@@ -6,6 +6,8 @@ import json
 from functools import cache
 from pathlib import Path
 
+from agelab import fileio
+
 ROOT = Path(__file__).parents[1]
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -51,7 +53,7 @@ def _module_hash(name: str, root: Path) -> str:
 
 def _syntax(path: Path) -> ast.Module:
     """Parse a file, and leave out every string that stands by itself: docstrings, and those of fields."""
-    tree = ast.parse(path.read_bytes())
+    tree = ast.parse(fileio.read_bytes(path))
     for node in ast.walk(tree):
         if isinstance(node, _DOCUMENTED):
             node.body = [part for part in node.body if not _is_loose_string(part)] or [ast.Pass()]

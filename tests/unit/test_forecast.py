@@ -30,13 +30,21 @@ def make(
 ) -> str:
     """A run of scenario aging with three run seeds of each corpus."""
     cells = [
-        run_builder.cell(variant, seed, corpus_seed=corpus, drives=("model:seagate-st3120026as",))
+        run_builder.cell(
+            variant,
+            seed,
+            corpus_seed=corpus,
+            machine="pentium4-2800",
+            drives=("model:seagate-st3120026as",),
+        )
         for variant in variants
         for corpus in corpora
         for seed in VALUES
     ]
     command = {"directory": "/", "name": "aging", "words": {}, "more": {}}
-    run = run_builder.begin(home, cells, **{"scenario": "aging", "command": command, **fields})
+    run = run_builder.begin(
+        home, cells, **{"scenario": "aging", "command": command, "provenance": {"vcpus": 1}, **fields}
+    )
     for number, cell in enumerate(cells):
         samples = [
             run_builder.sample("copy", VALUES[cell.seed] * cell.corpus_seed, repetition=at) for at in (1, 2)

@@ -73,7 +73,7 @@ def test_the_wall_clock_has_no_band() -> None:
 
 
 def test_an_unknown_end_is_named() -> None:
-    with pytest.raises(InputError, match="no machine_band 'dear'; there are: high, low"):
+    with pytest.raises(InputError, match="no --machine-band 'dear'; there are: high, low"):
         RunOptions(name="aging-ext4", machine_band="dear")  # type: ignore[arg-type]
 
 

@@ -67,7 +67,9 @@ print(json.dumps({
     "drive": cell_inputs.drive_sources(),
     "tools": {path.name: file_hash(path) for path in tools.source_files()},
     "makers": {path.name: file_hash(path) for path in tools.source_files(tools.FILESYSTEMS)},
-    "image": {path.name: file_hash(path) for path in sealed_image._PROVISIONING_FILES},
+    "image": {
+        path.name: file_hash(path) for path in (*sealed_image._PROVISIONING_FILES, *sealed_image._INITRAMFS_CODE)
+    },
     "root": root.definition().model_dump(mode="json"),
     "filesystems": [one.model_dump(mode="json") for one in selection.filesystems()],
     "libraries": emulator.sources(),
@@ -188,7 +190,7 @@ def test_an_installed_agelab_works_from_anywhere(python: Path, empty: Path, tmp_
     assert run([program, "--version"], empty).stdout == f"agelab, version {agelab.__version__}\n"
     assert (
         run([program, "list"], empty, HOME=home).stdout
-        == "no runs yet; make one: agelab run aging-reiserfs\n"
+        == f"no runs yet; make one: {program} run aging-reiserfs\n"
     )
     assert "Usage: agelab run " in run([program, "run", "--help"], empty).stdout
     refused = run([program, "run", "no-such"], empty, 2, HOME=home).stderr

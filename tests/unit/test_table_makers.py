@@ -91,7 +91,10 @@ def test_a_transcript_is_the_last_command_and_what_it_prints_and_no_day(
     commands = ["export {runs} --format csv -o made.csv", "show {0}"]
     text = transcript.made(table("transcript", commands=commands), [found]).text
     assert text.startswith("```\n$ .venv/bin/agelab show YYYYMMDD-HHMM01-aging\n")
-    assert "whole result: agelab show YYYYMMDD-HHMM01-aging --json\n" in text and "made.csv" not in text
+    assert (
+        "whole result: .venv/bin/agelab show YYYYMMDD-HHMM01-aging --json\n" in text
+        and "made.csv" not in text
+    )
     assert found.name not in text and str(tmp_path) not in text and text.endswith(f"{QEMU}.")
 
 
@@ -246,6 +249,7 @@ def test_a_cell_that_has_ended_is_known_until_the_harness_changes(
         cells,
         kernel=RunKernel(spec="debian:6.1", release="r", version="v"),
         command=options.to_plan(),
+        provenance={"vcpus": 1},
     )
     inputs = {"making": {"harness": harness_hash(), **parts_of_files(specs[0])}}
     run_builder.end(

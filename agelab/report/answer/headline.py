@@ -95,11 +95,8 @@ def _verdict_on_first(order: Ranked, place: Place) -> tuple[str, str, list[str]]
     )
     ratio = f"{all_tests.describe_test(place[0])} {times}"
     if not nexts:
-        verdict = (
-            f"That is {all_tests.describe_test(place[0])} on its aged disk, against an unaged one that holds the same "
-            "files."
-        )
-        return f"{worst.name} takes {text(worst_of)} times as long", verdict, []
+        named = f"{worst.name} takes {text(worst_of)} times as long in {all_tests.describe_test(place[0])}"
+        return named, "That is on its aged disk, against an unaged one that holds the same files.", []
     following, of = nexts[0]
     if not order.enough:
         verdict = (

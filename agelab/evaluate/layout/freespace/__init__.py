@@ -64,5 +64,5 @@ def parse(format: str, output: bytes) -> FreeSpace:
     except FormatError as error:
         where = f"line {error.line} of " if error.line else ""
         raise UnexpectedOutput(f"{where}{tool}'s output: {error}") from error
-    except (ValueError, struct.error) as error:
+    except (ValueError, IndexError, struct.error) as error:
         raise UnexpectedOutput(f"{format}'s output: it cannot be understood: {error}") from error
