@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from agelab.analysis.cells import CellResult, SeedGroup
 from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
+from agelab.analysis.main_measures import main_measures
 from agelab.errors import unknown
 from agelab.model.measure import ALL_STEPS, MEAN, Measure
 from agelab.model.metrics import METRICS
@@ -14,8 +15,8 @@ from agelab.model.step_id import AGED_MAP
 from agelab.stats.series import Series, SeriesPair
 from agelab.stats.verdict import ComparedSeries
 
-DEFAULT = ((AGED_MAP, "layout_score"), ("", "slowdown"))
-"""Step and metric to show unasked, beside the sum; without a step those of every step."""
+LAYOUT = Measure(AGED_MAP, MEAN, "layout_score")
+"""What is shown unasked of the layout, beside the slowdowns and the sum."""
 
 Row = tuple[str, ...]
 """Variant, layout, and what else tells a subject from the others."""
@@ -62,9 +63,9 @@ class ResultGrid:
     def measures(self) -> list[Measure]:
         """List what is shown unasked, of what was measured."""
         every = self.every()
-        shown = [
-            at for step, metric in DEFAULT for at in every if at.metric == metric and step in ("", at.step)
-        ]
+        groups = [entry.group for row in self.entries.values() for entry in row if entry]
+        slowdowns = [at for at in main_measures(groups) if at.metric == "slowdown"]
+        shown = [*([LAYOUT] if LAYOUT in every else []), *slowdowns]
         shown += [at for at in every if at.metric not in METRICS]
         return [*shown, *([ALL_STEPS] if ALL_STEPS in every else [])]
 

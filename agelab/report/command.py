@@ -62,5 +62,4 @@ def settling_command(
 
 
 def _agelab(options: RunOptions) -> str:
-    program = "agelab" if places.INSTALLED else ".venv/bin/agelab"
-    return f"{program} {'run' if options.measure else 'age'} {join(options.arguments())}"
+    return f"agelab {'run' if options.measure else 'age'} {join(options.arguments())}"

@@ -92,3 +92,8 @@ def about_files(corpora: int) -> str:
         return ""
     where = "this one set of files" if corpora < 2 else f"these {corpora} sets of files"
     return f"every verdict is about {where}: {other_files(corpora)}"
+
+
+def hold(held: int, differ: int) -> str:
+    """Say how many of the differences in a table hold for other files, too."""
+    return f"of {several(differ, 'difference')} {held} hold{'s' * (held == 1)} for other files, too: by a t interval"

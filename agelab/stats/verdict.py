@@ -306,9 +306,12 @@ def why_missing(one: Series) -> str:
 
 
 def about_files(rows: Iterable[ComparedSeries]) -> str:
-    """Say which files the verdicts of a table are about; empty where none differs, or where others are known, too."""
-    corpora = max((len(one.shift.corpora) for one in rows if one.differs and one.shift), default=0)
-    return phrasing.about_files(corpora) if corpora else ""
+    """Say which files the verdicts of a table are about, or how many hold for others; empty where none differs."""
+    differ = [row for row in rows if row.differs and row.shift]
+    corpora = max((len(row.shift.corpora) for row in differ if row.shift), default=0)
+    if not corpora:
+        return ""
+    return phrasing.about_files(corpora) or phrasing.hold(sum(row.holds for row in differ), len(differ))
 
 
 def left_out(row: SeriesPair) -> Sequence[int]:

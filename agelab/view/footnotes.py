@@ -61,23 +61,13 @@ def print_notes(
             else ""
         )
         console.print(f"  corrected for the comparisons of the metric{same}")
-        _print_other_files(console, tested)
+        if about := about_files(tested):
+            print_wrapped(console, f"  {about}", 4)
         if len(found) == 1:
             _print_short(console, f" in short, {names[1]} is", _by_metric(seen[0]))
         else:
             metrics = (one.row.left.metric for lines in seen for _, _, one in lines if one.differs)
             _print_short(console, " in short", dict(zip(names[1:], seen, strict=True)), next(metrics, ""))
-
-
-def _print_other_files(console: Console, tested: Sequence[ComparedSeries]) -> None:
-    """Say which files the table is about, or how many differences hold for others."""
-    differ = [one for one in tested if one.differs]
-    if about := about_files(differ):
-        print_wrapped(console, f"  {about}", 4)
-    elif differ:
-        holds = sum(one.holds for one in differ)
-        held = f"of the {len(differ)}, {holds} hold for other files, too: by a t interval"
-        print_wrapped(console, f"  {held}", 4)
 
 
 def _too_few(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:

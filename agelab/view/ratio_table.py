@@ -125,7 +125,7 @@ def _row_json(one: ComparedSeries) -> dict[str, Any]:
         "host_floor": None if one.host is None else json_number(one.host),
         "margin": json_number(one.margin),
         "verdict": one.verdict.value,
-        "general": _general_json(one),
+        "general": general_json(one),
         "word": one.word,
         "better": one.better,
         "reason": one.reason,
@@ -133,7 +133,7 @@ def _row_json(one: ComparedSeries) -> dict[str, Any]:
     }
 
 
-def _general_json(one: ComparedSeries) -> dict[str, Any] | None:
+def general_json(one: ComparedSeries) -> dict[str, Any] | None:
     """Return the verdict on other files; None where the corpora are fewer than three."""
     if (found := one.general) is None:
         return None

@@ -14,7 +14,7 @@ from agelab.model.measure import ALL_STEPS, Measure
 from agelab.report.command import settling_command
 from agelab.stats.formatting import UnitScale, format_median, json_number, unit_scale
 from agelab.stats.verdict import ComparedSeries, about_files
-from agelab.view.ratio_table import MARKS
+from agelab.view.ratio_table import MARKS, general_json
 from agelab.view.terminal import Head, open_console, print_table, print_wrapped
 
 SCHEMA = 1
@@ -177,7 +177,10 @@ def sweep_json(found: Sweep, measures: Sequence[Measure]) -> dict[str, Any]:
                         "change": None if apart is None else json_number(apart),
                         "verdict": change.verdict.value if change else None,
                         "word": change.word if change else None,
-                        "p_corrected": change.test.corrected if change and change.test else None,
+                        "p_corrected": change.test.corrected
+                        if change and change.test and change.test.family
+                        else None,
+                        "general": general_json(change) if change else None,
                         "reason_of_verdict": change.reason if change else None,
                         "more_seeds": change.more_seeds if change else None,
                         "status": "unsupported" if entry.unsupported else "ok" if not entry.why else "not ok",

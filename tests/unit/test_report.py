@@ -99,7 +99,7 @@ def test_who_aged_worst_is_said_where_it_is_distinguishable_from_all_others(tmp_
         said.sure,
     )
     more = "run aging --filesystem ext4,btrfs,xfs --seeds 1,2,3,4,5 --corpora 1,2,3,4,5,6"
-    assert said.doubts == (f"To settle it: {said.settled_by}",) and said.settled_by.endswith(more)
+    assert said.doubts == (f"To know of other files: {said.settled_by}",) and said.settled_by.endswith(more)
     because = " ".join(said.because)
     assert "3 of 3 are slower on their aged disk on this one set of files." in said.more
     assert "mostly positioning" in because
@@ -555,7 +555,7 @@ def test_every_result_is_in_the_page(tmp_path: Path) -> None:
             {},
             "make scenario NAME=aging SEEDS=1,2 CORPORA=3,4 DESIGN=paired",
         ),
-        ({"seeds": "3"}, {"measure": False, "keep_disk": True}, ".venv/bin/agelab age aging --seeds 3"),
+        ({"seeds": "3"}, {"measure": False, "keep_disk": True}, "agelab age aging --seeds 3"),
     ],
 )
 def test_the_command_that_makes_it_again(

@@ -132,7 +132,8 @@ def _settled(answer: Answer, order: Ranked, group: RunSet) -> Answer:
     more = not order.enough or (not order.holds and order.corpora < len(phrasing.ENOUGH_CORPORA))
     going = any(run.running for run in group.runs)
     command = settling_command(group.plan, corpora=order.enough) if more and not going else ""
-    doubts = (*answer.doubts, *([f"To settle it: {command}"] if command else []))
+    to = "To know of other files" if order.enough else "To settle it"
+    doubts = (*answer.doubts, *([f"{to}: {command}"] if command else []))
     sure = f"{answer.sure} {_capital(said)}.".strip()
     return replace(answer, sure=sure, doubts=doubts, settled_by=command)
 
@@ -149,8 +150,14 @@ def _certainty(order: Ranked) -> str:
     largest = max(compared.test.p for compared in order.compared if compared.test)
     return (
         f"How sure: {order.on_these_files} it is slowed down most{each}{_times_the_next(order)}. With {values} values "
-        f"each it is {phrasing.distinguishable(len(order.compared))} (rank test, p at most {largest:.1g})."
+        f"each it is {phrasing.distinguishable(len(order.compared))} (rank test, p at most {largest:.1g})"
+        f"{_small(order)}."
     )
+
+
+def _small(order: Ranked) -> str:
+    """Say that the first leads by little, whatever the test finds; empty where the lead is more."""
+    return f", but by less than {float(100 * MARGIN):.0f} %" if order.lead.within_margin else ""
 
 
 def _times_the_next(order: Ranked) -> str:
@@ -275,7 +282,7 @@ def _compared(
     else:
         named = first.name
         verdict = f"{_capital(said)}. {nearest}"
-        sure = f"How sure: it is {phrasing.distinguishable(len(following))} {order.on_these_files}."
+        sure = f"How sure: it is {phrasing.distinguishable(len(following))} {order.on_these_files}{_small(order)}."
     left = [one.name for one, series in found if one.counted and (series is None or series.summary is None)]
     because = [f"Not in this order, for want of some figure: {', '.join(left)}."] if left else []
     few = ", ".join(f"{one.name} ({shown(of)}, {phrasing.several(of.n, 'seed')})" for one, of in left_out)
