@@ -9,6 +9,7 @@ import json
 import lzma
 import random
 import struct
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -99,6 +100,14 @@ def test_runs_are_within_the_disk_in_its_order_and_as_long_as_they_go(name: str)
     ends = [start + length for start, length in space.runs]
     assert all(end < start for end, (start, _) in zip(ends, space.runs[1:], strict=False))
     assert len(space.runs) >= 20 and space.runs[0][0] >= 0 and ends[-1] <= space.size
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_output_that_ends_early_anywhere_is_unexpected_or_read(name: str) -> None:
+    whole = aged(name)
+    for length in (*range(0, 2048, 7), *range(2048, len(whole.output), len(whole.output) // 20 + 1)):
+        with suppress(freespace.UnexpectedOutput):
+            freespace.parse(whole.format, whole.output[:length])
 
 
 @pytest.mark.parametrize("name", NAMES)
