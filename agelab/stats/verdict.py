@@ -241,8 +241,13 @@ class ComparedSeries:
     @property
     def files(self) -> str:
         """Which files a verdict that differs is about: ``on both sets of files: 1.90 and 2.17 times``."""
-        where = phrasing.on_these_files(len(self._corpora), self.on_each)
-        return f"{where}: {self.times}" if len(self._corpora) > 1 and self.ratio is not None else where
+        several = len(self._corpora) > 1 and self.ratio is not None
+        return f"{self.where}: {self.times}" if several else self.where
+
+    @property
+    def where(self) -> str:
+        """The same without numbers."""
+        return phrasing.on_these_files(len(self._corpora), self.on_each)
 
     @property
     def times(self) -> str:

@@ -340,9 +340,7 @@ def test_a_first_that_leads_on_every_corpus_is_named_with_what_it_is_on_each(tmp
     )
     assert said.settled_by.endswith("--seeds 1,2,3,4,5 --corpora 1,2,3,4,5,6")
     because = " ".join(said.because)
-    assert re.search(
-        r"more than chance makes on both sets of files: 2\.1\d+ and 1\.[89]\d+ times, so it aged", because
-    )
+    assert re.search(r"more than chance makes on both sets of files, so it aged", because)
     assert "4 of 4 are slower on their aged disk on both sets of files." in said.more
 
 

@@ -76,8 +76,8 @@ def explain_time(subject: SeedGroup, place: Place) -> Iterator[str]:
     if whole is None:
         return
     said = {
-        DifferenceVerdict.HIGHER: f"more than chance makes {whole.judged.files}, so it aged",
-        DifferenceVerdict.LOWER: f"less, by more than chance makes {whole.judged.files}: it did not age",
+        DifferenceVerdict.HIGHER: f"more than chance makes {whole.judged.where}, so it aged",
+        DifferenceVerdict.LOWER: f"less, by more than chance makes {whole.judged.where}: it did not age",
         DifferenceVerdict.SAME: "the same within 5 %: it did not age",
         DifferenceVerdict.EQUAL: "none: it did not age",
         DifferenceVerdict.BELOW: "no more than this host makes by chance",
