@@ -113,7 +113,7 @@ def test_who_aged_worst_is_said_where_it_is_distinguishable_from_all_others(tmp_
     assert "Slowed down most is not slowest: on its aged disk" not in " ".join(said.more)
     assert "of its files lie in several pieces (1.7 % unaged)" in because
     assert "xfs aged least" in " ".join(said.more)
-    assert said.because[-1] == (
+    assert said.because[0] == (
         "In all tests: btrfs is the worst in 9 of 9 tests; over all of them together it is btrfs, too."
     )
     assert said.chart is not None
@@ -150,7 +150,7 @@ def test_other_tests_that_have_another_worst_are_in_the_answer(tmp_path: Path) -
     assert said.named == "btrfs, in reading every file"
     assert (
         "btrfs is the worst in 5 of 9 tests, another is in 3, in 1 it is not known; "
-        "over all of them together it is xfs." in said.because[-1]
+        "over all of them together it is xfs." in said.because[0]
     )
     because = " ".join(said.more)
     assert (

@@ -60,10 +60,10 @@ def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
     doubts += _unmeasured(group)
     other_tests = all_tests.in_other_tests(worst, [one for one, _ in order.order], places)
     because = [
+        *([f"In all tests: {other_tests.short}"] if other_tests else ()),
         *causes.explain_time(worst, place),
         *causes.explain_layout(worst, place),
         *(causes.compare_with_next(worst, order.order[1][0], place) if order.clear else ()),
-        *([f"In all tests: {other_tests.short}"] if other_tests else ()),
     ]
     more = [
         *(other_tests.lines if other_tests else ()),
