@@ -5,6 +5,7 @@ import hashlib
 import json
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from agelab import fileio
 
@@ -28,7 +29,7 @@ def file_code_hash(path: Path) -> str:
 
     Comments, the file's name and its place are no part of it.
     """
-    return hashlib.sha256(ast.dump(_syntax(path)).encode()).hexdigest()
+    return key_of(_told(_syntax(path)))
 
 
 @cache
@@ -47,8 +48,21 @@ def code_hash(name: str, root: Path = ROOT) -> str:
 
 @cache
 def _module_hash(name: str, root: Path) -> str:
-    tree = _Imports(root).visit(_syntax(root.joinpath(*name.split(".")).with_suffix(".py")))
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    return key_of(_told(_Imports(root).visit(_syntax(root.joinpath(*name.split(".")).with_suffix(".py")))))
+
+
+def _told(part: Any) -> Any:
+    """Return a part of a syntax tree as data that every Python tells alike.
+
+    ``ast.dump`` differs between versions: 3.12 has fields that 3.11 has not, and empty ends of f-strings; 3.13 leaves
+    empty fields out.
+    """
+    if isinstance(part, ast.JoinedStr):
+        return {"JoinedStr": [_told(value) for value in part.values if getattr(value, "value", None) != ""]}
+    if isinstance(part, ast.AST):
+        fields = {name: _told(value) for name, value in ast.iter_fields(part) if value not in (None, [])}
+        return {type(part).__name__: fields}
+    return list(map(_told, part)) if isinstance(part, list) else repr(part)
 
 
 def _syntax(path: Path) -> ast.Module:
