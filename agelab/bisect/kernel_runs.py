@@ -17,7 +17,6 @@ from agelab.kernel import recipes
 from agelab.model.result import Cell, End, Status
 from agelab.notify import Notify
 from agelab.results.conditions import EFFORT, KERNEL, SEEDS, text
-from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.plan import support
 from agelab.runner.progress import Progress
@@ -93,8 +92,8 @@ class KernelRuns:
             kind = OutcomeKind.PANICS if error.panicked else OutcomeKind.NO_BOOT
             why = error.panicked or str(error)
             return [KernelOutcome(kernel=kernel, seed=seed, kind=kind, why=why) for seed in seeds]
-        self._same_conditions(run)
         loaded = load(run)
+        self._same_conditions(loaded)
         return [self._outcome(kernel, cell, loaded) for cell in loaded.cells]
 
     def _outcome(self, kernel: str, cell: CellResult, run: RunResult) -> KernelOutcome:
@@ -116,9 +115,9 @@ class KernelRuns:
         [(_, value)] = series.values
         return found.model_copy(update={"value": json_number(value), "unit": series.unit})
 
-    def _same_conditions(self, run: RunDirectory) -> None:
+    def _same_conditions(self, run: RunResult) -> None:
         """Refuse to compare values of unlike runs: agelab itself may have changed since the first."""
-        now = load(run).conditions[0]
+        now = run.conditions[0]
         path = self._directory.path / "conditions.json"
         if other := self._directory.conditions(now).differences(now, VARIES):
             raise InputError(

@@ -7,6 +7,7 @@ from agelab.published.phrasing import deviation_lines, factor_text, times_text
 from agelab.published.ranking import Ranking
 from agelab.published.report import StudyReport
 from agelab.report.model import Block, Prose, Table, TableCell, headings
+from agelab.stats.phrasing import capital
 
 NUMBERS = ("within 25 %", "within a factor of 2", "beyond", "step's part", "own")
 
@@ -20,7 +21,7 @@ def deviation_blocks(report: StudyReport, ranking: Ranking, id: str) -> Iterator
         if rows := tuple(_row(step) for step in found.steps if step.ratios):
             columns = headings("step", *NUMBERS, "farthest own", numbers=NUMBERS)
             yield Table(f"{id}-{column.name.replace(' ', '-')}", _caption(name, found), columns, rows)
-        lines = tuple(f"{line[0].upper()}{line[1:]}." for line in deviation_lines(found))
+        lines = tuple(f"{capital(line)}." for line in deviation_lines(found))
         yield Prose(lines, listed=True)
 
 

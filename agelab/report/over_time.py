@@ -27,6 +27,7 @@ from agelab.report.numbers import interval_cell, number_cell, text, unit_name
 from agelab.report.over_time_chart import ChartPoint, PointMark, TimeLine
 from agelab.results.conditions import names
 from agelab.stats.formatting import format_decimal, unit_scale
+from agelab.stats.phrasing import capital
 from agelab.stats.verdict import ComparedSeries, about_files
 
 MARKS = (
@@ -93,7 +94,7 @@ def count_words(found: OverTime, measures: Sequence[Measure]) -> str:
     points = f"{changed} change point{'s' * (changed != 1)}"
     about = about_files(judged)
     said = f"{points} among {pairs}; {alike} the same, {len(judged) - changed - alike} not known."
-    return f"{said} {about[:1].upper()}{about[1:]}." if about else said
+    return f"{said} {capital(about)}." if about else said
 
 
 def change_points(found: OverTime, measures: Sequence[Measure]) -> list[str]:

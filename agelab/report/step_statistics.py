@@ -172,11 +172,12 @@ def _between(series: Series) -> TableCell:
 def _effect(one: ComparedSeries) -> tuple[TableCell, TableCell, TableCell, TableCell]:
     """Format ratio, its interval, Cliff's delta and the corrected p."""
     test = one.test
+    p = test.p_corrected if test else None
     return (
         number_cell(one.ratio, 3, "?"),
         interval_cell(one.interval, 3),
         number_cell(test.delta if test else None, 2),
-        TableCell(f"{test.corrected:.2g}", test.corrected) if test and test.family else TableCell("–"),
+        TableCell("–") if p is None else TableCell(f"{p:.2g}", p),
     )
 
 

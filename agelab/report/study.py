@@ -32,6 +32,7 @@ from agelab.published.verdict import ClaimVerdict, JudgedClaim
 from agelab.report.charts import MAX_CHARTS
 from agelab.report.deviation import deviation_blocks
 from agelab.report.model import Answer, Block, Chart, Charts, Heading, Mark, Prose, Table, TableCell
+from agelab.stats.phrasing import capital
 from agelab.vega import Bar
 
 STUDY_COLOUR = 6
@@ -64,7 +65,7 @@ def study_answer(report: StudyReport) -> Answer:
     question = f"Does what the study ({report.study.name}) found still hold?"
     if len(report.sides) == 1:
         [(letter, side)] = report.sides
-        lines = tuple(f"{line[0].upper()}{line[1:]}." for line in variants_not_run(side))
+        lines = tuple(f"{capital(line)}." for line in variants_not_run(side))
         return Answer(question, f"{count_verdicts(report, letter)}.", lines)
     lines = tuple(
         f"{letter} ({describe_column(side)}): {count_verdicts(report, letter)}."

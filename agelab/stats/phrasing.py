@@ -21,6 +21,11 @@ def several(count: int, word: str, plural: str = "") -> str:
     return f"{count} {word if count == 1 else plural or f'{word}s'}"
 
 
+def capital(words: str) -> str:
+    """Begin words as a sentence begins."""
+    return words[:1].upper() + words[1:]
+
+
 def joined(names: Sequence[str]) -> str:
     """Join names: ``a``, ``a and b``, ``a, b and c``."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -33,6 +33,11 @@ class RankTest:
     """What it may find of what is not there."""
 
     @property
+    def p_corrected(self) -> float | None:
+        """The corrected p to show; None outside of a family, where nothing was tested."""
+        return self.corrected if self.family else None
+
+    @property
     def told(self) -> bool:
         """True if chance is excluded."""
         return self.corrected <= float(self.level) * (1 + LATTICE)

@@ -120,7 +120,7 @@ def _row_json(one: ComparedSeries) -> dict[str, Any]:
         "depends_on_data": bool(shift and shift.depends),
         "cliffs_delta": json_number(test.delta) if test else None,
         "p": test.p if test else None,
-        "p_corrected": test.corrected if test and test.family else None,
+        "p_corrected": test.p_corrected if test else None,
         "comparisons": test.family if test else None,
         "host_floor": None if one.host is None else json_number(one.host),
         "margin": json_number(one.margin),

@@ -26,6 +26,7 @@ from agelab.published.phrasing import (
 from agelab.published.ranking import RankedColumn, Ranking, measured
 from agelab.published.report import StudyReport
 from agelab.published.verdict import ClaimVerdict, JudgedClaim
+from agelab.stats.phrasing import capital
 from agelab.view.study_tables import escape_markdown
 
 SHOWN = 7
@@ -131,7 +132,7 @@ def _said(judged: JudgedClaim, claims: Claims) -> str:
     claim, lines = judged.claim, claim_notes(judged)
     if isinstance(claim.test, Extreme) and claims.ranked - {*claim.test.of, *claim.test.among}:
         lines.insert(0, f"tested: {describe_extreme(claim.test, claims)}")
-    return " ".join([claim.says, f"`{claim.id}`", *(f"*{line[0].upper()}{line[1:]}.*" for line in lines)])
+    return " ".join([claim.says, f"`{claim.id}`", *(f"*{capital(line)}.*" for line in lines)])
 
 
 def theirs_text(judged: Sequence[tuple[str, JudgedClaim]]) -> str:

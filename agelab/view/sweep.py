@@ -177,9 +177,7 @@ def sweep_json(found: Sweep, measures: Sequence[Measure]) -> dict[str, Any]:
                         "change": None if apart is None else json_number(apart),
                         "verdict": change.verdict.value if change else None,
                         "word": change.word if change else None,
-                        "p_corrected": change.test.corrected
-                        if change and change.test and change.test.family
-                        else None,
+                        "p_corrected": change.test.p_corrected if change and change.test else None,
                         "general": general_json(change) if change else None,
                         "reason_of_verdict": change.reason if change else None,
                         "more_seeds": change.more_seeds if change else None,

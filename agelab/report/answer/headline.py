@@ -134,7 +134,7 @@ def _settled(answer: Answer, order: Ranked, group: RunSet) -> Answer:
     command = settling_command(group.plan, corpora=order.enough) if more and not going else ""
     to = "To know of other files" if order.enough else "To settle it"
     doubts = (*answer.doubts, *([f"{to}: {command}"] if command else []))
-    sure = f"{answer.sure} {_capital(said)}.".strip()
+    sure = f"{answer.sure} {phrasing.capital(said)}.".strip()
     return replace(answer, sure=sure, doubts=doubts, settled_by=command)
 
 
@@ -185,10 +185,6 @@ def _slowest(order: Ranked, place: Place) -> Iterator[str]:
             f"Slowed down most is not slowest: on its aged disk {slowest.name} takes longest, {text(of)} s, and "
             f"{order.first[0].name} {text(mine)} s."
         )
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]
 
 
 def _unmeasured(group: RunSet) -> Iterator[str]:
@@ -281,13 +277,13 @@ def _compared(
         verdict = f"Not known: {first.name} leads ({said}), but {why}."
     else:
         named = first.name
-        verdict = f"{_capital(said)}. {nearest}"
+        verdict = f"{phrasing.capital(said)}. {nearest}"
         sure = f"How sure: it is {phrasing.distinguishable(len(following))} {order.on_these_files}{_small(order)}."
     left = [one.name for one, series in found if one.counted and (series is None or series.summary is None)]
     because = [f"Not in this order, for want of some figure: {', '.join(left)}."] if left else []
     few = ", ".join(f"{one.name} ({shown(of)}, {phrasing.several(of.n, 'seed')})" for one, of in left_out)
     doubts = [f"Not in this order, for want of seeds: {few}."] if left_out else []
-    title = "Data held" if highest else _capital(ALL_STEPS_TITLE)
+    title = "Data held" if highest else phrasing.capital(ALL_STEPS_TITLE)
     chart = sort_subjects(title, everyone, group, unit=unit) if following else None
     answer = Answer(
         question, verdict, tuple(because), (*doubts, *_unmeasured(group)), named, sure, chart=chart
