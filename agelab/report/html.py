@@ -14,7 +14,7 @@ from agelab import fileio
 from agelab.report.model import Page, Results
 
 PRINTED = 3
-"""Sections of each part that are printed: with all of them a page of four filesystems is 32 sheets."""
+"""Sections of each part that are printed: with all of them the example of four filesystems has 29 pages, not 11."""
 TEMPLATES = Path(__file__).with_name("templates")
 UNSHOWN_CHARACTERS = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
