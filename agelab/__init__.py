@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     import pandas
 
     from agelab.results.run_directory import RunDirectory
-    from agelab.runner.progress import Progress
-    from agelab.runner.request.options import RunOptions
+    from agelab.run.progress import Progress
+    from agelab.run.request.options import RunOptions
 
 __all__ = ["Progress", "RunOptions", "load", "run"]
 
@@ -23,11 +23,11 @@ if not TYPE_CHECKING:  # mypy would take any name for one of the package
     def __getattr__(name: str) -> Any:
         """Import ``Progress`` and ``RunOptions`` on first use."""
         if name == "RunOptions":
-            from agelab.runner.request.options import RunOptions
+            from agelab.run.request.options import RunOptions
 
             return RunOptions
         if name == "Progress":
-            from agelab.runner.progress import Progress
+            from agelab.run.progress import Progress
 
             return Progress
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -42,11 +42,11 @@ def run(
     said. What goes wrong in a cell is its status. Raises InputError for options that cannot be fulfilled and HostError
     where this host cannot run them, both before the first cell.
     """
-    from agelab.home import open_store
-    from agelab.notify import silent
-    from agelab.reuse.shared_artefacts import CachedArtefacts
-    from agelab.runner import sequential
-    from agelab.runner.execute import runner
+    from agelab.base.errors import silent
+    from agelab.run import sequential
+    from agelab.run.execute import runner
+    from agelab.run.reuse.shared_artefacts import CachedArtefacts
+    from agelab.store.home import open_store
 
     say = progress.stage if progress else silent
     store = open_store(Path(home) if home else None, shared=CachedArtefacts(say))
@@ -63,10 +63,10 @@ def load(*runs: "str | RunDirectory", home: Path | str | None = None) -> "pandas
     agelab.results.rows.COLUMNS; ``value`` is a number in ``unit``, or NaN with the reason in ``not_measured``.
     Raises InputError for a run that does not exist, HostError without pandas.
     """
-    from agelab.errors import HostError
-    from agelab.home import default_home
+    from agelab.base.errors import HostError
     from agelab.results import rows, run_lookup
-    from agelab.store import Store
+    from agelab.store.artefacts import Store
+    from agelab.store.home import default_home
 
     try:
         import pandas

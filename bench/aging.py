@@ -9,9 +9,9 @@ from agelab.analysis.cells import load
 from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
 from agelab.analysis.run_set import RunSet
-from agelab.errors import InputError
-from agelab.model.seeds import seeds_text
+from agelab.base.errors import InputError
 from agelab.results.run_directory import RunDirectory
+from agelab.scenario.seeds import seeds_text
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Place, Series, SeriesPair
 from bench.page import line

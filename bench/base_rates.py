@@ -3,7 +3,7 @@
     .venv/bin/python -m bench.base_rates [--write]
 
 Every filesystem takes the median that the study's own table has for a step (in a layout), times lognormal noise, and
-the claim's own test looks at it. With --write the rates go into agelab/published/base_rates.toml, which agelab
+the claim's own test looks at it. With --write the rates go into agelab/analysis/published/base_rates.toml, which agelab
 replicate reads. The generators are fixed, one for each claim.
 """
 
@@ -17,12 +17,12 @@ from math import exp
 from random import Random
 from statistics import median
 
-from agelab.published.base_rates import FILE, NOISES, BaseRate, hash_of
-from agelab.published.claims import Amount, Claim, Claims
-from agelab.published.outcome import run_test
-from agelab.published.study import Study, all_studies
-from agelab.published.tables import Place
-from agelab.published.value_sources import PrintedValues, Value, sum_values
+from agelab.analysis.published.base_rates import FILE, NOISES, BaseRate, hash_of
+from agelab.analysis.published.claims import Amount, Claim, Claims
+from agelab.analysis.published.outcome import run_test
+from agelab.analysis.published.study import Study, all_studies
+from agelab.analysis.published.tables import Place
+from agelab.analysis.published.value_sources import PrintedValues, Value, sum_values
 from bench.page import line, print_report
 
 DRAWS = 2000
@@ -109,7 +109,7 @@ def rate(study: Study, known: Mapping[Level, float], claim: Claim, noise: float)
 
 
 def file_lines(found: dict[str, dict[str, BaseRate]]) -> Iterator[str]:
-    """Write agelab/published/base_rates.toml."""
+    """Write agelab/analysis/published/base_rates.toml."""
     yield "# Made by make tables NAME=base-rates: claim to its base rate at 2 % and 5 % noise (docs/replication.md)."
     for study in all_studies():
         yield from ("", f"[studies.{study.name}]", f'of = "{hash_of(study.figures, study.claims)}"')

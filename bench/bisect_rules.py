@@ -20,10 +20,10 @@ from random import Random
 from statistics import median, quantiles
 from typing import Any
 
+from agelab.base.errors import InputError
 from agelab.bisect.verdict import Decision
 from agelab.bisect.virtual_clock_rule import SEEDS_NEEDED, EndReferences, decide_virtual
 from agelab.bisect.wall_clock_rule import ALPHA, EndsOrder, Round, compare_ends, decide_wall
-from agelab.errors import InputError
 from agelab.stats.order_statistics import exact
 from bench.page import line, print_report
 

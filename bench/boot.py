@@ -17,28 +17,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import image as images
 from agelab import kernel as kernels
-from agelab import qemu
+from agelab.base.errors import AgelabError
+from agelab.base.hashing import canonical_json
 from agelab.cli.options import open_store
-from agelab.corpus import Corpus
-from agelab.disk import parse
-from agelab.errors import AgelabError
-from agelab.hashing import canonical_json
-from agelab.image import Image
-from agelab.image import root as roots
+from agelab.data.corpus import Corpus
 from agelab.kernel import initramfs
-from agelab.qemu import Emulator
-from agelab.runner.execute import plan_disk
-from agelab.runner.plan import cell_inputs
-from agelab.runner.plan.cell_spec import BASE_MODULES, CellSpec
-from agelab.runner.plan.guest_plan import guest_plan
-from agelab.runner.plan.phases import phases
+from agelab.machine import image as images
+from agelab.machine import qemu
+from agelab.machine.disk import parse
+from agelab.machine.image import Image
+from agelab.machine.image import root as roots
+from agelab.machine.qemu import Emulator
+from agelab.machine.vm import domain
+from agelab.machine.vm.guest import GuestSpec, MemoryDisk
+from agelab.machine.vm.guest_output import GuestOutput
+from agelab.machine.vm.hypervisor import Hypervisor, connected
+from agelab.run.execute import plan_disk
+from agelab.run.plan import cell_inputs
+from agelab.run.plan.cell_spec import BASE_MODULES, CellSpec
+from agelab.run.plan.guest_plan import guest_plan
+from agelab.run.plan.phases import phases
 from agelab.scenario import selection
-from agelab.vm import domain
-from agelab.vm.guest import GuestSpec, MemoryDisk
-from agelab.vm.guest_output import GuestOutput
-from agelab.vm.hypervisor import Hypervisor, connected
 from bench import virtme
 from bench.common import quietly, spread, table
 from bench.tables.make import put

@@ -8,11 +8,11 @@ the cache of that one, so neither meets artefacts of the other. A commit is chec
 and runs in this checkout's .venv where that holds what the commit wants, else in one of its own.
 
 Of the other checkout nothing is taken for granted but ``agelab run``, the tag in the environment of what it starts
-(agelab/orphans.py), and that a guest's QEMU has the file of its events on its command line. The parts:
+(agelab/base/orphans.py), and that a guest's QEMU has the file of its events on its command line. The parts:
 
 - agelab and the programs that it waits for: virt-install, hashing, copies (wait4).
 - libvirt's daemons with their own programs, among them QEMU's probes. Other users of them would be counted, too.
-- the guests: QEMU of each boot, read every 10 ms up to its end (agelab/vm/processor_time.py).
+- the guests: QEMU of each boot, read every 10 ms up to its end (agelab/machine/vm/processor_time.py).
 """
 
 import argparse
@@ -31,12 +31,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from agelab.base.errors import AgelabError, HostError, InputError
+from agelab.base.hashing import key_of
 from agelab.cli.options import open_store
-from agelab.errors import AgelabError, HostError, InputError
-from agelab.hashing import key_of
-from agelab.store import Store
-from agelab.view.terminal import Head, open_console, print_table
-from agelab.vm.processor_time import Program, ProgramWatch
+from agelab.machine.vm.processor_time import Program, ProgramWatch
+from agelab.present.view.terminal import Head, open_console, print_table
+from agelab.store.artefacts import Store
 from bench.common import guests
 
 PROJECT = Path(__file__).resolve().parents[1]

@@ -3,11 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from agelab.analysis.published.report import ClaimCounts, StudyReport, study_reports
+from agelab.analysis.published.verdict import COUNTED, KINDS, ClaimVerdict, JudgedClaim
 from agelab.cli.replicate import loaded
-from agelab.model.seeds import seeds_text
-from agelab.published.report import ClaimCounts, StudyReport, study_reports
-from agelab.published.verdict import COUNTED, KINDS, ClaimVerdict, JudgedClaim
 from agelab.results.run_directory import RunDirectory
+from agelab.scenario.seeds import seeds_text
 from bench.page import line
 from bench.tables.catalogue import Table
 from bench.tables.made import Made

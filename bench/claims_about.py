@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from agelab.analysis.published.phrasing import describe_column
+from agelab.analysis.published.report import study_reports
 from agelab.cli.replicate import loaded
-from agelab.published.phrasing import describe_column
-from agelab.published.report import study_reports
+from agelab.present.view.replication_markdown import theirs_text, verdict_text
 from agelab.results.run_directory import RunDirectory
-from agelab.view.replication_markdown import theirs_text, verdict_text
 from bench.page import line
 from bench.tables.catalogue import Table
 from bench.tables.made import Made

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from distributed import Nanny, Scheduler, SpecCluster
 
-from agelab import atomic
-from agelab.cluster.dask_cells import MEMORY, RESOURCE
-from agelab.home import open_store
-from agelab.plain_path import temp_parent
-from agelab.reuse import environment
-from agelab.vm import host
+from agelab.base import atomic
+from agelab.base.fileio import temp_parent
+from agelab.machine.vm import host
+from agelab.run.cluster.dask_cells import MEMORY, RESOURCE
+from agelab.store import environment
+from agelab.store.home import open_store
 
 DEFAULT = ("aging-ext4", "--seeds", "1,2,3")
 WORKERS = 3

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from agelab.errors import HostError
+from agelab.base.errors import HostError
 
 
 def guests() -> list[int]:

@@ -17,11 +17,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from agelab.corpus.artefact import plan_files
-from agelab.corpus.definition import DirectoryTree, FileSort, StudyCorpus, definition
-from agelab.corpus.tar import Tarball
-from agelab.corpus.tree import PlannedFile
-from agelab.places import corpus_names
+from agelab.base.places import corpus_names
+from agelab.data.corpus.artefact import plan_files
+from agelab.data.corpus.definition import DirectoryTree, FileSort, StudyCorpus, definition
+from agelab.data.corpus.tar import Tarball
+from agelab.data.corpus.tree import PlannedFile
 from bench.page import line
 from bench.tables.make import put
 

@@ -16,12 +16,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from agelab.base.errors import AgelabError, HostError
 from agelab.cli.options import open_store
-from agelab.errors import AgelabError, HostError
-from agelab.model.result import Cell
-from agelab.runner.execute import runner
-from agelab.runner.progress import Progress
-from agelab.runner.request.options import RunOptions
+from agelab.results.result import Cell
+from agelab.run.execute import runner
+from agelab.run.progress import Progress
+from agelab.run.request.options import RunOptions
 from bench.common import guests, table
 from bench.tables.make import put
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
-from agelab.model.seeds import Seeds
+from agelab.scenario.seeds import Seeds
 from agelab.stats.order_statistics import exact, interval_rank
 from agelab.stats.outliers import outliers
 from agelab.stats.series import Series, SeriesPair

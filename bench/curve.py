@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from agelab import vega
+from agelab.analysis import vega
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.series import Place
 from bench.aging import Variant, figure, headed, variants

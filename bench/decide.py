@@ -23,7 +23,7 @@ from scipy.special import stdtr, stdtrit
 
 from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
-from agelab.model.seeds import Seeds
+from agelab.scenario.seeds import Seeds
 from agelab.stats.phrasing import THREE
 from agelab.stats.rank_law import LATTICE, Ties, critical_rank, two_sided
 from agelab.stats.series import Series, SeriesPair

@@ -25,9 +25,9 @@ from math import sqrt
 from pathlib import Path
 from statistics import fmean
 
-from agelab.drive import geometry
-from agelab.errors import AgelabError
-from agelab.model.drive import Drive
+from agelab.base.errors import AgelabError
+from agelab.machine.drive import geometry
+from agelab.scenario.drive import Drive
 from bench.common import table
 from bench.drive_traces import Request, TracedDrive, read_all
 from bench.gap_line import stands_before

@@ -11,8 +11,8 @@ from itertools import pairwise
 from math import isfinite, sqrt
 from pathlib import Path
 
-from agelab import fileio
-from agelab.errors import InputError
+from agelab.base import fileio
+from agelab.base.errors import InputError
 from bench.disksim_text import Block, Malformed, Scalar, blocks
 
 _SHOWN = 100

@@ -9,9 +9,9 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 from agelab.analysis.cells import load
-from agelab.errors import AgelabError
-from agelab.report.html import render
-from agelab.report.page import build_page
+from agelab.base.errors import AgelabError
+from agelab.present.report.html import render
+from agelab.present.report.page import build_page
 from agelab.results.run_directory import RunDirectory
 from bench.tables.catalogue import Table
 from bench.tables.made import Made

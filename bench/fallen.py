@@ -6,9 +6,9 @@ more. A run without an option more shows what chance moves.
 
 from collections.abc import Mapping, Sequence
 
+from agelab.analysis.published.report import study_reports
+from agelab.analysis.published.verdict import ClaimVerdict
 from agelab.cli.replicate import loaded
-from agelab.published.report import study_reports
-from agelab.published.verdict import ClaimVerdict
 from agelab.results.run_directory import RunDirectory
 from bench.page import line
 from bench.tables.catalogue import Table

@@ -14,12 +14,12 @@ from agelab.analysis.cells import SeedGroup, load
 from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
 from agelab.analysis.run_set import RunSet
-from agelab.errors import InputError, unknown
-from agelab.model.base import Frozen
-from agelab.model.measure import Measure
-from agelab.model.seeds import seeds_text
+from agelab.base.errors import InputError, unknown
+from agelab.base.types import Frozen
+from agelab.results.measure import Measure
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario import toml_files
+from agelab.scenario.seeds import seeds_text
 from agelab.stats.series import Series, SeriesPair
 from agelab.stats.verdict import ComparedSeries
 from bench.compared import depends, said

@@ -12,24 +12,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agelab import image as images
 from agelab import kernel as kernels
-from agelab import qemu
-from agelab.drive import module
-from agelab.errors import AgelabError
-from agelab.hashing import canonical_json
-from agelab.image import Image
-from agelab.image import root as roots
+from agelab.base.errors import AgelabError
+from agelab.base.hashing import canonical_json
 from agelab.kernel import initramfs
-from agelab.model.ending import Ending
-from agelab.model.machine import Machine
-from agelab.qemu import Emulator
-from agelab.runner.plan import cell_inputs
-from agelab.store import Store
-from agelab.vm import domain
-from agelab.vm.guest import GuestSpec, MemoryDisk
-from agelab.vm.guest_output import GuestOutput
-from agelab.vm.hypervisor import Hypervisor, connected
+from agelab.machine import image as images
+from agelab.machine import qemu
+from agelab.machine.drive import module
+from agelab.machine.image import Image
+from agelab.machine.image import root as roots
+from agelab.machine.qemu import Emulator
+from agelab.machine.vm import domain
+from agelab.machine.vm.guest import GuestSpec, MemoryDisk
+from agelab.machine.vm.guest_output import GuestOutput
+from agelab.machine.vm.hypervisor import Hypervisor, connected
+from agelab.results.result import Ending
+from agelab.run.plan import cell_inputs
+from agelab.scenario.machine import Machine
+from agelab.store.artefacts import Store
 
 MODULES = ("dm_mod", "ext4")
 PATIENCE = 900.0

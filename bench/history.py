@@ -28,11 +28,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import process
-from agelab.errors import AgelabError
-from agelab.history.operations import HEADER
-from agelab.history.synthetic import versions
-from agelab.image import tools
+from agelab.base import process
+from agelab.base.errors import AgelabError
+from agelab.data.history.operations import HEADER
+from agelab.data.history.synthetic import versions
+from agelab.machine.image import tools
 from bench.page import line
 from bench.tables.make import put
 
@@ -51,9 +51,9 @@ MAKE = """
 import json, resource, sys, time
 from pathlib import Path
 from pydantic import TypeAdapter
-from agelab.history import artefact
-from agelab.model.history import History
-from agelab.store import Store
+from agelab.data.history import artefact
+from agelab.scenario.history import History
+from agelab.store.artefacts import Store
 
 wanted = TypeAdapter(History).validate_python(json.loads(sys.argv[1]))
 started = time.monotonic()

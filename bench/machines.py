@@ -27,11 +27,11 @@ from statistics import geometric_mean, pstdev
 from typing import Literal, get_args
 
 from agelab import kernel as kernels
+from agelab.base.errors import AgelabError
 from agelab.cli.options import open_store
-from agelab.errors import AgelabError
-from agelab.image import tools
-from agelab.model.machine import Band, Copies, Machine
+from agelab.machine.image import tools
 from agelab.scenario import selection, toml_files
+from agelab.scenario.machine import Band, Copies, Machine
 from bench.common import table
 from bench.guest import Bench, bench
 from bench.page import line

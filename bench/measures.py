@@ -6,10 +6,10 @@ from statistics import median
 
 from agelab.analysis.cells import SeedGroup, load
 from agelab.analysis.run_set import RunSet
-from agelab.errors import InputError
-from agelab.model.measure import Measure
-from agelab.model.seeds import Seeds, seeds_text
+from agelab.base.errors import InputError
+from agelab.results.measure import Measure
 from agelab.results.run_directory import RunDirectory
+from agelab.scenario.seeds import Seeds, seeds_text
 from bench.aging import SHARED, headed
 from bench.page import line
 from bench.tables.catalogue import Column, Table

@@ -27,13 +27,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agelab import kernel as kernels
-from agelab import process
+from agelab.base import process
+from agelab.base.errors import AgelabError
 from agelab.cli.options import open_store
-from agelab.corpus import CorpusSpec, make
-from agelab.errors import AgelabError
+from agelab.data.corpus import CorpusSpec, make
 from agelab.results import run_lookup
 from agelab.results.run_directory import LATEST
-from agelab.store import Store
+from agelab.store.artefacts import Store
 from bench import virtme
 from bench.common import quietly, table, time_until
 from bench.tables.make import put

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import git
+from agelab.base import git
 from agelab.cli.options import open_store
 from agelab.kernel import source_tree
-from agelab.store import Store
+from agelab.store.artefacts import Store
 
 PACKAGE = "6.1"
 COMMITS = 72

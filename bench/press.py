@@ -18,10 +18,10 @@ from pathlib import Path
 from random import Random
 from typing import Literal, get_args
 
-from agelab.drive import geometry
-from agelab.errors import AgelabError, InputError
-from agelab.model.drive import SECTOR, Drive, RotatingDisk
+from agelab.base.errors import AgelabError, InputError
+from agelab.machine.drive import geometry
 from agelab.scenario import selection
+from agelab.scenario.drive import SECTOR, Drive, RotatingDisk
 from bench.common import table
 from bench.page import line
 from bench.tables.make import put

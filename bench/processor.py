@@ -20,11 +20,11 @@ from pathlib import Path
 from statistics import geometric_mean, median
 
 from agelab.analysis.cells import RunResult
+from agelab.analysis.published.our_values import PERCENTAGES, OurValues
+from agelab.analysis.published.run_columns import RunColumn
+from agelab.analysis.published.study import Study, study_of_scenario
+from agelab.base.errors import InputError
 from agelab.cli.replicate import loaded
-from agelab.errors import InputError
-from agelab.published.our_values import PERCENTAGES, OurValues
-from agelab.published.run_columns import RunColumn
-from agelab.published.study import Study, study_of_scenario
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario import selection
 from bench import processor_plot

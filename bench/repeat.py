@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agelab.base.errors import AgelabError
 from agelab.cli.options import open_store
-from agelab.errors import AgelabError
 from bench.common import table
 
 QEMU = b"qemu-system-x86_64"

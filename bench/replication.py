@@ -3,10 +3,10 @@
 import re
 from collections.abc import Sequence
 
+from agelab.analysis.published.report import study_reports
 from agelab.cli.replicate import loaded
-from agelab.published.report import study_reports
+from agelab.present.view.replication_markdown import result_lines
 from agelab.results.run_directory import RunDirectory
-from agelab.view.replication_markdown import result_lines
 from bench.tables.catalogue import Table
 from bench.tables.made import Made
 

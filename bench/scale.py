@@ -14,20 +14,21 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from agelab import atomic
-from agelab.errors import AgelabError, InputError
-from agelab.evaluate.digest import digest
-from agelab.home import open_store
-from agelab.model.result import CellOrigin, Sample
-from agelab.model.seeds import CellName
-from agelab.plain_path import temp_parent
+from agelab.base import atomic
+from agelab.base.errors import AgelabError, InputError
+from agelab.base.fileio import temp_parent
 from agelab.results import run_lookup
+from agelab.results.digest import digest
+from agelab.results.result import CellOrigin, Sample
 from agelab.results.run_directory import RunDirectory
-from agelab.reuse import bundle, environment
-from agelab.reuse.ended_cell import CellKey, EndedCell
-from agelab.runner.execute import runner
-from agelab.runner.request.options import RunOptions
-from agelab.store import Store
+from agelab.run.execute import runner
+from agelab.run.request.options import RunOptions
+from agelab.run.reuse import bundle
+from agelab.run.reuse.ended_cell import CellKey, EndedCell
+from agelab.scenario.seeds import CellName
+from agelab.store import environment
+from agelab.store.artefacts import Store
+from agelab.store.home import open_store
 
 PATTERN = "aging-reiserfs"
 PLANNED = 10_000

@@ -4,8 +4,8 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 
+from agelab.present.view.run_tables import print_run
 from agelab.results.run_directory import RunDirectory
-from agelab.view.run_tables import print_run
 from bench.tables.catalogue import Table
 from bench.tables.made import Made
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from agelab.model.result import Status
+from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from bench.page import line
 from bench.tables.catalogue import Table

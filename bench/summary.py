@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 
+from agelab.present.view.summary import print_result
 from agelab.results.run_directory import RunDirectory
-from agelab.view.summary import print_result
 from bench.show import environment
 from bench.tables.catalogue import Table
 from bench.tables.made import Made

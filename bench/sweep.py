@@ -10,9 +10,9 @@ from pathlib import Path
 
 from agelab.analysis.result_grid import chosen_measures
 from agelab.analysis.sweep import Sweep, load_sweep
-from agelab.model.measure import Measure
+from agelab.present.view.sweep import print_sweep, write_plots
+from agelab.results.measure import Measure
 from agelab.results.run_directory import RunDirectory
-from agelab.view.sweep import print_sweep, write_plots
 from bench.show import environment
 from bench.tables.catalogue import Table
 from bench.tables.made import Made

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from agelab.model.result import Status
-from agelab.report.command import MAKE_VARIABLES
+from agelab.present.report.command import MAKE_VARIABLES
+from agelab.present.view.eta import format_time_left
+from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.cell_times import TimeRange
-from agelab.runner.prepare.planned import planned_cells
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.view.eta import format_time_left
+from agelab.run.cell_times import TimeRange
+from agelab.run.prepare.planned import planned_cells
+from agelab.run.request.options import RunOptions
+from agelab.run.request.resolve import resolve
 from bench.page import line
 from bench.tables.catalogue import Table
 from bench.tables.forecast import disk_of

@@ -32,10 +32,18 @@ from statistics import median
 
 from pydantic import ValidationError
 
-from agelab.errors import InputError
-from agelab.model.base import Figure, Flag, Whole
-from agelab.model.disk_tables import MAX_SEEK_POINTS, SeekTable, ZoneTable
-from agelab.model.drive import SECTOR, Cache, Drive, Interface, RotatingDisk
+from agelab.base.errors import InputError
+from agelab.base.types import Figure, Flag, Whole
+from agelab.scenario.drive import (
+    MAX_SEEK_POINTS,
+    SECTOR,
+    Cache,
+    Drive,
+    Interface,
+    RotatingDisk,
+    SeekTable,
+    ZoneTable,
+)
 from agelab.scenario.toml_files import error_lines
 from bench.drive_traces import Electronics, Mechanics, Request, TracedDrive
 

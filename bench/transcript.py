@@ -12,9 +12,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from agelab.errors import HostError
-from agelab.home import default_home
+from agelab.base.errors import HostError
 from agelab.results.run_directory import RunDirectory
+from agelab.store.home import default_home
 from bench.show import environment
 from bench.tables.catalogue import PROJECT, Table
 from bench.tables.made import Made

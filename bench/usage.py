@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from math import log
 from pathlib import Path
 
-from agelab import vega
+from agelab.analysis import vega
 from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
-from agelab.model.seeds import Seeds
 from agelab.results.run_directory import RunDirectory
+from agelab.scenario.seeds import Seeds
 from agelab.stats.order_statistics import Summary
 from agelab.stats.series import Series, SeriesPair
 from agelab.stats.verdict import ComparedSeries

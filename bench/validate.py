@@ -15,13 +15,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from agelab import kernel as kernels
+from agelab.base.errors import AgelabError
+from agelab.base.hashing import key_of
 from agelab.cli.options import open_store
-from agelab.errors import AgelabError
-from agelab.hashing import key_of
-from agelab.model.drive import Drive, Flash, RotatingDisk
-from agelab.runner.plan import cell_inputs
+from agelab.run.plan import cell_inputs
 from agelab.scenario import selection
-from agelab.store import Store
+from agelab.scenario.drive import Drive, Flash, RotatingDisk
+from agelab.store.artefacts import Store
 from bench.common import table
 from bench.guest import Bench, bench
 from bench.tables.make import put

@@ -24,7 +24,7 @@ from harness.plan import Partition
 SECTOR = 512
 SMALL = 4096
 REQUESTS = "128"
-"""As before the drives of a cell (agelab/model/block_layer.py)."""
+"""As before the drives of a cell (agelab/scenario/layout.py)."""
 LARGEST = 4 << 20
 IO_SETUP, IO_GETEVENTS, IO_SUBMIT = 206, 208, 209
 """System calls of x86-64."""

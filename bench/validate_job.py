@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from agelab.drive import geometry
-from agelab.errors import AgelabError
-from agelab.model.drive import SECTOR, Drive, RotatingDisk
+from agelab.base.errors import AgelabError
+from agelab.machine.drive import geometry
+from agelab.scenario.drive import SECTOR, Drive, RotatingDisk
 
 SMALL = 4096
 SMALL_SECTORS = SMALL // SECTOR

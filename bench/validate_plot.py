@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from html import escape
 from math import log10, sqrt
 
-from agelab.drive import geometry
+from agelab.machine.drive import geometry
 from bench.validate_report import Curve
 
 SHOWN = {

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from agelab.model.drive import Drive, RotatingDisk
-from agelab.model.machine import Machine
+from agelab.scenario.drive import Drive, RotatingDisk
+from agelab.scenario.machine import Machine
 
 LIMIT = 0.02
 TEXT = """\

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import process
+from agelab.base import process
+from agelab.base.hashing import key_of
 from agelab.debian import Archive, host_suite, local_repository
-from agelab.hashing import key_of
 from agelab.kernel import Kernel
-from agelab.qemu import emulator
-from agelab.store import Store, file_hash
+from agelab.machine.qemu import emulator
+from agelab.store.artefacts import Store, file_hash
 from bench.common import time_until
 
 REQUIREMENTS = Path(__file__).with_name("requirements-virtme.txt")

@@ -110,6 +110,6 @@ build {
   }
 
   post-processor "shell-local" {
-    inline = ["'${var.python}' -m agelab.image.assemble '${var.work}'"]
+    inline = ["'${var.python}' -m agelab.machine.image.assemble '${var.work}'"]
   }
 }

@@ -3,7 +3,7 @@
 Each is proved with its own kernel modules alone, and leaves nothing to the next: what it leaves is its failure.
 
 usage: prove.py PLAN PROOF. Standard-library Python; it is run by Packer, never in a cell. PLAN is what
-agelab.image.proof.Plan writes, PROOF what its Proof reads.
+agelab.machine.image.proof.Plan writes, PROOF what its Proof reads.
 """
 
 import errno

@@ -13,14 +13,14 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, Field
 
-from agelab.errors import InputError
-from agelab.hashing import key_of
-from agelab.model.base import Frozen, Label
-from agelab.model.result import MAX_MAGNITUDE, Count, RunPlan
+from agelab.base.errors import InputError
+from agelab.base.hashing import key_of
+from agelab.base.types import Frozen, Label
 from agelab.results import checksummed
 from agelab.results.conditions import jobs_of
+from agelab.results.result import MAX_MAGNITUDE, Count, RunPlan
 from agelab.stats.order_statistics import exact, summary
-from agelab.store import Store
+from agelab.store.artefacts import Store
 
 SCHEMA = 1
 DIRECTORY = "floors"

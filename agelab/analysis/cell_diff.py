@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from agelab.analysis.cells import CellResult, SeedGroup
-from agelab.model.result import Sample
 from agelab.results.conditions import PHASES
+from agelab.results.result import Sample
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agelab.analysis.host_noise import HostNoise
-from agelab.model.measure import ALL_STEPS, MEAN, Measure, own_steps
-from agelab.model.metrics import Metric
-from agelab.model.result import Cell, End, RunPlan, Sample, Status
-from agelab.model.seeds import Seeds
 from agelab.results.conditions import Conditions, files_of
+from agelab.results.measure import ALL_STEPS, MEAN, Measure, own_steps
+from agelab.results.result import Cell, End, RunPlan, Sample, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.results.status import status_of
+from agelab.scenario.metrics import Metric
+from agelab.scenario.seeds import Seeds
 from agelab.stats.order_statistics import exact
 from agelab.stats.series import Place, Series, by_step, series
 

@@ -7,7 +7,7 @@ from agelab.analysis.cells import SeedGroup
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.analysis.judge import judge_against
 from agelab.analysis.selectors import Comparison
-from agelab.errors import InputError
+from agelab.base.errors import InputError
 from agelab.results.conditions import CHOSEN, EFFORT, KERNEL, QUESTION, HasConditions, between, text
 from agelab.stats.formatting import name_some
 from agelab.stats.series import by_step

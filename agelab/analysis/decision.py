@@ -9,10 +9,10 @@ from agelab.analysis.judge import judge
 from agelab.analysis.main_measures import main_measures
 from agelab.analysis.ranking import rank_by_median
 from agelab.analysis.selectors import matches
-from agelab.errors import InputError, unknown
-from agelab.model.measure import ALL_STEPS, Measure
-from agelab.model.metrics import METRICS, Metric
-from agelab.model.result import Cell
+from agelab.base.errors import InputError, unknown
+from agelab.results.measure import ALL_STEPS, Measure
+from agelab.results.result import Cell
+from agelab.scenario.metrics import METRICS, Metric
 from agelab.stats import phrasing
 from agelab.stats.series import Series, SeriesPair
 from agelab.stats.verdict import ComparedSeries, DifferenceVerdict

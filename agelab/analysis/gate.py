@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from agelab.analysis.comparison import ComparisonTable
-from agelab.errors import AgelabError
+from agelab.base.errors import AgelabError
 from agelab.stats.verdict import ComparedSeries
 
 METRIC = "elapsed"

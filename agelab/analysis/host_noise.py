@@ -7,7 +7,7 @@ from typing import Protocol
 
 from agelab.analysis.calibration import HostFloors, host_floors
 from agelab.analysis.step_kinds import StepKinds, kinds_of_cell
-from agelab.model.result import RunPlan
+from agelab.results.result import RunPlan
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.formatting import name_some
 from agelab.stats.series import SeriesPair

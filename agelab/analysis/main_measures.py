@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from agelab.analysis.cells import SeedGroup
-from agelab.model.measure import ALL_STEPS, MEAN, Measure, own_steps
+from agelab.results.measure import ALL_STEPS, MEAN, Measure, own_steps
 from agelab.stats.series import Place
 
 

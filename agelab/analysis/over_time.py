@@ -15,11 +15,11 @@ from agelab.analysis.result_grid import GridCell, ResultGrid, Row
 from agelab.analysis.run_set import VARIES as IN_ONE_TABLE
 from agelab.analysis.run_set import distinct_names, kernel_names
 from agelab.analysis.sweep import version_key
-from agelab.errors import InputError
-from agelab.model.measure import Measure
-from agelab.model.result import Cell, RunKernel
-from agelab.model.seeds import Seeds, seeds_text
+from agelab.base.errors import InputError
 from agelab.results.conditions import FILES, HASH, Conditions, apart, files_of, grouped, names
+from agelab.results.measure import Measure
+from agelab.results.result import Cell, RunKernel
+from agelab.scenario.seeds import Seeds, seeds_text
 from agelab.stats.verdict import ComparedSeries
 
 VARIES = IN_ONE_TABLE | {"files", "profiles"}

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import fileio
 from agelab.analysis.cells import CellResult
-from agelab.errors import InputError, unknown
-from agelab.model.profile import FILE, PLACE, CellProfile, StepProfile
+from agelab.base import fileio
+from agelab.base.errors import InputError, unknown
+from agelab.evaluate.stacks.folded import Folded
 from agelab.results import checksummed
-from agelab.stacks.folded import Folded
+from agelab.results.profile import FILE, PLACE, CellProfile, StepProfile
 
 TAKEN_BY = "PROFILE=1 make scenario, or agelab run --profile, takes one; a cell that is known is not run again for it"
 

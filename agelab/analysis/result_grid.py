@@ -7,11 +7,11 @@ from agelab.analysis.cells import CellResult, SeedGroup
 from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
 from agelab.analysis.main_measures import main_measures
-from agelab.errors import unknown
-from agelab.model.measure import ALL_STEPS, MEAN, Measure
-from agelab.model.metrics import METRICS
-from agelab.model.result import Status
-from agelab.model.step_id import AGED_MAP
+from agelab.base.errors import unknown
+from agelab.results.measure import ALL_STEPS, MEAN, Measure
+from agelab.results.result import Status
+from agelab.scenario.metrics import METRICS
+from agelab.scenario.step import AGED_MAP
 from agelab.stats.series import Series, SeriesPair
 from agelab.stats.verdict import ComparedSeries
 

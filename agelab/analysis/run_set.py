@@ -7,9 +7,9 @@ from functools import cached_property
 
 from agelab.analysis.cells import CellResult, RunResult, SeedGroup, group_cells
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
-from agelab.model.result import Cell, RunKernel, RunPlan
-from agelab.model.seeds import Seeds
 from agelab.results.conditions import CHOSEN, EFFORT, KERNEL, SEEDS, apart, grouped
+from agelab.results.result import Cell, RunKernel, RunPlan
+from agelab.scenario.seeds import Seeds
 from agelab.stats.series import Place
 
 VARIES = KERNEL | SEEDS | CHOSEN | EFFORT

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from agelab.analysis.cells import RunResult, SeedGroup, load, pair_groups, seed_groups
 from agelab.analysis.run_set import distinct_names
-from agelab.errors import InputError, unknown
-from agelab.model.result import Cell
+from agelab.base.errors import InputError, unknown
 from agelab.results import run_lookup
+from agelab.results.result import Cell
 from agelab.stats.formatting import name_some
 
 AXES = ("variant", "filesystem", "layout", "kernel", "machine", "drives", "defaults")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import expm1, log, sqrt
 
 from agelab.analysis.cells import RunResult, SeedGroup, seed_groups
-from agelab.model.measure import Measure
+from agelab.results.measure import Measure
 from agelab.stats.series import Series
 
 SEEDS_NEEDED = 3

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agelab.model.step import CHECKING, IMPLICIT, REBUILDING, RECOVERING
-from agelab.model.step_id import StepId
+from agelab.scenario.step import CHECKING, IMPLICIT, REBUILDING, RECOVERING, StepId
 
 OTHER = "other"
 RECOVERY = "recovery"

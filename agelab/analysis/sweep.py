@@ -8,11 +8,11 @@ from agelab.analysis.comparison import side_by_side
 from agelab.analysis.host_noise import noise_of_runs
 from agelab.analysis.result_grid import GridCell, ResultGrid, Row
 from agelab.analysis.run_set import kernel_names
-from agelab.errors import InputError
+from agelab.base.errors import InputError
 from agelab.kernel.versions import is_version, sort_key
-from agelab.model.measure import ALL_STEPS, MEAN, Measure, own_steps
-from agelab.model.result import RunKernel
 from agelab.results.conditions import EFFORT, KERNEL, SEEDS, apart, grouped
+from agelab.results.measure import ALL_STEPS, MEAN, Measure, own_steps
+from agelab.results.result import RunKernel
 from agelab.results.run_directory import RunDirectory
 
 VARIES = KERNEL | SEEDS | EFFORT | {"variant", "layout"}

@@ -9,13 +9,13 @@ from typing import Literal
 
 from pydantic import Field
 
+from agelab.base.types import Frozen
 from agelab.bisect import git_search, reproduce_script
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.judges import error_bound
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.bisect.question import BisectQuestion
 from agelab.bisect.verdict import Decision, FoundChange, KernelVerdict
-from agelab.model.base import Frozen
 from agelab.results import checksummed
 from agelab.stats.formatting import UnitScale, decimals_for_spread, format_decimal, unit_scale
 

@@ -11,13 +11,13 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from agelab import atomic, fileio
+from agelab.base import atomic, fileio
+from agelab.base.errors import AgelabError, HostError, InputError, unknown
 from agelab.bisect.question import BisectQuestion
-from agelab.errors import AgelabError, HostError, InputError, unknown
-from agelab.model.measure import ALL_STEPS
 from agelab.results import checksummed, own, run_directory, run_lookup
 from agelab.results.conditions import Conditions
-from agelab.store import Store
+from agelab.results.measure import ALL_STEPS
+from agelab.store.artefacts import Store
 
 QUESTION, CONDITIONS = "question.json", "conditions.json"
 RECORDS = (QUESTION, CONDITIONS, "measured.jsonl", "verdicts.jsonl")

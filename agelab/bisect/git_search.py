@@ -8,15 +8,15 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from agelab import atomic, fileio, git, places, process
+from agelab.base import atomic, fileio, git, places, process
+from agelab.base.errors import HostError, InputError, did_you_mean
+from agelab.base.git import GitRepository
 from agelab.bisect.bisect_directory import STOPPED, BisectDirectory
 from agelab.bisect.next_commit import choose, extra_steps
 from agelab.bisect.question import GitTree
 from agelab.bisect.verdict import Decision, FoundChange, KernelVerdict
-from agelab.errors import HostError, InputError, did_you_mean
-from agelab.git import GitRepository
 from agelab.kernel import recipes, source_tree
-from agelab.reuse import environment
+from agelab.store import environment
 
 STOP_SECONDS = 120.0
 """Seconds that an interrupted step has to end its guest."""

@@ -9,13 +9,12 @@ from fractions import Fraction
 from random import Random
 from statistics import median
 
+from agelab.base.errors import AgelabError, InputError, Notify
 from agelab.bisect.measurements import KernelOutcome, MeasurementCache, OutcomeKind
 from agelab.bisect.question import BisectQuestion, Symptom
 from agelab.bisect.verdict import Decision, KernelVerdict, measured_verdict, skip_verdict
 from agelab.bisect.virtual_clock_rule import SEEDS_NEEDED, EndReferences, decide_virtual
 from agelab.bisect.wall_clock_rule import EndsComparison, EndsOrder, Round, compare_ends, decide_wall
-from agelab.errors import AgelabError, InputError
-from agelab.notify import Notify
 
 
 def not_measurable(end: str, found: KernelOutcome) -> InputError:

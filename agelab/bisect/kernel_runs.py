@@ -5,24 +5,23 @@ from pathlib import Path
 
 from agelab import kernel as kernels
 from agelab.analysis.cells import CellResult, RunResult, SeedGroup, load
+from agelab.base.errors import InputError, Notify, unknown
 from agelab.bisect import git_search
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.bisect.question import BisectQuestion
-from agelab.buildroot import BuildFailed
-from agelab.drive.module import NoHeaders
-from agelab.errors import InputError, unknown
-from agelab.image import DoesNotBoot
+from agelab.debian.buildroot import BuildFailed
 from agelab.kernel import recipes
-from agelab.model.result import Cell, End, Status
-from agelab.notify import Notify
+from agelab.machine.drive.module import NoHeaders
+from agelab.machine.image import DoesNotBoot
 from agelab.results.conditions import EFFORT, KERNEL, SEEDS, text
-from agelab.runner.execute import runner
-from agelab.runner.plan import support
-from agelab.runner.progress import Progress
-from agelab.runner.request.options import RunOptions
+from agelab.results.result import Cell, End, Status
+from agelab.run.execute import runner
+from agelab.run.plan import support
+from agelab.run.progress import Progress
+from agelab.run.request.options import RunOptions
 from agelab.stats.formatting import json_number
-from agelab.store import Store, file_hash
+from agelab.store.artefacts import Store, file_hash
 
 KINDS = {
     Status.OK: OutcomeKind.MEASURED,

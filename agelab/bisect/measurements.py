@@ -7,9 +7,9 @@ from typing import Protocol
 
 from pydantic import Field
 
+from agelab.base.errors import HostError
+from agelab.base.types import Frozen
 from agelab.bisect.bisect_directory import BisectDirectory
-from agelab.errors import HostError
-from agelab.model.base import Frozen
 from agelab.stats.order_statistics import exact
 
 

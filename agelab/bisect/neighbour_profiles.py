@@ -8,8 +8,8 @@ from agelab.analysis.profiles import StepStacks
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.kernel_runs import RunLog, options_of
-from agelab.runner.execute import runner
-from agelab.store import Store
+from agelab.run.execute import runner
+from agelab.store.artefacts import Store
 
 SEED = 1
 """The run seed of both profiles: one is enough, since samples repeat."""

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
+from agelab.base.errors import InputError, Notify
 from agelab.bisect.verdict import Decision, FoundChange
-from agelab.errors import InputError
 from agelab.kernel import available, canonical
 from agelab.kernel.debian_kernel import release_of
 from agelab.kernel.versions import numbers
-from agelab.notify import Notify
-from agelab.store import Store
+from agelab.store.artefacts import Store
 
 DEBIAN = "debian:"
 

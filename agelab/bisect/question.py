@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from agelab.model.base import Frozen
-from agelab.model.measure import ALL_STEPS, Measure
-from agelab.model.step_id import StepId
+from agelab.base.types import Frozen
+from agelab.results.measure import ALL_STEPS, Measure
+from agelab.scenario.step import StepId
 
 
 class Symptom(StrEnum):

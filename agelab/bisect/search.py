@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from agelab.base.errors import AgelabError
 from agelab.bisect import answer, git_search, package_search
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.bisect_directory import BisectDirectory
@@ -9,8 +10,7 @@ from agelab.bisect.judges import SymptomJudge, VirtualClockJudge, WallClockJudge
 from agelab.bisect.measurements import KernelMeasurer, MeasurementCache, OutcomeKind
 from agelab.bisect.verdict import Decision, Judge, KernelVerdict
 from agelab.bisect.virtual_clock_rule import SEEDS_NEEDED
-from agelab.errors import AgelabError
-from agelab.model.jobs import AUTO, Jobs
+from agelab.scenario.jobs import AUTO, Jobs
 
 
 def make_judge(directory: BisectDirectory, measure: KernelMeasurer, jobs: Jobs = 1) -> Judge:

@@ -7,9 +7,9 @@ from typing import Protocol
 
 from pydantic import Field
 
+from agelab.base.errors import Notify
+from agelab.base.types import Frozen
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
-from agelab.model.base import Frozen
-from agelab.notify import Notify
 
 
 class Decision(StrEnum):

@@ -9,9 +9,9 @@ from fractions import Fraction
 from statistics import median
 
 from agelab.analysis.judge import judge
+from agelab.base.errors import InputError
 from agelab.bisect.verdict import Decision, StepDecision
-from agelab.errors import InputError
-from agelab.model.seeds import Seeds
+from agelab.scenario.seeds import Seeds
 from agelab.stats.formatting import decimals_for_spread, format_decimal, unit_scale
 from agelab.stats.order_statistics import Summary, summary
 from agelab.stats.series import Series, SeriesPair

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from agelab.errors import InputError
+from agelab.base.errors import InputError
 
 BLOCK = 512
 END = bytes(2 * BLOCK)

@@ -4,22 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import atomic
-from agelab.buildroot import BuildRoot
+from agelab.base import atomic
+from agelab.base.errors import InputError, Notify
+from agelab.base.types import AlsoFrom
 from agelab.debian import Archive, Package, dated_archive, first_suite
+from agelab.debian.buildroot import BuildRoot
 from agelab.debian.package_list import PackageList
 from agelab.debian.snapshot import SUITE
-from agelab.errors import InputError
-from agelab.image import packer_package
-from agelab.image import root as roots
 from agelab.kernel import build_inputs, recipes, source_tree
-from agelab.model.base import AlsoFrom
-from agelab.notify import Notify
+from agelab.machine.image import packer_package
+from agelab.machine.image import root as roots
 from agelab.results.checksummed import read
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.prepare import run_manifest
-from agelab.runner.prepare.run_manifest import RunManifest
-from agelab.store import Store
+from agelab.run.prepare import run_manifest
+from agelab.run.prepare.run_manifest import RunManifest
+from agelab.store.artefacts import Store
 
 Origin = tuple[str, tuple[AlsoFrom, ...]]
 """A suite, and what its packages are from beside its main ones."""

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from agelab import atomic, fileio, readers
+from agelab.base import atomic, fileio
+from agelab.base import fileio as readers
+from agelab.base.errors import InputError
 from agelab.capsule import archive, schema
 from agelab.capsule.archive import MemberContent
 from agelab.capsule.read import Capsule, open_capsule
@@ -20,20 +22,19 @@ from agelab.capsule.schema import (
     CarriedCorpus,
     PackedMember,
 )
-from agelab.corpus.artefact import Corpus
-from agelab.corpus.artefact import load as load_corpus
-from agelab.errors import InputError
-from agelab.image.assemble import DESCRIPTION, Description
+from agelab.data.corpus.artefact import Corpus
+from agelab.data.corpus.artefact import load as load_corpus
 from agelab.kernel import Kernel, modinfo, provenance
 from agelab.kernel.modules import BUILTIN, CONFIG, INDEX
-from agelab.model.history import Logged
-from agelab.model.result import RunPlan
+from agelab.machine.image.assemble import DESCRIPTION, Description
 from agelab.results.checksummed import read
+from agelab.results.result import RunPlan
 from agelab.results.run_directory import RunDirectory, map_file
-from agelab.runner.prepare import run_manifest
-from agelab.runner.prepare.run_manifest import ControlScripts, JobFiles, Profiles, RunManifest
+from agelab.run.prepare import run_manifest
+from agelab.run.prepare.run_manifest import ControlScripts, JobFiles, Profiles, RunManifest
 from agelab.scenario import selection
-from agelab.store import Artefact, Store, file_hash
+from agelab.scenario.history import Logged
+from agelab.store.artefacts import Artefact, Store, file_hash
 
 SUFFIX = ".capsule"
 REPEAT = "repeat the run, then pack that"

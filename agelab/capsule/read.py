@@ -10,8 +10,10 @@ from typing import IO, Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from agelab import fileio
 from agelab.analysis.cells import CellResult
+from agelab.base import fileio
+from agelab.base.errors import InputError
+from agelab.base.hashing import key_of
 from agelab.capsule import archive, schema
 from agelab.capsule.archive import Member
 from agelab.capsule.schema import (
@@ -21,16 +23,14 @@ from agelab.capsule.schema import (
     CarriedArtefacts,
     CellInputs,
 )
-from agelab.errors import InputError
-from agelab.evaluate.digest import digest, inputs_key
-from agelab.hashing import key_of
-from agelab.image.assemble import Description
 from agelab.kernel.modinfo import ModuleInfo
-from agelab.model.result import Cell, End, Sample, Status
+from agelab.machine.image.assemble import Description
+from agelab.results.digest import digest, inputs_key
+from agelab.results.result import Cell, End, Sample, Status
 from agelab.results.run_directory import with_corpus_seed
-from agelab.runner.prepare import run_manifest
-from agelab.runner.prepare.run_manifest import ControlScripts, JobFiles, Profiles, RunManifest
-from agelab.store import artefact_key
+from agelab.run.prepare import run_manifest
+from agelab.run.prepare.run_manifest import ControlScripts, JobFiles, Profiles, RunManifest
+from agelab.store.artefacts import artefact_key
 
 _INFOS = TypeAdapter(tuple[ModuleInfo, ...])
 AnyModel = TypeVar("AnyModel", bound=BaseModel)

@@ -5,31 +5,34 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from agelab import atomic, dkms, qemu, readers, stored_disk, toolchain
 from agelab.analysis.cell_diff import CellPair, ValueDifference
 from agelab.analysis.cells import CellResult, load
+from agelab.base import atomic
+from agelab.base import fileio as readers
+from agelab.base.errors import AgelabError, InputError
+from agelab.base.hashing import key_of
 from agelab.capsule.pack import PATH_OPTIONS
 from agelab.capsule.read import Capsule
 from agelab.capsule.unpack import extract, unpack
-from agelab.debian import Archive, PackagesVanished
-from agelab.drive import module as modules
-from agelab.errors import AgelabError, InputError
-from agelab.hashing import key_of
-from agelab.image import root as roots
+from agelab.debian import Archive, PackagesVanished, toolchain
 from agelab.kernel import debian_kernel
-from agelab.model.history import History, Logged, Repository, Traced
-from agelab.model.jobs import Jobs
-from agelab.model.result import End
+from agelab.machine import dkms, qemu
+from agelab.machine.drive import module as modules
+from agelab.machine.image import root as roots
+from agelab.results.result import End
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import runner, saved_guests
-from agelab.runner.progress import Progress
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.runner.request.run_request import RunRequest
+from agelab.run.execute import runner, saved_guests
+from agelab.run.progress import Progress
+from agelab.run.request.options import RunOptions
+from agelab.run.request.resolve import resolve
+from agelab.run.request.run_request import RunRequest
 from agelab.scenario import control_file, selection
 from agelab.scenario.control_file import ControlFile
+from agelab.scenario.history import History, Logged, Repository, Traced
+from agelab.scenario.jobs import Jobs
 from agelab.scenario.selection import Selection
-from agelab.store import Store
+from agelab.store import disks as stored_disk
+from agelab.store.artefacts import Store
 
 IN_IMAGE = "or have it packed with --with-image"
 DECIDED_HERE = (

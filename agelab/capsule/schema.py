@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
+from agelab.base.types import Frozen, Name
 from agelab.kernel.provenance import Provenance
-from agelab.model.base import Frozen, Name
-from agelab.model.result import RunPlan
-from agelab.runner.prepare.run_manifest import CONTROL, JOBS, MADE_OF, PROFILES, SCENARIO
+from agelab.results.result import RunPlan
+from agelab.run.prepare.run_manifest import CONTROL, JOBS, MADE_OF, PROFILES, SCENARIO
 
 VERSION = 1
 

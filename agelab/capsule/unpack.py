@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from agelab import fileio
+from agelab.base import fileio
+from agelab.base.errors import InputError
 from agelab.capsule import archive, schema
 from agelab.capsule.read import Capsule
-from agelab.corpus import Corpus
-from agelab.errors import InputError
-from agelab.image import Image
-from agelab.image.assemble import DESCRIPTION
+from agelab.data.corpus import Corpus
 from agelab.kernel import Kernel
 from agelab.kernel.modules import BUILTIN, INDEX, index
-from agelab.runner.prepare.prepare import ProvidedParts
-from agelab.store import Artefact, Manifest
+from agelab.machine.image import Image
+from agelab.machine.image.assemble import DESCRIPTION
+from agelab.run.prepare.prepare import ProvidedParts
+from agelab.store.artefacts import Artefact, Manifest
 
 
 def unpack(capsule: Capsule, directory: Path) -> ProvidedParts | None:

@@ -17,14 +17,14 @@ from collections.abc import Sequence
 import click
 from click.exceptions import NoSuchCommand
 
-from agelab import __version__, limits
+from agelab import __version__
+from agelab.base import limits
+from agelab.base.errors import DISK_ERRNOS, FULL_ERRNOS, AgelabError, HostError, InputError, unknown
+from agelab.base.fileio import RefusedFile
+from agelab.base.types import escape_controls
+from agelab.base.verbs import VERBS, as_called
 from agelab.cli import encoding
-from agelab.disk_errors import FULL_ERRNOS
-from agelab.errors import DISK_ERRNOS, AgelabError, HostError, InputError, unknown
-from agelab.fileio import RefusedFile
-from agelab.model.sanitize import escape_controls
-from agelab.verbs import VERBS, as_called
-from agelab.view import colour
+from agelab.present.view import colour
 
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
@@ -174,6 +174,6 @@ def _complain(error: AgelabError) -> int:
 
 
 def _say_how_to_go_on(error: BaseException) -> None:
-    """Print the command that goes on with what was begun: of several the one that was typed (agelab.errors.goes_on)."""
+    """Print the command that goes on with what was begun: of several the one that was typed (agelab.base.errors.goes_on)."""
     for command in getattr(error, "__notes__", [])[-1:]:
         click.echo(f"  go on: {as_called(escape_controls(command))}", err=True)

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from agelab.cli.run_options import execute, run_options
-from agelab.runner.request.options import RunOptions
+from agelab.run.request.options import RunOptions
 
 
 @click.command(epilog="Exit: as agelab run has it.")
@@ -13,11 +13,11 @@ from agelab.runner.request.options import RunOptions
 @click.option("--curve", is_flag=True, help="Stop at the curve's points, as agelab run --curve does.")
 def age(**words: Any) -> int:
     """Make the disks of a scenario's cells, measure nothing of them, and keep them in the store."""
-    from agelab import stored_disk
     from agelab.cli.options import open_store
-    from agelab.runner.execute import runner
-    from agelab.view.artefacts import print_disks
-    from agelab.view.summary import print_result
+    from agelab.present.view.artefacts import print_disks
+    from agelab.present.view.summary import print_result
+    from agelab.run.execute import runner
+    from agelab.store import disks as stored_disk
 
     finished = execute(RunOptions(keep_disk=True, measure=False, **words))
     print_result(finished)

@@ -22,7 +22,7 @@ def attest(run: str, key: Path) -> None:
 
     It names each key with its digest, the host and the versions, and is signed with your SSH key (ssh-keygen -Y).
     """
-    from agelab import ledger
+    from agelab.present import ledger
 
     [found] = find_runs([run])
     store = open_store()

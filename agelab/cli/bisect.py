@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from agelab.base.errors import InputError, goes_on
 from agelab.bisect.question import BisectQuestion
 from agelab.cli.options import json_option, open_store
 from agelab.cli.run_options import shared_options
 from agelab.cli.types import KERNEL, MEASURE, SCENARIO_NAME
-from agelab.errors import InputError, goes_on
 
 STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
 """The command that judges git's current commit; the bisect's directory comes after it."""
@@ -85,8 +85,8 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     from agelab.bisect.bisect_directory import BisectDirectory
     from agelab.bisect.kernel_runs import KernelRuns
     from agelab.cli.bisect_question import parse_question
+    from agelab.present.view.bisect import FLAME_GRAPH, answer_lines, follow_log, show_profiles
     from agelab.results import checksummed
-    from agelab.view.bisect import FLAME_GRAPH, answer_lines, follow_log, show_profiles
 
     store = open_store()
     if proceed is None:

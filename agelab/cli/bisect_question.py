@@ -4,19 +4,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from agelab.base.errors import InputError, unknown
 from agelab.bisect.question import BisectQuestion, GitTree, Symptom
 from agelab.cli.options import open_store, say
-from agelab.errors import InputError, unknown
-from agelab.model.measure import Measure
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.run_request import RunRequest
-from agelab.runner.request.step_names import require_measure
+from agelab.results.measure import Measure
+from agelab.run.request.options import RunOptions
+from agelab.run.request.run_request import RunRequest
+from agelab.run.request.step_names import require_measure
 
 
 def parse_question(words: dict[str, Any]) -> BisectQuestion:
     """Make the question of a command line. Raises InputError for options that are missing, wrong or contradictory."""
     from agelab.bisect.wall_clock_rule import fewest_rounds
-    from agelab.store import file_hash
+    from agelab.store.artefacts import file_hash
 
     if missing := [f"--{name}" for name in ("scenario", "good", "bad") if not words[name]]:
         raise InputError(f"missing: {', '.join(missing)}", hint="see: agelab bisect --help")
@@ -75,7 +75,7 @@ def _metric(words: dict[str, Any]) -> Measure | None:
 
 def _cell(words: dict[str, Any]) -> tuple[str, RunRequest]:
     """Return the name of the run and its request for one cell. Raises InputError where there would be several."""
-    from agelab.runner.request.resolve import resolve
+    from agelab.run.request.resolve import resolve
     from agelab.scenario import selection
 
     scenario, variant = words["scenario"], words["variant"]
@@ -153,8 +153,8 @@ def _files(words: dict[str, Any], tree: GitTree) -> list[str]:
 def _kernels(words: dict[str, Any], wanted: RunRequest) -> tuple[GitTree | None, list[str], int]:
     """Return the tree or None, the kernels from good to bad, and the number of candidates. Raises InputError."""
     from agelab.bisect import git_search, package_search
-    from agelab.disk import DriveSpec, parse
     from agelab.kernel import build, recipes
+    from agelab.machine.disk import DriveSpec, parse
 
     options = [("base", words["base"]), *(("config", one) for one in words["config"])]
     options += [("patches", one) for one in words["patches"]]

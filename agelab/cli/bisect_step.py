@@ -10,11 +10,11 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from agelab.base.errors import DISK_ERRNOS, AgelabError, HostError
 from agelab.bisect import search
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.verdict import Judge
-from agelab.errors import DISK_ERRNOS, AgelabError, HostError
-from agelab.store import Store
+from agelab.store.artefacts import Store
 
 STOP = 128
 INTERRUPTED = 130

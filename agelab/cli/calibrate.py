@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
+from agelab.base.errors import InputError, goes_on
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.run_options import execute, run_options
 from agelab.cli.types import SCENARIO
-from agelab.errors import InputError, goes_on
-from agelab.runner.request.options import RunOptions
+from agelab.run.request.options import RunOptions
 
 SEEDS = "1,2,3,4,5"
 
@@ -57,7 +57,7 @@ def _in_the_virtual_clock(options: RunOptions, everything: bool, as_json: bool) 
     """Run all seeds, and the first of them once more."""
     from agelab.analysis.cell_diff import CellPair
     from agelab.analysis.cells import load, seed_groups
-    from agelab.view.calibration import floors_json, print_floors
+    from agelab.present.view.calibration import floors_json, print_floors
 
     seeds = options.seeds
     seeded = execute(options)
@@ -85,9 +85,9 @@ def _in_the_wall_clock(options: RunOptions, everything: bool, as_json: bool) -> 
     from agelab.analysis.cell_diff import pair_by_seed
     from agelab.analysis.cells import load, seed_groups
     from agelab.analysis.kind_floors import calibrate as calibrate_host
-    from agelab.disk import claim_drives
-    from agelab.view import calibration as shown
-    from agelab.view.input_diff import input_lines
+    from agelab.machine.disk import claim_drives
+    from agelab.present.view import calibration as shown
+    from agelab.present.view.input_diff import input_lines
 
     store = open_store()
     calibration.read_records(store.home)  # a damaged one is refused before the guests run
@@ -112,7 +112,7 @@ def _in_the_wall_clock(options: RunOptions, everything: bool, as_json: bool) -> 
 
 def _show(name: str | None, everything: bool, as_json: bool) -> int:
     from agelab.analysis import calibration
-    from agelab.view.calibration import print_records, records_json
+    from agelab.present.view.calibration import print_records, records_json
 
     if name:
         raise InputError(f"--show shows all that is recorded: leave {name} out")

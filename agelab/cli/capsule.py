@@ -5,6 +5,9 @@ from pathlib import Path
 
 import click
 
+from agelab.base.errors import InputError
+from agelab.base.types import parse_digits
+from agelab.base.verbs import as_called
 from agelab.cli.options import (
     OUTPUT,
     find_runs,
@@ -15,12 +18,9 @@ from agelab.cli.options import (
     require_output,
 )
 from agelab.cli.types import FILE_NAME, JOBS, KERNEL, RUN
-from agelab.errors import InputError
-from agelab.model.digits import parse_digits
-from agelab.model.jobs import Jobs
 from agelab.results.run_directory import RunDirectory
-from agelab.store import Store
-from agelab.verbs import as_called
+from agelab.scenario.jobs import Jobs
+from agelab.store.artefacts import Store
 
 
 @click.group()
@@ -47,7 +47,7 @@ def capsule() -> None:
 def pack(runs: tuple[str, ...], output: Path | None, with_image: bool, artifact: Path | None) -> None:
     """Write RUN (default: the latest) into one file that replays anywhere, or several runs as an --artifact."""
     from agelab.capsule import pack as packing
-    from agelab.view import cell_names
+    from agelab.present.view import cell_names
 
     if artifact and output:
         raise click.UsageError("--artifact and --output: one of them")
@@ -69,10 +69,10 @@ def pack(runs: tuple[str, ...], output: Path | None, with_image: bool, artifact:
 
 def _write_artifact(runs: Sequence[RunDirectory], store: Store, directory: Path, carry: bool) -> None:
     """Write the whole directory, or nothing."""
-    from agelab import atomic, limits
-    from agelab.capsule import artifact as artifacts
-    from agelab.view import artifact_texts
-    from agelab.view.cell_names import count_capsules, count_cells
+    from agelab.base import atomic, limits
+    from agelab.present import artifact as artifacts
+    from agelab.present.view import artifact_texts
+    from agelab.present.view.cell_names import count_capsules, count_cells
 
     limits.require_to_draw()
     artifacts.require_new(directory)
@@ -97,7 +97,7 @@ def _write_artifact(runs: Sequence[RunDirectory], store: Store, directory: Path,
 def show(file: Path, as_json: bool) -> None:
     """Say what is in the capsule FILE, having held everything in it against everything else."""
     from agelab.capsule import read
-    from agelab.view.capsule import capsule_json, print_capsule
+    from agelab.present.view.capsule import capsule_json, print_capsule
 
     found = read.open_capsule(file)
     print_json(capsule_json(found)) if as_json else print_capsule(found)
@@ -126,8 +126,8 @@ def replay(
     as any other: agelab list shows it. Of a directory, each capsule in it is replayed, one after the other.
     """
     from agelab.capsule import read, replay
-    from agelab.view.capsule import print_replay, replay_json
-    from agelab.view.progress import show_progress
+    from agelab.present.view.capsule import print_replay, replay_json
+    from agelab.present.view.progress import show_progress
 
     if file.is_dir():
         if numbers or corpus or kernel:
@@ -144,10 +144,11 @@ def replay(
 
 def _replay_directory(directory: Path, jobs: Jobs, as_json: bool) -> int:
     """Replay each capsule, also after one that is damaged or cannot be rebuilt."""
-    from agelab.capsule import artifact, read, replay
+    from agelab.capsule import read, replay
     from agelab.capsule.replay import ReplayedCapsule
-    from agelab.view.capsule import print_escaped, print_replay, print_replays, replays_json
-    from agelab.view.progress import show_progress
+    from agelab.present import artifact
+    from agelab.present.view.capsule import print_escaped, print_replay, print_replays, replays_json
+    from agelab.present.view.progress import show_progress
 
     store, done = open_store(), []
     for path in artifact.capsules_in(directory):

@@ -63,11 +63,11 @@ def compare(
     from agelab.analysis.cell_diff import pair_by_seed
     from agelab.analysis.comparison import caveats, compare_steps, host_noise_of, no_ok_cells
     from agelab.analysis.gate import slower_steps
-    from agelab.errors import InputError
-    from agelab.view.comparison import comparison_json, print_comparison
-    from agelab.view.comparison_markdown import markdown_lines
-    from agelab.view.footnotes import ratio_texts
-    from agelab.view.junit import gate_lines
+    from agelab.base.errors import InputError
+    from agelab.present.view.comparison import comparison_json, print_comparison
+    from agelab.present.view.comparison_markdown import markdown_lines
+    from agelab.present.view.footnotes import ratio_texts
+    from agelab.present.view.junit import gate_lines
 
     if junit and gate is None:
         raise click.UsageError("--junit is of a --gate: name its percent, too")

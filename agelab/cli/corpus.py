@@ -5,14 +5,14 @@ from pathlib import Path
 import click
 from pydantic import ValidationError
 
+from agelab.base.errors import InputError, unknown
+from agelab.base.places import corpus_names
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.types import CORPUS_KEY, SIZE
-from agelab.corpus import Corpus, CorpusSpec, corpus_from_user
-from agelab.corpus import make as make_corpus
-from agelab.corpus.artefact import list_corpora as stored_corpora
-from agelab.errors import InputError, unknown
-from agelab.places import corpus_names
-from agelab.view.artefacts import corpus_json, print_corpora, print_corpus
+from agelab.data.corpus import Corpus, CorpusSpec, corpus_from_user
+from agelab.data.corpus import make as make_corpus
+from agelab.data.corpus.artefact import list_corpora as stored_corpora
+from agelab.present.view.artefacts import corpus_json, print_corpora, print_corpus
 
 
 @click.group()

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 import click
 
-from agelab import stored_disk
+from agelab.base.errors import InputError
+from agelab.base.verbs import as_called
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.types import DISK_KEY, FILESYSTEMS
-from agelab.errors import InputError
-from agelab.verbs import as_called
-from agelab.view.artefacts import disk_json, print_disk, print_disks
+from agelab.present.view.artefacts import disk_json, print_disk, print_disks
+from agelab.store import disks as stored_disk
 
 SCHEMA = 1
 

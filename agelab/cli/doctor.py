@@ -2,10 +2,10 @@
 
 import click
 
+from agelab.base.errors import HostError
 from agelab.cli.options import json_option, open_store, print_json
-from agelab.doctor import examine, leftovers
-from agelab.errors import HostError
-from agelab.view.doctor import print_findings
+from agelab.present.view.doctor import print_findings
+from agelab.run.doctor import examine, leftovers
 
 
 @click.command()

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
+from agelab.base.errors import InputError
 from agelab.cli.options import OUTPUT, find_runs, force_option, write_output
 from agelab.cli.types import SELECTION
-from agelab.errors import InputError
-from agelab.view.export import FILES, FORMATS
+from agelab.present.view.export import FILES, FORMATS
 
 ENDINGS = {
     ".csv": "csv",

@@ -7,12 +7,12 @@ from typing import Any
 import click
 from pydantic import TypeAdapter, ValidationError
 
+from agelab.base.errors import InputError, did_you_mean
 from agelab.cli.options import OUTPUT, force_option, json_option, print_json
 from agelab.cli.over_time import results
 from agelab.cli.types import SIZE
-from agelab.errors import InputError, did_you_mean
-from agelab.model.history import History
-from agelab.view.histories import print_log, print_profiles
+from agelab.present.view.histories import print_log, print_profiles
+from agelab.scenario.history import History
 
 TAKES = {
     "profile": ("profile", "fullness", "overwrites", "points", "seed"),
@@ -81,8 +81,8 @@ history.add_command(results)
 @json_option
 def make(engine: str, output: Path, disk: int, seed: int, as_json: bool, **options: Any) -> None:
     """Write the log of ENGINE (profile, history, churn or git) and report what it holds."""
-    from agelab.history import engines
-    from agelab.history.report import report_lines
+    from agelab.data.history import engines
+    from agelab.data.history.report import report_lines
 
     given = click.get_current_context().get_parameter_source
     for name in ("seed", *options):
@@ -104,7 +104,7 @@ def make(engine: str, output: Path, disk: int, seed: int, as_json: bool, **optio
 @json_option
 def check(file: Path, as_json: bool) -> None:
     """Read the log FILE to its end and say what is in it, or every line that cannot be carried out."""
-    from agelab.history.operations import check_log as checked
+    from agelab.data.history.operations import check_log as checked
 
     log = checked(file)
     print_json({"schema": 1, **asdict(log)}) if as_json else print_log(log)
@@ -114,7 +114,7 @@ def check(file: Path, as_json: bool) -> None:
 @json_option
 def profiles(as_json: bool) -> None:
     """List the profiles of engine profile, and the studies that they come from."""
-    from agelab.history.profile import load_profiles as every
+    from agelab.data.history.profile import load_profiles as every
 
     found = every()
     if as_json:

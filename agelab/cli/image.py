@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import click
 
-from agelab import image as images
 from agelab import kernel as kernels
+from agelab.base.errors import InputError
 from agelab.cli.options import json_option, open_store, print_json, say
 from agelab.cli.types import KERNEL
-from agelab.errors import InputError
-from agelab.view.artefacts import images_json, print_images
+from agelab.machine import image as images
+from agelab.present.view.artefacts import images_json, print_images
 
 kernel_option = click.option(
     "--kernel",
@@ -42,8 +42,8 @@ def image() -> None:
 @json_option
 def build(spec: str, more: tuple[str, ...], refresh: bool, as_json: bool) -> None:
     """Build the image of a kernel, unless the store has it already."""
-    from agelab import dkms
-    from agelab.image import root
+    from agelab.machine import dkms
+    from agelab.machine.image import root
 
     store, filesystems = open_store(), root.served(root.definition(), more)
     found = kernels.resolve(spec, store, refresh=refresh, progress=say)

@@ -6,11 +6,11 @@ from typing import Any
 import click
 
 from agelab import kernel as kernels
+from agelab.base.errors import InputError
 from agelab.cli.options import json_option, open_store, print_json, say
 from agelab.cli.types import KERNEL
-from agelab.drive import module
-from agelab.errors import InputError
-from agelab.view import artefacts
+from agelab.machine.drive import module
+from agelab.present.view import artefacts
 
 
 @click.group()
@@ -102,7 +102,7 @@ def build(
 def show(spec: str, as_json: bool) -> None:
     """Show where the kernel SPEC came from, and which filesystems it serves."""
     from agelab.kernel import guest_needs, provenance
-    from agelab.model.filesystem import Filesystem
+    from agelab.scenario.filesystem import Filesystem
     from agelab.scenario.toml_files import read_all
 
     found = kernels.resolve(spec, open_store(), progress=say)

@@ -25,8 +25,8 @@ def ledger() -> None:
 @json_option
 def check(files: tuple[Path, ...], signers: Path | None, as_json: bool) -> int:
     """Say how many hosts have found each key of FILES, and where they disagree."""
-    from agelab import ledger
-    from agelab.view.ledger import as_document, print_check
+    from agelab.present import ledger
+    from agelab.present.view.ledger import as_document, print_check
 
     found = ledger.check(files, signers)
     if as_json:

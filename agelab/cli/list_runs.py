@@ -2,17 +2,17 @@
 
 import click
 
+from agelab.base.errors import InputError
+from agelab.base.verbs import as_called
 from agelab.cli.options import json_option, open_store, print_json
-from agelab.errors import InputError
 from agelab.results import run_lookup
-from agelab.verbs import as_called
 
 
 @click.command("list", epilog="Exit: 0; 2 where a run is damaged, which is named.")
 @json_option
 def list_runs(as_json: bool) -> int:
     """List runs, newest first."""
-    from agelab.view.run_tables import print_runs
+    from agelab.present.view.run_tables import print_runs
 
     runs, damaged = [], 0
     for run in run_lookup.all_runs(open_store().runs)[::-1]:

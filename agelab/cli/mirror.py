@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
+from agelab.base.verbs import as_called
 from agelab.cli.options import find_runs, open_store, say
 from agelab.cli.types import RUN
 from agelab.results.run_directory import LATEST
-from agelab.verbs import as_called
 
 
 @click.group()

@@ -9,12 +9,13 @@ from typing import Any
 
 import click
 
-from agelab import atomic, fileio, home
-from agelab.errors import InputError
-from agelab.model.sanitize import escape_controls
+from agelab.base import atomic, fileio
+from agelab.base.errors import InputError
+from agelab.base.types import escape_controls
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
-from agelab.store import Store
+from agelab.store import home
+from agelab.store.artefacts import Store
 
 FORCE = "--force"
 PAGE_MARK, PAGE_HEAD = b'<meta name="generator" content="agelab ', 4096
@@ -28,7 +29,7 @@ def open_store() -> Store:
 
     Raises InputError where there can be none.
     """
-    from agelab.reuse.shared_artefacts import CachedArtefacts
+    from agelab.run.reuse.shared_artefacts import CachedArtefacts
 
     def warn(line: str) -> None:
         say(f"agelab: {line}")
@@ -86,7 +87,7 @@ def require_output(path: Path, *, pages: bool = False) -> None:
 
 
 def _is_page(path: Path) -> bool:
-    """Return whether a file begins as a page of agelab does (agelab/report/templates/page.html)."""
+    """Return whether a file begins as a page of agelab does (agelab/present/report/templates/page.html)."""
     with suppress(OSError), fileio.opened(path) as file:
         return PAGE_MARK in file.read(PAGE_HEAD)
     return False

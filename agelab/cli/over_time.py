@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from agelab import limits
 from agelab.analysis.over_time import Axis, TimedRun
+from agelab.base import limits
 from agelab.cli.options import PAGE, find_runs, force_option, json_option, print_json, write_output
 from agelab.cli.types import MEASURE, SELECTION
 from agelab.results.run_directory import RunDirectory
@@ -50,9 +50,9 @@ def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Pat
     """
     from agelab.analysis.over_time import over_time
     from agelab.analysis.result_grid import chosen_measures
-    from agelab.report.html import render
-    from agelab.report.over_time import build_page
-    from agelab.view.over_time import over_time_json, print_over_time
+    from agelab.present.report.html import render
+    from agelab.present.report.over_time import build_page
+    from agelab.present.view.over_time import over_time_json, print_over_time
 
     ours = [own_run(run) for run in find_runs(name for name in names if not name.endswith(CAPSULE))]
     theirs = [_imported(name) for name in names if name.endswith(CAPSULE)]
@@ -77,8 +77,8 @@ def own_run(run: RunDirectory) -> TimedRun:
 def _imported(words: str) -> TimedRun:
     """Read a capsule, every part of which is held against the others. Raises InputError for one that is not sound."""
     from agelab.analysis.cells import RunResult
+    from agelab.base.hashing import key_of
     from agelab.capsule import read
-    from agelab.hashing import key_of
 
     whose, equals, name = words.partition("=")
     if not equals or "/" in whose:

@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
+from agelab.base.errors import InputError
+from agelab.base.verbs import as_called
 from agelab.cli.options import force_option, json_option, open_store, print_json, require_output
 from agelab.cli.run_options import run_options
 from agelab.cli.types import MEASURE
-from agelab.errors import InputError
-from agelab.runner.request.options import RunOptions
-from agelab.verbs import as_called
+from agelab.run.request.options import RunOptions
 
 
 @click.command(epilog="Exit: 0; 2 wrong input.")
@@ -39,9 +39,9 @@ def plan(metrics: tuple[str, ...], as_json: bool, slurm: Path | None, **words: A
     an earlier run with three run seeds or more lie apart, which difference so many seeds find in 80 % of all cases, at
     5 % false ones.
     """
-    from agelab.model.measure import Measure
-    from agelab.runner.forecast import forecast
-    from agelab.view.forecast import forecast_json, print_forecast
+    from agelab.present.view.forecast import forecast_json, print_forecast
+    from agelab.results.measure import Measure
+    from agelab.run.forecast import forecast
 
     options = RunOptions(**words)
     if options.until_decided:
@@ -54,9 +54,9 @@ def plan(metrics: tuple[str, ...], as_json: bool, slurm: Path | None, **words: A
 
 
 def _write_array(options: RunOptions, directory: Path) -> None:
-    from agelab.cluster import shared_plan
-    from agelab.cluster import slurm as arrays
-    from agelab.view.progress import show_progress
+    from agelab.present.view.progress import show_progress
+    from agelab.run.cluster import shared_plan
+    from agelab.run.cluster import slurm as arrays
 
     if directory.is_dir():
         for name in (arrays.PLAN, arrays.SCRIPT):

@@ -52,8 +52,8 @@ def profile(
 
     STEP is called as in agelab show: copy, aged/read. Repetitions, and cells that differ in their seeds, are added up.
     """
-    from agelab.stacks import flame
-    from agelab.view.profile import print_changes, print_top, profile_json
+    from agelab.evaluate.stacks import flame
+    from agelab.present.view.profile import print_changes, print_top, profile_json
 
     words = f"{run}{',' if ':' in run else ':'}{cell}" if cell else run
     found = _stacks(words, step)
@@ -78,7 +78,7 @@ def profile(
 def _stacks(words: str, step: str) -> "StepStacks":
     """Return the stacks of a step in the one group of cells that the words choose. Raises InputError for several."""
     from agelab.analysis import profiles, selectors
-    from agelab.errors import InputError
+    from agelab.base.errors import InputError
     from agelab.stats.formatting import name_some
 
     store = open_store()

@@ -3,9 +3,9 @@
 import click
 
 from agelab.analysis.cells import RunResult, load
+from agelab.base.errors import InputError
 from agelab.cli.options import find_runs, json_option, print_json
 from agelab.cli.types import SELECTION
-from agelab.errors import InputError
 from agelab.results.run_directory import LATEST, RunDirectory
 
 
@@ -23,10 +23,10 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
 
     Exit: 0 whatever the verdicts.
     """
-    from agelab.published.report import study_reports
-    from agelab.view.replication import print_report
-    from agelab.view.replication_json import reports_json
-    from agelab.view.replication_markdown import markdown_lines
+    from agelab.analysis.published.report import study_reports
+    from agelab.present.view.replication import print_report
+    from agelab.present.view.replication_json import reports_json
+    from agelab.present.view.replication_markdown import markdown_lines
 
     if as_json and markdown:
         raise click.UsageError("--json and --markdown: one of them")

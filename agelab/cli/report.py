@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from agelab import limits
+from agelab.base import limits
 from agelab.cli.options import PAGE, find_runs, force_option, write_output
 from agelab.cli.types import SELECTION
 from agelab.results.run_directory import LATEST
@@ -29,8 +29,8 @@ def report(runs: tuple[str, ...], output: Path) -> None:
     far as it is.
     """
     from agelab.analysis.cells import load
-    from agelab.report.html import render
-    from agelab.report.page import build_page
+    from agelab.present.report.html import render
+    from agelab.present.report.page import build_page
 
     found = find_runs(runs or (LATEST,))
     limits.require_to_draw()

@@ -4,13 +4,13 @@ import shlex
 
 import click
 
+from agelab.base.errors import InputError
 from agelab.cli.options import find_runs
 from agelab.cli.run import execute_on, run_until_decided
 from agelab.cli.run_options import execute
 from agelab.cli.types import DRIVES, JOBS, RUN
-from agelab.errors import InputError
-from agelab.model.jobs import Jobs
-from agelab.runner.request.options import RunOptions
+from agelab.run.request.options import RunOptions
+from agelab.scenario.jobs import Jobs
 
 
 @click.command(epilog="Exit: as agelab run has it.")
@@ -35,8 +35,8 @@ def resume(run: str, jobs: Jobs | None, disks: str | None, erase: str, on: str |
 
     Ended cells stay as they are. The others start again, from the inputs that the run was begun with.
     """
-    from agelab.runner.execute import runner
-    from agelab.view.summary import print_result
+    from agelab.present.view.summary import print_result
+    from agelab.run.execute import runner
 
     [found] = find_runs([run])
     if not found.in_store:

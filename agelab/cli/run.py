@@ -5,13 +5,13 @@ from typing import Any
 
 import click
 
+from agelab.base.errors import AgelabError, InputError
+from agelab.base.verbs import as_called
 from agelab.cli.options import open_store
 from agelab.cli.run_options import execute, run_options_with_control
 from agelab.cli.types import DISK_KEY
-from agelab.errors import AgelabError, InputError
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.request.options import RunOptions
-from agelab.verbs import as_called
+from agelab.run.request.options import RunOptions
 
 
 @click.command(
@@ -91,10 +91,10 @@ def run(kernel: tuple[str, ...], on: str | None, twice: float | None, **words: A
 
     With --kernel more than once it is a sweep: a run for each kernel, and one table of all.
     """
-    from agelab.runner.execute import runner
-    from agelab.view.profile import print_profiles
-    from agelab.view.summary import print_result
-    from agelab.view.timing import print_timing
+    from agelab.present.view.profile import print_profiles
+    from agelab.present.view.summary import print_result
+    from agelab.present.view.timing import print_timing
+    from agelab.run.execute import runner
 
     options = RunOptions(kernel=kernel[0], **words)
     if twice and not on:
@@ -119,9 +119,9 @@ def execute_on(
     address: str, options: RunOptions, begun: RunDirectory | None = None, *, twice: float = 0.0
 ) -> RunDirectory:
     """Run the options on other hosts, or the unfinished cells of ``begun``, and show progress."""
-    from agelab.cluster import dask_cells, scheduler, shared_plan
-    from agelab.runner.execute import runner
-    from agelab.view.progress import show_progress
+    from agelab.present.view.progress import show_progress
+    from agelab.run.cluster import dask_cells, scheduler, shared_plan
+    from agelab.run.execute import runner
 
     scheduler.require_answer(address)  # before anything is made: that may take minutes
     store = open_store()
@@ -133,11 +133,11 @@ def execute_on(
 
 def run_until_decided(options: RunOptions, begun: RunDirectory | None = None) -> int:
     """Add run seeds until the question is decided, and print the run and what was decided."""
-    from agelab.runner import sequential
-    from agelab.runner.execute import runner
-    from agelab.view.progress import show_progress
-    from agelab.view.sequential import print_outcome
-    from agelab.view.summary import print_result
+    from agelab.present.view.progress import show_progress
+    from agelab.present.view.sequential import print_outcome
+    from agelab.present.view.summary import print_result
+    from agelab.run import sequential
+    from agelab.run.execute import runner
 
     with show_progress() as progress:
         finished, outcome = sequential.run_until_decided(options, open_store(), progress, begun)
@@ -149,7 +149,7 @@ def run_until_decided(options: RunOptions, begun: RunDirectory | None = None) ->
 
 def _sweep(options: RunOptions, kernels: Sequence[str]) -> int:
     from agelab.cli.sweep import print_finished_sweep
-    from agelab.runner.execute import runner
+    from agelab.run.execute import runner
 
     done = execute_kernels(options, kernels)
     unfit = [(kernel, error) for kernel, error in done.items() if isinstance(error, AgelabError)]
@@ -165,8 +165,8 @@ def _sweep(options: RunOptions, kernels: Sequence[str]) -> int:
 
 def execute_kernels(options: RunOptions, kernels: Sequence[str]) -> dict[str, RunDirectory | AgelabError]:
     """Run the options on several kernels and show progress. Returns the run of each, or why it has none."""
-    from agelab.runner.execute import runner
-    from agelab.view.progress import show_progress
+    from agelab.present.view.progress import show_progress
+    from agelab.run.execute import runner
 
     with show_progress() as progress:
         return runner.run_kernels(options, kernels, open_store(), progress)

@@ -20,10 +20,10 @@ from agelab.cli.types import (
     SCALE,
     SCENARIO,
 )
-from agelab.disk import DriveClaim
+from agelab.machine.disk import DriveClaim
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.request.option_fields import BootKind, Design, SourceState
-from agelab.runner.request.options import RunOptions
+from agelab.run.request.option_fields import BootKind, Design, SourceState
+from agelab.run.request.options import RunOptions
 
 AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
 
@@ -202,8 +202,8 @@ def execute(
     claims: tuple[DriveClaim, ...] | None = None,
 ) -> RunDirectory:
     """Run the options in the user's store, or the unfinished cells of ``begun``, and show progress."""
-    from agelab.runner.execute import runner
-    from agelab.view.progress import show_progress
+    from agelab.present.view.progress import show_progress
+    from agelab.run.execute import runner
 
     with show_progress() as progress:
         return runner.run(options, open_store(), progress, begun=begun, claims=claims)

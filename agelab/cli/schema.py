@@ -19,31 +19,31 @@ class SchemaKind:
 
 
 KINDS = {
-    "scenario": SchemaKind("agelab.model.scenario:Scenario", "a scenario", "scenarios/*.toml"),
+    "scenario": SchemaKind("agelab.scenario.scenario:Scenario", "a scenario", "scenarios/*.toml"),
     "filesystem": SchemaKind(
-        "agelab.model.filesystem:Filesystem", "a filesystem", "scenarios/filesystems/*.toml"
+        "agelab.scenario.filesystem:Filesystem", "a filesystem", "scenarios/filesystems/*.toml"
     ),
-    "machine": SchemaKind("agelab.model.machine:Machine", "a machine", "scenarios/machines/*.toml"),
-    "drive": SchemaKind("agelab.model.drive:Drive", "a modelled drive", "scenarios/drives/*.toml"),
+    "machine": SchemaKind("agelab.scenario.machine:Machine", "a machine", "scenarios/machines/*.toml"),
+    "drive": SchemaKind("agelab.scenario.drive:Drive", "a modelled drive", "scenarios/drives/*.toml"),
     "layout": SchemaKind(
-        "agelab.model.layout:Layout", "a layout of the disk under test", "scenarios/layouts/*.toml"
+        "agelab.scenario.layout:Layout", "a layout of the disk under test", "scenarios/layouts/*.toml"
     ),
     "recipe": SchemaKind(
         "agelab.kernel.recipes:KernelRecipe", "a kernel's recipe", "scenarios/kernels/*.toml"
     ),
     "program": SchemaKind(
-        "agelab.model.workload:GuestProgram", "a program of a step", "scenarios/programs/*.toml"
+        "agelab.scenario.workload:GuestProgram", "a program of a step", "scenarios/programs/*.toml"
     ),
     "claims": SchemaKind(
-        "agelab.published.claims:Claims", "a study's claims", "scenarios/published/*.claims.toml"
+        "agelab.analysis.published.claims:Claims", "a study's claims", "scenarios/published/*.claims.toml"
     ),
-    "result": SchemaKind("agelab.model.result:ResultDocument", "what agelab show --json prints"),
+    "result": SchemaKind("agelab.results.result:ResultDocument", "what agelab show --json prints"),
 }
 
 
 def schema_of(name: str) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of that kind; the ``description`` of a key says what it means."""
-    from agelab.model.schema import file_schema, output_schema
+    from agelab.scenario.schema import file_schema, output_schema
 
     kind = KINDS[name]
     module, _, attribute = kind.model.partition(":")

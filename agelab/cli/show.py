@@ -12,8 +12,8 @@ from agelab.cli.types import RUN
 @click.option("--timing", is_flag=True, help="Show the host's time of a run made with --timing, too.")
 def show(run: str, as_json: bool, timing: bool) -> None:
     """Show the samples, keys and digests of RUN (default: the latest), or of the run in any directory: ./their-run."""
-    from agelab.view.run_tables import print_run
-    from agelab.view.timing import print_timing
+    from agelab.present.view.run_tables import print_run
+    from agelab.present.view.timing import print_timing
 
     [found] = find_runs([run])
     if as_json:

@@ -2,9 +2,9 @@
 
 import click
 
+from agelab.base.errors import unknown
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.types import SIZE, STORED_KIND
-from agelab.errors import unknown
 
 
 @click.group(invoke_without_command=True)
@@ -28,8 +28,8 @@ def store(context: click.Context) -> None:
 @json_option
 def list_items(kind: str | None = None, as_json: bool = False) -> None:
     """List number, size and last use of what the store holds, by kind."""
-    from agelab.store_usage import survey
-    from agelab.view.store import items_json, kinds, print_items, print_usage, usage_json
+    from agelab.present.view.store import items_json, kinds, print_items, print_usage, usage_json
+    from agelab.store.usage import survey
 
     usage = survey(open_store())
     if kind is None:
@@ -50,8 +50,8 @@ def prune(limit: int, dry_run: bool, as_json: bool) -> int:
 
     What a run or a stored disk names stays, and so does what a process uses. Runs and stored disks are never removed.
     """
-    from agelab import store_usage
-    from agelab.view.store import print_pruned, pruned_json
+    from agelab.present.view.store import print_pruned, pruned_json
+    from agelab.store import usage as store_usage
 
     pruned = store_usage.prune(open_store(), limit, dry_run=dry_run)
     if as_json:

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import click
 
-from agelab import atomic, limits
 from agelab.analysis.result_grid import chosen_measures
 from agelab.analysis.sweep import load_sweep
+from agelab.base import atomic, limits
+from agelab.base.errors import AgelabError
+from agelab.base.verbs import as_called
 from agelab.cli.options import force_option, json_option, open_store, print_json, require_output
 from agelab.cli.types import MEASURE, SELECTION
-from agelab.errors import AgelabError
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
-from agelab.verbs import as_called
 
 
 @click.command()
@@ -35,7 +35,7 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
 
     RUN... are runs on different kernels, or of further run seeds, as agelab run --kernel A --kernel B makes them.
     """
-    from agelab.view.sweep import print_sweep, sweep_json, write_plots
+    from agelab.present.view.sweep import print_sweep, sweep_json, write_plots
 
     store = open_store()
     found = load_sweep([run_lookup.find(store.runs, name) for name in names])
@@ -56,7 +56,7 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
 
 def print_finished_sweep(runs: Sequence[RunDirectory], unfit: Sequence[tuple[str, AgelabError]] = ()) -> None:
     """Print the table of runs that have just ended, why a kernel (its spec) has none, and how to see it again."""
-    from agelab.view.sweep import print_sweep
+    from agelab.present.view.sweep import print_sweep
 
     found = load_sweep(runs)
     print_sweep(found, found.measures())

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.types import StringParamType
 
-from agelab import fileio, places
-from agelab.model.digits import parse_digits
-from agelab.model.jobs import AUTO, Jobs, parse_jobs
+from agelab.base import fileio, places
+from agelab.base.types import parse_digits
+from agelab.scenario.jobs import AUTO, Jobs, parse_jobs
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -104,7 +104,7 @@ def _list_of(words: Words) -> Text:
 
 
 def _home() -> Path:
-    from agelab.home import default_home
+    from agelab.store.home import default_home
 
     return default_home()
 
@@ -200,7 +200,7 @@ def _claims(incomplete: str) -> Iterator[str]:
 
 
 def _factors(incomplete: str) -> list[str]:
-    from agelab.why.factors import FACTORS
+    from agelab.bisect.why.factors import FACTORS
 
     return [factor.name for factor in FACTORS]
 
@@ -228,4 +228,4 @@ CLAIM = Text(_claims)
 FACTORS = _list_of(_factors)
 FILE_NAME = _one_of(FILE)
 MEASURE = "STEP[:REPETITION]:METRIC"
-"""How help names a measure (``agelab.model.measure``); without a repetition it is the mean over all."""
+"""How help names a measure (``agelab.results.measure``); without a repetition it is the mean over all."""

@@ -4,12 +4,12 @@ import shlex
 
 import click
 
+from agelab.base.errors import goes_on
 from agelab.cli.options import find_runs, json_option, open_store, print_json, say
 from agelab.cli.types import CLAIM, FACTORS, JOBS, RUN
-from agelab.errors import goes_on
-from agelab.model.jobs import Jobs
 from agelab.results.run_directory import LATEST, RunDirectory
-from agelab.runner.request.options import RunOptions
+from agelab.run.request.options import RunOptions
+from agelab.scenario.jobs import Jobs
 
 
 @click.command(
@@ -39,15 +39,15 @@ def why(run: str, claim: str, factors: str | None, filesystem: str | None, jobs:
     RUN is the latest where none is named. Cells that a run of the store has with the same options are taken from it.
     """
     from agelab.analysis.cells import load
-    from agelab.runner.cell_times import recent_cells
-    from agelab.runner.execute import runner
-    from agelab.view.progress import show_progress
-    from agelab.view.why import answer_json, plan_lines, print_answer
-    from agelab.why.answer import ClaimAnswer
-    from agelab.why.baseline import find_baseline
-    from agelab.why.factors import choose_factors
-    from agelab.why.known_cells import KnownCells
-    from agelab.why.trials import carry_out, plan_trial
+    from agelab.bisect.why.answer import ClaimAnswer
+    from agelab.bisect.why.baseline import find_baseline
+    from agelab.bisect.why.factors import choose_factors
+    from agelab.bisect.why.known_cells import KnownCells
+    from agelab.bisect.why.trials import carry_out, plan_trial
+    from agelab.present.view.progress import show_progress
+    from agelab.present.view.why import answer_json, plan_lines, print_answer
+    from agelab.run.cell_times import recent_cells
+    from agelab.run.execute import runner
 
     chosen = choose_factors(factors)
     store = open_store()

@@ -11,17 +11,15 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import quote, unquote
 
-from agelab import atomic, process
+from agelab.base import atomic, process
+from agelab.base.errors import HostError, InputError, did_you_mean, is_disk_full, naming_disk_errors, unknown
+from agelab.base.types import SUITES, AlsoFrom, escape_controls
 from agelab.debian import snapshot
 from agelab.debian.mirror import mirrors
 from agelab.debian.package_list import PackageList, fields
 from agelab.debian.packages import Package, host_suite
 from agelab.debian.snapshot import SIGNED_LISTS, TRUSTED, Snapshot
-from agelab.disk_errors import is_disk_full, naming_disk_errors
-from agelab.errors import HostError, InputError, did_you_mean, unknown
-from agelab.model.base import SUITES, AlsoFrom
-from agelab.model.sanitize import escape_controls
-from agelab.store import Store, file_hash
+from agelab.store.artefacts import Store, file_hash
 
 ARCHITECTURE = "amd64"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")

@@ -9,11 +9,11 @@ import gzip
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agelab import atomic, process
+from agelab.base import atomic, process
 from agelab.debian.archive import ARCHITECTURE
 from agelab.debian.package_list import PackageList, fields, split
 from agelab.debian.snapshot import MAIN, SIGNED_LISTS
-from agelab.store import file_hash
+from agelab.store.artefacts import file_hash
 
 COMPONENT = "main"
 

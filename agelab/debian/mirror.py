@@ -2,9 +2,9 @@
 
 import re
 
-from agelab import process
+from agelab.base import process
+from agelab.base.errors import HostError
 from agelab.debian.packages import host_suite
-from agelab.errors import HostError
 
 _RELEASE_URI = re.compile(r"'(?P<base>[^']+?)/dists/(?P<suite>[^']+?)/InRelease'")
 

@@ -9,8 +9,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import process
-from agelab.store import file_hash
+from agelab.base import process
+from agelab.store.artefacts import file_hash
 
 _APT_HELPER = "/usr/lib/apt/apt-helper"
 _FIELD = re.compile(r"^(Package|Version|Filename|SHA256): (.*)$", re.MULTILINE)

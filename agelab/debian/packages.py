@@ -9,10 +9,10 @@ from pathlib import Path
 
 from pydantic import Field
 
-from agelab import confine, fileio, process
-from agelab.errors import AgelabError, HostError
-from agelab.model.base import Frozen
-from agelab.store import file_hash
+from agelab.base import confine, fileio, process
+from agelab.base.errors import AgelabError, HostError
+from agelab.base.types import Frozen
+from agelab.store.artefacts import file_hash
 
 # Of alternatives (a | b) only the first is read: apt prefers it too.
 _DEPENDENCY = re.compile(r"(?P<name>[\w.+-]+)(?::\w+)?(?: \(= (?P<version>[^)]+)\))?")

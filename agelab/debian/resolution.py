@@ -6,10 +6,10 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from agelab import atomic, fileio
+from agelab.base import atomic, fileio
+from agelab.base.hashing import canonical_json, key_of
 from agelab.debian import snapshot
-from agelab.hashing import canonical_json, key_of
-from agelab.store import Store
+from agelab.store.artefacts import Store
 
 Answer = TypeVar("Answer")
 

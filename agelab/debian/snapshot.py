@@ -18,12 +18,12 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from agelab import fileio, places, process
+from agelab.base import fileio, places, process
+from agelab.base.errors import HostError, InputError
+from agelab.base.hashing import key_of
+from agelab.base.types import Frozen
 from agelab.debian.mirror import mirrors
 from agelab.debian.packages import host_suite
-from agelab.errors import HostError, InputError
-from agelab.hashing import key_of
-from agelab.model.base import Frozen
 from agelab.scenario import toml_files
 
 VARIABLE = "AGELAB_SNAPSHOT"

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
+from agelab.base.errors import HostError, InputError, Notify, silent
+from agelab.base.types import SUITES
 from agelab.debian.archive import Archive
 from agelab.debian.snapshot import chosen, first_suite
-from agelab.errors import HostError, InputError
-from agelab.model.base import SUITES
-from agelab.notify import Notify, silent
-from agelab.store import Store
+from agelab.store.artefacts import Store
 
 
 def archives(store: Store, *, refresh: bool = False, progress: Notify = silent) -> Iterator[Archive]:

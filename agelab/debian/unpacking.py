@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from signal import SIGXFSZ
 
-from agelab import confine
-from agelab.errors import InputError
-from agelab.process import ProcessFailed
+from agelab.base import confine
+from agelab.base.errors import InputError
+from agelab.base.process import ProcessFailed
 
 GIB = 1 << 30
 PACKAGE_BYTES = 2 * GIB

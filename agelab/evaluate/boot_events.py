@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pydantic import ValidationError
 
 from agelab.evaluate import event_code
-from agelab.model.event import (
+from agelab.results.result import (
     EVENT,
     CellEnded,
     Event,
@@ -15,13 +15,13 @@ from agelab.model.event import (
     Mounted,
     PowerIsCut,
     RebootRequested,
+    Sample,
     SampleSent,
     StepBegun,
     StepDone,
     StepFailed,
 )
-from agelab.model.result import Sample
-from agelab.model.step_id import StepId
+from agelab.scenario.step import StepId
 
 QUOTED = 200
 """Characters of an event that are quoted in a reason."""

@@ -11,9 +11,7 @@ from agelab.evaluate.console import (
     out_of_memory_panic,
     panic_message,
 )
-from agelab.model.ending import Ending
-from agelab.model.event import CellEnded, StepFailed
-from agelab.model.result import Status, StuckTask
+from agelab.results.result import CellEnded, Ending, Status, StepFailed, StuckTask
 
 ENOSPC = "No space left on device"
 """The error as programs print it."""

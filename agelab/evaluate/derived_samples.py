@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from agelab.model.metrics import METRICS
-from agelab.model.result import MAX_MAGNITUDE, Sample
-from agelab.model.scenario import Scenario
-from agelab.model.step import RECOVERING, Ratio
-from agelab.model.step_id import AGED, CONTROL, StepId
+from agelab.results.result import MAX_MAGNITUDE, Sample
+from agelab.scenario.metrics import METRICS
+from agelab.scenario.scenario import Scenario
+from agelab.scenario.step import AGED, CONTROL, RECOVERING, Ratio, StepId
 
 WAITING = ("wait4", "waitid", "waitpid")
 """System calls in which a process waits for another one's end (wait(2))."""

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import fileio
-from agelab.errors import AgelabError
+from agelab.base import fileio
+from agelab.base.errors import AgelabError
 from agelab.evaluate.layout import extents, freespace
 from agelab.evaluate.layout import measures as layout
 from agelab.evaluate.layout.mapping import Mapping, parse_mapping
 from agelab.evaluate.layout.model import ExtentMap, FreeSpace, LayoutMeasure
-from agelab.model.filesystem import Filesystem, FreeSpaceTool
-from agelab.model.metrics import METRICS
-from agelab.model.result import Sample
-from agelab.model.step_id import MAP, ForkName, StepId
+from agelab.results.result import Sample
+from agelab.scenario.filesystem import Filesystem, FreeSpaceTool
+from agelab.scenario.metrics import METRICS
+from agelab.scenario.step import MAP, ForkName, StepId
 
 DIRECTORY = "maps"
 MAP_FILE = re.compile(r"[a-z0-9-]+/(mapping|extents|free)(\.error)?")

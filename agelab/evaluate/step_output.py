@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agelab.evaluate.program_output import Reading, UnreadableOutput, read_program, read_records
-from agelab.model.metrics import METRICS, Metric
-from agelab.model.result import MAX_MAGNITUDE, Sample
-from agelab.model.step_id import StepId
-from agelab.model.workload import GuestProgram
+from agelab.results.result import MAX_MAGNITUDE, Sample
+from agelab.scenario.metrics import METRICS, Metric
+from agelab.scenario.step import StepId
+from agelab.scenario.workload import GuestProgram
 
 NOT_READ = "the step printed more than the 1 MiB that is kept"
 TOO_LARGE = "the number is larger than any that a sample holds"

@@ -1,6 +1,6 @@
 """Build kernels from source, patches and configuration, into the same layout as a distribution's kernels.
 
-The compiler is Debian's of the host's suite, in a build root of its own (agelab/buildroot.py), with the same paths and
+The compiler is Debian's of the host's suite, in a build root of its own (agelab/debian/buildroot.py), with the same paths and
 the same date in each build. What is built runs commands there, so it decides what its objects are: they serve no other
 kernel. What was compiled before comes from ccache (agelab/kernel/compiler_cache.py).
 """
@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from agelab import atomic, buildroot, fileio
-from agelab.buildroot import BuildFailed, Workshop
-from agelab.errors import HostError
+from agelab.base import atomic, fileio
+from agelab.base.errors import HostError, Notify, silent
+from agelab.debian import buildroot
+from agelab.debian.buildroot import BuildFailed, Workshop
 from agelab.kernel import compiler_cache, config, origin, stored_kernel, unpack
 from agelab.kernel.build_inputs import BuildInputs, plan_build
 from agelab.kernel.stored_kernel import Kernel
-from agelab.notify import Notify, silent
-from agelab.store import Store
+from agelab.store.artefacts import Store
 
 _ENVIRONMENT = {
     "HOME": "/tmp",

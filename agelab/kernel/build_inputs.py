@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import buildroot, fileio, readers
-from agelab.buildroot import BuildRoot, Purpose
-from agelab.debian import Archive, cached_resolution, first_suite
-from agelab.errors import InputError
+from agelab.base import fileio
+from agelab.base import fileio as readers
+from agelab.base.errors import InputError, Notify
+from agelab.debian import Archive, buildroot, cached_resolution, first_suite
+from agelab.debian.buildroot import BuildRoot, Purpose
 from agelab.kernel import config, recipes, source_tree, tree_changes
 from agelab.kernel.source_tree import SourceTree
-from agelab.notify import Notify
-from agelab.store import Artefact, Store, artefact_key
+from agelab.store.artefacts import Artefact, Store, artefact_key
 
 RECIPE = 1
 """Raised whenever the same inputs would make another kernel."""
@@ -65,7 +65,7 @@ class BuildInputs:
     """Name to text of the configuration fragments that the user added, in order."""
     toolchain: Artefact
     readable_by: int = readers.EVERYBODY
-    """Who may read the user's tree, patches and configuration (agelab.readers)."""
+    """Who may read the user's tree, patches and configuration (agelab.base.fileio)."""
 
     @property
     def config_text(self) -> str:

@@ -9,9 +9,9 @@ import os
 import re
 from pathlib import Path
 
-from agelab import atomic, git
-from agelab.disk_errors import naming_disk_errors
-from agelab.hashing import key_of
+from agelab.base import atomic, git
+from agelab.base.errors import naming_disk_errors
+from agelab.base.hashing import key_of
 from agelab.kernel.build_inputs import BuildInputs
 from agelab.kernel.source_tree import SourceTree, git_output
 

@@ -6,8 +6,8 @@ Format: Documentation/kbuild/kconfig.rst of Linux (.config, KCONFIG_ALLCONFIG).
 import re
 from collections.abc import Mapping
 
-from agelab import fileio
-from agelab.errors import InputError
+from agelab.base import fileio
+from agelab.base.errors import InputError
 from agelab.kernel.recipes import DIRECTORY
 
 NEEDED = DIRECTORY / "needed.config"

@@ -3,16 +3,16 @@
 import re
 from pathlib import Path
 
-from agelab import process, readers
+from agelab.base import fileio as readers
+from agelab.base import process
+from agelab.base.errors import InputError, Notify, silent
+from agelab.base.types import Frozen
 from agelab.debian import control_fields
-from agelab.errors import InputError
 from agelab.kernel import guest_needs
 from agelab.kernel.debian_kernel import RECIPE
 from agelab.kernel.stored_kernel import Kernel
 from agelab.kernel.unpack import NotAKernel, unpack
-from agelab.model.base import Frozen
-from agelab.notify import Notify, silent
-from agelab.store import Store, file_hash, require_unchanged
+from agelab.store.artefacts import Store, file_hash, require_unchanged
 
 # Debian's packages of one kernel (in parts since Linux 7), Ubuntu's, and those of the kernel's own bindeb-pkg.
 _PACKAGE = re.compile(

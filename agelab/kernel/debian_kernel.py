@@ -6,6 +6,8 @@ from pathlib import Path
 
 from pydantic import Field
 
+from agelab.base.errors import HostError, InputError, Notify, silent, unknown
+from agelab.base.types import SUITES, Frozen
 from agelab.debian import (
     Archive,
     Package,
@@ -15,13 +17,10 @@ from agelab.debian import (
     first_suite,
     newest,
 )
-from agelab.errors import HostError, InputError, unknown
 from agelab.kernel.stored_kernel import Kernel
 from agelab.kernel.unpack import unpack
 from agelab.kernel.versions import find_exact, find_newest, is_version, nearest, numbers
-from agelab.model.base import SUITES, Frozen
-from agelab.notify import Notify, silent
-from agelab.store import Store
+from agelab.store.artefacts import Store
 
 RECIPE = 1
 """Raised whenever the same package would be unpacked differently."""

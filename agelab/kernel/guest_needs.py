@@ -5,8 +5,8 @@ A user's own kernel may come without its list of built-in modules; its configura
 
 from pathlib import Path
 
-from agelab import fileio
-from agelab.errors import InputError
+from agelab.base import fileio
+from agelab.base.errors import InputError
 from agelab.kernel.config import options
 from agelab.kernel.initramfs import BASE_MODULES
 from agelab.kernel.modinfo import canonical_name

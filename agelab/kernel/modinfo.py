@@ -7,9 +7,9 @@ Formats: ELF-64 Object File Format 1.5 (header, section header table); the secti
 import struct
 from pathlib import Path
 
-from agelab import fileio
-from agelab.errors import HostError
-from agelab.model.base import Frozen
+from agelab.base import fileio
+from agelab.base.errors import HostError
+from agelab.base.types import Frozen
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from agelab import fileio
-from agelab.errors import AgelabError
+from agelab.base import fileio
+from agelab.base.errors import AgelabError
 from agelab.kernel import modinfo
 from agelab.kernel.modinfo import ModuleInfo, canonical_name
 

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from agelab.model.base import Frozen
+from agelab.base.types import Frozen
 
 PROVENANCE_FILE = "provenance.json"
 

@@ -6,14 +6,14 @@ import re
 import shutil
 from pathlib import Path
 
-from agelab import fileio, readers
-from agelab.errors import InputError
-from agelab.hashing import key_of
+from agelab.base import fileio
+from agelab.base import fileio as readers
+from agelab.base.errors import InputError, Notify, silent
+from agelab.base.hashing import key_of
 from agelab.kernel import guest_needs, modinfo, vmlinux
 from agelab.kernel.stored_kernel import Kernel
 from agelab.kernel.unpack import prune_modules
-from agelab.notify import Notify, silent
-from agelab.store import Store, file_hash, require_unchanged
+from agelab.store.artefacts import Store, file_hash, require_unchanged
 
 RECIPE = 1
 """Raised whenever the same files would be unpacked differently."""

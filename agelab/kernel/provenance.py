@@ -10,11 +10,11 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from agelab import fileio
+from agelab.base import fileio
 from agelab.kernel import guest_needs, vmlinux
 from agelab.kernel.origin import PROVENANCE_FILE, BuildRecord, KernelPart
 from agelab.kernel.stored_kernel import RELEASE_FILE, Kernel
-from agelab.store import Artefact, damaged
+from agelab.store.artefacts import Artefact, damaged
 
 _HIGHLIGHTS = ("HZ", "PREEMPT_NONE", "PREEMPT_VOLUNTARY", "PREEMPT", "PREEMPT_LAZY", "PREEMPT_DYNAMIC")
 # Linux version RELEASE (who@where) (COMPILER, LINKER) #1 ...; before Linux 5.8 without the linker.

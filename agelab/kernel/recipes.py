@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from agelab import fileio
-from agelab.errors import InputError, unknown
-from agelab.model.base import Frozen, Name
+from agelab.base import fileio
+from agelab.base.errors import InputError, unknown
+from agelab.base.types import Frozen, Name
 from agelab.scenario.toml_files import SCENARIOS, read
 
 DIRECTORY = SCENARIOS / "kernels"

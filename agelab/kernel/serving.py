@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from agelab import fileio
-from agelab.errors import InputError
+from agelab.base import fileio
+from agelab.base.errors import InputError
 from agelab.kernel import recipes
 from agelab.kernel.config import NEEDED, SMALL
 from agelab.kernel.guest_needs import MODULE_OPTIONS, set_options
@@ -12,7 +12,7 @@ from agelab.kernel.modules import CONFIG, MissingModule, MissingOption, Modules
 from agelab.kernel.provenance import identity
 from agelab.kernel.stored_kernel import Kernel
 from agelab.kernel.versions import sort_key
-from agelab.store import Store
+from agelab.store.artefacts import Store
 
 
 def why_not(kernel: Modules, modules: Sequence[str], wanted: Sequence[str]) -> str:

@@ -13,16 +13,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import atomic, fileio, git, process
+from agelab.base import atomic, fileio, git, process
+from agelab.base.errors import HostError, InputError, Notify, naming_disk_errors
+from agelab.base.git import GitRepository
+from agelab.base.hashing import key_of
 from agelab.debian import Archive, Package, archives, first_suite, newest, unpack, unpack_source
 from agelab.debian.unpacking import GIB, MOST_NAMES, SOURCE_BYTES
-from agelab.disk_errors import naming_disk_errors
-from agelab.errors import HostError, InputError
-from agelab.git import GitRepository
-from agelab.hashing import key_of
 from agelab.kernel.origin import KernelPart
-from agelab.notify import Notify
-from agelab.store import Store
+from agelab.store.artefacts import Store
 
 _MARKERS = ("Makefile", "Kconfig", "kernel", "fs", "arch/x86/Kconfig")
 """Paths in every kernel tree that builds for x86."""

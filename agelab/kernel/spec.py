@@ -4,14 +4,12 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from agelab.errors import InputError, unknown
+from agelab.base.errors import InputError, Notify, silent, unknown
+from agelab.base.types import SUITES, require_utf_8
 from agelab.kernel import build, build_inputs, deb_files, debian_kernel, own_image, recipes, source_tree
 from agelab.kernel.stored_kernel import DEFAULT, Kernel, KernelName
 from agelab.kernel.versions import is_version
-from agelab.model.base import SUITES
-from agelab.model.sanitize import require_utf_8
-from agelab.notify import Notify, silent
-from agelab.store import Store
+from agelab.store.artefacts import Store
 
 
 class Resolver(Protocol):

@@ -5,11 +5,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from agelab import fileio
+from agelab.base import fileio
 from agelab.kernel import modinfo
 from agelab.kernel.build_inputs import BuildInputs
 from agelab.kernel.modules import Modules
-from agelab.store import Artefact
+from agelab.store.artefacts import Artefact
 
 DEFAULT = "debian:6.1"
 """The newest Debian 6.1: it still has reiserfs and jfs."""
@@ -63,7 +63,7 @@ class Kernel:
     build_inputs: BuildInputs | None = None
     """The inputs of its build; None unless it was built here."""
     built_modules: tuple[Path, ...] = ()
-    """Modules that were built for it beside its own, such as a filesystem's (agelab.dkms)."""
+    """Modules that were built for it beside its own, such as a filesystem's (agelab.machine.dkms)."""
 
     @property
     def kind(self) -> str:

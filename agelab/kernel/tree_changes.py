@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from agelab import atomic, fileio, git
-from agelab.errors import InputError
+from agelab.base import atomic, fileio, git
+from agelab.base.errors import InputError
 from agelab.kernel.origin import KernelPart
 from agelab.kernel.source_tree import SETTINGS, SourceTree, git_output
-from agelab.store import file_hash
+from agelab.store.artefacts import file_hash
 
 
 def apply_patches(source: SourceTree, files: Sequence[Path]) -> SourceTree:

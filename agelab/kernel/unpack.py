@@ -5,13 +5,14 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from agelab import debian, fileio
+from agelab import debian
+from agelab.base import fileio
+from agelab.base.errors import HostError
+from agelab.base.types import require_utf_8
 from agelab.debian.unpacking import PACKAGE_BYTES
-from agelab.errors import HostError
 from agelab.kernel import modinfo, vmlinux
 from agelab.kernel.modules import BUILTIN, INDEX, index, soft, walk
 from agelab.kernel.stored_kernel import DEFAULT
-from agelab.model.sanitize import require_utf_8
 
 _DRIVERS = (
     *(

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Protocol
 
-from agelab import atomic, confine, fileio, process
+from agelab.base import atomic, confine, fileio, process
 
 _MAGIC = b"HdrS"
 _ELF = b"\x7fELF\x02"

@@ -12,9 +12,9 @@ from typing import Any, BinaryIO, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from agelab import atomic, fileio
-from agelab.errors import InputError
-from agelab.hashing import canonical_json, key_of
+from agelab.base import atomic, fileio
+from agelab.base.errors import InputError
+from agelab.base.hashing import canonical_json, key_of
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 

@@ -9,11 +9,10 @@ from typing import Any, Protocol, Self, TypeVar
 
 from pydantic import Field
 
-from agelab.hashing import key_of
-from agelab.model.base import Frozen
-from agelab.model.machine import MachineLabel
-from agelab.model.result import Cell, RunPlan
-from agelab.model.sanitize import escape_controls
+from agelab.base.hashing import key_of
+from agelab.base.types import Frozen, escape_controls
+from agelab.results.result import Cell, RunPlan
+from agelab.scenario.machine import MachineLabel
 from agelab.stats.formatting import name_some
 
 PHASES = ("making", "measuring")

@@ -13,7 +13,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from agelab import atomic, fileio
+from agelab.base import atomic, fileio
 
 SECRET = "secret"
 """The file below AGELAB_HOME: outside of every run, so it goes with no copy of one."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from agelab.model.result import CellOrigin, End
+from agelab.results.result import CellOrigin, End
 
 
 def origins(ends: Iterable[End | None]) -> Iterator[str]:

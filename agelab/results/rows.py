@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from agelab.errors import InputError
-from agelab.model.result import CellOrigin
+from agelab.base.errors import InputError
+from agelab.results.result import CellOrigin
 from agelab.results.run_directory import RunDirectory
 
 COLUMNS = (

@@ -23,25 +23,24 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
-from agelab import atomic, fileio
-from agelab.errors import InputError
-from agelab.evaluate.digest import digest, inputs_key
-from agelab.hashing import key_of
-from agelab.model import block_record
-from agelab.model import profile as profiles
-from agelab.model.block_record import RequestRecord
-from agelab.model.profile import CellProfile
-from agelab.model.result import SCHEMA, End, RunKernel, RunPlan, Sample, Status
-from agelab.model.sanitize import escape_controls, escape_json
-from agelab.model.timing import CellTiming
-from agelab.plain_path import plain_label
-from agelab.results import checksummed, own
+from agelab.base import atomic, fileio
+from agelab.base.errors import InputError
+from agelab.base.fileio import plain_label
+from agelab.base.hashing import key_of
+from agelab.base.types import escape_controls, escape_json
+from agelab.results import block_record, checksummed, own
+from agelab.results import profile as profiles
+from agelab.results.block_record import RequestRecord
+from agelab.results.digest import digest, inputs_key
+from agelab.results.profile import CellProfile
+from agelab.results.result import SCHEMA, End, RunKernel, RunPlan, Sample, Status
+from agelab.results.timing import CellTiming
 
 LATEST = "latest"
 """The name that stands for the newest run, and the file beside all of them that records which it is."""
 PLAN = "plan.json"
 MADE_OF = "made-of.json"
-"""The versions and contents that a run's command stood for (agelab.runner.prepare.run_manifest)."""
+"""The versions and contents that a run's command stood for (agelab.run.prepare.run_manifest)."""
 SAMPLES = "samples.jsonl"
 TRANSIENT = ("*initramfs", "*plan", "empty", "*disk-[0-9]*", "fork-*", "results*")
 IN_PROFILE = tuple(f"{profiles.PLACE}/{name}" for name in (*TRANSIENT, "*samples"))

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from agelab import fileio
-from agelab.errors import InputError, did_you_mean
+from agelab.base import fileio
+from agelab.base.errors import InputError, did_you_mean
 from agelab.results.run_directory import LATEST, PLAN, RunDirectory
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agelab.model.result import End, Status
+from agelab.results.result import End, Status
 
 RUNNING, WAITING = GOING = ("running", "waiting")
 """States of a cell without an end record while its run is going on: begun, or to come."""

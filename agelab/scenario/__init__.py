@@ -1,1 +1,1 @@
-"""Read scenario files and the data files they name into frozen types."""
+"""What a user writes: scenarios, drives, machines, layouts, filesystems, read with all errors at once."""

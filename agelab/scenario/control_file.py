@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from agelab import fileio
-from agelab.errors import InputError
-from agelab.model.base import MAX_NAME_LENGTH, ScaleName
-from agelab.model.digits import parse_digits
-from agelab.model.scenario import Scenario, Variant
-from agelab.model.step import Experiment, is_reserved
+from agelab.base import fileio
+from agelab.base.errors import InputError
+from agelab.base.types import MAX_NAME_LENGTH, ScaleName, parse_digits
 from agelab.scenario import selection
+from agelab.scenario.scenario import Scenario, Variant
 from agelab.scenario.selection import Selection
+from agelab.scenario.step import Experiment, is_reserved
 from agelab.scenario.workloads import Workload
 
 MAX_REPETITIONS = 9_999

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from agelab.errors import InputError, unknown
-from agelab.model.drive import Drive
-from agelab.model.filesystem import Filesystem
-from agelab.model.history import Logged, Traced
-from agelab.model.layout import Layout
-from agelab.model.machine import Machine
-from agelab.model.option_matrix import parse_matrix
-from agelab.model.scenario import Scenario, Variant
+from agelab.base.errors import InputError, unknown
 from agelab.scenario import toml_files
+from agelab.scenario.drive import Drive
+from agelab.scenario.filesystem import Filesystem
+from agelab.scenario.history import Logged, Traced
+from agelab.scenario.layout import Layout
+from agelab.scenario.machine import Machine
+from agelab.scenario.option_matrix import parse_matrix
+from agelab.scenario.scenario import Scenario, Variant
 from agelab.scenario.workloads import NOTHING, Workload, bind, workload_of
 
 
@@ -51,7 +51,7 @@ def select(
 
     The longest scenario name that matches wins; the rest is the variant. A name that ends in ``.toml`` is the user's
     own scenario file, with all its variants. ``options`` are mkfs and mount options, every combination of which is a
-    variant (agelab.model.option_matrix); a variant's plain name selects all its combinations. ``text`` replaces the
+    variant (agelab.scenario.option_matrix); a variant's plain name selects all its combinations. ``text`` replaces the
     file's content, ``jobs`` the job files beside it.
     Raises InputError for an unknown name or an invalid scenario file.
     """

@@ -8,9 +8,9 @@ from typing import TypeVar, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from agelab import fileio, places
-from agelab.errors import InputError, unknown
-from agelab.model.base import Figure, Frozen, Whole
+from agelab.base import fileio, places
+from agelab.base.errors import InputError, unknown
+from agelab.base.types import Figure, Frozen, Whole
 
 SCENARIOS = places.SCENARIOS
 """Directory of the project's data files."""

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agelab import fileio, plain_path
-from agelab.errors import InputError, unknown
-from agelab.model.metrics import Metric
-from agelab.model.scenario import Scenario
-from agelab.model.step import Action, Cycle, Step
-from agelab.model.workload import GuestProgram
+from agelab.base import fileio
+from agelab.base import fileio as plain_path
+from agelab.base.errors import InputError, unknown
 from agelab.scenario import toml_files
+from agelab.scenario.metrics import Metric
+from agelab.scenario.scenario import Scenario
+from agelab.scenario.step import Action, Cycle, Step
+from agelab.scenario.workload import GuestProgram
 
 GUEST = "/run/agelab"
 """The directory of agelab's files in a guest."""

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
-from agelab.model.seeds import Seeds
+from agelab.scenario.seeds import Seeds
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,7 +4,7 @@ from fractions import Fraction
 from functools import cache
 from math import sqrt
 
-from agelab.model.seeds import Seeds
+from agelab.scenario.seeds import Seeds
 from agelab.stats.series import Series
 
 LEAST = 5

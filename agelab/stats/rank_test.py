@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from agelab.model.seeds import Seeds
+from agelab.scenario.seeds import Seeds
 from agelab.stats.blocks import Block
 from agelab.stats.rank_law import LATTICE, Ties, least_p, smallest_p, two_sided
 from agelab.stats.shift import LEVEL

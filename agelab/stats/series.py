@@ -6,10 +6,10 @@ from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
 
-from agelab.model.measure import MEAN, step_title
-from agelab.model.metrics import METRICS, Metric
-from agelab.model.result import Sample
-from agelab.model.seeds import Seeds
+from agelab.results.measure import MEAN, step_title
+from agelab.results.result import Sample
+from agelab.scenario.metrics import METRICS, Metric
+from agelab.scenario.seeds import Seeds
 from agelab.stats.blocks import Block, common_blocks
 from agelab.stats.order_statistics import Summary, exact, summary
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import log
 
-from agelab.model.seeds import Seeds
+from agelab.scenario.seeds import Seeds
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,15 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
+from agelab.base.errors import AgelabError, InputError
 from agelab.cli.options import open_store
 from agelab.cli.run import execute_kernels, execute_on
 from agelab.cli.run_options import execute
-from agelab.errors import AgelabError, InputError
+from agelab.present.view.eta import format_time_left
 from agelab.results.run_directory import RunDirectory
-from agelab.reuse import environment
-from agelab.runner.cell_times import TimeRange
-from agelab.runner.request.options import RunOptions
-from agelab.view.eta import format_time_left
+from agelab.run.cell_times import TimeRange
+from agelab.run.request.options import RunOptions
+from agelab.store import environment
 from bench.common import table as columns
 from bench.tables import catalogue, check, make
 from bench.tables.catalogue import PROJECT, Catalogue, Table

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from agelab.errors import InputError
+from agelab.base.errors import InputError
 from bench.tables.catalogue import PROJECT, Table
 
 NO_HASH = "none"

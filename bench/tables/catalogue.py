@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints, model_validator
 
-from agelab.errors import InputError, unknown
-from agelab.model.base import Frozen
-from agelab.runner.request.options import RunOptions
+from agelab.base.errors import InputError, unknown
+from agelab.base.types import Frozen
+from agelab.run.request.options import RunOptions
 from agelab.scenario import toml_files
 
 PROJECT = Path(__file__).resolve().parents[2]

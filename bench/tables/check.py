@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from agelab.errors import AgelabError
+from agelab.base.errors import AgelabError
 from bench.tables import block, dependencies
 from bench.tables.catalogue import PROJECT, Catalogue, Table
 

@@ -15,14 +15,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from agelab import places
-from agelab.errors import InputError
-from agelab.hashing import file_code_hash, key_of
-from agelab.runner.execute import evaluation
-from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.prepare.planned import planned_cells
-from agelab.runner.request.options import RunOptions
-from agelab.store import file_hash
+from agelab.base import places
+from agelab.base.errors import InputError
+from agelab.base.hashing import file_code_hash, key_of
+from agelab.run.execute import evaluation
+from agelab.run.plan.cell_spec import CellSpec
+from agelab.run.prepare.planned import planned_cells
+from agelab.run.request.options import RunOptions
+from agelab.store.artefacts import file_hash
 from bench.tables.catalogue import PROJECT, Table
 
 GUEST = (places.HARNESS, places.IMAGES, places.PACKER)

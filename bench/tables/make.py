@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
-from agelab.errors import AgelabError, HostError
-from agelab.model.result import Status
+from agelab.base.errors import AgelabError, HostError
+from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.request.options import RunOptions
+from agelab.run.request.options import RunOptions
 from bench.page import DOCS, wrapped
 from bench.tables import block, catalogue, dependencies
 from bench.tables.catalogue import PROJECT, Table

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agelab.evaluate import event_code
-from agelab.model.event import (
+from agelab.results.result import (
     EVENT,
     CellEnded,
     Event,
@@ -19,7 +19,7 @@ from agelab.model.event import (
     StepDone,
     StepFailed,
 )
-from agelab.model.metrics import METRICS
+from agelab.scenario.metrics import METRICS
 
 PROJECT = Path(__file__).resolve().parents[2]
 

@@ -4,9 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from agelab.base.places import HARNESS
 from agelab.evaluate.step_output import PLACE_BYTES
-from agelab.places import HARNESS
-from agelab.runner.plan.kept_output import PROGRAM
+from agelab.run.plan.kept_output import PROGRAM
 
 
 def test_an_output_lies_at_its_place_cut_at_what_is_kept(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import tarfile
 from collections.abc import Iterator
 from contextlib import suppress
 
-from agelab.corpus import user
-from agelab.errors import AgelabError
+from agelab.base.errors import AgelabError
+from agelab.data.corpus import user
 from tests.fuzz._files import directory
 
 

@@ -4,16 +4,16 @@ import contextlib
 import json
 from collections.abc import Iterator
 
-from agelab.errors import InputError
-from agelab.evaluate.digest import digest, inputs_key
-from agelab.hashing import canonical_json
-from agelab.ledger import LedgerLine, line_of
-from agelab.model.result import Sample, Status
-from agelab.reuse import action_result
-from agelab.reuse.action_result import CachedFile
-from agelab.reuse.blobs import WrongEntry
-from agelab.reuse.cache import cell_of_record, files_of_entry
-from agelab.reuse.ended_cell import CellKey
+from agelab.base.errors import InputError
+from agelab.base.hashing import canonical_json
+from agelab.present.ledger import LedgerLine, line_of
+from agelab.results.digest import digest, inputs_key
+from agelab.results.result import Sample, Status
+from agelab.run.reuse.cache import cell_of_record, files_of_entry
+from agelab.run.reuse.ended_cell import CellKey
+from agelab.store import action_result
+from agelab.store.action_result import CachedFile
+from agelab.store.blobs import WrongEntry
 
 INPUTS = {"making": {"kernel": "6.1"}}
 KEY = CellKey(inputs_key(INPUTS), "sha256:e")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 
-from agelab.errors import InputError
+from agelab.base.errors import InputError
 from agelab.scenario import control_file
 from tests.fuzz._files import PROJECT, directory
 

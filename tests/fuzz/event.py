@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from agelab.base.hashing import canonical_json
 from agelab.evaluate import event_code
 from agelab.evaluate.boot_events import BootEvents
-from agelab.evaluate.digest import digest
-from agelab.hashing import canonical_json
-from agelab.model.result import Sample, Status
+from agelab.results.digest import digest
+from agelab.results.result import Sample, Status
 
 LINES = (
     '{"event":"ready","boot":0,"uptime":4.25,"release":"6.1.0-50-amd64","watchdog":true}',

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from contextlib import suppress
 
-from agelab.errors import InputError
-from agelab.model.result import End, Status
-from agelab.runner.prepare.control_journal import ControlJournal
+from agelab.base.errors import InputError
+from agelab.results.result import End, Status
+from agelab.run.prepare.control_journal import ControlJournal
 from agelab.scenario.control_file import ControlLine
 from tests.fuzz._files import directory
 

@@ -4,8 +4,8 @@ import lzma
 from collections.abc import Iterator
 from contextlib import suppress
 
-from agelab.errors import AgelabError
-from agelab.fileio import RefusedFile
+from agelab.base.errors import AgelabError
+from agelab.base.fileio import RefusedFile
 from agelab.kernel import config, guest_needs, unpack, vmlinux
 from tests.fuzz._files import directory
 from tests.unit.kernel_builder import module

@@ -4,7 +4,7 @@ import lzma
 from collections.abc import Iterator
 from contextlib import suppress
 
-from agelab.errors import AgelabError
+from agelab.base.errors import AgelabError
 from agelab.evaluate.layout import extents, freespace, measures
 from agelab.evaluate.layout.freespace import FORMATS
 from tests.fuzz._files import PROJECT

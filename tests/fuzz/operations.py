@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from contextlib import suppress
 
-from agelab.errors import InputError
-from agelab.history import operations
+from agelab.base.errors import InputError
+from agelab.data.history import operations
 from tests.fuzz._files import PROJECT, directory
 
 EVERY = b"""agelab-operations 1

@@ -4,10 +4,9 @@ import io
 from collections.abc import Iterator
 from contextlib import suppress
 
-from agelab.stacks import flame
-from agelab.stacks.folded import Folded
-from agelab.stacks.folding import fold
-from agelab.stacks.log import UnreadableLog
+from agelab.evaluate.stacks import flame
+from agelab.evaluate.stacks.folded import Folded, fold
+from agelab.evaluate.stacks.log import UnreadableLog
 from tests.unit import profiler_log as made
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from agelab.evaluate.program_output import UnreadableOutput, read_program, read_records
-from agelab.model.result import Sample
+from agelab.results.result import Sample
 from agelab.scenario import workloads
 from tests.fuzz._files import PROJECT
 

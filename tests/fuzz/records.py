@@ -9,14 +9,14 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from agelab.analysis.calibration import HostRecord
+from agelab.base.errors import AgelabError
 from agelab.bisect.question import BisectQuestion
-from agelab.corpus.artefact import CorpusDescription
-from agelab.errors import AgelabError
-from agelab.image.assemble import Description
+from agelab.data.corpus.artefact import CorpusDescription
+from agelab.machine.image.assemble import Description
 from agelab.results import checksummed
-from agelab.runner.prepare.run_manifest import MADE_OF, PROFILES, ControlScripts, Profiles, RunManifest
-from agelab.store import Manifest, Store
-from agelab.stored_disk import DiskRecipe
+from agelab.run.prepare.run_manifest import MADE_OF, PROFILES, ControlScripts, Profiles, RunManifest
+from agelab.store.artefacts import Manifest, Store
+from agelab.store.disks import DiskRecipe
 from tests.fuzz._files import directory
 from tests.unit.capsule_builder import made_run
 

@@ -4,8 +4,8 @@ import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 
-from agelab import git
-from agelab.errors import AgelabError
+from agelab.base import git
+from agelab.base.errors import AgelabError
 from tests.fuzz._files import directory
 
 FILES = (".git", "real/commondir", "real/HEAD")

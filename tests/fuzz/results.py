@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 
-from agelab.errors import AgelabError
-from agelab.model.result import Status
-from agelab.model.sanitize import escape_controls
+from agelab.base.errors import AgelabError
+from agelab.base.types import escape_controls
 from agelab.results import rows
 from agelab.results.checksummed import SEAL
+from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from tests.fuzz._files import directory
 from tests.unit import run_builder

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from contextlib import suppress
 
-from agelab.errors import InputError
-from agelab.published import tables
-from agelab.published.claims import Claims
+from agelab.analysis.published import tables
+from agelab.analysis.published.claims import Claims
+from agelab.base.errors import InputError
 from agelab.scenario import toml_files
 from tests.fuzz._files import PROJECT, directory
 

@@ -13,14 +13,15 @@ from typing import Any, get_args
 
 import pytest
 
-from agelab import orphans, process, qemu
+from agelab.base import orphans, process
+from agelab.base.errors import AgelabError, InputError
 from agelab.cli.options import open_store
-from agelab.errors import AgelabError, InputError
-from agelab.model.machine import Copies
+from agelab.machine import qemu
+from agelab.machine.vm import domain, virtual_clock
+from agelab.machine.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk, SavedMemory
+from agelab.machine.vm.hypervisor import Hypervisor, connected
 from agelab.scenario import selection
-from agelab.vm import domain, virtual_clock
-from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk, SavedMemory
-from agelab.vm.hypervisor import Hypervisor, connected
+from agelab.scenario.machine import Copies
 from tests import capabilities
 
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agelab.errors import AgelabError
+from agelab.base.errors import AgelabError
 from tests.lab.laboratory import Laboratory, last_words
 
 HERE = Path(__file__).parent

@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab import atomic, fileio, places, process, qemu
 from agelab import kernel as kernels
+from agelab.base import atomic, fileio, places, process
+from agelab.base.errors import silent
 from agelab.cli.options import open_store
-from agelab.image import root as roots
-from agelab.image.root import RootDefinition
 from agelab.kernel import Kernel, initramfs
-from agelab.notify import silent
+from agelab.machine import qemu
+from agelab.machine.image import root as roots
+from agelab.machine.image.root import RootDefinition
 from agelab.scenario.toml_files import read
-from agelab.store import Artefact, Store
+from agelab.store.artefacts import Artefact, Store
 from tests.lab.devices import Device, words_of
 
 HERE = Path(__file__).parent

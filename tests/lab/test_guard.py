@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from agelab import qemu
+from agelab.base.errors import AgelabError, InputError
 from agelab.cli.options import open_store
-from agelab.disk import claim_drives, parse
-from agelab.errors import AgelabError, InputError
+from agelab.machine import qemu
+from agelab.machine.disk import claim_drives, parse
 from tests.lab import devices
 from tests.lab.laboratory import Laboratory
 from tests.lab.machine import BY_ID, address, driver, empty, named, settle, until

@@ -4,8 +4,8 @@ import ctypes
 from pathlib import Path
 from typing import NamedTuple
 
-from agelab import process
-from agelab.model.drive import SECTOR
+from agelab.base import process
+from agelab.scenario.drive import SECTOR
 
 SOURCES = Path(__file__).parents[2] / "harness" / "drive"
 PURE = [

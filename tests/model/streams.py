@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
-from agelab.drive import geometry
-from agelab.model.drive import Flash, RotatingDisk
+from agelab.machine.drive import geometry
 from agelab.scenario import selection
+from agelab.scenario.drive import Flash, RotatingDisk
 
 _DRIVES = {drive.name: drive for drive in selection.drives()}
 DISKS = [name for name, drive in _DRIVES.items() if isinstance(drive.medium, RotatingDisk)]

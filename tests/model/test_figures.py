@@ -5,9 +5,9 @@ from statistics import fmean
 
 import pytest
 
-from agelab.drive import geometry
-from agelab.model.drive import RotatingDisk
+from agelab.machine.drive import geometry
 from agelab.scenario import selection
+from agelab.scenario.drive import RotatingDisk
 from tests.model.native import Library, Native
 from tests.model.reference import BATCH, PIECE
 from tests.model.reference_geometry import Geometry

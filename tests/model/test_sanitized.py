@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process
+from agelab.base import process
 from tests.model.native import Library, compiled
 from tests.model.streams import DISKS, FLASHES, HUGE, NINETIES, SMALL, old_scsi, settings
 

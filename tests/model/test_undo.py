@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agelab.model.drive import SECTOR
+from agelab.scenario.drive import SECTOR
 from tests.model.native import Library
 from tests.model.streams import NINETIES, SMALL, Request, number, requests
 from tests.model.test_reference import run

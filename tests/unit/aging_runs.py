@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from agelab.evaluate.digest import digest
-from agelab.model.metrics import METRICS
-from agelab.model.result import RunKernel, Sample, Status
+from agelab.results.digest import digest
+from agelab.results.result import RunKernel, Sample, Status
+from agelab.scenario.metrics import METRICS
 from tests.unit import run_builder
 
 COPIES = 12

@@ -8,23 +8,23 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from agelab.buildroot import BuildRoot
+from agelab.base.hashing import key_of
 from agelab.capsule import archive, schema
 from agelab.capsule.schema import CapsuleManifest, PackedMember
-from agelab.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain
+from agelab.data.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain
 from agelab.debian import Package
-from agelab.hashing import key_of
-from agelab.image.assemble import DESCRIPTION, Description, ImageKernel
-from agelab.image.root import RootPackages
+from agelab.debian.buildroot import BuildRoot
 from agelab.kernel.debian_kernel import ResolvedKernel
 from agelab.kernel.modinfo import ModuleInfo
 from agelab.kernel.modules import index
-from agelab.model.result import RunKernel
+from agelab.machine.image.assemble import DESCRIPTION, Description, ImageKernel
+from agelab.machine.image.root import RootPackages
 from agelab.results.checksummed import write
+from agelab.results.result import RunKernel
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.prepare import run_manifest
-from agelab.runner.prepare.run_manifest import CorpusRecord, Profiles, RunManifest
-from agelab.store import Artefact, Store, file_hash
+from agelab.run.prepare import run_manifest
+from agelab.run.prepare.run_manifest import CorpusRecord, Profiles, RunManifest
+from agelab.store.artefacts import Artefact, Store, file_hash
 from tests.unit import run_builder
 
 SMALL = Path(__file__).parents[1] / "vm" / "small.toml"

@@ -11,16 +11,16 @@ from unittest.mock import patch
 from agelab.analysis.cell_diff import CellPair
 from agelab.analysis.over_time import Axis, over_time
 from agelab.analysis.result_grid import chosen_measures
+from agelab.base.errors import AgelabError
 from agelab.capsule import replay
 from agelab.capsule.read import Capsule, open_capsule
 from agelab.cli import over_time as over_time_verb
-from agelab.errors import AgelabError
-from agelab.report.html import render
-from agelab.report.over_time import build_page
-from agelab.runner.progress import Progress
-from agelab.store import Store
-from agelab.view import capsule as shown
-from agelab.view.over_time import over_time_json
+from agelab.present.report.html import render
+from agelab.present.report.over_time import build_page
+from agelab.present.view import capsule as shown
+from agelab.present.view.over_time import over_time_json
+from agelab.run.progress import Progress
+from agelab.store.artefacts import Store
 
 
 class Reached(AgelabError):
@@ -32,9 +32,9 @@ def without_guests() -> Iterator[None]:
     """Have a replay end where it would ask the mirror or make QEMU."""
     with (
         patch("agelab.capsule.replay._has_qemu", return_value=True),
-        patch("agelab.runner.prepare.package_questions.ask", side_effect=Reached("the mirror is next")),
-        patch("agelab.qemu.obtain", side_effect=Reached("a guest is next")),
-        patch("agelab.runner.execute.runner.orphans.terminate_orphans", return_value=[]),
+        patch("agelab.run.prepare.package_questions.ask", side_effect=Reached("the mirror is next")),
+        patch("agelab.machine.qemu.obtain", side_effect=Reached("a guest is next")),
+        patch("agelab.run.execute.runner.orphans.terminate_orphans", return_value=[]),
     ):
         yield
 

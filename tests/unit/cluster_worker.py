@@ -16,12 +16,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from agelab.cluster import dask_cells, scheduler, shared_plan
-from agelab.evaluate.digest import inputs_key
-from agelab.model.result import CellOrigin
+from agelab.results.digest import inputs_key
+from agelab.results.result import CellOrigin
 from agelab.results.run_directory import RunDirectory
-from agelab.reuse import bundle
-from agelab.reuse.ended_cell import CellKey, EndedCell
+from agelab.run.cluster import dask_cells, scheduler, shared_plan
+from agelab.run.reuse import bundle
+from agelab.run.reuse.ended_cell import CellKey, EndedCell
 from tests.unit import reuse_cells
 
 BEHAVIOUR = "AGELAB_STAND_IN"

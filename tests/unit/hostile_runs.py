@@ -7,10 +7,10 @@ from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any
 
-from agelab.hashing import key_of
-from agelab.model.metrics import METRICS
+from agelab.base.hashing import key_of
 from agelab.results.checksummed import SEAL
 from agelab.results.run_directory import RunDirectory
+from agelab.scenario.metrics import METRICS
 
 LONG = 1_000_000
 """Characters of a name that is too long."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
-from agelab.model.seeds import Seeds
+from agelab.scenario.seeds import Seeds
 from agelab.stats.order_statistics import exact
 from agelab.stats.series import Series, SeriesPair
 from agelab.stats.verdict import ComparedSeries

@@ -6,11 +6,11 @@ Six cells in HOME, two at a time; ENDED of them (or none) have ended before. The
 import sys
 from pathlib import Path
 
-from agelab.model.result import End, Status
+from agelab.present.view.progress import show_progress
+from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.view.progress import show_progress
+from agelab.run.request.options import RunOptions
+from agelab.run.request.resolve import resolve
 from tests.unit.aging_runs import make
 
 

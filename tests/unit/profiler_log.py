@@ -4,8 +4,8 @@ import io
 import struct
 from collections.abc import Sequence
 
-from agelab.stacks.folding import COMM, EXEC, FORK, IN_KERNEL, IN_PROGRAM, LOST, MAP, SAMPLE
-from agelab.stacks.log import BLOCK, END, HEAD, RECORDS, STEP, SYMBOLS, TASKS
+from agelab.evaluate.stacks.folded import COMM, EXEC, FORK, IN_KERNEL, IN_PROGRAM, LOST, MAP, SAMPLE
+from agelab.evaluate.stacks.log import BLOCK, END, HEAD, RECORDS, STEP, SYMBOLS, TASKS
 
 KALLSYMS = """\
 0000000000000000 A fixed_percpu_data

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agelab.evaluate.digest import digest, inputs_key
-from agelab.model.metrics import METRICS
-from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.results.digest import digest, inputs_key
+from agelab.results.result import Cell, End, RunPlan, Sample, Status
 from agelab.results.run_directory import RunDirectory
+from agelab.scenario.metrics import METRICS
 
 EVALUATED = "sha256:" + "e" * 64
 """Stands for the code that made the samples."""

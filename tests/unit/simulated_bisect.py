@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from agelab.base.errors import HostError
 from agelab.bisect import git_search, search
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.bisect_directory import BisectDirectory
@@ -22,9 +23,8 @@ from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.bisect.question import BisectQuestion
 from agelab.bisect.verdict import Judge
 from agelab.cli import bisect_step
-from agelab.errors import HostError
-from agelab.model.measure import MEAN, Measure
-from agelab.store import Store
+from agelab.results.measure import MEAN, Measure
+from agelab.store.artefacts import Store
 
 LAST = 64
 """The last commit or kernel, bad; the first is 0."""

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from agelab.model.base import Defaults
-from agelab.model.result import Status
-from agelab.published import study
+from agelab.analysis.published import study
+from agelab.base.types import Defaults
+from agelab.results.result import Status
 from tests.unit import run_builder
 
 

@@ -16,18 +16,18 @@ from agelab.analysis.calibration import MeasuredHost, aa_coverage
 from agelab.analysis.cells import load, seed_groups
 from agelab.analysis.kind_floors import kind_floors
 from agelab.analysis.run_set import run_sets
+from agelab.base.errors import InputError
 from agelab.cli import calibrate as verb
 from agelab.cli import main
-from agelab.disk import DriveClaim
-from agelab.errors import InputError
-from agelab.model.jobs import Jobs
-from agelab.model.result import RunKernel, RunPlan, Status
-from agelab.report import provenance, step_statistics
-from agelab.report.answer.headline import answers
+from agelab.machine.disk import DriveClaim
+from agelab.present.report import provenance, step_statistics
+from agelab.present.report.answer.headline import answers
+from agelab.results.result import RunKernel, RunPlan, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.request.options import RunOptions
+from agelab.run.request.options import RunOptions
 from agelab.scenario import selection
-from agelab.store import Store
+from agelab.scenario.jobs import Jobs
+from agelab.store.artefacts import Store
 from tests.unit import study_runs
 from tests.unit.test_compare import Values, make, seeds
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from agelab.reuse.blobs import DirectoryBlobs
-from agelab.reuse.shared_artefacts import CachedArtefacts
-from agelab.store import Store
+from agelab.run.reuse.shared_artefacts import CachedArtefacts
+from agelab.store.artefacts import Store
+from agelab.store.blobs import DirectoryBlobs
 from tests.unit.kernel_builder import module
 from tests.unit.test_shared_artefacts import WHOLE
 

@@ -12,14 +12,15 @@ import pytest
 import yaml
 
 from agelab.analysis.cells import load
-from agelab.capsule import artifact, replay
-from agelab.capsule.artifact import Artifact, PackedRun, pack_runs
+from agelab.capsule import replay
 from agelab.capsule.read import Capsule
 from agelab.cli import main
-from agelab.model.result import Status
+from agelab.present import artifact
+from agelab.present.artifact import Artifact, PackedRun, pack_runs
+from agelab.present.view import artifact_texts
+from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.store import Store
-from agelab.view import artifact_texts
+from agelab.store.artefacts import Store
 from tests.unit import run_builder, study_runs
 from tests.unit.capsule_builder import made_run
 from tests.unit.hostile_runs import HOSTILE

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import agelab
+from agelab.base.types import escape_controls
 from agelab.cli import main
-from agelab.model.sanitize import escape_controls
 from agelab.results.run_directory import RunDirectory
 from tests.unit import hostile_runs
 from tests.unit.hostile_runs import HOSTILE
@@ -188,8 +188,8 @@ def test_inputs_that_differ_are_shown_as_text(home: Path, capsys: pytest.Capture
 WRITER = """
 import sys, time
 from pathlib import Path
-from agelab.model.result import End, Sample, Status
-from agelab.evaluate.digest import digest, inputs_key
+from agelab.results.result import End, Sample, Status
+from agelab.results.digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
 
 run, until = RunDirectory(Path(sys.argv[1])), time.monotonic() + float(sys.argv[2])

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from agelab.analysis.published import study
+from agelab.analysis.published.base_rates import NOISES, BaseRate
+from agelab.analysis.published.claims import Pairs
+from agelab.analysis.published.study import Study
+from agelab.analysis.published.tables import HEADER
 from agelab.cli import main
-from agelab.published import study
-from agelab.published.base_rates import NOISES, BaseRate
-from agelab.published.claims import Pairs
-from agelab.published.study import Study
-from agelab.published.tables import HEADER
 from agelab.scenario import toml_files
 from bench import base_rates
 from tests.unit.study_runs import make, printed

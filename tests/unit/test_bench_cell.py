@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agelab.errors import InputError
-from agelab.home import open_store
-from agelab.vm.processor_time import Program, Times
+from agelab.base.errors import InputError
+from agelab.machine.vm.processor_time import Program, Times
+from agelab.store.home import open_store
 from bench import cell
 
 HERE = "500:12345"

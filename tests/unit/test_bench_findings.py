@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from agelab.model.seeds import Seeds
+from agelab.scenario.seeds import Seeds
 from agelab.stats.series import Series
 from bench.findings import share
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agelab.errors import AgelabError
-from agelab.model.machine import Copies, Machine
+from agelab.base.errors import AgelabError
 from agelab.scenario import selection, toml_files
+from agelab.scenario.machine import Copies, Machine
 from agelab.scenario.toml_files import SCENARIOS
 from bench import machines
 from bench.machines import PublishedFigure

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.errors import HostError
+from agelab.base.errors import HostError
 from agelab.scenario import selection
 from bench import peer
 from bench.common import time_until

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agelab.errors import InputError
-from agelab.model.drive import RotatingDisk
+from agelab.base.errors import InputError
 from agelab.scenario import selection
+from agelab.scenario.drive import RotatingDisk
 from bench import press
 from bench.page import wrapped
 from bench.press import Comparison, Measurement

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from agelab.analysis.cells import RunResult
+from agelab.analysis.published.run_columns import RunColumn
+from agelab.analysis.published.study import read_study
+from agelab.base.errors import InputError
 from agelab.cli.replicate import loaded
-from agelab.errors import InputError
-from agelab.published.run_columns import RunColumn
-from agelab.published.study import read_study
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario import selection
 from bench import processor, processor_plot

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agelab.model.result import Sample
-from agelab.model.seeds import Seeds
+from agelab.results.result import Sample
+from agelab.scenario.seeds import Seeds
 from agelab.stats.series import series
 from bench.aging import Variant
 from bench.usage import answers

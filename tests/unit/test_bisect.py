@@ -13,15 +13,15 @@ from random import Random
 
 import pytest
 
+from agelab.base.errors import HostError, InputError
 from agelab.bisect import git_search, search
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.bisect.question import Symptom
 from agelab.bisect.verdict import Decision
-from agelab.errors import HostError, InputError
-from agelab.store import Store
-from agelab.view.bisect import answer_lines
+from agelab.present.view.bisect import answer_lines
+from agelab.store.artefacts import Store
 from tests.capabilities import needs_root
 from tests.unit import simulated_bisect as simulated
 from tests.unit.simulated_bisect import LAST, planted

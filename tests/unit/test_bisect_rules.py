@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 
+from agelab.base.errors import AgelabError, InputError
 from agelab.bisect import package_search, reproduce_script
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.measurements import OutcomeKind
@@ -16,9 +17,8 @@ from agelab.bisect.next_commit import choose, extra_steps
 from agelab.bisect.question import Symptom
 from agelab.bisect.verdict import Decision, KernelVerdict
 from agelab.bisect.wall_clock_rule import fewest_rounds
-from agelab.errors import AgelabError, InputError
-from agelab.store import Store
-from agelab.view.bisect import answer_lines
+from agelab.present.view.bisect import answer_lines
+from agelab.store.artefacts import Store
 from tests.unit import simulated_bisect as simulated
 from tests.unit.simulated_bisect import LAST, planted
 

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 from agelab import kernel as kernels
+from agelab.base.errors import HostError, InputError
 from agelab.bisect import git_search
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.kernel_runs import KernelRuns
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
-from agelab.buildroot import BuildFailed
-from agelab.drive.module import NoHeaders
-from agelab.errors import HostError, InputError
-from agelab.image import DoesNotBoot
-from agelab.model.result import Status
+from agelab.debian.buildroot import BuildFailed
+from agelab.machine.drive.module import NoHeaders
+from agelab.machine.image import DoesNotBoot
+from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import runner
-from agelab.store import Store, file_hash
+from agelab.run.execute import runner
+from agelab.store.artefacts import Store, file_hash
 from tests.unit import run_builder
 from tests.unit import simulated_bisect as simulated
 from tests.unit.simulated_bisect import planted

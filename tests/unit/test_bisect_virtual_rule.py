@@ -8,6 +8,7 @@ from statistics import median
 
 import pytest
 
+from agelab.base.errors import InputError
 from agelab.bisect.verdict import Decision
 from agelab.bisect.virtual_clock_rule import EndReferences, decide_virtual
 from agelab.bisect.wall_clock_rule import (
@@ -19,7 +20,6 @@ from agelab.bisect.wall_clock_rule import (
     e_value,
     fewest_rounds,
 )
-from agelab.errors import InputError
 from agelab.stats.order_statistics import exact
 from bench import bisect_rules as bench
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agelab.drive import block_events, block_trace
-from agelab.drive.block_events import UnreadableEvents
-from agelab.drive.block_trace import BlockRequest
-from agelab.errors import InputError
+from agelab.base.errors import InputError
+from agelab.machine.drive import block_events, block_trace
+from agelab.machine.drive.block_events import UnreadableEvents
+from agelab.machine.drive.block_trace import BlockRequest
 
 REQUESTS = [
     BlockRequest(0, "drive0", "read", 1 << 20, 4096, "RA", "cat", 7),

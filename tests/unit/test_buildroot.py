@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from agelab import buildroot, process
-from agelab.buildroot import BuildFailed
-from agelab.errors import AgelabError, HostError
-from agelab.store import Store
+from agelab.base import process
+from agelab.base.errors import AgelabError, HostError
+from agelab.debian import buildroot
+from agelab.debian.buildroot import BuildFailed
+from agelab.store.artefacts import Store
 
 UNUSED = (
     "share",

@@ -9,11 +9,11 @@ import pytest
 
 from agelab.cli import calibrate as verb
 from agelab.cli import main
-from agelab.evaluate.digest import digest
-from agelab.model.result import End, Status
 from agelab.results import run_directory, run_lookup
+from agelab.results.digest import digest
+from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.request.options import RunOptions
+from agelab.run.request.options import RunOptions
 from tests.unit.test_compare import ONE, Values, make
 
 ELAPSED = dict(ONE)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from agelab.errors import HostError
-from agelab.runner.prepare import capacity
-from agelab.runner.prepare.capacity import RunNeeds
-from agelab.vm import host
+from agelab.base.errors import HostError
+from agelab.machine.vm import host
+from agelab.run.prepare import capacity
+from agelab.run.prepare.capacity import RunNeeds
 from tests.unit.test_scenario import CORPUS, spec
 
 

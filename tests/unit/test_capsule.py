@@ -15,27 +15,27 @@ from typing import Any, cast
 
 import pytest
 
-from agelab import process, qemu, toolchain
 from agelab.analysis.cells import CellResult
+from agelab.base import process
+from agelab.base.errors import InputError, Notify
+from agelab.base.hashing import key_of
 from agelab.capsule import archive, replay, schema
 from agelab.capsule.pack import pack
 from agelab.capsule.read import open_capsule
 from agelab.capsule.unpack import unpack
 from agelab.cli import main
-from agelab.debian import Archive, PackagesVanished
-from agelab.errors import InputError
-from agelab.hashing import key_of
-from agelab.image import root as roots
+from agelab.debian import Archive, PackagesVanished, toolchain
 from agelab.kernel import debian_kernel
-from agelab.model.result import RunPlan
-from agelab.notify import Notify
+from agelab.machine import qemu
+from agelab.machine.image import root as roots
 from agelab.results.checksummed import read, write
+from agelab.results.result import RunPlan
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import runner
-from agelab.runner.prepare import run_manifest
-from agelab.runner.prepare.run_manifest import JobFiles, RunManifest
-from agelab.runner.progress import Progress
-from agelab.store import Store
+from agelab.run.execute import runner
+from agelab.run.prepare import run_manifest
+from agelab.run.prepare.run_manifest import JobFiles, RunManifest
+from agelab.run.progress import Progress
+from agelab.store.artefacts import Store
 from tests.unit.capsule_builder import SMALL, contents, made_run, package, resealed, tar_of
 
 
@@ -78,7 +78,7 @@ def test_what_guests_of_a_capsule_s_kernel_make_is_kept_beside_it_and_not_in_the
 def test_what_a_killed_replay_leaves_is_removed_by_doctor(store: Store) -> None:
     """Parts and saved guests are in a directory that its process holds."""
     program = (
-        "import os, sys; from agelab import atomic; from agelab.store import Store; from pathlib import Path\n"
+        "import os, sys; from agelab.base import atomic; from agelab.store.artefacts import Store; from pathlib import Path\n"
         "with atomic.temp_dir(Store(Path(sys.argv[1])).cache('capsules')) as place:\n"
         "    (place / 'parts').mkdir(); os.kill(os.getpid(), 9)"
     )

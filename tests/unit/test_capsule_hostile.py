@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from agelab.base.errors import AgelabError, InputError
 from agelab.capsule import replay
 from agelab.capsule.pack import pack
 from agelab.capsule.read import open_capsule
 from agelab.cli import main
-from agelab.errors import AgelabError, InputError
-from agelab.evaluate.digest import inputs_key
-from agelab.runner.request.options import RunOptions
-from agelab.store import Store
+from agelab.results.digest import inputs_key
+from agelab.run.request.options import RunOptions
+from agelab.store.artefacts import Store
 from tests.unit import capsule_verbs
 from tests.unit.capsule_builder import SMALL, contents, made_run, resealed
 

@@ -10,28 +10,26 @@ from typing import Any, cast
 
 import pytest
 
-from agelab.errors import InputError
+from agelab.base.errors import InputError
 from agelab.evaluate import event_code
 from agelab.evaluate.boot_events import BootEvents
 from agelab.evaluate.cell_status import CellStatus, judge_boot
-from agelab.image import Image
 from agelab.kernel import MissingModule
-from agelab.model.ending import Ending
-from agelab.model.event import CellEnded, RebootRequested, StepFailed
-from agelab.model.result import Sample, Status, StuckTask
-from agelab.qemu import Emulator
+from agelab.machine.image import Image
+from agelab.machine.qemu import Emulator
+from agelab.machine.vm import domain
+from agelab.machine.vm.guest import MemoryDisk
+from agelab.machine.vm.hypervisor import Hypervisor
+from agelab.results.result import CellEnded, Ending, RebootRequested, Sample, Status, StepFailed, StuckTask
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute.cell import CellRunner
-from agelab.runner.execute.cell_boots import CellBoots, CellGoals
-from agelab.runner.execute.cell_progress import memory_is_off
-from agelab.runner.execute.guest_launcher import GuestLauncher, boot_timeout
-from agelab.runner.plan import cell_inputs
-from agelab.runner.plan.boot import Boot
-from agelab.runner.plan.cell_inputs import guest_command
-from agelab.store import Store
-from agelab.vm import domain
-from agelab.vm.guest import MemoryDisk
-from agelab.vm.hypervisor import Hypervisor
+from agelab.run.execute.cell import CellRunner
+from agelab.run.execute.cell_boots import CellBoots, CellGoals
+from agelab.run.execute.cell_progress import memory_is_off
+from agelab.run.execute.guest_launcher import GuestLauncher, boot_timeout
+from agelab.run.plan import cell_inputs
+from agelab.run.plan.boot import Boot
+from agelab.run.plan.cell_inputs import guest_command
+from agelab.store.artefacts import Store
 from tests.unit.test_scenario import CORPUS, spec
 
 GIB = 1 << 30

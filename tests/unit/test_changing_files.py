@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from agelab.corpus import corpus_from_user
-from agelab.errors import InputError
-from agelab.history import artefact
-from agelab.model.history import Logged, Traced
-from agelab.report.command import repeat_command
-from agelab.store import Artefact, Store
+from agelab.base.errors import InputError
+from agelab.data.corpus import corpus_from_user
+from agelab.data.history import artefact
+from agelab.present.report.command import repeat_command
+from agelab.scenario.history import Logged, Traced
+from agelab.store.artefacts import Artefact, Store
 from tests.unit import run_builder
 
 

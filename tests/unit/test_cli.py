@@ -11,11 +11,11 @@ import click
 import pytest
 
 from agelab import cli
+from agelab.base.errors import AgelabError, HostError, InputError
+from agelab.base.verbs import VERBS, as_called
 from agelab.cli.options import open_store
-from agelab.errors import AgelabError, HostError, InputError
-from agelab.runner.execute import runner
-from agelab.verbs import VERBS, as_called
-from agelab.view.terminal import open_console, print_wrapped
+from agelab.present.view.terminal import open_console, print_wrapped
+from agelab.run.execute import runner
 
 AGELAB = [sys.executable, "-c", "import sys; from agelab.cli import main; sys.exit(main())"]
 
@@ -48,7 +48,7 @@ def probe(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
 def test_help_is_quick_because_it_loads_no_verb() -> None:
     code = (
         "import sys; from agelab.cli import main; code = main(['--help']);"
-        "heavy = {'pydantic', 'rich', 'libvirt', 'agelab.store', 'agelab.process'} & set(sys.modules);"
+        "heavy = {'pydantic', 'rich', 'libvirt', 'agelab.store.artefacts', 'agelab.base.process'} & set(sys.modules);"
         "sys.exit(f'loaded: {heavy}' if heavy else code)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -59,7 +59,7 @@ def test_help_is_quick_because_it_loads_no_verb() -> None:
 
 def test_a_run_computes_no_statistics_before_its_first_guest_and_loads_nothing_for_them() -> None:
     code = (
-        "import sys, agelab.cli.run, agelab.runner.execute.runner, agelab.view.progress, agelab.view.summary;"
+        "import sys, agelab.cli.run, agelab.run.execute.runner, agelab.present.view.progress, agelab.present.view.summary;"
         "sys.exit(str(sorted({'numpy', 'scipy', 'pandas', 'jinja2'} & set(sys.modules))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

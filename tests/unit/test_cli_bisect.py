@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 
+from agelab.base.errors import HostError, InputError
 from agelab.bisect import kernel_runs, package_search
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.kernel_runs import options_of
 from agelab.bisect.question import BisectQuestion
 from agelab.cli import bisect, bisect_step, main
-from agelab.errors import HostError, InputError
 from agelab.kernel import build
 from agelab.kernel.debian_kernel import AvailableKernel
-from agelab.model.measure import ALL_STEPS, MEAN
+from agelab.results.measure import ALL_STEPS, MEAN
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import runner
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.store import Store
+from agelab.run.execute import runner
+from agelab.run.request.options import RunOptions
+from agelab.run.request.resolve import resolve
+from agelab.store.artefacts import Store
 from bench.planted import SCENARIO as ON_NO_DRIVE
 from tests.unit import simulated_bisect as simulated
 from tests.unit import test_profiles

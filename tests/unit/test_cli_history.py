@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agelab.cli import main
-from agelab.history.operations import check_log
-from agelab.history.profile import load_profiles
+from agelab.data.history.operations import check_log
+from agelab.data.history.profile import load_profiles
 from tests.unit.test_cli import AGELAB
 
 

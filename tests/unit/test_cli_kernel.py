@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from agelab import cli, kernel
-from agelab.drive import module
 from agelab.kernel import debian_kernel
 from agelab.kernel.debian_kernel import AvailableKernel
-from agelab.store import Store
+from agelab.machine.drive import module
+from agelab.store.artefacts import Store
 from tests.unit.kernel_builder import BUILT_IN, image, linux, package
 from tests.unit.test_kernel_vmlinux import RELEASE
 

@@ -12,13 +12,13 @@ from rich.console import Console
 
 from agelab.analysis import cell_diff
 from agelab.cli import main
-from agelab.evaluate.digest import digest
-from agelab.model.metrics import METRICS
-from agelab.model.result import End, Sample, Status
+from agelab.present.view import comparison
+from agelab.present.view.series_table import HEADLINES
 from agelab.results import run_directory, run_lookup
+from agelab.results.digest import digest
+from agelab.results.result import End, Sample, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.view import comparison
-from agelab.view.series_table import HEADLINES
+from agelab.scenario.metrics import METRICS
 from tests.unit import run_builder
 
 Values = dict[int, float | None]

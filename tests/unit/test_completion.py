@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from click.shell_completion import ShellComplete
 
+from agelab.base.places import layout_names
 from agelab.cli import agelab, main
 from agelab.cli.completion import VARIABLE, Bash
 from agelab.cli.types import SHORT_KEY
-from agelab.places import layout_names
 from agelab.scenario import selection
 from tests.unit.aging_runs import make
 

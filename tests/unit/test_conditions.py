@@ -12,21 +12,21 @@ from agelab import kernel as kernels
 from agelab.analysis.cells import load, seed_groups
 from agelab.analysis.comparison import caveats
 from agelab.analysis.over_time import Axis, TimedRun, over_time
+from agelab.analysis.published.phrasing import describe_column
+from agelab.analysis.published.run_columns import run_columns
 from agelab.analysis.run_set import run_sets
 from agelab.analysis.sweep import load_sweep
+from agelab.base.errors import InputError
 from agelab.bisect.kernel_runs import KernelRuns
+from agelab.bisect.why.baseline import Baseline
+from agelab.bisect.why.known_cells import KnownCells
 from agelab.cli import main
-from agelab.errors import InputError
-from agelab.model.result import RunKernel
-from agelab.published.phrasing import describe_column
-from agelab.published.run_columns import run_columns
 from agelab.results.conditions import Conditions, apart, grouped, text
+from agelab.results.result import RunKernel
 from agelab.results.run_directory import MADE_OF, RunDirectory
-from agelab.runner.execute import runner
-from agelab.runner.execute.run_plan import refuse_other_inputs
-from agelab.store import Store
-from agelab.why.baseline import Baseline
-from agelab.why.known_cells import KnownCells
+from agelab.run.execute import runner
+from agelab.run.execute.run_plan import refuse_other_inputs
+from agelab.store.artefacts import Store
 from tests.unit import run_builder
 from tests.unit import simulated_bisect as simulated
 

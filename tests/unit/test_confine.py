@@ -17,11 +17,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from agelab import confine, process, stored_disk
-from agelab.corpus import iso
+from agelab.base import confine, process
+from agelab.base.errors import HostError, InputError
+from agelab.data.corpus import iso
 from agelab.debian import control_fields, unpack
-from agelab.errors import HostError, InputError
-from agelab.store import Store
+from agelab.store import disks as stored_disk
+from agelab.store.artefacts import Store
 from tests.capabilities import needs_root
 from tests.unit.test_kernel_hostile import hostile
 
@@ -89,7 +90,7 @@ TYPES = "import fcntl, os, termios; fcntl.ioctl(os.open('/dev/tty', os.O_RDWR), 
 STARTS = f"""
 import fcntl, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-from agelab import confine, process
+from agelab.base import confine, process
 argv = [{PYTHON!r}, "-I", "-c", {TYPES!r}]
 print(process.run(argv, ok=range(256)).stderr)
 print("confined:")

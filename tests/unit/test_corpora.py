@@ -10,25 +10,25 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner
 
+from agelab.base.errors import InputError
 from agelab.capsule import replay
 from agelab.capsule.pack import pack
 from agelab.capsule.read import open_capsule
 from agelab.capsule.unpack import unpack
 from agelab.cli import agelab
-from agelab.disk import parse
-from agelab.errors import InputError
-from agelab.model.result import Cell
-from agelab.model.seeds import Seeds
+from agelab.machine.disk import parse
+from agelab.present.view import cell_names, run_tables
+from agelab.present.view.junit import junit_lines
 from agelab.results import rows
-from agelab.runner.execute import companion_disk
-from agelab.runner.prepare import input_data
-from agelab.runner.prepare.planned import planned_cells
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.runner.request.run_request import cell_requests
-from agelab.store import Store
-from agelab.view import cell_names, run_tables
-from agelab.view.junit import junit_lines
+from agelab.results.result import Cell
+from agelab.run.execute import companion_disk
+from agelab.run.prepare import input_data
+from agelab.run.prepare.planned import planned_cells
+from agelab.run.request.options import RunOptions
+from agelab.run.request.resolve import resolve
+from agelab.run.request.run_request import cell_requests
+from agelab.scenario.seeds import Seeds
+from agelab.store.artefacts import Store
 from tests.unit import run_builder
 from tests.unit.capsule_builder import made_run
 
@@ -180,7 +180,7 @@ def test_each_cell_reads_the_history_of_its_seed(monkeypatch: pytest.MonkeyPatch
         return SimpleNamespace(name=f"{history.name} {seed}", parts=8)
 
     said: list[str] = []
-    monkeypatch.setattr("agelab.history.artefact.obtain_history", obtain)
+    monkeypatch.setattr("agelab.data.history.artefact.obtain_history", obtain)
     options = RunOptions(name="aging-curve", filesystem="ext4", corpora=(1, 2))
     specs, nowhere = planned_cells(options), cast(Any, None)
     found: Any = input_data.corpora(resolve(options), specs, None, None, nowhere, said.append)

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from agelab import process
-from agelab.corpus import CorpusSpec, artefact, make
-from agelab.corpus.cd import plan
-from agelab.corpus.definition import Cd, definition
-from agelab.corpus.random_content import SeededRandom, content, prose
-from agelab.corpus.tree import MD5_LIST, md5_list_size, write
-from agelab.errors import HostError
-from agelab.hashing import key_of
-from agelab.store import Store
+from agelab.base import process
+from agelab.base.errors import HostError
+from agelab.base.hashing import key_of
+from agelab.data.corpus import CorpusSpec, artefact, make
+from agelab.data.corpus.cd import plan
+from agelab.data.corpus.definition import Cd, definition
+from agelab.data.corpus.random_content import SeededRandom, content, prose
+from agelab.data.corpus.tree import MD5_LIST, md5_list_size, write
+from agelab.store.artefacts import Store
 
 QUICK = 40_625_000
 PAPER = 650_000_000
@@ -61,7 +61,7 @@ def test_numbers_and_contents_come_from_hashes_alone() -> None:
 
 def test_neither_hash_seed_nor_locale_matter(cd: Cd) -> None:
     program = (
-        "from agelab.corpus.definition import definition; from agelab.corpus.cd import plan;"
+        "from agelab.data.corpus.definition import definition; from agelab.data.corpus.cd import plan;"
         "print(plan(definition('debian-iso'), 5_000_000, 3))"
     )
     seen = {

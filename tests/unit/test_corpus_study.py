@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from agelab import process
-from agelab.corpus import CorpusSpec, artefact, make, tar
-from agelab.corpus.definition import DirectoryTree, FileSort, StudyCorpus, definition
-from agelab.corpus.random_content import PIECE, content, pieces, source
-from agelab.corpus.study_data import plan
-from agelab.corpus.tar import Tarball
-from agelab.corpus.tree import PlannedFile, write
-from agelab.places import corpus_names
-from agelab.store import Store
+from agelab.base import process
+from agelab.base.places import corpus_names
+from agelab.data.corpus import CorpusSpec, artefact, make, tar
+from agelab.data.corpus.definition import DirectoryTree, FileSort, StudyCorpus, definition
+from agelab.data.corpus.random_content import PIECE, content, pieces, source
+from agelab.data.corpus.study_data import plan
+from agelab.data.corpus.tar import Tarball
+from agelab.data.corpus.tree import PlannedFile, write
+from agelab.store.artefacts import Store
 
 KINDS = ["fedorchuk-2005", "fedorchuk-2008", "piszcz-2006", "tum-2005"]
 QUICK = 16

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process
-from agelab.corpus import CorpusSpec, corpus_from_user, make, user
-from agelab.errors import HostError, InputError
-from agelab.store import Store
+from agelab.base import process
+from agelab.base.errors import HostError, InputError
+from agelab.data.corpus import CorpusSpec, corpus_from_user, make, user
+from agelab.store.artefacts import Store
 
 
 @pytest.fixture

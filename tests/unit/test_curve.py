@@ -6,27 +6,27 @@ from typing import Any
 
 import pytest
 
-from agelab.corpus import Corpus
-from agelab.errors import InputError
+from agelab.base.errors import InputError
+from agelab.data.corpus import Corpus
 from agelab.evaluate import step_output
 from agelab.evaluate.step_output import PLACE_BYTES
-from agelab.model.metrics import Metric
-from agelab.model.result import Sample
-from agelab.model.scenario import Scenario
-from agelab.model.step import Action, Curve
-from agelab.runner.execute import history_points
-from agelab.runner.execute.disk_recipe import making_command
-from agelab.runner.execute.forks import Forks
-from agelab.runner.plan.boot import Boot
-from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.disk_plans import ARRAY_UUID, FILESYSTEM_UUID
-from agelab.runner.plan.guest_plan import DATA_DISK
-from agelab.runner.plan.kept_output import outputs
-from agelab.runner.plan.phases import phases
-from agelab.runner.prepare import input_data
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.results.result import Sample
+from agelab.run.execute import history_points
+from agelab.run.execute.disk_recipe import making_command
+from agelab.run.execute.forks import Forks
+from agelab.run.plan.boot import Boot
+from agelab.run.plan.cell_spec import CellSpec
+from agelab.run.plan.disk_plans import ARRAY_UUID, FILESYSTEM_UUID
+from agelab.run.plan.guest_plan import DATA_DISK
+from agelab.run.plan.kept_output import outputs
+from agelab.run.plan.phases import phases
+from agelab.run.prepare import input_data
+from agelab.run.request.options import RunOptions
+from agelab.run.request.resolve import resolve
+from agelab.scenario.metrics import Metric
+from agelab.scenario.scenario import Scenario
 from agelab.scenario.selection import select
+from agelab.scenario.step import Action, Curve
 from agelab.scenario.workloads import Workload
 from tests.unit.test_studies import cells
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from agelab import cli
-from agelab.errors import InputError
-from agelab.evaluate.digest import digest
-from agelab.model.result import Status
+from agelab.base.errors import InputError
 from agelab.results import run_directory, run_lookup
+from agelab.results.digest import digest
+from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.store import MANIFEST, Artefact, DamagedArtefact, Store
+from agelab.store.artefacts import MANIFEST, Artefact, DamagedArtefact, Store
 from tests.unit import run_builder
 
 INPUTS = {"suite": "bookworm", "numbers": [1, 2.5], "name": "é"}

@@ -3,10 +3,10 @@
 import pytest
 from click.testing import CliRunner
 
+from agelab.base.errors import InputError
+from agelab.base.types import parse_digits
 from agelab.cli.store import store
-from agelab.errors import InputError
-from agelab.model.digits import parse_digits
-from agelab.runner.execute.guest_launcher import boot_timeout
+from agelab.run.execute.guest_launcher import boot_timeout
 
 MANY = "9" * 5000
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from agelab.model.machine import Machine
-from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.guest_plan import guest_plan
-from agelab.runner.plan.phases import phases
+from agelab.run.plan.cell_spec import CellSpec
+from agelab.run.plan.guest_plan import guest_plan
+from agelab.run.plan.phases import phases
+from agelab.scenario.machine import Machine
 from harness import dilation
 from harness.dilation import Dilation
 from tests.unit.test_scenario import CORPUS, spec

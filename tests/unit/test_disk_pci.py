@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agelab.disk import pci
-from agelab.errors import HostError, InputError
+from agelab.base.errors import HostError, InputError
+from agelab.machine.disk import pci
 
 ADDRESS = "0000:01:00.0"
 

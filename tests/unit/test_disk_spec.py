@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agelab.disk import DriveSpec, parse, parse_list
-from agelab.errors import InputError
+from agelab.base.errors import InputError
+from agelab.machine.disk import DriveSpec, parse, parse_list
 
 
 @pytest.mark.parametrize(

@@ -8,19 +8,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from agelab import buildroot, dkms
-from agelab.buildroot import BuildFailed, BuildRoot, Workshop
-from agelab.debian import Archive, Package
-from agelab.drive import module
-from agelab.drive.module import NoHeaders
-from agelab.errors import AgelabError, HostError, InputError
-from agelab.image import root as roots
+from agelab.base.errors import AgelabError, HostError, InputError
+from agelab.debian import Archive, Package, buildroot
+from agelab.debian.buildroot import BuildFailed, BuildRoot, Workshop
 from agelab.kernel import Kernel
 from agelab.kernel.modules import BUILTIN, INDEX
-from agelab.model.filesystem import Filesystem
-from agelab.runner.plan import cell_inputs
+from agelab.machine import dkms
+from agelab.machine.drive import module
+from agelab.machine.drive.module import NoHeaders
+from agelab.machine.image import root as roots
+from agelab.run.plan import cell_inputs
 from agelab.scenario import selection
-from agelab.store import Artefact, Manifest, Store
+from agelab.scenario.filesystem import Filesystem
+from agelab.store.artefacts import Artefact, Manifest, Store
 
 OPENZFS = selection.filesystem("openzfs")
 

@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process, qemu
-from agelab.buildroot import BuildRoot
+from agelab.base import process
+from agelab.base.errors import HostError
 from agelab.cli import main
 from agelab.debian import Package, cached_resolution, snapshot
-from agelab.doctor import Finding, HostReport, ProbeStatus, tools
-from agelab.doctor.host import kvm as finding
-from agelab.doctor.host import memory, passthrough, space
-from agelab.errors import HostError
-from agelab.qemu import emulator
-from agelab.store import Store
-from agelab.vm import host, kvm
+from agelab.debian.buildroot import BuildRoot
+from agelab.machine import qemu
+from agelab.machine.qemu import emulator
+from agelab.machine.vm import host, kvm
+from agelab.run.doctor import Finding, HostReport, ProbeStatus, tools
+from agelab.run.doctor.host import kvm as finding
+from agelab.run.doctor.host import memory, passthrough, space
+from agelab.store.artefacts import Store
 
 # The serial console of Debian's 6.1 kernel without a root, shortened; and of one that hung under KVM.
 BOOTED = """\
@@ -385,7 +386,7 @@ def test_where_nothing_can_be_built_the_images_of_the_store_still_run(
     def refuse(_: Path) -> None:
         raise HostError("mmdebstrap could not build the guest's root:\nunshare: Operation not permitted")
 
-    monkeypatch.setattr("agelab.image.root.prove_mmdebstrap", refuse)
+    monkeypatch.setattr("agelab.machine.image.root.prove_mmdebstrap", refuse)
     store = Store(tmp_path / "home")
     found = tools.confinement(store)
     assert (found.status, found.required) == (ProbeStatus.MISSING, True)

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import libvirt
 import pytest
 
-from agelab.model.ending import Ending
-from agelab.vm import hypervisor
-from agelab.vm.hypervisor import Hypervisor
+from agelab.machine.vm import hypervisor
+from agelab.machine.vm.hypervisor import Hypervisor
+from agelab.results.result import Ending
 
 STOPPED, SHUTDOWN = libvirt.VIR_DOMAIN_EVENT_STOPPED, libvirt.VIR_DOMAIN_EVENT_SHUTDOWN
 ENDED, DESTROYED = libvirt.VIR_DOMAIN_EVENT_STOPPED_SHUTDOWN, libvirt.VIR_DOMAIN_EVENT_STOPPED_DESTROYED

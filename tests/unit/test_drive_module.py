@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from agelab import buildroot, process
-from agelab.buildroot import BuildFailed, BuildRoot
-from agelab.debian import Archive, Package, PackagesVanished
-from agelab.drive import module
-from agelab.errors import AgelabError, HostError
+from agelab.base import process
+from agelab.base.errors import AgelabError, HostError
+from agelab.debian import Archive, Package, PackagesVanished, buildroot
+from agelab.debian.buildroot import BuildFailed, BuildRoot
 from agelab.kernel import Kernel, debian_kernel
-from agelab.store import Artefact, Manifest, Store
+from agelab.machine.drive import module
+from agelab.store.artefacts import Artefact, Manifest, Store
 
 BOOKWORM = (
     "linux-headers-6.1.0-1-common (= 6.1.1-1), linux-kbuild-6.1 (>= 6.1.1-1), linux-compiler-gcc-12-x86"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from agelab.errors import InputError
-from agelab.model.base import Sourced
-from agelab.model.drive import Drive, RotatingDisk
-from agelab.model.machine import Machine
+from agelab.base.errors import InputError
+from agelab.base.types import Sourced
 from agelab.scenario import selection, toml_files
+from agelab.scenario.drive import Drive, RotatingDisk
+from agelab.scenario.machine import Machine
 
 DRIVES = selection.drives()
 MACHINES = toml_files.read_all("machines", Machine)

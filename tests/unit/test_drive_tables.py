@@ -3,10 +3,9 @@
 import pytest
 from pydantic import ValidationError
 
-from agelab.drive import geometry
-from agelab.model.disk_tables import MAX_SEEK_POINTS, MAX_ZONES, SeekTable, ZoneTable
-from agelab.model.drive import Drive, RotatingDisk
+from agelab.machine.drive import geometry
 from agelab.scenario import selection
+from agelab.scenario.drive import MAX_SEEK_POINTS, MAX_ZONES, Drive, RotatingDisk, SeekTable, ZoneTable
 
 ESTIMATED = {"origin": "estimated", "note": "made up"}
 POINTS = [(1, 1.0), (10, 2.0), (1000, 9.5)]

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from agelab.errors import InputError
+from agelab.base.errors import InputError
 from bench import traced_profile
 from bench.drive_traces import Mechanics, Request, Zone, read_all
 from bench.gap_line import stands_before

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agelab.errors import AgelabError, HostError, InputError, unknown
+from agelab.base.errors import AgelabError, HostError, InputError, unknown
 
 
 def test_unknown_name_gets_the_nearest_valid_ones() -> None:

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 import agelab
+from agelab.base.errors import InputError
+from agelab.base.types import escape_controls
 from agelab.cli import main
-from agelab.errors import InputError
-from agelab.evaluate.digest import digest, inputs_key
-from agelab.model.result import End, Status
-from agelab.model.sanitize import escape_controls
+from agelab.present.view import study_tables
 from agelab.results import rows as table
+from agelab.results.digest import digest, inputs_key
+from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.view import study_tables
 from tests.unit import hostile_runs, run_builder
 from tests.unit.run_readers import from_parquet, from_sqlite
 

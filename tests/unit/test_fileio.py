@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from agelab import fileio
+from agelab.base import fileio
+from agelab.base.errors import InputError
 from agelab.cli import main
-from agelab.errors import InputError
 from agelab.kernel import recipes, source_tree, tree_changes
 from agelab.kernel.origin import KernelPart
 from agelab.scenario import control_file
@@ -210,7 +210,7 @@ def test_a_refused_file_that_nobody_expected_is_still_no_bug(
     def check(*words: object) -> None:
         fileio.read_text(Path("/dev/zero"))
 
-    monkeypatch.setattr("agelab.history.operations.check_log", check)
+    monkeypatch.setattr("agelab.data.history.operations.check_log", check)
     assert main(["history", "check", "log"]) == 2
     assert capsys.readouterr().err.startswith("agelab: /dev/zero: it is a character device")
 
@@ -238,7 +238,7 @@ def _other_doors(tree: ast.Module) -> Iterator[tuple[int, str]]:
         owner = ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
         keywords = {keyword.arg for keyword in node.keywords}
         if called in ("read_text", "read_bytes") and owner not in ("", "fileio", "toml_files"):
-            yield node.lineno, f"{called} is not agelab.fileio's"
+            yield node.lineno, f"{called} is not agelab.base.fileio's"
         elif called == "write_text" and "encoding" not in keywords:
             yield node.lineno, "write_text has no encoding"
         elif called == "open" and owner not in NO_FILES and "encoding" not in keywords:

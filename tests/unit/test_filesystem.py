@@ -9,9 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from agelab.evaluate.console import filesystem_shutdown
-from agelab.image import tools
-from agelab.model.filesystem import Filesystem
+from agelab.machine.image import tools
 from agelab.scenario import selection
+from agelab.scenario.filesystem import Filesystem
 from agelab.scenario.toml_files import read_all
 
 TOOLING: dict[str, Any] = {"mkfs": ("mkfs", "{device}"), "fsck": ("fsck", "{device}")}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agelab.cli import main
-from agelab.model.result import Status
+from agelab.results.result import Status
 from agelab.stats.power import smallest_difference
 from tests.unit import aging_runs, run_builder
 

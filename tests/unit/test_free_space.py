@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.errors import InputError
+from agelab.base.errors import InputError
 from agelab.evaluate.layout import freespace
 from agelab.evaluate.layout.freespace.runs import (
     Run,
@@ -28,8 +28,8 @@ from agelab.evaluate.layout.freespace.runs import (
 )
 from agelab.evaluate.layout.measures import FREE_METRICS, free_space_measures
 from agelab.evaluate.layout.model import FreeSpace
-from agelab.model.filesystem import Filesystem, FreeSpaceTool
-from agelab.model.metrics import METRICS
+from agelab.scenario.filesystem import Filesystem, FreeSpaceTool
+from agelab.scenario.metrics import METRICS
 from agelab.scenario.toml_files import read_all
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "free-space"

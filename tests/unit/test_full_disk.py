@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab import places
+from agelab.base import places
 from tests.capabilities import needs_root
 from tests.unit import test_kernel_source
 from tests.unit.kernel_builder import linux, package
@@ -21,7 +21,7 @@ def inside(home: Path, mount: str, script: str) -> subprocess.CompletedProcess[s
     """Python's ``script``, with ``HOME`` for the store's directory, after a shell's ``mount``."""
     body = (
         "import os\nfrom pathlib import Path\nHOME = Path(os.environ['AGELAB_HOME'])\n"
-        "from agelab import cli\nfrom agelab.errors import HostError\nfrom agelab.store import Store\n"
+        "from agelab import cli\nfrom agelab.base.errors import HostError\nfrom agelab.store.artefacts import Store\n"
         "from agelab.results.run_directory import RunDirectory\n" + script
     )
     words = [*UNSHARE, "sh", "-euc", f'{mount}; exec "$0" -c "$1"', sys.executable, body]
@@ -89,7 +89,7 @@ make_with_ever_more_room(lambda: resolve("deb:{deb}", store), "kernel", 4)
 """
 ROOT = """
 import io, tarfile
-from agelab.image import root
+from agelab.machine.image import root
 with tarfile.open(HOME / "tar", "w") as tar:
     entry = tarfile.TarInfo("file")
     entry.size = 300_000
@@ -122,7 +122,7 @@ make_with_ever_more_room(
 IMAGE = """
 import pytest
 from types import SimpleNamespace
-from agelab.image import packer, sealed_image
+from agelab.machine.image import packer, sealed_image
 from tests.unit import test_image
 test_image.without_packages(store, pytest.MonkeyPatch())
 try:
@@ -167,9 +167,9 @@ def test_what_finds_no_room_at_one_of_its_steps_is_told_in_a_line_and_leaves_not
 
 RUN = """
 import errno
-from agelab.model.result import Cell, End, RunPlan, Sample, Status
+from agelab.results.result import Cell, End, RunPlan, Sample, Status
 from agelab.results import run_lookup
-from agelab.evaluate.digest import digest
+from agelab.results.digest import digest
 def filled():
     try:
         with (HOME / "filler").open("wb", buffering=0) as file:
@@ -303,7 +303,7 @@ def test_a_page_that_finds_no_room_leaves_the_old_one(home: Path) -> None:
 
 
 FULL_EXT4 = """
-from agelab.disk_errors import is_disk_full
+from agelab.base.errors import is_disk_full
 before = is_disk_full(HOME)
 try:
     with (HOME / "filler").open("wb", buffering=0) as file:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agelab.drive import geometry
-from agelab.model.drive import SECTOR, Drive, RotatingDisk
+from agelab.machine.drive import geometry
 from agelab.scenario import selection
+from agelab.scenario.drive import SECTOR, Drive, RotatingDisk
 
 DRIVES = selection.drives()
 DISKS = [(drive, drive.medium) for drive in DRIVES if isinstance(drive.medium, RotatingDisk)]

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from agelab.base.errors import AgelabError, HostError, InputError
 from agelab.bisect import git_search
-from agelab.errors import AgelabError, HostError, InputError
-from agelab.history import engines
+from agelab.data.history import engines
 from agelab.kernel import source_tree
-from agelab.model.history import Repository
-from agelab.store import Store
+from agelab.scenario.history import Repository
+from agelab.store.artefacts import Store
 from tests.capabilities import needs_root
 from tests.unit import simulated_bisect as simulated
 
@@ -281,7 +281,7 @@ def test_a_pipe_in_the_place_of_a_ref_is_not_waited_for(
 ) -> None:
     simulated.history(tmp_path / "linux", 2)
     os.mkfifo(tmp_path / "linux/.git/refs/heads/pipe")
-    monkeypatch.setattr("agelab.git._QUERY_SECONDS", 2.0)
+    monkeypatch.setattr("agelab.base.git._QUERY_SECONDS", 2.0)
     with pytest.raises(HostError, match="git did not finish within 2 s"):
         log_of(tmp_path / "linux", tmp_path, "pipe")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agelab import hashing
-from agelab.hashing import ROOT, code_hash, file_code_hash
+from agelab.base import hashing
+from agelab.base.hashing import ROOT, code_hash, file_code_hash
 
 FILES = {
     "lab/__init__.py": '"""A package."""\n',

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from agelab.corpus.artefact import Corpus, list_corpora
-from agelab.errors import HostError, InputError
-from agelab.history import artefact, engines
-from agelab.history import report as history_report
-from agelab.history.operations import HEADER, check_log
-from agelab.model.history import History
-from agelab.store import Store
+from agelab.base.errors import HostError, InputError
+from agelab.data.corpus.artefact import Corpus, list_corpora
+from agelab.data.history import artefact, engines
+from agelab.data.history import report as history_report
+from agelab.data.history.operations import HEADER, check_log
+from agelab.scenario.history import History
+from agelab.store.artefacts import Store
 
 MIB = 1 << 20
 EXTRAS: dict[str, dict[str, Any]] = {"profile": {"profile": "agrawal-2007"}, "churn": {"freed": 0.2}}

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from agelab.corpus.artefact import plan_files
-from agelab.corpus.definition import definition
-from agelab.history.churn import ChurnRequest, operations
-from agelab.history.operations import check_log
+from agelab.data.corpus.artefact import plan_files
+from agelab.data.corpus.definition import definition
+from agelab.data.history.churn import ChurnRequest, operations
+from agelab.data.history.operations import check_log
 
 MB = 1_000_000
 

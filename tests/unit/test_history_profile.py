@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agelab.history.operations import check_log
-from agelab.history.profile import ProducedFiles, Profile, ProfileRequest, load_profile, operations
-from agelab.history.report import EngineRecord, report
+from agelab.data.history.operations import check_log
+from agelab.data.history.profile import ProducedFiles, Profile, ProfileRequest, load_profile, operations
+from agelab.data.history.report import EngineRecord, report
 
 MIB = 1 << 20
 

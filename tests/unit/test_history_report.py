@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from agelab.history.report import fit_distribution
+from agelab.data.history.report import fit_distribution
 
 
 def test_distance_chi_squared_and_effect() -> None:

@@ -3,9 +3,9 @@
 import hashlib
 from pathlib import Path
 
-from agelab.history.operations import check_log
-from agelab.history.synthetic import versions
-from agelab.history.tree import operations
+from agelab.data.history.operations import check_log
+from agelab.data.history.synthetic import versions
+from agelab.data.history.tree import operations
 
 MB = 1_000_000
 FULL, BUDGET = 30 * MB, 150 * MB

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from agelab.errors import InputError
-from agelab.history import artefact, engines, traced
-from agelab.model.history import History
-from agelab.places import HARNESS
-from agelab.runner.prepare.brought_files import brought
+from agelab.base.errors import InputError
+from agelab.base.places import HARNESS
+from agelab.data.history import artefact, engines, traced
+from agelab.run.prepare.brought_files import brought
 from agelab.scenario import selection
-from agelab.store import Store
+from agelab.scenario.history import History
+from agelab.store.artefacts import Store
 from tests.unit.test_history_pulls import unpacked
 
 MIB = 1 << 20

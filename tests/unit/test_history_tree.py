@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agelab.errors import InputError
-from agelab.history import git_history
-from agelab.history.operations import check_log
-from agelab.history.tree import FileChange, Version, operations
+from agelab.base.errors import InputError
+from agelab.data.history import git_history
+from agelab.data.history.operations import check_log
+from agelab.data.history.tree import FileChange, Version, operations
 
 
 def test_directories_come_with_their_first_file_and_go_with_their_last(tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ import pytest
 from playwright.sync_api import Browser, CDPSession, Dialog, Page
 
 from agelab.analysis.cells import load
+from agelab.analysis.vega import plot
+from agelab.base.types import escape_controls
 from agelab.evaluate.layout.picture import MappedDisk, draw_disks
-from agelab.model.result import Status
-from agelab.model.sanitize import escape_controls
-from agelab.report.html import render
-from agelab.report.page import build_page
+from agelab.present.report.html import render
+from agelab.present.report.page import build_page
+from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.vega import plot
 from tests.unit import aging_runs, hostile_runs
 from tests.unit.hostile_runs import HOSTILE
 from tests.unit.run_readers import OBEYED

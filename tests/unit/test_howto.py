@@ -58,7 +58,7 @@ if sys.argv[1] == "run":
     kernel, seeds = sys.argv[sys.argv.index("--kernel") + 1], sys.argv[sys.argv.index("--seeds") + 1]
     if kernel == "broken":
         sys.exit(2)
-    from agelab.model.result import Status
+    from agelab.results.result import Status
     ends = {{"ext4": Status.PANICKED}} if kernel == "panics" else {{}}
     slowdowns = {{"ext4": 2.2 if kernel == "slow" else 1.5}}
     home, drawn = Path(os.environ["AGELAB_HOME"]), [int(seed) for seed in seeds.split(",")]

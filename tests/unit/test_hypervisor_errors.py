@@ -8,10 +8,10 @@ import libvirt
 import libvirt_qemu
 import pytest
 
-from agelab.errors import AgelabError, HostError
-from agelab.vm import libvirt_daemon
-from agelab.vm.guest_output import GuestOutput
-from agelab.vm.hypervisor import DaemonLost, Hypervisor
+from agelab.base.errors import AgelabError, HostError
+from agelab.machine.vm import libvirt_daemon
+from agelab.machine.vm.guest_output import GuestOutput
+from agelab.machine.vm.hypervisor import DaemonLost, Hypervisor
 
 XML = "<domain>\n  <name>agelab-a</name>\n</domain>\n"
 

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from agelab.vm import hypervisor
+from agelab.machine.vm import hypervisor
 
 
 @pytest.mark.parametrize(

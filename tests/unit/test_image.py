@@ -14,21 +14,21 @@ from urllib.parse import quote
 
 import pytest
 
-from agelab import process
+from agelab.base import process
+from agelab.base.errors import AgelabError, HostError, InputError
 from agelab.debian import Archive, Package
-from agelab.errors import AgelabError, HostError, InputError
-from agelab.image import DoesNotBoot, assemble, packer, proof, sealed_image, tools
-from agelab.image import root as roots
 from agelab.kernel import Kernel, initramfs
 from agelab.kernel.modinfo import ModuleInfo
 from agelab.kernel.modules import BUILTIN, INDEX, index
-from agelab.model.filesystem import Filesystem
-from agelab.runner.prepare import prepare
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.machine.image import DoesNotBoot, assemble, packer, proof, sealed_image, tools
+from agelab.machine.image import root as roots
+from agelab.run.prepare import prepare
+from agelab.run.request.options import RunOptions
+from agelab.run.request.resolve import resolve
 from agelab.scenario import selection
+from agelab.scenario.filesystem import Filesystem
 from agelab.scenario.toml_files import read_all
-from agelab.store import Store
+from agelab.store.artefacts import Store
 from tests.capabilities import needs_root
 from tests.unit.native_tools import until
 from tests.unit.test_howto import HOWTO
@@ -417,7 +417,7 @@ def test_a_kernel_that_panics_in_its_proof_is_told_from_a_packer_that_fails(
 PACKS = """
 import sys
 from pathlib import Path
-from agelab.image import root
+from agelab.machine.image import root
 root._pack(Path(sys.argv[1]), Path(sys.argv[2]))
 """
 

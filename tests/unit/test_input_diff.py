@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from agelab.cli.compare import compare
-from agelab.model.result import Status
-from agelab.view.input_diff import _short
+from agelab.present.view.input_diff import _short
+from agelab.results.result import Status
 from tests.unit import run_builder
 
 

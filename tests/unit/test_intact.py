@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agelab import intact
-from agelab.fileio import read_bytes
-from agelab.store import Artefact, DamagedArtefact, Store
+from agelab.base.fileio import read_bytes
+from agelab.store import intact
+from agelab.store.artefacts import Artefact, DamagedArtefact, Store
 
 INPUTS = {"n": 1}
 

@@ -9,8 +9,8 @@ import pytest
 import scipy.stats
 
 from agelab.analysis.judge import judge
-from agelab.model.metrics import METRICS
-from agelab.model.seeds import Seeds
+from agelab.scenario.metrics import METRICS
+from agelab.scenario.seeds import Seeds
 from agelab.stats.order_statistics import exact
 from agelab.stats.outliers import grubbs_limit, outliers
 from agelab.stats.series import SeriesPair

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from agelab import buildroot, kernel
-from agelab.buildroot import BuildFailed, Workshop
-from agelab.drive import module
-from agelab.errors import InputError
+from agelab import kernel
+from agelab.base.errors import InputError
+from agelab.debian import buildroot
+from agelab.debian.buildroot import BuildFailed, Workshop
 from agelab.kernel import build, build_inputs, compiler_cache, config, provenance
-from agelab.store import Store
+from agelab.machine.drive import module
+from agelab.store.artefacts import Store
 from tests.unit.test_kernel_source import FILES, PATCH, files, git
 
 GOOD = config.NEEDED.read_text() + config.SMALL.read_text() + 'CONFIG_CC_VERSION_TEXT="gcc 12"\n'

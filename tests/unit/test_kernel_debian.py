@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from agelab import debian, process
+from agelab import debian
+from agelab.base import process
+from agelab.base.errors import AgelabError, HostError, InputError
 from agelab.debian import Archive, Package, archive
-from agelab.errors import AgelabError, HostError, InputError
 from agelab.kernel import debian_kernel, unpack, versions
 from agelab.kernel import spec as specs
-from agelab.store import Store, file_hash
+from agelab.store.artefacts import Store, file_hash
 
 RELEASES = {
     "linux-image-6.1.0-9-amd64": "6.1.27-1",

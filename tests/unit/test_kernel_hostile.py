@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agelab.errors import HostError, InputError
+from agelab.base.errors import HostError, InputError
 from agelab.kernel import unpack
 from agelab.kernel.deb_files import resolve
-from agelab.store import Store
+from agelab.store.artefacts import Store
 from tests.unit.kernel_builder import linux, module
 from tests.unit.test_kernel_vmlinux import RELEASE
 

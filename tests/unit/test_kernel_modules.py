@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agelab import fileio
-from agelab.errors import HostError
+from agelab.base import fileio
+from agelab.base.errors import HostError
 from agelab.kernel import modinfo
 from agelab.kernel.modinfo import ModuleInfo
 from agelab.kernel.modules import MissingModule, MissingOption, Modules

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process
-from agelab.errors import InputError
+from agelab.base import process
+from agelab.base.errors import InputError
 from agelab.kernel import Kernel, deb_files, guest_needs, origin, provenance
 from agelab.kernel import spec as specs
 from agelab.kernel.initramfs import BASE_MODULES
 from agelab.kernel.modinfo import canonical_name
-from agelab.model.block_layer import MODULES as SCHEDULER_MODULES
-from agelab.model.filesystem import Filesystem
-from agelab.model.layout import Layout
-from agelab.runner.plan import cell_spec as cells
+from agelab.run.plan import cell_spec as cells
+from agelab.scenario.filesystem import Filesystem
+from agelab.scenario.layout import MODULES as SCHEDULER_MODULES
+from agelab.scenario.layout import Layout
 from agelab.scenario.toml_files import read_all
-from agelab.store import Store, file_hash
+from agelab.store.artefacts import Store, file_hash
 from tests.unit.kernel_builder import BUILT_IN, CONFIG, image, linux, module, modules, package
 from tests.unit.test_kernel_vmlinux import RELEASE, bzimage, gzip, kernel
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agelab.errors import InputError
+from agelab.base.errors import InputError
 from agelab.kernel import config, recipes, spec
 from agelab.scenario.toml_files import read
-from agelab.store import Store
+from agelab.store.artefacts import Store
 
 SMALL = config.NEEDED.read_text() + config.SMALL.read_text()
 
@@ -180,7 +180,7 @@ def test_a_line_of_the_users_that_is_not_honoured_is_named_with_what_it_became()
 def test_every_filesystem_of_linux_is_in_the_small_configuration() -> None:
     from agelab.kernel import guest_needs
     from agelab.kernel.modinfo import canonical_name
-    from agelab.model.filesystem import Filesystem
+    from agelab.scenario.filesystem import Filesystem
     from agelab.scenario.toml_files import read_all
 
     has = config.options(SMALL)

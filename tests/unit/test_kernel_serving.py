@@ -6,7 +6,7 @@ import pytest
 
 from agelab.kernel import Kernel, Modules, recipes, serving
 from agelab.kernel.modules import BUILTIN, CONFIG, INDEX, index
-from agelab.store import Artefact, Store
+from agelab.store.artefacts import Artefact, Store
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from agelab import process
-from agelab.errors import InputError
+from agelab.base import process
+from agelab.base.errors import InputError
 from agelab.kernel import source_tree, tree_changes
-from agelab.store import Store
+from agelab.store.artefacts import Store
 
 MAKEFILE = "VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 7\nEXTRAVERSION = -rc1\n"
 FILES = {

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from agelab.doctor import host
-from agelab.doctor.finding import ProbeStatus
-from agelab.store import Store
-from agelab.vm import kvm
+from agelab.machine.vm import kvm
+from agelab.run.doctor import host
+from agelab.run.doctor.finding import ProbeStatus
+from agelab.store.artefacts import Store
 
 QEMU = "qemu-system-x86_64"
 

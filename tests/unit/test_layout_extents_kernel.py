@@ -10,10 +10,10 @@ from random import Random
 
 import pytest
 
-from agelab import process
+from agelab.base import process
 from agelab.evaluate.layout import extents, measures
 from agelab.evaluate.layout.model import UNWRITTEN, Extent, ExtentMap, FileMap
-from agelab.image.tools import SOURCES
+from agelab.machine.image.tools import SOURCES
 from tests import capabilities
 from tests.unit.native_tools import FLAGS, compiled, lacking, made, mounted
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agelab.errors import AgelabError
+from agelab.base.errors import AgelabError
 from agelab.evaluate.layout import measures
 from agelab.evaluate.layout.mapping import Mapping, NotFollowed, parse_mapping
 from agelab.evaluate.layout.model import Extent, ExtentMap, FileMap

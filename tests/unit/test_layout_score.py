@@ -9,7 +9,7 @@ import pytest
 
 from agelab.evaluate.layout import measures
 from agelab.evaluate.layout.model import Extent, ExtentMap, FileMap
-from agelab.model.metrics import METRICS
+from agelab.scenario.metrics import METRICS
 
 BLOCK = 4096
 UNKNOWN, DELALLOC, ENCODED, ENCRYPTED, NOT_ALIGNED = 0x2, 0x4, 0x8, 0x80, 0x100

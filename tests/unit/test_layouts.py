@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from agelab.errors import InputError
-from agelab.model.layout import Layout
-from agelab.places import layout_names
-from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.disk_plans import ARRAY_UUID, layers
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.base.errors import InputError
+from agelab.base.places import layout_names
+from agelab.run.plan.cell_spec import CellSpec
+from agelab.run.plan.disk_plans import ARRAY_UUID, layers
+from agelab.run.request.options import RunOptions
+from agelab.run.request.resolve import resolve
 from agelab.scenario import selection, toml_files
+from agelab.scenario.layout import Layout
 from harness import drives as guest
 from harness.plan import Fork, Layers
 from tests.unit.test_scenario import spec

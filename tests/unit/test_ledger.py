@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from agelab import ledger
+from agelab.base.errors import InputError
 from agelab.cli import main
-from agelab.errors import InputError
-from agelab.model.result import CellOrigin
+from agelab.present import ledger
+from agelab.present.view.summary import print_result
+from agelab.results.result import CellOrigin
 from agelab.results.run_directory import RunDirectory
-from agelab.view.summary import print_result
 from tests.unit import run_builder
 
 HOST = "Linux 6.1 x86_64, 2 x P4"
@@ -145,7 +145,7 @@ def test_a_run_says_whether_its_digest_is_that_of_agelabs_own_ledger(
     own = written(tmp_path / "own.jsonl", ledger.attest(run, key(tmp_path, "a")))
     found = ledger.own_findings(own)
     assert len(found) == 1 and ledger.own_findings(tmp_path / "none") == {}
-    monkeypatch.setattr("agelab.view.ledger.own_findings", lambda: found)
+    monkeypatch.setattr("agelab.present.view.ledger.own_findings", lambda: found)
     said = {}
     for one in (run, other, several):
         assert main(["show", one.name]) == 0

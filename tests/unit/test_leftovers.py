@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from agelab import atomic, orphans, process
-from agelab.doctor import leftovers
+from agelab.base import atomic, orphans, process
+from agelab.machine.vm import libvirt_daemon
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
-from agelab.store import Store
-from agelab.vm import libvirt_daemon
+from agelab.run.doctor import leftovers
+from agelab.store.artefacts import Store
 from tests.capabilities import needs_root
 
 START = """
 import sys, time
 from pathlib import Path
-from agelab import process
+from agelab.base import process
 process.run(["sh", "-c", sys.argv[1]])
 """
 
@@ -31,7 +31,7 @@ process.run(["sh", "-c", sys.argv[1]])
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     (tmp_path / "tmp").mkdir()
-    monkeypatch.setattr("agelab.doctor.leftovers.gettempdir", lambda: str(tmp_path / "tmp"))
+    monkeypatch.setattr("agelab.run.doctor.leftovers.gettempdir", lambda: str(tmp_path / "tmp"))
     # Processes are the whole host's, and other tests kill agelabs meanwhile.
     monkeypatch.setattr(orphans, "find_orphans", lambda: iter(()))
     monkeypatch.setattr(libvirt_daemon, "unused_pid", lambda: None)
@@ -227,7 +227,7 @@ def test_a_directory_that_is_removed_is_there_as_a_whole_or_not_at_all(tmp_path:
 
 def test_writers_of_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
     path = tmp_path / "answer"
-    one = "import sys\nfrom pathlib import Path\nfrom agelab import atomic\n"
+    one = "import sys\nfrom pathlib import Path\nfrom agelab.base import atomic\n"
     one += "for _ in range(100): atomic.write(Path(sys.argv[1]), sys.argv[2].encode() * 50_000)"
     writers = [subprocess.Popen([sys.executable, "-c", one, str(path), letter]) for letter in "abc"]
     while any(writer.poll() is None for writer in writers):

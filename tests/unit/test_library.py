@@ -9,15 +9,15 @@ import pytest
 from click.testing import CliRunner
 
 import agelab
+from agelab.base.errors import InputError
 from agelab.cli.age import age
 from agelab.cli.calibrate import calibrate
 from agelab.cli.run import run
-from agelab.disk import parse
-from agelab.errors import InputError
-from agelab.runner.execute import runner
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.runner.request.run_request import RunRequest
+from agelab.machine.disk import parse
+from agelab.run.execute import runner
+from agelab.run.request.options import RunOptions
+from agelab.run.request.resolve import resolve
+from agelab.run.request.run_request import RunRequest
 from tests.unit import run_builder
 
 SMALL = str(Path(__file__).parents[1] / "vm" / "small.toml")
@@ -170,7 +170,7 @@ WITHOUT_PANDAS = """
 import importlib, pkgutil, sys
 sys.modules["pandas"] = None  # its import fails
 import agelab
-from agelab.errors import HostError
+from agelab.base.errors import HostError
 for module in pkgutil.walk_packages(agelab.__path__, "agelab."):
     if module.name.startswith("agelab.share"):
         continue

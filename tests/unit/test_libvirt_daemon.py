@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process
-from agelab.vm import libvirt_daemon
+from agelab.base import process
+from agelab.machine.vm import libvirt_daemon
 from tests.capabilities import needs_root
 
 pytestmark = needs_root
@@ -17,10 +17,10 @@ pytestmark = needs_root
 SCRIPT = """
 import signal, subprocess, sys, time
 from pathlib import Path
-from agelab import process
-from agelab.vm import libvirt_daemon
-from agelab.errors import HostError
-from agelab.vm import libvirt_daemon
+from agelab.base import process
+from agelab.machine.vm import libvirt_daemon
+from agelab.base.errors import HostError
+from agelab.machine.vm import libvirt_daemon
 
 home, early, daemon = Path("store").absolute(), Path("early").absolute(), str(Path("libvirtd").absolute())
 home.mkdir()
@@ -45,8 +45,8 @@ with subprocess.Popen([*apart, daemon, "60"]) as child:
 TWO = """
 import subprocess, sys
 from pathlib import Path
-from agelab.errors import HostError
-from agelab.vm import libvirt_daemon
+from agelab.base.errors import HostError
+from agelab.machine.vm import libvirt_daemon
 
 def state():
     listed = sorted(libvirt_daemon.daemons().items())

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agelab import limits, orphans, places
-from agelab.errors import HostError
+from agelab.base import limits, orphans, places
+from agelab.base.errors import HostError
 from tests.capabilities import needs_root
 from tests.unit import aging_runs
 

@@ -6,10 +6,10 @@ import pytest
 from rich.console import Console
 
 from agelab.cli import main
-from agelab.model.result import End, Status
+from agelab.present.view import run_tables
+from agelab.present.view.cell_names import list_cells, ranges
+from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.view import run_tables
-from agelab.view.cell_names import list_cells, ranges
 from tests.unit import run_builder
 from tests.unit.aging_runs import make as made
 from tests.unit.study_runs import make

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.model.result import Status
+from agelab.results.result import Status
 from tests.locales import LATIN_1, compile_latin_1
 from tests.unit import run_builder
 from tests.unit.test_cli import AGELAB
@@ -107,7 +107,7 @@ def test_the_library_reads_utf_8(environment: dict[str, str], tmp_path: Path) ->
     """A program that uses agelab has the encoding of its own locale, and keeps it."""
     (tmp_path / "a").write_text(TEXT, encoding="utf-8")
     code = (
-        "from pathlib import Path; from agelab import fileio;"
+        "from pathlib import Path; from agelab.base import fileio;"
         f"assert fileio.read_text(Path('a')) == {TEXT!a}; import agelab; assert len(agelab.load()) == 1"
     )
     made_run(tmp_path / "home")
@@ -150,7 +150,9 @@ def test_a_terminal_gets_what_its_locale_has(
 
 def test_a_program_of_the_host_is_given_utf_8(environment: dict[str, str], tmp_path: Path) -> None:
     """What agelab starts runs in C.UTF-8, whatever it was itself started in."""
-    code = "from agelab import process; print(ascii(process.run(['sh', '-c', 'echo grün $LC_ALL']).stdout))"
+    code = (
+        "from agelab.base import process; print(ascii(process.run(['sh', '-c', 'echo grün $LC_ALL']).stdout))"
+    )
     line = f"exec {shlex.quote(sys.executable)} -X utf8 -c {shlex.quote(code)}"
     said = subprocess.run(["sh", "-c", line], env=environment, cwd=tmp_path, capture_output=True, check=True)
     assert said.stdout.strip() == b"'gr\\xfcn C.UTF-8\\n'"
@@ -185,8 +187,8 @@ def test_a_directory_of_any_bytes_is_no_place_for_runs(tmp_path: Path) -> None:
 
 JOURNAL = f"""
 from pathlib import Path
-from agelab.model.result import End
-from agelab.runner.prepare.control_journal import ControlJournal
+from agelab.results.result import End
+from agelab.run.prepare.control_journal import ControlJournal
 from agelab.scenario import control_file
 
 control = control_file.read(Path("control"))

@@ -13,21 +13,21 @@ from agelab.analysis.cell_diff import CellPair
 from agelab.analysis.cells import load, seed_groups
 from agelab.analysis.decision import decide, main_question, parse_question
 from agelab.analysis.main_measures import main_measures
+from agelab.base.errors import InputError
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.kernel_runs import KernelRuns
 from agelab.cli import main
-from agelab.errors import InputError
-from agelab.model.measure import ALL_STEPS, MEAN, Measure, own_steps
-from agelab.model.result import RunKernel
-from agelab.report.model import Charts
-from agelab.report.page import build_page
+from agelab.present.report.model import Charts
+from agelab.present.report.page import build_page
+from agelab.present.view.calibration import print_floors
+from agelab.present.view.sequential import print_outcome
+from agelab.present.view.summary import print_result
+from agelab.results.measure import ALL_STEPS, MEAN, Measure, own_steps
+from agelab.results.result import RunKernel
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import runner
-from agelab.runner.sequential import Outcome
-from agelab.store import Store
-from agelab.view.calibration import print_floors
-from agelab.view.sequential import print_outcome
-from agelab.view.summary import print_result
+from agelab.run.execute import runner
+from agelab.run.sequential import Outcome
+from agelab.store.artefacts import Store
 from tests.unit import run_builder
 from tests.unit import simulated_bisect as simulated
 from tests.unit.run_builder import sample

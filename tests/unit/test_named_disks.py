@@ -8,12 +8,12 @@ import pytest
 
 import agelab
 from agelab import kernel as kernels
+from agelab.base.errors import InputError
 from agelab.bisect.kernel_runs import KernelRuns
 from agelab.cli import main
-from agelab.errors import InputError
-from agelab.runner.prepare import package_questions
-from agelab.runner.request.options import RunOptions
-from agelab.store import Store
+from agelab.run.prepare import package_questions
+from agelab.run.request.options import RunOptions
+from agelab.store.artefacts import Store
 from tests.unit import simulated_bisect
 from tests.unit.simulated_bisect import planted
 

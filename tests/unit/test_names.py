@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from agelab.base.errors import InputError
+from agelab.base.fileio import misfit, plain_label
 from agelab.cli import main
 from agelab.cli.options import open_store, say
-from agelab.errors import InputError
 from agelab.kernel.versions import nearest
-from agelab.plain_path import misfit, plain_label
+from agelab.machine.vm import domain, kvm
+from agelab.machine.vm.guest import MemoryDisk
+from agelab.present.view.progress import PlainProgress
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario import control_file
-from agelab.view.progress import PlainProgress
-from agelab.vm import domain, kvm
-from agelab.vm.guest import MemoryDisk
 from tests.golden.test_domain import SPEC
 from tests.unit.hostile_runs import HOSTILE
 from tests.unit.run_readers import OBEYED

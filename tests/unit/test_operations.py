@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agelab.errors import InputError
-from agelab.history import operations
-from agelab.history.operations import HEADER, LogChecker, check_log, escape_path
+from agelab.base.errors import InputError
+from agelab.data.history import operations
+from agelab.data.history.operations import HEADER, LogChecker, check_log, escape_path
 from tests.unit.native_tools import compiled
 
 EXAMPLE = r"""agelab-operations 1

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process
-from agelab.history import profile
-from agelab.history.operations import LogSummary, _names, check_log
+from agelab.base import process
+from agelab.data.history import profile
+from agelab.data.history.operations import LogSummary, _names, check_log
 from tests import capabilities
 from tests.unit.native_tools import compiled
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from agelab.errors import InputError
-from agelab.model.option_matrix import parse_choices, parse_matrix
-from agelab.report.command import MAKE_VARIABLES
-from agelab.runner.plan.disk_plans import mkfs, mount_and_umount
-from agelab.runner.prepare.planned import planned_cells
-from agelab.runner.request.options import RunOptions
+from agelab.base.errors import InputError
+from agelab.present.report.command import MAKE_VARIABLES
+from agelab.run.plan.disk_plans import mkfs, mount_and_umount
+from agelab.run.prepare.planned import planned_cells
+from agelab.run.request.options import RunOptions
 from agelab.scenario import selection
+from agelab.scenario.option_matrix import parse_choices, parse_matrix
 
 MATRIX = "ext4:-O ^has_journal,data=writeback"
 

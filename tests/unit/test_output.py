@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agelab.vm import guest_output
-from agelab.vm.guest_output import MAX_LINE_BYTES, GuestOutput, LineReader, console_text
+from agelab.machine.vm import guest_output
+from agelab.machine.vm.guest_output import MAX_LINE_BYTES, GuestOutput, LineReader, console_text
 
 FLOOD = 200 * guest_output.MIB
 
@@ -73,7 +73,7 @@ def test_hundreds_of_megabytes_take_no_memory(tmp_path: Path, line: bytes) -> No
     program = (
         "import sys, resource\n"
         "from pathlib import Path\n"
-        "from agelab.vm.guest_output import LineReader, console_text\n"
+        "from agelab.machine.vm.guest_output import LineReader, console_text\n"
         "path = Path(sys.argv[1])\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         f"LineReader(path.open('rb'), lambda line: None, {FLOOD}).drain()\n"

@@ -9,9 +9,9 @@ import pytest
 
 from agelab.capsule.pack import pack
 from agelab.cli import main
-from agelab.model.result import RunKernel, Status
+from agelab.results.result import RunKernel, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.store import Store
+from agelab.store.artefacts import Store
 from tests.unit import hostile_runs, run_builder
 from tests.unit.capsule_builder import made_run
 

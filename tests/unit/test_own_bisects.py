@@ -13,7 +13,7 @@ from agelab.bisect.verdict import KernelVerdict
 from agelab.cli import bisect, main
 from agelab.results import checksummed, own
 from agelab.results.conditions import Conditions
-from agelab.store import Store
+from agelab.store.artefacts import Store
 from tests.unit import run_builder
 from tests.unit import simulated_bisect as simulated
 from tests.unit.simulated_bisect import planted

@@ -10,18 +10,18 @@ from click.testing import CliRunner
 
 from agelab.analysis.cells import load, seed_groups
 from agelab.analysis.decision import decide, parse_question
+from agelab.base.errors import InputError
 from agelab.cli import main
 from agelab.cli.bisect import bisect
 from agelab.cli.compare import compare
 from agelab.cli.export import export
 from agelab.cli.report import report
 from agelab.cli.sweep import sweep
-from agelab.errors import InputError
-from agelab.model.result import Sample
+from agelab.present.view.run_tables import print_run
+from agelab.results.result import Sample
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.view.run_tables import print_run
+from agelab.run.request.options import RunOptions
+from agelab.run.request.resolve import resolve
 from tests.unit import run_builder
 from tests.unit.test_workloads import ECHO, MY_OPS, chosen
 

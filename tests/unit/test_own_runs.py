@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
-from agelab import cli, ledger
+from agelab import cli
+from agelab.base.errors import InputError
 from agelab.bisect import search
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.cli import resume
-from agelab.errors import InputError
+from agelab.present import ledger
 from agelab.results import own, run_lookup
 from agelab.results.run_directory import RunDirectory
-from agelab.reuse.ended_cells import EndedCells
-from agelab.runner.cell_times import recent_cells
-from agelab.runner.request.options import RunOptions
+from agelab.run.cell_times import recent_cells
+from agelab.run.request.options import RunOptions
+from agelab.run.reuse.ended_cells import EndedCells
 from tests.unit import aging_runs, run_builder
 from tests.unit.reuse_cells import KEY, ended
 from tests.unit.test_ledger import a_run

@@ -14,12 +14,12 @@ from zipfile import ZipFile
 import pytest
 
 import agelab
-from agelab import places
-from agelab.errors import InputError
-from agelab.home import default_home
-from agelab.report.command import repeat_command
+from agelab.base import places
+from agelab.base.errors import InputError
+from agelab.machine.vm import host
+from agelab.present.report.command import repeat_command
 from agelab.scenario import selection
-from agelab.vm import host
+from agelab.store.home import default_home
 from tests.unit import run_builder
 
 PROJECT = Path(__file__).parents[2]
@@ -46,18 +46,18 @@ FOREIGN = (
 KEYS = """
 import json
 from pathlib import Path
-from agelab import places
-from agelab.corpus import Corpus
-from agelab.image import root, sealed_image, tools
-from agelab.qemu import emulator
-from agelab.runner.plan import cell_inputs
-from agelab.runner.plan.phases import phases
-from agelab.runner.plan.guest_plan import guest_plan
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.runner.request.run_request import cell_requests
+from agelab.base import places
+from agelab.data.corpus import Corpus
+from agelab.machine.image import root, sealed_image, tools
+from agelab.machine.qemu import emulator
+from agelab.run.plan import cell_inputs
+from agelab.run.plan.phases import phases
+from agelab.run.plan.guest_plan import guest_plan
+from agelab.run.request.options import RunOptions
+from agelab.run.request.resolve import resolve
+from agelab.run.request.run_request import cell_requests
 from agelab.scenario import selection
-from agelab.store import file_hash
+from agelab.store.artefacts import file_hash
 
 corpus = Corpus("key", Path("corpus.iso"), 42 << 20, "hash", 185, 41 << 20, "a corpus")
 aging = cell_requests(resolve(RunOptions(name="aging")), 14, (), None)
@@ -230,7 +230,7 @@ def test_a_host_without_the_binding_is_told_its_package(
 ) -> None:
     monkeypatch.setattr(host, "LIBVIRT_BINDING", tmp_path / host.LIBVIRT_BINDING.name)
     monkeypatch.setattr(
-        "agelab.process.host_packages", lambda: {str(host.LIBVIRT_BINDING): "python3-libvirt"}
+        "agelab.base.process.host_packages", lambda: {str(host.LIBVIRT_BINDING): "python3-libvirt"}
     )
     assert host.binding_hint() == "install the Debian package python3-libvirt"
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from agelab import places
+from agelab.base import places
+from agelab.base.errors import InputError
 from agelab.debian import Archive
-from agelab.errors import InputError
-from agelab.image import package_proof, sealed_image
-from agelab.image import root as roots
-from agelab.image.packer import ProofFailed
-from agelab.store import Store
+from agelab.machine.image import package_proof, sealed_image
+from agelab.machine.image import root as roots
+from agelab.machine.image.packer import ProofFailed
+from agelab.store.artefacts import Store
 from tests.unit.test_image import FILESYSTEMS, kernel, store
 
 __all__ = ["store"]

@@ -4,9 +4,9 @@ import io
 
 from rich.console import Console
 
-from agelab.model.metrics import METRICS
-from agelab.model.result import Sample
-from agelab.view.aging import drives_at_points, print_points
+from agelab.present.view.aging import drives_at_points, print_points
+from agelab.results.result import Sample
+from agelab.scenario.metrics import METRICS
 
 
 def sample(step: str, metric: str, value: float | None, point: int = 1, why: str | None = None) -> Sample:

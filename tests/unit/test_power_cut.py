@@ -10,22 +10,22 @@ import pytest
 from click.testing import CliRunner
 from pydantic import ValidationError
 
+from agelab.base.errors import InputError
 from agelab.cli.run import run
-from agelab.errors import InputError
 from agelab.evaluate.derived_samples import recovery_times
-from agelab.model.filesystem import Filesystem
-from agelab.model.metrics import METRICS
-from agelab.model.result import Sample
-from agelab.model.scenario import Scenario
-from agelab.model.step import Action
-from agelab.runner.execute import runner
-from agelab.runner.plan.boot import BootStart
-from agelab.runner.plan.guest_plan import guest_plan
-from agelab.runner.plan.phases import phases
-from agelab.runner.plan.power_cut import PowerCut
-from agelab.runner.plan.step_plan import StepPlan
+from agelab.present.view import run_tables as shown
+from agelab.results.result import Sample
+from agelab.run.execute import runner
+from agelab.run.plan.boot import BootStart
+from agelab.run.plan.guest_plan import guest_plan
+from agelab.run.plan.phases import phases
+from agelab.run.plan.power_cut import PowerCut
+from agelab.run.plan.step_plan import StepPlan
 from agelab.scenario import selection
-from agelab.view import run_tables as shown
+from agelab.scenario.filesystem import Filesystem
+from agelab.scenario.metrics import METRICS
+from agelab.scenario.scenario import Scenario
+from agelab.scenario.step import Action
 from harness import recovery
 from harness.events import Events
 from harness.plan import Disk, Recovery

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process
-from agelab.errors import HostError
+from agelab.base import process
+from agelab.base.errors import HostError
 
 
 def test_both_streams_and_the_status_come_back() -> None:

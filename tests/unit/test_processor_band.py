@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agelab.cli import main
-from agelab.model.machine import MachineLabel
+from agelab.scenario.machine import MachineLabel
 from tests.unit.study_runs import make, printed
 
 CLAIM = "write-jfs-first"

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from agelab import orphans
-from agelab.vm.processor_time import Program, ProgramWatch, read_times
+from agelab.base import orphans
+from agelab.machine.vm.processor_time import Program, ProgramWatch, read_times
 
 SPIN = (
     "import time, sys; end = time.process_time() + float(sys.argv[1])\nwhile time.process_time() < end: pass"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.view.progress import step_text
+from agelab.present.view.progress import step_text
 from tests.unit.study_runs import make, printed
 
 GOING = [sys.executable, "-m", "tests.unit.live_run"]

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from agelab.model.scenario import Scenario
-from agelab.published import study
-from agelab.published.claims import Claim, Pairs, subject
-from agelab.published.study import Study
-from agelab.published.value_sources import READINGS, PrintedValues
-from agelab.published.verdict import printed_outcomes
+from agelab.analysis.published import study
+from agelab.analysis.published.claims import Claim, Pairs, subject
+from agelab.analysis.published.study import Study
+from agelab.analysis.published.value_sources import READINGS, PrintedValues
+from agelab.analysis.published.verdict import printed_outcomes
 from agelab.scenario import toml_files
+from agelab.scenario.scenario import Scenario
 
 STUDIES = {one.name: one for one in study.all_studies()}
 CLAIMS = [(one, claim) for one in STUDIES.values() for claim in one.claims.claims]

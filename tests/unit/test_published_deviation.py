@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agelab.published.claims import Claims
-from agelab.published.deviation import RowValues, TableDeviation, table_deviation
-from agelab.published.value_sources import Value
+from agelab.analysis.published.claims import Claims
+from agelab.analysis.published.deviation import RowValues, TableDeviation, table_deviation
+from agelab.analysis.published.value_sources import Value
 
 NAMES = "abcde"
 

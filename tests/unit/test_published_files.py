@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agelab.errors import InputError
-from agelab.published import study, tables
-from agelab.published.claims import Claims, subject
-from agelab.published.tables import HEADER
+from agelab.analysis.published import study, tables
+from agelab.analysis.published.claims import Claims, subject
+from agelab.analysis.published.tables import HEADER
+from agelab.base.errors import InputError
 from agelab.scenario import toml_files
 
 GOOD = "small,1,ext3,ext3,single,copy,elapsed,1.5,s"

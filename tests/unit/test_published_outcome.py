@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from agelab.model.seeds import Seeds
-from agelab.published.claims import AnyTest, Claim, Claims
-from agelab.published.outcome import ClaimComparison, ClaimOutcome, run_test
-from agelab.published.tables import Place
-from agelab.published.value_sources import Value
+from agelab.analysis.published.claims import AnyTest, Claim, Claims
+from agelab.analysis.published.outcome import ClaimComparison, ClaimOutcome, run_test
+from agelab.analysis.published.tables import Place
+from agelab.analysis.published.value_sources import Value
+from agelab.scenario.seeds import Seeds
 from agelab.stats.order_statistics import exact
 
 CLAIMS = Claims.model_validate(

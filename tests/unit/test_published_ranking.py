@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from agelab.analysis.cells import CellResult, RunResult
-from agelab.model.result import End, Status
-from agelab.published import study
-from agelab.published.our_values import OurValues
-from agelab.published.ranking import Ranking, rankings
-from agelab.published.run_columns import RunColumn
-from agelab.published.study import Study
-from agelab.published.tables import HEADER
+from agelab.analysis.published import study
+from agelab.analysis.published.our_values import OurValues
+from agelab.analysis.published.ranking import Ranking, rankings
+from agelab.analysis.published.run_columns import RunColumn
+from agelab.analysis.published.study import Study
+from agelab.analysis.published.tables import HEADER
+from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
 from tests.unit import run_builder
 

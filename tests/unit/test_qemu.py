@@ -12,12 +12,13 @@ from typing import cast
 
 import pytest
 
-from agelab import process, qemu
-from agelab.buildroot import Workshop
+from agelab.base import process
+from agelab.base.errors import AgelabError, HostError
 from agelab.cli.options import open_store
-from agelab.errors import AgelabError, HostError
-from agelab.qemu import Emulator, emulator
-from agelab.store import Store
+from agelab.debian.buildroot import Workshop
+from agelab.machine import qemu
+from agelab.machine.qemu import Emulator, emulator
+from agelab.store.artefacts import Store
 
 SYMBOL = re.compile(r"^([0-9a-f]*) +\w (\w+)(@\S+)?$", re.M)
 IDLE = ["-machine", "none", "-nodefaults", "-no-user-config", "-display", "none", "-S"]

@@ -10,14 +10,15 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from agelab import readers, stored_disk
+from agelab.base import fileio as readers
 from agelab.capsule import pack
-from agelab.corpus import CorpusSpec, corpus_from_user, make
-from agelab.history import artefact, engines
-from agelab.model.history import Logged, Repository
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.store import Store
+from agelab.data.corpus import CorpusSpec, corpus_from_user, make
+from agelab.data.history import artefact, engines
+from agelab.run.request.options import RunOptions
+from agelab.run.request.resolve import resolve
+from agelab.scenario.history import Logged, Repository
+from agelab.store import disks as stored_disk
+from agelab.store.artefacts import Store
 from tests.capabilities import needs_root
 from tests.unit.capsule_builder import made_run
 from tests.unit.test_stored import filesystem, recipe
@@ -201,8 +202,8 @@ def test_what_another_user_keeps_closed_is_refused_in_a_line(place: Path, store:
     key = corpus_from_user(made, store).key
     script = f"""
 from pathlib import Path
-from agelab.errors import HostError
-from agelab.store import Store
+from agelab.base.errors import HostError
+from agelab.store.artefacts import Store
 try:
     Store(Path({str(store.home)!r})).find("corpus", {key!r})
 except HostError as error:

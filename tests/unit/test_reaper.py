@@ -13,7 +13,7 @@ import pytest
 REAPER = """
 import sys
 from pathlib import Path
-from agelab.vm.reaper import run
+from agelab.machine.vm.reaper import run
 sys.exit(run(Path(sys.argv[1]), sys.argv[2:]))
 """
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import agelab
+from agelab.base.errors import InputError
 from agelab.cli import main
-from agelab.errors import InputError
 from agelab.results import run_directory
 from tests.unit import hostile_runs
 from tests.unit.run_readers import REFUSED, WORDS, good, read

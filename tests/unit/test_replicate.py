@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from agelab.analysis.published import study
+from agelab.analysis.published.outcome import ClaimComparison, ClaimOutcome
+from agelab.analysis.published.verdict import _counted
 from agelab.cli import main
-from agelab.published import study
-from agelab.published.outcome import ClaimComparison, ClaimOutcome
-from agelab.published.verdict import _counted
 from tests.unit import run_builder
 from tests.unit.study_runs import make, printed
 

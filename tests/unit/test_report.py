@@ -9,21 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from agelab import vega
+from agelab.analysis import vega
 from agelab.analysis.cells import load
 from agelab.analysis.main_measures import last_slowdowns
 from agelab.analysis.run_set import RunSet, run_sets
 from agelab.cli import main
-from agelab.model.result import Status
-from agelab.model.seeds import Seeds
-from agelab.report import step_statistics
-from agelab.report.answer.headline import answers
-from agelab.report.command import repeat_command
-from agelab.report.html import escape_unshown, render
-from agelab.report.maps import parse_block_map
-from agelab.report.model import Answer, Charts, Page, Section, Table
-from agelab.report.page import build_page
+from agelab.present.report import step_statistics
+from agelab.present.report.answer.headline import answers
+from agelab.present.report.command import repeat_command
+from agelab.present.report.html import escape_unshown, render
+from agelab.present.report.maps import parse_block_map
+from agelab.present.report.model import Answer, Charts, Page, Section, Table
+from agelab.present.report.page import build_page
+from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
+from agelab.scenario.seeds import Seeds
 from bench import example
 from tests.unit import aging_runs, run_builder, study_runs
 

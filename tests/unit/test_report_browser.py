@@ -11,9 +11,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from agelab.analysis.cells import load
-from agelab.model.result import Status
-from agelab.report.html import render
-from agelab.report.page import build_page as page_of
+from agelab.present.report.html import render
+from agelab.present.report.page import build_page as page_of
+from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from bench import example
 from tests.unit import aging_runs

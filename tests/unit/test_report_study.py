@@ -5,9 +5,9 @@ from pathlib import Path
 from playwright.sync_api import Browser
 
 from agelab.analysis.cells import load
-from agelab.report.html import render
-from agelab.report.model import Page, Prose, Table
-from agelab.report.page import build_page
+from agelab.present.report.html import render
+from agelab.present.report.model import Page, Prose, Table
+from agelab.present.report.page import build_page
 from agelab.results.run_directory import RunDirectory
 from tests.unit.study_runs import make, printed
 

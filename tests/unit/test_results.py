@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from agelab.analysis import cell_diff
-from agelab.errors import InputError
+from agelab.base.errors import InputError
 from agelab.evaluate.derived_samples import repetition_ratios
-from agelab.evaluate.digest import digest, inputs_key
-from agelab.model.result import End, Sample, Status
-from agelab.model.step import Ratio
 from agelab.results import checksummed, run_lookup
+from agelab.results.digest import digest, inputs_key
+from agelab.results.result import End, Sample, Status
 from agelab.results.run_directory import RunDirectory
+from agelab.scenario.step import Ratio
 from tests.unit import run_builder
 
 RATIO = Ratio(name="throughput_ratio", step="copy", metric="throughput")

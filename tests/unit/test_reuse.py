@@ -11,24 +11,24 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from agelab import places
+from agelab.base import places
+from agelab.base.errors import InputError
 from agelab.cli import agelab
-from agelab.cluster import worker
-from agelab.errors import InputError
-from agelab.evaluate.digest import inputs_key
-from agelab.model.result import End, Status
-from agelab.model.seeds import CellName
+from agelab.machine.vm import host
 from agelab.results import run_lookup
+from agelab.results.digest import inputs_key
+from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.reuse import bundle
-from agelab.reuse.ended_cell import CellKey, EndedCell
-from agelab.reuse.store_runs import StoreRuns
-from agelab.runner.execute import evaluation, map_images, runner
-from agelab.runner.execute.cell_reuse import CellReuse, of_run
-from agelab.runner.plan import cell_inputs
-from agelab.runner.request.options import RunOptions
+from agelab.run.cluster import worker
+from agelab.run.execute import evaluation, map_images, runner
+from agelab.run.execute.cell_reuse import CellReuse, of_run
+from agelab.run.plan import cell_inputs
+from agelab.run.request.options import RunOptions
+from agelab.run.reuse import bundle
+from agelab.run.reuse.ended_cell import CellKey, EndedCell
+from agelab.run.reuse.store_runs import StoreRuns
+from agelab.scenario.seeds import CellName
 from agelab.scenario.workloads import Workload, program
-from agelab.vm import host
 from tests.unit import hostile_runs, run_builder
 from tests.unit.reuse_cells import KEY, Guests, ended
 from tests.unit.test_scenario import spec

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from agelab.reuse.cache import CellCache, entry_name
-from agelab.reuse.http_blobs import HttpBlobs
-from agelab.reuse.shared_artefacts import CachedArtefacts
-from agelab.store import Store
+from agelab.run.reuse.cache import CellCache, entry_name
+from agelab.run.reuse.shared_artefacts import CachedArtefacts
+from agelab.store.artefacts import Store
+from agelab.store.http_blobs import HttpBlobs
 from tests import capabilities
 from tests.unit.reuse_cells import KEY
 from tests.unit.test_reuse_cache import a_cell, restored

@@ -6,10 +6,10 @@ import pytest
 from click.testing import CliRunner
 
 from agelab.cli.compare import compare
-from agelab.model.result import Status
+from agelab.present.view.run_tables import print_run, print_runs
+from agelab.present.view.summary import print_result
+from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.view.run_tables import print_run, print_runs
-from agelab.view.summary import print_result
 from tests.unit import run_builder
 
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from agelab.corpus import Corpus
-from agelab.disk import parse
-from agelab.errors import InputError
-from agelab.model.base import Defaults, LayoutName
-from agelab.model.scenario import Scenario
-from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.guest_plan import guest_plan
-from agelab.runner.plan.phases import phases
+from agelab.base.errors import InputError
+from agelab.base.types import Defaults, LayoutName
+from agelab.data.corpus import Corpus
+from agelab.machine.disk import parse
+from agelab.run.plan.cell_spec import CellSpec
+from agelab.run.plan.guest_plan import guest_plan
+from agelab.run.plan.phases import phases
 from agelab.scenario import selection, toml_files
+from agelab.scenario.scenario import Scenario
 
 CORPUS = Corpus("key", Path("corpus.iso"), 42 << 20, "hash", 185, 41 << 20, "a corpus")
 

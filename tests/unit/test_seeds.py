@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from agelab.analysis.cells import load, seed_groups
+from agelab.analysis.published.run_columns import run_columns
 from agelab.analysis.run_set import RunSet, run_sets
 from agelab.cli import main
-from agelab.model.seeds import Seeds, seeds_key, seeds_text
-from agelab.published.run_columns import run_columns
 from agelab.results.conditions import between, text
 from agelab.results.run_directory import RunDirectory
+from agelab.scenario.seeds import Seeds, seeds_key, seeds_text
 from tests.unit import aging_runs, run_builder
 
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from agelab import toolchain
-from agelab.buildroot import BuildRoot
-from agelab.debian import Package
-from agelab.hashing import key_of
-from agelab.image import tools
-from agelab.reuse import action_result, shared_artefacts
-from agelab.reuse.action_result import CachedFile
-from agelab.reuse.blobs import CacheUnreachable, DirectoryBlobs, Kind
-from agelab.reuse.shared_artefacts import PIECE, RECORD, CachedArtefacts
-from agelab.store import Artefact, Store
+from agelab.base.hashing import key_of
+from agelab.debian import Package, toolchain
+from agelab.debian.buildroot import BuildRoot
+from agelab.machine.image import tools
+from agelab.run.reuse import shared_artefacts
+from agelab.run.reuse.shared_artefacts import PIECE, RECORD, CachedArtefacts
+from agelab.store import action_result
+from agelab.store.action_result import CachedFile
+from agelab.store.artefacts import Artefact, Store
+from agelab.store.blobs import CacheUnreachable, DirectoryBlobs, Kind
 
 INPUTS = {"package": "linux-image", "version": "6.1"}
 NOISE = random.Random(1).randbytes(70_000)

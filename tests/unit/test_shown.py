@@ -8,13 +8,12 @@ import pytest
 from click.testing import CliRunner
 from pydantic import ValidationError
 
+from agelab.base.types import escape_controls
 from agelab.cli import agelab, main
 from agelab.evaluate.derived_samples import repetition_ratios, syscall_shares
-from agelab.model.event import EVENT, CellEnded, SampleSent, StepDone, StepFailed
-from agelab.model.result import Sample
-from agelab.model.sanitize import escape_controls
-from agelab.model.step import Ratio
+from agelab.results.result import EVENT, CellEnded, Sample, SampleSent, StepDone, StepFailed
 from agelab.results.run_directory import RunDirectory
+from agelab.scenario.step import Ratio
 from tests.unit import run_builder
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07 \x9b31m \x7f \r back \u202etxt.exe \u2066 \u200f \u2028 \x00 \ufeff end"

@@ -9,11 +9,11 @@ from urllib.parse import unquote, urldefrag, urlsplit
 import pytest
 from playwright.sync_api import Browser
 
+from agelab.analysis.published import study
+from agelab.base.verbs import VERBS
 from agelab.cli.schema import KINDS, schema_of
-from agelab.model.metrics import METRICS
-from agelab.published import study
 from agelab.scenario import selection
-from agelab.verbs import VERBS
+from agelab.scenario.metrics import METRICS
 from tests.unit.test_report_browser import PHONE, opened
 
 pytest_plugins = "tests.unit.chromium"

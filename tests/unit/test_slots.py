@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from agelab.stored_disk import SLOT_BYTES, slot_bytes
-from agelab.vm.guest import MemoryDisk
-from agelab.vm.slots import LAYOUTS, layout_for
+from agelab.machine.vm.guest import MemoryDisk
+from agelab.machine.vm.slots import LAYOUTS, layout_for
+from agelab.store.disks import SLOT_BYTES, slot_bytes
 
 GIB = 1 << 30
 FIXED = tuple(MemoryDisk(Path(name), GIB, written=False) for name in ("root", "plan", "corpus"))

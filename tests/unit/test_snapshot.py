@@ -9,21 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from agelab import places, process
-from agelab.buildroot import BuildRoot
+from agelab.base import places, process
+from agelab.base.errors import HostError, InputError
 from agelab.capsule import mirror
 from agelab.cli import main
 from agelab.debian import Archive, Package, archives, cached_resolution, dated_archive, first_suite, snapshot
-from agelab.errors import HostError, InputError
-from agelab.image import packer_package
-from agelab.image import root as roots
+from agelab.debian.buildroot import BuildRoot
 from agelab.kernel import build_inputs, source_tree
 from agelab.kernel.debian_kernel import ResolvedKernel
+from agelab.machine.image import packer_package
+from agelab.machine.image import root as roots
 from agelab.results.checksummed import read, write
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.prepare import run_manifest
-from agelab.runner.prepare.run_manifest import RunManifest
-from agelab.store import Store, file_hash
+from agelab.run.prepare import run_manifest
+from agelab.run.prepare.run_manifest import RunManifest
+from agelab.store.artefacts import Store, file_hash
 from tests.unit import capsule_builder
 from tests.unit.deb_builder import deb
 from tests.unit.release_signer import Signer, signer

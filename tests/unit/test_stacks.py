@@ -8,12 +8,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from agelab.image import tools
-from agelab.stacks import flame, folding
-from agelab.stacks.folded import Folded, changes, top
-from agelab.stacks.folding import fold
-from agelab.stacks.log import BLOCK, END, RECORDS, STEP, UnreadableLog
-from agelab.stacks.symbols import KernelSymbols
+from agelab.evaluate.stacks import flame
+from agelab.evaluate.stacks import folded as folding
+from agelab.evaluate.stacks.folded import Folded, changes, fold, top
+from agelab.evaluate.stacks.log import BLOCK, END, RECORDS, STEP, KernelSymbols, UnreadableLog
+from agelab.machine.image import tools
 from tests import capabilities
 from tests.unit import profiler_log as made
 

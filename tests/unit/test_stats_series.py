@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import pytest
 
-from agelab.model.measure import MEAN
-from agelab.model.result import Sample
-from agelab.model.seeds import Seeds
+from agelab.results.measure import MEAN
+from agelab.results.result import Sample
+from agelab.scenario.seeds import Seeds
 from agelab.stats.blocks import Block
 from agelab.stats.formatting import (
     decimals_for_spread,

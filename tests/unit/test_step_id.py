@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agelab.model.step_id import AGED, CONTROL, ForkName, StepId
 from agelab.scenario import selection
+from agelab.scenario.step import AGED, CONTROL, ForkName, StepId
 
 NAMES = (
     "copy", "boot", "map", "aged/boot", "aged/read", "aged/map", "control/copy", "control/map", "curve/map",

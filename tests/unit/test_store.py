@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agelab.errors import HostError
-from agelab.hashing import canonical_json, key_of
-from agelab.store import MANIFEST, Artefact, Store, file_hash, tree_hashes
+from agelab.base.errors import HostError
+from agelab.base.hashing import canonical_json, key_of
+from agelab.store.artefacts import MANIFEST, Artefact, Store, file_hash, tree_hashes
 
 INPUTS = {"suite": "bookworm", "packages": ["a", "b"]}
 processes = multiprocessing.get_context("spawn")

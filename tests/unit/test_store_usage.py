@@ -8,13 +8,14 @@ from typing import Self
 
 import pytest
 
-from agelab import process, stored_disk
+from agelab.base import process
 from agelab.cli import main
-from agelab.model.result import Cell, RunPlan
+from agelab.results.result import Cell, RunPlan
 from agelab.results.run_directory import RunDirectory
-from agelab.store import Artefact, Store
-from agelab.store_usage import Protection, StoreUsage, disk_usage, prune, survey
-from agelab.stored_disk import DiskRecipe
+from agelab.store import disks as stored_disk
+from agelab.store.artefacts import Artefact, Store
+from agelab.store.disks import DiskRecipe
+from agelab.store.usage import Protection, StoreUsage, disk_usage, prune, survey
 
 SIZE = 100_000
 
@@ -155,7 +156,7 @@ def test_what_is_being_built_or_was_used_since_it_was_looked_at_stays(
     assert there(image) == [True]
     usage = survey(Store(home))
     os.utime(image.directory)
-    monkeypatch.setattr("agelab.store_usage.survey", lambda store: usage)
+    monkeypatch.setattr("agelab.store.usage.survey", lambda store: usage)
     prune(Store(home), 0)
     assert there(image) == [True]
 
@@ -182,7 +183,7 @@ def test_a_run_that_ends_while_the_store_is_looked_at_keeps_what_it_names(
         run(home, image=image.key)  # by a process that took the image before, and has ended
         return usage
 
-    monkeypatch.setattr("agelab.store_usage.survey", survey_then_run)
+    monkeypatch.setattr("agelab.store.usage.survey", survey_then_run)
     pruned = prune(Store(home), 0)
     assert there(image, other) == [True, False]
     assert [item.name for item in pruned.kept[Protection.NAMED]] == [image.key]

@@ -8,12 +8,12 @@ from rich.console import Console
 from agelab.analysis.cells import load
 from agelab.analysis.run_set import RunSet
 from agelab.cli import main
-from agelab.model.result import End, Sample, Status
-from agelab.report.answer.headline import answers
+from agelab.present.report.answer.headline import answers
+from agelab.present.view import sparkline, summary
+from agelab.present.view.summary import print_result
+from agelab.present.view.terminal import Head, print_table
+from agelab.results.result import End, Sample, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.view import sparkline, summary
-from agelab.view.summary import print_result
-from agelab.view.terminal import Head, print_table
 from tests.unit import run_builder
 from tests.unit.aging_runs import COPIES, make
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from agelab.cli import main
-from agelab.model.result import RunKernel, Status
+from agelab.results.result import RunKernel, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.request.options import RunOptions
+from agelab.run.request.options import RunOptions
 from tests.unit import run_builder
 
 

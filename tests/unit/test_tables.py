@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from agelab import places
-from agelab.errors import InputError
-from agelab.model.result import Status
+from agelab.base import places
+from agelab.base.errors import InputError
+from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.prepare.planned import planned_cells
-from agelab.runner.request.options import RunOptions
+from agelab.run.prepare.planned import planned_cells
+from agelab.run.request.options import RunOptions
 from bench.tables import __main__ as command
 from bench.tables import block, catalogue, check, dependencies, made, make
 from bench.tables.block import Block

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agelab.model.result import Cell, End, Status
+from agelab.present.view.eta import format_time_left, time_left
+from agelab.results.result import Cell, End, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.cell_times import (
+from agelab.run.cell_times import (
     RUNS_LOOKED_AT,
     RUNS_READ,
     TimeRange,
@@ -14,7 +15,6 @@ from agelab.runner.cell_times import (
     expected_cost,
     recent_cells,
 )
-from agelab.view.eta import format_time_left, time_left
 from tests.unit import run_builder
 from tests.unit.test_scenario import CORPUS, spec
 

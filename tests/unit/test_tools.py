@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from agelab import buildroot, process, toolchain
-from agelab.buildroot import BuildRoot
-from agelab.debian import Archive, Package, PackagesVanished
-from agelab.errors import AgelabError
-from agelab.image import tools
-from agelab.store import Store
+from agelab.base import process
+from agelab.base.errors import AgelabError
+from agelab.debian import Archive, Package, PackagesVanished, buildroot, toolchain
+from agelab.debian.buildroot import BuildRoot
+from agelab.machine.image import tools
+from agelab.store.artefacts import Store
 
 SUITE = "bookworm"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process
+from agelab.base import process
 from tests import capabilities
 from tests.unit.native_tools import compiled
 

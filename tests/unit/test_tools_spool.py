@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process
+from agelab.base import process
 from tests.unit.native_tools import compiled
 
 OPERATIONS = 300

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process
+from agelab.base import process
 from agelab.evaluate.layout import freespace
-from agelab.image import tools
+from agelab.machine.image import tools
 from agelab.scenario import selection
 from tests.unit.native_tools import compiled
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agelab import fileio
+from agelab.base import fileio
+from agelab.base.errors import HostError, InputError
 from agelab.debian import unpacking
-from agelab.errors import HostError, InputError
 from agelab.kernel import unpack, vmlinux
 from tests.unit import test_kernel_vmlinux as vmlinux_tests
 

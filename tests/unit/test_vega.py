@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from agelab import vega
+from agelab.analysis import vega
 
 SVG = "{http://www.w3.org/2000/svg}"
 WIDTH, HEIGHT = 720, vega.PLOT_HEIGHT

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.vm import virt_install
+from agelab.machine.vm import virt_install
 
 
 @pytest.fixture

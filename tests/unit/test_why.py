@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from agelab import qemu
+from agelab.base.errors import InputError
 from agelab.cli import main
-from agelab.errors import InputError
-from agelab.image import DoesNotBoot
 from agelab.kernel import debian_kernel
-from agelab.model.result import Status
+from agelab.machine import qemu
+from agelab.machine.image import DoesNotBoot
+from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import runner
-from agelab.runner.execute.run_plan import profiles_hash, scenario_hash
-from agelab.runner.plan.cell_inputs import drive_sources, harness_hash, parts_of_files
-from agelab.runner.prepare.planned import planned_cells
-from agelab.runner.prepare.prepare import filesystems_made
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.run.execute import runner
+from agelab.run.execute.run_plan import profiles_hash, scenario_hash
+from agelab.run.plan.cell_inputs import drive_sources, harness_hash, parts_of_files
+from agelab.run.prepare.planned import planned_cells
+from agelab.run.prepare.prepare import filesystems_made
+from agelab.run.request.options import RunOptions
+from agelab.run.request.resolve import resolve
 from tests.unit import run_builder
 
 CLAIM = "copy-1g-ext-same"
@@ -390,7 +390,7 @@ def test_each_stand_in_is_asked_about_by_itself(runs: MadeUpRuns) -> None:
 
 
 def runs_claims(name: str) -> list[str]:
-    from agelab.published.study import read_study
+    from agelab.analysis.published.study import read_study
 
     return [claim.id for claim in read_study(name).claims.claims if not claim.untestable]
 

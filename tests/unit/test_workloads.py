@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from agelab import places
-from agelab.errors import InputError
-from agelab.model.metrics import METRICS
-from agelab.model.workload import GuestProgram
-from agelab.runner.prepare import job_check
-from agelab.runner.prepare.brought_files import PATH, brought
+from agelab.base import places
+from agelab.base.errors import InputError
+from agelab.run.prepare import job_check
+from agelab.run.prepare.brought_files import PATH, brought
 from agelab.scenario import selection, workloads
+from agelab.scenario.metrics import METRICS
 from agelab.scenario.selection import Selection
+from agelab.scenario.workload import GuestProgram
 from harness import boot as harness
 from tests.unit.test_scenario import spec
 
@@ -252,8 +252,8 @@ def test_a_program_of_agelabs_own_is_not_replaced(tmp_path: Path, name: str) -> 
 
 
 def test_every_program_of_agelabs_guests_is_protected() -> None:
-    from agelab.image import tools
-    from agelab.runner.prepare.brought_files import OWN_TOOLS
+    from agelab.machine.image import tools
+    from agelab.run.prepare.brought_files import OWN_TOOLS
 
     sources = (tools.SOURCES, tools.FILESYSTEMS, tools.PROFILER)
     built = {name for place in sources for name in tools.programs(tools.source_files(place))}

@@ -115,7 +115,7 @@ def test_what_goes_into_a_directory_writes_over_nothing(
 def test_a_file_that_came_meanwhile_is_not_written_over(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agelab.view import export
+    from agelab.present.view import export
 
     def slow(runs: object) -> Iterator[str]:
         Path("a.csv").write_text("of another program")

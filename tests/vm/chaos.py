@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agelab import atomic, orphans, process
+from agelab.base import atomic, orphans, process
 from agelab.cli.options import open_store
-from agelab.doctor import leftovers
+from agelab.machine.vm import libvirt_daemon
 from agelab.results.run_directory import RunDirectory
-from agelab.store import Store
-from agelab.vm import libvirt_daemon
+from agelab.run.doctor import leftovers
+from agelab.store.artefacts import Store
 from tests.vm.cells import SMALL, step
 
 SHARED = ("image", "kernel", "root", "qemu", "tools", "drive", "buildroot", "guest")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agelab.cli.options import open_store
-from agelab.drive import block_trace
+from agelab.machine.drive import block_trace
 from agelab.results import run_lookup
 from tests.vm.cells import agelab, run
 

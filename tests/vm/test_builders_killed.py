@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from agelab import atomic
+from agelab.base import atomic
 from agelab.cli.options import open_store
-from agelab.store import Store
+from agelab.store.artefacts import Store
 from tests.vm.chaos import Chaos, cleaned, home, wait_until
 
 pytestmark = [pytest.mark.vm, pytest.mark.full]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.store import Store
+from agelab.store.artefacts import Store
 from tests.vm.chaos import Chaos, cheap, cleaned, domains, home, wait_until
 
 pytestmark = pytest.mark.vm

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from agelab import intact, process
+from agelab.base import process
 from agelab.cli.options import open_store
 from agelab.results import own
-from agelab.store import MANIFEST, Store
+from agelab.store import intact
+from agelab.store.artefacts import MANIFEST, Store
 from tests.vm.cells import agelab, scenario, step, store_of_parts
 
 pytestmark = [pytest.mark.vm, pytest.mark.full]

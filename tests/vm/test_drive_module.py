@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from agelab import image, kernel, process, qemu
+from agelab import kernel
+from agelab.base import process
 from agelab.cli.options import open_store
-from agelab.drive import module
-from agelab.image import root
-from agelab.image.packer import CMDLINE
 from agelab.kernel import initramfs
-from agelab.store import Store, file_hash
+from agelab.machine import image, qemu
+from agelab.machine.drive import module
+from agelab.machine.image import root
+from agelab.machine.image.packer import CMDLINE
+from agelab.store.artefacts import Store, file_hash
 
 pytestmark = pytest.mark.vm
 OTHERS = ("debian:bullseye", "debian:trixie", "debian:sid")

@@ -11,16 +11,17 @@ from typing import Any
 
 import pytest
 
-from agelab import atomic, readers
-from agelab.image.assemble import DESCRIPTION
-from agelab.model.seeds import CellName
-from agelab.reuse.blobs import DirectoryBlobs
-from agelab.reuse.ended_cell import CellKey, EndedCell
-from agelab.reuse.shared_artefacts import CachedArtefacts
-from agelab.runner.execute import runner
-from agelab.runner.execute.elsewhere import CellLost
-from agelab.runner.request.options import RunOptions
-from agelab.store import MANIFEST, Artefact, Store, file_hash
+from agelab.base import atomic
+from agelab.base import fileio as readers
+from agelab.machine.image.assemble import DESCRIPTION
+from agelab.run.execute import runner
+from agelab.run.execute.elsewhere import CellLost
+from agelab.run.request.options import RunOptions
+from agelab.run.reuse.ended_cell import CellKey, EndedCell
+from agelab.run.reuse.shared_artefacts import CachedArtefacts
+from agelab.scenario.seeds import CellName
+from agelab.store.artefacts import MANIFEST, Artefact, Store, file_hash
+from agelab.store.blobs import DirectoryBlobs
 from tests.vm.cells import store_of_parts
 
 pytestmark = pytest.mark.vm

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process
-from agelab.disk import DriveClaim, claim, claim_drives, device_state, device_users, parse
-from agelab.errors import AgelabError, HostError, InputError
+from agelab.base import process
+from agelab.base.errors import AgelabError, HostError, InputError
+from agelab.machine.disk import DriveClaim, claim, claim_drives, device_state, device_users, parse
 from tests import capabilities
 from tests.capabilities import needs_root
 

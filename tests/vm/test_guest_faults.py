@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from agelab import kernel as kernels
-from agelab import process
+from agelab.base import process
 from agelab.cli.options import open_store
-from agelab.drive import module
-from agelab.vm import libvirt_daemon
+from agelab.machine.drive import module
+from agelab.machine.vm import libvirt_daemon
 from tests.vm.cells import PROGRAM, SMALL, agelab, newest, run, runs, scenario, step
 
 pytestmark = pytest.mark.vm

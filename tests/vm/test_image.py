@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from agelab import image, kernel, process, qemu
+from agelab import kernel
+from agelab.base import process
 from agelab.cli.options import open_store
-from agelab.image import root
-from agelab.image.packer import CMDLINE
 from agelab.kernel import initramfs
-from agelab.store import Store
+from agelab.machine import image, qemu
+from agelab.machine.image import root
+from agelab.machine.image.packer import CMDLINE
+from agelab.store.artefacts import Store
 
 pytestmark = pytest.mark.vm
 
@@ -40,8 +42,8 @@ def test_a_second_call_is_instant_and_needs_no_network() -> None:
     store = open_store()
     made(store)
     program = (
-        "from agelab import image, kernel, process; from agelab.cli.options import open_store;"
-        "from agelab.image import root;"
+        "from agelab.machine import image; from agelab import kernel; from agelab.base import process; from agelab.cli.options import open_store;"
+        "from agelab.machine.image import root;"
         "process.run = None;"  # no program at all: neither apt nor packer
         "store = open_store(); found = kernel.resolve(kernel.DEFAULT, store);"
         "image.build(found, store, root.served(root.definition(), ()))"

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.vm, needs_root]
 # Another agelab keeps a daemon; then a filesystem is mounted, and the store is moved there.
 LATER = """
 mkfifo "$AGELAB_HOME/end"
-"$(dirname "$PROGRAM")/python" -c 'from agelab.vm.libvirt_daemon import keep_running
+"$(dirname "$PROGRAM")/python" -c 'from agelab.machine.vm.libvirt_daemon import keep_running
 with keep_running():
     open("up", "w").close()
     open("end").read()' & other=$!

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process, stored_disk
+from agelab.base import process
 from agelab.cli.options import open_store
+from agelab.store import disks as stored_disk
 from tests.vm.cells import agelab, newest, run, scenario, step
 
 pytestmark = pytest.mark.vm

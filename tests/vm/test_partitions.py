@@ -6,7 +6,7 @@ import pytest
 
 from agelab import kernel
 from agelab.cli.options import open_store
-from agelab.drive import geometry
+from agelab.machine.drive import geometry
 from agelab.scenario import selection
 from bench.guest import bench
 

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from agelab import places, process
+from agelab.base import places, process
 from tests.capabilities import needs_root
 from tests.vm.cells import run, scenario, step
 

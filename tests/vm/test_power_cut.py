@@ -7,9 +7,9 @@ import pytest
 
 from agelab import kernel
 from agelab.cli.options import open_store
-from agelab.drive import geometry
+from agelab.machine.drive import geometry
+from agelab.machine.vm.guest import MemoryDisk
 from agelab.scenario import selection
-from agelab.vm.guest import MemoryDisk
 from bench.guest import Bench, bench
 
 pytestmark = pytest.mark.vm

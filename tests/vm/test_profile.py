@@ -6,7 +6,7 @@ import pytest
 
 from agelab.analysis import profiles
 from agelab.analysis.cells import load
-from agelab.model.result import Status
+from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from tests.vm.cells import agelab, newest, run, scenario, step
 from tests.vm.test_repeat import both_cores_busy

@@ -6,19 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from agelab import image as images
 from agelab import kernel as kernels
-from agelab import process, qemu
+from agelab.base import process
 from agelab.cli.options import open_store
-from agelab.disk import claim_drives, parse
-from agelab.image import root as roots
 from agelab.kernel import initramfs
-from agelab.model.ending import Ending
+from agelab.machine import image as images
+from agelab.machine import qemu
+from agelab.machine.disk import claim_drives, parse
+from agelab.machine.image import root as roots
+from agelab.machine.vm import domain
+from agelab.machine.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
+from agelab.machine.vm.guest_output import GuestOutput
+from agelab.machine.vm.hypervisor import connected
+from agelab.results.result import Ending
 from agelab.scenario import selection
-from agelab.vm import domain
-from agelab.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk
-from agelab.vm.guest_output import GuestOutput
-from agelab.vm.hypervisor import connected
 from tests.capabilities import needs_root
 
 pytestmark = [pytest.mark.vm, needs_root]

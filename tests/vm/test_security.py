@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process
+from agelab.base import process
 from agelab.cli.options import open_store
-from agelab.image.assemble import INITRAMFS, ROOT
-from agelab.store import Artefact
+from agelab.machine.image.assemble import INITRAMFS, ROOT
+from agelab.store.artefacts import Artefact
 from tests.vm.cells import agelab, newest, run, runs, scenario, step
 
 pytestmark = pytest.mark.vm

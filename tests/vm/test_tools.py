@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process
+from agelab.base import process
 from agelab.cli.options import open_store
-from agelab.image import tools
-from agelab.store import Store, file_hash
+from agelab.machine.image import tools
+from agelab.store.artefacts import Store, file_hash
 
 pytestmark = pytest.mark.vm
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from agelab import process
-from agelab.vm import libvirt_daemon
+from agelab.base import process
+from agelab.machine.vm import libvirt_daemon
 from tests.vm.cells import agelab, run, runs, scenario, step
 
 pytestmark = pytest.mark.vm

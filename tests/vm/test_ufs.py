@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from agelab import image, kernel, process, qemu
+from agelab import kernel
+from agelab.base import process
 from agelab.cli.options import open_store
-from agelab.image import root, tools
-from agelab.image.packer import CMDLINE
 from agelab.kernel import initramfs
+from agelab.machine import image, qemu
+from agelab.machine.image import root, tools
+from agelab.machine.image.packer import CMDLINE
 from agelab.scenario import selection
-from agelab.store import Store
+from agelab.store.artefacts import Store
 
 pytestmark = [
     pytest.mark.vm,

@@ -7,8 +7,8 @@ import pytest
 
 from agelab import kernel
 from agelab.cli.options import open_store
-from agelab.model.drive import Drive
 from agelab.scenario import selection
+from agelab.scenario.drive import Drive
 from bench.guest import bench
 from bench.validate import figures, measured, memory_mib, validate
 from bench.validate_job import WINDOW, job, step

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
-from agelab.errors import AgelabError
+from agelab.base.errors import AgelabError
 from agelab.evaluate.layout.model import Extent, ExtentMap, FileMap
 
 _HEADER = re.compile(rb"agelab-extents 1 ([1-9]\d{0,9}) (fiemap|fibmap)")

@@ -8,7 +8,7 @@ table: the kernel's Documentation/admin-guide/device-mapper) and ``md DEVICE LEV
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from agelab.errors import AgelabError
+from agelab.base.errors import AgelabError
 
 SECTOR = 512
 LEFT_SYMMETRIC = 2

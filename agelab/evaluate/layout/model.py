@@ -59,7 +59,7 @@ class FreeSpace:
 
 @dataclass(frozen=True, slots=True)
 class LayoutMeasure:
-    """A measure computed from a map; agelab.model.metrics defines the metric."""
+    """A measure computed from a map; agelab.scenario.metrics defines the metric."""
 
     metric: str
     value: float | int | None

@@ -5,7 +5,7 @@ Readers work on the host, on text that a guest wrote: nothing in it is trusted.
 
 from agelab.evaluate.program_output import fio, numbers
 from agelab.evaluate.program_output.reading import Reading, UnreadableOutput
-from agelab.model.workload import GuestProgram
+from agelab.scenario.workload import GuestProgram
 
 __all__ = ["Reading", "UnreadableOutput", "read_program", "read_records"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agelab.evaluate.program_output.reading import Reading, UnreadableOutput, checked, quoted, rounded
-from agelab.model.workload import GuestProgram
+from agelab.scenario.workload import GuestProgram
 
 NANOSECONDS = 1e-9
 MAX_JOBS = 200

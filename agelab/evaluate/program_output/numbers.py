@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from agelab.evaluate.program_output.reading import Reading, UnreadableOutput, checked, quoted, rounded
-from agelab.model.workload import GuestProgram
+from agelab.scenario.workload import GuestProgram
 
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 MAX_LINE = 4096

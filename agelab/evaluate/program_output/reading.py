@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from agelab.model.result import MAX_MAGNITUDE
+from agelab.results.result import MAX_MAGNITUDE
 
 DIGITS = 9
 """Significant digits of a number that was scaled."""

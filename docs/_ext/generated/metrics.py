@@ -1,6 +1,6 @@
 """The registered metrics."""
 
-from agelab.model.metrics import METRICS
+from agelab.scenario.metrics import METRICS
 from generated.markdown import code, plain, table
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from agelab.model.base import Figure
-from agelab.model.scenario import Scenario
-from agelab.model.step import Action, Cycle, Experiment
-from agelab.published import study as published
-from agelab.published.claims import Claim
+from agelab.analysis.published import study as published
+from agelab.analysis.published.claims import Claim
+from agelab.base.types import Figure
 from agelab.scenario import selection
+from agelab.scenario.scenario import Scenario
+from agelab.scenario.step import Action, Cycle, Experiment
 from generated.markdown import code, plain, script, table
 
 LANGUAGES = {"de": "German", "en": "English", "ru": "Russian", "zh": "Chinese"}

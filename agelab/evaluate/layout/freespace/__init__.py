@@ -6,7 +6,7 @@ bytes on the disk under test; docs/free-space.md lists what each tool does not r
 
 import struct
 
-from agelab.errors import AgelabError, unknown
+from agelab.base.errors import AgelabError, unknown
 from agelab.evaluate.layout.freespace import (
     bcachefs,
     btrfs,

@@ -1,0 +1,344 @@
+"""Run a claim's test on a source of values: a study's own table, or our runs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from agelab.analysis.published.claims import (
+    Amount,
+    AnyTest,
+    Claims,
+    ExpectedOrder,
+    ExpectedRatio,
+    Extreme,
+    Gain,
+    Kept,
+    Same,
+    Spread,
+    subject,
+)
+from agelab.analysis.published.value_sources import (
+    Value,
+    ValueSource,
+    compare_values,
+    judge_values,
+    same_within,
+    too_close,
+    why_not_known,
+)
+from agelab.base.types import LayoutName
+
+
+@dataclass(frozen=True)
+class ClaimComparison:
+    where: str
+    figure: Fraction | None
+    """A ratio, or another number by the kind of test; None where values are missing."""
+    holds: bool | None
+    """None where it cannot be said, or nothing would follow from it."""
+    note: str = ""
+    close: bool = False
+    """True if it cannot be said because values lie too close to each other for these seeds."""
+    circle: bool = False
+    """True if nothing would follow: an input of ours was derived from the study's figures."""
+
+
+@dataclass(frozen=True)
+class ClaimOutcome:
+    """The outcome of a test on one source."""
+
+    over: str
+    comparisons: tuple[ClaimComparison, ...]
+
+    @property
+    def true(self) -> int:
+        return sum(one.holds is True for one in self.comparisons)
+
+    @property
+    def holds(self) -> bool | None:
+        """True if enough comparisons are true; None where those that are not known could change the answer.
+
+        Those in a circle are not counted: None where no other is there.
+        """
+        counted = [one for one in self.comparisons if not one.circle]
+        unknown = sum(one.holds is None for one in counted)
+        number = len(counted)
+        if not number:
+            return None
+        fewest = {"every": number, "most": number // 2 + 1, "some": 1}[self.over]
+        if self.true >= fewest:
+            return True
+        return None if self.true + unknown >= fewest else False
+
+    @property
+    def missing(self) -> list[str]:
+        """The reasons why comparisons cannot be made, each once; those of a circle where there is nothing else."""
+        made = [one for one in self.comparisons if not one.circle] or self.comparisons
+        return list(dict.fromkeys(one.note for one in made if one.holds is None and not one.close))
+
+    @property
+    def close(self) -> list[str]:
+        """The reasons why comparisons were made and say nothing, each once."""
+        return list(dict.fromkeys(one.note for one in self.comparisons if one.close and not one.circle))
+
+
+@dataclass(frozen=True)
+class _Spot:
+    """The place of a comparison: one step in one layout."""
+
+    source: ValueSource
+    table: str
+    metric: str
+    layout: LayoutName
+    step: str
+
+    @property
+    def name(self) -> str:
+        return self.step if self.layout == "single" else f"{self.step}, {self.layout}"
+
+    def value(self, ref: str, step: str | None = None, layout: LayoutName | None = None) -> Value:
+        found = subject(ref)
+        table, where = found.table or self.table, layout or found.layout or self.layout
+        return self.source.value((table, found.variant, where, step or self.step, self.metric))
+
+    def values(self, refs: Sequence[str], layout: LayoutName | None = None) -> dict[str, Value]:
+        return {ref: self.value(ref, layout=layout) for ref in refs}
+
+
+def run_test(test: AnyTest, claims: Claims, source: ValueSource) -> ClaimOutcome:
+    return ClaimOutcome(test.over, tuple(_comparisons(test, claims, source)))
+
+
+def _comparisons(test: AnyTest, claims: Claims, source: ValueSource) -> Iterator[ClaimComparison]:
+    for layout in test.layouts:
+        for step in test.steps:
+            spot = _Spot(source, claims.table(test.table).id, test.metric, layout, step)
+            other = getattr(test, "to_step", None) or step
+            why = source.circle(step, test.metric) or source.circle(other, test.metric)
+            for one in _at(spot, test, claims):
+                yield replace(one, holds=None, note=f"in a circle: {why}", circle=True) if why else one
+
+
+def _at(spot: _Spot, test: AnyTest, claims: Claims) -> Iterator[ClaimComparison]:
+    match test:
+        case ExpectedRatio():
+            yield from (_ratio(spot, test, *couple) for couple in test.couples)
+        case Same():
+            yield from (_same(spot, test, *couple) for couple in test.couples)
+        case Amount():
+            yield from (_amount(spot, test, ref) for ref in test.of)
+        case Extreme():
+            yield _extreme(spot, test, describe_extreme(test, claims))
+        case ExpectedOrder():
+            yield _order(spot, test)
+        case Kept():
+            yield _kept(spot, test)
+        case Gain():
+            yield _gain(spot, test)
+        case Spread():
+            yield _spread(spot, test)
+
+
+def why_missing(*values: Value) -> str:
+    """Return why one of them is missing, or nothing."""
+    return next((value.why or "no value" for value in values if not value.numbers), "")
+
+
+def _in_band(figure: Fraction, low: float | None, high: float | None) -> bool:
+    """Return whether it lies between two bounds, taken as they are written: 1.45 is 145/100."""
+    return (low is None or figure >= Fraction(str(low))) and (high is None or figure <= Fraction(str(high)))
+
+
+def _ratio(spot: _Spot, test: ExpectedRatio, one: str, other: str) -> ClaimComparison:
+    second = f"{other} {test.to_step}" if test.to_step else other
+    where = f"{spot.name}: {one} / {second}"
+    left, right = spot.value(one), spot.value(other, test.to_step)
+    if why := why_missing(left, right) or ("" if right.median else f"{second} is 0"):
+        return ClaimComparison(where, None, None, why)
+    figure, sign = left.median / right.median, compare_values(left, right)
+    # A difference that does not count is none.
+    measured, none = (_in_band(one, test.at_least, test.at_most) for one in (figure, Fraction(1)))
+    if sign is None and measured is not none:
+        return _unknown(where, figure, why_not_known(left, right))
+    if sign == 0 and figure != 1:
+        return ClaimComparison(where, figure, none, "no difference")
+    return ClaimComparison(where, figure, measured)
+
+
+def _unknown(where: str, figure: Fraction | None, why: str) -> ClaimComparison:
+    """Return a comparison of which the seeds do not tell how it comes out."""
+    return ClaimComparison(where, figure, None, why, close=True)
+
+
+def _same(spot: _Spot, test: Same, one: str, other: str) -> ClaimComparison:
+    where = f"{spot.name}: {one} / {other}"
+    left, right = spot.value(one), spot.value(other)
+    if why := why_missing(left, right) or ("" if right.median else f"{other} is 0"):
+        return ClaimComparison(where, None, None, why)
+    figure = left.median / right.median
+    same = same_within(left, right, Fraction(str(test.within)))
+    if same is not None:
+        return ClaimComparison(where, figure, same)
+    if abs(left.median - right.median) <= spot.source.resolution:
+        return ClaimComparison(where, figure, True, "closer than the clock could tell")
+    sign = None if judge_values(left, right) else compare_values(left, right)
+    if sign is None:
+        return _unknown(where, figure, why_not_known(left, right))
+    return ClaimComparison(where, figure, sign == 0, "" if sign else "no difference")
+
+
+def _amount(spot: _Spot, test: Amount, ref: str) -> ClaimComparison:
+    where, value = f"{spot.name}: {ref}", spot.value(ref)
+    if why := why_missing(value):
+        return ClaimComparison(where, None, None, why)
+    return ClaimComparison(where, value.median, _in_band(value.median, test.at_least, test.at_most))
+
+
+def describe_extreme(test: Extreme, claims: Claims) -> str:
+    """Say who is to be the lowest or highest, and among whom unless it is among all that the study ranks."""
+    ours, others = ", ".join(test.of), ", ".join(test.among)
+    if claims.ranked <= {*test.of, *test.among}:
+        return f"{ours} {test.kind}"
+    return f"{ours} {'below' if test.kind == 'lowest' else 'above'} {others}"
+
+
+def _extreme(spot: _Spot, test: Extreme, said: str) -> ClaimComparison:
+    """Compare with the nearest of the others; the figure is its value over ours, or ours over its."""
+    lowest = test.kind == "lowest"
+    where = f"{spot.name}: {said}"
+    ours, others = spot.values(test.of), spot.values(test.among)
+    margin = Fraction(str(test.margin))
+    near: list[tuple[Fraction, str]] = []
+    against: list[tuple[Fraction, str]] = []
+    close: list[tuple[Fraction, str, str]] = []
+    for one in ours.values():
+        for name, other in others.items():
+            if one.numbers and other.numbers:
+                low, high = (one, other) if lowest else (other, one)
+                far, sign = high.median / low.median if low.median else Fraction(0), compare_values(high, low)
+                near.append((far, name))
+                if sign is None and (margin == 1 or far >= margin):
+                    close.append((far, name, why_not_known(low, high)))
+                elif sign != 1 or far < margin:
+                    against.append((far, name))
+    why = why_missing(*ours.values(), *others.values())
+    if not near:
+        return ClaimComparison(where, None, None, why)
+    figure, name = min(near)
+    if against:
+        return ClaimComparison(where, figure, False, f"against {min(against)[1]}")
+    if why:
+        return ClaimComparison(where, figure, None, why)
+    if close:
+        _, other_name, reason = min(close)
+        return _unknown(where, figure, f"against {other_name}: {reason}")
+    return ClaimComparison(where, figure, True, f"next is {name}")
+
+
+def _order(spot: _Spot, test: ExpectedOrder) -> ClaimComparison:
+    """Check an order; the figure is the smallest ratio of a later value to an earlier one."""
+    where = f"{spot.name}: " + " <= ".join(", ".join(group) for group in test.groups)
+    groups = [spot.values(group) for group in test.groups]
+    ratios: list[tuple[Fraction, int | None, str, str, str]] = []
+    for number, group in enumerate(groups):
+        for later in groups[number + 1 :]:
+            for one, low in group.items():
+                for other, high in later.items():
+                    if low.numbers and high.numbers and low.median:
+                        sign = compare_values(low, high)
+                        near = why_not_known(low, high) if sign is None else ""
+                        ratios.append((high.median / low.median, sign, one, other, near))
+    ratios.sort(key=lambda row: row[0])
+    why = why_missing(*(value for group in groups for value in group.values()))
+    wrong = [f"{one} is above {other}" for _, sign, one, other, _ in ratios if sign == 1]
+    close = [f"{one} and {other}: {near}" for _, sign, one, other, near in ratios if sign is None]
+    figure = ratios[0][0] if ratios else None
+    if wrong:
+        return ClaimComparison(where, figure, False, wrong[0])
+    if why:
+        return ClaimComparison(where, figure, None, why)
+    return _unknown(where, figure, close[0]) if close else ClaimComparison(where, figure, True)
+
+
+def _kept(spot: _Spot, test: Kept) -> ClaimComparison:
+    """Check what stays in both layouts; the figure is the number of pairs that change places in the order."""
+    where = f"{spot.step}: {test.what} of {', '.join(test.among)}, {' and '.join(test.between)}"
+    here, there = (spot.values(test.among, layout) for layout in test.between)
+    if why := why_missing(*here.values(), *there.values()):
+        return ClaimComparison(where, None, None, why)
+    if test.what == "order":
+        return _kept_order(where, here, there)
+    ends = [_at_the_end(values, test.what) for values in (here, there)]
+    note = " | ".join(", ".join(sorted(sure | maybe)) for sure, maybe in ends)
+    (one, one_maybe), (other, other_maybe) = ends
+    if (one_maybe or other_maybe) and (one | one_maybe) & (other | other_maybe):
+        return _unknown(where, None, f"{note}: these seeds do not tell them apart")
+    return ClaimComparison(where, None, bool(one & other), note)
+
+
+def _kept_order(where: str, here: dict[str, Value], there: dict[str, Value]) -> ClaimComparison:
+    """Check that no pair changes places; the figure is the number of those that do."""
+    turned: list[str] = []
+    close: list[str] = []
+    names = list(here)
+    for number, one in enumerate(names):
+        for other in names[number + 1 :]:
+            before, after = (compare_values(values[one], values[other]) for values in (here, there))
+            if before is None or after is None:
+                close.append(f"{one} and {other}")
+            elif before * after < 0:
+                turned.append(f"{one} and {other}")
+    figure = Fraction(len(turned))
+    if close and not turned:
+        return _unknown(where, figure, f"{'; '.join(close)}: these seeds do not tell them apart")
+    return ClaimComparison(where, figure, not turned, "; ".join(turned))
+
+
+def _at_the_end(values: dict[str, Value], what: str) -> tuple[set[str], set[str]]:
+    """Return the names with the lowest or highest value or one as good, and those that few seeds leave as possible."""
+    end = (min if what == "lowest" else max)(values.values(), key=lambda value: value.median)
+    signs = {name: compare_values(value, end) for name, value in values.items()}
+    sure = {name for name, value in values.items() if value is end or signs[name] == 0}
+    return sure, {name for name, sign in signs.items() if sign is None} - sure
+
+
+def _gain(spot: _Spot, test: Gain) -> ClaimComparison:
+    """Compare gains; the figure is the gain of ``of``, the note that of the next."""
+    where = f"{spot.step}: gain of {test.of}, {' to '.join(test.between)}"
+    refs = (test.of, *test.among)
+    first, second = (spot.values(refs, layout) for layout in test.between)
+    why = why_missing(*first.values(), *second.values())
+    gains: dict[str, Fraction] = {}
+    for ref in refs:
+        if first[ref].numbers and second[ref].numbers and second[ref].median:
+            before, after = first[ref].median, second[ref].median
+            gains[ref] = before / after if test.measure == "ratio" else before - after
+    others = [(gain, ref) for ref, gain in gains.items() if ref != test.of]
+    if test.of not in gains or not others:
+        return ClaimComparison(where, None, None, why)
+    most, name = max(others)
+    gain, next_gain = gains[test.of], f"{float(most):.3g}"
+    made = [values[ref] for values in (first, second) for ref in gains]
+    if near := too_close((max(gain, Fraction()), max(most, Fraction())), *made):
+        return _unknown(where, gain, f"against {name}: {near}")
+    if gain <= most:
+        return ClaimComparison(where, gain, False, f"{name} gains {next_gain}")
+    return ClaimComparison(where, gain, None if why else True, why or f"next is {name}: {next_gain}")
+
+
+def _spread(spot: _Spot, test: Spread) -> ClaimComparison:
+    """Compare spreads; the figure is the one over the other."""
+    where = f"{spot.name}: spread of {', '.join(test.of)} / of {', '.join(test.than)}"
+    one, other = spot.values(test.of), spot.values(test.than)
+    if why := why_missing(*one.values(), *other.values()):
+        return ClaimComparison(where, None, None, why)
+    spreads = []
+    for values in (one, other):
+        medians = [value.median for value in values.values()]
+        if not min(medians):
+            return ClaimComparison(where, None, None, "a value is 0")
+        spreads.append(max(medians) / min(medians))
+    figure = spreads[0] / spreads[1]
+    if why := too_close((spreads[0], spreads[1]), *one.values(), *other.values()):
+        return _unknown(where, figure, why)
+    return ClaimComparison(where, figure, figure < 1)

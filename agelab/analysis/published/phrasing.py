@@ -1,0 +1,274 @@
+"""Texts about a study beside our runs, shared by terminal, Markdown and report."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from agelab.analysis.published.base_rates import NOISES
+from agelab.analysis.published.deviation import Bands, TableDeviation
+from agelab.analysis.published.our_values import LEAD
+from agelab.analysis.published.outcome import ClaimComparison
+from agelab.analysis.published.ranking import RankedColumn, RankedRow, Ranking
+from agelab.analysis.published.report import ClaimCounts, StudyReport
+from agelab.analysis.published.run_columns import RunColumn
+from agelab.analysis.published.value_sources import Value
+from agelab.analysis.published.verdict import DENIED, UNINFORMATIVE, ClaimVerdict, JudgedClaim
+from agelab.scenario import selection
+from agelab.scenario.seeds import seeds_text
+from agelab.stats.phrasing import too_few
+from agelab.stats.rank_test import can_be_told
+
+SOURCE = "source="
+"""What a change of the source begins with, among those of a machine's label."""
+MAKE_RATES = ".venv/bin/python -m bench.base_rates --write"
+SHOWN = 4
+"""Comparisons of a claim to show, those that speak against it first."""
+
+
+def describe_column(column: RunColumn) -> str:
+    """Describe a column: scale, clock, defaults, kernel, machines, drives, run seeds."""
+    plan, first, emulated = column.plan, column.first, ", EMULATED" if column.emulated else ""
+    said = (
+        f"scale {plan.scale}, {plan.clock} clock{emulated}, {first.defaults} defaults, kernel {first.kernel}"
+    )
+    said = ", ".join([said, *column.machines, *column.drives, seeds_text(column.seeds)])
+    return f"{said}; apart: {column.apart}" if column.apart else said
+
+
+def count_verdicts(report: StudyReport, letter: str) -> str:
+    """Say how many claims of a side replicated, how many would by alike filesystems, and what is not counted."""
+    counts = report.counts(letter)
+
+    def number(*kinds: str) -> str:
+        return ", ".join(f"{counts.kinds[kind]} {kind}" for kind in kinds)
+
+    return (
+        f"{counts.replicated} of {counts.counted} replicated{_alike(report, counts)}; "
+        f"{number(ClaimVerdict.NOT, ClaimVerdict.UNKNOWN)}; not counted: "
+        f"{number(DENIED, UNINFORMATIVE, ClaimVerdict.UNTESTED)}"
+    )
+
+
+def _alike(report: StudyReport, counts: ClaimCounts) -> str:
+    """Say how many of the claims that replicated alike filesystems would replicate."""
+    rated = counts.rated
+    if not counts.counted or not rated.counted:
+        return "" if report.study.rates else f" (base rate not known: {MAKE_RATES} makes it)"
+    every = rated.counted == counts.counted
+    of_them = "" if every else f"{rated.replicated} of the {rated.counted} with a base rate, where "
+    what = "drives and machines" if report.study.claims.stand_ins else "filesystems"
+    return f"; {of_them}{what} that are all alike would give {rate_text(counts.alike, 1)}"
+
+
+def rate_text(rates: Sequence[float], digits: int = 2) -> str:
+    """Format what the noise may change: ``0.31 (2 % noise) or 0.27 (5 %)``."""
+    little, more = (f"{rate:.{digits}f}" for rate in rates)
+    low, high = (f"{100 * noise:.0f} %" for noise in NOISES)
+    return little if little == more else f"{little} ({low} noise) or {more} ({high})"
+
+
+def figure_text(figure: Fraction | None) -> str:
+    """Format a ratio or count to about three figures."""
+    if figure is None:
+        return "-"
+    size = abs(figure)
+    if figure.denominator == 1 and size >= 10:
+        return str(figure)
+    return f"{float(figure):.{0 if size >= 100 else 1 if size >= 10 else 2}f}"
+
+
+def value_text(value: Value | None) -> str:
+    """Format a value with its digits; a question mark where there is none."""
+    return f"{float(value.median):.6g}" if value and value.numbers else "?"
+
+
+def readings(row: RankedRow, variant: str) -> list[str]:
+    """List the study's value, percentages in each reading; empty where it has none."""
+    if variant not in row.theirs[0].values:
+        return []
+    return list(dict.fromkeys(value_text(one.values[variant]) for one in row.theirs))
+
+
+def ranking_title(report: StudyReport, ranking: Ranking) -> str:
+    """Name the table, layout and metric, and the unit of its values."""
+    about = report.study.claims.table(ranking.table).about
+    unit = "times the other" if ranking.unit == "times" else ranking.unit
+    return f"table {ranking.table}, {ranking.layout}, {ranking.metric} ({unit}): {about}"
+
+
+def unmeasured_text(rankings: Sequence[Ranking]) -> str:
+    """Count the tables, and the steps of other tables, of which no run has a value; empty where all have one."""
+    left = [len(ranking.measured_rows) for ranking in rankings]
+    tables = left.count(0)
+    steps = sum(len(one.rows) - number for one, number in zip(rankings, left, strict=True) if number)
+    found = ((tables, "table"), (steps, "step"))
+    return ", ".join(f"{number} {word}{'s' if number > 1 else ''}" for number, word in found if number)
+
+
+def tau_text(value: float | None) -> str:
+    """Format tau-b with two decimals, or a dash."""
+    return "-" if value is None else f"{value:.2f}"
+
+
+def chance_text(chance: Fraction | None) -> str:
+    """Format the chance of a tau-b with two figures, or a dash."""
+    return "-" if chance is None else f"{float(chance):.2g}"
+
+
+def agreement_text(column: RankedColumn) -> str:
+    """Format tau-b with the chance of it: ``0.33 (chance 0.38)``."""
+    if column.tau is None:
+        return "-"
+    return f"{tau_text(column.tau)} (chance {chance_text(column.chance)})"
+
+
+def bands_text(bands: Bands) -> str:
+    """Say how many cells lie how near to the study's."""
+    return (
+        f"{bands.near} of {bands.cells} {'cell' if bands.cells == 1 else 'cells'} within 25 %, "
+        f"{bands.fair} more within a factor of 2, {bands.far} beyond"
+    )
+
+
+def factor_text(factor: float | None) -> str:
+    """Format ours over theirs, or a dash."""
+    return "-" if factor is None else figure_text(Fraction(factor))
+
+
+def times_text(found: TableDeviation) -> str:
+    """Name ours as it stands over theirs, and say where it is brought to the study's size."""
+    if found.times is None or found.times == 1:
+        return "ours / theirs"
+    return f"{found.times} x ours / theirs, as if all grew with the size of the data"
+
+
+def deviation_counts(report: StudyReport, letter: str) -> list[str]:
+    """Say for each table and stand-in of a side how many of its cells lie how near to the study's."""
+    found = []
+    for ranking in report.rankings:
+        for column, one in zip(report.columns, ranking.deviations, strict=True):
+            if column.letter == letter and one.bands.cells:
+                where = f"table {ranking.table}, {ranking.layout}, {ranking.metric}"
+                stand_in = f", {column.stand_in}" if column.stand_in else ""
+                found.append(f"{where}{stand_in}: {bands_text(one.bands)}")
+    return found
+
+
+def deviation_lines(found: TableDeviation) -> Iterator[str]:
+    """Say how near the cells are, how large the parts of steps and filesystems are, and what is left out and why."""
+    if found.bands.cells:
+        yield bands_text(found.bands)
+    if found.typical_step and found.typical_rest:
+        yield (
+            f"half of the cells are off by a factor of {factor_text(found.typical)} or more; half of the steps, in "
+            f"what all have in common, by {factor_text(found.typical_step)}; half of what is left, the filesystem's "
+            f"own, by {factor_text(found.typical_rest)}"
+        )
+    if found.own:
+        parts = ", ".join(f"{name} {factor_text(part)}" for name, part in found.own.items())
+        yield f"each filesystem's own part, the median over the steps: {parts}"
+    reasons: dict[str, dict[str, list[str]]] = {}
+    for step in found.steps:
+        for name, why in step.left_out.items():
+            reasons.setdefault(why, {}).setdefault(name, []).append(step.step)
+    for why, names in reasons.items():
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for name, steps in names.items():
+            alike.setdefault(tuple(steps), []).append(name)
+        cells = "; ".join(f"{', '.join(steps)} of {', '.join(those)}" for steps, those in alike.items())
+        yield f"not counted: {cells}: {why}"
+
+
+def reason_text(one: JudgedClaim) -> str:
+    """Return the reason, marked where no test stands behind it or it is not counted.
+
+    A verdict that is not known says itself that the seeds are few.
+    """
+    few = " (few seeds)" if one.few_seeds and one.verdict is not ClaimVerdict.UNKNOWN else ""
+    return one.reason + few + (f"; not counted: {one.kind}" if one.kind == one.not_counted else "")
+
+
+def chance_notes(report: StudyReport, letter: str) -> list[str]:
+    """Say what a side's verdicts lack: seeds enough for a test, the floor of its host in the wall clock."""
+    few = [
+        one.few_seeds
+        for _, judged in report.claims
+        for side, one in judged
+        if side == letter and one.few_seeds
+    ]
+    column = dict(report.sides)[letter]
+    where = "claims marked (few seeds): " if can_be_told(column.seeds) else ""
+    least = " and above the host's noise" if column.noise_known else ""
+    lead = f"an order of times counts from a lead of {float(1 + LEAD):.2f} on{least}"
+    return [*([f"{where}{too_few(min(few))}: {lead}"] if few else []), *column.labels]
+
+
+def verdict_label(letter: str, one: JudgedClaim) -> str:
+    """Label a verdict: the side's letter, and the filesystem where others stand in for the study's."""
+    if not one.filesystem:
+        return letter
+    return f"{letter} {one.filesystem}{' (stands in)' if one.stand_in else ''}"
+
+
+def claim_notes(judged: JudgedClaim) -> list[str]:
+    """List what a reader must know beside a verdict."""
+    claim, found = judged.claim, []
+    if judged.rate:
+        found.append(f"base rate {rate_text(judged.rate)}")
+    if claim.conflict:
+        against = "its table" if claim.conflict.against == "table" else f"claim {claim.conflict.against}"
+        found.append(f"the study contradicts itself ({against}): {claim.conflict.note}")
+    if claim.unprinted:
+        found.append(f"no figures to compare with: {claim.unprinted}")
+    return found
+
+
+def comparison_rows(judged: Sequence[JudgedClaim], everything: bool) -> list[list[str]]:
+    """List place, their figure, and ours by verdict; a few, those against the claim first, unless ``everything``."""
+    ran = [one for one in judged if one.ours]
+    theirs = next((one.theirs for one in judged if one.theirs), ())
+    if not ran or not theirs:
+        return []
+    rows: list[tuple[int, list[str]]] = []
+    for number, first in enumerate(theirs[0].comparisons):
+        ours = [one.ours.comparisons[number] for one in ran if one.ours]
+        readings = list(dict.fromkeys(figure_text(one.comparisons[number].figure) for one in theirs))
+        against = sum(one.holds is False for one in ours)
+        printed = "-".join(readings) if readings != ["-"] else _words(first)
+        rows.append((-against, [first.where, printed, *map(_figure, ours)]))
+    kept = rows if everything else sorted(rows, key=lambda row: row[0])[:SHOWN]
+    return [cells for _, cells in kept]
+
+
+def _figure(one: ClaimComparison) -> str:
+    """Format the figure, marked where it speaks against the claim."""
+    figure = _words(one) if one.figure is None else figure_text(one.figure)
+    if one.circle:
+        return f"{figure} circle"
+    if one.close:
+        return f"{figure} close"
+    return f"{figure} no" if one.holds is False else figure
+
+
+def _words(one: ClaimComparison) -> str:
+    """Format a comparison without a figure: two names, or a question mark where something is missing."""
+    return "?" if one.holds is None and not one.close else one.note or "-"
+
+
+def variants_not_run(column: RunColumn) -> Iterator[str]:
+    """Say, for each scenario of which only some variants were run, how many, and how to run the rest."""
+    for name in dict.fromkeys(name for name, _, _ in column.groups):
+        scenario = selection.select(name).scenario
+        every = {variant.name for variant in scenario.variants}
+        ran = every & {variant for other, variant, _ in column.groups if other == name}
+        if ran != every:
+            source = [word for word in column.machine.changes if word.startswith(SOURCE)]
+            asked = {
+                "scale": column.plan.scale if column.plan.scale == "paper" else "",
+                "defaults": column.first.defaults if column.first.defaults != scenario.defaults else "",
+                "clock": column.plan.clock if column.plan.clock != "virtual" else "",
+                "machine-band": column.machine.band_end,
+                "block": ",".join(word for word in column.machine.changes if word not in source),
+                "source": "".join(source).removeprefix(SOURCE),
+            }
+            options = "".join(f" --{option} {value}" for option, value in asked.items() if value)
+            yield f"{len(ran)} of {len(every)} variants were run; for the rest: agelab run {name}{options}"

@@ -1,0 +1,131 @@
+"""Our runs as columns beside a study. Runs that belong together share one: layouts come in runs of their own."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from agelab.analysis.cells import RunResult, SeedGroup, group_cells
+from agelab.analysis.host_noise import HostNoise, noise_of_runs
+from agelab.results.conditions import CHOSEN, EFFORT, QUESTION, SEEDS, apart, between, grouped
+from agelab.results.result import Cell, RunPlan
+from agelab.scenario import selection
+from agelab.scenario.machine import MachineLabel
+from agelab.scenario.seeds import CellName, Seeds, seeds_text
+
+VARIES = SEEDS | EFFORT | {"scenario", "variant", "layout"}
+"""Conditions in which the runs of one column differ."""
+SHOWN = QUESTION | CHOSEN | {"kernel"}
+"""Those that a column says of itself."""
+
+Key = tuple[str, str, str]
+"""Scenario, variant, layout."""
+
+
+@dataclass(frozen=True)
+class RunColumn:
+    """A column: cells of one scale, clock, set of defaults and kernel."""
+
+    runs: tuple[RunResult, ...]
+    apart: str = ""
+    """What keeps its runs from an earlier column, beside what a column says of itself; empty where nothing does."""
+
+    @cached_property
+    def groups(self) -> Mapping[Key, SeedGroup]:
+        """The cells of all run seeds by scenario, variant and layout."""
+        found = group_cells(self.runs, lambda run, cell: (run.plan.scenario, cell.variant, cell.layout))
+        return {key: replace(group, host=self._noise[key[0]]) for key, group in found.items()}
+
+    @cached_property
+    def _noise(self) -> Mapping[str, HostNoise]:
+        """Scenario to the noise of the hosts of its runs."""
+        runs: dict[str, list[RunResult]] = {}
+        for run in self.runs:
+            runs.setdefault(run.plan.scenario, []).append(run)
+        return {scenario: noise_of_runs(found, widest=True) for scenario, found in runs.items()}
+
+    @property
+    def noise_known(self) -> bool:
+        """True if A/A of the hosts in the wall clock stands under its claims."""
+        return self.plan.clock == "wall" and not self.labels
+
+    @property
+    def labels(self) -> list[str]:
+        """Labels for its claims: hosts whose noise is not known."""
+        return list(dict.fromkeys(line for host in self._noise.values() for line in host.unknown))
+
+    @property
+    def plan(self) -> RunPlan:
+        """The first run's plan: scale, clock and kernel are the same in all."""
+        return self.runs[0].plan
+
+    @property
+    def first(self) -> Cell:
+        return self.plan.cells[0]
+
+    @property
+    def machine(self) -> MachineLabel:
+        """The first cell's machine: the end of the band and what was changed of it are the same in all."""
+        return MachineLabel.parse(self.first.machine)
+
+    @property
+    def names(self) -> list[str]:
+        return [run.plan.run for run in self.runs]
+
+    @cached_property
+    def shrink(self) -> int | None:
+        """The divisor of every size of the study at its scale; None for a scale that the scenario does not have."""
+        scales = selection.select(self.plan.scenario).scenario.scales
+        return scales[self.plan.scale].shrink if self.plan.scale in scales else None
+
+    @property
+    def emulated(self) -> bool:
+        """True if its times are an emulated processor's."""
+        return any(run.plan.emulated for run in self.runs)
+
+    @property
+    def machines(self) -> list[str]:
+        return list(dict.fromkeys(cell.machine for cell in self._cells()))
+
+    @property
+    def drives(self) -> list[str]:
+        return list(dict.fromkeys(drive for cell in self._cells() for drive in cell.drives))
+
+    @property
+    def seeds(self) -> list[Seeds]:
+        return sorted({cell.seeds for cell in self._cells()})
+
+    @property
+    def left_out(self) -> list[str]:
+        """The cells that are not ok, each with its reason; those that end alike together."""
+        found: dict[tuple[str, str], list[Seeds]] = {}
+        for group in self.groups.values():
+            for one in group.results:
+                if not one.ok:
+                    found.setdefault((group.name, one.ended), []).append(one.seeds)
+        return [f"{name}, {seeds_text(seeds)}: {why}" for (name, why), seeds in found.items()]
+
+    def differs_in_band(self, other: "RunColumn") -> bool:
+        """Return whether nothing but variants, layouts, seeds and the end of the processor's band differs."""
+        varies = VARIES | {"band"}
+        return not any(
+            between(one.conditions, run.conditions, varies) for one in self.runs for run in other.runs
+        )
+
+    def _cells(self) -> list[Cell]:
+        return [cell for run in self.runs for cell in run.plan.cells]
+
+
+def _measured(run: RunResult) -> set[tuple[str, CellName]]:
+    """Return the cells whose samples count, by scenario and name."""
+    return {(run.plan.scenario, one.cell.name) for one in run.cells if one.ok}
+
+
+def run_columns(runs: Iterable[RunResult]) -> list[RunColumn]:
+    """Sort the runs into columns, in their order: a column has each cell once."""
+
+    def beside(known: RunResult, run: RunResult) -> bool:
+        return _measured(known).isdisjoint((run.plan.scenario, cell.name) for cell in run.plan.cells)
+
+    groups = grouped(runs, VARIES, beside)
+    why = apart(groups, VARIES | SHOWN, question=())
+    return [RunColumn(tuple(found), why.get(at, "")) for at, found in enumerate(groups)]

@@ -1,0 +1,172 @@
+"""Values of one cell of a table: printed by the study, or measured by us."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal, Protocol
+
+from agelab.analysis.judge import judge
+from agelab.analysis.published.claims import Claims
+from agelab.analysis.published.tables import Place, PublishedTables
+from agelab.scenario.seeds import Seeds
+from agelab.stats.order_statistics import Summary, summary
+from agelab.stats.rank_test import can_be_told
+from agelab.stats.series import Series, SeriesPair
+from agelab.stats.verdict import MARGIN, ComparedSeries, DifferenceVerdict
+
+Reading = Literal["time", "speed"]
+READINGS: tuple[Reading, ...] = ("time", "speed")
+"""Two readings of "36 % slower": a time 1.36 times as long, or a speed of 0.64."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value: a number for each cell (a printed one has one), or why there is none."""
+
+    numbers: tuple[Fraction, ...] = ()
+    why: str = ""
+    seeds: tuple[Seeds, ...] = ()
+    """The seeds of each number; none of a printed one."""
+    host: Fraction | None = None
+    """The noise of the host that measured it, as a share of its median, where that is known."""
+    lead: Fraction = Fraction(0)
+    """The share by which the higher of two must exceed the lower to be called so, with too few seeds for a test."""
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Median and spread. Raises ValueError where nothing is known."""
+        return summary(self.numbers)
+
+    @property
+    def median(self) -> Fraction:
+        return self.numbers[0] if len(self.numbers) == 1 else self.summary.median
+
+
+class ValueSource(Protocol):
+    @property
+    def resolution(self) -> Fraction:
+        """The resolution of the source's clock: values that differ by no more count as equal."""
+
+    def circle(self, step: str, metric: str) -> str:
+        """Return why a value of that step says nothing of the study's; empty where it does."""
+
+    def value(self, place: Place) -> Value:
+        """Return the value of that place."""
+
+
+def judge_values(one: Value, other: Value, margin: Fraction = MARGIN) -> ComparedSeries | None:
+    """Judge the one, as B, against the other; None where they are printed, or too few for any verdict."""
+    if not (can_be_told(one.seeds) and can_be_told(other.seeds)):
+        return None
+    noise = [value.host for value in (one, other) if value.host is not None]
+    [found] = judge(
+        [SeriesPair(_series(other), _series(one))],
+        lambda _: max(noise, default=None),
+        correct=False,
+        margin=margin,
+    )
+    return None if found.too_few else found
+
+
+def _series(value: Value) -> Series:
+    return Series("", 1, "", "", tuple(zip(value.seeds, value.numbers, strict=True)), ())
+
+
+def compare_values(one: Value, other: Value) -> int | None:
+    """Return 1 where the one is higher, -1 where it is lower, 0 where they are the same; None where it is not known.
+
+    Too few seeds for any verdict count as they are, but for the host's noise, and from a lead on.
+    """
+    judged = judge_values(one, other)
+    if judged:
+        known = {DifferenceVerdict.HIGHER: 1, DifferenceVerdict.LOWER: -1, DifferenceVerdict.UNKNOWN: None}
+        return known.get(judged.verdict, 0)
+    noise = max((value.host for value in (one, other) if value.host is not None), default=None)
+    apart, larger = one.median - other.median, max(abs(one.median), abs(other.median))
+    if noise is not None and abs(apart) <= noise * larger:
+        return 0
+    return None if too_close((one.median, other.median), one, other) else (apart > 0) - (apart < 0)
+
+
+def why_not_known(one: Value, other: Value) -> str:
+    """Return why nothing is known of the order of two values."""
+    judged = judge_values(one, other)
+    return (judged.reason or "") if judged else too_close((one.median, other.median), one, other)
+
+
+def same_within(one: Value, other: Value, within: Fraction) -> bool | None:
+    """Return whether two values are the same within a margin; None where that is not known.
+
+    With seeds enough the whole interval must lie within it; with fewer the medians.
+    """
+    lower, higher = sorted((one.median, other.median))
+    near = lower > 0 and higher <= lower * (1 + within)
+    judged = judge_values(one, other, within)
+    if judged is None:
+        return near or None
+    if judged.alike or judged.within_margin or judged.verdict is DifferenceVerdict.BELOW:
+        return True
+    return False if judged.differs and not near else None
+
+
+def too_close(figures: tuple[Fraction, Fraction], *values: Value) -> str:
+    """Return why nothing can be said of the order of two figures made of these values; empty where it can.
+
+    With so few seeds that chance cannot be excluded, a difference may be one seed's: only a lead counts.
+    """
+    low, high = sorted(figures)
+    needed = 1 + max(value.lead for value in values)
+    enough = all(can_be_told(value.seeds) for value in values)
+    if enough or needed == 1 or high >= needed * low > 0 or (high > 0 >= low):
+        return ""
+    fewest = min(len(value.numbers) for value in values)
+    seeds = "one run seed" if fewest == 1 else f"{fewest} run seeds"
+    apart = f"differ by a factor of {float(high / low):.3f}" if low > 0 else "are both 0"
+    return f"they {apart}, and with {seeds} less than {float(needed):.2f} says nothing"
+
+
+@dataclass(frozen=True)
+class PrintedValues:
+    """A study's own table. Percentages become factors of the value that they compare to."""
+
+    figures: PublishedTables
+    claims: Claims
+    reading: Reading = "time"
+
+    @property
+    def resolution(self) -> Fraction:
+        return Fraction(str(self.claims.resolution))
+
+    def circle(self, step: str, metric: str) -> str:
+        """Nothing: these are the study's own values."""
+        return ""
+
+    def value(self, place: Place) -> Value:
+        """Return the figure, the sum of figures, or the factor of a percentage."""
+        table, variant, layout, step, metric = place
+        if figure := self.figures.by_place.get(place):
+            return Value((figure.exact,))
+        use = self.claims.table(table)
+        if use.compares == metric:
+            if variant == use.relative_to and any(figure.step == step for figure in self.figures.of(table)):
+                return Value((Fraction(1),))
+            for name in ("slower_percent", "more_percent"):
+                if figure := self.figures.by_place.get((table, variant, layout, step, name)):
+                    return Value((_factor(name, figure.exact, self.reading),))
+        if parts := self.claims.sums.get(step):
+            return sum_values({part: self.value((table, variant, layout, part, metric)) for part in parts})
+        words = " ".join((variant, layout, step, metric))
+        return Value(why=f"the study prints no figure for {words} in table {table}")
+
+
+def _factor(name: str, percent: Fraction, reading: Reading) -> Fraction:
+    if name == "slower_percent" and reading == "speed":
+        return 1 / (1 - percent / 100)
+    return 1 + percent / 100
+
+
+def sum_values(parts: Mapping[str, Value]) -> Value:
+    """Return the sum of single numbers, or why there is none."""
+    missing = [part.why for part in parts.values() if not part.numbers]
+    return Value(why=missing[0]) if missing else Value((sum((p.median for p in parts.values()), Fraction()),))

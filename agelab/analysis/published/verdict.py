@@ -1,0 +1,184 @@
+"""Judge a claim by our runs: replicated, not replicated, not known, or could not be tested; with the reason."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from agelab.analysis.published.base_rates import BaseRate
+from agelab.analysis.published.claims import Claim
+from agelab.analysis.published.our_values import OurValues
+from agelab.analysis.published.outcome import ClaimOutcome, run_test
+from agelab.analysis.published.run_columns import RunColumn
+from agelab.analysis.published.study import Study
+from agelab.analysis.published.tables import Place
+from agelab.analysis.published.value_sources import READINGS, PrintedValues, Value
+from agelab.stats.rank_test import can_be_told
+
+SCALES = ("quick", "paper")
+"""From the smallest on."""
+
+
+class ClaimVerdict(StrEnum):
+    REPLICATED = "replicated"
+    NOT = "not replicated"
+    UNKNOWN = "not known"
+    UNTESTED = "could not be tested"
+
+
+DENIED, UNINFORMATIVE = "denied by the study itself", "uninformative"
+"""Why a claim that was tested is not counted."""
+COUNTED = (ClaimVerdict.REPLICATED, ClaimVerdict.NOT, ClaimVerdict.UNKNOWN)
+KINDS = (*COUNTED, DENIED, UNINFORMATIVE, ClaimVerdict.UNTESTED)
+"""What a claim counts as."""
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """A claim judged by one column."""
+
+    claim: Claim
+    verdict: ClaimVerdict
+    reason: str
+    theirs: tuple[ClaimOutcome, ...]
+    """The test on the study's own table, once for each reading of its percentages; empty without a test."""
+    ours: ClaimOutcome | None
+    few_seeds: int = 0
+    """The fewest seeds of a value, where they are too few for a test, so that a lead counted; 0 where none are."""
+    filesystem: str = ""
+    """The filesystem judged, where filesystems of ours stand in for the study's."""
+    stand_in: bool = False
+    in_band: Mapping[str, ClaimVerdict] = field(default_factory=dict)
+    """End of the processor's band (empty: its middle) to the verdict there, where these differ."""
+    rate: BaseRate | None = None
+    """How often it is true where filesystems are all alike; None where that is not known."""
+    not_counted: str = ""
+    """Why its verdict is not counted, DENIED or UNINFORMATIVE; empty where it is."""
+
+    @property
+    def kind(self) -> str:
+        """What it counts as, one of KINDS."""
+        return self.verdict if self.verdict is ClaimVerdict.UNTESTED else self.not_counted or self.verdict
+
+
+@dataclass(frozen=True)
+class _CountedValues(OurValues):
+    """Our values, with each value that was asked for."""
+
+    found: list[Value] = field(default_factory=list)
+
+    def value(self, place: Place) -> Value:
+        found = super().value(place)
+        if found.numbers:
+            self.found.append(found)
+        return found
+
+
+def judge_claim(study: Study, claim: Claim, column: RunColumn) -> list[JudgedClaim]:
+    """Judge a claim; with stand-ins for the study's own filesystem first, then for each of them that ran."""
+    stand_ins = study.claims.stand_ins
+    if stand_ins is None:
+        return [_judge(study, claim, column)]
+    own = ", ".join(dict.fromkeys(figure.filesystem for figure in study.figures.by_place.values()))
+    why, theirs = claim.untestable or stand_ins.why, printed_outcomes(study, claim)
+    rate = study.rates.get(claim.id)
+    first = JudgedClaim(claim, ClaimVerdict.UNTESTED, why, theirs, None, filesystem=own, rate=rate)
+    if claim.untestable:
+        return [first]
+    return [first, *(_judge(study, claim, column, name) for name in stand_ins_run(study, column))]
+
+
+def stand_ins_run(study: Study, column: RunColumn) -> list[str]:
+    """List the stand-ins that the column has any cell of."""
+    if study.claims.stand_ins is None:
+        return []
+    variants = [variant for _, variant, _ in column.groups]
+    return [
+        name for name in study.claims.stand_ins.filesystems if any(v.startswith(f"{name}-") for v in variants)
+    ]
+
+
+def printed_outcomes(study: Study, claim: Claim) -> tuple[ClaimOutcome, ...]:
+    """Run the claim's test on the study's own table, in each reading of its percentages; equal outcomes once."""
+    if claim.test is None:
+        return ()
+    readings = (PrintedValues(study.figures, study.claims, one) for one in READINGS)
+    return tuple(dict.fromkeys(run_test(claim.test, study.claims, one) for one in readings))
+
+
+def _judge(study: Study, claim: Claim, column: RunColumn, stand_in: str = "") -> JudgedClaim:
+    theirs = printed_outcomes(study, claim)
+    source = _CountedValues(study.figures, study.claims, column, stand_in)
+    ours = run_test(claim.test, study.claims, source) if claim.test else None
+    verdict, reason = _verdict(claim, column, ours)
+    few = [len(value.numbers) for value in source.found if not can_be_told(value.seeds)]
+    fewest = min(few, default=0) if verdict is not ClaimVerdict.UNTESTED else 0
+    return JudgedClaim(
+        claim, verdict, reason, theirs, ours, fewest, stand_in, bool(stand_in),
+        rate=study.rates.get(claim.id), not_counted=_not_counted(study, claim, source),
+    )  # fmt: skip
+
+
+def _not_counted(study: Study, claim: Claim, source: OurValues) -> str:
+    """Return why the claim's verdict is not counted; empty where it is.
+
+    A claim about RAID-0 counts, though true of anything, where the same is false on our one drive: that is a cure.
+    """
+    if claim.conflict:
+        return DENIED
+    rate, test = study.rates.get(claim.id), claim.test
+    if test is None or rate is None or not rate.uninformative:
+        return ""
+    on_one_drive = test.model_copy(update={"layouts": ("single",)})
+    cured = test.layouts == ("raid0",) and run_test(on_one_drive, study.claims, source).holds is False
+    return "" if cured else UNINFORMATIVE
+
+
+def _verdict(claim: Claim, column: RunColumn, ours: ClaimOutcome | None) -> tuple[ClaimVerdict, str]:
+    plan, first = column.plan, column.first
+    if why := claim.untestable or out_of_reach(claim, plan.scale, first.defaults, first.kernel):
+        return ClaimVerdict.UNTESTED, why
+    assert ours is not None
+    if ours.holds is None:
+        verdict = ClaimVerdict.UNTESTED if ours.missing else ClaimVerdict.UNKNOWN
+        why, *more = ours.missing or ours.close
+        return verdict, why + (
+            f" (and {len(more)} more reason{'s' if len(more) > 1 else ''})" if more else ""
+        )
+    return (ClaimVerdict.REPLICATED if ours.holds else ClaimVerdict.NOT), _counted(ours)
+
+
+def _counted(ours: ClaimOutcome) -> str:
+    """Count the comparisons that are true among those made; for a single one say how it came out."""
+    counted = [one for one in ours.comparisons if not one.circle]
+    made = sum(one.holds is not None for one in counted)
+    if len(counted) == 1:
+        return counted[0].note or ("it is so" if ours.holds else "it is not so")
+    wanted = {"every": "", "most": ", more than half are needed", "some": ", one is needed"}[ours.over]
+    close = sum(one.close for one in counted)
+    left = {
+        "could not be compared": len(counted) - made - close,
+        "too close to tell": close,
+        "left out, in a circle": len(ours.comparisons) - len(counted),
+    }
+    said = [f"{ours.true} of {made} are so{wanted}", *(f"{n} {what}" for what, n in left.items() if n)]
+    return "; ".join(said)
+
+
+def out_of_reach(claim: Claim, scale: str, defaults: str, kernel: str) -> str:
+    """Return why no run of this kind can show the claim, whatever it measures; nothing where one can."""
+    if scale not in SCALES:
+        return f"scale {scale}: the data are not the study's"
+    if SCALES.index(scale) < SCALES.index(claim.scale):
+        return f"it takes scale {claim.scale}"
+    if claim.defaults not in ("either", defaults):
+        return f"it takes {claim.defaults} defaults"
+    if claim.gone and _release(kernel) >= _release(claim.gone.since):
+        return f"since Linux {claim.gone.since}: {claim.gone.why}"
+    return ""
+
+
+def _release(kernel: str) -> tuple[int, ...]:
+    """Parse the numbers at the start of a kernel's name: 6.1.0-56-amd64 is (6, 1, 0)."""
+    found = re.match(r"\d+(\.\d+)*", kernel)
+    return tuple(int(word) for word in found.group().split(".")) if found else ()

@@ -1,0 +1,1 @@
+"""Files, processes, confinement, hashes, errors: what every other package stands on."""

@@ -1,0 +1,196 @@
+"""The types of all data from outside: text with its control characters escaped, whole numbers, names, figures."""
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+
+from agelab.base.errors import InputError
+from agelab.base.places import corpus_names, layout_names
+
+
+def parse_digits(word: str, most: int) -> int | None:
+    """Return the number that ASCII digits stand for; None for any other word, and for a number above ``most``.
+
+    Python's ``int`` takes the digits of other scripts, and raises ValueError for more than 4,300 of them.
+    """
+    if not (word.isascii() and word.isdigit()) or len(word.lstrip("0")) > len(str(most)):
+        return None
+    number = int(word.lstrip("0") or "0")
+    return number if number <= most else None
+
+
+CONTROL_CATEGORIES = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+"""Unicode categories that are acted on, not shown: controls (C0, DEL, C1), formats (direction of writing among them),
+lone surrogates, separators of lines and paragraphs."""
+NONCHARACTERS = "\ufffe\uffff"
+"""Unicode noncharacters: they cannot be written in XML, and make chart libraries fail."""
+LINE_LAYOUT = "\n\t"
+"""Control characters permitted in text of several lines."""
+
+
+def escape_controls(text: str, kept: str = LINE_LAYOUT) -> str:
+    """Escape each such character as Python would (``\\x1b``), except those in ``kept``."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        ascii(one)[1:-1]
+        if one not in kept and (unicodedata.category(one) in CONTROL_CATEGORIES or one in NONCHARACTERS)
+        else one
+        for one in text
+    )
+
+
+def require_utf_8(name: str) -> None:
+    """Refuse a name with bytes that are no UTF-8, which Python has as lone surrogates (PEP 383).
+
+    For names that results hold, which are text. Raises InputError.
+    """
+    if any("\ud800" <= one <= "\udfff" for one in name):
+        raise InputError(
+            f"{escape_controls(name, kept='')} is a name with bytes that are no UTF-8, and results are UTF-8",
+            hint="rename it, or name a symbolic link to it",
+        )
+
+
+def escape_json(value: Any) -> Any:
+    """Escape every text in a JSON value, keys included, for one line each."""
+    match value:
+        case str():
+            return escape_controls(value, kept="")
+        case dict():
+            return {escape_controls(str(name), kept=""): escape_json(one) for name, one in value.items()}
+        case list() | tuple():
+            return [escape_json(one) for one in value]
+    return value
+
+
+class Frozen(BaseModel):
+    """Immutable model that rejects unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _regular_expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    return text
+
+
+Pattern = Annotated[str, AfterValidator(_regular_expression)]
+"""A regular expression."""
+
+MAX_NAME_LENGTH = 100
+"""Maximum length of a name that becomes part of a file's name."""
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=MAX_NAME_LENGTH)]
+"""Name of a thing in a data file."""
+
+SUITES = ("bullseye", "bookworm", "bookworm-backports", "trixie", "trixie-backports", "forky", "sid")
+"""The suites of Debian that a user may ask for, the oldest first; a misspelt one is no mirror out of reach."""
+
+
+def _suite(name: str) -> str:
+    if name not in ("", *SUITES):
+        raise ValueError(f"no such suite of Debian; there are: {', '.join(SUITES)}")
+    return name
+
+
+DebianSuite = Annotated[
+    str, AfterValidator(_suite), WithJsonSchema({"type": "string", "enum": ["", *SUITES]})
+]
+"""A suite of Debian; empty: the usual one."""
+
+
+AlsoFrom = Literal["contrib", "experimental"]
+"""Packages of Debian beside a suite's main ones: its component contrib, or those of experimental that it has not."""
+
+Text = Annotated[str, AfterValidator(escape_controls)]
+"""Untrusted text of any length, with control characters escaped (agelab.base.types)."""
+
+MAX_LABEL_LENGTH = 4096
+"""Maximum length of a name in characters, that of a path. A table's column is as wide as its longest name."""
+
+
+@lru_cache(10_000)  # a run's samples have few names, many times each
+def _label(text: str) -> str:
+    shown = escape_controls(text, kept="")
+    if len(shown) > MAX_LABEL_LENGTH:
+        raise ValueError(f"a name of {len(shown)} characters, and not of {MAX_LABEL_LENGTH} at most")
+    return shown
+
+
+Label = Annotated[str, AfterValidator(_label)]
+"""Untrusted text for one line of a table: control characters and line breaks escaped."""
+
+JsonDetails = Annotated[dict[str, Any], AfterValidator(escape_json)]
+"""Untrusted JSON object whose texts are escaped for one line each."""
+
+Origin = Annotated[
+    Literal["published", "inferred", "calibrated", "estimated"],
+    Field(
+        description="the study or a data sheet states it; it follows from such a statement; it is fitted to published "
+        "measurements that are not the study's; an estimate"
+    ),
+]
+"""Origin of a figure."""
+
+Note = Annotated[str, Field(description="additional remark")]
+"""Remark on a figure for readers of the file."""
+
+Defaults = Literal["period", "today"]
+"""Behaviour of mkfs and mount: as in the study's days, or as today."""
+ScaleName = Literal["quick", "paper"]
+
+
+def _layout_name(name: str) -> str:
+    if name not in layout_names():
+        raise ValueError(f"no such layout; there are: {', '.join(layout_names())}")
+    return name
+
+
+LayoutName = Annotated[
+    str, AfterValidator(_layout_name), WithJsonSchema({"type": "string", "enum": layout_names()})
+]
+"""Structure of the disk under test: a file of scenarios/layouts (agelab.scenario.layout)."""
+
+
+def _corpus_kind(name: str) -> str:
+    if name not in corpus_names():
+        raise ValueError(f"no such corpus; there are: {', '.join(corpus_names())}")
+    return name
+
+
+CorpusKind = Annotated[
+    str, AfterValidator(_corpus_kind), WithJsonSchema({"type": "string", "enum": corpus_names()})
+]
+"""Name of a seeded corpus: a file in ``agelab/data/corpus``."""
+
+
+class Sourced(Frozen):
+    """Origin of a figure."""
+
+    origin: Origin
+    source: str = Field(default="", description="key in the file's table of sources, if it has one")
+    note: Note = ""
+
+
+class Figure(Sourced):
+    """A number with its origin."""
+
+    value: float = Field(ge=0, le=1e18, allow_inf_nan=False, description="in the unit of its key")
+
+
+class Whole(Sourced):
+    """A whole number with its origin."""
+
+    value: int = Field(ge=0, description="in the unit of its key")
+
+
+class Flag(Sourced):
+    """A boolean with its origin."""
+
+    value: bool = Field(description="true or false")

@@ -1,0 +1,1 @@
+"""What fills a disk: corpora and operation histories."""

@@ -1,0 +1,274 @@
+"""The user's own data as a corpus: an ISO image as it is, or an image made of a directory or a tar archive."""
+
+import errno
+import lzma
+import os
+import shutil
+import stat
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from agelab.base import fileio
+from agelab.base import fileio as readers
+from agelab.base.errors import InputError
+from agelab.base.hashing import key_of
+from agelab.data.corpus import iso
+from agelab.data.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain, require_space
+from agelab.data.corpus.definition import definition
+from agelab.store.artefacts import Store, file_hash, require_unchanged
+
+VOLUME = "CORPUS"
+DATE = 1175990400  # the date of the stand-ins: times are not part of the content
+Preparation = tuple[dict[str, Any], Callable[[Path], CorpusDescription]]
+"""The inputs that make a corpus's key, and the function that writes its image."""
+CheckTop = Callable[[tuple[str, ...]], None]
+"""Raises InputError when a name that is needed at the top is missing."""
+HINT = "give an ISO 9660 image, a directory, or a tar archive (plain, gzip, bzip2 or xz)"
+
+_HEADER = 1 << 20
+"""Bytes of an extended header (names and times) at most."""
+_ENTRIES = 2_000_000
+"""Files and directories of an archive at most; their bytes are limited by the room on the disk."""
+_READER_ERRORS = (ValueError, OverflowError, AttributeError, TypeError, RecursionError)
+"""Errors from the stream reader of tarfile (tarfile._Stream) on truncated or forged headers."""
+_ARCHIVE_ERRORS = (
+    tarfile.TarError,
+    EOFError,
+    lzma.LZMAError,
+    zlib.error,
+    shutil.SameFileError,
+    *_READER_ERRORS,
+)
+_CONTRADICTIONS = (
+    *(errno.EEXIST, errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP),
+    errno.ENOTEMPTY,
+)
+
+
+class _Member(tarfile.TarInfo):
+    """A member with a limit on its extended headers, which tarfile reads into memory whatever size they state."""
+
+    def _proc_member(self, archive: tarfile.TarFile) -> Any:
+        if self.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) and self.size > _HEADER and not self.isfile():
+            raise tarfile.ReadError(f"{self.name[:60]!r} is a header of {self.size} bytes")
+        return super()._proc_member(archive)  # type: ignore[misc]
+
+
+def corpus_from_user(path: Path, store: Store, kind: str | None = None) -> Corpus:
+    """Return the user's ISO image (as it is), or an image of the user's directory or tar archive, as a corpus.
+
+    The key is the hash of the content, so the same content is stored once, whatever its name; who may not read all of
+    it may not read the corpus. With ``kind`` it must
+    have at its top the names of that stand-in; ISO images are not checked.
+    Raises InputError when it is none of these or cannot be read, HostError when the disk is too full.
+    """
+    path = path.absolute()
+    wanted = definition(kind).names if kind else ()
+
+    def check_top(top: tuple[str, ...]) -> None:
+        if missing := [name for name in wanted if name not in top]:
+            raise InputError(
+                f"{path} lacks {', '.join(missing)}: it cannot take the place of {kind}",
+                hint=f"at its top it must have {', '.join(wanted)}",
+            )
+
+    try:
+        inputs, build = _prepare(path, check_top)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    corpus = obtain(store, inputs, build, readers.of_tree(path))
+    if corpus.top is not None:  # it may have been stored earlier, for another kind
+        check_top(corpus.top)
+    return corpus
+
+
+def require_corpus(path: Path) -> None:
+    """Raise InputError for a path that is neither a directory nor a file."""
+    if not path.is_dir() and not path.is_file():
+        raise InputError(f"{path.absolute()} is {'no file' if path.exists() else 'not there'}", hint=HINT)
+
+
+def _prepare(path: Path, check_top: CheckTop) -> Preparation:
+    if path.is_dir():
+        return _directory(path, check_top)
+    require_corpus(path)
+    return _image(path) if iso.is_image(path) else _archive(path, check_top)
+
+
+def _image(path: Path) -> Preparation:
+    name = iso.check(path)
+    content = file_hash(path)
+
+    def build(directory: Path) -> CorpusDescription:
+        require_space(path.stat().st_size, directory, "keeping the image")
+        shutil.copyfile(path, directory / IMAGE_FILE)
+        if file_hash(directory / IMAGE_FILE) != content:
+            raise InputError(f"{path} changed while it was being read")
+        found = iso.listing(path)
+        if not found.files:
+            raise InputError(f"{path} holds no file")
+        described = f"the user's image {name!r}"
+        return CorpusDescription(files=found.files, content_bytes=found.content_bytes, description=described)
+
+    return {"source": "image", "sha256": content}, build
+
+
+def _directory(path: Path, check_top: CheckTop) -> Preparation:
+    check_top(_top(path))
+    entries = list(_entries(path))
+
+    def build(directory: Path) -> CorpusDescription:
+        about = _make_image(path, directory, "the user's directory")
+        if list(_entries(path)) != entries:
+            raise InputError(f"{path} changed while it was being read")
+        return about
+
+    return {"source": "directory", "sha256": key_of(entries), "maker": iso.MAKER}, build
+
+
+def _archive(path: Path, check_top: CheckTop) -> Preparation:
+    with _opened(path) as tar:  # what is no archive is refused before all of it is hashed
+        if tar.next() is None:
+            raise InputError(f"{path} holds no file", hint=HINT)
+    content = file_hash(path)
+
+    def build(directory: Path) -> CorpusDescription:
+        tree = directory / "tree"
+        tree.mkdir()
+        _unpack(path, tree)
+        require_unchanged(path, content)
+        check_top(_top(tree))
+        about = _make_image(tree, directory, "the user's tar archive")
+        shutil.rmtree(tree)
+        return about
+
+    return {"source": "archive", "sha256": content, "maker": iso.MAKER}, build
+
+
+def _make_image(tree: Path, directory: Path, what: str) -> CorpusDescription:
+    sizes = [entry[1] for entry in _entries(tree, hashed=False) if isinstance(entry[1], int)]
+    if not sizes:
+        raise InputError(f"{what} holds no file")
+    require_space(sum(sizes) + (len(sizes) + 1000) * 2 * iso.BLOCK, directory, "making the image")
+    iso.make(tree, directory / IMAGE_FILE, volume=VOLUME, date=DATE)
+    described = f"{what}: {len(sizes)} files"
+    return CorpusDescription(
+        files=len(sizes), content_bytes=sum(sizes), description=described, top=_top(tree)
+    )
+
+
+def _top(tree: Path) -> tuple[str, ...]:
+    """List the names at the top of a tree, directories with a slash."""
+    names = (f"{_text(Path(path.name))}{'/' if path.is_dir() else ''}" for path in tree.iterdir())
+    return tuple(sorted(names))
+
+
+def _entries(root: Path, hashed: bool = True) -> Iterator[list[str | int | None]]:
+    """Yield path, size, and hash (or link target) of everything in a tree, in the same order on every host.
+
+    Raises InputError for anything but files, directories and links, OSError for what cannot be read.
+    """
+    for path in sorted(_walk(root), key=os.fsencode):
+        name, mode = _key_text(path.relative_to(root)), path.lstat().st_mode
+        if stat.S_ISDIR(mode):
+            yield [name, None, None]
+        elif stat.S_ISLNK(mode):
+            yield [name, None, _key_text(fileio.link_text(path))]
+        elif stat.S_ISREG(mode):
+            yield [name, path.stat().st_size, file_hash(path) if hashed else None]
+        else:
+            raise InputError(f"{path} is neither file, directory nor link: a corpus cannot hold it")
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    def refuse(error: OSError) -> None:
+        raise error  # or an unreadable directory would silently be missing from the corpus
+
+    for directory, directories, names in os.walk(root, onerror=refuse):
+        for name in (*directories, *names):
+            yield Path(directory, name)
+
+
+def _key_text(path: Path | str) -> str:
+    """Return a path as text that no other path has: one of bytes that are no UTF-8 in hexadecimal, behind a zero."""
+    try:
+        return os.fsencode(path).decode()
+    except UnicodeDecodeError:
+        return f"\0{os.fsencode(path).hex()}"
+
+
+def _text(path: Path) -> str:
+    """Return a path as text for JSON, even when it is not valid UTF-8."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _unpack(archive: Path, tree: Path) -> None:
+    """Unpack the files, directories and links of a tar archive, never outside ``tree``.
+
+    Python's own safe unpacking (extraction filters) is not in every Python that this supports.
+    """
+    links: dict[Path, str] = {}
+    room, left = shutil.disk_usage(tree).free, _ENTRIES
+    with _opened(archive) as tar:
+        for member in tar:
+            tar.members = []  # type: ignore[attr-defined]  # or all of them would stay in memory
+            target = tree / _inner_path(member.name, archive)
+            left -= 1 if target.parent.is_dir() else len(target.parts) - len(tree.parts)
+            if left < 0:
+                raise InputError(f"{archive} holds more than {_ENTRIES:,} files and directories")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if member.isdir():
+                target.mkdir(exist_ok=True)
+            elif member.issym():
+                links[target] = member.linkname
+            elif member.islnk():
+                source = tree / _inner_path(member.linkname, archive)
+                room = _reserve(room, source.stat().st_size, tree)
+                shutil.copyfile(source, target)
+            elif content := tar.extractfile(member) if member.isreg() else None:
+                room = _reserve(room, member.size, tree)
+                with content, target.open("wb") as file:
+                    shutil.copyfileobj(content, file)
+            else:
+                raise InputError(f"{archive}: {member.name} is neither file, directory nor link")
+        # Links come last, so that no file can be written through one.
+        for target, pointed in links.items():
+            target.symlink_to(pointed)
+
+
+@contextmanager
+def _opened(archive: Path) -> Iterator[tarfile.TarFile]:
+    """Open a tar archive as a stream. Raises InputError for what the body finds to be no archive or no sound one."""
+    try:
+        with fileio.opened(archive) as file, tarfile.open(fileobj=file, mode="r|*", tarinfo=_Member) as tar:
+            yield tar
+    except _ARCHIVE_ERRORS as error:
+        raise InputError(
+            f"{archive} is neither ISO 9660 image nor tar archive: {error}", hint=HINT
+        ) from error
+    except OSError as error:
+        if error.errno not in _CONTRADICTIONS:
+            raise
+        # For example a name that is both a file and a directory, or a hard link to a missing member.
+        raise InputError(
+            f"{archive} contradicts itself: {error.strerror}: {str(error.filename)[:200]!r}"
+        ) from error
+
+
+def _reserve(room: int, size: int, tree: Path) -> int:
+    """Return the free bytes left after a file of ``size``. Raises HostError when there are too few."""
+    left = room - 2 * max(size, 0)  # the file, and its copy in the image
+    if left < 0:
+        require_space(shutil.disk_usage(tree).free - left, tree, "unpacking the archive")
+    return left
+
+
+def _inner_path(name: str, archive: Path) -> PurePosixPath:
+    path = PurePosixPath(name.lstrip("/"))
+    if ".." in path.parts:
+        raise InputError(f"{archive}: {name} points outside the archive")
+    return path

@@ -1,7 +1,0 @@
-"""Sealed images: the root and kernel that guests boot, with a proof of every filesystem."""
-
-from agelab.image.packer import DoesNotBoot
-from agelab.image.proof import Proof
-from agelab.image.sealed_image import Image, build, find
-
-__all__ = ["DoesNotBoot", "Image", "Proof", "build", "find"]

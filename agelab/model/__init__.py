@@ -1,1 +1,0 @@
-"""Frozen types for data from users, tools and guests."""

@@ -1,0 +1,291 @@
+"""The main result in plain words, as far as the seeds support it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from agelab.analysis.cells import SeedGroup
+from agelab.analysis.judge import judge
+from agelab.analysis.main_measures import last_slowdowns, main_measures
+from agelab.analysis.ranking import Ranked, rank_by_median, rank_by_place
+from agelab.analysis.run_set import RunSet
+from agelab.present.report.answer import all_tests, causes
+from agelab.present.report.charts import slowdown_charts, sort_subjects
+from agelab.present.report.command import settling_command
+from agelab.present.report.model import Answer
+from agelab.present.report.numbers import text, unit_name
+from agelab.present.report.step_selection import aged_and_control
+from agelab.results.measure import ALL_STEPS, ALL_STEPS_TITLE
+from agelab.results.status import GOING
+from agelab.stats import phrasing
+from agelab.stats.formatting import format_ratio
+from agelab.stats.order_statistics import Summary, summary
+from agelab.stats.series import Place, Series
+from agelab.stats.verdict import MARGIN, DifferenceVerdict
+
+MAX_REASON = 120
+"""Maximum length of the reason why something was not measured; the doubts have it in full."""
+
+
+def answers(group: RunSet) -> Iterator[Answer]:
+    """Return the answers of the group's runs, most important first."""
+    if not any(subject.counted for subject in group.groups):
+        going = any(entry.status in GOING for _, entry in group.cells)
+        said = "Nothing yet: no cell has come to its end." if going else "Nothing: no cell ended ok."
+        reasons = dict.fromkeys(f"{subject.name}: {entry.ended}" for subject, entry in group.cells)
+        yield Answer("What came out?", said, tuple(reasons))
+    elif places := last_slowdowns(group.places):
+        yield answer_aged(group, places)
+    else:
+        yield from answer_others(group)
+
+
+def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
+    """Answer which subject aged worst, and why."""
+    place = next((one for one in places if rank_by_place(group.groups, one).order), None)
+    question = f"Which {_kind(group)} aged worst, and why?"
+    if place is None:
+        reasons = (why for one in group.groups for at in places for _, why in one.series[at].missing)
+        reason = next(reasons, "no sample")
+        return Answer(question, "That was not measured.", (f"No test has a slowdown: {reason}.",))
+    everyone = rank_by_place(group.groups, place)
+    order, left_out = everyone.split_by_seeds()
+    worst = order.first[0]
+    if len(order.order) == 1:
+        question = f"How much did {worst.name} age, and why?"
+    named, verdict, doubts = _verdict_on_first(order, place)
+    if left_out:
+        few = ", ".join(f"{one.name} ({text(of)}, {phrasing.several(of.n, 'seed')})" for one, of in left_out)
+        doubts.append(f"Not in this order, for want of seeds: {few}.")
+    doubts += _unmeasured(group)
+    other_tests = all_tests.in_other_tests(worst, [one for one, _ in order.order], places)
+    because = [
+        *([f"In all tests: {other_tests.short}"] if other_tests else ()),
+        *causes.explain_time(worst, place),
+        *causes.explain_layout(worst, place),
+        *(causes.compare_with_next(worst, order.order[1][0], place) if order.clear else ()),
+    ]
+    more = [
+        *(other_tests.lines if other_tests else ()),
+        *_count_aged(order, place),
+        *_slowest(order, place),
+        *_aged_least(order),
+    ]
+    title = f"Slowdown: {all_tests.describe_test(place[0])}, aged / unaged"
+    chart = sort_subjects(title, everyone, group, base=1)
+    if len(group.groups) == 1:
+        chart = replace(
+            next(slowdown_charts(group, places)).charts[0], title="Slowdown of each test, aged / unaged"
+        )
+    sure = _certainty(order) if order.clear else ""
+    answer = Answer(question, verdict, tuple(because), tuple(doubts), named, sure, tuple(more), chart)
+    return _settled(answer, order, group)
+
+
+def _kind(group: RunSet) -> str:
+    """Name what the subjects are: filesystems, or one filesystem under several conditions."""
+    return "filesystem" if len({subject.variant for subject in group.groups}) > 1 else "of these"
+
+
+def _verdict_on_first(order: Ranked, place: Place) -> tuple[str, str, list[str]]:
+    """Return the named subject, the verdict on it and the doubts; a first that is not clear is not named."""
+    (worst, worst_of), nexts = order.first, order.order[1:]
+    times = (
+        f"takes {text(worst_of)} times as long on its aged disk as on an unaged one that holds the same files"
+    )
+    ratio = f"{all_tests.describe_test(place[0])} {times}"
+    if not nexts:
+        named = f"{worst.name} takes {text(worst_of)} times as long in {all_tests.describe_test(place[0])}"
+        return named, "That is on its aged disk, against an unaged one that holds the same files.", []
+    following, of = nexts[0]
+    if not order.enough:
+        verdict = (
+            f"Not known yet. As measured, the highest slowdown is {worst.name}'s: {ratio}; the next, {following.name}, "
+            f"has {text(of)}."
+        )
+        return "", verdict, []
+    if order.all_the_same:
+        verdict = (
+            f"None of them: {worst.name}'s slowdown is the highest ({ratio}), and each other one's is the same within "
+            f"{float(100 * MARGIN):.0f} %."
+        )
+        return "", verdict, []
+    if order.tied:
+        why = all_tests.why_not_first(order)
+        verdict = f"Not known: {worst.name}'s slowdown is the highest ({ratio}), but {why}."
+        return "", verdict, [f"Against {line}." for line in order.why_tied]
+    verdict = f"That {times}. The next is {following.name} with {text(of)}."
+    return f"{worst.name}, in {all_tests.describe_test(place[0])}", verdict, []
+
+
+def _settled(answer: Answer, order: Ranked, group: RunSet) -> Answer:
+    """Add the second sentence, whether a first place holds for other files, or that the seeds are too few for a first.
+
+    And add the command that settles it.
+    """
+    if not order.enough:
+        said = order.why_too_few
+    elif order.clear or order.holds:
+        said = order.on_other_files
+    else:
+        return answer
+    more = not order.enough or (not order.holds and order.corpora < len(phrasing.ENOUGH_CORPORA))
+    going = any(run.running for run in group.runs)
+    command = settling_command(group.plan, corpora=order.enough) if more and not going else ""
+    to = "To know of other files" if order.enough else "To settle it"
+    doubts = (*answer.doubts, *([f"{to}: {command}"] if command else []))
+    sure = f"{answer.sure} {phrasing.capital(said)}.".strip()
+    return replace(answer, sure=sure, doubts=doubts, settled_by=command)
+
+
+def _certainty(order: Ranked) -> str:
+    """Say how sure a clear first place is: on which files, by how much, and that chance is excluded."""
+    by_corpus: dict[int, list[Fraction]] = {}
+    for seeds, value in order.series[0].values:
+        by_corpus.setdefault(seeds.corpus, []).append(value)
+    medians = [f"{float(of.median):.2f}" for values in by_corpus.values() if (of := summary(values))]
+    each = f": {phrasing.joined(medians)} times" if len(medians) > 1 else ""
+    counts = sorted(of.n for _, of in order.order)
+    values = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+    largest = max(compared.test.p for compared in order.compared if compared.test)
+    return (
+        f"How sure: {order.on_these_files} it is slowed down most{each}{_times_the_next(order)}. With {values} values "
+        f"each it is {phrasing.distinguishable(len(order.compared))} (rank test, p at most {largest:.1g})"
+        f"{_small(order)}."
+    )
+
+
+def _small(order: Ranked) -> str:
+    """Say that the first leads by little, whatever the test finds; empty where the lead is more."""
+    return f", but by less than {float(100 * MARGIN):.0f} %" if order.lead.within_margin else ""
+
+
+def _times_the_next(order: Ranked) -> str:
+    """Say how many times the next one's the first one's is, on these files: with the interval, or on each corpus."""
+    lead = order.lead
+    if lead.shift is None or lead.ratio is None or lead.interval is None:
+        return ""
+    if lead.shift.depends:
+        ratios = phrasing.joined([f"{float(corpus.value):.2f}" for corpus in lead.shift.corpora])
+        return f", which is {ratios} times the next one's"
+    value, low, high = format_ratio(lead.ratio, (lead.interval.low, lead.interval.high), apart=True)
+    return f", which is {value} times the next one's ({low} to {high} on these files)"
+
+
+def _slowest(order: Ranked, place: Place) -> Iterator[str]:
+    """Return the slowest on the aged disk, if it is not the one slowed down most."""
+    aged, _ = aged_and_control(place[0])
+    found = rank_by_place([one for one, _ in order.order], (aged, place[1], "elapsed"))
+    if len(found.order) < 2 or not found.clear or found.first[0] is order.first[0]:
+        return
+    slowest, of = found.first
+    mine = next((summary for one, summary in found.order if one is order.first[0]), None)
+    if mine:
+        yield (
+            f"Slowed down most is not slowest: on its aged disk {slowest.name} takes longest, {text(of)} s, and "
+            f"{order.first[0].name} {text(mine)} s."
+        )
+
+
+def _unmeasured(group: RunSet) -> Iterator[str]:
+    """List the subjects without a cell that ended ok, with the reason."""
+    reasons: dict[str, list[str]] = {}
+    for subject in group.groups:
+        if not subject.counted:
+            reason = " ".join(subject.results[0].ended.split())
+            reason = reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"
+            reasons.setdefault(reason, []).append(subject.name)
+    for reason, names in reasons.items():
+        yield f"Not measured: {', '.join(names)} ({reason})."
+
+
+def _count_aged(order: Ranked, place: Place) -> Iterator[str]:
+    """Return the slowdown of all subjects."""
+    if len(order.order) < 2 or not order.enough:
+        return
+    pairs = {one.name: causes.aged_pair(one, place, "elapsed") for one, _ in order.order}
+    known = {name: pair for name, pair in pairs.items() if pair}
+    judged = dict(zip(known, judge([*known.values()], order.first[0].host), strict=True))
+    slower = [name for name, one in judged.items() if one.verdict is DifferenceVerdict.HIGHER]
+    each = all(judged[name].on_each for name in slower)
+    alike = [name for name, one in judged.items() if one.alike]
+    others = ", ".join(name for name in pairs if name not in (*slower, *alike))
+    yield (
+        f"{len(slower)} of {len(pairs)} are slower on their aged disk {phrasing.on_these_files(order.corpora, each)}"
+        + (f"; the same within 5 %: {', '.join(alike)}" if alike else "")
+        + (f"; not known of {others}." if others else ".")
+    )
+
+
+def _aged_least(order: Ranked) -> Iterator[str]:
+    """Return the subject that aged least."""
+    if len(order.order) < 3:
+        return
+    subject, least = order.order[-1]
+    rest = Ranked(order.order[::-1], order.series[::-1])
+    if not order.enough:
+        words = f"The smallest slowdown, as measured, is {subject.name}'s: {text(least)}."
+    elif rest.tied:
+        words = f"Least slowed down is {subject.name} ({text(least)}), but {all_tests.why_not_first(rest)}."
+    else:
+        words = f"{subject.name} aged least: {text(least)}."
+    yield words
+
+
+def answer_others(group: RunSet) -> Iterator[Answer]:
+    """Answer for runs without an aged disk: which stored the most, if steps counted it; else which was quickest."""
+    for measure in main_measures(group.groups)[:1]:
+        found = [(one, one.measured(measure)) for one in group.groups]
+        if measure == ALL_STEPS:
+            clock = "guest" if group.plan.clock == "virtual" else "real"
+            words = f"{ALL_STEPS_TITLE}, together take {{}} of {clock} time"
+            yield _compared(group, "Which was the quickest?", words, found, highest=False)
+        else:
+            yield _compared(group, "Which held the most data?", "it held {}", found, highest=True)
+
+
+def _compared(
+    group: RunSet,
+    question: str,
+    words: str,
+    found: Sequence[tuple[SeedGroup, Series | None]],
+    *,
+    highest: bool,
+) -> Answer:
+    """Compare the first by a sum or a count with the others; a first that is not clear is not named."""
+    everyone = rank_by_median(found, highest=highest)
+    if not everyone.order:
+        return Answer(question, "That was not measured: no cell has all that it takes.")
+    unit = next(series.unit for _, series in found if series)
+    order, left_out = everyone.split_by_seeds()
+    (first, of), following = order.first, order.order[1:]
+
+    def shown(summary: Summary) -> str:
+        return f"{text(summary, unit)} {unit_name(unit)}"
+
+    said, named, sure = words.format(shown(of)), "", ""
+    nearest = f"The next is {following[0][0].name} with {shown(following[0][1])}." if following else ""
+    if not following:
+        named = first.name
+        verdict = f"It alone was run: {said}."
+    elif not order.enough:
+        measured = f"As measured, {first.name}: {said}. {nearest}"
+        verdict = f"Not known yet. {measured}"
+    elif order.tied:
+        names = [one.name for one, _ in order.tied if one not in order.opposed]
+        why = phrasing.not_distinguishable(names, [one.name for one in order.opposed])
+        verdict = f"Not known: {first.name} leads ({said}), but {why}."
+    else:
+        named = first.name
+        verdict = f"{phrasing.capital(said)}. {nearest}"
+        sure = f"How sure: it is {phrasing.distinguishable(len(following))} {order.on_these_files}{_small(order)}."
+    left = [one.name for one, series in found if one.counted and (series is None or series.summary is None)]
+    because = [f"Not in this order, for want of some figure: {', '.join(left)}."] if left else []
+    few = ", ".join(f"{one.name} ({shown(of)}, {phrasing.several(of.n, 'seed')})" for one, of in left_out)
+    doubts = [f"Not in this order, for want of seeds: {few}."] if left_out else []
+    title = "Data held" if highest else phrasing.capital(ALL_STEPS_TITLE)
+    chart = sort_subjects(title, everyone, group, unit=unit) if following else None
+    answer = Answer(
+        question, verdict, tuple(because), (*doubts, *_unmeasured(group)), named, sure, chart=chart
+    )
+    return _settled(answer, order, group) if following else answer

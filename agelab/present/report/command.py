@@ -1,0 +1,65 @@
+"""The command that makes a run again."""
+
+from collections.abc import Sequence
+from shlex import join, quote
+
+from agelab.base import places
+from agelab.base.errors import InputError
+from agelab.results.result import RunPlan
+from agelab.run.request.options import RunOptions
+from agelab.stats.phrasing import ENOUGH_CORPORA, ENOUGH_SEEDS
+
+MAKE_VARIABLES = {
+    "corpus": "CORPUS", "log": "LOG", "kernel": "KERNEL", "filesystem": "FS", "options": "OPTIONS",
+    "layout": "LAYOUT", "scale": "SCALE",
+    "clock": "CLOCK", "defaults": "DEFAULTS", "disks": "DISKS", "erase": "ERASE", "machine": "MACHINE",
+    "machine_band": "MACHINE_BAND", "block": "BLOCK", "source": "SOURCE",
+    "vcpus": "VCPUS", "seeds": "SEEDS", "corpora": "CORPORA", "design": "DESIGN", "ask": "ASK", "budget": "BUDGET",
+    "jobs": "JOBS", "trace": "TRACE", "fail": "FAIL",
+    "disk": "DISK", "keep_disk": "KEEP_DISK", "curve": "CURVE", "timing": "TIMING", "blocks": "BLOCKS",
+    "profile": "PROFILE",
+    "fresh": "FRESH", "check": "CHECK",
+}  # fmt: skip
+"""Option -> variable of ``make scenario``."""
+
+
+def repeat_command(plan: RunPlan) -> str:
+    """Return ``make scenario NAME=...`` where make knows all the options, else ``agelab run ...``.
+
+    Empty where the plan does not say what was asked for.
+    """
+    try:
+        options = RunOptions.from_plan(plan)
+    except InputError:
+        return ""
+    said = {name: value for name, value in options.set_options().items() if name != "prove_all"}
+    if options.name and set(said) <= set(MAKE_VARIABLES) and not places.INSTALLED:
+        words = (
+            f"{MAKE_VARIABLES[name]}={'1' if value is True else quote(str(value).replace('$', '$$'))}"
+            for name, value in said.items()
+        )
+        return " ".join(["make scenario", f"NAME={quote(options.name.replace('$', '$$'))}", *words])
+    return _agelab(options)
+
+
+def settling_command(
+    plan: RunPlan, *, corpora: bool = False, least: int = 0, kernels: Sequence[str] = ()
+) -> str:
+    """Return the command that settles what too few run seeds, or ``corpora``, leave open; empty where there is none.
+
+    It takes ``least`` run seeds or more, on ``kernels`` in place of the run's own.
+    """
+    least = max(least, ENOUGH_SEEDS)
+    try:
+        asked = RunOptions.from_plan(plan)
+        seeds = asked.seeds if len(asked.seeds) >= least else tuple(range(1, least + 1))
+        options = asked.of_seeds(seeds, ENOUGH_CORPORA if corpora else asked.corpora)
+        if kernels:
+            options = options.changed(kernel=RunOptions.model_fields["kernel"].default)
+    except InputError:
+        return ""
+    return " ".join([_agelab(options), *(f"--kernel {quote(kernel)}" for kernel in kernels)])
+
+
+def _agelab(options: RunOptions) -> str:
+    return f"agelab {'run' if options.measure else 'age'} {join(options.arguments())}"

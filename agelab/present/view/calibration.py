@@ -1,0 +1,257 @@
+"""Results of ``agelab calibrate``: the spread in the virtual clock, the floor of a host in the wall clock."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+
+from agelab.analysis.calibration import (
+    CALIBRATE,
+    Calibration,
+    HostRecord,
+    KindFloor,
+    MeasuredHost,
+    aa_coverage,
+)
+from agelab.analysis.cell_diff import CellPair
+from agelab.analysis.cells import CellResult, SeedGroup
+from agelab.base.verbs import as_called
+from agelab.present.view.input_diff import differences_json, input_lines, print_samples
+from agelab.present.view.run_tables import describe_run
+from agelab.present.view.series_table import (
+    by_metric,
+    heads,
+    metrics_in_order,
+    percent,
+    print_series,
+    series_json,
+)
+from agelab.present.view.terminal import open_console, print_table
+from agelab.results.run_directory import RunDirectory
+from agelab.scenario.seeds import Seeds, seeds_text
+from agelab.stats.formatting import json_number
+from agelab.stats.order_statistics import coverage, interval_rank
+
+SCHEMA = 2
+SHOWN = 5
+"""Differing samples to print of an A/A that failed."""
+WIDE = Fraction(1, 2)
+"""A floor of times above which the user is told to quieten the host."""
+WIDTH = 24
+"""Characters of the place of a floor."""
+
+
+def print_floors(
+    seeded: RunDirectory,
+    again: RunDirectory,
+    calibrated: Sequence[tuple[SeedGroup, CellPair]],
+    everything: bool,
+) -> None:
+    click.echo(f"\n{describe_run(seeded.plan())}")
+    for group, proof in calibrated:
+        once = seeds_text([proof.left.seeds])
+        click.echo(f"\n{group.name}: {seeds_text(group.cells)}, and {once} once more")
+        _print_proof(proof)
+        for ran in [*group.cells.values(), proof.right]:
+            if not ran.ok:
+                click.echo(
+                    f"  not ok, in no figure below: {seeds_text([ran.seeds])} of {ran.run}: {ran.ended}"
+                )
+        if n := len(group.counted):
+            covers = percent(coverage(n, interval_rank(n)))
+            click.echo(
+                f"  from .. to holds the median over all run seeds with {covers}; spread: largest less smallest"
+            )
+            repeated = [one for one in group.series.values() if everything and one.repetitions > 1]
+            print_series([*group.steps.values(), *repeated], everything)
+    click.echo(as_called(f"\nagainst another run: agelab compare {seeded.name} <run>"))
+    click.echo(f"the second execution of {seeds_text([calibrated[0][1].left.seeds])}: {again.name}")
+
+
+def _print_proof(proof: CellPair) -> None:
+    """Print the result of A/A."""
+    differ = f"{len(proof.samples)} of {proof.compared} samples differ"
+    if proof.unfinished:
+        click.echo(f"  no A/A: not finished: {' and '.join(proof.unfinished)}")
+    elif not proof.compared:
+        click.echo("  no A/A: nothing was measured")
+    elif proof.inputs:
+        click.echo(f"  A/A FAILED: the second execution had other inputs; {differ}")
+        for line in input_lines(proof.inputs, every=True):
+            click.echo(f"  input {line}")
+    elif proof.broken:
+        click.echo(f"  A/A FAILED: EQUAL INPUTS AND DIFFERENT SAMPLES: {differ}; first:")
+        print_samples(proof, SHOWN)
+        click.echo("  that breaks agelab's promise; please report it")
+    else:
+        digest = proof.left.end.digest if proof.left.end else None
+        click.echo(f"  A/A: the same twice, to the last digit: {proof.compared} samples, all differences 0")
+        click.echo(f"  digest {digest}")
+
+
+def floors_json(
+    seeded: RunDirectory, again: RunDirectory, calibrated: Sequence[tuple[SeedGroup, CellPair]]
+) -> dict[str, Any]:
+    return {
+        **_runs_json(seeded, again),
+        "variants": [
+            {
+                "variant": group.variant,
+                "layout": group.layout,
+                "cells": [
+                    {"seed": at.run, "corpus_seed": at.corpus, "status": ran.end_status}
+                    for at, ran in group.cells.items()
+                ],
+                "same_twice": {
+                    "seed": proof.left.cell.seed,
+                    "proven": proof.proven,
+                    "inputs_key": proof.left.end.inputs_key if proof.left.end else None,
+                    "digests": [ran.end.digest if ran.end else None for ran in (proof.left, proof.right)],
+                    "compared": proof.compared,
+                    "inputs": differences_json(proof.inputs),
+                    "samples": differences_json(proof.samples),
+                    "endings": differences_json(proof.endings),
+                },
+                "series": [series_json(one) for one in group.series.values()],
+            }
+            for group, proof in calibrated
+        ],
+    }
+
+
+def _runs_json(seeded: RunDirectory, again: RunDirectory) -> dict[str, Any]:
+    plan = seeded.plan()
+    asked = plan.model_dump(include={"scenario", "scale", "clock"})
+    return {"schema": SCHEMA, "run": seeded.name, "again": again.name, **asked}
+
+
+def print_calibrated(
+    seeded: RunDirectory,
+    pairs: Sequence[tuple[SeedGroup, SeedGroup]],
+    found: tuple[MeasuredHost, Calibration] | None,
+    path: Path | None,
+    everything: bool,
+) -> None:
+    """Print the result of A/A in the wall clock: the cells that count in no figure, then what was recorded where."""
+    click.echo(f"\n{describe_run(seeded.plan())}")
+    for ran in _cells_of(pairs):
+        if not ran.ok:
+            which = f"{ran.cell.variant}, {seeds_text([ran.seeds])} of {ran.run}"
+            click.echo(f"  not ok, in no figure below: {which}: {ran.ended}")
+    if found:
+        print_host(found[0])
+        print_calibration(found[1], everything)
+        click.echo(as_called(f"recorded in {path}; agelab calibrate --show"))
+    else:
+        click.echo("nothing is recorded: no five run seeds measured anything both times")
+
+
+def _cells_of(pairs: Sequence[tuple[SeedGroup, SeedGroup]]) -> Iterator[CellResult]:
+    return (ran for pair in pairs for group in pair for ran in group.cells.values())
+
+
+def print_calibration(one: Calibration, everything: bool) -> None:
+    """Print a table of the kinds of steps for each metric, and what it means."""
+    click.echo(f"\n{one.scenario}, scale {one.scale}, {one.kernel}; {'; '.join(one.variants)}")
+    click.echo(f"  {one.conditions}; {seeds_text(Seeds(1, seed) for seed in one.seeds)}")
+    click.echo(f"  A {one.runs[0]}, A' {one.runs[1]}, {one.day}")
+    rows = by_metric(
+        (metric, _cells(floor)) for metric, floors in _by_metric(one.floors, everything) for floor in floors
+    )
+    columns = heads("  kind", "places", "A' - A, %", "floor, %", last=" widest in")
+    print_table(open_console(), columns, rows)
+    n = min(len(side) for floor in one.floors for side in (floor.widest.first, floor.widest.second))
+    covers = percent(Fraction(int(1000 * aa_coverage(2 * n, n)), 1000))
+    click.echo("  A' - A: of the medians, where they lie farthest apart. floor: largest less")
+    click.echo("  smallest of A and A' together, where that is widest. Both in % of the median.")
+    click.echo(f"  Two later medians of {n} seeds in one place are no farther apart, with {covers}")
+    click.echo("  at least, while the host stays what it was")
+    if any(floor.metric == "elapsed" and floor.share > WIDE for floor in one.floors):
+        click.echo(
+            f"  A floor above {percent(WIDE)} hides most differences: end other work, take KVM where it"
+        )
+        click.echo("  is to be had, and calibrate again")
+
+
+def _by_metric(floors: Iterable[KindFloor], everything: bool) -> list[tuple[str, list[KindFloor]]]:
+    """List the floors by metric: the headlines, or all."""
+    found: dict[str, list[KindFloor]] = {}
+    for floor in floors:
+        found.setdefault(floor.metric, []).append(floor)
+    return [(name, found[name]) for name in metrics_in_order(found, everything)]
+
+
+def _cells(floor: KindFloor) -> tuple[str, ...]:
+    seen = floor.widest
+    repetition = f" {seen.repetition}" if seen.repetition > 1 else ""
+    where = f"{seen.variant} {seen.step}{repetition}"
+    where = where if len(where) <= WIDTH else f"{where[: WIDTH - 3]}..."
+    shares = (f"{float(100 * share):.2f}" for share in (floor.farthest.shift or 0, floor.share))
+    return (f"  {floor.kind}", str(floor.places), *shares, f" {where}")
+
+
+def print_host(host: MeasuredHost) -> None:
+    """Print the host and how its guests run."""
+    how = "KVM" if host.accelerator == "kvm" else "EMULATED"
+    click.secho(f"{host.processor or 'a host that its run does not name'}; {how}", bold=True)
+    for line in (host.kernel, host.qemu):
+        click.echo(f"  {line}")
+
+
+def print_records(records: Sequence[HostRecord], everything: bool) -> None:
+    if not records:
+        click.echo(as_called(f"no A/A of any host is recorded: {CALIBRATE}"))
+    for number, record in enumerate(records):
+        click.echo("\n" * bool(number), nl=False)
+        print_host(record.host)
+        for one in record.calibrations:
+            print_calibration(one, everything)
+
+
+def records_json(records: Sequence[HostRecord]) -> dict[str, Any]:
+    hosts = [
+        {
+            "host": record.host.model_dump(mode="json"),
+            "calibrations": [calibration_json(one) for one in record.calibrations],
+        }
+        for record in records
+    ]
+    return {"schema": SCHEMA, "hosts": hosts}
+
+
+def calibration_json(one: Calibration) -> dict[str, Any]:
+    """Return a calibration, with each floor and each difference of medians relative to the median."""
+    floors = [
+        {
+            **floor.model_dump(mode="json"),
+            "floor_relative": json_number(floor.share),
+            "apart_relative": json_number(floor.farthest.shift or Fraction(0)),
+        }
+        for floor in one.floors
+    ]
+    return {**one.model_dump(mode="json", exclude={"floors"}), "floors": floors}
+
+
+def host_json(
+    seeded: RunDirectory,
+    again: RunDirectory,
+    pairs: Sequence[tuple[SeedGroup, SeedGroup]],
+    found: tuple[MeasuredHost, Calibration] | None,
+) -> dict[str, Any]:
+    """Return the result of A/A in the wall clock; ``recorded`` is null where there is none."""
+    cells = [
+        {
+            "run": ran.run,
+            **ran.cell.model_dump(include={"variant", "layout", "seed"}),
+            "status": ran.end_status,
+        }
+        for ran in _cells_of(pairs)
+    ]
+    return {
+        **_runs_json(seeded, again),
+        "emulated": seeded.plan().emulated,
+        "cells": cells,
+        "recorded": found and {"host": found[0].model_dump(mode="json"), **calibration_json(found[1])},
+    }

@@ -1,0 +1,75 @@
+"""Short texts about the cells of a run: statuses, counts and names."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from agelab.results.result import Cell, End, Status
+from agelab.results.run_directory import RunDirectory
+from agelab.results.status import GOING, status_of
+from agelab.scenario.seeds import Seeds, seeds_text
+
+ORDER = (*map(str, Status), *GOING)
+
+
+def statuses(run: RunDirectory, ends: Sequence[End | None]) -> list[str]:
+    """List each cell's status; while the run goes on, cells without an end are running or waiting."""
+    going_on = run.is_running()
+    return [status_of(end, run.path / "cells" / str(number), going_on) for number, end in enumerate(ends)]
+
+
+def with_origin(status: str, end: End | None) -> str:
+    """Add to a status that the cell was not run: ``ok (reused)``."""
+    return f"{status} (reused)" if end and end.reused else status
+
+
+def count_cells(number: int) -> str:
+    """Format a number of cells: ``1 cell``, ``2 cells``."""
+    return "1 cell" if number == 1 else f"{number} cells"
+
+
+def count_capsules(number: int) -> str:
+    """Format a number of capsules."""
+    return "1 capsule" if number == 1 else f"{number} capsules"
+
+
+def count_reproduced(same: int, cells: int, whole: int, capsules: int) -> str:
+    """Say how many of the cells reproduced, and of how many capsules all of them."""
+    return f"reproduced: {same} of {count_cells(cells)}; {whole} of {count_capsules(capsules)}"
+
+
+def count_statuses(statuses: Sequence[str], ends: Sequence[End | None] = ()) -> str:
+    """Count the cells of each status, and of ``ends`` those that were not run: ``60 ok (3 reused), 5 unsupported``."""
+    reused = Counter(status for status, end in zip(statuses, ends, strict=False) if end and end.reused)
+    words = []
+    for status in sorted(set(statuses), key=ORDER.index):
+        count, known = statuses.count(status), reused[status]
+        words.append(
+            f"{count} {status}" + (f" ({'' if known == count else f'{known} '}reused)" if known else "")
+        )
+    return ", ".join(words)
+
+
+def list_cells(some: Iterable[Cell], every: Iterable[Cell]) -> str:
+    """Name some cells: ``ext4, xfs (seeds 2,3)``; seeds only where they are not all of the run's."""
+    seeds = {cell.seeds for cell in every}
+    found: dict[str, list[Seeds]] = {}
+    for cell in some:
+        found.setdefault(cell.short_label, []).append(cell.seeds)
+    words = [one if seeds <= set(of) else f"{one} ({seeds_text(of, seeds)})" for one, of in found.items()]
+    return ("; " if any(", " in word for word in words) else ", ").join(words)
+
+
+def name_seeds(cell: Cell, every: Iterable[Cell]) -> str:
+    """Name a cell's seeds: ``seed 3``, or ``seed 3 of corpus 2`` where cells have several corpora."""
+    return seeds_text([cell.seeds], [one.seeds for one in every])
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Shorten a list of numbers: ``1-3,7`` for 1, 2, 3, 7."""
+    rows: list[list[int]] = []
+    for number in numbers:
+        if rows and number == rows[-1][-1] + 1:
+            rows[-1].append(number)
+        else:
+            rows.append([number])
+    return ",".join(f"{row[0]}-{row[-1]}" if len(row) > 1 else str(row[0]) for row in rows)

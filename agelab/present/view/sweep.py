@@ -1,0 +1,191 @@
+"""Print a sweep over kernels as tables, plots and JSON."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from agelab.analysis import vega
+from agelab.analysis.result_grid import Row
+from agelab.analysis.sweep import Sweep
+from agelab.present.report.command import settling_command
+from agelab.present.view.ratio_table import MARKS, general_json
+from agelab.present.view.terminal import Head, open_console, print_table, print_wrapped
+from agelab.results.measure import ALL_STEPS, Measure
+from agelab.stats.formatting import UnitScale, format_median, json_number, unit_scale
+from agelab.stats.verdict import ComparedSeries, about_files
+
+SCHEMA = 1
+UNKNOWN = "?"
+STEM = 60
+"""Characters of a plot's file name: few enough for any file name, even of four bytes each."""
+
+
+LEGEND = (
+    "in %: the change of the median since the kernel before; * a difference: p <= 0.05 in a rank test corrected for "
+    "all changes of that step and metric; = the same, within 5 %; ? not known; ~ below the floor of the host"
+)
+
+
+def print_sweep(found: Sweep, measures: Sequence[Measure]) -> None:
+    """Print a table for each metric, of several times one for each variant; below all of them the reasons for gaps."""
+    rows = list(found.entries)
+    console = open_console()
+    heads: list[Head] = [("", "left"), *((f" {name}", "right") for name in found.names)]
+    changes = {measure: found.changes(measure) for measure in measures}
+
+    def print_one(title: str, named: Sequence[tuple[str, Row, Measure]]) -> None:
+        unit = _scale(found, named[0][2]).name
+        print_wrapped(console, f"\n{title}{unit and f', {unit}'}")
+        columns = range(len(found.kernels))
+        cells = [
+            [name, *(_cell(found, row, column, measure, changes[measure]) for column in columns)]
+            for name, row, measure in named
+        ]
+        print_table(console, heads, cells)
+
+    times = [measure for measure in measures if measure.metric == ALL_STEPS.metric]
+    for measure in measures:
+        if measure not in times or len(times) == 1:
+            print_one(_title(found, measure), [(found.label(row), row, measure) for row in rows])
+    for row in rows if len(times) > 1 else ():
+        named = [(found.title(measure), row, measure) for measure in times]
+        print_one(f"{found.label(row)}, {ALL_STEPS.metric}", named)
+    judged = [change for measure in measures for change in changes[measure].values()]
+    print_wrapped(console, f"\n{LEGEND}")
+    if about := about_files(judged):
+        print_wrapped(console, about)
+    if command := _deciding_command(found, judged):
+        print_wrapped(console, f"for a verdict in place of ?: {command}", 2)
+    for line in found.host.labels(judged):
+        click.secho(line, bold=True)
+    for row in rows:
+        on: dict[str, list[str]] = {}
+        for kernel, entry in zip(found.names, found.entries[row], strict=True):
+            if entry and entry.why:
+                on.setdefault(entry.why, []).append(kernel)
+        for why, kernels in on.items():
+            click.echo(f"{found.label(row)} on {', '.join(kernels)}: {why}")
+        if last := found.last_seen(row):
+            click.echo(f"{found.label(row)} was last seen in {last}")
+
+
+def _deciding_command(found: Sweep, judged: Sequence[ComparedSeries]) -> str:
+    """Return the command that runs as many seeds as verdicts take; empty where all have one or nobody knows."""
+    unknown = [change for change in judged if _mark(change) == UNKNOWN]
+    more = [change.more_seeds for change in unknown if change.more_seeds]
+    plans = [entry.group.run.plan for row in found.entries.values() for entry in row if entry]
+    if not more:
+        return ""
+    most = max(change.left.n for change in unknown if change.left)
+    return settling_command(plans[0], least=most + min(more), kernels=[one.spec for one in found.kernels])
+
+
+def _title(found: Sweep, measure: Measure) -> str:
+    return f"{found.title(measure)}, {measure.metric}"
+
+
+def _scale(found: Sweep, measure: Measure) -> UnitScale:
+    """Return the scale of the metric's unit, without a name where it has none."""
+    columns = range(len(found.kernels))
+    units = (one.unit for row in found.entries for at in columns if (one := found.series(row, at, measure)))
+    unit = unit_scale(next(units, "1"))
+    return replace(unit, name="") if unit.name == "1" else unit
+
+
+def _cell(
+    found: Sweep,
+    row: Row,
+    column: int,
+    measure: Measure,
+    changes: Mapping[tuple[Row, int], ComparedSeries],
+) -> str:
+    """Format the median and its change since the kernel before."""
+    entry, there = found.entries[row][column], found.series(row, column, measure)
+    if there is None or there.summary is None:
+        return "" if entry is None else "unsupported" if entry.unsupported else "-"
+    text = format_median(there.summary, there.unit, min(4, unit_scale(there.unit).decimals))
+    change = changes.get((row, column))
+    return f"{text} {_change(change)}" if change else text
+
+
+def _change(change: ComparedSeries) -> str:
+    mark = _mark(change)
+    before, apart = change.left, change.difference
+    if not before or not before.median or not apart:
+        return mark
+    return f"{float(100 * apart / abs(before.median)):+.1f}%{mark}"
+
+
+def _mark(change: ComparedSeries) -> str:
+    return "*" if change.differs else MARKS.get(change.verdict, UNKNOWN)
+
+
+def write_plots(found: Sweep, measures: Sequence[Measure], directory: Path) -> list[Path]:
+    """Draw a plot over the kernels for each metric, and return the files."""
+    directory.mkdir(parents=True, exist_ok=True)
+    drawn: list[Path] = []
+    for measure in measures:
+        unit = _scale(found, measure)
+        lines = {
+            found.label(row): [
+                (column, float(there.summary.median / unit.divisor) if there and there.summary else None)
+                for column in range(len(found.kernels))
+                for there in [found.series(row, column, measure)]
+            ]
+            for row in found.entries
+        }
+        title = _title(found, measure)
+        name = str(measure).replace(":", "-").replace("/", "-").replace(" ", "-")[:STEM]
+        path = directory / f"{name}.svg"
+        if path in drawn:
+            path = directory / f"{name}-{len(drawn)}.svg"
+        path.write_text(
+            vega.plot(
+                title, "kernel", f"{measure.metric}{unit.name and f', {unit.name}'}", lines, found.names
+            ),
+            encoding="utf-8",
+        )
+        drawn.append(path)
+    return drawn
+
+
+def sweep_json(found: Sweep, measures: Sequence[Measure]) -> dict[str, Any]:
+    rows = []
+    changes = {measure: found.changes(measure) for measure in measures}
+    for row, entries in found.entries.items():
+        for column, entry in enumerate(entries):
+            if entry is None:
+                continue
+            for measure in measures:
+                there, change = found.series(row, column, measure), changes[measure].get((row, column))
+                summary, apart = there.summary if there else None, change.difference if change else None
+                rows.append(
+                    {
+                        "variant": row[0],
+                        "layout": row[1],
+                        "kernel": found.kernels[column].release,
+                        "spec": found.kernels[column].spec,
+                        "step": measure.step,
+                        "repetition": there.repetition if there else measure.repetition,
+                        "metric": measure.metric,
+                        "seeds": summary.n if summary else 0,
+                        "median": json_number(summary.median) if summary else None,
+                        "spread": json_number(summary.spread) if summary else None,
+                        "change": None if apart is None else json_number(apart),
+                        "verdict": change.verdict.value if change else None,
+                        "word": change.word if change else None,
+                        "p_corrected": change.test.p_corrected if change and change.test else None,
+                        "general": general_json(change) if change else None,
+                        "reason_of_verdict": change.reason if change else None,
+                        "more_seeds": change.more_seeds if change else None,
+                        "status": "unsupported" if entry.unsupported else "ok" if not entry.why else "not ok",
+                        "reason": entry.why or None,
+                    }
+                )
+    kernels = [{"release": one.release, "version": one.version, "spec": one.spec} for one in found.kernels]
+    last = {found.label(row): seen for row in found.entries if (seen := found.last_seen(row))}
+    labels = found.host.labels([one for table in changes.values() for one in table.values()])
+    return {"schema": SCHEMA, "kernels": kernels, "rows": rows, "last_seen": last, "labels": labels}

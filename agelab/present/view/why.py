@@ -1,0 +1,156 @@
+"""Why a claim came out so: a table of what was changed, the sentence below it, and both as JSON."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from agelab.analysis.published.phrasing import claim_notes, describe_column, figure_text
+from agelab.analysis.published.run_columns import RunColumn
+from agelab.analysis.published.verdict import JudgedClaim
+from agelab.bisect.why.answer import ClaimAnswer
+from agelab.bisect.why.baseline import Baseline
+from agelab.bisect.why.trials import PlannedTrial, Trial
+from agelab.present.view.eta import format_time_left, time_left
+from agelab.present.view.terminal import Head, open_console, print_table, print_wrapped
+from agelab.results.conditions import text
+from agelab.run.cell_times import Took
+from agelab.scenario.jobs import Jobs
+from agelab.stats.phrasing import too_few
+
+SCHEMA = 1
+
+
+def plan_lines(planned: Sequence[PlannedTrial], jobs: Jobs, before: Took) -> list[str]:
+    """Say what is about to be run, and what it is expected to take."""
+    cells = [cell for one in planned for cell in one.cells]
+    runs = sum(len(one.to_run) for one in planned)
+    there = sum(len(run.cells) for one in planned for run in one.known)
+    lines = [f"not tried: {one.name}: {one.reason}" for one in planned if one.reason]
+    known = f"; {there} cells are there already" if there else ""
+    if not cells:
+        return [*lines, f"nothing to run{known}"]
+    time = time_left(cells, (), jobs if isinstance(jobs, int) else 1, (), before)
+    at_once = "" if jobs == 1 else f", {jobs} at a time"
+    count = f"{len(cells)} cell{'s' if len(cells) > 1 else ''} in {runs} run{'s' if runs > 1 else ''}"
+    kernels = (
+        ", and what new kernels take to be fetched" if any(one.setting.release for one in planned) else ""
+    )
+    return [*lines, f"to run: {count}{at_once}{known}; expected: {format_time_left(time)}{kernels}"]
+
+
+def print_answer(answer: ClaimAnswer) -> None:
+    """Print the claim, the table, and the sentence."""
+    console, baseline = open_console(), answer.baseline
+    click.secho(f"\n{baseline.study.name}, {baseline.claim.id}: {baseline.claim.says}", bold=True)
+    for line in (
+        *claim_notes(baseline.judged),
+        describe_column(RunColumn((baseline.run,))),
+        baseline.run.name,
+    ):
+        print_wrapped(console, f"  {line}", hang=2)
+    click.echo()
+    many = len(_comparisons(baseline.judged)) > 1
+    heads: list[Head] = [
+        ("factor", "left"),
+        ("changed to", "wrapped"),
+        ("verdict", "wrapped"),
+        ("figure", "right"),
+    ]
+    own = baseline.judged
+    rows = [["as it was run", "", str(own.verdict), _figure(answer, own), _count(own)]]
+    rows += [_row(answer, trial) for trial in answer.trials]
+    if many:
+        heads.append(("so", "right"))
+    print_table(console, heads, [row[: len(heads)] for row in rows])
+    click.echo()
+    for line in _remarks(answer):
+        print_wrapped(console, line, hang=2)
+    click.secho(answer.sentence, bold=True)
+
+
+def _row(answer: ClaimAnswer, trial: Trial) -> list[str]:
+    setting, judged = trial.setting, trial.judged
+    verdict = f"{judged.verdict}{' *' if answer.flips(trial) else ''}" if judged else "not tried"
+    return [trial.factor.name, setting.to, verdict, _figure(answer, judged), _count(judged)]
+
+
+def _remarks(answer: ClaimAnswer) -> list[str]:
+    """Say what the columns are, why a setting has no verdict, and what else was not the same."""
+    own = answer.baseline.judged
+    lines = []
+    if comparisons := _comparisons(own):
+        theirs = dict.fromkeys(figure_text(one.comparisons[answer.shown].figure) for one in own.theirs)
+        where = comparisons[answer.shown].where
+        lines.append(f"figure: {where}; the study's: {'-'.join(theirs) or '-'}")
+    if len(comparisons) > 1:
+        lines.append(f"so: how many of the claim's {len(comparisons)} comparisons are as it says")
+    if answer.flipped:
+        lines.append("*: another verdict than the run's own")
+    for trial in answer.untested:
+        why = trial.judged.reason if trial.judged else trial.reason
+        lines.append(f"{trial.name}: {why}")
+    remarks = (f"{one.factor.name}: {one.setting.remark}" for one in answer.tested if one.setting.remark)
+    lines += dict.fromkeys(remarks)
+    for trial in answer.trials:
+        if trial.also:
+            lines.append(f"{trial.name}: not alone: what also differs: {text(trial.also)}")
+    if own.few_seeds:
+        lines.append(too_few(own.few_seeds))
+    return lines
+
+
+def _comparisons(judged: JudgedClaim | None) -> tuple[Any, ...]:
+    return judged.ours.comparisons if judged and judged.ours else ()
+
+
+def _figure(answer: ClaimAnswer, judged: JudgedClaim | None) -> str:
+    comparisons = _comparisons(judged)
+    if answer.shown >= len(comparisons):
+        return "-"
+    return figure_text(comparisons[answer.shown].figure)
+
+
+def _count(judged: JudgedClaim | None) -> str:
+    comparisons = _comparisons(judged)
+    made = [one for one in comparisons if one.holds is not None]
+    return f"{sum(one.holds for one in made)} of {len(made)}" if made else "-"
+
+
+def answer_json(answer: ClaimAnswer) -> dict[str, Any]:
+    baseline: Baseline = answer.baseline
+    return {
+        "schema": SCHEMA,
+        "run": baseline.run.name,
+        "study": baseline.study.name,
+        "claim": baseline.claim.id,
+        "says": baseline.claim.says,
+        "filesystem": baseline.stand_in or None,
+        "known": answer.known,
+        "answer": answer.sentence,
+        "baseline": _judged_json(baseline.judged),
+        "trials": [
+            {
+                "factor": one.factor.name,
+                "changed_to": one.setting.to,
+                "options": dict(one.setting.changes),
+                "flips": answer.flips(one),
+                "runs": list(one.runs),
+                "also_differ": list(one.also),
+                "remark": one.setting.remark or None,
+                **(_judged_json(one.judged) if one.judged else {"verdict": None, "reason": one.reason}),
+            }
+            for one in answer.trials
+        ],
+    }
+
+
+def _judged_json(judged: JudgedClaim) -> dict[str, Any]:
+    return {
+        "verdict": judged.verdict.value,
+        "reason": judged.reason,
+        "comparisons": [
+            {"where": one.where, "figure": one.figure, "holds": one.holds, "note": one.note}
+            for one in _comparisons(judged)
+        ],
+    }

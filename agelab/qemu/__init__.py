@@ -1,6 +1,0 @@
-"""QEMU as an input: Debian's package of the guest's suite, unpacked into the store and run with its own libraries."""
-
-from agelab.qemu.emulator import Emulator, find, obtain, require_processor
-from agelab.qemu.packages import SUITE, question, resolve_packages
-
-__all__ = ["SUITE", "Emulator", "find", "obtain", "question", "require_processor", "resolve_packages"]

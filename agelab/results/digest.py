@@ -1,0 +1,18 @@
+"""The digest: one hash over everything that a cell measured, in guest time only."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agelab.base.hashing import canonical_json, key_of
+from agelab.results.result import Sample, Status
+
+
+def digest(status: Status, samples: Iterable[Sample], maps: Mapping[str, str]) -> str:
+    """Hash samples, status and the hashes of maps, whatever the order they came in."""
+    rows = sorted(canonical_json(sample.model_dump(exclude_none=True)).decode() for sample in samples)
+    return "sha256:" + key_of({"status": status.value, "samples": rows, "maps": dict(maps)})
+
+
+def inputs_key(inputs: Mapping[str, Any]) -> str:
+    """Hash everything that shapes a cell."""
+    return "sha256:" + key_of(dict(inputs))

@@ -1,0 +1,92 @@
+"""The drives of a cell: modelled ones, real ones, and bare memory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agelab.base.errors import InputError
+from agelab.machine.disk import DriveClaim, DriveSpec, parse
+from agelab.machine.drive import geometry
+from agelab.scenario import selection
+from agelab.scenario.drive import SECTOR, Drive
+from agelab.scenario.machine import Machine
+
+MODEL_NONE = "none"
+"""Stands for no model: the bare memory-backed disk."""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A part of a drive, in sectors."""
+
+    first: int
+    sectors: int
+
+    @property
+    def bytes(self) -> int:
+        return self.sectors * SECTOR
+
+    @property
+    def end(self) -> int:
+        """The sector after the last."""
+        return self.first + self.sectors
+
+
+@dataclass(frozen=True)
+class CellDrive:
+    """One drive of a cell."""
+
+    spec: DriveSpec
+    profile: Drive | None
+    """The modelled drive; None for the bare memory-backed disk and for real drives."""
+    claim: DriveClaim | None
+    """Holds a real drive for this run."""
+    partitions: tuple[Partition, ...] = ()
+    queue_depth: int | None = None
+    """The controller's limit, where it is below the drive's own."""
+
+    @property
+    def cache_bytes(self) -> int:
+        """Guest memory for what a power cut would take back of its write cache (harness/drive/undo.c)."""
+        return geometry.write_cache_bytes(self.profile) if self.profile else 0
+
+    @property
+    def has_places(self) -> bool:
+        """True if partitions have a place on it; on a bare memory-backed disk each has a file of its own."""
+        return self.profile is not None or self.claim is not None
+
+    def settings(self, name: str, run_seed: int, index: int, *, undo: bool = False) -> str | None:
+        """Return the parameters of the kernel module, or None for a drive that is not modelled."""
+        if self.profile is None:
+            return None
+        return geometry.module_parameters(
+            self.profile,
+            name=name,
+            run_seed=run_seed,
+            index=index,
+            queue_depth=self.queue_depth,
+            undo=undo,
+        )
+
+
+def own(machine: Machine, number: int) -> CellDrive:
+    """Return the machine's drive of that number. Raises InputError where it has none."""
+    if number >= len(machine.drives):
+        raise InputError(
+            f"machine {machine.name} has no drive {number}: it has {len(machine.drives)}",
+            hint="choose drives with --disks, or another machine with --machine",
+        )
+    built_in = machine.drives[number]
+    spec, depth = parse(f"model:{built_in.drive}"), built_in.queue_depth
+    return CellDrive(spec, profile(spec), None, queue_depth=depth.value if depth else None)
+
+
+def another(drives: Sequence[CellDrive], machine: Machine, number: int) -> CellDrive:
+    """Return the machine's drive of that number; a bare one where all other drives are bare or real."""
+    if all(drive.spec.name == MODEL_NONE or drive.spec.real for drive in drives):
+        return CellDrive(parse(f"model:{MODEL_NONE}"), None, None)
+    return own(machine, number)
+
+
+def profile(spec: DriveSpec) -> Drive | None:
+    """Return the drive file that a specification names. Raises InputError for a name that no file has."""
+    return None if spec.real or spec.name == MODEL_NONE else selection.drive(spec.name)

@@ -1,0 +1,298 @@
+"""Profile of a modelled drive: figures from a data sheet, and estimates."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Annotated, Literal, Self
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from agelab.base.types import Figure, Flag, Frozen, Sourced, Whole
+
+MAX_SEEK_POINTS = 128
+"""Maximum number of points of a seek curve in the kernel module (harness/drive)."""
+MAX_ZONES = 64
+"""Maximum number of zones in the kernel module."""
+
+
+class SeekTable(Sourced):
+    """Seek curve as a table; between two of its points the time rises evenly."""
+
+    points: tuple[tuple[int, float], ...] = Field(
+        description="cylinders and milliseconds of a read's seek, rising"
+    )
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong with the points, each with its place."""
+        if not 1 <= len(self.points) <= MAX_SEEK_POINTS:
+            yield f"seek.points: {len(self.points)} points, and not 1 to {MAX_SEEK_POINTS}"
+            return
+        if self.points[0][0] != 1:
+            yield f"seek.points[0]: is of {self.points[0][0]} cylinders: a curve begins at 1"
+        for at, (_, ms) in enumerate(self.points):
+            if not 0 < ms <= 1000:
+                yield f"seek.points[{at}]: {ms:g} ms is not more than 0 and 1000 at most"
+        for at, ((before, less), (cylinders, ms)) in enumerate(pairwise(self.points), 1):
+            if cylinders <= before:
+                yield f"seek.points[{at}]: {cylinders} cylinders come after {before}"
+            if ms < less:
+                yield f"seek.points[{at}]: the curve falls, from {less:g} ms to {ms:g} ms"
+
+
+class ZoneTable(Sourced):
+    """Zones of equal recording density, from the outer edge inwards."""
+
+    table: tuple[tuple[int, int, int], ...] = Field(
+        description="first cylinder, last cylinder and sectors per track of each zone"
+    )
+
+    @property
+    def cylinders(self) -> int:
+        """Number of cylinders."""
+        return self.table[-1][1] + 1
+
+    def capacity(self, heads: int) -> int:
+        """Return the sectors that all tracks hold, spares among them."""
+        return sum((last - first + 1) * heads * per_track for first, last, per_track in self.table)
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong with the zones, each with its place."""
+        if not 1 <= len(self.table) <= MAX_ZONES:
+            yield f"zones.table: {len(self.table)} zones, and not 1 to {MAX_ZONES}"
+            return
+        if self.table[0][0] != 0:
+            yield f"zones.table[0]: begins at cylinder {self.table[0][0]}, and not at 0"
+        for at, (first, last, per_track) in enumerate(self.table):
+            if last < first:
+                yield f"zones.table[{at}]: ends at cylinder {last}, before its first, {first}"
+            if per_track < 1:
+                yield f"zones.table[{at}]: has {per_track} sectors per track"
+        for at, ((_, before, _), (first, _, _)) in enumerate(pairwise(self.table), 1):
+            if first <= before:
+                yield f"zones.table[{at}]: overlaps the zone before: begins at cylinder {first}, that ends at {before}"
+            elif first > before + 1:
+                yield f"zones.table[{at}]: leaves a gap of cylinders {before + 1} to {first - 1} to the zone before"
+
+
+SECTOR = 512
+"""Bytes of a logical sector."""
+MAX_CACHE_SEGMENTS = 32
+"""Maximum number of cache segments in the kernel module (harness/drive)."""
+MAX_CHANNELS = 64
+"""Maximum number of channels of a flash drive in the kernel module."""
+MIN_SEGMENT_KIB = 4
+"""Smallest segment of a cache in the kernel module: its grain."""
+MIN_REQUEST_KIB = 4
+"""Smallest limit of a request in the kernel module: a page."""
+
+
+class Interface(Frozen):
+    """Interface between drive and host."""
+
+    name: str = Field(min_length=1, description="as named by the maker, e.g. ATA/100 or SATA 3 Gb/s")
+    mb_per_s: Figure = Field(description="data rate, 10**6 bytes per second")
+
+
+class Cache(Frozen):
+    """Cache of a drive. The model uses it for disks; for flash its effect is part of the latencies."""
+
+    kib: Whole = Field(description="total size, KiB")
+    segments: Whole = Field(description="number of streams it can hold at once")
+    read_ahead_kib: Whole = Field(description="size of read-ahead, KiB")
+    write_back: Flag = Field(description="whether a write completes in the cache, as the drive is shipped")
+    write_segments: Whole | None = Field(
+        default=None, description="segments for writes; if omitted all but one"
+    )
+    read_ahead_after: Whole | None = Field(
+        default=None, description="reads in sequence after which the drive reads ahead: 1, the default, or 2"
+    )
+    read_ahead_in_track: Flag | None = Field(
+        default=None, description="whether it reads ahead to the end of a track at most"
+    )
+    bus_after_percent: Whole | None = Field(
+        default=None,
+        description="share of a read in the cache before the drive takes the bus (SCSI's buffer full ratio); 0, the "
+        "default: from the first sector on",
+    )
+    write_after_percent: Whole | None = Field(
+        default=None,
+        description="share of a write that goes to the platters which must have come over the bus before the head "
+        "begins; 0, the default: so much that the head does not overtake the bus",
+    )
+
+    def problems(self) -> Iterator[str]:
+        """Yield contradictions between the figures."""
+        if not 1 <= self.segments.value <= MAX_CACHE_SEGMENTS:
+            yield f"segments must be 1 to {MAX_CACHE_SEGMENTS}"
+            return
+        segment = self.kib.value // self.segments.value
+        if segment < self.read_ahead_kib.value:
+            yield f"a segment ({segment} KiB) must hold read_ahead_kib ({self.read_ahead_kib.value})"
+        if segment < MIN_SEGMENT_KIB:
+            yield f"a segment ({segment} KiB) must have {MIN_SEGMENT_KIB} KiB"
+        if self.write_segments and not 1 <= self.write_segments.value <= self.segments.value:
+            yield f"write_segments must be 1 to segments ({self.segments.value})"
+        if self.read_ahead_after and self.read_ahead_after.value not in (1, 2):
+            yield f"read_ahead_after {self.read_ahead_after.value} is not 1 or 2"
+        for name in ("bus_after_percent", "write_after_percent"):
+            percent = getattr(self, name)
+            if percent and percent.value > 100:
+                yield f"{name} {percent.value} is more than 100"
+
+
+class RotatingDisk(Frozen):
+    """Platters and an arm. Seek times are those of reads, settling included, in milliseconds."""
+
+    kind: Literal["disk"] = Field(description="kind of medium")
+    rpm: Whole = Field(description="revolutions per minute")
+    heads: Whole = Field(description="surfaces that hold data")
+    outer_mb_s: Figure = Field(description="sustained rate at the outer edge, 10**6 bytes per second")
+    inner_mb_s: Figure = Field(description="sustained rate at the inner edge, 10**6 bytes per second")
+    track_to_track_ms: Figure = Field(description="seek to the next cylinder")
+    average_ms: Figure = Field(description="mean seek over random pairs of cylinders")
+    full_stroke_ms: Figure = Field(description="seek from the first cylinder to the last")
+    write_average_ms: Figure = Field(description="as average_ms, for a write: the arm settles longer")
+    head_switch_ms: Figure = Field(description="switch to another surface of the same cylinder")
+    track_skew_ms: Figure | None = Field(
+        default=None, description="by which a track begins later than the one before it on the same cylinder"
+    )
+    cylinder_skew_ms: Figure | None = Field(
+        default=None, description="by which a cylinder's first track begins later than the track before it"
+    )
+    reads_any_order: Flag | None = Field(
+        default=None,
+        description="whether a read within a track begins with whichever of its sectors comes first",
+    )
+    seek: SeekTable | None = Field(
+        default=None, description="measured seek curve, in place of the one through the three seek times"
+    )
+    zones: ZoneTable | None = Field(
+        default=None, description="measured zones, in place of those from the two rates"
+    )
+
+    def problems(self) -> Iterator[str]:
+        """Yield contradictions between the figures.
+
+        The seek curve of Lee and Katz rises all the way only if the full stroke lies between (15 average - 4 minimum)
+        / 11 and 3 average - 2 minimum: below it the curve falls towards its end, above it it falls at its start.
+        """
+        least, average, most = self.track_to_track_ms.value, self.average_ms.value, self.full_stroke_ms.value
+        for name in ("rpm", "heads"):
+            if not getattr(self, name).value:
+                yield f"{name} must be at least 1"
+        if not self.inner_mb_s.value:
+            yield "inner_mb_s must be more than 0"
+        if self.outer_mb_s.value < self.inner_mb_s.value:
+            yield f"outer_mb_s {self.outer_mb_s.value:g} is less than inner_mb_s {self.inner_mb_s.value:g}"
+        low, high = (15 * average - 4 * least) / 11, 3 * average - 2 * least
+        if not least <= average <= most:
+            yield f"not track_to_track_ms {least:g} <= average_ms {average:g} <= full_stroke_ms {most:g}"
+        elif not low <= most <= high:
+            yield (
+                f"full_stroke_ms {most:g}: with this track_to_track_ms and average_ms the seek curve rises all "
+                f"the way only from {low:.2f} to {high:.2f}"
+            )
+        if self.write_average_ms.value < average:
+            yield f"write_average_ms {self.write_average_ms.value:g} is less than average_ms {average:g}"
+        if bool(self.track_skew_ms) != bool(self.cylinder_skew_ms):
+            yield "track_skew_ms and cylinder_skew_ms are given together, or neither"
+        for name in ("track_skew_ms", "cylinder_skew_ms"):
+            skew = getattr(self, name)
+            if skew and self.rpm.value and skew.value >= 60_000 / self.rpm.value:
+                yield f"{name} {skew.value:g} is a revolution or more"
+        for table in (self.seek, self.zones):
+            yield from table.problems() if table else ()
+
+
+class Flash(Frozen):
+    """Chips behind channels: an access takes the channel's latency and then the transfer time, wherever it is."""
+
+    kind: Literal["flash"] = Field(description="kind of medium")
+    read_us: Figure = Field(description="channel's latency of a random read, microseconds")
+    write_us: Figure = Field(description="channel's latency of a random write, microseconds")
+    channels: Whole = Field(description="accesses processed at the same time")
+    read_mb_s: Figure = Field(description="sequential read, 10**6 bytes per second, all channels together")
+    write_mb_s: Figure = Field(description="sequential write, 10**6 bytes per second, all channels together")
+
+    def problems(self) -> Iterator[str]:
+        """Yield contradictions between the figures."""
+        if not 1 <= self.channels.value <= MAX_CHANNELS:
+            yield f"channels must be 1 to {MAX_CHANNELS}"
+        for name in ("read_mb_s", "write_mb_s"):
+            if not getattr(self, name).value:
+                yield f"{name} must be more than 0"
+
+
+def _kind_of_medium(raw: object) -> str | None:
+    """Return the tag of a medium; its ~ keeps it out of the places that errors name."""
+    kind = raw.get("kind") if isinstance(raw, dict) else getattr(raw, "kind", None)
+    return f"~{kind}" if kind in ("disk", "flash") else None
+
+
+Medium = Annotated[
+    Annotated[RotatingDisk, Tag("~disk")] | Annotated[Flash, Tag("~flash")],
+    Discriminator(
+        _kind_of_medium, custom_error_type="kind", custom_error_message='kind must be "disk" or "flash"'
+    ),
+]
+
+
+class Drive(Frozen):
+    """A file of scenarios/drives/."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="the file's name")
+    summary: str = Field(description="the drive in one line")
+    sources: dict[str, str] = Field(description="documents named by published figures: title and number")
+    sectors: Whole = Field(description="addressable sectors of 512 bytes")
+    overhead_us: Figure = Field(description="time of the electronics for a command, microseconds")
+    hit_overhead_us: Figure | None = Field(
+        default=None, description="the same for a read from the cache, if it is not overhead_us"
+    )
+    write_overhead_us: Figure | None = Field(
+        default=None, description="the same for a write, if it is not overhead_us"
+    )
+    queue_depth: Whole = Field(description="commands accepted at once: 1 without NCQ")
+    max_request_kib: Whole = Field(description="largest request from the kernel, KiB")
+    interface: Interface = Field(description="interface to the host")
+    cache: Cache = Field(description="cache of the drive")
+    medium: Medium = Field(description="platters and an arm, or chips")
+
+    @model_validator(mode="after")
+    def _figures_hold_together(self) -> Self:
+        problems = [f"medium: {problem}" for problem in self.medium.problems()]
+        if isinstance(self.medium, RotatingDisk):
+            problems += [f"cache: {problem}" for problem in self.cache.problems()]
+            problems += self._zones_hold_the_sectors(self.medium)
+        for name in ("hit_overhead_us", "write_overhead_us"):
+            figure = getattr(self, name)
+            problems += [f"{name} must be more than 0"] if figure and not figure.value else []
+        if self.max_request_kib.value < MIN_REQUEST_KIB:
+            problems.append(f"max_request_kib must be at least {MIN_REQUEST_KIB}")
+        for name in ("sectors", "queue_depth"):
+            problems += [] if getattr(self, name).value else [f"{name} must be at least 1"]
+        problems += [] if self.interface.mb_per_s.value else ["interface: mb_per_s must be more than 0"]
+        for place, figure in self.figures():
+            if figure.source and figure.source not in self.sources:
+                problems.append(f"{place}: no source {figure.source!r} in sources")
+            if figure.origin == "published" and not figure.source:
+                problems.append(f"{place}: is published, and names no source")
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    def _zones_hold_the_sectors(self, disk: RotatingDisk) -> Iterator[str]:
+        if disk.zones and not any(disk.zones.problems()):
+            held = disk.zones.capacity(disk.heads.value)
+            if held < self.sectors.value:
+                yield f"medium: zones.table: {held} sectors, fewer than the drive's {self.sectors.value}"
+
+    def figures(self) -> list[tuple[str, Sourced]]:
+        """Return every figure with its place in the file."""
+        found: list[tuple[str, Sourced]] = []
+        for prefix, part in (
+            ("", self),
+            ("interface.", self.interface),
+            ("cache.", self.cache),
+            ("medium.", self.medium),
+        ):
+            found += [(prefix + name, value) for name, value in part if isinstance(value, Sourced)]
+        return found

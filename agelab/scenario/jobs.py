@@ -1,0 +1,21 @@
+"""How many cells run at a time, as a user says it: a number, or ``auto``."""
+
+from typing import Any, Final, Literal
+
+from agelab.base.types import parse_digits
+
+Jobs = int | Literal["auto"]
+AUTO: Final = "auto"
+"""As many as the host can run."""
+MAX_JOBS = 256
+JOBS_WANTED = f"1 to {MAX_JOBS} cells at a time, or {AUTO}"
+
+
+def parse_jobs(said: Any) -> Jobs:
+    """Return a number of jobs, given as such or as text. Raises ValueError."""
+    if said == AUTO:
+        return AUTO
+    jobs = parse_digits(said, MAX_JOBS) if isinstance(said, str) else said
+    if not isinstance(jobs, int) or isinstance(jobs, bool) or not 1 <= jobs <= MAX_JOBS:
+        raise ValueError(JOBS_WANTED)
+    return jobs

@@ -1,0 +1,430 @@
+"""A scenario file: one study as data."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from agelab.base.types import (
+    MAX_NAME_LENGTH,
+    CorpusKind,
+    DebianSuite,
+    Defaults,
+    Figure,
+    Frozen,
+    LayoutName,
+    Name,
+    Note,
+    ScaleName,
+)
+from agelab.scenario.disk_use import CompanionDiskUse, DiskUse
+from agelab.scenario.history import History
+from agelab.scenario.metrics import METRICS
+from agelab.scenario.option_matrix import OptionMatrix, names_of
+from agelab.scenario.step import (
+    CHECKING,
+    CONTROL_COPY,
+    IMPLICIT,
+    RECOVERING,
+    Action,
+    Control,
+    Curve,
+    Cycle,
+    Experiment,
+    Ratio,
+    Step,
+    Trace,
+    is_reserved,
+)
+from agelab.scenario.workload import MetricName, OwnMetric, PackageName, metric_problems
+
+RESERVED_PHASES = ("aged", "control", "curve", "making", "map")
+"""First parts of step names that a scenario may not use itself."""
+
+
+class Citation(Frozen):
+    """The study behind the scenario."""
+
+    title: str = Field(description="title in English")
+    author: str = Field(description="author or authors")
+    year: int = Field(description="year of publication")
+    language: str = Field(description="language: en, de, ru, zh")
+    measured_on: str = Field(description="its machine, kernel and drives")
+
+
+class Variant(Frozen):
+    """A filesystem with its options."""
+
+    name: Name = Field(description="suffix of the scenario's name: aging-ext3-journal")
+    filesystem: Name = Field(description="a file of scenarios/filesystems, without its ending")
+    mkfs_options: tuple[str, ...] = Field(default=(), description="added to those of the filesystem's file")
+    period_mkfs_options: tuple[str, ...] = Field(
+        default=(),
+        description="added with the period defaults only: what the study's mkfs did by default",
+    )
+    today_mkfs_options: tuple[str, ...] = Field(
+        default=(),
+        description="added with today's defaults only: structures that mkfs makes equally large on every disk, scaled",
+    )
+    mount_options: tuple[str, ...] = Field(default=(), description="added to those of the filesystem's file")
+    script: str = Field(
+        default="",
+        description="program of the guest that makes and may mount it, in place of mkfs and mount",
+    )
+    layouts: tuple[LayoutName, ...] = Field(
+        default=("single",),
+        min_length=1,
+        description="layouts in the study; --layout selects another",
+    )
+    machine: Name | None = Field(default=None, description="replaces the scenario's")
+    available_mib: Figure | None = Field(default=None, description="replaces the scenario's memory")
+    drive: int | None = Field(default=None, ge=0, description="replaces that of the partitions")
+    minimum_mib: int | None = Field(
+        default=None, ge=1, description="smallest disk, replaces that of its filesystem"
+    )
+    history: Name | None = Field(default=None, description="one of the scenario's histories, if it has any")
+    chosen_mkfs_options: tuple[str, ...] = Field(
+        default=(), description="added last, with either defaults: those of a combination of options"
+    )
+    combination_of: Name | None = Field(
+        default=None, description="variant that it is with a combination of options; none in a file"
+    )
+
+    @property
+    def plain_name(self) -> str:
+        """Name without that of its history."""
+        return self.name.removesuffix(f"-{self.history}")
+
+    def mkfs_options_for(self, defaults: Defaults) -> tuple[str, ...]:
+        """Return the mkfs options for a set of defaults."""
+        of_defaults = self.period_mkfs_options if defaults == "period" else self.today_mkfs_options
+        return (*self.mkfs_options, *of_defaults, *self.chosen_mkfs_options)
+
+    def is_called(self, name: str) -> bool:
+        """Return whether a name means it: its own, also without its history, or of what it is a combination of."""
+        whole = self.combination_of
+        with_history = f"{whole}-{self.history}"
+        return name in (self.name, self.plain_name, *((whole, with_history) if whole else ()))
+
+    def combined(self, matrix: OptionMatrix) -> list[Self]:
+        """Return a variant for each combination of a matrix. Raises ValueError for too many."""
+        found = []
+        for chosen in matrix.combinations():
+            mkfs = tuple(word for one in chosen if one.of_mkfs for word in one.words)
+            mount = tuple(word for one in chosen if not one.of_mkfs for word in one.words)
+            update = {
+                "name": self.name + names_of(chosen),
+                "chosen_mkfs_options": (*self.chosen_mkfs_options, *mkfs),
+                "mount_options": (*self.mount_options, *mount),
+                "combination_of": self.combination_of or self.name,
+            }
+            found.append(self.model_copy(update=update))
+        return found
+
+
+class Scale(Frozen):
+    """Reduction from the study's size: every size in the scenario is divided by ``shrink``, every ratio kept.
+
+    ``history`` divides the repetitions of cycles, and what they fill (the disk and the sizes given to steps): the
+    disk is overwritten as often as before, with fewer and relatively larger copies.
+    """
+
+    shrink: int = Field(ge=1, le=10**9, description="divisor of every size")
+    history: int = Field(default=1, ge=1, le=10**9, description="divisor of the repetitions of cycles")
+    note: Note = ""
+
+
+class CorpusUse(Frozen):
+    """The source data of a scenario."""
+
+    kind: CorpusKind = Field(description="a file of agelab/data/corpus, without its ending")
+    mib: Figure = Field(description="size at paper scale, MiB")
+    held_in_ram: bool = Field(
+        default=False, description="whether it is read from memory, at no cost in drive time"
+    )
+
+
+class MemoryUse(Frozen):
+    """Memory available to the first step, and limits on dirty pages."""
+
+    available_mib: Figure = Field(description="memory available at the first step, at paper scale, MiB")
+    dirty_percent: Figure = Field(description="vm.dirty_ratio")
+    dirty_background_percent: Figure = Field(description="vm.dirty_background_ratio")
+
+
+class Scenario(Frozen):
+    """A file of scenarios/."""
+
+    name: Name = Field(description="the file's name, without its ending")
+    summary: str = Field(description="the scenario in one line")
+    citation: Citation = Field(description="the study that it follows")
+    machine: Name = Field(description="a file of scenarios/machines, without its ending")
+    defaults: Defaults = Field(description="mkfs and mount as in the study's days, or as today")
+    corpus: CorpusUse | None = Field(default=None, description="the data; the steps find them at $SOURCE")
+    histories: tuple[History, ...] = Field(
+        default=(),
+        description="in place of a corpus: each variant runs with each of them, as <variant>-<history>",
+    )
+    memory: MemoryUse = Field(description="memory available to the first step")
+    disk: DiskUse = Field(description="the disk under test")
+    beside: CompanionDiskUse | None = Field(
+        default=None, description="the companion disk, with the data on it"
+    )
+    counts: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], Figure] = Field(
+        default={}, description="numbers at paper scale; the steps find the scaled ones in the environment"
+    )
+    sizes: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], Figure] = Field(
+        default={},
+        description="MiB at paper scale; the steps find the scaled sizes in the environment, in bytes",
+    )
+    scales: dict[ScaleName, Scale] = Field(
+        default={"quick": Scale(shrink=1), "paper": Scale(shrink=1)},
+        description="reduction of sizes; none by default",
+    )
+    variants: tuple[Variant, ...] = Field(min_length=1, description="what is measured, each in a fresh guest")
+    options: tuple[OptionMatrix, ...] = Field(
+        default=(), description="mkfs and mount options, every combination of which is a variant"
+    )
+    makes: Literal["prepared", "aged"] = Field(
+        default="prepared",
+        description="result of the steps: a tree, or one that has been used for long",
+    )
+    steps: tuple[Step, ...] = Field(default=(), description="steps that make the disk")
+    experiments: tuple[Experiment, ...] = Field(default=(), description="in place of steps and tests")
+    traces: tuple[Trace, ...] = Field(default=(), description="passes of the experiments under strace")
+    tests: tuple[Action, ...] = Field(
+        default=(), description="measurements of the disk and of the control, each on a fork in a new boot"
+    )
+    control: Control | None = Field(default=None, description="the unaged control, tested in the same way")
+    measures: tuple[Literal["extents", "free_space"], ...] = Field(
+        default=(), description="maps of the disk, made on a fork of its own"
+    )
+    curve: Curve | None = Field(
+        default=None, description="points of the history at which the disk is measured"
+    )
+    ratios: tuple[Ratio, ...] = Field(
+        default=(), description="ratios of a step's last repetition to its first"
+    )
+    unstated: tuple[str, ...] = Field(default=(), description="what the study leaves open")
+    packages: tuple[PackageName, ...] = Field(
+        default=(), description="Debian packages for the guest, beside those of its programs"
+    )
+    suite: DebianSuite = Field(
+        default="",
+        description="Debian suite of the guest's root: the tools of that time; empty: the usual one",
+    )
+    bring: tuple[str, ...] = Field(
+        default=(),
+        description="files for the guest, beside the scenario's file: a program, a directory, a .deb",
+    )
+    metrics: dict[MetricName, OwnMetric] = Field(
+        default={}, description="metrics of its own, for the records of its steps"
+    )
+
+    @model_validator(mode="after")
+    def _names_hold_together(self) -> Self:
+        if problems := list(self._problems()):
+            raise ValueError("; ".join(problems))
+        return self
+
+    def _problems(self) -> Iterator[str]:
+        """Yield every contradiction in the file."""
+        for what, name in self._twice():
+            yield f"{what} {name!r} is defined twice"
+        if bool(self.corpus) == bool(self.histories):
+            yield "either a corpus or histories"
+        if bool(self.steps) == bool(self.experiments):
+            yield "either steps or experiments"
+        if self.experiments and (self.tests or self.control or self.measures or self.curve):
+            yield "experiments cannot be combined with tests, control, measures or curve"
+        for experiment in self.experiments:
+            if is_reserved(experiment.name):
+                yield f"an experiment cannot be called {experiment.name!r}: what goes before it is"
+        steps = {action.name for action in self.actions()}
+        for ratio in self.ratios:
+            if ratio.step not in steps:
+                yield f"ratio {ratio.name!r}: no step {ratio.step!r}"
+        names = steps | {test.name for test in self.tests}
+        for name in IMPLICIT:
+            if name in names:
+                yield f"a step cannot be called {name!r}: every cell has one"
+        yield from self._without_power(names)
+        if self.control and not (self.tests or self.measures):
+            yield "a control needs tests or measures"
+        if self.control and any(test.name == CONTROL_COPY for test in self.tests):
+            yield f"a test cannot be called {CONTROL_COPY!r}: the control's copying is"
+        for action in (*self.actions(), *self.tests):
+            for metric in action.records:
+                if metric not in METRICS and metric not in self.metrics:
+                    yield f"step {action.name!r}: no metric {metric!r}"
+        yield from metric_problems(self.metrics)
+        yield from self._without_their_output()
+        yield from self._off_the_curve()
+        yield from self._without_a_corpus()
+        for ratio in self.ratios:
+            for metric in (ratio.metric, ratio.name):
+                if metric not in METRICS and not (metric == ratio.metric and metric in self.metrics):
+                    yield f"ratio {ratio.name!r}: no metric {metric!r}"
+
+    def _twice(self) -> list[tuple[str, str]]:
+        names = [("variant", variant.name) for variant in self.variants]
+        names += [("experiment", experiment.name) for experiment in self.experiments]
+        names += [("trace", trace.name) for trace in self.traces]
+        names += [("step", action.name) for action in self.actions()]
+        names += [("test", test.name) for test in self.tests]
+        names += [("history", history.name) for history in self.histories]
+        return [which for which, count in Counter(names).items() if count > 1]
+
+    def _without_power(self, names: Collection[str]) -> Iterator[str]:
+        """Yield what is incompatible with power cuts."""
+        for test in self.tests:
+            if test.cut_after:
+                yield f"test {test.name!r}: only a step's power is cut"
+        if not self.has_power_cuts:
+            return
+        for name in (*RECOVERING, CHECKING):
+            if name in names:
+                yield f"a step cannot be called {name!r}: there is one after each power cut"
+        if self.curve:
+            yield "a curve and power cuts cannot be combined"
+
+    def _without_their_output(self) -> Iterator[str]:
+        """Yield the steps whose output is to be read and cannot be."""
+        for action in (*self.actions(), *self.tests):
+            if self.has_output(action) and action.cut_after:
+                yield f"step {action.name!r}: its power is cut: its output is lost"
+
+    def has_output(self, action: Action) -> bool:
+        """Tell whether the host reads what a step prints."""
+        return action.program is not None or any(metric in self.metrics for metric in action.records)
+
+    def _off_the_curve(self) -> Iterator[str]:
+        """Yield what the curve requires and the steps lack."""
+        if self.curve is None:
+            return
+        if self.curve.tested_on:
+            yield from self._not_on_the_way(self.curve)
+        turns = {
+            action.name: None
+            if action.repeat == "parts"
+            else action.repeat * (step.repeat if isinstance(step, Cycle) else 1)
+            for step in self.steps
+            for action in (step.cycle if isinstance(step, Cycle) else (step,))
+        }
+        most = turns.get(self.curve.step, 0)
+        after = () if self.curve.after == "each" else self.curve.after
+        beyond = [turn for turn in after if turn > (most or turn)]
+        if most == 0 or beyond:
+            turn = max(beyond) if beyond else "any"
+            yield f"curve: step {self.curve.step!r} has {most} repetitions, not {turn}"
+
+    def _not_on_the_way(self, curve: Curve) -> Iterator[str]:
+        """Yield what is incompatible with tests at the points of a history."""
+        if not (self.histories and self.tests and self.control):
+            yield "curve: tested_on needs histories, tests and a control"
+        if any(test.repeat != 1 or test.caches == "reboot" for test in self.tests):
+            yield "curve: with tested_on each test is done once at each point, and none reboots"
+        if taken := sorted(set(curve.tested_on) & set(RESERVED_PHASES)):
+            yield f"curve: a drive cannot be called {taken[0]!r}: what each cell does is"
+
+    def _without_a_corpus(self) -> Iterator[str]:
+        """Yield what requires a corpus, or a history, that is missing."""
+        actions = (*self.actions(), *self.tests)
+        for action in actions:
+            if action.repeat == "parts" and (self.corpus or action not in self.steps):
+                yield f"step {action.name!r}: it cannot be repeated for each part of a history"
+        known = {history.name for history in self.histories}
+        for variant in self.variants:
+            if variant.history and variant.history not in known:
+                yield f"variant {variant.name!r}: no history {variant.history!r}"
+        if self.corpus:
+            return
+        for action in actions:
+            if action.moves:
+                yield f"step {action.name!r}: it moves the corpus, and there is none"
+        if self.beside or self.experiments:
+            yield "a companion disk (beside) and experiments need a corpus"
+
+    @property
+    def has_power_cuts(self) -> bool:
+        """True if the power of some step is cut."""
+        return any(action.cut_after for action in self.actions())
+
+    @property
+    def tests_at_points(self) -> bool:
+        """True if tests are made at each point of the curve, not only at the end."""
+        return bool(self.curve and self.curve.tested_on)
+
+    def with_options(self, more: Iterable[OptionMatrix] = ()) -> Self:
+        """Return the scenario with each variant once for each combination of its options and of ``more``.
+
+        Raises ValueError for a filesystem that it does not have, too many combinations, and for equal names.
+        """
+        variants = self.variants
+        for matrix in (*self.options, *more):
+            if all(one.filesystem != matrix.filesystem for one in variants):
+                there = ", ".join(sorted({one.filesystem for one in variants}))
+                raise ValueError(
+                    f"options: no variant has filesystem {matrix.filesystem}; there are: {there}"
+                )
+            pairs = ((one, one.filesystem == matrix.filesystem) for one in variants)
+            variants = tuple(
+                combined for one, meant in pairs for combined in (one.combined(matrix) if meant else [one])
+            )
+        too_long = [one.name for one in variants if len(one.name) > MAX_NAME_LENGTH]
+        twice = [name for name, count in Counter(one.name for one in variants).items() if count > 1]
+        if too_long:
+            raise ValueError(f"options: {too_long[0]} is a name of more than {MAX_NAME_LENGTH} characters")
+        if twice:
+            raise ValueError(f"options: two combinations are called {twice[0]!r}")
+        return self.model_copy(update={"variants": variants})
+
+    def with_histories(self) -> Self:
+        """Return the scenario with each variant repeated for each history. Raises ValueError for equal names."""
+        if not self.histories:
+            return self
+        found = [
+            variant.model_copy(update={"name": f"{variant.name}-{one.name}", "history": one.name})
+            for one in self.histories
+            for variant in self.variants
+        ]
+        twice = [name for name, count in Counter(one.name for one in found).items() if count > 1]
+        if twice:
+            raise ValueError(f"two variants with their histories are called {twice[0]!r}")
+        return self.model_copy(update={"variants": tuple(found)})
+
+    def at_scale(self, scale: str) -> Self:
+        """Return the scenario with the shorter history of that scale; sizes are still the study's."""
+        shorter = self.scales[scale].history if scale in self.scales else 1
+        if shorter == 1:
+            return self
+        cycles = [
+            step.model_copy(update={"repeat": max(1, step.repeat // shorter)})
+            if isinstance(step, Cycle)
+            else step
+            for step in self.steps
+        ]
+
+        def less(figure: Figure) -> Figure:
+            return figure.model_copy(update={"value": figure.value / shorter})
+
+        curve = self.curve
+        if curve and curve.after != "each":
+            after = tuple(dict.fromkeys(max(1, turn // shorter) for turn in curve.after))
+            curve = curve.model_copy(update={"after": after})
+        return self.model_copy(
+            update={
+                "steps": tuple(cycles),
+                "disk": self.disk.model_copy(update={"mib": less(self.disk.mib)}),
+                "sizes": {name: less(figure) for name, figure in self.sizes.items()},
+                "curve": curve,
+            }
+        )
+
+    def actions(self) -> list[Action]:
+        """Return every step once, in file order."""
+        found: list[Action] = []
+        for step in self.steps:
+            found += step.cycle if isinstance(step, Cycle) else (step,)
+        return found

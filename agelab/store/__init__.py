@@ -1,0 +1,1 @@
+"""Content-addressed artefacts: built once, verified, copied between machines, pruned."""
