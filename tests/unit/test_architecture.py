@@ -1,4 +1,4 @@
-"""The rules of the package that import-linter's layers do not see: unique class names, and no circles of imports."""
+"""The rules of the package that import-linter's layers do not see: class names, no loose module, no circles."""
 
 import ast
 from collections import Counter
@@ -10,14 +10,18 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "agelab"
 
 
-def test_a_class_name_is_given_once() -> None:
+def test_a_class_name_is_given_once_in_its_package() -> None:
     names = Counter(
-        node.name
+        (file.parent, node.name)
         for file in sorted(PACKAGE.rglob("*.py"))
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.parse(file.read_text()).body
         if isinstance(node, ast.ClassDef)
     )
     assert len(names) > 100 and [name for name, times in names.items() if times > 1] == []
+
+
+def test_every_module_is_in_a_package() -> None:
+    assert [file.name for file in PACKAGE.glob("*.py")] == ["__init__.py"]
 
 
 @pytest.mark.parametrize("for_types_too", [False, True])
