@@ -20,14 +20,12 @@ VERBS = {
     "list": "List runs, newest first.",
     "profile": "Show in which functions of the kernel a step's processor time went.",
     "show": "Show one run's samples, as a table or as JSON.",
-    "export": "Write runs as CSV, JSON lines, SQLite, Parquet, JUnit, or tables of their steps.",
+    "export": "Write runs as CSV, JSON lines, SQLite, Parquet or JUnit.",
     "compare": "Name the inputs and results in which two runs differ.",
     "sweep": "Put runs on several kernels into one table, changes marked.",
     "bisect": "Find the kernel that changed a result.",
     "capsule": "Pack a run into one file; replay such a file.",
     "mirror": "Write the packages of runs as an archive for other hosts and later years.",
-    "attest": "Sign what a run has measured: a line of a ledger.",
-    "ledger": "Check ledgers: how many hosts found each key, and where they disagree.",
     "replicate": "Put runs beside the published study that they follow, claim by claim.",
     "why": "Run a claim's cells again, one factor changed at a time: which flips it?",
     "plan": "Say what a run would take, and which differences it could find.",
@@ -35,7 +33,6 @@ VERBS = {
     "report": "Write runs as one page: the answer, tables, charts, doubts.",
     "calibrate": "Measure how far chance moves the results of a scenario.",
     "schema": "Print the JSON Schema of a scenario, drive, ..., or a result.",
-    "completion": "Print what makes a shell complete these words.",
 }
 """Each verb, and what it does."""
 _COMMAND = re.compile(rf"(?<![\w./-])(?:\.venv/bin/)?agelab (?=(?:{'|'.join(VERBS)})\b)")

@@ -56,9 +56,7 @@ def judge_current_commit(directory: BisectDirectory, judge: Judge) -> int:
         raise AgelabError(f"{directory.name} searches packages, not a git tree")
     with directory.lock("step"):
         git_search.copy_log(directory)
-        verdicts = directory.rows("verdicts", KernelVerdict)
-        told = sum(one.decision is not Decision.UNDECIDED for one in verdicts)
-        kernel = question.tree.kernel_spec(git_search.commit_to_judge(directory, question.steps, told))
+        kernel = question.tree.kernel_spec(git_search.commit_to_judge(directory))
         return git_search.exit_status(verdict_on(directory, judge, kernel).decision)
 
 

@@ -11,7 +11,7 @@ from agelab.base.errors import InputError, goes_on
 from agelab.bisect.question import BisectQuestion
 from agelab.cli.options import json_option, open_store
 from agelab.cli.run_options import shared_options
-from agelab.cli.types import KERNEL, MEASURE, SCENARIO_NAME
+from agelab.cli.types import MEASURE
 
 STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
 """The command that judges git's current commit; the bisect's directory comes after it."""
@@ -21,7 +21,7 @@ STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
     epilog="Exit: 0 one kernel is found, 1 several are left and none of them can be judged, 2 wrong input, 3 the host "
     "cannot do it, 130 interrupted: go on with --continue."
 )
-@click.option("--scenario", type=SCENARIO_NAME, default=None, help="The scenario that each step runs.")
+@click.option("--scenario", default=None, help="The scenario that each step runs.")
 @click.option("--variant", default=None, help="Which of its variants, where it has several.")
 @click.option(
     "--metric",
@@ -37,11 +37,10 @@ STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
 )
 @click.option(
     "--good",
-    type=KERNEL,
     default=None,
     help="A kernel from before the change: a version, a spec; a git ref with --tree.",
 )
-@click.option("--bad", type=KERNEL, default=None, help="One with it.")
+@click.option("--bad", default=None, help="One with it.")
 @click.option("--tree", "path", default=None, help="A git tree of Linux, to search its commits.")
 @click.option("--dirty", is_flag=True, help="Leave out of account what --tree has changed and not committed.")
 @click.option(

@@ -11,7 +11,6 @@ import click
 from agelab.base.errors import InputError, goes_on
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.run_options import execute, run_options
-from agelab.cli.types import SCENARIO
 from agelab.run.request.options import RunOptions
 
 SEEDS = "1,2,3,4,5"
@@ -126,7 +125,7 @@ calibrate.params = [
         ["--seeds"], default=SEEDS, show_default=True, help="Run seeds, comma-separated: five or more."
     )
     if parameter.name == "seeds"
-    else click.Argument(["name"], type=SCENARIO, metavar="[SCENARIO[-VARIANT]]", required=False)
+    else click.Argument(["name"], metavar="[SCENARIO[-VARIANT]]", required=False)
     if parameter.name == "name"
     else parameter
     for parameter in calibrate.params

@@ -52,8 +52,12 @@ def name(found: BisectAnswer) -> str:
     return found.names[0].partition(" ")[2].strip('"')
 
 
+JUMP = 5
+"""Verdicts that git's jump away from a skipped commit may cost."""
+
+
 def steps_allowed(found: BisectAnswer, candidates: int) -> int:
-    return ceil(log2(candidates)) + found.skipped
+    return ceil(log2(candidates)) + found.skipped + JUMP
 
 
 @pytest.mark.parametrize(("first_bad", "last"), [(1, 64), (64, 64), (33, 64), (20, 47), (1, 1), (2, 3)])

@@ -13,7 +13,6 @@ from agelab.base.errors import AgelabError, InputError
 from agelab.bisect import package_search, reproduce_script
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.measurements import OutcomeKind
-from agelab.bisect.next_commit import choose, extra_steps
 from agelab.bisect.question import Symptom
 from agelab.bisect.verdict import Decision, KernelVerdict
 from agelab.bisect.wall_clock_rule import fewest_rounds
@@ -133,44 +132,6 @@ def test_a_list_is_halved_whatever_is_skipped(seed: int) -> None:
     assert len(judged) <= ceil(log2(count - 1)) + len(set(judged) & broken)
     assert int(found.before) < first_bad <= int(found.after)
     assert found.possible[-1] == found.after and all(int(one) in broken for one in found.possible[:-1])
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_whatever_git_suggests_a_search_past_skipped_commits_ends_in_time(seed: int) -> None:
-    random = Random(seed)
-    count = random.choice([2, 3, 13, 16, 33, 64, 100, 256])
-    first_bad, broken = random.randint(1, count), {one for one in range(1, count) if random.random() < 0.4}
-    good, bad, told, longest = 0, count, 0, 0
-    skipped: set[str] = set()
-    while True:
-        history = {str(one): [str(one - 1)] * (one - 1 > good) for one in range(bad, good, -1)}
-        here = skipped & history.keys()
-        left = [one for one in history if one not in here and one != str(bad)]
-        if not left:
-            break
-        longest = max(longest, extra_steps(len(here)))
-        steps = ceil(log2(count)) + extra_steps(len(here)) - told
-        suggested = random.choice(left) if here else str((good + bad) // 2)
-        chosen = choose(history, str(bad), here, suggested, steps) if here else suggested
-        assert chosen in left
-        if int(chosen) in broken:
-            skipped.add(chosen)
-            continue
-        told += 1
-        good, bad = (good, int(chosen)) if int(chosen) >= first_bad else (int(chosen), bad)
-    assert told <= ceil(log2(count)) + longest
-    assert good < first_bad <= bad
-
-
-def test_git_is_followed_where_its_choice_can_still_end_in_time() -> None:
-    history = {str(one): [str(one - 1)] * (one > 1) for one in range(64, 0, -1)}
-    assert choose(history, "64", {"32"}, "31", 6) == "31"
-    assert choose(history, "64", {"32"}, "20", 6) in (
-        "31",
-        "33",
-    )  # 43 would be left above 20: six more verdicts
-    assert choose(history, "64", {"32"}, "20", 7) == "20"
-    assert choose(history, "64", {str(one) for one in range(28, 37)}, "5", 6) in ("23", "41")
 
 
 WALL = {"clock": "wall", "rounds": 60, "alpha": "1/100"}

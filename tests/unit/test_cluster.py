@@ -20,7 +20,7 @@ from distributed.core import clean_exception
 from distributed.protocol.core import dumps, loads
 from distributed.protocol.serialize import Serialize, Serialized, ToPickle
 
-from agelab.base.errors import AgelabError, HostError, InputError, Notify, silent
+from agelab.base.errors import AgelabError, HostError, InputError
 from agelab.base.hashing import canonical_json
 from agelab.cli import main
 from agelab.run.cluster import dask_cells, inert, scheduler, shared_plan, slurm
@@ -93,14 +93,14 @@ def scheduler_process(place: Path) -> Iterator[str]:
 
 
 @contextmanager
-def cluster(place: Path, *behaviours: str, twice: float = 0.0, say: Notify = silent) -> Iterator[DaskCells]:
+def cluster(place: Path, *behaviours: str) -> Iterator[DaskCells]:
     """Start a scheduler with a worker of each behaviour, and connect to it."""
     with ExitStack() as stack:
         own = stack.enter_context(scheduler_process(place))
         for number, behaviour in enumerate(behaviours):
             stack.enter_context(worker(own, behaviour, str(number), place))
         address = own.replace("tcp://", "dask://")
-        cells = stack.enter_context(dask_cells.connected(address, plan(), twice, say))
+        cells = stack.enter_context(dask_cells.connected(address, plan()))
         if behaviours:
             cells._client.wait_for_workers(len(behaviours), timeout=60)
         yield cells
@@ -241,42 +241,6 @@ def test_a_cell_whose_workers_were_all_lost_is_told(tmp_path: Path, monkeypatch:
     with cluster(tmp_path, "kills-worker") as cells, pytest.raises(CellLost, match="see the logs of") as lost:
         run(cells, 0, tmp_path)
     assert "\n" not in str(lost.value)
-
-
-@pytest.mark.parametrize(("second", "disputed"), [("", False), ("other-digits", True)])
-def test_a_cell_that_runs_on_two_hosts_is_compared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: str, disputed: bool
-) -> None:
-    monkeypatch.setattr(dask_cells, "_host_of", str)  # the workers of this test are on one host
-    directory = tmp_path / "0"
-    directory.mkdir()
-    with cluster(tmp_path, "", second, twice=1.0) as cells:
-        found = cells.run(("ext4", "single", Seeds(1, 0)), key_of(0), directory, MEMORY)
-    assert bool(found.end.disputes) is disputed and found.end.disputes != found.end.digest
-
-
-@pytest.mark.parametrize("why", ["there is no second host with room for it", "host 2: the disk is full"])
-def test_what_one_host_has_measured_stays_where_no_second_one_measures_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
-) -> None:
-    def fails(*_: object) -> None:
-        raise CellLost(why)
-
-    said: list[str] = []
-    if "full" in why:
-        monkeypatch.setattr(DaskCells, "_again", fails)
-    with cluster(tmp_path, "", twice=1.0, say=said.append) as cells:
-        assert run(cells, 0, tmp_path)[0] == 1.0
-    assert said == [f"ext4, seed 0: it is not compared (--twice): {why}"]
-
-
-def test_a_second_host_that_is_gone_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dask_cells, "SILENCE", 5.0)
-    (tmp_path / "0").mkdir()
-    with cluster(tmp_path, "") as cells, pytest.raises(CellLost, match="no worker has been there"):
-        cells._sent(plan().of_one(0), key_of(0), tmp_path / "0", MEMORY, ["tcp://127.0.0.1:9"])
 
 
 def test_without_any_worker_a_cell_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from agelab.cli.options import OutputFile
 from tests.unit import aging_runs
 
 OTHERS = {
-    "attest --key", "corpus make --from", "history make --repository", "ledger check --signers",  # are read
+    "corpus make --from", "history make --repository",  # are read
     "capsule pack --artifact", "plan --slurm", "sweep --plots",  # directories
 }  # fmt: skip
 
@@ -147,5 +147,5 @@ def test_a_format_that_the_ending_contradicts_is_an_error(
     assert cli.main(["export", "-o", "samples"]) == 2
     assert "samples: its ending names no format" in capsys.readouterr().err
     assert not list(home.glob("*a*.p*")) and not Path("samples").exists()
-    assert cli.main(["export", "--format", "minutes", "-o", "table.txt"]) == 0
+    assert cli.main(["export", "--format", "jsonl", "-o", "table.txt"]) == 0
     assert cli.main(["export", "--format", "junit", "-o", "cells.xml"]) == 0
