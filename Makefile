@@ -70,7 +70,7 @@ scenario: name-given setup ## run NAME=<scenario>[-<variant>], e.g. make scenari
 	@$(BIN)/agelab run "$$NAME" $(ASKED) $${DISK:+--disk "$$DISK"} $${KEEP_DISK:+--keep-disk} $${CURVE:+--curve} \
 	  $${CRASH_AT:+--crash-at "$$CRASH_AT"} $${FAIL:+--fail "$$FAIL"} $${TIMING:+--timing} $${BLOCKS:+--blocks} $${PROFILE:+--profile} $${ASK:+--ask "$$ASK"} $${BUDGET:+--budget "$$BUDGET"} $(FOUND)
 
-plan: name-given setup ## say what NAME=<scenario>[-<variant>] would take, and which differences so many SEEDS= and CORPORA= find
+plan: name-given setup ## say what NAME=<scenario>[-<variant>] would take: its cells and their time
 	@$(BIN)/agelab plan "$$NAME" $(ASKED)
 
 sweep: name-given setup ## run NAME=<scenario>[-<variant>] on several kernels, into one table: KERNELS="5.10 6.1 6.12 7.2"

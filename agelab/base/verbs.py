@@ -28,7 +28,7 @@ VERBS = {
     "mirror": "Write the packages of runs as an archive for other hosts and later years.",
     "replicate": "Put runs beside the published study that they follow, claim by claim.",
     "why": "Run a claim's cells again, one factor changed at a time: which flips it?",
-    "plan": "Say what a run would take, and which differences it could find.",
+    "plan": "Say what a run would take: its cells and their time.",
     "worker": "Run one cell of a plan for several hosts.",
     "report": "Write runs as one page: the answer, tables, charts, doubts.",
     "calibrate": "Measure how far chance moves the results of a scenario.",
