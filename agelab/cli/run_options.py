@@ -61,13 +61,11 @@ SHARED = (
     ),
     click.option(
         "--corpus",
-        type=click.Path(),
         default=None,
         help="Your own ISO image, directory or tarball, not the seeded data.",
     ),
     click.option(
         "--log",
-        type=click.Path(),
         default=None,
         help="Your own operation log, not the scenario's histories (docs/operations.md).",
     ),
@@ -145,7 +143,6 @@ OPTIONS = (*OF_ONE_RUN, *SHARED)
 CONTROL_OPTIONS = (
     click.option(
         "--control",
-        type=click.Path(),
         default=None,
         help="A control file: the tests of a user's own scripts (docs/control.md).",
     ),

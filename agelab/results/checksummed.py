@@ -115,7 +115,7 @@ def sealed_line(row: Mapping[str, Any]) -> bytes:
 
 
 def unseal(value: dict[str, Any]) -> dict[str, Any]:
-    """Check and remove the seal, which older runs lack. Raises ValueError where it is not what was written."""
+    """Check and remove the seal, if there is one. Raises ValueError where it is not what was written."""
     seal = value.pop(SEAL, None)
     if seal is not None and seal != key_of(value):
         raise ValueError("it is not what was written")

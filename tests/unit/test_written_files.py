@@ -130,13 +130,12 @@ def test_a_file_that_came_meanwhile_is_not_written_over(
     ("name", "begins"),
     [
         ("a.csv", b"run,"), ("a.jsonl", b'{"run"'), ("a.sqlite", b"SQLite format 3"), ("a.parquet", b"PAR1"),
-        ("a.xml", b"<?xml"), ("a.md", b""), ("A.CSV", b"run,"),
+        ("a.xml", b"<?xml"), ("A.CSV", b"run,"),
     ],
 )  # fmt: skip
 def test_the_ending_of_a_file_decides_its_format(name: str, begins: bytes, home: Path) -> None:
     assert cli.main(["export", "latest", "-o", name]) == 0
-    content = Path(name).read_bytes()
-    assert content.startswith(begins) and (name != "a.md" or b"|" in content)
+    assert Path(name).read_bytes().startswith(begins)
 
 
 def test_a_format_that_the_ending_contradicts_is_an_error(
