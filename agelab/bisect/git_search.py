@@ -11,9 +11,8 @@ from pathlib import Path
 from agelab.base import atomic, fileio, git, places, process
 from agelab.base.errors import HostError, InputError, did_you_mean
 from agelab.base.git import GitRepository
-from agelab.bisect.bisect_directory import STOPPED, BisectDirectory
-from agelab.bisect.question import GitTree
-from agelab.bisect.verdict import Decision, FoundChange, KernelVerdict
+from agelab.bisect.bisect_directory import STOPPED, BisectDirectory, GitTree
+from agelab.bisect.measurements import Decision, FoundChange, KernelVerdict
 from agelab.kernel import recipes, source_tree
 from agelab.store import environment
 

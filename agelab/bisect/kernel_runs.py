@@ -7,9 +7,8 @@ from agelab import kernel as kernels
 from agelab.analysis.cells import CellResult, RunResult, SeedGroup, load
 from agelab.base.errors import InputError, Notify, unknown
 from agelab.bisect import git_search
-from agelab.bisect.bisect_directory import BisectDirectory
+from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
-from agelab.bisect.question import BisectQuestion
 from agelab.debian.buildroot import BuildFailed
 from agelab.kernel import recipes
 from agelab.machine.drive.module import NoHeaders

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from agelab.base.errors import InputError, goes_on
-from agelab.bisect.question import BisectQuestion
+from agelab.bisect.bisect_directory import BisectQuestion
 from agelab.cli.options import json_option, open_store
 from agelab.cli.run_options import shared_options
 from agelab.cli.types import MEASURE
@@ -80,7 +80,7 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     Both ends are measured first. Each step is a run of its own; all that was measured, git's log and the answer are
     kept below bisects/ in the store.
     """
-    from agelab.bisect import neighbour_profiles, search
+    from agelab.bisect import answer, search
     from agelab.bisect.bisect_directory import BisectDirectory
     from agelab.bisect.kernel_runs import KernelRuns
     from agelab.cli.bisect_question import parse_question
@@ -109,7 +109,7 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
         click.echo(found.model_dump_json(indent=1) if as_json else text)
         if question.profile:
             with follow_log(directory):
-                profiled = neighbour_profiles.take(directory, store, found)
+                profiled = answer.take_profiles(directory, store, found)
             show_profiles(directory.path / FLAME_GRAPH, profiled, quiet=as_json)
     return 0 if found.found else 1
 

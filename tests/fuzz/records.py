@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from agelab.analysis.calibration import HostRecord
 from agelab.base.errors import AgelabError
-from agelab.bisect.question import BisectQuestion
+from agelab.bisect.bisect_directory import BisectQuestion
 from agelab.data.corpus.artefact import CorpusDescription
 from agelab.machine.image.assemble import Description
 from agelab.results import checksummed

@@ -16,10 +16,8 @@ import pytest
 from agelab.base.errors import HostError, InputError
 from agelab.bisect import git_search, search
 from agelab.bisect.answer import BisectAnswer
-from agelab.bisect.bisect_directory import BisectDirectory
-from agelab.bisect.measurements import KernelOutcome, OutcomeKind
-from agelab.bisect.question import Symptom
-from agelab.bisect.verdict import Decision
+from agelab.bisect.bisect_directory import BisectDirectory, Symptom
+from agelab.bisect.measurements import Decision, KernelOutcome, OutcomeKind
 from agelab.present.view.bisect import answer_lines
 from agelab.store.artefacts import Store
 from tests.capabilities import needs_root

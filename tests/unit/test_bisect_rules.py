@@ -10,12 +10,11 @@ from random import Random
 import pytest
 
 from agelab.base.errors import AgelabError, InputError
-from agelab.bisect import package_search, reproduce_script
+from agelab.bisect import answer, search
 from agelab.bisect.answer import BisectAnswer
-from agelab.bisect.measurements import OutcomeKind
-from agelab.bisect.question import Symptom
-from agelab.bisect.verdict import Decision, KernelVerdict
-from agelab.bisect.wall_clock_rule import fewest_rounds
+from agelab.bisect.bisect_directory import Symptom
+from agelab.bisect.measurements import Decision, KernelVerdict, OutcomeKind
+from agelab.bisect.rules import fewest_rounds
 from agelab.present.view.bisect import answer_lines
 from agelab.store.artefacts import Store
 from tests.unit import simulated_bisect as simulated
@@ -127,7 +126,7 @@ def test_a_list_is_halved_whatever_is_skipped(seed: int) -> None:
             return Decision.UNDECIDED
         return Decision.BAD if int(kernel) >= first_bad else Decision.GOOD
 
-    found = package_search.search([str(one) for one in range(count)], judge)
+    found = search.halve([str(one) for one in range(count)], judge)
     assert len(judged) == len(set(judged)) and not {0, count - 1} & set(judged)
     assert len(judged) <= ceil(log2(count - 1)) + len(set(judged) & broken)
     assert int(found.before) < first_bad <= int(found.after)
@@ -237,13 +236,13 @@ def test_a_script_says_a_seed_of_nought_too(store: Store) -> None:
     directory = simulated.asked(
         store, planted(3), words={"jobs": 1, "corpus_seed": 0, "trace": False, "erase": ""}
     )
-    said = reproduce_script.text(store.home, directory.question(), "2", "3", "x")
+    said = answer.reproduce_script(store.home, directory.question(), "2", "3", "x")
     assert "--corpora 0" in said and "--trace" not in said and "--erase" not in said
 
 
 def test_a_script_of_real_disks_runs_one_kernel_after_the_other(store: Store, tmp_path: Path) -> None:
     directory = simulated.asked(store, planted(20), words={"jobs": 1, "disks": "file:/x"})
-    text = reproduce_script.text(store.home, directory.question(), "a", "b", "c")
+    text = answer.reproduce_script(store.home, directory.question(), "a", "b", "c")
     assert 'for kernel in "$before" "$after"; do' in text
     # A run of several cells ends with other words than one of a single cell.
     fake = tmp_path / "agelab"

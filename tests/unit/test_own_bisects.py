@@ -8,8 +8,7 @@ import pytest
 
 from agelab.bisect import kernel_runs
 from agelab.bisect.bisect_directory import BisectDirectory
-from agelab.bisect.measurements import KernelOutcome, OutcomeKind
-from agelab.bisect.verdict import KernelVerdict
+from agelab.bisect.measurements import KernelOutcome, KernelVerdict, OutcomeKind
 from agelab.cli import bisect, main
 from agelab.results import checksummed, own
 from agelab.results.conditions import Conditions
