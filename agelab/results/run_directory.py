@@ -210,10 +210,7 @@ class RunDirectory:
 
     def timing(self, number: int) -> CellTiming | None:
         """Read the host's time that the cell took; None where it was not taken. Raises InputError for damage."""
-        path = self.path / "cells" / str(number) / "timing.json"
-        with checksummed.readable(path), suppress(FileNotFoundError):
-            return checksummed.validated(checksummed.unseal(json.loads(fileio.read_bytes(path))), CellTiming)
-        return None
+        return checksummed.read_if_there(self.path / "cells" / str(number) / "timing.json", CellTiming)
 
     def write_blocks(self, number: int, record: RequestRecord) -> None:
         """Write what was recorded of a cell's requests, beside the records themselves."""
@@ -225,12 +222,7 @@ class RunDirectory:
 
     def blocks(self, number: int) -> RequestRecord | None:
         """Read what was recorded of a cell's requests; None where nothing was. Raises InputError for damage."""
-        path = self.blocks_directory(number) / block_record.FILE
-        with checksummed.readable(path), suppress(FileNotFoundError):
-            return checksummed.validated(
-                checksummed.unseal(json.loads(fileio.read_bytes(path))), RequestRecord
-            )
-        return None
+        return checksummed.read_if_there(self.blocks_directory(number) / block_record.FILE, RequestRecord)
 
     def write_profile(self, number: int, profile: CellProfile) -> None:
         """Write what the cell's profile is, beside its folded stacks."""
@@ -280,10 +272,7 @@ class RunDirectory:
 
     def end(self, number: int) -> End | None:
         """Read the end record of a cell; None while it has none."""
-        path = self.path / "cells" / str(number) / "end.json"
-        with checksummed.readable(path), suppress(FileNotFoundError):
-            return checksummed.validated(checksummed.unseal(json.loads(fileio.read_bytes(path))), End)
-        return None
+        return checksummed.read_if_there(self.path / "cells" / str(number) / "end.json", End)
 
     def guest(self) -> str:
         """Return the hash of the guest's packages, whatever its kernel; empty where the run does not say them.

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from agelab.base import fileio, places
 from agelab.results.result import Cell, End, Status
+from agelab.results.rows import GOING, status_of
 from agelab.results.run_directory import RunDirectory
-from agelab.results.status import GOING, status_of
 from agelab.scenario.seeds import Seeds, seeds_text
 
 ORDER = (*map(str, Status), *GOING)

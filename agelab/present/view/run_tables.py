@@ -19,8 +19,8 @@ from agelab.present.view.syscalls import print_syscalls, traced_steps
 from agelab.present.view.terminal import Head, open_console, print_table, print_wrapped
 from agelab.results.block_record import RequestRecord
 from agelab.results.result import Cell, End, RunPlan, Sample, Status
+from agelab.results.rows import WAITING
 from agelab.results.run_directory import RunDirectory
-from agelab.results.status import WAITING
 from agelab.scenario.step import DISKS, IMPLICIT, StepId
 
 CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")

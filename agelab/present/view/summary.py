@@ -19,7 +19,7 @@ from agelab.present.view.run_tables import DISPUTED, print_head, print_run
 from agelab.present.view.terminal import WHOLE, Head, open_console, print_table, print_wrapped
 from agelab.results.measure import ALL_STEPS
 from agelab.results.result import Cell, End
-from agelab.results.reused import origins
+from agelab.results.rows import origins
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.metrics import METRICS
 from agelab.scenario.seeds import seeds_text
