@@ -13,7 +13,6 @@ from agelab.analysis.cell_diff import CellPair
 from agelab.analysis.cells import load, seed_groups
 from agelab.analysis.decision import decide, main_question, parse_question
 from agelab.analysis.main_measures import main_measures
-from agelab.base.errors import InputError
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.kernel_runs import KernelRuns
 from agelab.cli import main
@@ -238,14 +237,11 @@ def test_a_bisect_takes_the_same_sum_of_all_steps(home: Path, monkeypatch: pytes
     assert bisected(home, monkeypatch, ALL_STEPS, ten_lines(home).name) == [pytest.approx(1.4014)]
 
 
-def test_a_bisect_begun_before_is_read_with_its_repetition_or_refused(home: Path) -> None:
+def test_a_question_is_read_with_its_repetition(home: Path) -> None:
     store = Store(home)
     first = simulated.asked(store, planted(2, 3), metric=("copy", 1, "elapsed"))
     assert '"copy",1,"elapsed"' in "".join((first.path / "question.json").read_text().split())
     assert BisectDirectory.find(store, first.name).question().criterion == "copy:1:elapsed"
-    total = simulated.asked(store, planted(2, 3), metric=("all steps", 1, "elapsed"))
-    with pytest.raises(InputError, match="an older agelab, whose sum of all steps had mkfs and mount in it"):
-        total.question()
 
 
 def test_what_a_scenario_is_about_is_one_list(home: Path) -> None:
