@@ -6,7 +6,7 @@ SHELL := /bin/sh
 # `make scenario KERNEL=debian:6.1` and `AGELAB_HOME=/big make test`: what is set here or in the
 # environment reaches the commands as environment variables, so no value needs quoting.
 SCENARIO_OPTIONS := CORPUS CORPORA DESIGN ASK BUDGET LOG KERNEL PATCH FS OPTIONS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE MACHINE_BAND BLOCK SOURCE VCPUS SEEDS JOBS BOOT TRACE DISK KEEP_DISK CURVE CRASH_AT FAIL TIMING BLOCKS PROFILE FRESH CHECK
-export AGELAB_HOME NAME KERNELS KEY ON PLAN STALE TRACES $(SCENARIO_OPTIONS)
+export AGELAB_HOME NAME KERNELS ON PLAN STALE TRACES $(SCENARIO_OPTIONS)
 
 # The packages of a date, a directory or an address, for whatever any target makes; SNAPSHOT= alone means those of today.
 ifneq ($(origin SNAPSHOT),undefined)
@@ -18,7 +18,6 @@ TAKEN_scenario := NAME $(SCENARIO_OPTIONS)
 TAKEN_plan := $(TAKEN_scenario)
 TAKEN_calibrate := $(TAKEN_scenario)
 TAKEN_sweep := KERNELS $(TAKEN_scenario)
-TAKEN_ledger := KEY
 TAKEN_cluster-demo := NAME SEEDS WORKERS
 TAKEN_image := KERNEL PATCH
 TAKEN_tables := NAME JOBS ON PLAN STALE FRESH TRACES
@@ -36,7 +35,7 @@ endif
 BIN := .venv/bin
 SCENARIOS := $(sort $(patsubst scenarios/%.toml,%,$(wildcard scenarios/*.toml)))
 
-.PHONY: help setup setup-test scenario plan ledger cluster-demo sweep calibrate name-given patched-given image doctor site tables test test-full test-container fuzz bench check lint format lock clean
+.PHONY: help setup setup-test scenario plan cluster-demo sweep calibrate name-given patched-given image doctor site tables test test-full test-container fuzz bench check lint format lock clean
 
 help: ## list the targets
 	@echo "agelab: a reproducibility sandbox for filesystem benchmarks"
@@ -71,18 +70,12 @@ scenario: name-given setup ## run NAME=<scenario>[-<variant>], e.g. make scenari
 	@$(BIN)/agelab run "$$NAME" $(ASKED) $${DISK:+--disk "$$DISK"} $${KEEP_DISK:+--keep-disk} $${CURVE:+--curve} \
 	  $${CRASH_AT:+--crash-at "$$CRASH_AT"} $${FAIL:+--fail "$$FAIL"} $${TIMING:+--timing} $${BLOCKS:+--blocks} $${PROFILE:+--profile} $${ASK:+--ask "$$ASK"} $${BUDGET:+--budget "$$BUDGET"} $(FOUND)
 
-plan: name-given setup ## say what NAME=<scenario>[-<variant>] would take, and which differences so many SEEDS= and CORPORA= find
+plan: name-given setup ## say what NAME=<scenario>[-<variant>] would take: its cells and their time
 	@$(BIN)/agelab plan "$$NAME" $(ASKED)
 
 sweep: name-given setup ## run NAME=<scenario>[-<variant>] on several kernels, into one table: KERNELS="5.10 6.1 6.12 7.2"
 	@test -n "$$KERNELS" || { echo 'agelab: say which kernels: make sweep NAME=aging-ext4 KERNELS="5.10 6.1 6.12 7.2"' >&2; exit 2; }
 	@set -f; for kernel in $$KERNELS; do set -- "$$@" --kernel "$$kernel$(PATCHED)"; done; KERNEL=; $(BIN)/agelab run "$$NAME" "$$@" $(ASKED) $(FOUND)
-
-ledger: setup ## run the first command of README again, and write docs/ledger.jsonl, signed with the SSH key KEY=
-	@test -n "$$KEY" || { echo "agelab: say whose key signs it: make ledger KEY=~/.ssh/id_ed25519" >&2; exit 2; }
-	@$(BIN)/agelab run aging-reiserfs --fresh
-	@mkdir -p build && $(BIN)/agelab attest latest --key "$$KEY" >build/ledger.jsonl && mv build/ledger.jsonl docs/ledger.jsonl
-	@$(BIN)/agelab ledger check docs/ledger.jsonl
 
 cluster-demo: setup-test ## several machines on one: a scheduler and WORKERS=3 workers here, each with a store of its own, run aging-ext4 SEEDS=1,2,3, or NAME= with SEEDS=
 	@$(BIN)/python -m bench.cluster_demo "$${WORKERS:-3}" "$${NAME:-aging-ext4}" --seeds "$${SEEDS:-1,2,3}"

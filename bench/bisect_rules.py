@@ -21,9 +21,17 @@ from statistics import median, quantiles
 from typing import Any
 
 from agelab.base.errors import InputError
-from agelab.bisect.verdict import Decision
-from agelab.bisect.virtual_clock_rule import SEEDS_NEEDED, EndReferences, decide_virtual
-from agelab.bisect.wall_clock_rule import ALPHA, EndsOrder, Round, compare_ends, decide_wall
+from agelab.bisect.measurements import Decision
+from agelab.bisect.rules import (
+    ALPHA,
+    SEEDS_NEEDED,
+    EndReferences,
+    EndsOrder,
+    Round,
+    compare_ends,
+    decide_virtual,
+    decide_wall,
+)
 from agelab.stats.order_statistics import exact
 from bench.page import line, print_report
 
@@ -147,7 +155,7 @@ def ordered(next_round: Callable[[], Round]) -> EndsOrder:
     while True:
         one = next_round()
         pairs.append((one.good, one.bad))
-        order = compare_ends(pairs, BUDGET).order
+        order, _ = compare_ends(pairs, BUDGET)
         if order is not EndsOrder.MORE:
             return order
 

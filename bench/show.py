@@ -9,7 +9,7 @@ from agelab.results.run_directory import RunDirectory
 from bench.tables.catalogue import Table
 from bench.tables.made import Made
 
-OF_THIS_STORE = ("  picture ", "  blocks ", "  ledger ", "  reused ", "the whole result:")
+OF_THIS_STORE = ("  picture ", "  blocks ", "  the digest of the docs: ", "  reused ", "the whole result:")
 """How lines begin that say where something lies, or came from."""
 GAP = " ..."
 

@@ -22,7 +22,7 @@ from agelab.results.result import MAX_MAGNITUDE, Count, RunPlan
 from agelab.stats.order_statistics import exact, summary
 from agelab.store.artefacts import Store
 
-SCHEMA = 1
+SCHEMA = 2
 DIRECTORY = "floors"
 CALIBRATE = "agelab calibrate <scenario>-<variant> --clock wall"
 """The command that records a host's floors."""
@@ -83,11 +83,10 @@ def _count(said: object) -> int:
 
 
 class PairedSample(Frozen):
-    """One metric of one repetition of a step, run twice."""
+    """One metric of one repetition of a step of a variant, run twice."""
 
     variant: Label
     layout: Label
-    step: Label
     repetition: Count
     first: Values = Field(description="of A, by run seed")
     second: Values = Field(description="of A', which is A again")
@@ -109,13 +108,13 @@ def _share(difference: Fraction, seen: PairedSample) -> Fraction | None:
     return difference / abs(median) if median else None if difference else Fraction(0)
 
 
-class KindFloor(Frozen):
-    """One metric in all steps of a kind."""
+class StepFloor(Frozen):
+    """One metric of a step, in all variants and repetitions."""
 
-    kind: Label
+    step: Label
     metric: Label
     unit: Label
-    places: Annotated[int, Field(ge=1)] = Field(description="repetitions of steps that it was measured in")
+    places: Annotated[int, Field(ge=1)] = Field(description="repetitions of the step, in all variants")
     widest: PairedSample = Field(
         description="the one with the largest spread, as a share of its median: the floor"
     )
@@ -139,7 +138,7 @@ class Calibration(Frozen):
     variants: tuple[Label, ...]
     seeds: tuple[Count, ...]
     conditions: HostLoad
-    floors: tuple[KindFloor, ...] = Field(min_length=1)
+    floors: tuple[StepFloor, ...] = Field(min_length=1)
 
     @property
     def question(self) -> tuple[object, ...]:
@@ -163,11 +162,10 @@ class HostRecord(Frozen):
 
 @dataclass(frozen=True)
 class HostFloors:
-    """The noise of a host in real time, by kind of step and metric."""
+    """The noise of a host in real time, by step and metric."""
 
     shares: Mapping[tuple[str, str], Fraction] = field(default_factory=dict)
-    """Kind (of ``agelab.analysis.step_kinds``) and metric to the floor of a difference of medians, as a share of the
-    larger."""
+    """Step and metric to the floor of a difference of medians, as a share of the larger."""
     why: str = ""
     """Why no floor is known of this host under these conditions, and what to do; empty where one is."""
 
@@ -200,7 +198,7 @@ def host_floors(home: Path, plan: RunPlan) -> HostFloors:
         return HostFloors(why=f"no A/A of this host with {wanted}: {CALIBRATE}")
     shares: dict[tuple[str, str], Fraction] = {}
     for floor in (floor for one in fitting for floor in one.floors):
-        place = (floor.kind, floor.metric)
+        place = (floor.step, floor.metric)
         shares[place] = max(floor.share, shares.get(place, Fraction(0)))
     return HostFloors(shares)
 

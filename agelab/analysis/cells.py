@@ -11,8 +11,8 @@ from agelab.analysis.host_noise import HostNoise
 from agelab.results.conditions import Conditions, files_of
 from agelab.results.measure import ALL_STEPS, MEAN, Measure, own_steps
 from agelab.results.result import Cell, End, RunPlan, Sample, Status
+from agelab.results.rows import status_of
 from agelab.results.run_directory import RunDirectory
-from agelab.results.status import status_of
 from agelab.scenario.metrics import Metric
 from agelab.scenario.seeds import Seeds
 from agelab.stats.order_statistics import exact

@@ -1,12 +1,11 @@
 """The noise of hosts in the wall clock (``agelab calibrate --clock wall``): a floor under every difference there."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
 from agelab.analysis.calibration import HostFloors, host_floors
-from agelab.analysis.step_kinds import StepKinds, kinds_of_cell
 from agelab.results.result import RunPlan
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.formatting import name_some
@@ -14,7 +13,7 @@ from agelab.stats.series import SeriesPair
 from agelab.stats.verdict import ComparedSeries
 
 NAMED = 6
-"""Kinds of steps to name in one line."""
+"""Steps to name in one line."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +22,8 @@ class HostNoise:
 
     known: tuple[HostFloors, ...] = ()
     """One for each run of the wall clock."""
-    kinds: StepKinds = field(default_factory=lambda: StepKinds({}))
-    """The kinds of the steps of their cells."""
     widest: bool = False
-    """Give a step that no A/A has measured (a sum of steps above all) the largest floor of any kind, and not none."""
+    """Give a step that no A/A has measured (a sum of steps above all) the largest floor of any step, and not none."""
 
     @property
     def unknown(self) -> list[str]:
@@ -35,8 +32,7 @@ class HostNoise:
 
     def share(self, step: str, metric: str) -> Fraction | None:
         """Return how far values of a step spread by chance, as a share of their median; None where unknown."""
-        kind = self.kinds.kind_of(step)
-        found = [one.shares[kind, metric] for one in self.known if (kind, metric) in one.shares]
+        found = [one.shares[step, metric] for one in self.known if (step, metric) in one.shares]
         if not found and self.widest:
             found = [share for one in self.known for at, share in one.shares.items() if at[1] == metric]
         return max(found, default=None)
@@ -52,7 +48,7 @@ class HostNoise:
     def _uncovered(self, rows: Sequence[ComparedSeries]) -> list[str]:
         """Name what is called different although no A/A of a known host has measured such steps."""
         found = dict.fromkeys(
-            f"{one.row.left.metric} of {self.kinds.kind_of(one.row.left.step)}"
+            f"{one.row.left.metric} of {one.row.left.step}"
             for one in rows
             if self.known and not self.unknown and one.differs and self(one.row) is None
         )
@@ -73,7 +69,4 @@ class HasPlan(Protocol):
 def noise_of_runs(runs: Iterable[HasPlan], *, widest: bool = False) -> HostNoise:
     """Look up the noise of runs of one scenario. Raises InputError for a damaged record."""
     real = [run for run in runs if run.plan.clock == "wall"]
-    cells = ((run.directory, number) for run in real for number in range(len(run.plan.cells)))
-    inputs = next((found for run, number in cells if (found := run.inputs(number))), {})
-    known = tuple(host_floors(run.directory.home, run.plan) for run in real)
-    return HostNoise(known, kinds_of_cell(inputs), widest)
+    return HostNoise(tuple(host_floors(run.directory.home, run.plan) for run in real), widest)

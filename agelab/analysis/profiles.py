@@ -59,8 +59,7 @@ class StepStacks:
 
 def of_cell(cell: CellResult) -> CellProfile | None:
     """Read the profile of a cell; None where none was taken. Raises InputError for damage."""
-    path = cell.directory / PLACE / FILE
-    return checksummed.read(path, CellProfile) if path.exists() else None
+    return checksummed.read_if_there(cell.directory / PLACE / FILE, CellProfile)
 
 
 def step_names(profile: CellProfile) -> list[str]:

@@ -43,6 +43,11 @@ def escape_controls(text: str, kept: str = LINE_LAYOUT) -> str:
     )
 
 
+def escape_markdown(text: str) -> str:
+    """Put a text on one line, with Markdown and HTML escaped."""
+    return re.sub(r"([\\`*_\[\]<>|#&~])", r"\\\1", " ".join(text.split()))
+
+
 def require_utf_8(name: str) -> None:
     """Refuse a name with bytes that are no UTF-8, which Python has as lone surrogates (PEP 383).
 

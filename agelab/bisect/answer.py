@@ -1,23 +1,31 @@
-"""Result of a bisect: the first bad kernel, the values before and after, and evidence against a single change."""
+"""Result of a bisect: the first bad kernel, the values before and after, and what shows that again."""
 
+import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 from statistics import median
 from typing import Literal
 
 from pydantic import Field
 
+from agelab.analysis import profiles
+from agelab.analysis.cells import load
+from agelab.analysis.profiles import StepStacks
 from agelab.base.types import Frozen
-from agelab.bisect import git_search, reproduce_script
-from agelab.bisect.bisect_directory import BisectDirectory
+from agelab.bisect import git_search
+from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
 from agelab.bisect.judges import error_bound
-from agelab.bisect.measurements import KernelOutcome, OutcomeKind
-from agelab.bisect.question import BisectQuestion
-from agelab.bisect.verdict import Decision, FoundChange, KernelVerdict
+from agelab.bisect.kernel_runs import RunLog, options_of
+from agelab.bisect.measurements import Decision, FoundChange, KernelOutcome, KernelVerdict, OutcomeKind
+from agelab.bisect.rules import SEEDS_NEEDED
 from agelab.results import checksummed
+from agelab.run.execute import runner
 from agelab.stats.formatting import UnitScale, decimals_for_spread, format_decimal, unit_scale
+from agelab.store.artefacts import Store
 
 ANSWER_FILE = "answer.json"
 MAX_REMARKS = 3
@@ -124,9 +132,12 @@ def write_answer(directory: BisectDirectory, found: FoundChange) -> BisectAnswer
         floor=None if floor is None else float(floor),
         error=float(error_bound(question, len(told))) if wall else None,
         remarks=tuple(_remarks(question, good, bad, judged, floor)),
-        script=str(directory.path / reproduce_script.SCRIPT_FILE),
+        script=str(directory.path / SCRIPT_FILE),
     )
-    reproduce_script.write(directory, question, found.before, found.after, answer.names[-1])
+    script = reproduce_script(
+        directory.path.parents[1], question, found.before, found.after, answer.names[-1]
+    )
+    (directory.path / SCRIPT_FILE).write_text(script, encoding="utf-8")
     checksummed.write(directory.path / ANSWER_FILE, answer.model_dump_json(indent=1))
     return answer
 
@@ -235,3 +246,83 @@ def _is_earlier(question: BisectQuestion, one: str, other: str) -> bool:
         commits = [question.tree.commit_of(kernel) for kernel in (one, other)]
         return one != other and git_search.is_ancestor(git_search.tree_repository(question.tree), *commits)
     return question.kernels.index(one) < question.kernels.index(other)
+
+
+SCRIPT_FILE = "reproduce.sh"
+
+
+def reproduce_script(home: Path, question: BisectQuestion, before: str, after: str, name: str) -> str:
+    """Return the script in POSIX sh. In the virtual clock it reproduces the digits, as the images are the same."""
+    seeds = 1 if question.symptom else SEEDS_NEEDED
+    options = options_of(question).changed(seeds=tuple(range(1, seeds + 1)))
+    options = options.changed(fresh=options.guest_clock == "virtual")  # it runs again what the bisect has run
+    run = shlex.join(options.arguments())
+    step = question.profiled_step
+    profile = " ${PROFILE:+--profile}" if step else ""
+    shown = shlex.join(["--metric", question.criterion]) if question.metric else ""
+    lines = [
+        "#!/bin/sh",
+        f"# {' '.join(f'The first bad kernel between {question.good} and {question.bad}: {name}'.split())}",
+        "# This runs the last good kernel and the first bad one, and puts them side by side.",
+        *(["# With PROFILE=1 it also says in which functions of the kernel they differ."] if profile else []),
+        "set -u",
+        f"agelab=${{AGELAB:-{shlex.quote(str(Path(sys.executable).with_name('agelab')))}}}",
+        f'export AGELAB_HOME="${{AGELAB_HOME:-{home}}}"',
+        f"cd {shlex.quote(question.directory)} || exit",
+        f"before={shlex.quote(before)}",
+        f"after={shlex.quote(after)}",
+    ]
+    if not options.real_disks:
+        lines += [
+            f'said=$("$agelab" run {run} --kernel "$before" --kernel "$after"{profile})',
+            "status=$?",
+            "printf '%s\\n' \"$said\"",
+            'set -- $(printf \'%s\\n\' "$said" | sed -n "s/.*: .*agelab\'* sweep //p")',
+        ]
+    else:  # real disks serve one run after the other
+        lines += [
+            "status=0",
+            "set --",
+            'for kernel in "$before" "$after"; do',
+            f'  said=$("$agelab" run {run} --kernel "$kernel") || status=$?',
+            "  printf '%s\\n' \"$said\"",
+            '  set -- "$@" $(printf \'%s\\n\' "$said" | sed -n "s/.*: .*agelab\'* show \\([^ ]*\\).*/\\1/p")',
+            "done",
+        ]
+    lines += [
+        'test $# -eq 2 || exit "$status"',
+        f'"$agelab" sweep "$@" {shown}'.rstrip(),
+    ]
+    if profile:
+        lines.append(f'test -z "${{PROFILE:-}}" || "$agelab" profile "$2" {shlex.quote(step)} --against "$1"')
+    return "\n".join(lines) + "\n"
+
+
+SEED = 1
+"""The run seed of both profiles: one is enough, since samples repeat."""
+
+
+@dataclass(frozen=True)
+class NeighbourProfiles:
+    """The stacks of the judged step on both sides of the change."""
+
+    before: StepStacks
+    after: StepStacks
+
+
+def take_profiles(directory: BisectDirectory, store: Store, answer: BisectAnswer) -> NeighbourProfiles:
+    """Profile the judged step with the kernels before and after the change.
+
+    Cells that the bisect has run are not run again; only the profiling pass is. Raises InputError where a kernel's pass
+    gave no stacks of the step.
+    """
+    question = directory.question()
+    options = options_of(question).changed(seeds=(SEED,), profile=True)
+    found = []
+    for point in (answer.before, answer.after):
+        directory.log_line(f"profile: {point.name}")
+        run = runner.run(options.changed(kernel=point.kernel), store, RunLog(directory.log_detail))
+        found.append(profiles.of_step(point.name, load(run).cells, question.profiled_step))
+    before, after = found
+    after.require_comparable(before)
+    return NeighbourProfiles(before, after)

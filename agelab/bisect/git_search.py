@@ -11,10 +11,8 @@ from pathlib import Path
 from agelab.base import atomic, fileio, git, places, process
 from agelab.base.errors import HostError, InputError, did_you_mean
 from agelab.base.git import GitRepository
-from agelab.bisect.bisect_directory import STOPPED, BisectDirectory
-from agelab.bisect.next_commit import choose, extra_steps
-from agelab.bisect.question import GitTree
-from agelab.bisect.verdict import Decision, FoundChange, KernelVerdict
+from agelab.bisect.bisect_directory import STOPPED, BisectDirectory, GitTree
+from agelab.bisect.measurements import Decision, FoundChange, KernelVerdict
 from agelab.kernel import recipes, source_tree
 from agelab.store import environment
 
@@ -125,25 +123,9 @@ def _run_git_bisect(directory: BisectDirectory, step: Sequence[str]) -> None:
         )
 
 
-def commit_to_judge(directory: BisectDirectory, steps: int, verdicts: int) -> str:
-    """Return the commit to judge: git's choice, or another if that could make the search too long (next_commit.py).
-
-    ``steps`` is the expected length of the search, ``verdicts`` the number of commits judged and not skipped.
-    """
-    suggested = fileio.read_text(directory.git / "BISECT_HEAD").strip()
-    skipped = _git(directory, ["for-each-ref", "--format=%(objectname)", "refs/bisect/skip-*"]).split()
-    if not skipped:
-        return suggested
-    goods = _git(directory, ["for-each-ref", "--format=%(objectname)", "refs/bisect/good-*"]).split()
-    bad = _git(directory, ["rev-parse", "refs/bisect/bad"])
-    lines = _git(directory, ["rev-list", "--topo-order", "--parents", bad, "--not", *goods]).splitlines()
-    history = {commit: parents for commit, *parents in map(str.split, lines)}
-    here = history.keys() & set(skipped)
-    chosen = choose(history, bad, here, suggested, steps + extra_steps(len(here)) - verdicts)
-    if chosen != suggested:
-        # As in git's manual ("Avoiding testing a commit"): git marks the commit that is checked out.
-        _git(directory, ["update-ref", "--no-deref", "BISECT_HEAD", chosen])
-    return chosen
+def commit_to_judge(directory: BisectDirectory) -> str:
+    """Return the commit that git has chosen."""
+    return fileio.read_text(directory.git / "BISECT_HEAD").strip()
 
 
 def copy_log(directory: BisectDirectory) -> None:

@@ -10,11 +10,25 @@ from random import Random
 from statistics import median
 
 from agelab.base.errors import AgelabError, InputError, Notify
-from agelab.bisect.measurements import KernelOutcome, MeasurementCache, OutcomeKind
-from agelab.bisect.question import BisectQuestion, Symptom
-from agelab.bisect.verdict import Decision, KernelVerdict, measured_verdict, skip_verdict
-from agelab.bisect.virtual_clock_rule import SEEDS_NEEDED, EndReferences, decide_virtual
-from agelab.bisect.wall_clock_rule import EndsComparison, EndsOrder, Round, compare_ends, decide_wall
+from agelab.bisect.bisect_directory import BisectQuestion, Symptom
+from agelab.bisect.measurements import (
+    Decision,
+    KernelOutcome,
+    KernelVerdict,
+    MeasurementCache,
+    OutcomeKind,
+    measured_verdict,
+    skip_verdict,
+)
+from agelab.bisect.rules import (
+    SEEDS_NEEDED,
+    EndReferences,
+    EndsOrder,
+    Round,
+    compare_ends,
+    decide_virtual,
+    decide_wall,
+)
 
 
 def not_measurable(end: str, found: KernelOutcome) -> InputError:
@@ -105,29 +119,28 @@ class WallClockJudge:
         self._good, self._bad = question.ends.values()
         self._alpha = question.step_alpha
 
-    def _differ(self) -> EndsComparison:
+    def _differ(self) -> tuple[EndsOrder, str]:
         """Compare the ends, measuring rounds if necessary. Raises InputError if the rounds cannot tell them apart."""
         prepare_ends(self._question, self._cache)
         while True:
-            whole = [
-                (one[self._good].exact, one[self._bad].exact)
-                for one in self._whole("", self._good, self._bad)
-            ]
-            found = compare_ends(whole, self._question.rounds, self._alpha)
-            if found.order is EndsOrder.UNDECIDED:
+            rounds = self._whole("", self._good, self._bad)
+            pairs = [(one[self._good].exact, one[self._bad].exact) for one in rounds]
+            order, reason = compare_ends(pairs, self._question.rounds, self._alpha)
+            if order is EndsOrder.UNDECIDED:
                 raise InputError(
-                    f"good and bad cannot be told apart in {len(whole)} rounds: {found.reason}",
+                    f"good and bad cannot be told apart in {len(pairs)} rounds: {reason}",
                     hint="more rounds (--rounds), a greater error probability (--alpha), or another metric",
                 )
-            if found.order is not EndsOrder.MORE:
-                return found
+            if order is not EndsOrder.MORE:
+                return order, reason
             self._round("", self._say)
 
     def ends(self) -> str:
-        return self._differ().reason
+        _, reason = self._differ()
+        return reason
 
     def judge(self, kernel: str, say: Notify) -> KernelVerdict:
-        order = self._differ().order
+        order, _ = self._differ()
         if wrong := self._cache.prepare(kernel):
             return skip_verdict(wrong)
         while True:

@@ -7,9 +7,8 @@ from agelab import kernel as kernels
 from agelab.analysis.cells import CellResult, RunResult, SeedGroup, load
 from agelab.base.errors import InputError, Notify, unknown
 from agelab.bisect import git_search
-from agelab.bisect.bisect_directory import BisectDirectory
+from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
-from agelab.bisect.question import BisectQuestion
 from agelab.debian.buildroot import BuildFailed
 from agelab.kernel import recipes
 from agelab.machine.drive.module import NoHeaders
@@ -51,14 +50,14 @@ class RunLog(Progress):
 
 
 class KernelRuns:
-    """Measures by runs, and implements ``KernelMeasurer``; ``say`` gets a line for what takes a while."""
+    """Measures by runs, and implements ``KernelMeasurer``; the log gets a line for what takes a while."""
 
-    def __init__(self, directory: BisectDirectory, store: Store, say: Notify | None = None) -> None:
+    def __init__(self, directory: BisectDirectory, store: Store) -> None:
         self._question: BisectQuestion = directory.question()
         self._options = options_of(self._question)
         self._directory = directory
         self._store = store
-        self._say = say or directory.log_detail
+        self._say = directory.log_detail
 
     def prepare(self, kernel: str) -> KernelOutcome | None:
         """Have the kernel built. Returns the outcome where it does not build or does not exist, as others may.

@@ -1,13 +1,14 @@
-"""Outcome of a kernel with a run seed, and the cache of all outcomes: nothing is measured twice."""
+"""Outcomes of kernels, the cache of all of them (nothing is measured twice), and the verdicts that they give."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import Protocol
 
 from pydantic import Field
 
-from agelab.base.errors import HostError
+from agelab.base.errors import HostError, Notify
 from agelab.base.types import Frozen
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.stats.order_statistics import exact
@@ -136,3 +137,77 @@ class MeasurementCache:
                 self._known.append(one)
         if broken := next((one for one in found if one.kind is OutcomeKind.INTERRUPTED), None):
             raise HostError(f"run {broken.run} was interrupted: {broken.why}")
+
+
+class Decision(StrEnum):
+    """Decision on a step."""
+
+    GOOD = "good"
+    BAD = "bad"
+    MORE = "more"
+    """Needs another value (virtual clock) or another round (wall clock)."""
+    UNDECIDED = "undecided"
+    """All permitted measurements are made and do not decide."""
+
+
+@dataclass(frozen=True)
+class StepDecision:
+    """A decision with its reason."""
+
+    decision: Decision
+    reason: str
+    """One line, with the numbers."""
+    note: str = ""
+    """Position of a step that is unlike either end; else empty."""
+
+
+class KernelVerdict(Frozen):
+    """Verdict on one kernel between the ends."""
+
+    kernel: str
+    decision: Decision = Field(description="good, bad, or undecided: it is skipped")
+    kind: OutcomeKind
+    reason: str = Field(description="one line")
+    note: str = Field("", description="set where it is like neither end")
+
+
+@dataclass(frozen=True)
+class FoundChange:
+    """The two kernels between which the change lies."""
+
+    before: str
+    """The last good kernel."""
+    after: str
+    """The first kernel found bad."""
+    possible: tuple[str, ...]
+    """Candidates for the first bad kernel: ``after`` alone, or with those before it that could not be judged."""
+
+
+class Judge(Protocol):
+    """Tells good kernels from bad ones."""
+
+    def ends(self) -> str:
+        """Check that good is good and bad is bad, and describe it in one line. Raises InputError if not."""
+        ...
+
+    def judge(self, kernel: str, say: Notify) -> KernelVerdict:
+        """Judge a kernel between the ends; ``say`` gets a line for each measurement."""
+        ...
+
+
+def measured_verdict(kernel: str, step: StepDecision) -> KernelVerdict:
+    """Return the verdict on a kernel that was measured."""
+    return KernelVerdict(
+        kernel=kernel,
+        decision=step.decision,
+        kind=OutcomeKind.MEASURED,
+        reason=step.reason,
+        note=step.note,
+    )
+
+
+def skip_verdict(found: KernelOutcome) -> KernelVerdict:
+    """Return the verdict on a kernel that has no value."""
+    return KernelVerdict(
+        kernel=found.kernel, decision=Decision.UNDECIDED, kind=found.kind, reason=found.summary
+    )

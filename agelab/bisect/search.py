@@ -1,16 +1,27 @@
-"""The whole search: the ends, the steps, the answer. Starting and resuming are the same."""
+"""The whole search: the ends, the steps, the answer; a list of packages is halved here, a tree by git."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from agelab.base.errors import AgelabError
-from agelab.bisect import answer, git_search, package_search
+from agelab.base.errors import AgelabError, InputError, Notify
+from agelab.bisect import answer, git_search
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.judges import SymptomJudge, VirtualClockJudge, WallClockJudge
-from agelab.bisect.measurements import KernelMeasurer, MeasurementCache, OutcomeKind
-from agelab.bisect.verdict import Decision, Judge, KernelVerdict
-from agelab.bisect.virtual_clock_rule import SEEDS_NEEDED
+from agelab.bisect.measurements import (
+    Decision,
+    FoundChange,
+    Judge,
+    KernelMeasurer,
+    KernelVerdict,
+    MeasurementCache,
+    OutcomeKind,
+)
+from agelab.bisect.rules import SEEDS_NEEDED
+from agelab.kernel import available, canonical
+from agelab.kernel.debian_kernel import release_of
+from agelab.kernel.versions import numbers
 from agelab.scenario.jobs import AUTO, Jobs
+from agelab.store.artefacts import Store
 
 
 def make_judge(directory: BisectDirectory, measure: KernelMeasurer, jobs: Jobs = 1) -> Judge:
@@ -43,9 +54,7 @@ def run_search(directory: BisectDirectory, judge: Judge, step: Sequence[str]) ->
             found = git_search.search(directory, question.tree, step)
         else:
             with directory.lock("step"):
-                found = package_search.search(
-                    question.kernels, lambda kernel: verdict_on(directory, judge, kernel).decision
-                )
+                found = halve(question.kernels, lambda kernel: verdict_on(directory, judge, kernel).decision)
         return answer.write_answer(directory, found)
 
 
@@ -56,9 +65,7 @@ def judge_current_commit(directory: BisectDirectory, judge: Judge) -> int:
         raise AgelabError(f"{directory.name} searches packages, not a git tree")
     with directory.lock("step"):
         git_search.copy_log(directory)
-        verdicts = directory.rows("verdicts", KernelVerdict)
-        told = sum(one.decision is not Decision.UNDECIDED for one in verdicts)
-        kernel = question.tree.kernel_spec(git_search.commit_to_judge(directory, question.steps, told))
+        kernel = question.tree.kernel_spec(git_search.commit_to_judge(directory))
         return git_search.exit_status(verdict_on(directory, judge, kernel).decision)
 
 
@@ -83,3 +90,72 @@ def describe_verdict(verdict: KernelVerdict) -> str:
     undecided = verdict.kind is OutcomeKind.MEASURED and verdict.decision is Decision.UNDECIDED
     why = f"undecided, {verdict.reason}" if undecided else verdict.reason
     return f"{word}: {why}" + (f"; {verdict.note}" if verdict.note else "")
+
+
+DEBIAN = "debian:"
+
+
+def halve(kernels: Sequence[str], judge: Callable[[str], Decision]) -> FoundChange:
+    """Find the last good and the first bad of a list whose first is good and whose last is bad.
+
+    Each step judges the middle of the kernels neither judged nor skipped: with s skipped of n + 1 kernels at most
+    ceil(log2 n) + s are judged.
+    """
+    good, bad = 0, len(kernels) - 1
+    skipped: set[int] = set()
+    while untested := [place for place in range(good + 1, bad) if place not in skipped]:
+        middle = untested[len(untested) // 2]
+        decision = judge(kernels[middle])
+        if decision is Decision.GOOD:
+            good = middle
+        elif decision is Decision.BAD:
+            bad = middle
+        else:
+            skipped.add(middle)
+    return FoundChange(kernels[good], kernels[bad], tuple(kernels[good + 1 : bad + 1]))
+
+
+def kernels_between(
+    good: str, bad: str, named: Sequence[str], store: Store, progress: Notify, *, headers: bool
+) -> list[str]:
+    """Return the specs from good to bad, both included: of ``named``, or of all kernels on the mirror.
+
+    ``headers`` leaves out kernels without headers, for which no module can be built. Raises InputError for an unknown
+    version, equal ends, and a list that does not go from good to bad.
+    """
+    ends = [pin(spec, store, progress) for spec in (good, bad)]
+    if ends[0] == ends[1]:
+        raise InputError(f"good and bad are the same kernel: {ends[0]}")
+    if named:
+        every = list(dict.fromkeys(pin(spec, store, progress) for spec in named))
+        every = [*([] if ends[0] in every else ends[:1]), *every, *([] if ends[1] in every else ends[1:])]
+    else:
+        every = _kernels_of_mirror(ends, store, progress, headers=headers)
+    first, last = (every.index(end) for end in ends)
+    if first > last:
+        if named:
+            raise InputError(
+                f"--kernels: {bad} comes before {good}", hint="name them in the order from good to bad"
+            )
+        every.reverse()
+        first, last = (every.index(end) for end in ends)
+    return every[first : last + 1]
+
+
+def pin(spec: str, store: Store, progress: Notify) -> str:
+    """Return a spec of an exact version. Raises InputError for an unknown version."""
+    spec = canonical(spec)
+    if not spec.startswith(DEBIAN):
+        return spec
+    return DEBIAN + release_of(spec.removeprefix(DEBIAN), store, progress=progress)
+
+
+def _kernels_of_mirror(ends: Sequence[str], store: Store, progress: Notify, *, headers: bool) -> list[str]:
+    """Return all kernels of the mirror and the two ends, in the order of their versions."""
+    if others := [end for end in ends if not end.startswith(DEBIAN)]:
+        raise InputError(
+            f"{others[0]}: only Debian's kernels have a known order",
+            hint='name the kernels between good and bad in their order: --kernels "A B C"',
+        )
+    there = [one.spec for one in available(store, progress=progress) if one.headers or not headers]
+    return sorted({*there, *ends}, key=lambda spec: (numbers(spec), spec))

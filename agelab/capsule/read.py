@@ -27,7 +27,6 @@ from agelab.kernel.modinfo import ModuleInfo
 from agelab.machine.image.assemble import Description
 from agelab.results.digest import digest, inputs_key
 from agelab.results.result import Cell, End, Sample, Status
-from agelab.results.run_directory import with_corpus_seed
 from agelab.run.prepare import run_manifest
 from agelab.run.prepare.run_manifest import ControlScripts, JobFiles, Profiles, RunManifest
 from agelab.store.artefacts import artefact_key
@@ -96,7 +95,6 @@ class _CapsuleReader:
         manifest = self._manifest()
         self._check_members(manifest)
         asked = self._model(schema.PLAN, CapsuleRequest)
-        asked = asked.model_copy(update={"plan": with_corpus_seed(asked.plan, asked.words)})
         cells = tuple(self._cell(manifest.run, n, cell) for n, cell in enumerate(asked.plan.cells))
         found = Capsule(
             path=path,

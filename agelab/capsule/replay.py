@@ -177,8 +177,7 @@ def resolutions(capsule: Capsule) -> dict[str, Any]:
         found.append((debian_kernel.question(kernel.spec.partition(":")[2]), made.kernel))
     if made.drive:
         found.append((modules.question(made.drive.suite, kernel.release, kernel.version), made.drive))
-    if made.qemu:
-        found.append((qemu.question(), made.qemu))
+    found.append((qemu.question(), made.qemu))
     for name, packages in made.modules.items():
         of_kernel = (kernel.release, kernel.version)
         found += dkms.questions(of_kernel, capsule.profiles.filesystems[name], packages)

@@ -41,8 +41,8 @@ FLATTER = "directories within directories, lists within lists and headers of an 
 OBJECTS = 100_000
 """New objects before Python looks for cycles among them: a run of many cells has millions, and hardly any cycle."""
 
-ASKED, COMPLETION = "_AGELAB_COMPLETE", "agelab.cli.completion"
-"""The variable that a shell sets when it asks for words, and the module that answers."""
+ASKED = "_AGELAB_COMPLETE"
+"""The variable that a shell sets when it asks for words, which click answers."""
 
 MODULES = {"list": "list_runs"}
 """The modules below agelab.cli whose name is not their verb's: ``list`` is Python's."""
@@ -91,8 +91,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.set_threshold(OBJECTS)
     # Whatever the user's umask allows: what others may write to, others could have run as this user.
     os.umask(os.umask(0o022) | 0o022)
-    if ASKED in os.environ:
-        importlib.import_module(COMPLETION)  # before click looks for what answers a shell
     try:
         limits.prepare()
         result = agelab.main(

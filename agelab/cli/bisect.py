@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from agelab.base.errors import InputError, goes_on
-from agelab.bisect.question import BisectQuestion
+from agelab.bisect.bisect_directory import BisectQuestion
 from agelab.cli.options import json_option, open_store
 from agelab.cli.run_options import shared_options
-from agelab.cli.types import KERNEL, MEASURE, SCENARIO_NAME
+from agelab.cli.types import MEASURE
 
 STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
 """The command that judges git's current commit; the bisect's directory comes after it."""
@@ -21,7 +21,7 @@ STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
     epilog="Exit: 0 one kernel is found, 1 several are left and none of them can be judged, 2 wrong input, 3 the host "
     "cannot do it, 130 interrupted: go on with --continue."
 )
-@click.option("--scenario", type=SCENARIO_NAME, default=None, help="The scenario that each step runs.")
+@click.option("--scenario", default=None, help="The scenario that each step runs.")
 @click.option("--variant", default=None, help="Which of its variants, where it has several.")
 @click.option(
     "--metric",
@@ -37,11 +37,10 @@ STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
 )
 @click.option(
     "--good",
-    type=KERNEL,
     default=None,
     help="A kernel from before the change: a version, a spec; a git ref with --tree.",
 )
-@click.option("--bad", type=KERNEL, default=None, help="One with it.")
+@click.option("--bad", default=None, help="One with it.")
 @click.option("--tree", "path", default=None, help="A git tree of Linux, to search its commits.")
 @click.option("--dirty", is_flag=True, help="Leave out of account what --tree has changed and not committed.")
 @click.option(
@@ -81,7 +80,7 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     Both ends are measured first. Each step is a run of its own; all that was measured, git's log and the answer are
     kept below bisects/ in the store.
     """
-    from agelab.bisect import neighbour_profiles, search
+    from agelab.bisect import answer, search
     from agelab.bisect.bisect_directory import BisectDirectory
     from agelab.bisect.kernel_runs import KernelRuns
     from agelab.cli.bisect_question import parse_question
@@ -110,7 +109,7 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
         click.echo(found.model_dump_json(indent=1) if as_json else text)
         if question.profile:
             with follow_log(directory):
-                profiled = neighbour_profiles.take(directory, store, found)
+                profiled = answer.take_profiles(directory, store, found)
             show_profiles(directory.path / FLAME_GRAPH, profiled, quiet=as_json)
     return 0 if found.found else 1
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from agelab.base.errors import InputError, unknown
-from agelab.bisect.question import BisectQuestion, GitTree, Symptom
+from agelab.bisect.bisect_directory import BisectQuestion, GitTree, Symptom
 from agelab.cli.options import open_store, say
 from agelab.results.measure import Measure
 from agelab.run.request.options import RunOptions
@@ -15,7 +15,7 @@ from agelab.run.request.step_names import require_measure
 
 def parse_question(words: dict[str, Any]) -> BisectQuestion:
     """Make the question of a command line. Raises InputError for options that are missing, wrong or contradictory."""
-    from agelab.bisect.wall_clock_rule import fewest_rounds
+    from agelab.bisect.rules import fewest_rounds
     from agelab.store.artefacts import file_hash
 
     if missing := [f"--{name}" for name in ("scenario", "good", "bad") if not words[name]]:
@@ -152,7 +152,7 @@ def _files(words: dict[str, Any], tree: GitTree) -> list[str]:
 
 def _kernels(words: dict[str, Any], wanted: RunRequest) -> tuple[GitTree | None, list[str], int]:
     """Return the tree or None, the kernels from good to bad, and the number of candidates. Raises InputError."""
-    from agelab.bisect import git_search, package_search
+    from agelab.bisect import git_search, search
     from agelab.kernel import build, recipes
     from agelab.machine.disk import DriveSpec, parse
 
@@ -166,7 +166,7 @@ def _kernels(words: dict[str, Any], wanted: RunRequest) -> tuple[GitTree | None,
         drives = wanted.options.disks or tuple(map(parse, scenario.disk.drives))
         bare = bool(drives) and all(spec == DriveSpec("model", "none") or spec.real for spec in drives)
         needs_headers, asked = scenario.tests_at_points or not bare, words["kernels"].split()
-        kernels = package_search.kernels_between(
+        kernels = search.kernels_between(
             words["good"], words["bad"], asked, open_store(), say, headers=needs_headers
         )
         return None, kernels, len(kernels) - 1

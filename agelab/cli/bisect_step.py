@@ -13,7 +13,7 @@ from pathlib import Path
 from agelab.base.errors import DISK_ERRNOS, AgelabError, HostError
 from agelab.bisect import search
 from agelab.bisect.bisect_directory import BisectDirectory
-from agelab.bisect.verdict import Judge
+from agelab.bisect.measurements import Judge
 from agelab.store.artefacts import Store
 
 STOP = 128

@@ -11,7 +11,6 @@ import click
 from agelab.base.errors import InputError, goes_on
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.run_options import execute, run_options
-from agelab.cli.types import SCENARIO
 from agelab.run.request.options import RunOptions
 
 SEEDS = "1,2,3,4,5"
@@ -31,8 +30,7 @@ def calibrate(name: str | None, everything: bool, show: bool, as_json: bool, **w
     Runs it with at least five run seeds and, in a run of its own, with the first of them once more: that one must
     give the same samples, to the last digit (A/A). What the seeds differ by is each result's spread.
 
-    In the wall clock all of it runs twice, and what that differs by is recorded as this host's floor, for each kind of
-    step.
+    In the wall clock all of it runs twice, and what that differs by is recorded as this host's floor, for each step.
     """
     from agelab.analysis.calibration import AA_SEEDS
 
@@ -84,7 +82,7 @@ def _in_the_wall_clock(options: RunOptions, everything: bool, as_json: bool) -> 
     from agelab.analysis import calibration
     from agelab.analysis.cell_diff import pair_by_seed
     from agelab.analysis.cells import load, seed_groups
-    from agelab.analysis.kind_floors import calibrate as calibrate_host
+    from agelab.analysis.step_floors import calibrate as calibrate_host
     from agelab.machine.disk import claim_drives
     from agelab.present.view import calibration as shown
     from agelab.present.view.input_diff import input_lines
@@ -126,7 +124,7 @@ calibrate.params = [
         ["--seeds"], default=SEEDS, show_default=True, help="Run seeds, comma-separated: five or more."
     )
     if parameter.name == "seeds"
-    else click.Argument(["name"], type=SCENARIO, metavar="[SCENARIO[-VARIANT]]", required=False)
+    else click.Argument(["name"], metavar="[SCENARIO[-VARIANT]]", required=False)
     if parameter.name == "name"
     else parameter
     for parameter in calibrate.params

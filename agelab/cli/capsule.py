@@ -17,7 +17,7 @@ from agelab.cli.options import (
     print_json,
     require_output,
 )
-from agelab.cli.types import FILE_NAME, JOBS, KERNEL, RUN
+from agelab.cli.types import JOBS
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.jobs import Jobs
 from agelab.store.artefacts import Store
@@ -29,7 +29,7 @@ def capsule() -> None:
 
 
 @capsule.command()
-@click.argument("runs", type=RUN, metavar="[RUN]...", nargs=-1)
+@click.argument("runs", metavar="[RUN]...", nargs=-1)
 @click.option("-o", "--output", type=OUTPUT, default=None, help="The file to write; else <run>.capsule here.")
 @force_option
 @click.option(
@@ -110,12 +110,8 @@ def show(file: Path, as_json: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--cells", "numbers", default=None, help="Only these cells, by their numbers in show: 0,2.")
 @click.option("--jobs", type=JOBS, default=1, show_default=True, help="Cells at a time.")
-@click.option(
-    "--corpus", type=FILE_NAME, default=None, help="The data of the run, where they were a user's own."
-)
-@click.option(
-    "--kernel", type=KERNEL, default=None, help="The kernel of the run, where it was none of Debian's."
-)
+@click.option("--corpus", default=None, help="The data of the run, where they were a user's own.")
+@click.option("--kernel", default=None, help="The kernel of the run, where it was none of Debian's.")
 @json_option
 def replay(
     file: Path, numbers: str | None, jobs: Jobs, corpus: str | None, kernel: str | None, as_json: bool

@@ -7,12 +7,11 @@ from pathlib import Path
 import click
 
 from agelab.cli.options import OUTPUT, force_option, json_option, open_store, print_json, write_output
-from agelab.cli.types import SELECTION
 from agelab.results.run_directory import LATEST
 
 
 @click.command()
-@click.argument("sides", type=SELECTION, nargs=-1, metavar="[A] [B]...")
+@click.argument("sides", nargs=-1, metavar="[A] [B]...")
 @click.option(
     "--base", metavar="CHOICE", help="Of one run: what the others are compared with, like ext4,raid0."
 )

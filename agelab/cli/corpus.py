@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from agelab.base.errors import InputError, unknown
 from agelab.base.places import corpus_names
 from agelab.cli.options import json_option, open_store, print_json
-from agelab.cli.types import CORPUS_KEY, SIZE
+from agelab.cli.types import SIZE
 from agelab.data.corpus import Corpus, CorpusSpec, corpus_from_user
 from agelab.data.corpus import make as make_corpus
 from agelab.data.corpus.artefact import list_corpora as stored_corpora
@@ -68,7 +68,7 @@ def list_corpora(as_json: bool) -> None:
 
 
 @corpus.command()
-@click.argument("key", type=CORPUS_KEY)
+@click.argument("key")
 @json_option
 def show(key: str, as_json: bool) -> None:
     """Show one corpus, named by the beginning of its KEY."""

@@ -9,7 +9,6 @@ import click
 from agelab.base.errors import InputError
 from agelab.base.verbs import as_called
 from agelab.cli.options import json_option, open_store, print_json
-from agelab.cli.types import DISK_KEY, FILESYSTEMS
 from agelab.present.view.artefacts import disk_json, print_disk, print_disks
 from agelab.store import disks as stored_disk
 
@@ -44,7 +43,7 @@ def list_disks(as_json: bool) -> None:
 
 
 @disk.command()
-@click.argument("key", type=DISK_KEY)
+@click.argument("key")
 @json_option
 def show(key: str, as_json: bool) -> None:
     """Show what the disk KEY (or how it begins) is, and whether its content is what was stored."""
@@ -57,7 +56,7 @@ def show(key: str, as_json: bool) -> None:
 
 
 @disk.command()
-@click.argument("key", type=DISK_KEY)
+@click.argument("key")
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--format", "image_format", type=click.Choice(["raw", "qcow2"]), default=None)
 def export(key: str, target: Path, image_format: Any) -> None:
@@ -73,7 +72,7 @@ def export(key: str, target: Path, image_format: Any) -> None:
 
 @disk.command("import")
 @click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--filesystem", type=FILESYSTEMS, required=True, help="What is on it.")
+@click.option("--filesystem", required=True, help="What is on it.")
 @click.option(
     "--defaults",
     type=click.Choice(["period", "today"]),
@@ -99,7 +98,7 @@ def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
 
 
 @disk.command()
-@click.argument("keys", type=DISK_KEY, nargs=-1, required=True)
+@click.argument("keys", nargs=-1, required=True)
 def rm(keys: tuple[str, ...]) -> None:
     """Remove the disks KEYS from the store."""
     store = open_store()

@@ -1,4 +1,4 @@
-"""``agelab export``: results for other programs, and as tables for a mail or an issue."""
+"""``agelab export``: results for other programs."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,6 @@ import click
 
 from agelab.base.errors import InputError
 from agelab.cli.options import OUTPUT, find_runs, force_option, write_output
-from agelab.cli.types import SELECTION
 from agelab.present.view.export import FILES, FORMATS
 
 ENDINGS = {
@@ -16,20 +15,17 @@ ENDINGS = {
     ".sqlite": "sqlite",
     ".parquet": "parquet",
     ".xml": "junit",
-    ".md": "markdown",
 }
 """The format that a file's name asks for by its ending."""
 
 
 @click.command()
-@click.argument("names", type=SELECTION, nargs=-1, metavar="RUN...")
+@click.argument("names", nargs=-1, metavar="RUN...")
 @click.option(
     "--format",
     "wanted",
     type=click.Choice([*FORMATS, *FILES]),
-    help="csv (without a file the default), jsonl, sqlite and parquet: every sample. junit: every cell, for CI. The "
-    "others: what each step took, a column for each variant: as Markdown, or as plain text in minutes (m:ss.cc) or "
-    "seconds.",
+    help="csv (without a file the default), jsonl, sqlite and parquet: every sample. junit: every cell, for CI.",
 )
 @click.option(
     "-o",

@@ -7,14 +7,12 @@ import click
 from agelab import kernel as kernels
 from agelab.base.errors import InputError
 from agelab.cli.options import json_option, open_store, print_json, say
-from agelab.cli.types import KERNEL
 from agelab.machine import image as images
 from agelab.present.view.artefacts import images_json, print_images
 
 kernel_option = click.option(
     "--kernel",
     "spec",
-    type=KERNEL,
     default=kernels.DEFAULT,
     metavar="SPEC",
     help="The kernel to boot; see agelab kernel --help.",

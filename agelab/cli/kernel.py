@@ -8,7 +8,6 @@ import click
 from agelab import kernel as kernels
 from agelab.base.errors import InputError
 from agelab.cli.options import json_option, open_store, print_json, say
-from agelab.cli.types import KERNEL
 from agelab.machine.drive import module
 from agelab.present.view import artefacts
 
@@ -35,7 +34,7 @@ def list_kernels(refresh: bool, as_json: bool) -> None:
 
 
 @kernel.command()
-@click.argument("specs", type=KERNEL, nargs=-1, metavar="[SPEC]...")
+@click.argument("specs", nargs=-1, metavar="[SPEC]...")
 @click.option("--refresh", is_flag=True, help="Ask the mirror again what each SPEC stands for.")
 @json_option
 def fetch(specs: tuple[str, ...], refresh: bool, as_json: bool) -> None:
@@ -60,7 +59,7 @@ def fetch(specs: tuple[str, ...], refresh: bool, as_json: bool) -> None:
 
 
 @kernel.command()
-@click.argument("spec", type=KERNEL)
+@click.argument("spec")
 @click.option(
     "--config",
     "fragments",
@@ -97,7 +96,7 @@ def build(
 
 
 @kernel.command()
-@click.argument("spec", type=KERNEL, default=kernels.DEFAULT)
+@click.argument("spec", default=kernels.DEFAULT)
 @json_option
 def show(spec: str, as_json: bool) -> None:
     """Show where the kernel SPEC came from, and which filesystems it serves."""

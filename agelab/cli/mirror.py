@@ -6,7 +6,6 @@ import click
 
 from agelab.base.verbs import as_called
 from agelab.cli.options import find_runs, open_store, say
-from agelab.cli.types import RUN
 from agelab.results.run_directory import LATEST
 
 
@@ -17,7 +16,7 @@ def mirror() -> None:
 
 @mirror.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.argument("runs", nargs=-1, type=RUN, metavar="[RUN]...")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
 def make(directory: Path, runs: tuple[str, ...]) -> None:
     """Write the Debian packages of RUN... (default: the latest) into DIRECTORY, as an archive that apt reads.
 

@@ -7,7 +7,7 @@ import click
 from agelab.analysis.over_time import Axis, TimedRun
 from agelab.base import limits
 from agelab.cli.options import PAGE, find_runs, force_option, json_option, print_json, write_output
-from agelab.cli.types import MEASURE, SELECTION
+from agelab.cli.types import MEASURE
 from agelab.results.run_directory import RunDirectory
 
 CAPSULE = ".capsule"
@@ -15,7 +15,7 @@ NO_HOST = "a host that it does not name"
 
 
 @click.command("results")
-@click.argument("names", type=SELECTION, metavar="RUN...", nargs=-1, required=True)
+@click.argument("names", metavar="RUN...", nargs=-1, required=True)
 @click.option(
     "--metric",
     "asked",

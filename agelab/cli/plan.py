@@ -1,4 +1,4 @@
-"""``agelab plan``: what a run would take, and which differences it could find."""
+"""``agelab plan``: what a run would take."""
 
 import sys
 from pathlib import Path
@@ -10,19 +10,11 @@ from agelab.base.errors import InputError
 from agelab.base.verbs import as_called
 from agelab.cli.options import force_option, json_option, open_store, print_json, require_output
 from agelab.cli.run_options import run_options
-from agelab.cli.types import MEASURE
 from agelab.run.request.options import RunOptions
 
 
 @click.command(epilog="Exit: 0; 2 wrong input.")
 @run_options
-@click.option(
-    "--metric",
-    "metrics",
-    multiple=True,
-    metavar=MEASURE,
-    help="What the difference is of, like copy:elapsed; without it what the scenario is about, and its time.",
-)
 @click.option(
     "--slurm",
     type=click.Path(path_type=Path),
@@ -32,24 +24,21 @@ from agelab.run.request.options import RunOptions
 )
 @force_option
 @json_option
-def plan(metrics: tuple[str, ...], as_json: bool, slurm: Path | None, **words: Any) -> None:
+def plan(as_json: bool, slurm: Path | None, **words: Any) -> None:
     """Say what a run with these options would be, without running anything.
 
-    Its cells; how long they take, by what such cells took in earlier runs of this store; and, by how far the values of
-    an earlier run with three run seeds or more lie apart, which difference so many seeds find in 80 % of all cases, at
-    5 % false ones.
+    Its cells, and how long they take, by what such cells took in earlier runs of this store.
     """
     from agelab.present.view.forecast import forecast_json, print_forecast
-    from agelab.results.measure import Measure
     from agelab.run.forecast import forecast
 
     options = RunOptions(**words)
     if options.until_decided:
-        raise InputError("--seeds auto: agelab plan says what a number of seeds finds: name the seeds")
+        raise InputError("--seeds auto: agelab plan says what a number of seeds takes: name the seeds")
     if slurm:
         _write_array(options, slurm)
         return
-    found = forecast(options, open_store().runs, [Measure.parse(word) for word in metrics])
+    found = forecast(options, open_store().runs)
     print_json(forecast_json(found)) if as_json else print_forecast(found)
 
 

@@ -6,21 +6,19 @@ from typing import TYPE_CHECKING
 import click
 
 from agelab.cli.options import OUTPUT, force_option, json_option, open_store, print_json, write_output
-from agelab.cli.types import SELECTION
 
 if TYPE_CHECKING:
     from agelab.analysis.profiles import StepStacks
 
 
 @click.command()
-@click.argument("run", type=SELECTION, metavar="RUN[:CHOICE,...]")
+@click.argument("run", metavar="RUN[:CHOICE,...]")
 @click.argument("step")
 @click.option(
     "--cell", default="", metavar="CHOICE,...", help="The cell, as compare chooses: ext4, or xfs,raid0."
 )
 @click.option(
     "--against",
-    type=SELECTION,
     default=None,
     metavar="RUN[:CHOICE,...]",
     help="Show how it differs from the profile of another run, or of another cell.",

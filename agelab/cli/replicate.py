@@ -5,12 +5,11 @@ import click
 from agelab.analysis.cells import RunResult, load
 from agelab.base.errors import InputError
 from agelab.cli.options import find_runs, json_option, print_json
-from agelab.cli.types import SELECTION
 from agelab.results.run_directory import LATEST, RunDirectory
 
 
 @click.command()
-@click.argument("runs", type=SELECTION, metavar="[RUN]...", nargs=-1)
+@click.argument("runs", metavar="[RUN]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Every comparison of every claim, and every step.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, as in docs/replication.md.")
 @json_option

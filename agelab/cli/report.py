@@ -6,12 +6,11 @@ import click
 
 from agelab.base import limits
 from agelab.cli.options import PAGE, find_runs, force_option, write_output
-from agelab.cli.types import SELECTION
 from agelab.results.run_directory import LATEST
 
 
 @click.command()
-@click.argument("runs", type=SELECTION, metavar="[RUN]...", nargs=-1)
+@click.argument("runs", metavar="[RUN]...", nargs=-1)
 @click.option(
     "-o",
     "--output",

@@ -8,17 +8,16 @@ from agelab.base.errors import InputError
 from agelab.cli.options import find_runs
 from agelab.cli.run import execute_on, run_until_decided
 from agelab.cli.run_options import execute
-from agelab.cli.types import DRIVES, JOBS, RUN
+from agelab.cli.types import JOBS
 from agelab.run.request.options import RunOptions
 from agelab.scenario.jobs import Jobs
 
 
 @click.command(epilog="Exit: as agelab run has it.")
-@click.argument("run", default="latest", type=RUN)
+@click.argument("run", default="latest")
 @click.option("--jobs", type=JOBS, default=None, help="Cells at a time, in place of the run's own.")
 @click.option(
     "--disks",
-    type=DRIVES,
     default=None,
     help="The run's real disks, named again: they are written to.",
 )

@@ -9,7 +9,6 @@ from agelab.base.errors import AgelabError, InputError
 from agelab.base.verbs import as_called
 from agelab.cli.options import open_store
 from agelab.cli.run_options import execute, run_options_with_control
-from agelab.cli.types import DISK_KEY
 from agelab.results.run_directory import RunDirectory
 from agelab.run.request.options import RunOptions
 
@@ -18,9 +17,7 @@ from agelab.run.request.options import RunOptions
     epilog="Exit: 0 all cells ok, 1 some cell not ok, 2 wrong input, 3 the host cannot do it, 130 interrupted."
 )
 @run_options_with_control
-@click.option(
-    "--disk", type=DISK_KEY, default=None, help="Start from a stored disk (its key) instead of making one."
-)
+@click.option("--disk", default=None, help="Start from a stored disk (its key) instead of making one.")
 @click.option("--keep-disk", is_flag=True, help="Keep what each cell's steps leave on its disk.")
 @click.option(
     "--fail",
@@ -67,13 +64,6 @@ from agelab.run.request.options import RunOptions
     help="Run the cells on the workers of a Dask scheduler (docs/howto/cluster.md).",
 )
 @click.option(
-    "--twice",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=None,
-    metavar="SHARE",
-    help="With --on: run such a share of the cells on two hosts, and compare: 0.1.",
-)
-@click.option(
     "--timing", is_flag=True, help="Take the host's time of each boot, too; the digits are the same."
 )
 @click.option(
@@ -86,7 +76,7 @@ from agelab.run.request.options import RunOptions
     is_flag=True,
     help="Sample kernel and program stacks of each step, in one more pass: agelab profile (docs/howto/profile.md).",
 )
-def run(kernel: tuple[str, ...], on: str | None, twice: float | None, **words: Any) -> int:
+def run(kernel: tuple[str, ...], on: str | None, **words: Any) -> int:
     """Run a scenario: every variant of it, or the one that follows its name.
 
     With --kernel more than once it is a sweep: a run for each kernel, and one table of all.
@@ -97,15 +87,13 @@ def run(kernel: tuple[str, ...], on: str | None, twice: float | None, **words: A
     from agelab.run.execute import runner
 
     options = RunOptions(kernel=kernel[0], **words)
-    if twice and not on:
-        raise InputError("--twice goes with --on")
     if on and len(kernel) > 1:
         raise InputError("--on takes one kernel: begin a run for each")
     if len(kernel) > 1:
         return _sweep(options, kernel)
     if options.until_decided:
         return run_until_decided(options)
-    finished = execute_on(on, options, twice=twice or 0.0) if on else execute(options)
+    finished = execute_on(on, options) if on else execute(options)
     print_result(finished)
     if options.timing:
         print_timing(finished)
@@ -115,9 +103,7 @@ def run(kernel: tuple[str, ...], on: str | None, twice: float | None, **words: A
     return 0 if runner.succeeded(finished) else 1
 
 
-def execute_on(
-    address: str, options: RunOptions, begun: RunDirectory | None = None, *, twice: float = 0.0
-) -> RunDirectory:
+def execute_on(address: str, options: RunOptions, begun: RunDirectory | None = None) -> RunDirectory:
     """Run the options on other hosts, or the unfinished cells of ``begun``, and show progress."""
     from agelab.present.view.progress import show_progress
     from agelab.run.cluster import dask_cells, scheduler, shared_plan
@@ -127,7 +113,7 @@ def execute_on(
     store = open_store()
     with show_progress() as progress:
         plan = shared_plan.make(options, store, progress)
-        with dask_cells.connected(address, plan, twice, progress.stage) as elsewhere:
+        with dask_cells.connected(address, plan) as elsewhere:
             return runner.run(options, store, progress, begun=begun, elsewhere=elsewhere)
 
 

@@ -7,18 +7,7 @@ import click
 
 from agelab.cli.options import open_store
 from agelab.cli.types import (
-    BAND_END,
-    CLOCK,
-    DEFAULTS,
-    DRIVES,
-    FILE_NAME,
-    FILESYSTEMS,
     JOBS,
-    KERNEL,
-    LAYOUT,
-    MACHINE,
-    SCALE,
-    SCENARIO,
 )
 from agelab.machine.disk import DriveClaim
 from agelab.results.run_directory import RunDirectory
@@ -30,7 +19,6 @@ AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
 OF_ONE_RUN = (
     click.option(
         "--kernel",
-        type=KERNEL,
         multiple=True,
         default=["debian:6.1"],
         show_default=True,
@@ -38,7 +26,6 @@ OF_ONE_RUN = (
     ),
     click.option(
         "--filesystem",
-        type=FILESYSTEMS,
         default=None,
         help="Only the variants of this filesystem, or of several: ext4,xfs.",
     ),
@@ -69,19 +56,16 @@ OF_ONE_RUN = (
 SHARED = (
     click.option(
         "--scale",
-        type=SCALE,
         default=None,
         help="The study's sizes (paper: a control file's default), or shrunk ones (quick: a scenario's).",
     ),
     click.option(
         "--corpus",
-        type=FILE_NAME,
         default=None,
         help="Your own ISO image, directory or tarball, not the seeded data.",
     ),
     click.option(
         "--log",
-        type=FILE_NAME,
         default=None,
         help="Your own operation log, not the scenario's histories (docs/operations.md).",
     ),
@@ -95,7 +79,6 @@ SHARED = (
     ),
     click.option(
         "--defaults",
-        type=DEFAULTS,
         default=None,
         help="mkfs and mount as in the study's days (period) or as now (today).",
     ),
@@ -107,19 +90,16 @@ SHARED = (
     ),
     click.option(
         "--layout",
-        type=LAYOUT,
         default=None,
         help="single, raid0, raid1, ...: a file of scenarios/layouts, in place of the study's (docs/layouts.md).",
     ),
     click.option(
         "--clock",
-        type=CLOCK,
         default=None,
         help="virtual (the same digits every time) or wall (real time; real disks imply it).",
     ),
     click.option(
         "--disks",
-        type=DRIVES,
         default=None,
         help="Drives in place of the machine's: model:<name>, model:none (bare memory), file:<path>, block:<device>, "
         "pci:<address>; two with a comma.",
@@ -128,10 +108,9 @@ SHARED = (
         "--erase", default="", help="Serials of real disks whose content may be lost, comma-separated."
     ),
     click.option("--vcpus", default=1, show_default=True, help="The guest's processors (wall clock)."),
-    click.option("--machine", type=MACHINE, default=None, help="Another machine than the scenario's."),
+    click.option("--machine", default=None, help="Another machine than the scenario's."),
     click.option(
         "--machine-band",
-        type=BAND_END,
         default=None,
         help="The cheap (low) or the dear end of the band of what an instruction costs, in place of its middle.",
     ),
@@ -164,7 +143,6 @@ OPTIONS = (*OF_ONE_RUN, *SHARED)
 CONTROL_OPTIONS = (
     click.option(
         "--control",
-        type=FILE_NAME,
         default=None,
         help="A control file: the tests of a user's own scripts (docs/control.md).",
     ),
@@ -184,12 +162,12 @@ def _adding(*params: Callable[[AnyCommand], AnyCommand]) -> Callable[[AnyCommand
     return add
 
 
-run_options = _adding(click.argument("name", type=SCENARIO, metavar="SCENARIO[-VARIANT]"), *OPTIONS)
+run_options = _adding(click.argument("name", metavar="SCENARIO[-VARIANT]"), *OPTIONS)
 """The scenario argument and all options."""
 shared_options = _adding(*SHARED)
 """The shared options."""
 run_options_with_control = _adding(
-    click.argument("name", type=SCENARIO, metavar="[SCENARIO[-VARIANT]]", required=False),
+    click.argument("name", metavar="[SCENARIO[-VARIANT]]", required=False),
     *OPTIONS,
     *CONTROL_OPTIONS,
 )

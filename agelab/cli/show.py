@@ -3,11 +3,10 @@
 import click
 
 from agelab.cli.options import find_runs, json_option, print_json
-from agelab.cli.types import RUN
 
 
 @click.command()
-@click.argument("run", default="latest", type=RUN)
+@click.argument("run", default="latest")
 @json_option
 @click.option("--timing", is_flag=True, help="Show the host's time of a run made with --timing, too.")
 def show(run: str, as_json: bool, timing: bool) -> None:

@@ -4,7 +4,7 @@ import click
 
 from agelab.base.errors import unknown
 from agelab.cli.options import json_option, open_store, print_json
-from agelab.cli.types import SIZE, STORED_KIND
+from agelab.cli.types import SIZE
 
 
 @click.group(invoke_without_command=True)
@@ -21,7 +21,6 @@ def store(context: click.Context) -> None:
 @store.command("list")
 @click.option(
     "--kind",
-    type=STORED_KIND,
     default=None,
     help="Each artefact of this kind (image, kernel, ...), and what names it.",
 )

@@ -11,13 +11,13 @@ from agelab.base import atomic, limits
 from agelab.base.errors import AgelabError
 from agelab.base.verbs import as_called
 from agelab.cli.options import force_option, json_option, open_store, print_json, require_output
-from agelab.cli.types import MEASURE, SELECTION
+from agelab.cli.types import MEASURE
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 
 
 @click.command()
-@click.argument("names", type=SELECTION, nargs=-1, required=True, metavar="RUN...")
+@click.argument("names", nargs=-1, required=True, metavar="RUN...")
 @click.option(
     "--metric",
     "asked",

@@ -6,7 +6,7 @@ import click
 
 from agelab.base.errors import goes_on
 from agelab.cli.options import find_runs, json_option, open_store, print_json, say
-from agelab.cli.types import CLAIM, FACTORS, JOBS, RUN
+from agelab.cli.types import JOBS
 from agelab.results.run_directory import LATEST, RunDirectory
 from agelab.run.request.options import RunOptions
 from agelab.scenario.jobs import Jobs
@@ -16,13 +16,10 @@ from agelab.scenario.jobs import Jobs
     epilog="Exit: 0 whatever the answer, 2 wrong input, 3 the host cannot do it, 130 interrupted: ask again, and what "
     "has ended is not run again."
 )
-@click.argument("run", default=LATEST, type=RUN)
-@click.option(
-    "--claim", type=CLAIM, required=True, help="A claim of the run's study, as agelab replicate names it."
-)
+@click.argument("run", default=LATEST)
+@click.option("--claim", required=True, help="A claim of the run's study, as agelab replicate names it.")
 @click.option(
     "--factors",
-    type=FACTORS,
     default=None,
     help="Only these, comma-separated: cpu,kernel (docs/howto/why.md lists all).",
 )

@@ -84,6 +84,13 @@ def read(path: Path, kind: type[AnyModel]) -> AnyModel:
         return validated(unseal(json.loads(fileio.read_bytes(path))), kind)
 
 
+def read_if_there(path: Path, kind: type[AnyModel]) -> AnyModel | None:
+    """Read a model from a JSON file; None where there is none. Raises InputError for one that is damaged."""
+    with readable(path), suppress(FileNotFoundError):
+        return validated(unseal(json.loads(fileio.read_bytes(path))), kind)
+    return None
+
+
 def validated(value: Mapping[str, Any], kind: type[AnyModel]) -> AnyModel:
     """Validate a value by the rules of JSON: a list is a tuple, a number no text."""
     return kind.model_validate_json(canonical_json(value))
@@ -115,7 +122,7 @@ def sealed_line(row: Mapping[str, Any]) -> bytes:
 
 
 def unseal(value: dict[str, Any]) -> dict[str, Any]:
-    """Check and remove the seal, which older runs lack. Raises ValueError where it is not what was written."""
+    """Check and remove the seal, if there is one. Raises ValueError where it is not what was written."""
     seal = value.pop(SEAL, None)
     if seal is not None and seal != key_of(value):
         raise ValueError("it is not what was written")

@@ -1,12 +1,15 @@
-"""A run as one table, for spreadsheets and programs: a row for each sample, with its cell's fields."""
+"""The cells of a run: their states, where reused ones come from, and their samples as one table."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from agelab.base.errors import InputError
-from agelab.results.result import CellOrigin
+from agelab.results.result import CellOrigin, End, Status
 from agelab.results.run_directory import RunDirectory
 
+RUNNING, WAITING = GOING = ("running", "waiting")
+"""States of a cell without an end record while its run is going on: begun, or to come."""
 COLUMNS = (
     *("run", "scenario", "scale", "clock", "cell", "variant", "filesystem", "layout", "kernel", "machine"),
     *("drives", "defaults", "accelerator", "seed", "corpus_seed", "status", "reason"),
@@ -50,3 +53,27 @@ def typed_rows(run: RunDirectory) -> Iterator[dict[str, Any]]:
                     hint="csv and jsonl have it as it is",
                 )
         yield {**row, "value": None if row["value"] is None else float(row["value"])}
+
+
+def status_of(end: End | None, directory: Path, going_on: bool) -> str:
+    """Return its status at the end; while its run is going on, also whether it runs or waits for its turn.
+
+    ``directory`` is the cell's: whoever has begun has one.
+    """
+    if not going_on:
+        return str(end.status if end else Status.INTERRUPTED)
+    if end is None:
+        return RUNNING if directory.exists() else WAITING
+    # What was interrupted is taken up again in its turn, and has no end then.
+    return WAITING if end.status is Status.INTERRUPTED else str(end.status)
+
+
+def origins(ends: Iterable[End | None]) -> Iterator[str]:
+    """Yield a line for each run and host that cells come from, with the time of the last: ``20 cells of RUN, ...``."""
+    found: dict[tuple[str, str], list[CellOrigin]] = {}
+    for end in ends:
+        if end and end.reused:
+            found.setdefault((end.reused.run, end.reused.host), []).append(end.reused)
+    for some in found.values():
+        cells = "1 cell" if len(some) == 1 else f"{len(some)} cells"
+        yield f"{cells} of {max(some, key=lambda one: one.ended)}"

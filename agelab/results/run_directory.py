@@ -33,7 +33,7 @@ from agelab.results import profile as profiles
 from agelab.results.block_record import RequestRecord
 from agelab.results.digest import digest, inputs_key
 from agelab.results.profile import CellProfile
-from agelab.results.result import SCHEMA, End, RunKernel, RunPlan, Sample, Status
+from agelab.results.result import SCHEMA, End, RunPlan, Sample, Status
 from agelab.results.timing import CellTiming
 
 LATEST = "latest"
@@ -52,7 +52,6 @@ LOCK_ATTEMPTS = 10
 _SAMPLES = TypeAdapter(list[Sample])
 _MAP = re.compile(r"[\w-][\w.-]{0,99}(/[\w-][\w.-]{0,99})?", re.ASCII)
 _PICTURE = re.compile(r"[a-z][a-z-]{0,50}\.svg")
-_KERNEL = re.compile(r"(?P<spec>.+) = (?P<release>\S+) \((?P<version>.+)\)")
 
 
 @dataclass
@@ -211,10 +210,7 @@ class RunDirectory:
 
     def timing(self, number: int) -> CellTiming | None:
         """Read the host's time that the cell took; None where it was not taken. Raises InputError for damage."""
-        path = self.path / "cells" / str(number) / "timing.json"
-        with checksummed.readable(path), suppress(FileNotFoundError):
-            return checksummed.validated(checksummed.unseal(json.loads(fileio.read_bytes(path))), CellTiming)
-        return None
+        return checksummed.read_if_there(self.path / "cells" / str(number) / "timing.json", CellTiming)
 
     def write_blocks(self, number: int, record: RequestRecord) -> None:
         """Write what was recorded of a cell's requests, beside the records themselves."""
@@ -226,12 +222,7 @@ class RunDirectory:
 
     def blocks(self, number: int) -> RequestRecord | None:
         """Read what was recorded of a cell's requests; None where nothing was. Raises InputError for damage."""
-        path = self.blocks_directory(number) / block_record.FILE
-        with checksummed.readable(path), suppress(FileNotFoundError):
-            return checksummed.validated(
-                checksummed.unseal(json.loads(fileio.read_bytes(path))), RequestRecord
-            )
-        return None
+        return checksummed.read_if_there(self.blocks_directory(number) / block_record.FILE, RequestRecord)
 
     def write_profile(self, number: int, profile: CellProfile) -> None:
         """Write what the cell's profile is, beside its folded stacks."""
@@ -250,17 +241,15 @@ class RunDirectory:
             checksummed.write(path, text)
 
     def plan(self) -> RunPlan:
-        """Read what the run set out to do; kernel and corpus seed of an older run come from what else it says.
+        """Read what the run set out to do.
 
         Raises InputError for a damaged plan, and for one of a schema that this agelab does not read.
         """
         path = self.path / "plan.json"
         with checksummed.readable(path):
             found = checksummed.unseal(json.loads(fileio.read_bytes(path)))
-            self._check_schema(found.pop("schema", SCHEMA))  # the first runs did not name it
-            plan = checksummed.validated(found, RunPlan)
-        plan = with_corpus_seed(plan, plan.command.get("words"))
-        return plan if plan.kernel else plan.model_copy(update={"kernel": _kernel_in_words(plan)})
+            self._check_schema(found.pop("schema", None))
+            return checksummed.validated(found, RunPlan)
 
     def _check_schema(self, schema: object) -> None:
         """Raise InputError for results that this agelab cannot read, however sound they are."""
@@ -283,10 +272,7 @@ class RunDirectory:
 
     def end(self, number: int) -> End | None:
         """Read the end record of a cell; None while it has none."""
-        path = self.path / "cells" / str(number) / "end.json"
-        with checksummed.readable(path), suppress(FileNotFoundError):
-            return checksummed.validated(checksummed.unseal(json.loads(fileio.read_bytes(path))), End)
-        return None
+        return checksummed.read_if_there(self.path / "cells" / str(number) / "end.json", End)
 
     def guest(self) -> str:
         """Return the hash of the guest's packages, whatever its kernel; empty where the run does not say them.
@@ -345,7 +331,7 @@ class RunDirectory:
     def verify(self) -> None:
         """Check what the cells' end records say of them. Raises InputError for a file that is not what was measured.
 
-        A cell without an end record, or from an older agelab, is checked by the checksums of its lines alone.
+        A cell without an end record is checked by the checksums of its lines alone.
         """
         running = self.is_running()
         _, ends, samples = self.read_all()
@@ -404,21 +390,6 @@ class RunDirectory:
             **plan.model_dump(mode="json", exclude={"cells", "command"}),
             "cells": cells,
         }
-
-
-def _kernel_in_words(plan: RunPlan) -> RunKernel | None:
-    """Read the kernel of an older run from its provenance; None where that does not say it."""
-    match = _KERNEL.fullmatch(str(plan.provenance.get("kernel", "")))
-    return RunKernel(**match.groupdict()) if match else None
-
-
-def with_corpus_seed(plan: RunPlan, words: object) -> RunPlan:
-    """Return the plan with the corpus seed in its cells, which in an older run the command's words alone have."""
-    seed = words.get("corpus_seed", 1) if isinstance(words, dict) else 1
-    if seed == 1 or type(seed) is not int or seed < 0:
-        return plan
-    cells = tuple(cell.model_copy(update={"corpus_seed": seed}) for cell in plan.cells)
-    return plan.model_copy(update={"cells": cells})
 
 
 def new_directory(parent: Path, label: str) -> Path:

@@ -16,8 +16,6 @@ from pathlib import Path
 from agelab.base.errors import InputError
 from bench.tables.catalogue import PROJECT, Table
 
-NO_HASH = "none"
-"""Of a block that was there before blocks had hashes."""
 END = "<!-- end -->"
 MARK = re.compile(
     r"^<!-- table: (?P<name>[a-z0-9-]+) of: (?P<of>[0-9a-f]{16}|none) made: (?P<made>\d{4}-\d\d-\d\d)"

@@ -1,12 +1,10 @@
-"""What a cache answers, and lines of a ledger: a list of files, a cell's record, a statement, or one kind of error."""
+"""What a cache answers: a list of files, a cell's record, or one kind of error."""
 
 import contextlib
-import json
 from collections.abc import Iterator
 
 from agelab.base.errors import InputError
 from agelab.base.hashing import canonical_json
-from agelab.present.ledger import LedgerLine, line_of
 from agelab.results.digest import digest, inputs_key
 from agelab.results.result import Sample, Status
 from agelab.run.reuse.cache import cell_of_record, files_of_entry
@@ -32,13 +30,10 @@ def one(data: bytes) -> None:
         cell.require_intact(KEY)
         assert digest(cell.end.status, cell.samples, cell.end.maps) == cell.end.digest
         cell.as_reused(None)
-    with contextlib.suppress(InputError):
-        line = line_of("a line", data.decode("utf-8", "replace"))
-        assert LedgerLine.model_validate_json(line.model_dump_json(by_alias=True)) == line
 
 
 def seeds() -> Iterator[bytes]:
-    """A list of two files, one with a server's own field; a whole record; a line."""
+    """A list of two files, one with a server's own field; a whole record."""
     files = [CachedFile("cell.json", "0" * 64, 12), CachedFile("maps/aged/extents.gz", "f" * 64, 3000)]
     yield action_result.encode(files)
     yield action_result.encode(files) + b"\x4a\x0b\x0a\x09127.0.0.1"
@@ -53,7 +48,3 @@ def seeds() -> Iterator[bytes]:
     origin = {"run": "r", "host": "h", "ended": "2026-01-01T00:00:00Z"}
     record = {"schema": 1, "inputs": INPUTS, "end": end, "origin": origin}
     yield canonical_json({**record, "samples": [SAMPLE.model_dump()]})
-    cell = {"cell": "c", "inputs_key": "sha256:" + "0" * 64, "digest": "sha256:" + "1" * 64, "ended": None}
-    cell["evaluated_by"] = "sha256:" + "2" * 64
-    said = {"schema": 1, "run": "r", "host": "h", "agelab": "0.1.0", "qemu": "7.2", "attested": "2026-01-01"}
-    yield json.dumps({"statement": {**said, "cells": [cell]}, "signature": "-----BEGIN"}).encode()

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from agelab.analysis.calibration import HostRecord
 from agelab.base.errors import AgelabError
-from agelab.bisect.question import BisectQuestion
+from agelab.bisect.bisect_directory import BisectQuestion
 from agelab.data.corpus.artefact import CorpusDescription
 from agelab.machine.image.assemble import Description
 from agelab.results import checksummed
@@ -25,10 +25,10 @@ KINDS: tuple[type[BaseModel], ...] = (
     Manifest,
 )  # fmt: skip
 PAIRED = {
-    **{"variant": "ext4", "layout": "single", "step": "copy", "repetition": 1},
+    **{"variant": "ext4", "layout": "single", "repetition": 1},
     **{"first": [1.5, 2, 3, 4, 5], "second": [1.5, 1.75, 3, 4, 5]},
 }
-FLOOR = {"kind": "copy", "metric": "elapsed", "unit": "s", "places": 1, "widest": PAIRED, "farthest": PAIRED}
+FLOOR = {"step": "copy", "metric": "elapsed", "unit": "s", "places": 1, "widest": PAIRED, "farthest": PAIRED}
 CALIBRATION = {
     **{"day": "2026-11-01", "agelab": "1", "runs": ["a", "b"], "scenario": "aging", "scale": "quick"},
     **{"kernel": "6.1", "variants": ["ext4"], "seeds": [1, 2, 3, 4, 5], "floors": [FLOOR]},
@@ -37,7 +37,7 @@ CALIBRATION = {
 EXAMPLES: dict[int, dict[str, object]] = {
     2: {"name": "control", "text": "ext4 a 1\n", "scripts": {"test-a-perform.sh": "dHJ1ZQo="}},
     3: {
-        "schema": 1,
+        "schema": 2,
         "host": {"kernel": "6.1", "processor": "a", "qemu": "7.2", "accelerator": "tcg"},
         "calibrations": [CALIBRATION],
     },

@@ -69,8 +69,8 @@ def made_run(
         else None
     )
     of = RunManifest(
-        agelab="0.1.0", programs={"xorriso": "1.5.4-4"}, kernel=resolved, guest=packages, drive=root, qemu=root,
-        tools=root, sources=sources,
+        agelab="0.1.0", programs={"xorriso": "1.5.4-4"}, kernel=resolved, guest=packages, suite="bookworm", drive=root,
+        qemu=root, tools=root, sources=sources,
     )  # fmt: skip
     command = {"directory": "/home/somebody", "name": "small.toml", "words": dict(words), "more": {}}
     cells = tuple(

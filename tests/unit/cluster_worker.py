@@ -77,8 +77,6 @@ def stand_in(words: list[str]) -> int:
             output.write_bytes(
                 answer(number, inputs={**_inputs(number), "qemu": {"version": "QEMU 10.0", "hash": "b"}})
             )
-        case "other-digits":
-            output.write_bytes(answer(number, 0.5))
         case "slow":
             Path(os.environ["AGELAB_MARK"]).write_text(str(os.getpid()))
             time.sleep(60)
@@ -102,12 +100,12 @@ def hostile(behaviour: str) -> Callable[[bytes, str], Any]:
         from distributed.protocol.serialize import Serialized
 
         command, worker = pickle.dumps(Command()), get_worker()
-        answer = ("tcp://[", "host", 10**15, ["no", "cell"])
+        answer = ("host", 10**15, ["no", "cell"])
         match behaviour:
             case "hostile-answer":
                 return Command()
             case "hostile-part":
-                return ("tcp://127.0.0.1:1", "host", Command(), "")
+                return ("host", Command(), "")
             case "hostile-error":
                 raise Command
             case "hostile-header":

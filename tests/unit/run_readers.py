@@ -68,13 +68,6 @@ def of_junit(out: str, run: RunDirectory) -> None:
     assert suite.get("name") == run.name
 
 
-def of_markdown(out: str, run: RunDirectory) -> None:
-    """A row has as many cells as the head, and no line is a heading, HTML or a link."""
-    table = [re.sub(r"\\.", "", line) for line in out.split("\n") if line.startswith("|")]
-    assert len({line.count("|") for line in table}) <= 1
-    assert not re.search(r"<\w|!\[|\]\(|^#", re.sub(r"\\.", "", out), re.MULTILINE)
-
-
 def of_markdown_page(out: str, run: RunDirectory) -> None:
     assert out.startswith("## ") and run.name in out
     assert not re.search(r"<\w|!\[|\]\(", re.sub(r"\\.", "", out))
@@ -125,9 +118,6 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[str, RunDirectory], None]]] 
     "sqlite": (("export", "RUN", "--format", "sqlite", "-o", "made.sqlite", "--force"), of_sqlite),
     "parquet": (("export", "RUN", "--format", "parquet", "-o", "made.parquet", "--force"), of_parquet),
     "junit": (("export", "RUN", "--format", "junit"), of_junit),
-    "markdown": (("export", "RUN", "--format", "markdown"), of_markdown),
-    "minutes": (("export", "RUN", "--format", "minutes"), text),
-    "seconds": (("export", "RUN", "--format", "seconds"), text),
     "compare": (("compare", "RUN", "RUN", "--all", "--inputs"), text),
     "compare-several": (("compare", "RUN", "RUN", "RUN", "--all", "--inputs"), text),
     "compare-json": (("compare", "RUN", "RUN", "--json", "--all"), of_pairs),

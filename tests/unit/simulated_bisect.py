@@ -18,10 +18,8 @@ from typing import Any
 from agelab.base.errors import HostError
 from agelab.bisect import git_search, search
 from agelab.bisect.answer import BisectAnswer
-from agelab.bisect.bisect_directory import BisectDirectory
-from agelab.bisect.measurements import KernelOutcome, OutcomeKind
-from agelab.bisect.question import BisectQuestion
-from agelab.bisect.verdict import Judge
+from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
+from agelab.bisect.measurements import Judge, KernelOutcome, OutcomeKind
 from agelab.cli import bisect_step
 from agelab.results.measure import MEAN, Measure
 from agelab.store.artefacts import Store

@@ -1,4 +1,4 @@
-"""A/A in the wall clock: of which kind a step is, what is recorded of a host, and what is read of it again."""
+"""A/A in the wall clock: what is recorded of a host, and what is read of it again."""
 
 import json
 from collections.abc import Callable
@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from agelab.analysis import calibration, step_kinds
+from agelab.analysis import calibration
 from agelab.analysis.calibration import MeasuredHost, aa_coverage
 from agelab.analysis.cells import load, seed_groups
-from agelab.analysis.kind_floors import kind_floors
 from agelab.analysis.run_set import run_sets
+from agelab.analysis.step_floors import step_floors
 from agelab.base.errors import InputError
 from agelab.cli import calibrate as verb
 from agelab.cli import main
@@ -25,7 +25,6 @@ from agelab.present.report.answer.headline import answers
 from agelab.results.result import RunKernel, RunPlan, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.run.request.options import RunOptions
-from agelab.scenario import selection
 from agelab.scenario.jobs import Jobs
 from agelab.store.artefacts import Store
 from tests.unit import study_runs
@@ -34,6 +33,8 @@ from tests.unit.test_compare import Values, make, seeds
 A, AGAIN = seeds(1.0, 1.1, 1.2, 1.3, 1.4), seeds(1.2, 1.3, 1.25, 1.4, 1.6)
 FLOOR = Fraction("0.6") / Fraction("1.275")
 """1.6 - 1.0, of the median of all ten."""
+SLOWER: Values = {seed: (value or 0) + 0.5 for seed, value in A.items()}
+"""Told from A by the rank test, and below what the host of ``Guests`` shows by chance."""
 HOST = {
     "host": "Linux 6.1.0 x86_64, 2 x AMD EPYC, clocksource tsc",
     "qemu": "QEMU 7.2",
@@ -121,21 +122,21 @@ def test_all_seeds_run_twice_and_what_they_differ_by_is_recorded(
     first, second = guests.asked
     assert first == second and first.seeds == (1, 2, 3, 4, 5)
     lines = [" ".join(line.split()) for line in shown.splitlines()]
-    assert lines[lines.index("elapsed") + 1] == "write 1 7.84 47.06 ext4 copy"
+    assert lines[lines.index("elapsed") + 1] == "copy 1 7.84 47.06 ext4"
     assert "2 x AMD EPYC, clocksource tsc; EMULATED" in lines
     assert "with 91.2 %" in shown and f"recorded in {record(home)}" in shown
     assert all(len(line) <= 80 for line in shown.splitlines() if str(home) not in line)
     assert "seeks" not in shown and "seeks" in wall(said, "--all")
 
 
-def test_the_floor_is_looked_up_by_kind_for_runs_like_it(
+def test_the_floor_is_looked_up_by_step_for_runs_like_it(
     guests: Guests, said: Callable[..., str], home: Path
 ) -> None:
     wall(said)
     floors = calibration.host_floors(home, ran(home, A).plan())
-    assert floors.shares["write", "elapsed"] == FLOOR and floors.why == ""
-    assert floors.shares["write", "seeks"] == 0, "the same seven every time"
-    assert not {("read", "elapsed"), ("write", "extents")} & floors.shares.keys()
+    assert floors.shares["copy", "elapsed"] == FLOOR and floors.why == ""
+    assert floors.shares["copy", "seeks"] == 0, "the same seven every time"
+    assert not {("read", "elapsed"), ("copy", "extents")} & floors.shares.keys()
 
 
 def test_the_widest_of_several_calibrations_counts_and_the_same_one_again_replaces(
@@ -146,7 +147,7 @@ def test_the_widest_of_several_calibrations_counts_and_the_same_one_again_replac
     guests.values = [A, A]
     wall(said)
     narrow = Fraction("0.4") / Fraction("1.2")
-    assert calibration.host_floors(home, plan).shares["write", "elapsed"] == narrow
+    assert calibration.host_floors(home, plan).shares["copy", "elapsed"] == narrow
     store, [known] = Store(home), calibration.read_records(home)
     [one] = known.calibrations
     wider = one.floors[0].widest.model_copy(update={"second": (1.0, 1.2, 1.2, 1.2, 2.4)})
@@ -155,7 +156,7 @@ def test_the_widest_of_several_calibrations_counts_and_the_same_one_again_replac
         store, known.host, one.model_copy(update={"scenario": "other", "floors": (floor,)})
     )
     assert len(calibration.read_records(home)[0].calibrations) == 2
-    assert calibration.host_floors(home, plan).shares["write", "elapsed"] == Fraction("1.4") / Fraction("1.2")
+    assert calibration.host_floors(home, plan).shares["copy", "elapsed"] == Fraction("1.4") / Fraction("1.2")
 
 
 @pytest.mark.parametrize(
@@ -187,10 +188,10 @@ def test_without_a_record_it_says_how_to_make_one(home: Path, said: Callable[...
 def test_what_is_recorded_is_shown(guests: Guests, said: Callable[..., str], home: Path) -> None:
     made = wall(said)
     shown = said("--show")
-    assert "  write" in shown and all(line in made for line in shown.splitlines())
+    assert "  copy" in shown and all(line in made for line in shown.splitlines())
     found = json.loads(said("--show", "--json"))
     [host] = found["hosts"]
-    assert found["schema"] == 2 and host["host"]["accelerator"] == "tcg"
+    assert found["schema"] == 3 and host["host"]["accelerator"] == "tcg"
     elapsed = next(one for one in host["calibrations"][0]["floors"] if one["metric"] == "elapsed")
     assert elapsed["floor_relative"] == float(FLOOR) and elapsed["widest"]["second"] == [*AGAIN.values()]
 
@@ -237,8 +238,8 @@ def test_real_drives_are_held_from_the_first_run_to_the_last(
         (lambda text: text[: len(text) // 2], "is damaged"),
         (lambda text: text.replace("1.6", "1.5"), "is damaged: it is not what was written"),
         (lambda text: "[" * 100_000, "is damaged"),
-        (lambda text: '{"schema": 0, "floors": []}', "is of schema 0; this agelab reads schema 1"),
-        (lambda text: '{"schema": 1, "host": 7}', "is damaged"),
+        (lambda text: '{"schema": 0, "floors": []}', "is of schema 0; this agelab reads schema 2"),
+        (lambda text: '{"schema": 2, "host": 7}', "is damaged"),
         (lambda text: '{"schema": NaN}', "is damaged"),
         (lambda text: "[1]", "is damaged"),
     ],
@@ -286,7 +287,7 @@ def test_a_median_of_zero_has_no_share(home: Path) -> None:
     zeros, some = seeds(0, 0, 0, 0, 0), seeds(0, 0, 0, 0.1, 0.2)
     for other, wanted in ((zeros, ["elapsed", "seeks"]), (some, ["seeks"])):
         sides = [seed_groups(load(ran(home, values)))[0] for values in (zeros, other)]
-        found = kind_floors([(sides[0], sides[1])])
+        found = step_floors([(sides[0], sides[1])])
         assert [one.metric for one in found] == wanted and not any(one.share for one in found)
 
 
@@ -317,63 +318,6 @@ def test_show_and_a_scenario_do_not_go_together(home: Path, capsys: pytest.Captu
     assert main(["calibrate"]) == 2
     said = capsys.readouterr().err
     assert "leave aging-ext4 out" in said and "name a scenario" in said
-
-
-@pytest.mark.parametrize(
-    ("command", "kind"),
-    [
-        ('cp -r "$SOURCE/." "copy-$REPETITION"', "write"),
-        ("find . -type f | sort | xargs -d '\\n' rm -f", "delete"),
-        ("find . -empty -delete", "delete"),
-        ("( find . -type f -print0 | xargs -0 cat ) > /dev/null", "read"),
-        ('find . -print0 | random-read "$CORPUS_SEED" 500', "read"),
-        ("rm -r old; cp -r new old", "write"),
-        ("sh /run/agelab/control/mine.sh", "other"),
-        ("./copy --rm-all", "other"),
-    ],
-)
-def test_the_kind_of_a_command(command: str, kind: str) -> None:
-    assert step_kinds.kind_of_command(command) == kind
-
-
-def test_every_step_of_the_scenarios_has_a_kind() -> None:
-    """But for one that makes a file with head: to say of it that it reads would be wrong."""
-    other = []
-    for name in selection.scenario_names():
-        scenario = selection.select(name).scenario
-        commands = [(one.name, one.run) for one in (*scenario.actions(), *scenario.tests)]
-        commands += [(one.name, one.perform) for one in scenario.experiments]
-        other += [
-            step for step, command in commands if step_kinds.kind_of_command(command) == step_kinds.OTHER
-        ]
-    assert other == ["make-ten"]
-
-
-def test_the_kind_of_a_step_in_any_phase() -> None:
-    def plan(*steps: tuple[str, str]) -> dict[str, Any]:
-        return {"plan": {"steps": [{"name": name, "run": run} for name, run in steps]}}
-
-    known = step_kinds.kinds_of_cell(
-        {
-            "making": plan(("copy", "cp a b"), ("work", "rm b")),
-            "measuring": {
-                "phases": {"aged": plan(("work", "cat b")), "strace/ls": plan(("strace/ls", "ls"))}
-            },
-        }
-    )
-    steps = {
-        "mkfs": "mkfs", "control/mount": "mount", "aged/map": "map", "boot": "boot", "fsck": "recovery",
-        "copy": "write", "work": "delete", "aged/work": "read", "control/work": "delete",
-        "strace/ls/openat": "read", "never/planned": "other",
-    }  # fmt: skip
-    assert {step: known.kind_of(step) for step in steps} == steps
-
-
-@pytest.mark.parametrize("steps", ["ab", 7, [7], [["name", "run"]], [{"name": "a"}], {"name": "a"}, None])
-def test_inputs_that_plan_nothing_have_steps_of_no_kind(steps: object) -> None:
-    """A run from elsewhere has its own inputs; what they say is no reason to end with a traceback."""
-    assert step_kinds.kinds_of_cell({"plan": {"steps": steps}}).kind_of("a") == step_kinds.OTHER
-    assert step_kinds.kinds_of_cell({"plan": steps, "making": steps}).kind_of("a") == step_kinds.OTHER
 
 
 @pytest.mark.parametrize(("seen", "later"), [(4, 2), (4, 3), (6, 3), (6, 4)])
@@ -454,21 +398,19 @@ def test_a_report_calls_nothing_slower_below_the_floor_of_the_host(
 def test_compare_says_of_what_no_host_floor_is_known(
     guests: Guests, said: Callable[..., str], home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A/A of a scenario that copies says nothing of reading, which then has the rank test alone."""
+    """A/A of a scenario that reads says nothing of copying, which then has the rank test alone."""
     wall(said)
-    reading = {"plan": {"steps": [{"name": "copy", "run": "cat a"}]}}
-    one = ran(home, A, inputs=reading)
-    other = ran(home, {seed: (value or 0) + 0.5 for seed, value in A.items()}, inputs=reading)
-    label = "  without a floor of the host, for no A/A of it has it: elapsed of read\n"
+    [known] = calibration.read_records(home)
+    [measured] = known.calibrations
+    floors = tuple(floor.model_copy(update={"step": "read"}) for floor in measured.floors)
+    calibration.record_calibration(Store(home), known.host, measured.model_copy(update={"floors": floors}))
+    one, other = ran(home, A), ran(home, SLOWER)
+    label = "  without a floor of the host, for no A/A of it has it: elapsed of copy\n"
     assert main(["compare", one.name, other.name]) == 0
     shown = capsys.readouterr().out
     assert "B slower" in shown and label in shown
-    assert main(["compare", one.name, ran(home, A, inputs=reading).name]) == 0
+    assert main(["compare", one.name, ran(home, A).name]) == 0
     assert "without a floor of the host" not in capsys.readouterr().out, "nothing is called different"
-
-
-SLOWER: Values = {seed: (value or 0) + 0.5 for seed, value in A.items()}
-"""Told from A by the rank test, and below what the host of ``Guests`` shows by chance."""
 
 
 def on_kernel(run: RunDirectory, release: str) -> str:

@@ -158,7 +158,7 @@ def test_a_very_long_reason_is_a_reason(home: Path, capsys: pytest.CaptureFixtur
     run = hostile_runs.write(home, [hostile_runs.cell()], {0: {"status": "panicked", "reason": long}}, [])
     usual = csv.field_size_limit(2 * hostile_runs.LONG)
     try:
-        for reader in ("show", "csv", "junit", "markdown", "sweep", "replicate"):
+        for reader in ("show", "csv", "junit", "sweep", "replicate"):
             assert long in good(reader, run, capsys)
     finally:
         csv.field_size_limit(usual)
@@ -224,9 +224,7 @@ print(turn)
 
 def test_a_run_is_read_while_it_is_written(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = hostile_runs.going_on(home, 0, 0)
-    readers = [
-        READERS[name][0] for name in ("show", "show-json", "list", "csv", "junit", "markdown", "compare")
-    ]
+    readers = [READERS[name][0] for name in ("show", "show-json", "list", "csv", "junit", "compare")]
     seconds = 4
     with subprocess.Popen(
         [sys.executable, "-c", WRITER, str(run.path), str(seconds)], stdout=subprocess.PIPE, text=True

@@ -16,10 +16,8 @@ import pytest
 from agelab.base.errors import HostError, InputError
 from agelab.bisect import git_search, search
 from agelab.bisect.answer import BisectAnswer
-from agelab.bisect.bisect_directory import BisectDirectory
-from agelab.bisect.measurements import KernelOutcome, OutcomeKind
-from agelab.bisect.question import Symptom
-from agelab.bisect.verdict import Decision
+from agelab.bisect.bisect_directory import BisectDirectory, Symptom
+from agelab.bisect.measurements import Decision, KernelOutcome, OutcomeKind
 from agelab.present.view.bisect import answer_lines
 from agelab.store.artefacts import Store
 from tests.capabilities import needs_root
@@ -52,8 +50,12 @@ def name(found: BisectAnswer) -> str:
     return found.names[0].partition(" ")[2].strip('"')
 
 
+JUMP = 5
+"""Verdicts that git's jump away from a skipped commit may cost."""
+
+
 def steps_allowed(found: BisectAnswer, candidates: int) -> int:
-    return ceil(log2(candidates)) + found.skipped
+    return ceil(log2(candidates)) + found.skipped + JUMP
 
 
 @pytest.mark.parametrize(("first_bad", "last"), [(1, 64), (64, 64), (33, 64), (20, 47), (1, 1), (2, 3)])

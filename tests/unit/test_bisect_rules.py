@@ -10,13 +10,11 @@ from random import Random
 import pytest
 
 from agelab.base.errors import AgelabError, InputError
-from agelab.bisect import package_search, reproduce_script
+from agelab.bisect import answer, search
 from agelab.bisect.answer import BisectAnswer
-from agelab.bisect.measurements import OutcomeKind
-from agelab.bisect.next_commit import choose, extra_steps
-from agelab.bisect.question import Symptom
-from agelab.bisect.verdict import Decision, KernelVerdict
-from agelab.bisect.wall_clock_rule import fewest_rounds
+from agelab.bisect.bisect_directory import Symptom
+from agelab.bisect.measurements import Decision, KernelVerdict, OutcomeKind
+from agelab.bisect.rules import fewest_rounds
 from agelab.present.view.bisect import answer_lines
 from agelab.store.artefacts import Store
 from tests.unit import simulated_bisect as simulated
@@ -128,49 +126,11 @@ def test_a_list_is_halved_whatever_is_skipped(seed: int) -> None:
             return Decision.UNDECIDED
         return Decision.BAD if int(kernel) >= first_bad else Decision.GOOD
 
-    found = package_search.search([str(one) for one in range(count)], judge)
+    found = search.halve([str(one) for one in range(count)], judge)
     assert len(judged) == len(set(judged)) and not {0, count - 1} & set(judged)
     assert len(judged) <= ceil(log2(count - 1)) + len(set(judged) & broken)
     assert int(found.before) < first_bad <= int(found.after)
     assert found.possible[-1] == found.after and all(int(one) in broken for one in found.possible[:-1])
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_whatever_git_suggests_a_search_past_skipped_commits_ends_in_time(seed: int) -> None:
-    random = Random(seed)
-    count = random.choice([2, 3, 13, 16, 33, 64, 100, 256])
-    first_bad, broken = random.randint(1, count), {one for one in range(1, count) if random.random() < 0.4}
-    good, bad, told, longest = 0, count, 0, 0
-    skipped: set[str] = set()
-    while True:
-        history = {str(one): [str(one - 1)] * (one - 1 > good) for one in range(bad, good, -1)}
-        here = skipped & history.keys()
-        left = [one for one in history if one not in here and one != str(bad)]
-        if not left:
-            break
-        longest = max(longest, extra_steps(len(here)))
-        steps = ceil(log2(count)) + extra_steps(len(here)) - told
-        suggested = random.choice(left) if here else str((good + bad) // 2)
-        chosen = choose(history, str(bad), here, suggested, steps) if here else suggested
-        assert chosen in left
-        if int(chosen) in broken:
-            skipped.add(chosen)
-            continue
-        told += 1
-        good, bad = (good, int(chosen)) if int(chosen) >= first_bad else (int(chosen), bad)
-    assert told <= ceil(log2(count)) + longest
-    assert good < first_bad <= bad
-
-
-def test_git_is_followed_where_its_choice_can_still_end_in_time() -> None:
-    history = {str(one): [str(one - 1)] * (one > 1) for one in range(64, 0, -1)}
-    assert choose(history, "64", {"32"}, "31", 6) == "31"
-    assert choose(history, "64", {"32"}, "20", 6) in (
-        "31",
-        "33",
-    )  # 43 would be left above 20: six more verdicts
-    assert choose(history, "64", {"32"}, "20", 7) == "20"
-    assert choose(history, "64", {str(one) for one in range(28, 37)}, "5", 6) in ("23", "41")
 
 
 WALL = {"clock": "wall", "rounds": 60, "alpha": "1/100"}
@@ -276,13 +236,13 @@ def test_a_script_says_a_seed_of_nought_too(store: Store) -> None:
     directory = simulated.asked(
         store, planted(3), words={"jobs": 1, "corpus_seed": 0, "trace": False, "erase": ""}
     )
-    said = reproduce_script.text(store.home, directory.question(), "2", "3", "x")
+    said = answer.reproduce_script(store.home, directory.question(), "2", "3", "x")
     assert "--corpora 0" in said and "--trace" not in said and "--erase" not in said
 
 
 def test_a_script_of_real_disks_runs_one_kernel_after_the_other(store: Store, tmp_path: Path) -> None:
     directory = simulated.asked(store, planted(20), words={"jobs": 1, "disks": "file:/x"})
-    text = reproduce_script.text(store.home, directory.question(), "a", "b", "c")
+    text = answer.reproduce_script(store.home, directory.question(), "a", "b", "c")
     assert 'for kernel in "$before" "$after"; do' in text
     # A run of several cells ends with other words than one of a single cell.
     fake = tmp_path / "agelab"

@@ -289,3 +289,9 @@ def test_what_is_made_is_writable_by_nobody_else_under_any_umask(umask: int, tmp
     modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "home").rglob("*")}
     assert modes and not any(mode & 0o022 for mode in modes)
     assert all(mode & 0o027 == 0 for mode in modes) or umask != 0o027
+
+
+def test_a_shell_that_asks_for_words_gets_them() -> None:
+    asked = {"_AGELAB_COMPLETE": "bash_complete", "COMP_WORDS": "agelab run --desi", "COMP_CWORD": "2"}
+    done = subprocess.run(AGELAB, env={**os.environ, **asked}, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("plain,--design\n", "")

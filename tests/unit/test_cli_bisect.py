@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from agelab.base.errors import HostError, InputError
-from agelab.bisect import kernel_runs, package_search
-from agelab.bisect.bisect_directory import BisectDirectory
+from agelab.bisect import kernel_runs, search
+from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
 from agelab.bisect.kernel_runs import options_of
-from agelab.bisect.question import BisectQuestion
 from agelab.cli import bisect, bisect_step, main
 from agelab.kernel import build
 from agelab.kernel.debian_kernel import AvailableKernel
@@ -51,8 +50,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             for one in RELEASES
         ]
 
-    monkeypatch.setattr(package_search, "release_of", release_of)
-    monkeypatch.setattr(package_search, "available", available)
+    monkeypatch.setattr(search, "release_of", release_of)
+    monkeypatch.setattr(search, "available", available)
     monkeypatch.setattr(build, "check_configuration", lambda spec, store, progress: None)
     return tmp_path / "home"
 

@@ -130,14 +130,6 @@ def test_a_plan_says_the_corpora_and_the_design_again() -> None:
     assert options.arguments() == ["aging-ext4", "--seeds", "1,2", "--corpora", "1,2", "--design", "paired"]
 
 
-def test_the_cells_of_an_older_plan_have_the_corpus_seed_of_its_command(tmp_path: Path) -> None:
-    command = {"directory": "/", "name": "aging", "words": {"corpus_seed": 3}, "more": {}}
-    run = run_builder.begin(tmp_path, [run_builder.cell()], command=command)
-    path = run.path / "plan.json"
-    assert [cell.seeds for cell in run.plan().cells] == [Seeds(3, 1)]
-    assert json.loads(path.read_text())["cells"][0]["corpus_seed"] == 1
-
-
 @dataclass(frozen=True)
 class FakeVariant:
     history: str | None
@@ -238,12 +230,3 @@ def test_a_capsule_carries_the_data_of_each_corpus_and_replays_the_cells_that_ar
     request = replay.replay_request(found, (1, 2), tmp_path, jobs=1, corpus=None, kernel=None)
     again = [one.spec.name for one in cell_requests(request, 1, (), None)]
     assert again == [found.cells[1].cell.name, found.cells[2].cell.name]
-
-
-def test_a_capsule_of_before_has_the_corpus_seed_of_its_command(tmp_path: Path) -> None:
-    store = Store(tmp_path / "home")
-    made = pack(made_run(store, words={"corpus_seed": 3}), store, tmp_path / "c.capsule")
-    found = open_capsule(made.path)
-    assert {cell.cell.corpus_seed for cell in found.cells} == {3}
-    request = replay.replay_request(found, (0,), tmp_path, jobs=1, corpus=None, kernel=None)
-    assert [one.spec.corpus_seed for one in cell_requests(request, 1, (), None)] == [3]

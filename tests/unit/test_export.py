@@ -6,7 +6,6 @@ import json
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ import agelab
 from agelab.base.errors import InputError
 from agelab.base.types import escape_controls
 from agelab.cli import main
-from agelab.present.view import study_tables
 from agelab.results import rows as table
 from agelab.results.digest import digest, inputs_key
 from agelab.results.result import End, Status
@@ -109,37 +107,7 @@ def test_a_ci_system_sees_each_cell(home: Path, tmp_path: Path, capsys: pytest.C
     assert suite[1][0].get("type") == "panicked" and "<script>" in (suite[1][0].text or "")
 
 
-def test_tables_of_steps_are_those_of_the_studies(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    several(home)
-    lines = said(capsys, "--format", "minutes").splitlines()
-    assert [line.split() for line in lines[1:3]] == [
-        ["step", "ext4", "jfs", "reiser4", "xfs"],
-        ["copy,", "mean", "of", "2", "1:01.75", "-", "-", "-"],
-    ]
-    assert lines[4] == "reiser4, seed 1: unsupported: no module"
-    assert "61.75" in said(capsys, "--format", "seconds")
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [("0", "0:00.00"), ("59.995", "1:00.00"), ("59.994", "0:59.99"), ("3599.999", "60:00.00")],
-)
-def test_minutes_are_rounded_as_a_whole(value: str, text: str) -> None:
-    assert study_tables.minutes(Fraction(value)) == text
-
-
-def test_markdown_stays_in_its_cells_whatever_is_in_a_reason(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    several(home)
-    lines = said(capsys, "--format", "markdown").splitlines()
-    assert lines[2] == "| step | ext4 | jfs | reiser4 | xfs |"
-    [hostile] = [line for line in lines if line.startswith("- jfs")]
-    assert not re.search(r"(?<!\\)[<>|`]", hostile.removeprefix("- "))
-    assert "\x1b" not in hostile and "\x00" not in hostile
-
-
-@pytest.mark.parametrize("form", ["csv", "jsonl", "junit", "markdown", "minutes", "seconds"])
+@pytest.mark.parametrize("form", ["csv", "jsonl", "junit"])
 def test_a_run_of_which_nothing_is_ok_breaks_nothing(
     home: Path, capsys: pytest.CaptureFixture[str], form: str
 ) -> None:

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from agelab.base import places
 from agelab.cli import main
 from agelab.present.view import run_tables
-from agelab.present.view.cell_names import list_cells, ranges
+from agelab.present.view.cell_names import beside_docs, list_cells, ranges
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
 from tests.unit import run_builder
@@ -110,3 +111,24 @@ def test_cells_are_named_by_variant_and_layout_and_by_seed_only_where_some_are_m
     ]
     assert list_cells(cells[:3], cells) == "ext4" and list_cells(cells[6:8], cells) == "xfs (seeds 1,2)"
     assert list_cells(cells[:4], cells) == "ext4; ext4, raid0 (seed 1)"
+
+
+def test_a_run_says_whether_its_digest_is_that_of_the_docs(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = run_builder.begin(home, run_builder.cells(["ext4"], (1, 2, 3)))
+    for number in range(3):
+        run_builder.end(run, number, inputs={"seed": number})
+    ends = [end for number in range(3) if (end := run.end(number))]
+    listed = [(ends[0].inputs_key, ends[0].digest), (ends[1].inputs_key, "sha256:0")]
+    file = home / "digests.toml"
+    file.write_text("".join(f'[[cell]]\ninputs_key = "{key}"\ndigest = "{of}"\n' for key, of in listed))
+    monkeypatch.setattr(places, "DIGESTS", file)
+    assert beside_docs([*ends, None]) == [
+        "the digest of the docs: yes",
+        "the digest of the docs: no, that is sha256:0",
+    ]
+    assert main(["show", run.name]) == 0
+    assert capsys.readouterr().out.count("the digest of the docs: ") == 2
+    file.unlink()
+    assert beside_docs(ends) == []

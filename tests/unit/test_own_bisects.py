@@ -8,8 +8,7 @@ import pytest
 
 from agelab.bisect import kernel_runs
 from agelab.bisect.bisect_directory import BisectDirectory
-from agelab.bisect.measurements import KernelOutcome, OutcomeKind
-from agelab.bisect.verdict import KernelVerdict
+from agelab.bisect.measurements import KernelOutcome, KernelVerdict, OutcomeKind
 from agelab.cli import bisect, main
 from agelab.results import checksummed, own
 from agelab.results.conditions import Conditions
@@ -92,13 +91,13 @@ def test_a_record_that_was_changed_is_not_believed(
     assert "was changed since" in said and "ask again: agelab bisect" in said
 
 
-def test_lists_of_an_older_agelab_without_a_code_are_refused(
+def test_lists_without_a_code_are_refused(
     store: Store, linux: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     directory = stopped(store, linux)
     for path in directory.path.glob(f"*{own.ENDING}"):
         path.unlink()
-    assert "by an older agelab" in go_on(directory, capsys)
+    assert "was not begun in this store" in go_on(directory, capsys)
 
 
 @pytest.mark.parametrize("written", ["nothing", "half a line", "the line"])

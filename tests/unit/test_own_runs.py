@@ -1,6 +1,5 @@
 """A store's own runs are answers and nobody else's; any run is shown, from wherever it lies."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from agelab.base.errors import InputError
 from agelab.bisect import search
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.cli import resume
-from agelab.present import ledger
 from agelab.results import own, run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.run.cell_times import recent_cells
@@ -20,8 +18,6 @@ from agelab.run.request.options import RunOptions
 from agelab.run.reuse.ended_cells import EndedCells
 from tests.unit import aging_runs, run_builder
 from tests.unit.reuse_cells import KEY, ended
-from tests.unit.test_ledger import a_run
-from tests.unit.test_ledger import key as ssh_key
 
 
 @pytest.fixture(autouse=True)
@@ -115,21 +111,6 @@ def test_the_secret_is_its_owners_alone_and_stays_what_it_is(tmp_path: Path) -> 
     assert answer(tmp_path, []) is None
     ended(tmp_path, 3.5)
     assert answer(tmp_path, []) == 3.5
-
-
-def test_what_others_measured_is_not_attested(tmp_path: Path) -> None:
-    mine = ssh_key(tmp_path, "me")
-    run = a_run(tmp_path / "theirs")
-    for there in (copied(run, tmp_path / "mine"), RunDirectory(run.path, home=tmp_path / "mine")):
-        with pytest.raises(InputError, match="has no cell to attest"):
-            ledger.attest(there, mine)
-    assert ledger.attest(run, mine)
-    plan = json.loads((run.path / "plan.json").read_text())
-    plan.pop("seal")
-    plan["provenance"]["host"] = "a faster one"
-    (run.path / "plan.json").write_text(json.dumps(plan))
-    with pytest.raises(InputError, match="has no cell to attest"):
-        ledger.attest(run, mine)
 
 
 def test_how_long_cells_take_is_known_from_this_stores_own(tmp_path: Path) -> None:

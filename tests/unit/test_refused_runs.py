@@ -84,16 +84,6 @@ def test_results_of_another_schema_are_refused_with_what_to_do(
         agelab.load(run.name)
 
 
-def test_what_says_no_schema_is_of_the_first(home: Path) -> None:
-    run = hostile_runs.going_on(home, 3, 0)
-    plan = json.loads((run.path / "plan.json").read_text())
-    del plan["seal"], plan["schema"]
-    (run.path / "plan.json").write_text(json.dumps(plan))
-    assert len(agelab.load(run.name)) == len(agelab.load("latest")) > 3
-    run.write_plan(run.plan())
-    assert json.loads((run.path / "plan.json").read_text())["schema"] == 1
-
-
 ROW = {"cell": 0, "step": "copy", "metric": "elapsed", "unit": "s", "repetition": 1, "value": 1.5}
 Unfit = tuple[str, dict[str, Any]]
 UNFIT: dict[str, Unfit] = {
@@ -142,5 +132,5 @@ def test_what_cannot_be_a_result_is_refused_by_the_name_of_its_file(
 def test_half_a_character_is_shown_as_one(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A lone surrogate: JSON can write it, no text can hold it. A sample that has one is shown with its escape."""
     run = hostile_runs.write(home, [hostile_runs.cell()], {0: {"status": "ok"}}, [{**ROW, "step": "a\ud800"}])
-    for reader in ("show", "csv", "jsonl", "junit", "markdown"):
+    for reader in ("show", "csv", "jsonl", "junit"):
         assert ("a\\ud800" in good(reader, run, capsys).replace("\\\\", "\\")) is (reader != "junit")

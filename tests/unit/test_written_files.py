@@ -11,7 +11,7 @@ from agelab.cli.options import OutputFile
 from tests.unit import aging_runs
 
 OTHERS = {
-    "attest --key", "corpus make --from", "history make --repository", "ledger check --signers",  # are read
+    "corpus make --from", "history make --repository",  # are read
     "capsule pack --artifact", "plan --slurm", "sweep --plots",  # directories
 }  # fmt: skip
 
@@ -130,13 +130,12 @@ def test_a_file_that_came_meanwhile_is_not_written_over(
     ("name", "begins"),
     [
         ("a.csv", b"run,"), ("a.jsonl", b'{"run"'), ("a.sqlite", b"SQLite format 3"), ("a.parquet", b"PAR1"),
-        ("a.xml", b"<?xml"), ("a.md", b""), ("A.CSV", b"run,"),
+        ("a.xml", b"<?xml"), ("A.CSV", b"run,"),
     ],
 )  # fmt: skip
 def test_the_ending_of_a_file_decides_its_format(name: str, begins: bytes, home: Path) -> None:
     assert cli.main(["export", "latest", "-o", name]) == 0
-    content = Path(name).read_bytes()
-    assert content.startswith(begins) and (name != "a.md" or b"|" in content)
+    assert Path(name).read_bytes().startswith(begins)
 
 
 def test_a_format_that_the_ending_contradicts_is_an_error(
@@ -147,5 +146,5 @@ def test_a_format_that_the_ending_contradicts_is_an_error(
     assert cli.main(["export", "-o", "samples"]) == 2
     assert "samples: its ending names no format" in capsys.readouterr().err
     assert not list(home.glob("*a*.p*")) and not Path("samples").exists()
-    assert cli.main(["export", "--format", "minutes", "-o", "table.txt"]) == 0
+    assert cli.main(["export", "--format", "jsonl", "-o", "table.txt"]) == 0
     assert cli.main(["export", "--format", "junit", "-o", "cells.xml"]) == 0

@@ -10,8 +10,7 @@ from agelab.data.history.report import report_lines
 from agelab.present.report.command import repeat_command
 from agelab.present.report.model import Block, Command, Facts, Prose
 from agelab.present.report.step_statistics import list_outliers
-from agelab.results.reused import origins
-from agelab.results.status import GOING
+from agelab.results.rows import GOING, origins
 from agelab.scenario import selection
 from agelab.scenario.scenario import Scenario
 from agelab.scenario.seeds import seeds_text

@@ -7,13 +7,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from agelab.base.errors import InputError
-from agelab.base.types import escape_controls
+from agelab.base.types import escape_controls, escape_markdown
 from agelab.capsule.replay import selection_of
 from agelab.present.artifact import REPORT, Artifact, PackedRun, ShownResult
 from agelab.present.report.command import repeat_command
 from agelab.present.view.cell_names import count_reproduced, count_statuses
 from agelab.present.view.eta import format_time_left
-from agelab.present.view.study_tables import escape_markdown
 from agelab.run.cell_times import TimeRange
 from agelab.scenario.scenario import Citation
 

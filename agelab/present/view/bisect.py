@@ -13,10 +13,9 @@ from rich.text import Text
 from agelab.base import atomic
 from agelab.base.types import escape_controls
 from agelab.base.verbs import as_called
-from agelab.bisect.answer import BisectAnswer, ValueFormat
+from agelab.bisect.answer import BisectAnswer, NeighbourProfiles, ValueFormat
 from agelab.bisect.bisect_directory import DETAIL, BisectDirectory
-from agelab.bisect.neighbour_profiles import NeighbourProfiles
-from agelab.bisect.verdict import Decision
+from agelab.bisect.measurements import Decision
 from agelab.evaluate.stacks import flame
 from agelab.present.view.profile import print_changes
 from agelab.present.view.terminal import can_redraw, open_console

@@ -11,8 +11,8 @@ from agelab.analysis.calibration import (
     CALIBRATE,
     Calibration,
     HostRecord,
-    KindFloor,
     MeasuredHost,
+    StepFloor,
     aa_coverage,
 )
 from agelab.analysis.cell_diff import CellPair
@@ -34,7 +34,7 @@ from agelab.scenario.seeds import Seeds, seeds_text
 from agelab.stats.formatting import json_number
 from agelab.stats.order_statistics import coverage, interval_rank
 
-SCHEMA = 2
+SCHEMA = 3
 SHOWN = 5
 """Differing samples to print of an A/A that failed."""
 WIDE = Fraction(1, 2)
@@ -153,14 +153,14 @@ def _cells_of(pairs: Sequence[tuple[SeedGroup, SeedGroup]]) -> Iterator[CellResu
 
 
 def print_calibration(one: Calibration, everything: bool) -> None:
-    """Print a table of the kinds of steps for each metric, and what it means."""
+    """Print a table of the steps for each metric, and what it means."""
     click.echo(f"\n{one.scenario}, scale {one.scale}, {one.kernel}; {'; '.join(one.variants)}")
     click.echo(f"  {one.conditions}; {seeds_text(Seeds(1, seed) for seed in one.seeds)}")
     click.echo(f"  A {one.runs[0]}, A' {one.runs[1]}, {one.day}")
     rows = by_metric(
         (metric, _cells(floor)) for metric, floors in _by_metric(one.floors, everything) for floor in floors
     )
-    columns = heads("  kind", "places", "A' - A, %", "floor, %", last=" widest in")
+    columns = heads("  step", "places", "A' - A, %", "floor, %", last=" widest in")
     print_table(open_console(), columns, rows)
     n = min(len(side) for floor in one.floors for side in (floor.widest.first, floor.widest.second))
     covers = percent(Fraction(int(1000 * aa_coverage(2 * n, n)), 1000))
@@ -175,21 +175,21 @@ def print_calibration(one: Calibration, everything: bool) -> None:
         click.echo("  is to be had, and calibrate again")
 
 
-def _by_metric(floors: Iterable[KindFloor], everything: bool) -> list[tuple[str, list[KindFloor]]]:
+def _by_metric(floors: Iterable[StepFloor], everything: bool) -> list[tuple[str, list[StepFloor]]]:
     """List the floors by metric: the headlines, or all."""
-    found: dict[str, list[KindFloor]] = {}
+    found: dict[str, list[StepFloor]] = {}
     for floor in floors:
         found.setdefault(floor.metric, []).append(floor)
     return [(name, found[name]) for name in metrics_in_order(found, everything)]
 
 
-def _cells(floor: KindFloor) -> tuple[str, ...]:
+def _cells(floor: StepFloor) -> tuple[str, ...]:
     seen = floor.widest
     repetition = f" {seen.repetition}" if seen.repetition > 1 else ""
-    where = f"{seen.variant} {seen.step}{repetition}"
+    where = f"{seen.variant}{repetition}"
     where = where if len(where) <= WIDTH else f"{where[: WIDTH - 3]}..."
     shares = (f"{float(100 * share):.2f}" for share in (floor.farthest.shift or 0, floor.share))
-    return (f"  {floor.kind}", str(floor.places), *shares, f" {where}")
+    return (f"  {floor.step}", str(floor.places), *shares, f" {where}")
 
 
 def print_host(host: MeasuredHost) -> None:

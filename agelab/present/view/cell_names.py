@@ -1,11 +1,13 @@
 """Short texts about the cells of a run: statuses, counts and names."""
 
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from agelab.base import fileio, places
 from agelab.results.result import Cell, End, Status
+from agelab.results.rows import GOING, status_of
 from agelab.results.run_directory import RunDirectory
-from agelab.results.status import GOING, status_of
 from agelab.scenario.seeds import Seeds, seeds_text
 
 ORDER = (*map(str, Status), *GOING)
@@ -20,6 +22,19 @@ def statuses(run: RunDirectory, ends: Sequence[End | None]) -> list[str]:
 def with_origin(status: str, end: End | None) -> str:
     """Add to a status that the cell was not run: ``ok (reused)``."""
     return f"{status} (reused)" if end and end.reused else status
+
+
+def beside_docs(ends: Iterable[End | None]) -> list[str]:
+    """Say for each ended cell whose key the docs know whether its digest is the one there."""
+    if not places.DIGESTS.is_file():
+        return []
+    cells = tomllib.loads(fileio.read_text(places.DIGESTS))["cell"]
+    digests = {cell["inputs_key"]: cell["digest"] for cell in cells}
+    return [
+        f"the digest of the docs: {'yes' if end.digest == digest else f'no, that is {digest}'}"
+        for end in ends
+        if end and end.digest and (digest := digests.get(end.inputs_key))
+    ]
 
 
 def count_cells(number: int) -> str:

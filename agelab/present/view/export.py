@@ -1,13 +1,12 @@
-"""Runs in the formats of ``agelab export``: CSV, JSON lines, JUnit, tables of their steps, and databases."""
+"""Runs in the formats of ``agelab export``: CSV, JSON lines, JUnit, and databases."""
 
 import csv
 import io
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
-from agelab.present.view import junit, parquet_file, sqlite_file, study_tables
+from agelab.present.view import junit, parquet_file, sqlite_file
 from agelab.results import rows
 from agelab.results.run_directory import RunDirectory
 
@@ -47,9 +46,6 @@ FORMATS: dict[str, Callable[[Sequence[RunDirectory]], Iterator[str]]] = {
     "csv": _csv,
     "jsonl": _jsonl,
     "junit": junit.junit_lines,
-    "markdown": study_tables.markdown_lines,
-    "minutes": partial(study_tables.text_lines, form=study_tables.minutes),
-    "seconds": partial(study_tables.text_lines, form=study_tables.seconds),
 }
 """Each format of text, by the name that ``agelab export`` knows it by, with its lines."""
 FILES: dict[str, Callable[[Sequence[RunDirectory]], bytes]] = {

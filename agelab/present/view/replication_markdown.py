@@ -26,7 +26,7 @@ from agelab.analysis.published.phrasing import (
 from agelab.analysis.published.ranking import RankedColumn, Ranking, measured
 from agelab.analysis.published.report import StudyReport
 from agelab.analysis.published.verdict import ClaimVerdict, JudgedClaim
-from agelab.present.view.study_tables import escape_markdown
+from agelab.base.types import escape_markdown
 from agelab.stats.phrasing import capital
 
 SHOWN = 7

@@ -14,14 +14,13 @@ from agelab.data.history.report import HistoryReport, report_lines
 from agelab.present.view import aging, cell_names, sparkline
 from agelab.present.view.aging import format_sample
 from agelab.present.view.control_tests import is_of_control_file, print_tests
-from agelab.present.view.ledger import beside_ledger
 from agelab.present.view.own_metrics import print_own_metrics
 from agelab.present.view.syscalls import print_syscalls, traced_steps
 from agelab.present.view.terminal import Head, open_console, print_table, print_wrapped
 from agelab.results.block_record import RequestRecord
 from agelab.results.result import Cell, End, RunPlan, Sample, Status
+from agelab.results.rows import WAITING
 from agelab.results.run_directory import RunDirectory
-from agelab.results.status import WAITING
 from agelab.scenario.step import DISKS, IMPLICIT, StepId
 
 CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
@@ -165,8 +164,8 @@ def _print_cell(
         console.print(f"  inputs_key  {end.inputs_key}", soft_wrap=True)
         if end.digest:
             console.print(f"  digest      {end.digest}", soft_wrap=True)
-            for line in beside_ledger([end]):
-                console.print(f"  ledger      {line}", soft_wrap=True)
+            for line in cell_names.beside_docs([end]):
+                console.print(f"  {line}", soft_wrap=True)
         else:
             print_wrapped(
                 console, "  digest      none: only a finished cell of the virtual clock has one", 14

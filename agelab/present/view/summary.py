@@ -15,12 +15,11 @@ from agelab.present.report.numbers import with_spread
 from agelab.present.report.step_selection import repeated_steps
 from agelab.present.view import cell_names, sparkline
 from agelab.present.view.control_tests import is_of_control_file, print_tests
-from agelab.present.view.ledger import beside_ledger
 from agelab.present.view.run_tables import DISPUTED, print_head, print_run
 from agelab.present.view.terminal import WHOLE, Head, open_console, print_table, print_wrapped
 from agelab.results.measure import ALL_STEPS
 from agelab.results.result import Cell, End
-from agelab.results.reused import origins
+from agelab.results.rows import origins
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.metrics import METRICS
 from agelab.scenario.seeds import seeds_text
@@ -63,8 +62,8 @@ def print_result(run: RunDirectory) -> None:
     console.print()
     (_print_each if len(plan.cells) <= MAX_LINES else _print_together)(console, run)
     _print_reuse(console, run)
-    for line, count in Counter(beside_ledger(end for _, _, end in _ended(run))).items():
-        print_wrapped(console, f"ledger: {cell_names.count_cells(count)}: {line}", 2)
+    for line, count in Counter(cell_names.beside_docs(end for _, _, end in _ended(run))).items():
+        print_wrapped(console, f"{cell_names.count_cells(count)}: {line}", 2)
     print_wrapped(console, f"\nevery sample, key and digest: agelab show {run.name}")
 
 

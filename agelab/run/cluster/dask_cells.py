@@ -1,6 +1,5 @@
 """Cells on the workers of a Dask scheduler: one cell a task, each in a process of its own there."""
 
-import hashlib
 import os
 import secrets
 import shutil
@@ -10,13 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from agelab.base import atomic, fileio, process
-from agelab.base import errors as notify
-from agelab.base.errors import AgelabError, HostError, InputError, Notify
+from agelab.base.errors import AgelabError, HostError, InputError
 from agelab.base.fileio import temp_parent
 from agelab.base.process import ProcessFailed
 from agelab.base.types import escape_controls
@@ -29,7 +26,7 @@ from agelab.run.prepare.capacity import DISKS_VARIABLE
 from agelab.run.reuse import bundle
 from agelab.run.reuse.bundle import OfAnotherKey
 from agelab.run.reuse.ended_cell import CellKey, EndedCell
-from agelab.scenario.seeds import CellName, seeds_text
+from agelab.scenario.seeds import CellName
 from agelab.store import environment
 
 RESOURCE, MEMORY = "cell", "memory"
@@ -42,8 +39,8 @@ GRACE = 30.0
 """Seconds for a worker's agelab to end its guests."""
 LAST_WORDS = 300
 Resources = dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]]
-Answer = tuple[str, str, str, str]
-_RESOURCES, _ADDRESS = TypeAdapter(Resources), TypeAdapter(str)
+Answer = tuple[str, str, str]
+_RESOURCES = TypeAdapter(Resources)
 OF_A_WORKER = (
     "AGELAB_HOME",
     "TMPDIR",
@@ -58,13 +55,8 @@ OF_A_WORKER = (
 class DaskCells:
     """The workers of a scheduler."""
 
-    def __init__(
-        self, client: Any, plan: SharedPlan, twice: float = 0.0, say: Notify = notify.silent
-    ) -> None:
-        """Share ``twice`` of the cells run on two hosts, and are compared."""
+    def __init__(self, client: Any, plan: SharedPlan) -> None:
         self._client = client
-        self._twice = twice
-        self._say = say
         self._plan = plan
         self._numbers = {plan.name_of(number): number for number in range(len(plan.cells))}
         self._stop = f"agelab-stop-{secrets.token_hex(8)}"
@@ -72,57 +64,21 @@ class DaskCells:
 
     def slots(self, memory: int) -> int:
         """Return how many such cells the workers of now run at a time, one at least: one is waited for."""
-        return max(1, sum(_room(one, memory) for one in self._workers().values()))
+        return max(1, sum(_room(one, memory) for one in self._workers()))
 
     def run(self, cell: CellName, key: CellKey, directory: Path, memory: int) -> EndedCell:
-        """Have a worker run the cell, and another one where it is checked. Raises CellLost."""
+        """Have a worker run the cell. Raises CellLost."""
         plan = self._plan.of_one(self._numbers[cell])
-        found, worker = self._sent(plan, key, directory, memory)
-        if not self._is_twice(key):
-            return found
-        try:
-            other = self._again(plan.afresh(), key, memory, _host_of(worker))
-        except CellLost as error:
-            self._say(f"{cell[0]}, {seeds_text([cell[2]])}: it is not compared (--twice): {error}")
-            return found
-        if other.end.digest == found.end.digest:
-            return found
-        disputed = found.end.model_copy(update={"disputes": other.end.digest})
-        return found.model_copy(update={"end": disputed})
-
-    def _again(self, plan: SharedPlan, key: CellKey, memory: int, host: str) -> EndedCell:
-        """Have a worker run the cell that is not on that host. Raises CellLost."""
-        there = self._workers().items()
-        others = [one for one, said in there if _host_of(one) != host and _room(said, memory)]
-        if not others:
-            raise CellLost("there is no second host with room for it")
-        with atomic.temp_dir(temp_parent()) as place:
-            return self._sent(plan, key, place, memory, others)[0]
-
-    def _is_twice(self, key: CellKey) -> bool:
-        """Return whether a cell runs on two hosts: by its key."""
-        drawn = hashlib.sha256(f"twice {key.inputs_key}".encode()).digest()[:8]
-        return int.from_bytes(drawn, "big") < self._twice * 2**64
-
-    def _sent(
-        self,
-        plan: SharedPlan,
-        key: CellKey,
-        directory: Path,
-        memory: int,
-        workers: list[str] | None = None,
-    ) -> tuple[EndedCell, str]:
-        """Have one of the workers, by default any, run the plan's cell; return it and the worker. Raises CellLost."""
         task = self._client.submit(
             work, plan.model_dump_json(by_alias=True).encode(), self._stop,
-            resources={RESOURCE: 1, MEMORY: memory}, retries=RETRIES, pure=False, workers=workers,
+            resources={RESOURCE: 1, MEMORY: memory}, retries=RETRIES, pure=False,
         )  # fmt: skip
         try:
-            worker, host, text, why = self._awaited(task, memory, workers)
+            host, text, why = self._awaited(task, memory)
             sent = text.encode(errors="replace")
             if why:
                 raise CellLost(f"{host}: {why}")
-            return bundle.unpack(sent, key, directory), worker
+            return bundle.unpack(sent, key, directory)
         except OfAnotherKey as error:
             differs = other_key.why(sent, key, directory / "inputs.json")
             raise CellLost(
@@ -142,8 +98,8 @@ class DaskCells:
             with suppress(Exception):  # the scheduler is gone, and so are its workers' connections
                 Event(self._stop, client=self._client).set()
 
-    def _awaited(self, task: Any, memory: int, workers: list[str] | None) -> Answer:
-        """Wait for a task as long as there are workers with room for it, among these. Raises CellLost."""
+    def _awaited(self, task: Any, memory: int) -> Answer:
+        """Wait for a task as long as there are workers with room for it. Raises CellLost."""
         from distributed import TimeoutError as NotYet
 
         alone = 0.0
@@ -151,7 +107,7 @@ class DaskCells:
             try:
                 return _answer(task.result(timeout=5))
             except NotYet:
-                there = [said for one, said in self._workers().items() if workers is None or one in workers]
+                there = self._workers()
                 alone = 0.0 if any(_room(one, memory) for one in there) else alone + 5
                 if alone >= SILENCE:
                     raise CellLost(_nobody(memory, among=len(there))) from None
@@ -160,23 +116,21 @@ class DaskCells:
                 raise CellLost(f"no worker ran it to its end: {why}") from error
         raise CellLost("the run was ended")
 
-    def _workers(self) -> dict[str, Resources]:
-        """Return the resources of each worker that is there, by its address; a worker that says nonsense is not."""
+    def _workers(self) -> list[Resources]:
+        """Return the resources of each worker that is there; a worker that says nonsense is not."""
         try:
-            said = self._client.scheduler_info(n_workers=-1)["workers"].items()
+            workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         except Exception:  # the scheduler is gone, or says what cannot be read
-            return {}
-        found = {}
-        for address, worker in said:
+            return []
+        resources = []
+        for worker in workers:
             with suppress(LookupError, TypeError, ValidationError):
-                found[_ADDRESS.validate_python(address)] = _RESOURCES.validate_python(worker["resources"])
-        return found
+                resources.append(_RESOURCES.validate_python(worker["resources"]))
+        return resources
 
 
 @contextmanager
-def connected(
-    address: str, plan: SharedPlan, twice: float = 0.0, say: Notify = notify.silent
-) -> Iterator[DaskCells]:
+def connected(address: str, plan: SharedPlan) -> Iterator[DaskCells]:
     """Connect to the scheduler at ``dask://host:port``; an error or an interrupt ends the cells that run.
 
     Raises InputError for an address that is none, and HostError where nobody answers or is not trusted.
@@ -197,7 +151,7 @@ def connected(
                 f"--on {address}: no scheduler answers there: {_short(str(error)) or type(error).__name__}",
                 hint=scheduler.START,
             ) from error
-        cells = DaskCells(client, plan, twice, say)
+        cells = DaskCells(client, plan)
         try:
             yield cells
         except BaseException:
@@ -215,8 +169,8 @@ def _short(text: str) -> str:
 def _answer(found: object) -> Answer:
     """Return what ``work`` has returned on a worker. Raises TypeError for anything else."""
     match found:
-        case (str(worker), str(host), str(sent), str(why)):
-            return worker, _short(host), sent, _short(why)
+        case (str(host), str(sent), str(why)):
+            return _short(host), sent, _short(why)
     raise TypeError("what it sent is no cell")
 
 
@@ -234,25 +188,18 @@ def _nobody(memory: int, among: int) -> str:
     return f"none of {among} workers has room for it: start dask worker with {wanted}, or more"
 
 
-def _host_of(worker: str) -> str:
-    """Return the host in a worker's address, ``tls://192.0.2.1:40123``."""
-    with suppress(ValueError):
-        return urlsplit(worker).hostname or worker
-    return worker
-
-
 def work(plan: bytes, stop: str) -> Answer:
     """Run the plan's one cell on this host, in a process of its own.
 
-    Returns worker, host, and the cell or why there is none: text alone, which comes without the name of a type.
+    Returns the host, and the cell or why there is none: text alone, which comes without the name of a type.
     """
-    from distributed import Event, get_client, get_worker
+    from distributed import Event, get_client
 
     from agelab.machine.vm import host
 
     stopped = Event(stop, client=get_client())
     ended = threading.Event()
-    worker, name = get_worker().address, host.description()
+    name = host.description()
     with atomic.temp_dir(temp_parent()) as place:
         shared_plan.write(place / "plan", SharedPlan.model_validate_json(plan))
         answer = place / "answer"
@@ -261,12 +208,12 @@ def work(plan: bytes, stop: str) -> Answer:
         try:
             done = process.run(command, env=own_environment(), ok=(0, 1), grace=GRACE, give_up=ended.is_set)
             if not answer.exists():  # the cell has nothing that could be sent
-                return worker, name, "", _told(done.stderr, "it has sent nothing")
-            return worker, name, fileio.read_bytes(answer, 2 * fileio.RECORD).decode(errors="replace"), ""
+                return name, "", _told(done.stderr, "it has sent nothing")
+            return name, fileio.read_bytes(answer, 2 * fileio.RECORD).decode(errors="replace"), ""
         except ProcessFailed as error:
-            return worker, name, "", _told(error.stderr, str(error))
+            return name, "", _told(error.stderr, str(error))
         except (OSError, AgelabError) as error:
-            return worker, name, "", _short(str(error))
+            return name, "", _short(str(error))
         finally:
             ended.set()
 

@@ -25,11 +25,6 @@ MODELS: dict[tuple[Clock, bool], str] = {
     ("wall", False): "real time of an emulated processor (no KVM here): it says little about this host's",
 }
 """How the times of a run are to be read, by its clock and by whether KVM runs the guest."""
-LATER_KEYS = (
-    *("packages", "suite", "bring", "metrics", "program", "job", "arguments"),
-    *("options", "chosen_mkfs_options", "combination_of"),
-)
-"""Keys of scenarios and variants that were added when there were runs already."""
 OF_THE_HOST = EFFORT | {"host"}
 """Conditions in which a run may go on that was begun with others: what changes no digit."""
 
@@ -81,18 +76,7 @@ def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
 
 def scenario_hash(scenario: Scenario) -> str:
     """Return the hash of what all cells of a scenario share."""
-    told = scenario.model_dump(mode="json", exclude={"variants", "traces"})
-    return key_of(_without_later_keys(told))
-
-
-def _without_later_keys(told: Any) -> Any:
-    """Return a scenario without LATER_KEYS that it leaves empty: runs from before them are resumed."""
-    if isinstance(told, list):
-        return [_without_later_keys(one) for one in told]
-    if not isinstance(told, dict):
-        return told
-    kept = {name: value for name, value in told.items() if value or name not in LATER_KEYS}
-    return {name: _without_later_keys(value) for name, value in kept.items()}
+    return key_of(scenario.model_dump(mode="json", exclude={"variants", "traces"}))
 
 
 def profiles_hash(specs: Sequence[CellSpec]) -> str:
@@ -124,7 +108,7 @@ def _profiles(spec: CellSpec) -> list[Any]:
     """Return the data files in which cells of one scenario differ."""
     drives = [drive.profile.model_dump(mode="json") if drive.profile else None for drive in spec.disk.drives]
     models = (spec.filesystem, spec.machine)
-    variant = _without_later_keys(spec.variant.model_dump(mode="json"))
+    variant = spec.variant.model_dump(mode="json")
     layout = [spec.disk.layout.model_dump(mode="json")] if spec.disk.layout.make else []
     return [variant, *(model.model_dump(mode="json") for model in models), *layout, *drives, drive_sources()]
 

@@ -58,12 +58,12 @@ class RunManifest(Frozen):
     programs: dict[str, str] = Field(description="of the host: Debian package -> version")
     kernel: ResolvedKernel | None = Field(description="None for a kernel of files, or one that was built")
     guest: roots.RootPackages
-    suite: str = Field(default="", description="Debian suite of the guest's packages; unknown of older runs")
+    suite: str = Field(description="Debian suite of the guest's packages")
     also_from: tuple[AlsoFrom, ...] = Field(
         default=(), description="where some of them are of Debian, beside its main ones"
     )
     drive: BuildRoot | None = Field(description="what the modelled drive's module was built with")
-    qemu: BuildRoot | None = Field(default=None, description="packages of QEMU; unknown of older runs")
+    qemu: BuildRoot = Field(description="packages of QEMU")
     modules: dict[str, ModulePackages] = Field(
         default={}, description="what the modules of a filesystem were built of, by its name"
     )

@@ -16,7 +16,7 @@ from agelab.present.report.model import Answer
 from agelab.present.report.numbers import text, unit_name
 from agelab.present.report.step_selection import aged_and_control
 from agelab.results.measure import ALL_STEPS, ALL_STEPS_TITLE
-from agelab.results.status import GOING
+from agelab.results.rows import GOING
 from agelab.stats import phrasing
 from agelab.stats.formatting import format_ratio
 from agelab.stats.order_statistics import Summary, summary

@@ -1,17 +1,16 @@
-"""Measure the floor of the wall clock, by kind of step and metric, from the same thing run twice."""
+"""Measure the floor of the wall clock, by step and metric, from the same thing run twice."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 
-from agelab.analysis import step_kinds
 from agelab.analysis.calibration import (
     AA_SEEDS,
     Calibration,
     HostLoad,
-    KindFloor,
     MeasuredHost,
     PairedSample,
+    StepFloor,
 )
 from agelab.analysis.cells import SeedGroup
 from agelab.results.run_directory import RunDirectory
@@ -24,7 +23,7 @@ def calibrate(
 ) -> tuple[MeasuredHost, Calibration] | None:
     """Calibrate the host from A and A'; None where no five run seeds measured anything both times."""
     plan = seeded.plan()
-    floors = kind_floors(pairs)
+    floors = step_floors(pairs)
     if not floors:
         return None
     found = Calibration(
@@ -42,32 +41,31 @@ def calibrate(
     return MeasuredHost.of(plan), found
 
 
-def kind_floors(pairs: Sequence[tuple[SeedGroup, SeedGroup]]) -> tuple[KindFloor, ...]:
-    """Measure by kind of step what the same groups of cells, run twice (A and A'), differ by.
+def step_floors(pairs: Sequence[tuple[SeedGroup, SeedGroup]]) -> tuple[StepFloor, ...]:
+    """Measure by step what the same groups of cells, run twice (A and A'), differ by.
 
     A metric counts where five run seeds or more have measured it both times, unless its median is zero and some
     values are not.
     """
     found: dict[tuple[str, str], list[tuple[str, PairedSample]]] = {}
     for one, other in pairs:
-        known = step_kinds.kinds_of_cell(next(iter(one.cells.values())).inputs)
         for place, first in one.series.items():
             second = other.series.get(place)
             if second is None or min(len(first.values), len(second.values)) < AA_SEEDS:
                 continue
             seen = PairedSample(
-                variant=one.variant, layout=one.layout, step=first.step, repetition=first.repetition,
+                variant=one.variant, layout=one.layout, repetition=first.repetition,
                 first=_floats(first), second=_floats(second),
             )  # fmt: skip
             if seen.share is not None:
-                found.setdefault((known.kind_of(first.step), first.metric), []).append((first.unit, seen))
-    return tuple(_floor(kind, metric, those) for (kind, metric), those in found.items())
+                found.setdefault((first.step, first.metric), []).append((first.unit, seen))
+    return tuple(_floor(step, metric, those) for (step, metric), those in found.items())
 
 
-def _floor(kind: str, metric: str, those: Sequence[tuple[str, PairedSample]]) -> KindFloor:
+def _floor(step: str, metric: str, those: Sequence[tuple[str, PairedSample]]) -> StepFloor:
     seen = [one for _, one in those]
-    return KindFloor(
-        kind=kind,
+    return StepFloor(
+        step=step,
         metric=metric,
         unit=those[0][0],
         places=len(seen),

@@ -1,20 +1,24 @@
-"""Decide whether a step is good or bad in the virtual clock: few run seeds against the spread of the ends, its floor.
+"""Decide whether a step is good or bad: in the virtual clock by a few run seeds, in the wall clock by rounds of runs.
 
-docs/bisect-rules.md describes the rule.
+docs/bisect-rules.md describes both rules.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from fractions import Fraction
+from functools import cache
 from statistics import median
 
 from agelab.analysis.judge import judge
 from agelab.base.errors import InputError
-from agelab.bisect.verdict import Decision, StepDecision
+from agelab.bisect.measurements import Decision, StepDecision
 from agelab.scenario.seeds import Seeds
 from agelab.stats.formatting import decimals_for_spread, format_decimal, unit_scale
 from agelab.stats.order_statistics import Summary, summary
+from agelab.stats.rank_law import smallest_p
 from agelab.stats.series import Series, SeriesPair
+from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
 
 SEEDS_NEEDED = 5
 """Run seeds of each end: the rule's floor is the larger spread of five values, and its lead that of five."""
@@ -152,3 +156,117 @@ def unlike_both_ends(references: EndReferences, value: Fraction) -> str:
         return f"neither good nor bad: {share} % of the way from good to bad"
     nearest = min(gaps, key=lambda end: gaps[end])
     return "neither good nor bad: " + references.format_numbers(**{f"beyond {nearest} by": gaps[nearest]})
+
+
+ALPHA = Fraction(1, 100)
+"""Default error probability of a verdict."""
+LOOKS = 6
+"""Numbers of rounds after which it is looked: each look may err with an equal share of the error probability."""
+
+
+class EndsOrder(StrEnum):
+    """Order of the two ends."""
+
+    HIGHER = "bad is higher"
+    LOWER = "bad is lower"
+    MORE = "more"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Round:
+    """One run of each kernel, in the metric's unit."""
+
+    good: Fraction
+    bad: Fraction
+    candidate: Fraction
+
+
+@cache
+def fewest_rounds(alpha: Fraction = ALPHA) -> int:
+    """Return the rounds that tell where all agree: the least budget allowed."""
+    level, rounds = alpha / LOOKS, 1
+    while smallest_p(((1, 1),) * rounds) > float(level):
+        rounds += 1
+    return rounds
+
+
+@cache
+def looks(budget: int, alpha: Fraction = ALPHA) -> tuple[int, ...]:
+    """Return the numbers of rounds after which it is looked: from the fewest that tell to the budget, by one factor."""
+    first = min(fewest_rounds(alpha), budget)
+    return tuple(sorted({round(first * (budget / first) ** (look / (LOOKS - 1))) for look in range(LOOKS)}))
+
+
+def compare_ends(
+    pairs: Sequence[tuple[Fraction, Fraction]], budget: int, alpha: Fraction = ALPHA
+) -> tuple[EndsOrder, str]:
+    """Compare good with bad from pairs (good, bad) of one round each, of ``budget`` rounds at most.
+
+    Returns the order and the reason; the error probability covers both orders.
+    """
+    rounds = f"{len(pairs)} round{'s' * (len(pairs) != 1)}"
+    if len(pairs) not in looks(budget, alpha):
+        return EndsOrder.MORE, rounds
+    judged = _judged(pairs, alpha)
+    higher, lower = sum(bad > good for good, bad in pairs), sum(bad < good for good, bad in pairs)
+    reason = f"bad is higher in {higher} of {rounds}, lower in {lower} ({_p(judged)})"
+    if judged.differs:
+        return EndsOrder.HIGHER if judged.verdict is DifferenceVerdict.HIGHER else EndsOrder.LOWER, reason
+    return EndsOrder.UNDECIDED if len(pairs) >= budget else EndsOrder.MORE, reason
+
+
+def decide_wall(
+    rounds: Sequence[Round], bad_is: EndsOrder, budget: int, alpha: Fraction = ALPHA
+) -> StepDecision:
+    """Decide from the rounds so far, of ``budget`` rounds at most; ``bad_is`` is HIGHER or LOWER.
+
+    BAD: it is told from good, and is worse. GOOD: it is told from bad, and is better. If both, it lies between, and
+    the midpoint of good and bad decides, if it is told from that. A candidate that behaves as one end is thus given to
+    the other with probability alpha at most, provided that the runs of each round are in random order.
+    """
+    if bad_is not in (EndsOrder.HIGHER, EndsOrder.LOWER):
+        raise ValueError("the ends' order is not known")
+    if len(rounds) not in looks(budget, alpha):
+        return StepDecision(Decision.MORE, f"{len(rounds)} rounds")
+    sign = 1 if bad_is is EndsOrder.HIGHER else -1
+
+    def judged(end: Callable[[Round], Fraction]) -> ComparedSeries:
+        return _judged([(sign * end(one), sign * one.candidate) for one in rounds], alpha)
+
+    from_good, from_bad = judged(lambda one: one.good), judged(lambda one: one.bad)
+    worse = sum(sign * one.candidate > sign * one.good for one in rounds)
+    better = sum(sign * one.candidate < sign * one.bad for one in rounds)
+    reason = (
+        f"worse than good in {worse} of {len(rounds)} rounds ({_p(from_good)}), "
+        f"better than bad in {better} ({_p(from_bad)})"
+    )
+    higher, lower = DifferenceVerdict.HIGHER, DifferenceVerdict.LOWER
+    note = ""
+    match from_good.verdict is higher, from_bad.verdict is lower:
+        case True, False:
+            return StepDecision(Decision.BAD, reason, "worse than bad" * (from_bad.verdict is higher))
+        case False, True:
+            return StepDecision(Decision.GOOD, reason, "better than good" * (from_good.verdict is lower))
+        case True, True:
+            note, middle = "neither good nor bad: between them", judged(lambda one: (one.good + one.bad) / 2)
+            reason += f", from the midpoint of both: {_p(middle)}"
+            if middle.differs:
+                return StepDecision(Decision.BAD if middle.verdict is higher else Decision.GOOD, reason, note)
+    if len(rounds) >= budget:
+        return StepDecision(Decision.UNDECIDED, f"{reason}: the budget of {budget} rounds has ended", note)
+    return StepDecision(Decision.MORE, reason, note)
+
+
+def _judged(pairs: Sequence[tuple[Fraction, Fraction]], alpha: Fraction) -> ComparedSeries:
+    """Judge the seconds of pairs against the firsts as any comparison, each round a block of its own."""
+    sides = (
+        Series("", 1, "", "", tuple((Seeds(number, 1), value) for number, value in enumerate(side, 1)), ())
+        for side in zip(*pairs, strict=True)
+    )
+    [judged] = judge([SeriesPair(*sides)], lambda _: None, correct=False, level=alpha / LOOKS)
+    return judged
+
+
+def _p(judged: ComparedSeries) -> str:
+    return f"p {judged.test.p:.2g}" if judged.test else "no p"
