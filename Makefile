@@ -110,7 +110,7 @@ site: setup-test ## build the documentation as a site: build/site/index.html
 	@echo "agelab: build/site/index.html"
 
 tables: setup-test ## make the tables and pictures of the pages again from runs: all, or NAME=; PLAN=1 says what it takes, STALE=1 marks those of an earlier code
-	@$(BIN)/python -m bench.tables --name "$$NAME" $${JOBS:+--jobs "$$JOBS"} $${ON:+--on "$$ON"} $${PLAN:+--plan} $${STALE:+--stale} $${FRESH:+--fresh}
+	@$(BIN)/python -m docs.make --name "$$NAME" $${JOBS:+--jobs "$$JOBS"} $${ON:+--on "$$ON"} $${PLAN:+--plan} $${STALE:+--stale} $${FRESH:+--fresh}
 
 # Two files of tests at a time, begun in the order of tests/conftest.py.
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30
@@ -128,14 +128,14 @@ fuzz: setup-test ## 100,000 made-up inputs for each reader of what comes from ou
 	@set -e; for target in tests/fuzz/[!_]*.py; do $(BIN)/python -m tests.fuzz "$$(basename "$$target" .py)"; done
 
 bench: setup-test ## validate the modelled drives, hold them against the press of their day, say what they cost, count what calls cost, make the corpora and histories, judge made-up bisects, make reports, time guest starts, run five variants five times, do one job beside virtme-ng (an hour)
-	@$(BIN)/python -m bench.validate
-	@$(BIN)/python -m bench.press
+	@$(BIN)/python -m validation.validate
+	@$(BIN)/python -m validation.press
 	@$(BIN)/python -m bench.cost
-	@$(BIN)/python -m bench.machines
+	@$(BIN)/python -m validation.machines
 	@$(BIN)/python -m bench.corpora
 	@$(BIN)/python -m bench.history
-	@$(BIN)/python -m bench.bisect_rules
-	@$(BIN)/python -m bench.decide
+	@$(BIN)/python -m validation.bisect_rules
+	@$(BIN)/python -m validation.decide
 	@$(BIN)/python -m bench.report
 	@$(BIN)/python -m bench.boot
 	@$(BIN)/python -m bench.repeat --load --pauses aging-reiserfs "aging-ext4 --layout raid0" aging-xfs aging-btrfs aging-jfs
@@ -146,7 +146,7 @@ check: setup-test ## lint, format, types, import layers, and whether the pages' 
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/python -m bench.tables --check
+	@$(BIN)/python -m docs.make --check
 
 lint: check ## the same as check
 

@@ -9,11 +9,11 @@ import pytest
 from agelab.base.errors import InputError
 from agelab.scenario import selection
 from agelab.scenario.drive import RotatingDisk
-from bench import press
-from bench.page import wrapped
-from bench.press import Comparison, Measurement
-from bench.tables import block, catalogue
+from docs.make import block, catalogue
+from docs.make.page import wrapped
 from tests.model.native import Library, compiled
+from validation import press
+from validation.press import Comparison, Measurement
 
 HEAD = ",".join(press.COLUMNS) + "\n"
 NAME = "hitachi-hds722525vlat80"

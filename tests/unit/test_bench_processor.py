@@ -11,9 +11,9 @@ from agelab.base.errors import InputError
 from agelab.cli.replicate import loaded
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario import selection
-from bench import processor, processor_plot
-from bench.processor import Pair
 from tests.unit import study_runs
+from validation import processor, processor_plot
+from validation.processor import Pair
 
 STUDY = read_study("piszcz-2006")
 

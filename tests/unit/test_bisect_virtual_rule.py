@@ -21,7 +21,7 @@ from agelab.bisect.wall_clock_rule import (
     fewest_rounds,
 )
 from agelab.stats.order_statistics import exact
-from bench import bisect_rules as bench
+from validation import bisect_rules as bench
 
 
 def numbers(*values: int | float) -> list[Fraction]:

@@ -7,11 +7,11 @@ from random import Random
 import pytest
 
 from agelab.base.errors import InputError
-from bench import traced_profile
-from bench.drive_traces import Mechanics, Request, Zone, read_all
-from bench.gap_line import stands_before
-from bench.traced_profile import Figures, bus_rate, mean_seek, profile, rising, time_at
 from tests.unit import traced_drive
+from validation import traced_profile
+from validation.drive_traces import Mechanics, Request, Zone, read_all
+from validation.gap_line import stands_before
+from validation.traced_profile import Figures, bus_rate, mean_seek, profile, rising, time_at
 
 
 def complaint(directory: Path) -> str:

@@ -13,16 +13,17 @@ from agelab.run.execute.evaluation import evaluated_by
 from agelab.run.plan.cell_inputs import harness_hash, parts_of_files
 from agelab.run.prepare.planned import cell_of, planned_cells
 from agelab.run.request.options import RunOptions
-from bench import (
+from docs.make import (
     aging,
+    block,
     block_maps,
     claims,
     claims_about,
     curve,
+    dependencies,
     fallen,
     findings,
     measures,
-    processor,
     replication,
     show,
     summary,
@@ -30,10 +31,10 @@ from bench import (
     takes,
     transcript,
 )
-from bench.tables import block, dependencies
-from bench.tables.catalogue import Table
-from bench.tables.forecast import forecast
+from docs.make.catalogue import Table
+from docs.make.forecast import forecast
 from tests.unit import aging_runs, run_builder, study_runs
+from validation import processor
 
 QEMU = "QEMU emulator version 7.2.22"
 POINTS = (
@@ -263,7 +264,7 @@ def test_a_cell_that_has_ended_is_known_until_the_harness_changes(
     assert (found.cells, found.known, found.current) == (2, 1, False)
     assert found.time and found.time.high == 60
     assert found.row[-2] == "about 60 s"
-    monkeypatch.setattr("bench.tables.forecast.harness_hash", lambda: "another")
+    monkeypatch.setattr("docs.make.forecast.harness_hash", lambda: "another")
     assert forecast(mine, tmp_path / "runs", 1).known == 0
 
 

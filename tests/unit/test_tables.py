@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from docs.make.made import Made
 
 from agelab.base import places
 from agelab.base.errors import InputError
@@ -15,11 +16,10 @@ from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.run.prepare.planned import planned_cells
 from agelab.run.request.options import RunOptions
-from bench.tables import __main__ as command
-from bench.tables import block, catalogue, check, dependencies, made, make
-from bench.tables.block import Block
-from bench.tables.catalogue import Catalogue, Table
-from bench.tables.made import Made
+from docs.make import __main__ as command
+from docs.make import block, catalogue, check, dependencies, made, make
+from docs.make.block import Block
+from docs.make.catalogue import Catalogue, Table
 from tests.unit import run_builder
 
 OLD, NEW = "0" * 16, "1" * 16
