@@ -120,8 +120,8 @@ def report(found: dict[str, Steps]) -> str:
     ]
     one, other = (sum(cost.cpu for cost in steps.values()) for steps in (bare, drive))
     gains.append(["all", f"{one:.2f}", f"{other:.2f}", f"{other / one - 1:+.0%}", ""])
-    costs = ("step", "bare: cpu s", "drive: cpu s", "the drive costs", "RAID-0's speed-up")
-    return "\n\n".join([columns(head, rows), columns(costs, gains)])
+    heads = ("step", "bare: cpu s", "drive: cpu s", "the drive costs", "RAID-0's speed-up")
+    return "\n\n".join([columns(head, rows), columns(heads, gains)])
 
 
 def _ratio(cost: Cost) -> str:

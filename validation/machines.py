@@ -2,8 +2,8 @@
 
     .venv/bin/python -m validation.machines [--kernel debian:6.1] [--write]
 
-Counts the guest instructions of each call of validation/machine_calls/calls.c, which does what lmbench times, and divides
-the cycles of validation/machine_calls/published.csv by them. It does so for each way in which the guest's kernel can copy,
+Counts the guest instructions of each call of machine_calls/calls.c, which does what lmbench times, and divides
+the cycles of machine_calls/published.csv by them. It does so for each way in which the guest's kernel can copy,
 and a machine gets the one with which the calls of its family lie nearest together, words where that is no matter. A
 processor's cycles an instruction are the geometric mean over the calls of its family's figures; the band is the range
 of the systems that were measured, or wider where the processor has no figure of its own. Two figures are no part of

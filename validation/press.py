@@ -2,7 +2,7 @@
 
     .venv/bin/python -m validation.press [--write]
 
-Reads validation/press_measured.csv, measures the same of the drive's C files, compiled for the host (no guest), and prints
+Reads press_measured.csv, measures the same of the drive's C files, compiled for the host (no guest), and prints
 both beside what the figures of the drive's file alone give. So it tells whether the sheet is off or the model of it.
 Nothing is fitted to these figures. With --write the table goes into docs/validation.md.
 """

@@ -47,7 +47,7 @@ class Block:
         of = "".join(f" {name}: {value}" for name, value in parts.items() if value)
         took = "" if self.seconds is None else f" in: {self.seconds} s"
         stale = f"*Of an earlier agelab (harness of {self.made}): not made again yet.*\n\n"
-        body = f"{stale if self.stale else ''}{self.body.strip(chr(10))}"
+        body = (stale if self.stale else "") + self.body.strip("\n")
         return f"<!-- table: {self.name}{of} made: {self.made}{took} -->\n{body}\n{END}\n"
 
 

@@ -169,8 +169,8 @@ def mark(table: Table, runs: Path | None) -> bool | None:
     """Have a block say what is proved of it: that it is of an earlier code, unless it is of this one.
 
     Where the store with these runs has the samples that a block was made of, they are the proof.
-    Returns True for a block that says now that it is of an earlier code, False for one that is proved, None for one that
-    stays as it is.
+    Returns True for a block that says now that it is of an earlier code, False for one that is proved, None for one
+    that stays as it is.
     """
     old = block.find(table)
     new = old

@@ -40,13 +40,15 @@ from docs.make.block import Block
 from docs.make.catalogue import Table
 from docs.make.page import DOCS, PROJECT, wrapped
 
-OF_PACKAGES = ("docs", "validation", "bench")
-"""Where makers are."""
+OURS = ("agelab", "docs", "validation", "bench")
+"""Where our own Python is that runs on the host."""
 DIGITS, DIGITS_OF_A_RUN = 16, 8
 """Hexadecimal digits of the hashes in a page."""
 FILE = Path("/file")
 """Stands for every file of a guest."""
-WHAT = {"page", "needs"}
+MACHINERY = {DOCS / "make" / f"{name}.py" for name in ("block", "catalogue", "command", "make", "proof")}
+"""What puts texts into pages, and shapes none of them."""
+WHAT = {"page", "needs", "beyond"}
 """Fields of a table that shape nothing of it."""
 OF_RUNS = {"runs", "kernels"}
 """Fields of a table that say what its cells are."""
@@ -159,33 +161,38 @@ def text(table: Table) -> str:
 def _modules(name: str, ours: bool) -> set[Path]:
     """List a maker's module and those that it imports, at once or by others; of agelab's only if ``ours``.
 
-    A table of runs depends on all of them: rendering it again proves that a change of them is none. No sample is kept of
-    the others, for which "of" names what they depend on.
+    A table of runs depends on all of them: rendering it again proves that a change of them is none. No sample is kept
+    of the others, for which "of" names what they depend on.
     """
-    packages = (*OF_PACKAGES, "agelab") if ours else OF_PACKAGES
     modules: set[Path] = set()
-    waiting = [name]
+    waiting = _paths([name])
     while waiting:
-        place = PROJECT / waiting.pop().replace(".", "/")
-        for path in (*place.parent.glob(f"{place.name}.py"), *place.glob("__init__.py")):
-            if (
-                path not in modules and path != places.PACKAGE / "__init__.py"
-            ):  # it has the version, and brings everything
-                modules.add(path)
-                waiting += [other for other in _imported(path) if other.partition(".")[0] in packages]
+        path = waiting.pop()
+        if path not in modules and (ours or not path.is_relative_to(places.PACKAGE)):
+            modules.add(path)
+            waiting += _imported(path)
     return modules
 
 
 @cache
-def _imported(path: Path) -> list[str]:
-    """List the names of all that a module imports, which may be modules."""
+def _imported(path: Path) -> list[Path]:
+    """List our own modules that a module imports."""
     names = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return names
+    return _paths(name for name in names if name.partition(".")[0] in OURS)
+
+
+def _paths(names: Iterable[str]) -> list[Path]:
+    """List the files of modules and packages, without agelab/__init__.py: it has the version, and brings everything."""
+    found = []
+    for name in names:
+        place = PROJECT / name.replace(".", "/")
+        found += [*place.parent.glob(f"{place.name}.py"), *place.glob("__init__.py")]
+    return [path for path in found if path not in MACHINERY and path != places.PACKAGE / "__init__.py"]
 
 
 def _named(names: Iterable[str]) -> list[Path]:
@@ -215,7 +222,7 @@ def _hashes(paths: Iterable[Path]) -> list[str]:
 
 def _is_code(path: Path) -> bool:
     """Return True if a file is Python that runs on the host: what guests run is in their keys with its whole text."""
-    return path.suffix == ".py" and path.relative_to(PROJECT).parts[0] in ("agelab", *OF_PACKAGES)
+    return path.suffix == ".py" and path.relative_to(PROJECT).parts[0] in OURS
 
 
 # ---- samples ----
@@ -249,7 +256,7 @@ def _stored(runs: Path) -> dict[str, RunDirectory]:
 
 def is_current(table: Table, block: Block) -> bool:
     """Return True if what a block says that it is of is what there is today."""
-    return (block.cells, block.text) == (cells(table), text(table))
+    return bool(block.text) and (block.cells, block.text) == (cells(table), text(table))
 
 
 def makes_the_same(table: Table, block: Block, runs: Path) -> bool | None:
