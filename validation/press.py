@@ -8,16 +8,18 @@ Nothing is fitted to these figures. With --write the table goes into docs/valida
 """
 
 import csv
-import math
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Literal, get_args
+from typing import Literal
+
+from pydantic import Field, ValidationError, model_validator
 
 from agelab.base.errors import InputError
+from agelab.base.types import Frozen
 from agelab.machine.drive import geometry
 from agelab.scenario import selection
 from agelab.scenario.drive import SECTOR, Drive, RotatingDisk
@@ -27,7 +29,6 @@ from docs.make.page import grid
 from tests.model.native import Library, Native, compiled
 
 MEASURED = Path(__file__).with_name("press_measured.csv")
-COLUMNS = ("drive", "specimen", "what", "value", "unit", "program", "by", "source")
 What = Literal["access", "outer", "inner"]
 UNITS: Mapping[str, Mapping[str, float]] = {
     "access": {"ms": 1},
@@ -89,57 +90,47 @@ class Comparison:
         return "the sheet" if abs(self.model / self.sheet - 1) * 100 <= NEAR else "both"
 
 
+class Row(Frozen):
+    """A line of the file."""
+
+    drive: str
+    specimen: str = Field(min_length=1)
+    what: What
+    value: float = Field(gt=0, allow_inf_nan=False)
+    unit: str
+    program: str = Field(min_length=1)
+    by: str = Field(min_length=1)
+    source: str = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _unit_fits(self) -> "Row":
+        if self.unit not in UNITS[self.what]:
+            raise ValueError(f"unit: {self.unit!r} is none of {', '.join(UNITS[self.what])}")
+        return self
+
+    def measurement(self) -> Measurement:
+        """Return it as a figure of a drive. Raises InputError where that has no platters, or there is none."""
+        drive = selection.drive(self.drive)
+        if not isinstance(drive.medium, RotatingDisk):
+            raise InputError(f"{self.drive} has no platters")
+        value = self.value * UNITS[self.what][self.unit]
+        return Measurement(
+            drive, drive.medium, self.specimen, self.what, value, self.program, self.by, self.source
+        )
+
+
 def read(path: Path = MEASURED) -> list[Measurement]:
-    """Read the measured figures. Raises InputError with every line that is none and its number."""
-    found, wrong = [], []
+    """Read the measured figures. Raises InputError for a line that is none, with its number."""
+    measured = []
     with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.reader(file)
-        if (head := tuple(next(rows, ()))) != COLUMNS:
-            raise InputError(
-                f"{path.name}, line 1: the columns are {', '.join(head)}, not {', '.join(COLUMNS)}"
-            )
-        for row in rows:
+        for number, row in enumerate(csv.DictReader(file), start=2):
             try:
-                found.append(_measurement(row))
-            except InputError as error:
-                wrong.append(f"{path.name}, line {rows.line_num}: {error}")
-    if wrong:
-        raise InputError("\n".join(wrong), hint="correct these lines, or remove them")
-    return found
-
-
-def _measurement(row: Sequence[str]) -> Measurement:
-    if len(row) != len(COLUMNS) or not all(cell.strip() for cell in row):
-        raise InputError(f"has not one word for each of {', '.join(COLUMNS)}")
-    name, specimen, what, value, unit, program, by, source = row
-    wrong = []
-    known: What | None = next((one for one in get_args(What) if one == what), None)
-    if known is None:
-        wrong.append(f"what: {what!r} is none of {', '.join(get_args(What))}")
-    elif unit not in UNITS[known]:
-        wrong.append(f"unit: {unit!r} is none of {', '.join(UNITS[known])}")
-    number = _number(value)
-    if number is None:
-        wrong.append(f"value: {value!r} is no number above 0")
-    drive = disk = None
-    try:
-        drive = selection.drive(name)
-        disk = drive.medium if isinstance(drive.medium, RotatingDisk) else None
-        if disk is None:
-            wrong.append(f"drive: {name} has no platters")
-    except InputError as error:
-        wrong.append(f"drive: {error}")
-    if known is None or number is None or drive is None or disk is None or wrong:
-        raise InputError("; ".join(wrong))
-    return Measurement(drive, disk, specimen, known, number * UNITS[known][unit], program, by, source)
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and number > 0 else None
+                measured.append(Row.model_validate(row).measurement())
+            except (ValidationError, InputError) as error:
+                raise InputError(
+                    f"{path.name}, line {number}: {error}", hint="correct it, or remove it"
+                ) from error
+    return measured
 
 
 def of_sheet(one: Measurement) -> float:

@@ -29,7 +29,7 @@ from agelab.results.run_directory import RunDirectory
 from agelab.scenario import selection
 from docs.make.catalogue import Made, Table
 from docs.make.page import grid
-from validation import processor_plot
+from validation import figures
 
 FIGURE = Path("processor.svg")
 SHORTEST = 0.1
@@ -280,4 +280,4 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
         found, beside = pairs(study, some), shares(study, RunColumn(tuple(some)))
         text += page(name, found, beside, some)
         drawn += counted(found)
-    return Made("\n".join(text), {FIGURE: processor_plot.figure(drawn, KINDS).encode()})
+    return Made("\n".join(text), {FIGURE: figures.processor(drawn, KINDS).encode()})

@@ -25,6 +25,7 @@ from agelab.store.artefacts import Store
 from docs.make import command
 from docs.make.command import Answer
 from docs.make.page import DOCS
+from validation.figures import drives
 from validation.guest import Bench, bench
 from validation.validate_job import (
     DEEP_READS,
@@ -40,7 +41,6 @@ from validation.validate_job import (
     places,
     rows,
 )
-from validation.validate_plot import figure
 from validation.validate_report import Curve, Figure, Report, document
 
 PROGRAM = Path(__file__).with_name("validate_guest.py")
@@ -190,7 +190,7 @@ def measure(options: argparse.Namespace) -> Answer:
     """Measure all drives; 1 when a figure is beyond the limit."""
     report = validate(open_store(), options.kernel, selection.drives())
     if options.write:
-        (DOCS / "validation.svg").write_text(figure(report.curves))
+        (DOCS / "validation.svg").write_text(drives(report.curves))
     for one in report.beyond:
         print(f"{one.drive}: {one.name} is {one.deviation:+.2%} off", file=sys.stderr)
     return Answer({"validation": document(report)}, status=1 if report.beyond else 0)
