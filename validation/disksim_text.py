@@ -1,4 +1,4 @@
-"""The nested text in which DiskSim's descriptions of drives are written, read into plain values with their lines."""
+"""The nested text in which DiskSim's descriptions of drives are written, read into plain values."""
 
 import re
 from collections.abc import Iterator
@@ -12,24 +12,8 @@ class Malformed(Exception):
     """Text that breaks off or has something where it cannot be; the message names the line."""
 
 
-@dataclass(frozen=True)
-class Scalar:
-    """A word or number."""
-
-    text: str
-    line: int
-
-
-@dataclass(frozen=True)
-class Block:
-    """``kind { key = value, ... }``, or with a name behind its kind."""
-
-    kind: str
-    entries: "dict[str, Value]"
-    line: int
-
-
-Value: TypeAlias = "Scalar | Block | list[Value]"
+Value: TypeAlias = "str | dict[str, Value] | list[Value]"
+"""A word or number, ``kind { key = value, ... }`` without its kind, or a list."""
 
 
 @dataclass
@@ -60,7 +44,7 @@ class _Reader:
         text = self.take()
         if text in "{}],=":
             raise Malformed(f"line {line}: {text!r} instead of a value")
-        return self.block(text, line) if self.peek() == "{" else Scalar(text, line)
+        return self.block() if self.peek() == "{" else text
 
     def list(self) -> "list[Value]":
         self.take("[")
@@ -72,7 +56,7 @@ class _Reader:
         self.take("]")
         return found
 
-    def block(self, kind: str, line: int) -> Block:
+    def block(self) -> "dict[str, Value]":
         self.take("{")
         entries: dict[str, Value] = {}
         while self.peek() != "}":
@@ -82,7 +66,7 @@ class _Reader:
             if self.peek() != "}":
                 self.take(",")
         self.take("}")
-        return Block(kind, entries, line)
+        return entries
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:
@@ -94,12 +78,14 @@ def _tokens(text: str) -> Iterator[tuple[str, int]]:
         line += found.count("\n")
 
 
-def blocks(text: str) -> list[Block]:
-    """Return the outermost blocks of a text. Raises Malformed."""
+def description(text: str) -> dict[str, Value]:
+    """Return the one description that a text has. Raises Malformed."""
     reader, found = _Reader(list(_tokens(text))), []
     while reader.peek():
         value = reader.value()
-        if not isinstance(value, Block):
+        if not isinstance(value, dict):
             raise Malformed(f"line {reader.line}: no description of anything")
         found.append(value)
-    return found
+    if len(found) != 1:
+        raise Malformed("does not describe one thing")
+    return found[0]

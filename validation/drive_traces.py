@@ -5,21 +5,36 @@ Of a drive ``<name>`` a directory has ``<name>.trace`` (requests with measured r
 perhaps ``<name>.seek`` (the measured seek curve). Every error of a file is told at once, with its place.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import dataclasses
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import isfinite, sqrt
 from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    AliasPath,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic.dataclasses import dataclass
 
 from agelab.base import fileio
 from agelab.base.errors import InputError
-from validation.disksim_text import Block, Malformed, Scalar, blocks
+from validation import disksim_text
 
 _SHOWN = 100
 """Errors of one file that are shown; of more their number is."""
+_KEYS = ConfigDict(populate_by_name=True)
+_Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Any = TypeVar("_Any")
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Request:
     """One line of a trace. Times are in microseconds."""
 
@@ -31,59 +46,117 @@ class Request:
     """From its completion to the next request's arrival, or from the last one's to its own (validation/gap_line.py)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=_KEYS)
 class Zone:
     """Cylinders with as many sectors on each track; skews in sectors."""
 
-    first: int
-    last: int
-    per_track: int
-    track_skew: float
-    cylinder_skew: float
+    first: int = Field(alias="First cylinder number", ge=0)
+    last: int = Field(alias="Last cylinder number", ge=0)
+    per_track: int = Field(alias="Blocks per track", ge=1)
+    track_skew: _Number = Field(alias="Skew for track switch")
+    cylinder_skew: _Number = Field(alias="Skew for cylinder switch")
+
+    @model_validator(mode="after")
+    def _begins_first(self) -> "Zone":
+        if self.last < self.first:
+            raise ValueError("the zone ends before it begins")
+        return self
 
     def tracks(self, surfaces: int) -> int:
         """Return the number of its tracks."""
         return (self.last - self.first + 1) * surfaces
 
 
-@dataclass(frozen=True)
+def _mechanical(key: str) -> AliasPath:
+    return AliasPath("Mechanical Model", key)
+
+
+@dataclass(frozen=True, config=_KEYS)
 class Mechanics:
     """A drive's ``.model`` and ``.seek``. Times are in milliseconds."""
 
-    surfaces: int
-    cylinders: int
-    sectors: int
-    zones: tuple[Zone, ...]
-    rpm: float
-    head_switch: float
-    write_settling: float
-    seek: tuple[tuple[int, float], ...]
+    surfaces: int = Field(validation_alias="Number of data surfaces", ge=1)
+    cylinders: int = Field(validation_alias="Number of cylinders", ge=3)
+    sectors: int = Field(validation_alias="Block count", ge=1)
+    zones: tuple[Zone, ...] = Field(validation_alias=AliasPath("Layout Model", "Zones"), min_length=1)
+    rpm: float = Field(validation_alias=_mechanical("Rotation speed (in rpms)"), ge=1, allow_inf_nan=False)
+    head_switch: _Number = Field(validation_alias=_mechanical("Head switch time"))
+    write_settling: float = Field(
+        validation_alias=_mechanical("Add. write settling delay"), ge=-10, allow_inf_nan=False
+    )
+    seek: tuple[tuple[int, float], ...] = Field()
     """Distances in cylinders, rising, and times as they were measured."""
 
+    @field_validator("zones")
+    @classmethod
+    def _lie_apart(cls, zones: tuple[Zone, ...]) -> tuple[Zone, ...]:
+        for before, after in pairwise(zones):
+            if after.first <= before.last:
+                raise ValueError(f"the zone at cylinder {after.first} overlaps the one before")
+        return zones
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, config=_KEYS)
 class Electronics:
-    """A drive's ``.diskspecs``. Overheads are in milliseconds, each the mean after a read and after a write."""
+    """A drive's ``.diskspecs``. Overheads are in milliseconds; those after a read and after a write are averaged."""
 
-    segments: int
-    write_segments: int
-    segment_sectors: int
-    read_ahead_sectors: int
-    reads_ahead: int
+    segments: int = Field(alias="Number of buffer segments", ge=1)
+    write_segments: int = Field(alias="Maximum number of write segments", ge=0)
+    segment_sectors: int = Field(alias="Segment size (in blks)", ge=8)
+    read_ahead_sectors: int = Field(alias="Maximum read-ahead (blks)", ge=0)
+    reads_ahead: int = Field(alias="Buffer continuous read", ge=0)
     """How far: 0 not, 1 to the track's end, 2 to the cylinder's, 3 until the segment is full, 4 once it pays."""
-    write_back: bool
-    reads_any_order: bool
-    bus_after: float
-    """Share of a read in the cache when the bus is taken."""
-    write_after: float
-    """Share of a write in the cache when the head begins to write."""
-    read_hit: float
-    read_miss: float
-    write: float
-    """To its completion, without what passes while the arm moves."""
+    fast_write_level: int = Field(alias="Fast write level", ge=0)
+    immediate_read: int = Field(alias="Immediate buffer read", ge=0)
+    high_mark: _Number = Field(alias="High (read) water mark")
+    low_mark: _Number = Field(alias="Low (write) water mark")
+    read_end: _Number = Field(alias="Read completion overhead")
+    read_hit_after_read: _Number = Field(alias="Read hit over. after read")
+    read_hit_after_write: _Number = Field(alias="Read hit over. after write")
+    read_miss_after_read: _Number = Field(alias="Read miss over. after read")
+    read_miss_after_write: _Number = Field(alias="Read miss over. after write")
+    write_end: _Number = Field(alias="Write completion overhead")
+    write_miss_after_read: _Number = Field(alias="Write miss over. after read")
+    write_miss_after_write: _Number = Field(alias="Write miss over. after write")
+    preparation: _Number = Field(alias="Data preparation overhead", default=0)
+    reselect: _Number = Field(alias="First reselect overhead", default=0)
+    disconnect: _Number = Field(alias="Read disconnect afterread", default=0)
+
+    @property
+    def write_back(self) -> bool:
+        return self.fast_write_level > 0
+
+    @property
+    def reads_any_order(self) -> bool:
+        return self.immediate_read > 0
+
+    @property
+    def bus_after(self) -> float:
+        """Share of a read in the cache when the bus is taken."""
+        return min(1.0, self.high_mark)
+
+    @property
+    def write_after(self) -> float:
+        """Share of a write in the cache when the head begins to write."""
+        return min(1.0, self.low_mark)
+
+    @property
+    def read_hit(self) -> float:
+        return self.read_end + (self.read_hit_after_read + self.read_hit_after_write) / 2
+
+    @property
+    def read_miss(self) -> float:
+        """A read that misses gives up the bus and has to take it again."""
+        reconnect = self.preparation + self.reselect + self.disconnect
+        return self.read_end + reconnect + (self.read_miss_after_read + self.read_miss_after_write) / 2
+
+    @property
+    def write(self) -> float:
+        """To its completion, without what passes while the arm moves."""
+        return self.write_end + (self.write_miss_after_read + self.write_miss_after_write) / 2
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class TracedDrive:
     """A drive and what was measured on it."""
 
@@ -91,25 +164,6 @@ class TracedDrive:
     mechanics: Mechanics
     electronics: Electronics
     requests: tuple[Request, ...]
-
-
-@dataclass
-class _Errors:
-    """Errors of one file."""
-
-    path: Path
-    found: list[str] = field(default_factory=list)
-    elsewhere: list[str] = field(default_factory=list)
-    """Errors of other files that it needs, with their places."""
-
-    def tell(self) -> None:
-        """Raise InputError with all of them, if there are any."""
-        if not (self.found or self.elsewhere):
-            return
-        more = len(self.found) - _SHOWN
-        shown = [f"{self.path}: {problem}" for problem in self.found[:_SHOWN]]
-        shown += [f"{self.path}: and {more} more"] if more > 0 else []
-        raise InputError("\n".join(shown + self.elsewhere))
 
 
 def read_all(directory: Path) -> list[TracedDrive]:
@@ -141,15 +195,15 @@ def _text(path: Path) -> str:
 
 def _requests(directory: Path, name: str) -> tuple[Request, ...]:
     path = directory / f"{name}.trace"
-    errors, found = _Errors(path), []
+    found, wrong = [], []
     for number, line in enumerate(_text(path).rstrip().splitlines(), 1):
         try:
             found.append(_request(line))
         except ValueError as error:
-            errors.found.append(f"line {number}: {error}")
-    if not (found or errors.found):
-        errors.found.append("has no request")
-    errors.tell()
+            wrong.append(f"line {number}: {error}")
+    if not (found or wrong):
+        wrong.append("has no request")
+    _tell(path, wrong)
     return tuple(found)
 
 
@@ -168,122 +222,66 @@ def _request(line: str) -> Request:
     return Request(words[0] == "W", first, sectors, response, gap)
 
 
-@dataclass
-class _Fields:
-    """Numbers of a block, with what is missing or none collected."""
-
-    block: Block
-    errors: _Errors
-
-    def number(self, key: str, *, least: float = 0, default: float | None = None) -> float:
-        value = self.block.entries.get(key)
-        if value is None and default is not None:
-            return default
-        if not isinstance(value, Scalar):
-            self.errors.found.append(f"line {self.block.line}: {self.block.kind} has no {key!r}")
-            return least
-        try:
-            number = float(value.text)
-        except ValueError:
-            number = float("nan")
-        if not isfinite(number) or number < least:
-            self.errors.found.append(
-                f"line {value.line}: {key} = {value.text}, and not a number from {least:g} on"
-            )
-            return least
-        return number
-
-    def whole(self, key: str, *, least: int = 0, default: int | None = None) -> int:
-        return round(self.number(key, least=least, default=default))
-
-    def mean(self, *keys: str) -> float:
-        return sum(self.number(key) for key in keys) / len(keys)
-
-    def block_of(self, key: str) -> "_Fields":
-        value = self.block.entries.get(key)
-        if isinstance(value, Block):
-            return _Fields(value, self.errors)
-        self.errors.found.append(f"line {self.block.line}: {self.block.kind} has no {key!r}")
-        return _Fields(Block(key, {}, self.block.line), self.errors)
-
-    def word(self, key: str) -> str:
-        value = self.block.entries.get(key)
-        return value.text if isinstance(value, Scalar) else ""
+def _tell(path: Path, wrong: Sequence[str]) -> None:
+    """Raise InputError with all that is wrong with a file, if anything is."""
+    shown = [f"{path}: {problem}" for problem in wrong[:_SHOWN]]
+    if more := wrong[_SHOWN:]:
+        shown.append(f"{path}: and {len(more)} more")
+    if shown:
+        raise InputError("\n".join(shown))
 
 
-def _only_block(path: Path, errors: _Errors) -> _Fields:
+def _described(path: Path) -> dict[str, Any]:
+    """Return what the one description of a file says."""
     try:
-        [found] = blocks(_text(path))
-    except Malformed as error:
+        return disksim_text.description(_text(path))
+    except disksim_text.Malformed as error:
         raise InputError(f"{path}: {error}") from error
-    except ValueError as error:
-        raise InputError(f"{path}: does not describe one thing") from error
-    return _Fields(found, errors)
+
+
+def _checked(path: Path, kind: type[_Any], said: Mapping[str, Any]) -> _Any:
+    try:
+        return TypeAdapter(kind).validate_python(said)
+    except ValidationError as error:
+        problems = error.errors()
+    _tell(path, [f"{': '.join(map(str, problem['loc']))}: {problem['msg']}" for problem in problems])
+    raise AssertionError("a problem has been told")
 
 
 def _mechanics(directory: Path, name: str) -> Mechanics:
     path = directory / f"{name}.model"
-    errors = _Errors(path)
-    top = _only_block(path, errors)
-    layout, mechanics = top.block_of("Layout Model"), top.block_of("Mechanical Model")
-    cylinders = top.whole("Number of cylinders", least=3)
-    zones = tuple(_zones(layout, errors))
+    said, wrong = _described(path), []
+    seek: Sequence[tuple[int, float]] = ()
     try:
-        seek = _seek(directory / f"{name}.seek", mechanics, cylinders)
+        seek = _seek(directory / f"{name}.seek", said)
     except InputError as error:
-        seek = ()
-        errors.elsewhere.append(str(error))
-    found = Mechanics(
-        surfaces=top.whole("Number of data surfaces", least=1),
-        cylinders=cylinders,
-        sectors=top.whole("Block count", least=1),
-        zones=zones,
-        rpm=mechanics.number("Rotation speed (in rpms)", least=1),
-        head_switch=mechanics.number("Head switch time"),
-        write_settling=mechanics.number("Add. write settling delay", least=-10),
-        seek=seek,
-    )
-    errors.tell()
+        wrong.append(str(error))
+    try:
+        found = _checked(path, Mechanics, {**said, "seek": seek})
+    except InputError as error:
+        wrong.append(str(error))
+    if wrong:
+        raise InputError("\n".join(wrong))
     return found
 
 
-def _zones(layout: _Fields, errors: _Errors) -> Iterator[Zone]:
-    listed = layout.block.entries.get("Zones")
-    found = []
-    for block in listed if isinstance(listed, list) else []:
-        if not isinstance(block, Block):
-            errors.found.append("Zones: holds something that is no zone")
-            continue
-        zone = _Fields(block, errors)
-        found.append(
-            Zone(
-                first=zone.whole("First cylinder number"),
-                last=zone.whole("Last cylinder number"),
-                per_track=zone.whole("Blocks per track", least=1),
-                track_skew=zone.number("Skew for track switch"),
-                cylinder_skew=zone.number("Skew for cylinder switch"),
-            )
-        )
-        if found[-1].last < found[-1].first:
-            errors.found.append(f"line {block.line}: the zone ends before it begins")
-    if not found:
-        errors.found.append(f"line {layout.block.line}: {layout.block.kind} has no zones")
-    for before, after in pairwise(found):
-        if after.first <= before.last:
-            errors.found.append(f"the zone at cylinder {after.first} overlaps the one before")
-    yield from found
+def _electronics(directory: Path, name: str) -> Electronics:
+    path = directory / f"{name}.diskspecs"
+    return _checked(path, Electronics, _described(path))
 
 
-def _seek(path: Path, mechanics: _Fields, cylinders: int) -> tuple[tuple[int, float], ...]:
-    kind = mechanics.word("Seek type")
+def _seek(path: Path, model: Mapping[str, Any]) -> Sequence[tuple[int, float]]:
+    mechanics = model.get("Mechanical Model")
+    mechanics = mechanics if isinstance(mechanics, dict) else {}
+    kind = mechanics.get("Seek type")
     if kind in ("hpl", "hplplus10"):
-        return _hpl(mechanics, kind, cylinders)
+        return _hpl(path.with_suffix(".model"), mechanics, kind, model.get("Number of cylinders"))
     if kind != "extracted":
         raise InputError(
             f"{path.with_suffix('.model')}: Seek type {kind!r} is not extracted, hpl or hplplus10"
         )
-    errors = _Errors(path)
     found: list[tuple[int, float]] = []
+    wrong = []
     for number, line in enumerate(_text(path).splitlines(), 1):
         if (number == 1 and line.startswith("Seek distances")) or not line.strip():
             continue
@@ -293,21 +291,21 @@ def _seek(path: Path, mechanics: _Fields, cylinders: int) -> tuple[tuple[int, fl
             if not (isfinite(found[-1][1]) and found[-1][1] > 0 and found[-1][0] > 0):
                 raise ValueError
         except ValueError:
-            errors.found.append(f"line {number}: is no distance and time: {line[:60]!r}")
-    if not errors.found and (not found or any(one >= other for (one, _), (other, _) in pairwise(found))):
-        errors.found.append("the distances do not rise")
-    errors.tell()
-    return tuple(found)
+            wrong.append(f"line {number}: is no distance and time: {line[:60]!r}")
+    if not wrong and (not found or any(one >= other for (one, _), (other, _) in pairwise(found))):
+        wrong.append("the distances do not rise")
+    _tell(path, wrong)
+    return found
 
 
-def _hpl(mechanics: _Fields, kind: str, cylinders: int) -> tuple[tuple[int, float], ...]:
+def _hpl(path: Path, mechanics: Mapping[str, Any], kind: str, last: Any) -> Sequence[tuple[int, float]]:
     """Return points of Ruemmler and Wilkes' curve: a root up to a distance, a line beyond it; measured first ten."""
-    values = _numbers(mechanics, "HPL seek equation values")
-    first = _numbers(mechanics, "First ten seek times") if kind == "hplplus10" else []
-    if len(values) < 5:
-        mechanics.errors.found.append("HPL seek equation values: are not five numbers")
-        return ()
-    border, base, root, start, slope = values[:5]
+    try:
+        cylinders = int(last)
+        border, base, root, start, slope, *_ = map(float, mechanics["HPL seek equation values"])
+        first = list(map(float, mechanics["First ten seek times"])) if kind == "hplplus10" else []
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{path}: its seek curve is not described: {error}") from error
     distances = sorted(
         {*range(1, 11), *(round(1.12**n) for n in range(21, 120)), cylinders - 1, round(border)}
     )
@@ -317,46 +315,4 @@ def _hpl(mechanics: _Fields, kind: str, cylinders: int) -> tuple[tuple[int, floa
             return first[distance - 1]
         return base + root * sqrt(distance) if distance < border else start + slope * distance
 
-    return tuple((distance, time(distance)) for distance in distances if distance < cylinders)
-
-
-def _numbers(mechanics: _Fields, key: str) -> list[float]:
-    listed = mechanics.block.entries.get(key)
-    try:
-        return (
-            [float(one.text) for one in listed if isinstance(one, Scalar)] if isinstance(listed, list) else []
-        )
-    except ValueError:
-        mechanics.errors.found.append(f"{key}: holds something that is no number")
-        return []
-
-
-def _electronics(directory: Path, name: str) -> Electronics:
-    path = directory / f"{name}.diskspecs"
-    errors = _Errors(path)
-    top = _only_block(path, errors)
-    read_end = top.number("Read completion overhead")
-    # A read that misses gives up the bus and has to take it again.
-    reconnect = sum(
-        top.number(key, default=0)
-        for key in ("Data preparation overhead", "First reselect overhead", "Read disconnect afterread")
-    )
-    found = Electronics(
-        segments=top.whole("Number of buffer segments", least=1),
-        write_segments=top.whole("Maximum number of write segments", least=1),
-        segment_sectors=top.whole("Segment size (in blks)", least=8),
-        read_ahead_sectors=top.whole("Maximum read-ahead (blks)"),
-        reads_ahead=top.whole("Buffer continuous read"),
-        write_back=top.whole("Fast write level") > 0,
-        reads_any_order=top.whole("Immediate buffer read") > 0,
-        bus_after=min(1.0, top.number("High (read) water mark")),
-        write_after=min(1.0, top.number("Low (write) water mark")),
-        read_hit=read_end + top.mean("Read hit over. after read", "Read hit over. after write"),
-        read_miss=read_end
-        + reconnect
-        + top.mean("Read miss over. after read", "Read miss over. after write"),
-        write=top.number("Write completion overhead")
-        + top.mean("Write miss over. after read", "Write miss over. after write"),
-    )
-    errors.tell()
-    return found
+    return [(distance, time(distance)) for distance in distances if distance < cylinders]

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from docs.make import command
 from tests.model.native import Library
 from tests.unit import traced_drive
 from validation import demerit
@@ -70,7 +71,7 @@ def test_the_command_prints_a_drive_that_it_never_saw(
 ) -> None:
     traced_drive.write(tmp_path, trace=traced_drive.lines(200))
     written: dict[str, str] = {}
-    monkeypatch.setattr(demerit, "put", written.__setitem__)
+    monkeypatch.setattr(command, "put", written.__setitem__)
     monkeypatch.setattr(sys, "argv", ["validation.demerit", str(tmp_path), "--write"])
     assert demerit.main() == 0
     said = capsys.readouterr().out
