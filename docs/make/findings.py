@@ -4,7 +4,8 @@ And how many cells meet a condition, with the interval of a share.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Annotated
 
 from pydantic import StringConstraints
@@ -20,10 +21,11 @@ from agelab.results.measure import Measure
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario import toml_files
 from agelab.scenario.seeds import seeds_text
+from agelab.stats.formatting import format_ratio
 from agelab.stats.series import Series, SeriesPair
+from agelab.stats.shift import Interval
 from agelab.stats.verdict import ComparedSeries
 from docs.make.catalogue import Made, Table
-from docs.make.compared import depends, said
 from docs.make.page import DOCS, grid
 from docs.make.show import environment
 
@@ -122,3 +124,32 @@ def _series(side: str, groups: Sequence[Sequence[SeedGroup]]) -> Series:
     if series is None or not series.values:
         raise InputError(f"{FIGURES}: {side}: no cell has measured it")
     return series
+
+
+# ---- one comparison in words ----
+
+
+def depends(judged: ComparedSeries) -> bool:
+    """Return whether no one ratio fits all corpora."""
+    return judged.shift is not None and judged.shift.depends
+
+
+def said(judged: ComparedSeries, corpus: Callable[[int], str]) -> str:
+    """Return B/A with its interval (95 %) and the verdict.
+
+    Where no one ratio fits all corpora each has its own, with its interval (99 %); ``corpus`` names one by its seed.
+    """
+    shift = judged.shift
+    if shift is None:
+        return "not measured"
+    if depends(judged):
+        return ", ".join(f"{corpus(one.corpus)}: {_ratio(one.value, one.interval)}" for one in shift.corpora)
+    if shift.interval is None:
+        return f"{_ratio(shift.value, None)}, not known"
+    return f"{_ratio(shift.value, shift.interval, apart=judged.differs)}, {judged.word}"
+
+
+def _ratio(value: Fraction, interval: Interval | None, *, apart: bool = True) -> str:
+    ends = (interval.low, interval.high) if interval else ()
+    shown, *between = format_ratio(value, ends, apart)
+    return f"{shown} ({' to '.join(between)})" if between else shown

@@ -1,7 +1,7 @@
 """What ``agelab show`` prints of the cells of runs, for a page: all of it, or the lines that the table names."""
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
 
 from agelab.present.view.run_tables import print_run
@@ -17,6 +17,11 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     """Show the cells, and below them the kernel and QEMU."""
     shown = [line for run in runs for line in _cells(run)]
     lines = list(_named(shown, table.lines)) if table.lines else shown
+    return shown_block(lines, runs)
+
+
+def shown_block(lines: Iterable[str], runs: Sequence[RunDirectory]) -> Made:
+    """Put what a command prints of runs into a page, with their kernels and QEMU below it."""
     return Made("\n".join(["```", *lines, "```", "", environment(runs)]))
 
 

@@ -9,7 +9,6 @@ from contextlib import redirect_stdout
 from agelab.present.view.summary import print_result
 from agelab.results.run_directory import RunDirectory
 from docs.make.catalogue import Made, Table
-from docs.make.show import environment
 
 CELLS = re.compile(r"\n\n *(?:cells? +)?status ")
 """The begin of the table of cells."""
@@ -25,8 +24,7 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     printed = "\n".join(line.rstrip() for line in out.getvalue().strip("\n").split("\n"))
     _, _, answer = printed.partition("\n\n")
     [answer, *_] = CELLS.split(answer, maxsplit=1)
-    lines = map(_narrow, answer.split("\n"))
-    return Made("\n".join(["```", *lines, "```", "", environment(runs)]))
+    return shown_block(map(_narrow, answer.split("\n")), runs)
 
 
 def _narrow(line: str) -> str:

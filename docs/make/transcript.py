@@ -17,7 +17,6 @@ from agelab.results.run_directory import RunDirectory
 from agelab.store.home import default_home
 from docs.make.catalogue import Made, Table
 from docs.make.page import PROJECT
-from docs.make.show import environment
 
 AGELAB = Path(sys.executable).with_name("agelab")
 ENDED = (0, 1)
@@ -36,8 +35,7 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     shown = _of_any_day(f"$ .venv/bin/agelab {words}\n{printed}", runs)
     for there, here in ((directory, "..."), (f"{PROJECT}/", ""), (str(default_home()), ".agelab")):
         shown = shown.replace(there, here)
-    lines = [line.rstrip() for line in shown.strip("\n").split("\n")]
-    return Made("\n".join(["```", *lines, "```", "", environment(runs)]))
+    return shown_block((line.rstrip() for line in shown.strip("\n").split("\n")), runs)
 
 
 def _of_any_day(text: str, runs: Sequence[RunDirectory]) -> str:

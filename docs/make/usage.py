@@ -15,8 +15,8 @@ from agelab.stats.series import Series, SeriesPair
 from agelab.stats.verdict import ComparedSeries
 from docs.make.aging import Variant, figure, headed, variants
 from docs.make.catalogue import Made, Table
-from docs.make.compared import depends, said
 from docs.make.curve import ONE, points_of
+from docs.make.findings import depends, said
 from docs.make.page import grid, line
 
 METRICS = {
@@ -30,9 +30,14 @@ Grid = Mapping[tuple[str, int], Summary]
 
 
 def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
-    """Make each filesystem's grid and the factor that matters more. Raises InputError for runs of different tables."""
+    """Make each filesystem's grid and the factor that matters more; without pictures that answer alone.
+
+    Raises InputError for runs of different tables.
+    """
     found = variants(runs)
     histories = list(runs[0].plan().histories)
+    if not table.pictures:
+        return Made("\n".join([*answers(found, histories), "", f"`{table.command}`:", *headed(runs)]))
     usages = range(1, 1 + points_of(found))
     head = ["filesystem", "full, %"]
     head += [f"{name}, {usage}" for name in METRICS for usage in usages]
