@@ -9,6 +9,7 @@ from contextlib import redirect_stdout
 from agelab.present.view.summary import print_result
 from agelab.results.run_directory import RunDirectory
 from docs.make.catalogue import Made, Table
+from docs.make.show import shown_block
 
 CELLS = re.compile(r"\n\n *(?:cells? +)?status ")
 """The begin of the table of cells."""

@@ -17,6 +17,7 @@ from agelab.results.run_directory import RunDirectory
 from agelab.store.home import default_home
 from docs.make.catalogue import Made, Table
 from docs.make.page import PROJECT
+from docs.make.show import shown_block
 
 AGELAB = Path(sys.executable).with_name("agelab")
 ENDED = (0, 1)
