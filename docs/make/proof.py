@@ -19,6 +19,8 @@ from agelab.data.corpus import Corpus
 from agelab.data.corpus import artefact as corpora
 from agelab.data.corpus.definition import definition
 from agelab.data.history import churn, profile, pulls, synthetic, traced, tree
+from agelab.kernel import initramfs
+from agelab.kernel.modules import Modules
 from agelab.machine.drive import module as drive_module
 from agelab.machine.image import root, sealed_image
 from agelab.machine.qemu import emulator
@@ -61,15 +63,16 @@ def cells(table: Table) -> str:
     """Return the hash of what is known of the keys of a table's cells. Raises InputError for options of no run."""
     if not table.runs:
         return ""
-    asked = [[options.kernel, _cells(options)] for options in table.asked]
-    return key_of([_shared(), table.kernels, asked])[:DIGITS]
+    return key_of([_shared(), table.runs, table.kernels, list(map(_cells, table.asked))])[:DIGITS]
 
 
 @cache
 def _shared() -> dict[str, Any]:
     """Return what all cells have: the guest side, and what says of the artefacts how they are made."""
-    package = places.PACKAGE
     guest = [path for place in (places.IMAGES, places.PACKER) for path in place.rglob("*")]
+    built_in = Modules("", FILE, (), frozenset(initramfs.BASE_MODULES))
+    base = initramfs.base(built_in, b"busybox", b"init")
+    own = initramfs.cell(built_in, (), {"file": b"file"}, {"program": b"program"}, {"module": b"module"})
     made = (
         corpora,
         churn,
@@ -88,10 +91,15 @@ def _shared() -> dict[str, Any]:
         "drive": cell_inputs.drive_sources(),
         "qemu": emulator.sources(),
         "guest": _hashes(guest),
-        "initramfs": file_code_hash(package / "kernel" / "initramfs.py"),
-        "profiles": _hashes((package / "history").glob("*.toml")),
+        "initramfs": [initramfs.BASE_MODULES, key_of((base + own).hex())],
         "recipes": [made_by.RECIPE for made_by in made],
     }
+
+
+@cache
+def _definitions() -> list[str]:
+    """Return the hashes of what histories are made by: profiles, and corpora that they copy."""
+    return _hashes(path for name in ("corpus", "history") for path in (places.PACKAGE / name).glob("*.toml"))
 
 
 @cache
@@ -113,7 +121,7 @@ def cell(spec: CellSpec) -> dict[str, Any]:
         "filesystems": [one and one.model_dump(mode="json") for one in (spec.filesystem, spec.companion)],
         "corpus": wanted
         and [wanted.model_dump(mode="json"), definition(wanted.kind).model_dump(mode="json")],
-        "history": history and history.model_dump(mode="json"),
+        "history": history and [history.model_dump(mode="json"), _definitions()],
         "shrink": spec.shrink,
         "files": {name: key_of(data.hex()) for name, data in {**spec.scripts, **spec.brought.files}.items()},
         **cell_inputs.parts_of_files(spec),
