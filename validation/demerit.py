@@ -31,8 +31,7 @@ from docs.make import command
 from docs.make.command import Answer
 from docs.make.page import columns, grid
 from tests.model.native import Library, compiled
-from validation.drive_traces import Request, TracedDrive, read_all
-from validation.gap_line import stands_before
+from validation.drive_traces import Request, TracedDrive, read_all, stands_before
 from validation.traced_profile import Figures, profile
 
 PHASES = 8

@@ -9,8 +9,7 @@ import pytest
 from agelab.base.errors import InputError
 from tests.unit import traced_drive
 from validation import traced_profile
-from validation.drive_traces import Mechanics, Request, Zone, read_all
-from validation.gap_line import stands_before
+from validation.drive_traces import Mechanics, Request, Zone, read_all, stands_before
 from validation.traced_profile import Figures, bus_rate, mean_seek, profile, rising, time_at
 
 
