@@ -99,7 +99,8 @@ def _shared() -> dict[str, Any]:
 @cache
 def _definitions() -> list[str]:
     """Return the hashes of what histories are made by: profiles, and corpora that they copy."""
-    return _hashes(path for name in ("corpus", "history") for path in (places.PACKAGE / name).glob("*.toml"))
+    places_of_data = (places.CORPORA, Path(profile.__file__).parent)
+    return _hashes(path for place in places_of_data for path in place.glob("*.toml"))
 
 
 @cache
