@@ -102,8 +102,8 @@ site: setup-test ## build the documentation as a site: build/site/index.html
 	@$(BIN)/python -m sphinx -W --keep-going -n -q -E -b html -d build/doctrees docs build/site
 	@echo "agelab: build/site/index.html"
 
-tables: setup-test ## make the tables and pictures of the pages again from runs: all, or NAME=; PLAN=1 says what it takes, STALE=1 marks those of an earlier code
-	@$(BIN)/python -m bench.tables --name "$$NAME" $${JOBS:+--jobs "$$JOBS"} $${ON:+--on "$$ON"} $${PLAN:+--plan} $${STALE:+--stale} $${FRESH:+--fresh}
+tables: setup-test ## make the tables and pictures of the pages again from runs: all, or NAME=; PLAN=1 says what it takes, STALE=1 proves or marks those of an earlier code
+	@$(BIN)/python -m docs.make --name "$$NAME" $${JOBS:+--jobs "$$JOBS"} $${ON:+--on "$$ON"} $${PLAN:+--plan} $${STALE:+--stale} $${FRESH:+--fresh}
 
 # Two files of tests at a time, begun in the order of tests/conftest.py.
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 30
@@ -120,26 +120,26 @@ test-container: ## a cell outside and in a container: one key, one digest (build
 fuzz: setup-test ## 100,000 made-up inputs for each reader of what comes from outside (tests/fuzz; half an hour)
 	@set -e; for target in tests/fuzz/[!_]*.py; do $(BIN)/python -m tests.fuzz "$$(basename "$$target" .py)"; done
 
-bench: setup-test ## validate the modelled drives, hold them against the press of their day, say what they cost, count what calls cost, make the corpora and histories, judge made-up bisects, make reports, time guest starts, run five variants five times, do one job beside virtme-ng (an hour)
-	@$(BIN)/python -m bench.validate
-	@$(BIN)/python -m bench.press
+bench: setup-test ## time agelab (bench/), and hold its models and verdicts against reality (validation/): docs/bench.md (an hour)
+	@$(BIN)/python -m validation.validate
+	@$(BIN)/python -m validation.press
 	@$(BIN)/python -m bench.cost
-	@$(BIN)/python -m bench.machines
+	@$(BIN)/python -m validation.machines
 	@$(BIN)/python -m bench.corpora
 	@$(BIN)/python -m bench.history
-	@$(BIN)/python -m bench.bisect_rules
-	@$(BIN)/python -m bench.decide
+	@$(BIN)/python -m validation.bisect_rules
+	@$(BIN)/python -m validation.decide
 	@$(BIN)/python -m bench.report
 	@$(BIN)/python -m bench.boot
 	@$(BIN)/python -m bench.repeat --load --pauses aging-reiserfs "aging-ext4 --layout raid0" aging-xfs aging-btrfs aging-jfs
 	@$(BIN)/python -m bench.peer
 
+# Side by side: mypy alone takes about as long as the others together.
 check: setup-test ## lint, format, types, import layers, and whether the pages' tables are of this code
-	@$(BIN)/ruff check
-	@$(BIN)/ruff format --check
-	@$(BIN)/mypy
-	@$(BIN)/lint-imports
-	@$(BIN)/python -m bench.tables --check
+	@said=$$(mktemp -d) && trap 'rm -r "$$said"' EXIT; number=0; \
+	for part in "ruff check" "ruff format --check" mypy lint-imports "python -m docs.make --check"; do number=$$((number + 1)); \
+	  { $(BIN)/$$part >"$$said/$$number" 2>&1 || touch "$$said/failed"; } & done; wait; \
+	cat "$$said"/[1-9]; test ! -e "$$said/failed"
 
 lint: check ## the same as check
 

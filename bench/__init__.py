@@ -1,4 +1,4 @@
-"""Measurements of agelab itself. Each cell runs: none is served what an earlier one has found."""
+"""The speed of agelab itself. Each cell runs: none is served what an earlier one has found."""
 
 import os
 

@@ -7,7 +7,6 @@ first event is read on the host. virtme-ng's is from the start of its command un
 heard. Host seconds, under TCG both; nothing else should run meanwhile, and other guests are waited for.
 """
 
-import argparse
 import hashlib
 import os
 import statistics
@@ -40,8 +39,10 @@ from agelab.run.plan.guest_plan import guest_plan
 from agelab.run.plan.phases import phases
 from agelab.scenario import selection
 from bench import virtme
-from bench.common import quietly, spread, table
-from bench.tables.make import put
+from bench.common import quietly, spread
+from docs.make import command
+from docs.make.command import Answer
+from docs.make.page import columns
 
 MEMORY_MIB = 768
 MACHINE = "pentium4-2800"
@@ -131,22 +132,14 @@ class Ours:
 
 
 def main() -> int:
-    """Measure, print the table; 1 when ours takes more than half of virtme-ng's time."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repetitions", type=int, default=3, metavar="N")
+    """Return the exit code: 1 when ours takes more than half of virtme-ng's time."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--repetitions", type=command.at_least(3), default=3, metavar="N")
     parser.add_argument("--kernel", default=kernels.DEFAULT)
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    if options.repetitions < 3:
-        parser.error("a median wants three repetitions at least")
-    try:
-        return compare(options.repetitions, options.kernel, options.write)
-    except AgelabError as error:
-        print(f"bench/boot.py: {error}\n  {error.hint}".rstrip(), file=sys.stderr)
-        return error.exit_code
+    return command.run(parser, lambda options: compare(options.repetitions, options.kernel))
 
 
-def compare(repetitions: int, spec: str, write: bool) -> int:
+def compare(repetitions: int, spec: str) -> Answer:
     """Both in turns, after one start of each that is not counted (it fills the host's page cache)."""
     store = open_store()
     kernel = kernels.resolve(spec, store)
@@ -187,15 +180,13 @@ def compare(repetitions: int, spec: str, write: bool) -> int:
         )
     load = os.getloadavg()[0]
     text = (
-        table(["guest", "from the start until", "median  range, host s", "ours/theirs"], rows)
+        columns(["guest", "from the start until", "median  range, host s", "ours/theirs"], rows)
         + f"\n\n{repetitions} starts each, in turns; Linux {kernel.release} ({kernel.version}), one virtual CPU under "
         f"TCG, {MEMORY_MIB} MiB;\n{ours.emulator.version}, libvirt {libvirt}, {virtme.version(theirs)};"
         f" host with {os.cpu_count()} CPUs, load {load:.1f} at the end"
     )
-    print(text)
-    if write:
-        put("boot", f"```\n{text}\n```")
-    return 0 if median["agelab"] <= median["virtme-ng"] / 2 else 1
+    status = 0 if median["agelab"] <= median["virtme-ng"] / 2 else 1
+    return Answer({"boot": f"```\n{text}\n```"}, status=status)
 
 
 if __name__ == "__main__":

@@ -103,13 +103,3 @@ def _hear(
 def spread(values: Sequence[float]) -> str:
     """Median and range of host seconds."""
     return f"{statistics.median(values):6.2f}  {min(values):6.2f} - {max(values):.2f}"
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Rows in columns as wide as their widest cell."""
-    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
-    lines = [head, ["-" * width for width in widths], *rows]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )

@@ -22,10 +22,12 @@ from agelab.data.corpus.artefact import plan_files
 from agelab.data.corpus.definition import DirectoryTree, FileSort, StudyCorpus, definition
 from agelab.data.corpus.tar import Tarball
 from agelab.data.corpus.tree import PlannedFile
-from bench.page import line
-from bench.tables.make import put
+from docs.make import command
+from docs.make.command import Answer
+from docs.make.page import grid
 
 QUICK = 16
+KINDS = [kind for kind in corpus_names() if isinstance(definition(kind), StudyCorpus)]
 DECILES = (100, 500, 900)
 """Thousandths of the files: which sizes are shown."""
 MAKE = "import sys; from agelab.cli import main; sys.exit(main())"
@@ -138,41 +140,41 @@ def open_files(what: StudyCorpus, part: int, seed: int) -> list[PlannedFile]:
     return [file for file in plan_files(what, what.bytes // part, seed) if isinstance(file, PlannedFile)]
 
 
-def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    kinds = [kind for kind in corpus_names() if isinstance(definition(kind), StudyCorpus)]
-    parser.add_argument("--kind", choices=kinds, action="append")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--planned", action="store_true")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/corpus.md")
-    given = parser.parse_args()
-    studies = [what for kind in given.kind or kinds if isinstance(what := definition(kind), StudyCorpus)]
+def measure(options: argparse.Namespace) -> Answer:
+    """Make a table of each kind."""
+    studies = [what for kind in options.kind or KINDS if isinstance(what := definition(kind), StudyCorpus)]
     # All of them before anything is planned here: a process begins with the most memory that its parent had.
     results = {
-        what.kind: [made(what.kind, what.bytes // part, given.seed) for part in (QUICK, 1)]
-        for what in ([] if given.planned else studies)
+        what.kind: [made(what.kind, what.bytes // part, options.seed) for part in (QUICK, 1)]
+        for what in ([] if options.planned else studies)
     }
     lines: list[str] = []
     for what in studies:
-        rows = [["", "asked", f"1/{QUICK}", "the study's size"], ["---"] * 4, *shape(what, given.seed)]
+        rows = shape(what, options.seed)
         if both := results.get(what.kind):
             asked = " and ".join(number(what.bytes // part) for part in (QUICK, 1))
             for archive in (archive for archive in what.archives if archive.gzip):
-                rest = [sum(file.size for file in open_files(what, part, given.seed)) for part in (QUICK, 1)]
+                rest = [
+                    sum(file.size for file in open_files(what, part, options.seed)) for part in (QUICK, 1)
+                ]
                 sizes = [files - other for (files, _, _), other in zip(both, rest, strict=True)]
                 rows.append([f"`{archive.path}`, bytes", number(archive.bytes.value), *map(number, sizes)])
             rows.append(["all files, bytes", asked, *(number(files) for files, _, _ in both)])
             rows.append(["image, bytes", "", *(number(image) for _, image, _ in both)])
             rows.append(["time and memory to make it", "", *(took for _, _, took in both)])
-        lines += [f"### `{what.kind}`", "", *map(line, rows), ""]
-    text = "\n".join(lines)
-    print(text)
-    if given.write:
-        put("corpora", text)
+        head = ["", "asked", f"1/{QUICK}", "the study's size"]
+        lines += [f"### `{what.kind}`", "", *grid(head, rows), ""]
+    return Answer({"corpora": "\n".join(lines)})
+
+
+def main() -> int:
+    """Return the exit code."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--kind", choices=KINDS, action="append")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--planned", action="store_true")
+    return command.run(parser, measure)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -16,14 +16,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agelab.base.errors import AgelabError, HostError
+from agelab.base.errors import HostError
 from agelab.cli.options import open_store
 from agelab.results.result import Cell
 from agelab.run.execute import runner
 from agelab.run.progress import Progress
 from agelab.run.request.options import RunOptions
-from bench.common import guests, table
-from bench.tables.make import put
+from bench.common import guests
+from docs.make import command
+from docs.make.command import Answer
+from docs.make.page import columns
 
 SCENARIO = Path(__file__).with_name("cost.toml")
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -118,38 +120,33 @@ def report(found: dict[str, Steps]) -> str:
     ]
     one, other = (sum(cost.cpu for cost in steps.values()) for steps in (bare, drive))
     gains.append(["all", f"{one:.2f}", f"{other:.2f}", f"{other / one - 1:+.0%}", ""])
-    columns = ("step", "bare: cpu s", "drive: cpu s", "the drive costs", "RAID-0's speed-up")
-    return "\n\n".join([table(head, rows), table(columns, gains)])
+    heads = ("step", "bare: cpu s", "drive: cpu s", "the drive costs", "RAID-0's speed-up")
+    return "\n\n".join([columns(head, rows), columns(heads, gains)])
 
 
 def _ratio(cost: Cost) -> str:
     return f"{cost.guest / cost.wall:.2f}"
 
 
+def measure(options: argparse.Namespace) -> Answer:
+    """Run the scenario with each setting, in turns."""
+    if guests():
+        raise HostError("other guests run on this machine", hint="wait until they have ended")
+    found: dict[str, list[Steps]] = {name: [] for name in SETTINGS}
+    for _ in range(options.repeat):
+        for name, setting in SETTINGS.items():
+            found[name].append(measured(**setting, scale=options.scale, machine=options.machine))
+    text = report({name: medians(runs) for name, runs in found.items()})
+    return Answer({"cost": f"```\n{text}\n```"})
+
+
 def main() -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="bench.cost", description="What the modelled drive costs the host.")
+    """Return the exit code."""
+    parser = command.parser(__doc__)
     parser.add_argument("--scale", choices=("quick", "paper"), default="quick")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each, in turns")
     parser.add_argument("--machine", default=None, help="another machine's CPU cost than the scenario's")
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    if guests():
-        print("bench.cost: other guests run on this machine: wait until they have ended", file=sys.stderr)
-        return 3
-    found: dict[str, list[Steps]] = {name: [] for name in SETTINGS}
-    try:
-        for _ in range(options.repeat):
-            for name, setting in SETTINGS.items():
-                found[name].append(measured(**setting, scale=options.scale, machine=options.machine))
-    except AgelabError as error:
-        print(f"bench.cost: {error}", file=sys.stderr)
-        return 1
-    text = report({name: medians(runs) for name, runs in found.items()})
-    print(text)
-    if options.write:
-        put("cost", f"```\n{text}\n```")
-    return 0
+    return command.run(parser, measure)
 
 
 if __name__ == "__main__":

@@ -33,8 +33,9 @@ from agelab.base.errors import AgelabError
 from agelab.data.history.operations import HEADER
 from agelab.data.history.synthetic import versions
 from agelab.machine.image import tools
-from bench.page import line
-from bench.tables.make import put
+from docs.make import command
+from docs.make.command import Answer
+from docs.make.page import grid
 
 SECONDS, MIB = 20, 300
 """Limits for a million operations."""
@@ -54,6 +55,7 @@ from pydantic import TypeAdapter
 from agelab.data.history import artefact
 from agelab.scenario.history import History
 from agelab.store.artefacts import Store
+from docs.make.page import grid
 
 wanted = TypeAdapter(History).validate_python(json.loads(sys.argv[1]))
 started = time.monotonic()
@@ -267,43 +269,33 @@ def _ns(seconds: float) -> str:
 def table(head: tuple[str, ...], rows: list[Finding]) -> str:
     """In Markdown; what misses its limit is marked."""
     marked = [(*row.cells[:-1], row.cells[-1] + ("" if row.kept else " (misses its limit)")) for row in rows]
-    return "\n".join(map(line, [head, ("---",) * len(head), *marked]))
+    return "\n".join(grid(head, marked))
+
+
+def measure(_: argparse.Namespace) -> Answer:
+    """Make histories and carry one out; 1 where one is slower or larger than it may be."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/var/tmp")) as name:
+        work = Path(name)
+        replay = work / "replay"
+        process.run(
+            ["gcc", "-std=gnu11", "-O2", "-static", "-o", str(replay), str(tools.SOURCES / "replay.c")]
+        )
+        made = list(makings(work))
+        ran = [carried_out(replay, work)]
+        grown = list(growths(replay, work))
+    files = (f"{FEW:,} files", f"{MANY:,} files")
+    tables = [
+        table(("engine", "operations", "s", "s a million", "peak MiB"), made),
+        table(("replayed", "operations", "operations a second"), ran),
+        table(("of the replayer, an operation with", *files, "growth"), grown),
+    ]
+    kept = all(row.kept for row in (*made, *ran, *grown))
+    return Answer({"history": "\n\n".join(tables)}, status=0 if kept else 1)
 
 
 def main() -> int:
-    """Measure, print, write. Returns the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--write", action="store_true")
-    write = parser.parse_args().write
-    try:
-        with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/var/tmp")) as name:
-            work = Path(name)
-            replay = work / "replay"
-            process.run(
-                ["gcc", "-std=gnu11", "-O2", "-static", "-o", str(replay), str(tools.SOURCES / "replay.c")]
-            )
-            made = list(makings(work))
-            ran = [carried_out(replay, work)]
-            grown = list(growths(replay, work))
-        text = "\n\n".join(
-            [
-                table(("engine", "operations", "s", "s a million", "peak MiB"), made),
-                table(("replayed", "operations", "operations a second"), ran),
-                table(
-                    ("of the replayer, an operation with", f"{FEW:,} files", f"{MANY:,} files", "growth"),
-                    grown,
-                ),
-            ]
-        )
-        print(text)
-        if write:
-            put("history", text)
-    except AgelabError as error:
-        print(f"bench.history: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0 if all(row.kept for row in (*made, *ran, *grown)) else 1
+    """Return the exit code."""
+    return command.run(command.parser(__doc__), measure)
 
 
 if __name__ == "__main__":

@@ -28,16 +28,17 @@ from pathlib import Path
 
 from agelab import kernel as kernels
 from agelab.base import process
-from agelab.base.errors import AgelabError
 from agelab.cli.options import open_store
 from agelab.data.corpus import CorpusSpec, make
 from agelab.results import run_lookup
 from agelab.results.run_directory import LATEST
 from agelab.store.artefacts import Store
 from bench import virtme
-from bench.common import quietly, table, time_until
-from bench.tables.make import put
+from bench.common import quietly, time_until
 from bench.virtme import Virtme
+from docs.make import command
+from docs.make.command import Answer
+from docs.make.page import columns
 
 SCENARIO = Path(__file__).with_name("peer.toml")
 AGELAB = Path(sys.executable).with_name("agelab")
@@ -164,29 +165,23 @@ def compare(repeat: int, store: Store) -> list[list[str]]:
     ]
 
 
-def main() -> int:
-    """Measure and print the table; 1 when agelab takes longer than virtme-ng."""
-    parser = argparse.ArgumentParser(prog="bench.peer", description=__doc__.splitlines()[0])
-    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="turns that count")
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    if options.repeat < 1:
-        parser.error("nothing is measured in no turns")
-    try:
-        rows = compare(options.repeat, open_store())
-    except AgelabError as error:
-        print(f"bench.peer: {error}\n  {error.hint}".rstrip(), file=sys.stderr)
-        return error.exit_code
+def measure(options: argparse.Namespace) -> Answer:
+    """Measure both; 1 when agelab takes longer than virtme-ng."""
+    rows = compare(options.repeat, open_store())
     heads = ["", "host s", "range", "agelab / it", *(f"{step} s" for step in STEPS)]
     text = (
-        f"{table(heads, rows)}\n\n"
+        f"```\n{columns(heads, rows)}\n\n"
         f"medians of {options.repeat} turns; of the last one the seconds of the steps, by the guest's clock with the\n"
-        "modelled drive (agelab), and by the host's"
+        "modelled drive (agelab), and by the host's\n```"
     )
-    print(text)
-    if options.write:
-        put("peer", f"```\n{text}\n```")
-    return 0 if all(float(ratio) <= 1 for _, _, _, ratio, *_ in rows) else 1
+    return Answer({"peer": text}, status=0 if all(float(ratio) <= 1 for _, _, _, ratio, *_ in rows) else 1)
+
+
+def main() -> int:
+    """Return the exit code."""
+    parser = command.parser(__doc__)
+    parser.add_argument("--repeat", type=command.at_least(1), default=3, metavar="N", help="turns that count")
+    return command.run(parser, measure)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from typing import Any
 
 from agelab.base.errors import AgelabError
 from agelab.cli.options import open_store
-from bench.common import table
+from docs.make.page import columns
 
 QEMU = b"qemu-system-x86_64"
 
@@ -231,7 +231,7 @@ def main() -> int:
             wrong += complaints(name, outcomes)
     except AgelabError as error:
         wrong.append(str(error))
-    print(table(HEAD, lines))
+    print(columns(HEAD, lines))
     print("\n".join(["", *wrong]) if wrong else "\nequal inputs, equal digests; another seed, another digest")
     return 1 if wrong else 0
 

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agelab.results.run_directory import RunDirectory
-from bench.page import line, print_report
+from docs.make import command
+from docs.make.command import Answer
+from docs.make.page import DOCS, grid
 from tests.unit import aging_runs
 
-PROJECT = Path(__file__).resolve().parents[1]
 SAMPLES = 10_000
 VARIANTS = (
     "btrfs",
@@ -38,12 +39,12 @@ RUNS = 3
 
 def main() -> int:
     """Make the pages and say what each took."""
-    return print_report(
-        __doc__, "report-cost", lambda: "\n".join([line(HEAD), line(["---"] * len(HEAD)), *_rows()])
+    return command.run(
+        command.parser(__doc__), lambda _: Answer({"report-cost": "\n".join(grid(HEAD, _rows()))})
     )
 
 
-def _rows() -> Iterator[str]:
+def _rows() -> Iterator[list[str]]:
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
         for seeds in ((1,), (1, 2, 3, 4, 5)):
@@ -51,14 +52,12 @@ def _rows() -> Iterator[str]:
             one = _samples(aging_runs.make(home, {"ext4": 1.2}), home)
             while len(slowdowns) > 1 and (len(slowdowns) - 1) * len(seeds) * one >= SAMPLES:
                 slowdowns.popitem()
-            name = aging_runs.make(home, slowdowns, seeds=seeds, pictures=PROJECT / "docs" / "aging")
+            name = aging_runs.make(home, slowdowns, seeds=seeds, pictures=DOCS / "aging")
             page = home / "report.html"
             took = [_make(name, home, page) for _ in range(RUNS)]
             host, processor = (f"{min(one):.1f} to {max(one):.1f}" for one in zip(*took, strict=True))
             size = f"{page.stat().st_size / 1e6:.2f}"
-            yield line(
-                [f"{_samples(name, home):,}", str(len(slowdowns)), str(len(seeds)), host, processor, size]
-            )
+            yield [f"{_samples(name, home):,}", str(len(slowdowns)), str(len(seeds)), host, processor, size]
 
 
 def _samples(name: str, home: Path) -> int:

@@ -7,11 +7,12 @@ from random import Random
 
 import pytest
 
-from bench import demerit
-from bench.drive_traces import Request, TracedDrive, read_all
-from bench.traced_profile import Figures, profile
+from docs.make import command
 from tests.model.native import Library
 from tests.unit import traced_drive
+from validation import demerit
+from validation.drive_traces import Request, TracedDrive, read_all
+from validation.traced_profile import Figures, profile
 
 
 def recorded(library: Library, directory: Path, figures: Figures) -> TracedDrive:
@@ -70,8 +71,8 @@ def test_the_command_prints_a_drive_that_it_never_saw(
 ) -> None:
     traced_drive.write(tmp_path, trace=traced_drive.lines(200))
     written: dict[str, str] = {}
-    monkeypatch.setattr(demerit, "put", written.__setitem__)
-    monkeypatch.setattr(sys, "argv", ["bench.demerit", str(tmp_path), "--write"])
+    monkeypatch.setattr(command, "put", written.__setitem__)
+    monkeypatch.setattr(sys, "argv", ["validation.demerit", str(tmp_path), "--write"])
     assert demerit.main() == 0
     said = capsys.readouterr().out
     for figures in Figures:
@@ -84,6 +85,6 @@ def test_the_command_tells_the_line_that_is_no_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     traced_drive.write(tmp_path, trace=traced_drive.lines(3) + "and so on\n")
-    monkeypatch.setattr(sys, "argv", ["bench.demerit", str(tmp_path)])
+    monkeypatch.setattr(sys, "argv", ["validation.demerit", str(tmp_path)])
     assert demerit.main() == 2
     assert "made-up.trace: line 4: is no request: 'and so on'" in capsys.readouterr().err

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from bench.example import CHROMIUM, FLAGS
+from docs.make.example import CHROMIUM, FLAGS
 
 
 @pytest.fixture(scope="module")

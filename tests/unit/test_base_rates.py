@@ -16,7 +16,7 @@ from agelab.analysis.published.study import Study
 from agelab.analysis.published.tables import HEADER
 from agelab.cli import main
 from agelab.scenario import toml_files
-from bench import base_rates
+from docs.make import base_rates
 from tests.unit.study_runs import make, printed
 
 CLAIMS = """
@@ -194,7 +194,7 @@ def test_where_rates_are_not_known_it_says_how_to_make_them(
     without = [replace(one, rates={}) for one in study.all_studies()]
     monkeypatch.setattr(study, "all_studies", lambda: without)
     shown = replicated(capsys, "latest")
-    made = "(base rate not known: .venv/bin/python -m bench.base_rates --write makes it)"
+    made = "(base rate not known: .venv/bin/python -m docs.make.base_rates --write makes it)"
     assert f"\n   17 of 17 replicated {made}; 0 not replicated" in shown
 
 

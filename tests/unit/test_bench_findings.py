@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from agelab.scenario.seeds import Seeds
 from agelab.stats.series import Series
-from bench.findings import share
+from docs.make.findings import share
 
 
 def series(*values: int) -> Series:

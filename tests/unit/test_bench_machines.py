@@ -9,8 +9,8 @@ from agelab.base.errors import AgelabError
 from agelab.scenario import selection, toml_files
 from agelab.scenario.machine import Copies, Machine
 from agelab.scenario.toml_files import SCENARIOS
-from bench import machines
-from bench.machines import PublishedFigure
+from validation import machines
+from validation.machines import PublishedFigure
 
 ALL = [*machines.FITTED.values(), *machines.SHOWN.values()]
 

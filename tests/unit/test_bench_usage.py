@@ -5,8 +5,8 @@ import pytest
 from agelab.results.result import Sample
 from agelab.scenario.seeds import Seeds
 from agelab.stats.series import series
-from bench.aging import Variant
-from bench.usage import answers
+from docs.make.aging import Variant
+from docs.make.usage import answers
 
 HISTORIES = ("full35", "full50", "full65")
 USAGES = 3

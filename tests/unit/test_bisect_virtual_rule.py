@@ -22,7 +22,7 @@ from agelab.bisect.rules import (
     looks,
 )
 from agelab.stats.order_statistics import exact
-from bench import bisect_rules as bench
+from validation import bisect_rules as bench
 
 
 def numbers(*values: int | float) -> list[Fraction]:

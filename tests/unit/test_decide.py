@@ -12,8 +12,8 @@ from agelab.analysis.judge import judge
 from agelab.analysis.ranking import rank_by_median
 from agelab.stats.series import SeriesPair
 from agelab.stats.verdict import DifferenceVerdict
-from bench import decide
-from bench.decide import SHAPES, SHARES, TIED, Draw, Rates, interacting, rates
+from validation import decide
+from validation.decide import SHAPES, SHARES, TIED, Draw, Rates, interacting, rates
 
 TIMES = 400
 NOISE = 2 * 100 * (0.05 * 0.95 / TIMES) ** 0.5

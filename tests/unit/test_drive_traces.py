@@ -7,11 +7,10 @@ from random import Random
 import pytest
 
 from agelab.base.errors import InputError
-from bench import traced_profile
-from bench.drive_traces import Mechanics, Request, Zone, read_all
-from bench.gap_line import stands_before
-from bench.traced_profile import Figures, bus_rate, mean_seek, profile, rising, time_at
 from tests.unit import traced_drive
+from validation import traced_profile
+from validation.drive_traces import Mechanics, Request, Zone, read_all, stands_before
+from validation.traced_profile import Figures, bus_rate, mean_seek, profile, rising, time_at
 
 
 def complaint(directory: Path) -> str:
@@ -68,10 +67,10 @@ def test_the_errors_of_all_files_are_told_at_once(tmp_path: Path) -> None:
         "made-up.trace: line 1: is no request: 'nothing'",
         "line 100: ",
         "made-up.trace: and 30 more",
-        "line 2: Number of data surfaces = four, and not a number from 1 on",
+        "made-up.model: Number of data surfaces: ",
         "the zone at cylinder 900 overlaps the one before",
         "made-up.seek: line 2: is no distance and time: '2,\\tfast'",
-        "made-up.diskspecs: line 1: disksim_disk MADE_UP has no 'Segment size (in blks)'",
+        "made-up.diskspecs: Segment size (in blks): Field required",
     ):
         assert problem in said, said
 

@@ -24,7 +24,7 @@ from agelab.present.report.page import build_page
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.seeds import Seeds
-from bench import example
+from docs.make import example
 from tests.unit import aging_runs, run_builder, study_runs
 
 PICTURES = Path(__file__).parents[2] / "docs" / "aging"

@@ -15,7 +15,7 @@ from agelab.present.report.html import render
 from agelab.present.report.page import build_page as page_of
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from bench import example
+from docs.make import example
 from tests.unit import aging_runs
 
 pytest_plugins = "tests.unit.chromium"

@@ -1,5 +1,6 @@
 """What makers make of runs, and what is known of a table before its runs."""
 
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -13,28 +14,12 @@ from agelab.run.execute.evaluation import evaluated_by
 from agelab.run.plan.cell_inputs import harness_hash, parts_of_files
 from agelab.run.prepare.planned import cell_of, planned_cells
 from agelab.run.request.options import RunOptions
-from bench import (
-    aging,
-    block_maps,
-    claims,
-    claims_about,
-    curve,
-    fallen,
-    findings,
-    measures,
-    processor,
-    replication,
-    show,
-    summary,
-    sweep,
-    takes,
-    transcript,
-)
-from bench.tables import block, dependencies
-from bench.tables.catalogue import Table
-from bench.tables.forecast import forecast
+from docs.make import block, findings, proof
+from docs.make.catalogue import Made, Table
+from docs.make.forecast import forecast
 from tests.unit import aging_runs, run_builder, study_runs
 
+WORDS = {"kernel": "k", "qemu": "q", "image": "i", "corpus_sha256": "c"}
 QEMU = "QEMU emulator version 7.2.22"
 POINTS = (
     ("replay", "fullness", 0.5),
@@ -46,11 +31,11 @@ SLOWDOWNS = {"ext4": 1.4, "xfs": 1.1}
 
 def run(home: Path, *, release: str = "6.1.0-56-amd64", **fields: object) -> RunDirectory:
     """A run of two variants, which knows its kernel and its QEMU."""
-    made = RunDirectory(home / "runs" / aging_runs.make(home, SLOWDOWNS, release=release, **fields))  # type: ignore[arg-type]
-    plan = made.plan()
+    run = RunDirectory(home / "runs" / aging_runs.make(home, SLOWDOWNS, release=release, **fields))  # type: ignore[arg-type]
+    plan = run.plan()
     words = {"kernel": f"debian:6.1 = {release} (6.1.192-2)", "qemu": QEMU, "image": "i"}
-    made.write_plan(plan.model_copy(update={"provenance": {**plan.provenance, **words}}))
-    return made
+    run.write_plan(plan.model_copy(update={"provenance": {**plan.provenance, **words}}))
+    return run
 
 
 def table(maker: str, **fields: object) -> Table:
@@ -58,9 +43,13 @@ def table(maker: str, **fields: object) -> Table:
     return Table.model_validate({**usual, **fields})
 
 
+def made(maker: str, given: Sequence[RunDirectory], /, **fields: object) -> Made:
+    return table(maker, **fields).made(given)
+
+
 def test_show_has_the_cells_and_nothing_of_this_store(tmp_path: Path) -> None:
     found = run(tmp_path)
-    text = show.made(table("show"), [found]).text
+    text = made("show", [found]).text
     assert text.startswith("```\next4, single on model:seagate-st3120026as, pentium4-2800, period defaults")
     assert " copy 12/12 " in text and "  status      ok" in text and "  digest      sha256:" in text
     assert text.endswith(f"```\n\nKernel debian:6.1 = 6.1.0-56-amd64 (6.1.192-2); {QEMU}.")
@@ -68,7 +57,7 @@ def test_show_has_the_cells_and_nothing_of_this_store(tmp_path: Path) -> None:
 
 
 def test_show_has_the_named_lines_with_dots_where_others_are_left_out(tmp_path: Path) -> None:
-    text = show.made(table("show", lines=["ext4,", "step", "mkfs", "copy", "digest"]), [run(tmp_path)]).text
+    text = made("show", [run(tmp_path)], lines=["ext4,", "step", "mkfs", "copy", "digest"]).text
     lines = text.split("\n")
     assert [line.split()[0] for line in lines[1:9]] == [
         "ext4,",
@@ -89,7 +78,7 @@ def test_a_transcript_is_the_last_command_and_what_it_prints_and_no_day(
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
     found = run(tmp_path)
     commands = ["export {runs} --format csv -o made.csv", "show {0}"]
-    text = transcript.made(table("transcript", commands=commands), [found]).text
+    text = made("transcript", [found], commands=commands).text
     assert text.startswith("```\n$ .venv/bin/agelab show YYYYMMDD-HHMM01-aging\n")
     assert (
         "whole result: .venv/bin/agelab show YYYYMMDD-HHMM01-aging --json\n" in text
@@ -98,35 +87,26 @@ def test_a_transcript_is_the_last_command_and_what_it_prints_and_no_day(
     assert found.name not in text and str(tmp_path) not in text and text.endswith(f"{QEMU}.")
 
 
-def test_a_transcript_numbers_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    runs = [run(tmp_path, release=release) for release in ("5.10.0-46-amd64", "6.1.0-56-amd64")]
-    commands = ["history {runs} -o h.html"]
-    lines = transcript.made(table("transcript", commands=commands), runs).text.split("\n")
-    assert lines[1] == "$ .venv/bin/agelab history YYYYMMDD-HHMM01-aging YYYYMMDD-HHMM02-aging -o h.html"
-    assert "h.html: open it in any browser: file://.../h.html" in lines
-
-
 def test_a_transcript_of_a_command_that_does_not_answer_is_not_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
     with pytest.raises(HostError, match="agelab show nothing ended with 2: no run"):
-        transcript.made(table("transcript", commands=["show nothing"]), [run(tmp_path)])
+        made("transcript", [run(tmp_path)], commands=["show nothing"])
 
 
 def test_a_sweep_is_a_table_for_each_metric_and_a_plot(tmp_path: Path) -> None:
     runs = [run(tmp_path, release=release) for release in ("5.10.0-46-amd64", "6.1.0-56-amd64")]
-    made = sweep.made(table("sweep", metrics=["read:slowdown"], pictures="page"), runs)
-    assert "read, slowdown" in made.text and "layout_score" not in made.text
-    assert "Kernel debian:6.1 = 5.10.0-46-amd64 (6.1.192-2), debian:6.1 = 6.1.0-56-amd64" in made.text
-    assert [str(path) for path in made.files] == ["page/read-slowdown.svg"]
-    assert "(page/read-slowdown.svg)" in made.text
-    assert max(map(len, made.text.split("\n"))) <= 130
+    found = made("sweep", runs, metrics=["read:slowdown"], pictures="page")
+    assert "read, slowdown" in found.text and "layout_score" not in found.text
+    assert "Kernel debian:6.1 = 5.10.0-46-amd64 (6.1.192-2), debian:6.1 = 6.1.0-56-amd64" in found.text
+    assert [str(path) for path in found.files] == ["page/read-slowdown.svg"]
+    assert "(page/read-slowdown.svg)" in found.text
+    assert max(map(len, found.text.split("\n"))) <= 130
 
 
 def test_a_summary_ends_before_its_cells(tmp_path: Path) -> None:
-    text = summary.made(table("summary"), [run(tmp_path, seeds=(1, 2, 3, 4, 5))]).text
+    text = made("summary", [run(tmp_path, seeds=(1, 2, 3, 4, 5))]).text
     assert text.startswith("```\nWhich filesystem aged worst, and why?\n")
     assert "slowdown of read" in text and "status" not in text
     assert max(map(len, text.split("```")[1].split("\n"))) <= 80
@@ -134,14 +114,13 @@ def test_a_summary_ends_before_its_cells(tmp_path: Path) -> None:
 
 def test_a_cell_that_is_not_ok_is_named_below_its_table(tmp_path: Path) -> None:
     found = run(tmp_path, statuses={"xfs": Status.UNSUPPORTED})
-    assert "- xfs: unsupported" in aging.made(table("aging"), [found]).text
+    assert "- xfs: unsupported" in made("aging", [found]).text
     columns = [{"head": "read", "of": "read:slowdown"}]
-    assert "- xfs: unsupported" in measures.made(table("measures", columns=columns), [found]).text
+    assert "- xfs: unsupported" in made("measures", [found], columns=columns).text
 
 
 def test_measures_are_medians_ranges_and_sums_over_seeds_and_sums_of_measures(tmp_path: Path) -> None:
-    words = {"kernel": "k", "qemu": "q", "image": "i", "corpus_sha256": "c"}
-    run_ = run_builder.begin(tmp_path, run_builder.cells(["ext4"], (1, 2, 3)), provenance=words)
+    run_ = run_builder.begin(tmp_path, run_builder.cells(["ext4"], (1, 2, 3)), provenance=WORDS)
     for number, value in enumerate((1.0, 4.0, 2.0)):
         rows = [run_builder.sample("repair", value), run_builder.sample("recovery", 10 * value)]
         run_builder.end(run_, number, rows)
@@ -151,21 +130,20 @@ def test_measures_are_medians_ranges_and_sums_over_seeds_and_sums_of_measures(tm
         {"head": "c", "of": "repair:elapsed", "shown": "sum", "decimals": 0},
         {"head": "d", "of": "repair:elapsed + recovery:elapsed", "factor": 10, "decimals": 0},
     ]
-    text = measures.made(table("measures", columns=columns), [run_]).text
+    text = made("measures", [run_], columns=columns).text
     assert "|  | a | b | c | d |" in text
     assert "| ext4 | 2.00 | 1.0 to 4.0 | 7 | 220 |" in text
     wrong = [*columns, {"head": "e", "of": "repair:2:elapsed"}]
     with pytest.raises(InputError, match="one: no cell has measured repair:2:elapsed"):
-        measures.made(table("measures", columns=wrong), [run_])
+        made("measures", [run_], columns=wrong)
 
 
 def test_cells_that_are_not_ok_are_named_with_their_seeds_where_others_are(tmp_path: Path) -> None:
-    words = {"kernel": "k", "qemu": "q", "image": "i", "corpus_sha256": "c"}
-    run_ = run_builder.begin(tmp_path, run_builder.cells(["ext4", "jfs"], (1, 2, 3)), provenance=words)
+    run_ = run_builder.begin(tmp_path, run_builder.cells(["ext4", "jfs"], (1, 2, 3)), provenance=WORDS)
     for number in range(6):
         status = Status.FAILED if number in (1, 2) or number > 2 else Status.OK
         run_builder.end(run_, number, [run_builder.sample("copy")], status=status, reason="no room")
-    text = measures.made(table("measures", columns=[{"head": "copy", "of": "copy:elapsed"}]), [run_]).text
+    text = made("measures", [run_], columns=[{"head": "copy", "of": "copy:elapsed"}]).text
     assert text.split("\n")[-2:] == ["- ext4, seeds 2,3: failed: no room", "- jfs: failed: no room"]
 
 
@@ -181,22 +159,21 @@ def test_cells_that_are_not_ok_are_named_with_their_seeds_where_others_are(tmp_p
 def test_a_row_of_measures_is_named_by_what_tells_it_from_the_others(
     tmp_path: Path, differs: dict[str, Any], rows: list[str]
 ) -> None:
-    words = {"kernel": "k", "qemu": "q", "image": "i", "corpus_sha256": "c"}
     cells = (run_builder.cell(), *([run_builder.cell(**{"variant": "ext4", **differs})] if differs else []))
-    made = run_builder.begin(tmp_path, cells, provenance=words)
+    one = run_builder.begin(tmp_path, cells, provenance=WORDS)
     for number, _ in enumerate(cells):
-        run_builder.end(made, number, [run_builder.sample("copy")])
+        run_builder.end(one, number, [run_builder.sample("copy")])
     columns = [{"head": "copy", "of": "copy:elapsed"}]
-    beside = run_builder.begin(tmp_path, [], provenance={**words, "image": "with a layout's programs"})
-    text = measures.made(table("measures", columns=columns), [made, beside]).text
+    beside = run_builder.begin(tmp_path, [], provenance={**WORDS, "image": "with a layout's programs"})
+    text = made("measures", [one, beside], columns=columns).text
     assert [line.removesuffix(" 1.50 |") for line in text.split("\n") if line.endswith("1.50 |")] == rows
 
 
 def test_a_block_map_is_a_picture_of_its_variant(tmp_path: Path) -> None:
     (tmp_path / "ext4.svg").write_text("<svg/>")
-    made = block_maps.made(table("block_maps", pictures="aging"), [run(tmp_path, pictures=tmp_path)])
-    assert made.files == {Path("aging/ext4.svg"): b"<svg/>"}
-    assert "![block map of ext4, aged and control](aging/ext4.svg)" in made.text
+    found = made("block_maps", [run(tmp_path, pictures=tmp_path)], pictures="aging")
+    assert found.files == {Path("aging/ext4.svg"): b"<svg/>"}
+    assert "![block map of ext4, aged and control](aging/ext4.svg)" in found.text
 
 
 @pytest.mark.parametrize(
@@ -205,37 +182,36 @@ def test_a_block_map_is_a_picture_of_its_variant(tmp_path: Path) -> None:
 def test_a_study_has_its_tables_and_no_names_of_runs(tmp_path: Path, scale: str, heading: str) -> None:
     name = study_runs.make(tmp_path, "tum-2005", study_runs.printed("tum-2005"), scale=scale)
     found = RunDirectory(tmp_path / "runs" / name)
-    text = replication.made(table("replication"), [found]).text
+    text = made("replication", [found]).text
     assert text.startswith(f"{heading}\n\n- **A**: scale {scale}, ")
     assert f"scale {scale}" in text and "**replicated**" in text
     assert name not in text
-    counted = claims.made(table("claims"), [found]).text
+    counted = made("claims", [found]).text
     assert counted.startswith("| study |") and "| `tum-2005` | period, seed 1 | " in counted
 
 
 def test_the_processors_times_are_a_table_and_a_figure(tmp_path: Path) -> None:
     used = {"copy-1g cpu_user": 0.5, "copy-1g cpu_system": 1.0, "copy-1g copy_stolen": 0.25}
     name = study_runs.make(tmp_path, "piszcz-2006", {"xfs": used})
-    made = processor.made(table("processor"), [RunDirectory(tmp_path / "runs" / name)])
-    assert made.text.startswith("**piszcz-2006**, scale quick") and "| copy-1g |" in made.text
-    assert [str(path) for path in made.files] == ["processor.svg"]
-    assert made.files[processor.FIGURE].startswith(b"<svg")
+    found = made("validation.processor", [RunDirectory(tmp_path / "runs" / name)])
+    assert found.text.startswith("**piszcz-2006**, scale quick") and "| copy-1g |" in found.text
+    assert [str(path) for path in found.files] == ["processor.svg"]
+    assert found.files[Path("processor.svg")].startswith(b"<svg")
 
 
 def test_a_history_has_a_table_and_its_plots(tmp_path: Path) -> None:
-    words = {"kernel": "k", "qemu": "q", "image": "i", "corpus_sha256": "c"}
     run_ = run_builder.begin(
-        tmp_path, run_builder.cells(["ext4-profile"]), provenance=words, histories={"profile": {}}
+        tmp_path, run_builder.cells(["ext4-profile"]), provenance=WORDS, histories={"profile": {}}
     )
     rows = [
         run_builder.sample(step, value, metric, point) for step, metric, value in POINTS for point in (1, 2)
     ]
     run_builder.end(run_, 0, rows)
-    made = curve.made(table("curve", pictures="aging"), [run_])
-    assert "| ext4 | 1.50 | 1.50 |" in made.text
+    found = made("curve", [run_], pictures="aging")
+    assert "| ext4 | 1.50 | 1.50 |" in found.text
     pictures = {f"aging/curve-profile-{name}.svg" for name in ("scan", "layout")}
-    assert {str(path) for path in made.files} == pictures
-    assert all(f"]({path})" in made.text for path in pictures)
+    assert {str(path) for path in found.files} == pictures
+    assert all(f"]({path})" in found.text for path in pictures)
 
 
 def test_a_cell_that_has_ended_is_known_until_the_harness_changes(
@@ -256,22 +232,21 @@ def test_a_cell_that_has_ended_is_known_until_the_harness_changes(
         run_, 0, [run_builder.sample()], inputs=inputs, evaluated_by=evaluated_by(specs[0]), host_seconds=60
     )
     mine = table("aging", runs=[{"name": "aging-ext4", "seeds": "1,2"}])
-    there = block.Block("one", "0" * 16, date(2026, 11, 25), None, "")
+    there = block.Block("one", date(2026, 11, 25), "", text="0" * 16)
     monkeypatch.setattr(block, "find", lambda _: there)
-    monkeypatch.setattr(dependencies, "key", lambda _: "1" * 16)
+    monkeypatch.setattr(proof, "is_current", lambda table, block: False)
     found = forecast(mine, tmp_path / "runs", 1)
     assert (found.cells, found.known, found.current) == (2, 1, False)
     assert found.time and found.time.high == 60
     assert found.row[-2] == "about 60 s"
-    monkeypatch.setattr("bench.tables.forecast.harness_hash", lambda: "another")
+    monkeypatch.setattr("docs.make.forecast.harness_hash", lambda: "another")
     assert forecast(mine, tmp_path / "runs", 1).known == 0
 
 
 def test_a_finding_is_ratios_with_intervals_and_verdicts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = {"kernel": "k", "qemu": "q"}
-    run_ = run_builder.begin(tmp_path, run_builder.cells(["ext4", "xfs"], (1, 2, 3, 4, 5)), provenance=words)
+    run_ = run_builder.begin(tmp_path, run_builder.cells(["ext4", "xfs"], (1, 2, 3, 4, 5)), provenance=WORDS)
     for number in range(10):
         aged = (2 if number < 5 else 1) + number % 5 / 100
         rows = [
@@ -287,7 +262,7 @@ def test_a_finding_is_ratios_with_intervals_and_verdicts(
         "[[findings.one]]\n"
         'what = "xfs, aged"\nof = "1: xfs aged/read:elapsed"\nto = "xfs control/read:elapsed"\n'
     )
-    text = findings.made(table("findings"), [run_]).text
+    text = made("findings", [run_]).text
     assert "| ext4, aged | 1.980 (1.942 to 2.020), slower |" in text
     assert "| xfs, aged | 1.000 (0.971 to 1.030), equal |" in text
     assert "`make tables NAME=one`: run seeds 1,2,3,4,5. Kernel k; q." in text
@@ -305,20 +280,18 @@ def test_a_finding_is_ratios_with_intervals_and_verdicts(
 def test_a_finding_of_what_was_not_measured_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: str, said: str
 ) -> None:
-    run_ = run_builder.begin(tmp_path, run_builder.cells(["ext4"]), provenance={"kernel": "k", "qemu": "q"})
+    run_ = run_builder.begin(tmp_path, run_builder.cells(["ext4"]), provenance=WORDS)
     run_builder.end(run_, 0, [run_builder.sample()])
     figures = tmp_path / "findings.toml"
     monkeypatch.setattr(findings, "FIGURES", figures)
     figures.write_text(f'[[findings.one]]\nwhat = "it"\nof = "{of}"\nto = "ext4 copy:elapsed"\n')
     with pytest.raises(InputError, match=said):
-        findings.made(table("findings"), [run_])
+        made("findings", [run_])
 
 
 def test_the_claims_about_a_filesystem_are_those_whose_test_names_it(tmp_path: Path) -> None:
     name = study_runs.make(tmp_path, "piszcz-2006", study_runs.printed("piszcz-2006", table="II"), seeds=5)
-    text = claims_about.made(
-        table("claims_about", lines=["reiser4"]), [RunDirectory(tmp_path / "runs" / name)]
-    ).text
+    text = made("claims_about", [RunDirectory(tmp_path / "runs" / name)], lines=["reiser4"]).text
     assert (
         "Making files: reiser4 is not far behind reiserfs. `touch-reiser4-close` | 1.01 | **replicated**"
         in text
@@ -338,7 +311,7 @@ def test_a_claim_is_brought_back_or_taken_away_by_a_run_with_one_change(tmp_path
         {"name": "tum-2005"},
         {"name": "tum-2005", "defaults": "today"},
     ]
-    text = fallen.made(table("fallen", runs=asked), runs).text
+    text = made("fallen", runs, runs=asked).text
     assert "| nothing: one run seed alone | none | none |" in text
     [row] = [one for one in text.split("\n") if one.startswith("| `DEFAULTS=today`")]
     _, _, back, away, _ = row.split("|")
@@ -346,24 +319,12 @@ def test_a_claim_is_brought_back_or_taken_away_by_a_run_with_one_change(tmp_path
     assert "No change alone brings back" in text
 
 
-def test_the_ends_of_the_processor_s_band_are_changes_like_any_other(tmp_path: Path) -> None:
-    theirs = study_runs.printed("tum-2005")
-    level = {variant: dict.fromkeys(steps, 1.0) for variant, steps in theirs.items()}
-    first = study_runs.make(tmp_path, "tum-2005", theirs, seeds=5)
-    high = study_runs.make(tmp_path, "tum-2005", level, machine="m:high")
-    asked = [{"name": "tum-2005", "seeds": "1,2,3,4,5"}, {"name": "tum-2005", "machine_band": "high"}]
-    runs = [RunDirectory(tmp_path / "runs" / name) for name in (first, high)]
-    text = fallen.made(table("fallen", runs=asked), runs).text
-    [row] = [one for one in text.split("\n") if one.startswith("| `MACHINE_BAND=high`")]
-    assert "`sum-xfs-far`" in row.split("|")[3]
-
-
 def test_what_a_run_takes_is_its_cells_time_shared_between_two(tmp_path: Path) -> None:
     run_ = run_builder.begin(tmp_path, run_builder.cells(["ext4", "reiser4"]))
     run_builder.end(run_, 0, [run_builder.sample()], host_seconds=240.0)
     run_builder.end(run_, 1, status=Status.UNSUPPORTED, reason="no module", host_seconds=0.0)
     asked = {"name": "aging", "filesystem": "ext4,reiser4", "seeds": "1"}
-    text = takes.made(table("takes", runs=[asked]), [run_]).text
+    text = made("takes", [run_], runs=[asked]).text
     command = "make scenario NAME=aging FS=ext4,reiser4 SEEDS=1 JOBS=2"
     # As the run says at its start: "2 cells at once: up to 2.9 GB of disk".
     assert text.split("\n")[-1] == f"| `{command}` | 2, 1 unsupported | about 2 min | 2.9 |"

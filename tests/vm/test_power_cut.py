@@ -10,7 +10,7 @@ from agelab.cli.options import open_store
 from agelab.machine.drive import geometry
 from agelab.machine.vm.guest import MemoryDisk
 from agelab.scenario import selection
-from bench.guest import Bench, bench
+from validation.guest import Bench, bench
 
 pytestmark = pytest.mark.vm
 DRIVE = selection.drive("seagate-st340016a")

@@ -9,10 +9,10 @@ from agelab import kernel
 from agelab.cli.options import open_store
 from agelab.scenario import selection
 from agelab.scenario.drive import Drive
-from bench.guest import bench
-from bench.validate import figures, measured, memory_mib, validate
-from bench.validate_job import WINDOW, job, step
-from bench.validate_report import LIMIT, Figure
+from validation.guest import bench
+from validation.validate import figures, measured, memory_mib, validate
+from validation.validate_job import WINDOW, job, step
+from validation.validate_report import LIMIT, Figure
 
 pytestmark = pytest.mark.vm
 DISK, FLASH = (selection.drive(name) for name in ("seagate-st340016a", "samsung-970-evo-500"))

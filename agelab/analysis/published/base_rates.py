@@ -1,4 +1,4 @@
-"""How often a claim is true where filesystems are all alike: ``base_rates.toml``, which bench/base_rates.py makes."""
+"""How often a claim is true where filesystems are all alike: ``base_rates.toml`` (docs/make/base_rates.py)."""
 
 from pathlib import Path
 from typing import Annotated, NamedTuple

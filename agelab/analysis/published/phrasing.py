@@ -19,7 +19,7 @@ from agelab.stats.rank_test import can_be_told
 
 SOURCE = "source="
 """What a change of the source begins with, among those of a machine's label."""
-MAKE_RATES = ".venv/bin/python -m bench.base_rates --write"
+MAKE_RATES = ".venv/bin/python -m docs.make.base_rates --write"
 SHOWN = 4
 """Comparisons of a claim to show, those that speak against it first."""
 

@@ -1,1 +1,0 @@
-"""``make tables``: the numbers, tables and pictures of the pages, made of runs (docs/design.md)."""

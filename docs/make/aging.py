@@ -1,0 +1,140 @@
+"""The table of docs/aging.md: what aging did to every variant, and which differences chance does not make."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+from agelab.analysis.cells import load
+from agelab.analysis.host_noise import HostNoise
+from agelab.analysis.judge import judge
+from agelab.analysis.run_set import RunSet
+from agelab.base.errors import InputError
+from agelab.results.run_directory import RunDirectory
+from agelab.scenario.seeds import seeds_text
+from agelab.stats.order_statistics import Summary
+from agelab.stats.series import Place, Series, SeriesPair
+from docs.make.catalogue import Made, Table
+from docs.make.page import grid
+
+HEAD = (
+    *(
+        "variant",
+        "layout score",
+        "of control",
+        "files in pieces, %",
+        "free in runs >= 1 MiB, %",
+        "full at, %",
+    ),
+    *("copy, last / first", "read", "random read", "write", "search"),
+)
+DECIMALS = (4, 4, 1, 1, 1, 3, 3, 3, 3, 3)
+PERCENT = Fraction(100)
+COLUMNS: tuple[tuple[Place, Fraction], ...] = (
+    (("aged/map", 1, "layout_score"), Fraction(1)),
+    (("control/map", 1, "layout_score"), Fraction(1)),
+    (("aged/map", 1, "fragmented_files"), PERCENT),
+    (("aged/map", 1, "free_usable_1mib"), PERCENT),
+    (("fill", 1, "fullness"), PERCENT),
+    (("copy", 1, "throughput_ratio"), Fraction(1)),
+    (("read", 1, "slowdown"), Fraction(1)),
+    (("random-read", 1, "slowdown"), Fraction(1)),
+    (("write", 1, "slowdown"), Fraction(1)),
+    (("search", 1, "slowdown"), Fraction(1)),
+)
+SHARED = ("kernel", "qemu", "image", "corpus_sha256")
+"""Provenance that runs of one table have in common."""
+RANKED: Place = ("read", 1, "slowdown")
+"""The metric that decides "aged worst": how much longer a scan of all files takes than on the control."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The cells of one variant that ended ok, over the run seeds, or why there are none."""
+
+    name: str
+    measured: Mapping[Place, Series]
+    why: str
+
+    def summary(self, place: Place) -> Summary | None:
+        return self.measured[place].summary if place in self.measured else None
+
+
+def variants(runs: Sequence[RunDirectory]) -> list[Variant]:
+    """List the variants of the runs."""
+    found = []
+    for group in RunSet(tuple(map(load, runs))).groups:
+        # Where none is ok the reason is the same for all; else it is one seed's.
+        wrong = dict.fromkeys(
+            f"seed {one.seed} {one.ended}" if group.counted else one.ended
+            for one in group.results
+            if not one.ok
+        )
+        found.append(Variant(group.name, group.series, "; ".join(wrong)))
+    return found
+
+
+def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Make the table, and below it which aged worst. Raises InputError for runs of different tables."""
+    found = variants(runs)
+    rows = [[variant.name, *_figures(variant)] for variant in found]
+    lines = [
+        *headed(runs),
+        "Medians, and in brackets the spread (largest less smallest). The last four columns are slowdowns: time on "
+        "the aged disk / time on the control.",
+        "",
+        *grid(HEAD, rows),
+        "",
+        *(f"- {variant.name}: {variant.why}" for variant in found if variant.why),
+        "",
+        *_ranking(found),
+    ]
+    return Made("\n".join(lines))
+
+
+def headed(runs: Sequence[RunDirectory], shared: Sequence[str] = SHARED) -> list[str]:
+    """Return the lines above the runs' table. Raises InputError for runs of different tables, by what they share."""
+    plans = [run.plan() for run in runs]
+    environments = {(plan.scale, *(plan.provenance[name] for name in shared)) for plan in plans}
+    if len(environments) > 1:
+        raise InputError(f"the runs differ in scale, {', '.join(shared[:-1])} or {shared[-1]}")
+    seeds = seeds_text(cell.seeds for plan in plans for cell in plan.cells)
+    return [
+        f"Run {seeds}; scale {plans[0].scale}, "
+        f"kernel {plans[0].provenance['kernel']}, {plans[0].provenance['qemu']}."
+    ]
+
+
+def _figures(variant: Variant) -> list[str]:
+    pairs = zip(COLUMNS, DECIMALS, strict=True)
+    return [figure(variant, place, scale, decimals) for (place, scale), decimals in pairs]
+
+
+def figure(variant: Variant, place: Place, factor: Fraction, decimals: int) -> str:
+    """Format the median over the run seeds, with the spread in brackets if there are several."""
+    summary = variant.summary(place)
+    if summary is None:
+        return "-" if not variant.measured else "not measured"
+    middle, spread = (f"{float(value * factor):.{decimals}f}" for value in (summary.median, summary.spread))
+    return f"{middle} ({spread})" if summary.n > 1 else middle
+
+
+def _ranking(found: Sequence[Variant]) -> list[str]:
+    """Rank the variants by the slowdown of a scan, and compare each with the next and with no slowdown."""
+    known = [(summary, variant.name) for variant in found if (summary := variant.summary(RANKED))]
+    known.sort(key=lambda one: (-one[0].median, one[1]))
+    lines = ["By the slowdown of reading every file, the worst first:", ""]
+    series = {variant.name: variant.measured for variant in found}
+    tests = [(f"{disk}/{RANKED[0]}", 1, "elapsed") for disk in ("control", "aged")]
+    sides = [SeriesPair(*(series[name][test] for test in tests)) for _, name in known]
+    own = judge(sides, HostNoise())
+    pairs = [
+        SeriesPair(series[other][RANKED], series[name][RANKED]) for (_, name), (_, other) in pairwise(known)
+    ]
+    against = judge(pairs, HostNoise())
+    for place, ((summary, name), alone) in enumerate(zip(known, own, strict=True), start=1):
+        said = f"on the aged disk {alone.word}"
+        if place < len(known):
+            said += f"; against {known[place][1]} {against[place - 1].word}"
+        lines.append(f"{place}. {name} {float(summary.median):.3f} ({said})")
+    return lines

@@ -1,0 +1,98 @@
+"""The tables and plots of docs/aging.md on scenario ``aging-curve``: what two histories do to every filesystem."""
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+from agelab.analysis import vega
+from agelab.results.run_directory import RunDirectory
+from agelab.stats.series import Place
+from docs.make.aging import Variant, figure, headed, variants
+from docs.make.catalogue import Made, Table
+from docs.make.page import grid
+
+Column = tuple[str, Place, Fraction, int]
+"""Heading, what it is, a factor, decimals."""
+ONE, PERCENT = Fraction(1), Fraction(100)
+SCAN = ("then/scan", "slowdown")
+SCORE = ("aged/map", "layout_score")
+PLOTS = {
+    "scan": ("slowdown of a scan, on the drive of then", "time on the aged disk / on its control", SCAN),
+    "layout": ("layout score", "layout score", SCORE),
+}
+
+
+def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Make a table and two plots for each history. Raises InputError for runs of different tables."""
+    found = variants(runs)
+    lines = headed(runs)
+    for history in runs[0].plan().histories:
+        points = points_of(_of(found, history))
+        columns = list(_columns(points))
+        lines += [
+            "",
+            f"History `{history}`; points 1 to {points}, each after as many bytes:",
+            "",
+            *grid(
+                ["variant", *(heading for heading, *_ in columns)],
+                (_row(variant, history, columns) for variant in _of(found, history)),
+            ),
+            "",
+            f"![slowdown of a scan over history {history}]({table.pictures}/curve-{history}-scan.svg)",
+            "",
+            f"![layout score over history {history}]({table.pictures}/curve-{history}-layout.svg)",
+        ]
+    lines += ["", *(f"- {variant.name}: {variant.why}" for variant in found if variant.why)]
+    return Made("\n".join(lines), _plots(runs[0].plan().histories, found, Path(table.pictures)))
+
+
+def _columns(points: int) -> list[Column]:
+    each = range(1, points + 1)
+    found: list[Column] = [(f"scan, then, {n}", ("then/scan", n, "slowdown"), ONE, 2) for n in each]
+    for drive, test in (("then", "search"), ("today", "scan"), ("today", "search")):
+        found.append((f"{test}, {drive}, {points}", (f"{drive}/{test}", points, "slowdown"), ONE, 2))
+    found += [(f"layout score, {n}", ("aged/map", n, "layout_score"), ONE, 4) for n in each]
+    found.append((f"of control, {points}", ("control/map", points, "layout_score"), ONE, 4))
+    found.append((f"dynamic, then, {points}", ("then/aged/scan", points, "dynamic_layout_score"), ONE, 3))
+    found.append(
+        (f"free in runs >= 1 MiB, %, {points}", ("aged/map", points, "free_usable_1mib"), PERCENT, 1)
+    )
+    found.append((f"full, %, {points}", ("replay", points, "fullness"), PERCENT, 1))
+    return found
+
+
+def _row(variant: Variant, history: str, columns: Sequence[Column]) -> list[str]:
+    cells = [figure(variant, place, factor, decimals) for _, place, factor, decimals in columns]
+    return [variant.name.removesuffix(f"-{history}"), *cells]
+
+
+def _of(found: Sequence[Variant], history: str) -> list[Variant]:
+    return [variant for variant in found if variant.name.endswith(f"-{history}")]
+
+
+def points_of(found: Sequence[Variant]) -> int:
+    """Count the points of the history that these variants have reached."""
+    places = (place for variant in found for place in variant.measured)
+    return max((number for step, number, _ in places if step == "replay"), default=0)
+
+
+def _plots(histories: Iterable[str], found: Sequence[Variant], directory: Path) -> dict[Path, bytes]:
+    drawn = {}
+    for history in histories:
+        for name, (title, label, (step, metric)) in PLOTS.items():
+            series = {
+                variant.name.removesuffix(f"-{history}"): [
+                    (number, _median(variant, (step, number, metric)))
+                    for number in range(1, points_of(_of(found, history)) + 1)
+                ]
+                for variant in _of(found, history)
+                if variant.measured
+            }
+            picture = vega.plot(f"history {history}: {title}", "point of the history", label, series)
+            drawn[directory / f"curve-{history}-{name}.svg"] = picture.encode()
+    return drawn
+
+
+def _median(variant: Variant, place: Place) -> float | None:
+    summary = variant.summary(place)
+    return float(summary.median) if summary else None

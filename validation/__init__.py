@@ -1,0 +1,1 @@
+"""The models of agelab against reality: drives, processors, and its verdicts."""

@@ -1,0 +1,91 @@
+"""The nested text in which DiskSim's descriptions of drives are written, read into plain values."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+_TOKEN = re.compile(r"[{}\[\],=]|[^{}\[\],=#\n]+|#[^\n]*|\n")
+
+
+class Malformed(Exception):
+    """Text that breaks off or has something where it cannot be; the message names the line."""
+
+
+Value: TypeAlias = "str | dict[str, Value] | list[Value]"
+"""A word or number, ``kind { key = value, ... }`` without its kind, or a list."""
+
+
+@dataclass
+class _Reader:
+    """Tokens with their lines, read from the front."""
+
+    tokens: list[tuple[str, int]]
+    at: int = 0
+
+    def peek(self) -> str:
+        return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
+
+    @property
+    def line(self) -> int:
+        return self.tokens[min(self.at, len(self.tokens) - 1)][1] if self.tokens else 1
+
+    def take(self, wanted: str = "") -> str:
+        found = self.peek()
+        if not found or (wanted and found != wanted):
+            raise Malformed(f"line {self.line}: {found or 'the end'!r} instead of {wanted or 'a value'!r}")
+        self.at += 1
+        return found
+
+    def value(self) -> Value:
+        line = self.line
+        if self.peek() == "[":
+            return self.list()
+        text = self.take()
+        if text in "{}],=":
+            raise Malformed(f"line {line}: {text!r} instead of a value")
+        return self.block() if self.peek() == "{" else text
+
+    def list(self) -> "list[Value]":
+        self.take("[")
+        found: list[Value] = []
+        while self.peek() != "]":
+            found.append(self.value())
+            if self.peek() != "]":
+                self.take(",")
+        self.take("]")
+        return found
+
+    def block(self) -> "dict[str, Value]":
+        self.take("{")
+        entries: dict[str, Value] = {}
+        while self.peek() != "}":
+            key = self.take()
+            self.take("=")
+            entries[key] = self.value()
+            if self.peek() != "}":
+                self.take(",")
+        self.take("}")
+        return entries
+
+
+def _tokens(text: str) -> Iterator[tuple[str, int]]:
+    line = 1
+    for found in _TOKEN.findall(text):
+        word = found.strip()
+        if word and not word.startswith("#"):
+            yield word, line
+        line += found.count("\n")
+
+
+def description(text: str) -> dict[str, Value]:
+    """Return the one description that a text has. Raises Malformed."""
+    reader, found = _Reader(list(_tokens(text))), []
+    while reader.peek():
+        value = reader.value()
+        if not isinstance(value, dict):
+            raise Malformed(f"line {reader.line}: no description of anything")
+        found.append(value)
+    if len(found) != 1:
+        raise Malformed("does not describe one thing")
+    return found[0]
