@@ -1,5 +1,6 @@
 """Kernel specs and the archive behind them, without a network."""
 
+import itertools
 import subprocess
 from pathlib import Path
 
@@ -317,7 +318,18 @@ def test_an_unknown_suite_names_the_nearest(store: Store) -> None:
 
 
 def test_versions_are_ordered_as_dpkg_orders_them() -> None:
-    assert debian.newest(["6.1.9-1", "6.1.192-2", "6.1.192-2~bpo1", "6.1.27-1"]) == "6.1.192-2"
+    versions = [
+        "6.1.9-1",
+        "6.1.192-2",
+        "6.1.192-2~bpo1",
+        "6.1.27-1",
+        "6.12~rc3-1",
+        "1:6.1-1",
+        "6.12.117-1~deb12u1",
+    ]
+    for one, other in itertools.permutations(versions, 2):
+        higher = process.run(["dpkg", "--compare-versions", one, "gt", other], ok=(0, 1)).returncode == 0
+        assert debian.newest([one, other]) == (one if higher else other)
 
 
 def test_a_failed_update_is_one_line_for_the_host(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
