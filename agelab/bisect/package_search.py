@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from agelab.base.errors import InputError, Notify
 from agelab.bisect.verdict import Decision, FoundChange
 from agelab.kernel import available, canonical
-from agelab.kernel.debian_kernel import release_of
-from agelab.kernel.versions import numbers
+from agelab.kernel.debian_kernel import numbers, release_of
 from agelab.store.artefacts import Store
 
 DEBIAN = "debian:"

@@ -9,8 +9,8 @@ from pydantic import TypeAdapter
 
 from agelab.base import fileio
 from agelab.base.errors import AgelabError
-from agelab.kernel import modinfo
-from agelab.kernel.modinfo import ModuleInfo, canonical_name
+from agelab.kernel import elf
+from agelab.kernel.elf import ModuleInfo, canonical_name
 
 INDEX = "modules.json"
 """The facts of every module kept, read once when the kernel is unpacked."""
@@ -48,7 +48,7 @@ class Module:
 
     def read(self) -> bytes:
         """Its ELF image, as ``insmod`` takes it, without a signature."""
-        return modinfo.unsigned(modinfo.load(self.path))
+        return elf.unsigned(elf.load(self.path))
 
 
 @dataclass(frozen=True)

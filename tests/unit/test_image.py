@@ -18,7 +18,7 @@ from agelab.base import process
 from agelab.base.errors import AgelabError, HostError, InputError
 from agelab.debian import Archive, Package
 from agelab.kernel import Kernel, initramfs
-from agelab.kernel.modinfo import ModuleInfo
+from agelab.kernel.elf import ModuleInfo
 from agelab.kernel.modules import BUILTIN, INDEX, index
 from agelab.machine.image import DoesNotBoot, assemble, packer, proof, sealed_image, tools
 from agelab.machine.image import root as roots

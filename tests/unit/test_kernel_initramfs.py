@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from agelab.kernel import initramfs
+from agelab.kernel.elf import ModuleInfo
 from agelab.kernel.initramfs import Entry
-from agelab.kernel.modinfo import ModuleInfo
 from agelab.kernel.modules import MissingModule, Modules
 
 ENTRIES = [

@@ -12,7 +12,7 @@ from agelab.base.errors import InputError
 from agelab.base.fileio import misfit, plain_label
 from agelab.cli import main
 from agelab.cli.options import open_store, say
-from agelab.kernel.versions import nearest
+from agelab.kernel.debian_kernel import nearest
 from agelab.machine.vm import domain, kvm
 from agelab.machine.vm.guest import MemoryDisk
 from agelab.present.view.progress import PlainProgress

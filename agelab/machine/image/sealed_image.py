@@ -25,9 +25,7 @@ from agelab.store.artefacts import Artefact, Store, damaged, file_hash
 
 INIT = places.IMAGES / "init"
 _PROVISIONING_FILES = (packer.TEMPLATE, places.PACKER / "start", places.PACKER / "prove.py", INIT)
-_INITRAMFS_CODE = tuple(
-    places.PACKAGE / "kernel" / name for name in ("initramfs.py", "modinfo.py", "modules.py")
-)
+_INITRAMFS_CODE = tuple(places.PACKAGE / "kernel" / name for name in ("initramfs.py", "elf.py", "modules.py"))
 """What writes the initramfs: what changes in it must not hide behind an image made before."""
 
 RECIPE = 1

@@ -9,7 +9,7 @@ from agelab import kernel as kernel_specs
 from agelab.base.errors import InputError
 from agelab.data.corpus import Corpus, require_corpus
 from agelab.data.history import traced
-from agelab.kernel import Kernel, guest_needs, serving
+from agelab.kernel import Kernel, guest_needs
 from agelab.machine import dkms, qemu
 from agelab.machine import image as images
 from agelab.machine.disk import DriveClaim, claim_drives
@@ -231,8 +231,8 @@ def _tell_lacking(kernel: Kernel, specs: Sequence[CellSpec], store: Store, progr
     for one in filesystems_made(specs):
         if one.module_source:  # what cannot be built has been told
             continue
-        if why := serving.why_not(kernel.modules, one.modules, one.kernel_config):
-            found = serving.kernels_with(kernel, one.modules, one.kernel_config, store)
+        if why := guest_needs.why_not(kernel.modules, one.modules, one.kernel_config):
+            found = guest_needs.kernels_with(kernel, one.modules, one.kernel_config, store)
             these = f"these have it: {', '.join(found)}" if found else "no kernel in the store has it"
             progress.stage(f"{one.name}: {why}; {these}")
 
