@@ -1,14 +1,15 @@
 """Build C with one Debian suite's own compiler: the same bytes on every host.
 
 The packages are unpacked, not installed, into a build root that the store keeps as a tar. Programs run in it under
-bubblewrap: no network, no root needed, nothing of the host, the same paths each time.
+bubblewrap: no network, no root needed, nothing of the host, the same paths each time. The compiler for the guest's own
+programs and for QEMU's libraries is that of the guest's suite.
 """
 
 import errno
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 from agelab.base import atomic, confine, process
 from agelab.base.errors import AgelabError, HostError, Notify, is_disk_full
 from agelab.base.types import Frozen
-from agelab.debian import Archive, Package, PackagesVanished, unpack
+from agelab.debian import Archive, Package, PackagesVanished, cached_resolution, unpack
 from agelab.store.artefacts import Artefact, Store, artefact_key, damaged
 
 KIND = "buildroot"
@@ -55,6 +56,24 @@ class Purpose:
     """Patterns of paths below /usr to remove."""
     inputs: Mapping[str, Any]
     """Additional inputs of the build root's key: a number to raise whenever the same packages make another root."""
+
+
+def resolve(
+    store: Store,
+    suite: str,
+    question: object,
+    choose: Callable[[Archive], Iterable[Package]],
+    *,
+    refresh: bool,
+) -> BuildRoot:
+    """Return the packages of a suite that ``choose`` names, from the cache unless ``refresh``."""
+
+    def ask() -> BuildRoot:
+        archive = Archive(store, suite)
+        archive.update(refresh=refresh)
+        return BuildRoot(suite=suite, packages=tuple(choose(archive)))
+
+    return cached_resolution(store, question, BuildRoot, ask, refresh=refresh)
 
 
 def with_packages(resolve: Callable[[bool], BuildRoot], make: Callable[[BuildRoot], Artefact]) -> Artefact:
@@ -279,3 +298,40 @@ def _unpack(tar: Path, root: Path) -> Path:
     root.mkdir(exist_ok=True)
     process.run(["tar", "-C", str(root), "-xf", str(tar), "--no-same-owner"])
     return root
+
+
+COMPILER_RECIPE = 1
+"""Raised whenever the same packages would make another build root."""
+
+_COMPILER = ("gcc", "libc6-dev")
+# Dependencies of libc and of the compiler (sanitizers) that these programs do not use.
+_NOT_NEEDED = re.compile(
+    r"libc-dev-bin|libcom-err2|libcrypt.*|libgssapi.*|libk5crypto3|libkeyutils1|libkrb5.*|libnsl.*|libssl3.*"
+    r"|libtirpc.*|rpcsvc-proto|openssl-provider-legacy"
+    r"|lib(asan|atomic|cc1-|gomp|gprofng|hwasan|itm|lsan|quadmath|tsan|ubsan)\d*"
+)
+# Removed from the unpacked tree; relative to /usr.
+_UNUSED = (
+    *("share", "games", "local", "lib/*/gconv", "lib/gcc/*/*/plugin", "lib/gcc/*/*/*san*"),
+    *("lib/gcc/*/*/lto1", "libexec/gcc/*/*/lto1", "bin/*lto-dump*", "bin/*gcov*", "bin/*gprof*"),
+    *("bin/*-dwp", "bin/dwp", "bin/*gold", "bin/*elfedit"),
+)
+
+
+def compiler_purpose(product: str) -> Purpose:
+    """Return the purpose of the build root for a product that is named in messages: one root serves all products."""
+    return Purpose(product, _UNUSED, {"programs": COMPILER_RECIPE})
+
+
+def resolve_compiler(store: Store, suite: str, *, refresh: bool = False) -> BuildRoot:
+    """Resolve the packages of a suite's compiler, from the cache unless ``refresh``."""
+
+    def choose(archive: Archive) -> list[Package]:
+        return [package for package in archive.resolve(_COMPILER) if not _NOT_NEEDED.fullmatch(package.name)]
+
+    return resolve(store, suite, compiler_question(suite), choose, refresh=refresh)
+
+
+def compiler_question(suite: str) -> dict[str, Any]:
+    """Return the question under which the resolution of these packages is cached."""
+    return {"buildroot": suite, "programs": _COMPILER}

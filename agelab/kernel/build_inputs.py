@@ -10,7 +10,7 @@ from agelab.base import atomic, fileio, git
 from agelab.base import fileio as readers
 from agelab.base.errors import InputError, Notify, naming_disk_errors
 from agelab.base.hashing import key_of
-from agelab.debian import Archive, buildroot, cached_resolution, first_suite
+from agelab.debian import buildroot, first_suite
 from agelab.debian.buildroot import BuildRoot, Purpose
 from agelab.kernel import recipes, source_tree
 from agelab.kernel.source_tree import SourceTree, git_output
@@ -144,14 +144,11 @@ def resolve_packages(store: Store, suite: str = "", *, refresh: bool = False) ->
 
     Without ``suite`` it is the host's, or that of a snapshot.
     """
-    archive = Archive(store, suite or first_suite())
-    question = {"kernels": archive.suite, "packages": _PACKAGES}
-
-    def ask() -> BuildRoot:
-        archive.update(refresh=refresh)
-        return BuildRoot(suite=archive.suite, packages=archive.resolve(_PACKAGES))
-
-    return cached_resolution(store, question, BuildRoot, ask, refresh=refresh)
+    suite = suite or first_suite()
+    question = {"kernels": suite, "packages": _PACKAGES}
+    return buildroot.resolve(
+        store, suite, question, lambda archive: archive.resolve(_PACKAGES), refresh=refresh
+    )
 
 
 def toolchain(store: Store, progress: Notify) -> Artefact:

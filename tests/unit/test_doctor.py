@@ -91,7 +91,7 @@ def test_apts_sources_are_told_with_what_they_lack(
 ) -> None:
     printed = "".join(f"'http://m.test/dists/{suite}/InRelease' m 0\n" for suite in suites)
     monkeypatch.setattr(process, "run", lambda *_: process.Completed(0, printed, ""))
-    for module in ("agelab.debian.mirror", "agelab.debian.archive"):
+    for module in ("agelab.debian.snapshot", "agelab.debian.archive"):
         monkeypatch.setattr(f"{module}.host_suite", lambda: "bookworm")
     found = tools.sources(Store(tmp_path))
     assert (
