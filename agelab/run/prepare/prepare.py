@@ -17,7 +17,7 @@ from agelab.machine.drive import module as modules
 from agelab.machine.image import Image, tools
 from agelab.machine.image import root as roots
 from agelab.machine.qemu import Emulator
-from agelab.machine.vm import kvm
+from agelab.machine.vm import host
 from agelab.machine.vm.guest import Accelerator, Clock
 from agelab.run.plan.cell_spec import CellSpec
 from agelab.run.plan.phases import phases
@@ -326,7 +326,7 @@ def _accelerator(guest_clock: Clock, store: Store, progress: Progress) -> Accele
     """Return what runs the guests: in the wall clock KVM, where a test guest has booted with it."""
     if guest_clock == "virtual":
         return "tcg"
-    proof = kvm.probe_kvm(store)
+    proof = host.probe_kvm(store)
     if not proof.boots:
         progress.stage(f"no KVM: {proof.detail}; the guest is emulated, its times are no machine's")
     return "kvm" if proof.boots else "tcg"
