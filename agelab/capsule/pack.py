@@ -158,7 +158,7 @@ def _artefact(store: Store, kind: str, key: str) -> Artefact:
 def _kernel(plan: RunPlan, of: RunManifest, artefact: Artefact) -> Kernel:
     ran = plan.kernel
     assert ran is not None, "a run that says what it is made of says its kernel"
-    return Kernel(ran.spec, ran.release, ran.version, artefact, of.kernel.suite if of.kernel else "")
+    return Kernel(ran.spec, ran.release, ran.version, of.kernel.suite if of.kernel else "", artefact=artefact)
 
 
 def _capsule_kernel(kernel: Kernel) -> CapsuleKernel:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from agelab.base import atomic, confine, process
 from agelab.base.errors import AgelabError, HostError, Notify, is_disk_full
@@ -21,6 +21,7 @@ from agelab.base.types import Frozen
 from agelab.debian import Archive, Package, PackagesVanished, cached_resolution, unpack
 from agelab.store.artefacts import Artefact, Store, artefact_key, damaged
 
+Packages = TypeVar("Packages")
 KIND = "buildroot"
 ROOT_TAR = "root.tar"
 
@@ -76,7 +77,7 @@ def resolve(
     return cached_resolution(store, question, BuildRoot, ask, refresh=refresh)
 
 
-def with_packages(resolve: Callable[[bool], BuildRoot], make: Callable[[BuildRoot], Artefact]) -> Artefact:
+def with_packages(resolve: Callable[[bool], Packages], make: Callable[[Packages], Artefact]) -> Artefact:
     """Return what is made with the packages that ``resolve`` names.
 
     ``resolve`` is called with False, and with True to refresh when the packages have left the mirror since.
@@ -92,27 +93,14 @@ def key(chosen: BuildRoot, purpose: Purpose) -> str:
     return artefact_key(KIND, _inputs(chosen, purpose))
 
 
-def obtain(
-    resolve: Callable[[bool], BuildRoot],
-    purpose: Purpose,
-    store: Store,
-    progress: Notify,
-    *,
-    verify: bool = True,
-) -> Artefact:
-    """Return the build root of the packages that ``resolve`` names, built if the store does not have it.
-
-    ``resolve`` is called with False, and with True to refresh when the packages have left the mirror since. Without
-    ``verify`` the root is not read: for callers that need only its key.
-    Raises HostError when the packages cannot be fetched.
-    """
-    return with_packages(resolve, lambda chosen: of_packages(chosen, purpose, store, progress, verify=verify))
-
-
 def of_packages(
     chosen: BuildRoot, purpose: Purpose, store: Store, progress: Notify, *, verify: bool = True
 ) -> Artefact:
-    """Return the build root of these packages, as ``obtain`` does. Raises PackagesVanished."""
+    """Return the build root of these packages, built if the store does not have it.
+
+    Without ``verify`` the root is not read: for callers that need only its key. Raises PackagesVanished, and HostError
+    when the packages cannot be fetched.
+    """
 
     def build(directory: Path) -> None:
         progress(f"downloading {len(chosen.packages)} packages to build {purpose.product} with")

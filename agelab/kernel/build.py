@@ -55,7 +55,7 @@ def resolve(
 
     artefact = store.obtain("kernel", inputs.key_inputs, build, readable_by=inputs.readable_by)
     release = fileio.read_text(artefact / stored_kernel.RELEASE_FILE)
-    return Kernel(spec, release, inputs.source.version, artefact, build_inputs=inputs)
+    return Kernel(spec, release, inputs.source.version, build_inputs=inputs, artefact=artefact)
 
 
 def check_configuration(spec: str, store: Store, progress: Notify = silent) -> None:

@@ -154,8 +154,9 @@ def resolve_packages(store: Store, suite: str = "", *, refresh: bool = False) ->
 def toolchain(store: Store, progress: Notify) -> Artefact:
     """Return the build root for kernels."""
     purpose = Purpose("kernels", _UNUSED, {"recipe": ROOT_RECIPE})
-    return buildroot.obtain(
-        lambda refresh: resolve_packages(store, refresh=refresh), purpose, store, progress, verify=False
+    return buildroot.with_packages(
+        lambda refresh: resolve_packages(store, refresh=refresh),
+        lambda chosen: buildroot.of_packages(chosen, purpose, store, progress, verify=False),
     )
 
 

@@ -17,7 +17,7 @@ from agelab.base.types import Frozen, require_utf_8
 from agelab.debian import control_fields
 from agelab.debian.unpacking import PACKAGE_BYTES
 from agelab.kernel import elf, guest_needs
-from agelab.kernel.modules import BUILTIN, INDEX, index, soft, walk
+from agelab.kernel.modules import BUILTIN, INDEX, Modules, index
 from agelab.kernel.stored_kernel import DEFAULT, Kernel
 from agelab.store.artefacts import Store, file_hash, require_unchanged
 
@@ -61,7 +61,7 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
 
     readable_by = readers.of_files(*(deb.path for deb in debs))
     artefact = store.obtain("kernel", key_inputs(debs), build, readable_by=readable_by)
-    return Kernel(spec, first.release, first.version, artefact)
+    return Kernel(spec, first.release, first.version, artefact=artefact)
 
 
 def read(wanted: str) -> list[Deb]:
@@ -220,13 +220,8 @@ def prune_modules(tree: Path, directory: Path) -> None:
     for path in paths:
         require_utf_8(str(path.relative_to(tree)))
     infos = [elf.read_module(path, f"modules/{path.relative_to(tree)}") for path in paths]
-    named = {info.name: info for info in infos}
-    aliased: dict[str, list[str]] = {}
-    for info in infos:
-        for alias in info.aliases:
-            aliased.setdefault(alias, []).append(info.name)
-    chosen = [info.name for info in infos if info.path.removeprefix("modules/").startswith(KEPT_MODULES)]
-    kept = walk(chosen, named.get, lambda name: soft(name, named, aliased))
+    prefixes = tuple(f"modules/{prefix}" for prefix in KEPT_MODULES)
+    kept = Modules("", tree, tuple(infos), frozenset()).kept(prefixes)
     for info in kept:
         target = directory / info.path
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -73,7 +73,7 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
         unpack(debs, found.release, directory)
 
     artefact = store.obtain("kernel", inputs, build, shared=True)
-    return Kernel(spec, found.release, package.version, artefact, found.suite)
+    return Kernel(spec, found.release, package.version, found.suite, artefact=artefact)
 
 
 def release_of(wanted: str, store: Store, *, progress: Notify = silent) -> str:

@@ -87,7 +87,8 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
         guest_needs.require_root_support(spec, release, directory, _hint(tree, known=known), known=known)
 
     readable_by = readers.of_files(path, *([tree, *files.values()] if tree else ()))
-    return Kernel(spec, release, version, store.obtain("kernel", inputs, build, readable_by=readable_by))
+    artefact = store.obtain("kernel", inputs, build, readable_by=readable_by)
+    return Kernel(spec, release, version, artefact=artefact)
 
 
 def _read(spec: str, path: Path) -> bytes:

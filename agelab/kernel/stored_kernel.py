@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import Field, ValidationError
 
@@ -23,57 +23,31 @@ RELEASE_FILE = "release"
 """File with the release of a kernel that was built here."""
 
 
-class NamedKernel(Protocol):
+@dataclass(frozen=True)
+class NamedKernel:
     """What the packages that belong to a kernel are asked for by. The kernel need not have been made."""
 
-    @property
-    def spec(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def release(self) -> str: ...
-    @property
-    def version(self) -> str: ...
-    @property
-    def suite(self) -> str: ...
-    @property
-    def build_inputs(self) -> BuildInputs | None: ...
-
-
-@dataclass(frozen=True)
-class KernelName:
-    """A kernel of packages, before it is made."""
-
     spec: str
     release: str
     version: str
-    suite: str = ""
-    build_inputs: None = None
-
-    @property
-    def kind(self) -> str:
-        return self.spec.partition(":")[0]
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel in the store, ready to boot."""
-
-    spec: str
-    release: str
-    version: str
-    artefact: Artefact
     suite: str = ""
     """The Debian suite that has the kernel and its headers; empty for any other kernel."""
     build_inputs: BuildInputs | None = None
-    """The inputs of its build; None unless it was built here."""
-    built_modules: tuple[Path, ...] = ()
-    """Modules that were built for it beside its own, such as a filesystem's (agelab.machine.dkms)."""
+    """The inputs of its build; None unless it is built here."""
 
     @property
     def kind(self) -> str:
         """The kind of its spec: debian, deb, image, tree, source or recipe."""
         return self.spec.partition(":")[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kernel(NamedKernel):
+    """A kernel in the store, ready to boot."""
+
+    artefact: Artefact
+    built_modules: tuple[Path, ...] = ()
+    """Modules that were built for it beside its own, such as a filesystem's (agelab.machine.dkms)."""
 
     @property
     def key(self) -> str:

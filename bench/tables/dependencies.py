@@ -37,8 +37,6 @@ HOST = (
     "runner/plan/*.py",
     "vm/domain.py",
     "vm/guest.py",
-    "vm/guest.py",
-    "vm/domain.py",
 )
 """Modules and data of agelab/ by which data are made and guests are planned and begun."""
 JUDGING = ("analysis", "evaluate", "published", "stats", "vega", "view")

@@ -303,7 +303,7 @@ def test_memory(tmp_path: Path, available: int, status: ProbeStatus) -> None:
     (tmp_path / "meminfo").write_text(
         f"MemTotal:       25000000 kB\nMemFree:  1 kB\nMemAvailable:   {available} kB\n"
     )
-    assert memory(tmp_path / "meminfo").status is status
+    assert memory(tmp_path).status is status
 
 
 @pytest.mark.parametrize(

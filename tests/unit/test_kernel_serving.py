@@ -30,7 +30,7 @@ def add(
 
 
 def of(artefact: Artefact, release: str) -> Kernel:
-    return Kernel(f"debian:{release}", release, f"{release}-1", artefact)
+    return Kernel(f"debian:{release}", release, f"{release}-1", artefact=artefact)
 
 
 def test_a_kernel_that_has_all_lacks_nothing(store: Store) -> None:

@@ -98,7 +98,7 @@ def domain_xml(spec: GuestSpec, confined_by: Collection[str], remembered: Path |
     places = {path: Path(f"/agelab/{number}.file") for number, path in enumerate(dict.fromkeys(spec.paths))}
     command = virt_install_command(_moved(spec, places), confined_by)
     # Without the UUID of its own that virt-install gives the domain: libvirt gives each another.
-    xml = OWN_UUID.sub("", virt_install.printed(command, remembered).strip()) + "\n"
+    xml = OWN_UUID.sub("", virt_install.printed(tuple(command), remembered).strip()) + "\n"
     paths = list(places)
     named = xml.replace(f"<name>{ANY_NAME}</name>", f"<name>{spec.name}</name>", 1)
     named = named.replace(f'value="{ANY_OWNER}"', f'value="{orphans.tag()}"', 1)

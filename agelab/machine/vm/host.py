@@ -53,21 +53,21 @@ def processors() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def memory(name: str, proc: Path = Path("/proc")) -> int:
+    """Return a line of /proc/meminfo in bytes (proc(5)), such as MemTotal."""
+    lines = fileio.read_text(proc / "meminfo").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
+
+
 def memory_available() -> int:
-    """Return MemAvailable of this host in bytes (proc(5))."""
-    lines = fileio.read_text(Path("/proc/meminfo")).splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    """Return how many bytes of this host's memory are free for new programs."""
+    return memory("MemAvailable")
 
 
 def memory_is_limited(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> bool:
     """Return True if this process is in a control group with less memory than the host has (cgroups(7))."""
-    total = next(
-        int(line.split()[1]) * 1024
-        for line in fileio.read_text(proc / "meminfo").splitlines()
-        if line.startswith("MemTotal:")
-    )
     limit = limits.memory_limit(proc, groups)
-    return limit is not None and limit < total
+    return limit is not None and limit < memory("MemTotal", proc)
 
 
 DEVICE = Path("/dev/kvm")

@@ -271,10 +271,9 @@ def space(home: Path) -> Finding:
     return finding(status=status, found=fact, meaning=wants, fix=move)
 
 
-def memory(meminfo: Path = Path("/proc/meminfo")) -> Finding:
+def memory(proc: Path = Path("/proc")) -> Finding:
     """Check the memory available to guests."""
-    fields = dict(line.split(":", 1) for line in fileio.read_text(meminfo).splitlines() if ":" in line)
-    total, available = (int(fields[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable"))
+    total, available = host.memory("MemTotal", proc), host.memory("MemAvailable", proc)
     enough = available >= MEMORY_WANTED
     return Finding(
         name="memory",
