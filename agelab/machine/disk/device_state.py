@@ -128,9 +128,9 @@ def is_optical(directory: Path) -> bool:
     return read_text(directory / "device/type") == "5"
 
 
-def is_read_only(descriptor: int, sys: Path = SYS) -> bool:
+def is_read_only(descriptor: int) -> bool:
     """Return whether the kernel lets nobody write to a block device."""
-    return read_text(device_directory(descriptor, sys) / "ro") == "1"
+    return read_text(device_directory(descriptor) / "ro") == "1"
 
 
 def serial(descriptor: int, sys: Path = SYS) -> str | None:
@@ -162,12 +162,12 @@ def read_text(path: Path) -> str | None:
         return None
 
 
-def identity_token(descriptor: int, seen: tuple[str, ...], sys: Path = SYS) -> str:
+def identity_token(descriptor: int, seen: tuple[str, ...]) -> str:
     """Return a token that changes with the device, its size, what was seen on it, or the data at its start and end."""
     found, length = os.fstat(descriptor), size(descriptor)
     said: list[Any] = [length, seen]
     if stat.S_ISBLK(found.st_mode):
-        directory = device_directory(descriptor, sys)
+        directory = device_directory(descriptor)
         disk = directory.parent if (directory / "partition").exists() else directory
         said += [found.st_rdev, read_text(disk / "diskseq"), read_text(disk / "loop/backing_file")]
     else:

@@ -53,7 +53,7 @@ class BlockRequest:
 
     @property
     def forced(self) -> bool:
-        """Tell whether it must reach the medium before it is done (FUA)."""
+        """True if it must reach the medium before it is done (FUA)."""
         return "F" in self.flags.partition("W")[2] if self.kind == "write" else False
 
 

@@ -125,18 +125,24 @@ class _Silence:
         return self.is_final
 
 
-def try_boot(
-    emulator: Path, kernel: Path, seconds: float = BOOT_SECONDS, accelerator: str = "kvm"
-) -> KvmProbe:
+def try_boot(emulator: Path, kernel: Path, seconds: float = BOOT_SECONDS) -> KvmProbe:
     """Boot ``kernel`` without a root in a QEMU, on the host's own CPU model as in wall-clock runs.
 
     ``seconds`` is the timeout in host time.
     """
-    cpu = ("-cpu", "host") if accelerator == "kvm" else ()
     with atomic.temp_dir(temp_parent()) as directory:
         console = directory / "console"
         machine = "-machine q35 -smp 1 -m 256 -nodefaults -no-user-config -display none -no-reboot"
-        argv = [str(emulator), *machine.split(), "-accel", accelerator, *cpu, "-serial", f"file:{console}"]
+        argv = [
+            str(emulator),
+            *machine.split(),
+            "-accel",
+            "kvm",
+            "-cpu",
+            "host",
+            "-serial",
+            f"file:{console}",
+        ]
         argv += ["-kernel", str(kernel), "-append", KERNEL_ARGUMENTS]
         silence, ended = _Silence(console), ""
         try:
