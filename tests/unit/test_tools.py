@@ -50,7 +50,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         return process.Completed(0, "", "")
 
     monkeypatch.setattr(
-        buildroot, "resolve_packages", lambda *_, refresh: BuildRoot(suite="s", packages=(package("gcc"),))
+        buildroot, "resolve_compiler", lambda *_, refresh: BuildRoot(suite="s", packages=(package("gcc"),))
     )
     monkeypatch.setattr(Archive, "__init__", lambda *_: None)
     monkeypatch.setattr(Archive, "download", lambda *_: [])
