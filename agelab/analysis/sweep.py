@@ -9,7 +9,7 @@ from agelab.analysis.host_noise import noise_of_runs
 from agelab.analysis.result_grid import GridCell, ResultGrid, Row
 from agelab.analysis.run_set import kernel_names
 from agelab.base.errors import InputError
-from agelab.kernel.versions import is_version, sort_key
+from agelab.kernel.debian_kernel import is_version, sort_key
 from agelab.results.conditions import EFFORT, KERNEL, SEEDS, apart, grouped
 from agelab.results.measure import ALL_STEPS, MEAN, Measure, own_steps
 from agelab.results.result import RunKernel

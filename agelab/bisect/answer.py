@@ -15,6 +15,7 @@ from pydantic import Field
 from agelab.analysis import profiles
 from agelab.analysis.cells import load
 from agelab.analysis.profiles import StepStacks
+from agelab.base import templates
 from agelab.base.types import Frozen
 from agelab.bisect import git_search
 from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
@@ -256,46 +257,21 @@ def reproduce_script(home: Path, question: BisectQuestion, before: str, after: s
     seeds = 1 if question.symptom else SEEDS_NEEDED
     options = options_of(question).changed(seeds=tuple(range(1, seeds + 1)))
     options = options.changed(fresh=options.guest_clock == "virtual")  # it runs again what the bisect has run
-    run = shlex.join(options.arguments())
-    step = question.profiled_step
-    profile = " ${PROFILE:+--profile}" if step else ""
-    shown = shlex.join(["--metric", question.criterion]) if question.metric else ""
-    lines = [
-        "#!/bin/sh",
-        f"# {' '.join(f'The first bad kernel between {question.good} and {question.bad}: {name}'.split())}",
-        "# This runs the last good kernel and the first bad one, and puts them side by side.",
-        *(["# With PROFILE=1 it also says in which functions of the kernel they differ."] if profile else []),
-        "set -u",
-        f"agelab=${{AGELAB:-{shlex.quote(str(Path(sys.executable).with_name('agelab')))}}}",
-        f'export AGELAB_HOME="${{AGELAB_HOME:-{home}}}"',
-        f"cd {shlex.quote(question.directory)} || exit",
-        f"before={shlex.quote(before)}",
-        f"after={shlex.quote(after)}",
-    ]
-    if not options.real_disks:
-        lines += [
-            f'said=$("$agelab" run {run} --kernel "$before" --kernel "$after"{profile})',
-            "status=$?",
-            "printf '%s\\n' \"$said\"",
-            'set -- $(printf \'%s\\n\' "$said" | sed -n "s/.*: .*agelab\'* sweep //p")',
-        ]
-    else:  # real disks serve one run after the other
-        lines += [
-            "status=0",
-            "set --",
-            'for kernel in "$before" "$after"; do',
-            f'  said=$("$agelab" run {run} --kernel "$kernel") || status=$?',
-            "  printf '%s\\n' \"$said\"",
-            '  set -- "$@" $(printf \'%s\\n\' "$said" | sed -n "s/.*: .*agelab\'* show \\([^ ]*\\).*/\\1/p")',
-            "done",
-        ]
-    lines += [
-        'test $# -eq 2 || exit "$status"',
-        f'"$agelab" sweep "$@" {shown}'.rstrip(),
-    ]
-    if profile:
-        lines.append(f'test -z "${{PROFILE:-}}" || "$agelab" profile "$2" {shlex.quote(step)} --against "$1"')
-    return "\n".join(lines) + "\n"
+    change = f"The first bad kernel between {question.good} and {question.bad}: {name}"
+    return templates.fill(
+        "reproduce.sh",
+        {},
+        summary=" ".join(change.split()),
+        agelab=str(Path(sys.executable).with_name("agelab")),
+        home=home,
+        directory=question.directory,
+        before=before,
+        after=after,
+        run=shlex.join(options.arguments()),
+        real_disks=options.real_disks,
+        metric=shlex.join(["--metric", question.criterion]) if question.metric else "",
+        step=question.profiled_step,
+    )
 
 
 SEED = 1

@@ -18,8 +18,7 @@ from agelab.bisect.measurements import (
 )
 from agelab.bisect.rules import SEEDS_NEEDED
 from agelab.kernel import available, canonical
-from agelab.kernel.debian_kernel import release_of
-from agelab.kernel.versions import numbers
+from agelab.kernel.debian_kernel import numbers, release_of
 from agelab.scenario.jobs import AUTO, Jobs
 from agelab.store.artefacts import Store
 

@@ -9,10 +9,10 @@ from agelab.base.errors import InputError, Notify
 from agelab.base.types import AlsoFrom
 from agelab.debian import Archive, Package, dated_archive, first_suite
 from agelab.debian.buildroot import BuildRoot
-from agelab.debian.package_list import PackageList
+from agelab.debian.dated_archive import PackageList
 from agelab.debian.snapshot import SUITE
 from agelab.kernel import build_inputs, recipes, source_tree
-from agelab.machine.image import packer_package
+from agelab.machine.image import packer
 from agelab.machine.image import root as roots
 from agelab.results.checksummed import read
 from agelab.results.run_directory import RunDirectory
@@ -84,10 +84,10 @@ def _packages(run: RunDirectory, store: Store, progress: Notify) -> dict[Origin,
     if made.kernel:
         found.setdefault((made.kernel.suite, ()), []).extend([made.kernel.package, *made.kernel.parts])
     # Packer makes images, and is in no key: any version will do.
-    packer = packer_package.resolve_package(store)
+    of_packer = packer.resolve_package(store)
     of_kernel = _of_built_kernel(run, store, progress, found)
     roots_of_modules = [one.root for one in made.modules.values()]
-    for built in (made.qemu, made.drive, made.tools, packer, of_kernel, *roots_of_modules):
+    for built in (made.qemu, made.drive, made.tools, of_packer, of_kernel, *roots_of_modules):
         if built:
             exact = [f"{package.name}={package.version}" for package in built.packages]
             found.setdefault((built.suite, ()), []).extend(Archive(store, built.suite).resolve(exact))

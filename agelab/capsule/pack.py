@@ -24,7 +24,7 @@ from agelab.capsule.schema import (
 )
 from agelab.data.corpus.artefact import Corpus
 from agelab.data.corpus.artefact import load as load_corpus
-from agelab.kernel import Kernel, modinfo, provenance
+from agelab.kernel import Kernel, elf, stored_kernel
 from agelab.kernel.modules import BUILTIN, CONFIG, INDEX
 from agelab.machine.image.assemble import DESCRIPTION, Description
 from agelab.results.checksummed import read
@@ -158,7 +158,7 @@ def _artefact(store: Store, kind: str, key: str) -> Artefact:
 def _kernel(plan: RunPlan, of: RunManifest, artefact: Artefact) -> Kernel:
     ran = plan.kernel
     assert ran is not None, "a run that says what it is made of says its kernel"
-    return Kernel(ran.spec, ran.release, ran.version, artefact, of.kernel.suite if of.kernel else "")
+    return Kernel(ran.spec, ran.release, ran.version, of.kernel.suite if of.kernel else "", artefact=artefact)
 
 
 def _capsule_kernel(kernel: Kernel) -> CapsuleKernel:
@@ -168,7 +168,7 @@ def _capsule_kernel(kernel: Kernel) -> CapsuleKernel:
         version=kernel.version,
         suite=kernel.suite,
         inputs=kernel.artefact.manifest.inputs,
-        provenance=provenance.of(kernel),
+        provenance=stored_kernel.provenance_of(kernel),
     )
 
 
@@ -227,7 +227,7 @@ def _artefact_members(
         if path.exists():
             yield f"artefacts/kernel/{path.name}", path
     for number, info in enumerate(kernel.modules.infos):
-        yield f"artefacts/kernel/{number}.ko", modinfo.load(kernel.directory / info.path)
+        yield f"artefacts/kernel/{number}.ko", elf.load(kernel.directory / info.path)
     inputs = [schema.CellInputs.model_validate(run.inputs(n)) for n, _ in enumerate(run.plan().cells)]
     boots = [boot for one in inputs for boot in one.boots]
     module = _files_by_hash(store, "drive", {boot.drive_module.module for boot in boots if boot.drive_module})

@@ -23,7 +23,7 @@ from agelab.capsule.schema import (
     CarriedArtefacts,
     CellInputs,
 )
-from agelab.kernel.modinfo import ModuleInfo
+from agelab.kernel.elf import ModuleInfo
 from agelab.machine.image.assemble import Description
 from agelab.results.digest import digest, inputs_key
 from agelab.results.result import Cell, End, Sample, Status

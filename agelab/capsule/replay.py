@@ -14,7 +14,7 @@ from agelab.base.hashing import key_of
 from agelab.capsule.pack import PATH_OPTIONS
 from agelab.capsule.read import Capsule
 from agelab.capsule.unpack import extract, unpack
-from agelab.debian import Archive, PackagesVanished, toolchain
+from agelab.debian import Archive, PackagesVanished, buildroot
 from agelab.kernel import debian_kernel
 from agelab.machine import dkms, qemu
 from agelab.machine.drive import module as modules
@@ -182,7 +182,7 @@ def resolutions(capsule: Capsule) -> dict[str, Any]:
         of_kernel = (kernel.release, kernel.version)
         found += dkms.questions(of_kernel, capsule.profiles.filesystems[name], packages)
     if made.tools:
-        found.append((toolchain.question(made.tools.suite), made.tools))
+        found.append((buildroot.compiler_question(made.tools.suite), made.tools))
     return {key_of(question): answer.model_dump(mode="json") for question, answer in found}
 
 

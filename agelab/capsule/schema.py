@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from agelab.base.types import Frozen, Name
-from agelab.kernel.provenance import Provenance
+from agelab.kernel.stored_kernel import Provenance
 from agelab.results.result import RunPlan
 from agelab.run.prepare.run_manifest import CONTROL, JOBS, MADE_OF, PROFILES, SCENARIO
 

@@ -65,7 +65,7 @@ class _Extraction:
         of_kernel = Artefact(
             capsule.description.kernel.key, place, Manifest(kind="kernel", inputs=known.inputs, files={})
         )
-        kernel = Kernel(known.spec, known.release, known.version, of_kernel, known.suite)
+        kernel = Kernel(known.spec, known.release, known.version, known.suite, artefact=of_kernel)
         key = str(capsule.request.plan.provenance.get("image"))
         artefact = Artefact(key, place, Manifest(kind="image", inputs={}, files=files))
         return Image(kernel, artefact, capsule.description)

@@ -100,12 +100,12 @@ def build(
 @json_option
 def show(spec: str, as_json: bool) -> None:
     """Show where the kernel SPEC came from, and which filesystems it serves."""
-    from agelab.kernel import guest_needs, provenance
+    from agelab.kernel import guest_needs, stored_kernel
     from agelab.scenario.filesystem import Filesystem
     from agelab.scenario.toml_files import read_all
 
     found = kernels.resolve(spec, open_store(), progress=say)
-    came = provenance.of(found)
+    came = stored_kernel.provenance_of(found)
     filesystems = read_all("filesystems", Filesystem)
     served = {
         one.name: f"built from {one.module_source.package}"

@@ -1,7 +1,6 @@
 """Debian packages through the host's own apt configuration, into a private apt root."""
 
-from agelab.debian.archive import WITHOUT_SECURITY, Archive, PackagesVanished, to_have_security
-from agelab.debian.mirror import mirrors
+from agelab.debian.archive import WITHOUT_SECURITY, Archive, PackagesVanished, archives, to_have_security
 from agelab.debian.packages import (
     Dependency,
     Package,
@@ -12,8 +11,7 @@ from agelab.debian.packages import (
     newest,
 )
 from agelab.debian.resolution import cached_resolution, remembered
-from agelab.debian.snapshot import first_suite
-from agelab.debian.suites import archives
+from agelab.debian.snapshot import first_suite, mirrors
 from agelab.debian.unpacking import unpack, unpack_source, unpack_zstd
 
 __all__ = [

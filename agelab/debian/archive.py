@@ -6,22 +6,29 @@ credentials are the host's; a mirror's address never leaves the private root. Wi
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import quote, unquote
 
 from agelab.base import atomic, process
-from agelab.base.errors import HostError, InputError, did_you_mean, is_disk_full, naming_disk_errors, unknown
+from agelab.base.errors import (
+    HostError,
+    InputError,
+    Notify,
+    did_you_mean,
+    is_disk_full,
+    naming_disk_errors,
+    silent,
+    unknown,
+)
 from agelab.base.types import SUITES, AlsoFrom, escape_controls
 from agelab.debian import snapshot
-from agelab.debian.mirror import mirrors
-from agelab.debian.package_list import PackageList, fields
+from agelab.debian.dated_archive import ARCHITECTURE, PackageList, fields
 from agelab.debian.packages import Package, host_suite
-from agelab.debian.snapshot import SIGNED_LISTS, TRUSTED, Snapshot
+from agelab.debian.snapshot import SIGNED_LISTS, TRUSTED, Snapshot, chosen, first_suite, mirrors
 from agelab.store.artefacts import Store, file_hash
 
-ARCHITECTURE = "amd64"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _BACKPORTS = "-backports"
 _SIGNED_SOURCES = "signed.sources"
@@ -398,3 +405,26 @@ def _error_text(stderr: str) -> str:
     """Return the first of apt's errors: those that follow say the same of other files."""
     errors = [" ".join(line.split()[1:]) for line in stderr.splitlines() if line.startswith("E: ")]
     return errors[0] if errors else stderr.strip()[-200:] or "apt-get failed"
+
+
+def archives(store: Store, *, refresh: bool = False, progress: Notify = silent) -> Iterator[Archive]:
+    """Yield the host's suite, then suites whose package lists are cached, then the others.
+
+    Missing lists are fetched when the caller reaches them, with ``refresh`` all lists. A suite that the mirror does
+    not have is skipped with a line of ``progress``. Raises HostError when the first suite cannot be fetched, and of a
+    snapshot any: what a suite has must not depend on a server's bad moment.
+    """
+    first = first_suite()
+    every = [Archive(store, suite) for suite in dict.fromkeys((first, *SUITES))]
+    cached = [archive for archive in every if archive.suite == first or archive.fetched]
+    for archive in (*cached, *(archive for archive in every if archive not in cached)):
+        if refresh or not archive.fetched:
+            progress(f"fetching the package lists of Debian {archive.suite}")
+            try:
+                archive.update()
+            except (HostError, InputError) as error:
+                if archive.suite == first or (isinstance(error, HostError) and chosen()):
+                    raise
+                progress(f"doing without Debian {archive.suite}: {str(error).splitlines()[0]}")
+                continue
+        yield archive

@@ -1,25 +1,27 @@
 """Build C with one Debian suite's own compiler: the same bytes on every host.
 
 The packages are unpacked, not installed, into a build root that the store keeps as a tar. Programs run in it under
-bubblewrap: no network, no root needed, nothing of the host, the same paths each time.
+bubblewrap: no network, no root needed, nothing of the host, the same paths each time. The compiler for the guest's own
+programs and for QEMU's libraries is that of the guest's suite.
 """
 
 import errno
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from agelab.base import atomic, confine, process
 from agelab.base.errors import AgelabError, HostError, Notify, is_disk_full
 from agelab.base.types import Frozen
-from agelab.debian import Archive, Package, PackagesVanished, unpack
+from agelab.debian import Archive, Package, PackagesVanished, cached_resolution, unpack
 from agelab.store.artefacts import Artefact, Store, artefact_key, damaged
 
+Packages = TypeVar("Packages")
 KIND = "buildroot"
 ROOT_TAR = "root.tar"
 
@@ -57,7 +59,25 @@ class Purpose:
     """Additional inputs of the build root's key: a number to raise whenever the same packages make another root."""
 
 
-def with_packages(resolve: Callable[[bool], BuildRoot], make: Callable[[BuildRoot], Artefact]) -> Artefact:
+def resolve(
+    store: Store,
+    suite: str,
+    question: object,
+    choose: Callable[[Archive], Iterable[Package]],
+    *,
+    refresh: bool,
+) -> BuildRoot:
+    """Return the packages of a suite that ``choose`` names, from the cache unless ``refresh``."""
+
+    def ask() -> BuildRoot:
+        archive = Archive(store, suite)
+        archive.update(refresh=refresh)
+        return BuildRoot(suite=suite, packages=tuple(choose(archive)))
+
+    return cached_resolution(store, question, BuildRoot, ask, refresh=refresh)
+
+
+def with_packages(resolve: Callable[[bool], Packages], make: Callable[[Packages], Artefact]) -> Artefact:
     """Return what is made with the packages that ``resolve`` names.
 
     ``resolve`` is called with False, and with True to refresh when the packages have left the mirror since.
@@ -73,27 +93,14 @@ def key(chosen: BuildRoot, purpose: Purpose) -> str:
     return artefact_key(KIND, _inputs(chosen, purpose))
 
 
-def obtain(
-    resolve: Callable[[bool], BuildRoot],
-    purpose: Purpose,
-    store: Store,
-    progress: Notify,
-    *,
-    verify: bool = True,
-) -> Artefact:
-    """Return the build root of the packages that ``resolve`` names, built if the store does not have it.
-
-    ``resolve`` is called with False, and with True to refresh when the packages have left the mirror since. Without
-    ``verify`` the root is not read: for callers that need only its key.
-    Raises HostError when the packages cannot be fetched.
-    """
-    return with_packages(resolve, lambda chosen: of_packages(chosen, purpose, store, progress, verify=verify))
-
-
 def of_packages(
     chosen: BuildRoot, purpose: Purpose, store: Store, progress: Notify, *, verify: bool = True
 ) -> Artefact:
-    """Return the build root of these packages, as ``obtain`` does. Raises PackagesVanished."""
+    """Return the build root of these packages, built if the store does not have it.
+
+    Without ``verify`` the root is not read: for callers that need only its key. Raises PackagesVanished, and HostError
+    when the packages cannot be fetched.
+    """
 
     def build(directory: Path) -> None:
         progress(f"downloading {len(chosen.packages)} packages to build {purpose.product} with")
@@ -279,3 +286,40 @@ def _unpack(tar: Path, root: Path) -> Path:
     root.mkdir(exist_ok=True)
     process.run(["tar", "-C", str(root), "-xf", str(tar), "--no-same-owner"])
     return root
+
+
+COMPILER_RECIPE = 1
+"""Raised whenever the same packages would make another build root."""
+
+_COMPILER = ("gcc", "libc6-dev")
+# Dependencies of libc and of the compiler (sanitizers) that these programs do not use.
+_NOT_NEEDED = re.compile(
+    r"libc-dev-bin|libcom-err2|libcrypt.*|libgssapi.*|libk5crypto3|libkeyutils1|libkrb5.*|libnsl.*|libssl3.*"
+    r"|libtirpc.*|rpcsvc-proto|openssl-provider-legacy"
+    r"|lib(asan|atomic|cc1-|gomp|gprofng|hwasan|itm|lsan|quadmath|tsan|ubsan)\d*"
+)
+# Removed from the unpacked tree; relative to /usr.
+_UNUSED = (
+    *("share", "games", "local", "lib/*/gconv", "lib/gcc/*/*/plugin", "lib/gcc/*/*/*san*"),
+    *("lib/gcc/*/*/lto1", "libexec/gcc/*/*/lto1", "bin/*lto-dump*", "bin/*gcov*", "bin/*gprof*"),
+    *("bin/*-dwp", "bin/dwp", "bin/*gold", "bin/*elfedit"),
+)
+
+
+def compiler_purpose(product: str) -> Purpose:
+    """Return the purpose of the build root for a product that is named in messages: one root serves all products."""
+    return Purpose(product, _UNUSED, {"programs": COMPILER_RECIPE})
+
+
+def resolve_compiler(store: Store, suite: str, *, refresh: bool = False) -> BuildRoot:
+    """Resolve the packages of a suite's compiler, from the cache unless ``refresh``."""
+
+    def choose(archive: Archive) -> list[Package]:
+        return [package for package in archive.resolve(_COMPILER) if not _NOT_NEEDED.fullmatch(package.name)]
+
+    return resolve(store, suite, compiler_question(suite), choose, refresh=refresh)
+
+
+def compiler_question(suite: str) -> dict[str, Any]:
+    """Return the question under which the resolution of these packages is cached."""
+    return {"buildroot": suite, "programs": _COMPILER}

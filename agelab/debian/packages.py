@@ -4,7 +4,6 @@ import hashlib
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cmp_to_key
 from pathlib import Path
 
 from pydantic import Field
@@ -58,12 +57,9 @@ def host_suite() -> str:
 
 def newest(versions: Sequence[str]) -> str:
     """Return the highest of some Debian version strings."""
+    from debian.debian_support import NativeVersion
 
-    def compare(one: str, other: str) -> int:
-        argv = ["dpkg", "--compare-versions", one, "gt", other]
-        return -1 if process.run(argv, ok=(0, 1)).returncode else 1
-
-    return max(versions, key=cmp_to_key(compare))
+    return max(versions, key=NativeVersion)
 
 
 def control_fields(deb: Path, fields: str) -> str:

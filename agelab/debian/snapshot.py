@@ -1,4 +1,4 @@
-"""Debian packages of one date, from a directory or a server, in place of those that the host's mirror has today.
+"""Where Debian packages come from: the host's mirror, or those of one date, from a directory or a server.
 
 ``AGELAB_SNAPSHOT`` (``SNAPSHOT=`` of make) names a date, a directory or an address, and set to nothing means today.
 Without it the project's own pin does (pins.toml). Below a directory or an address lie ``debian`` and
@@ -22,9 +22,28 @@ from agelab.base import fileio, places, process
 from agelab.base.errors import HostError, InputError
 from agelab.base.hashing import key_of
 from agelab.base.types import Frozen
-from agelab.debian.mirror import mirrors
 from agelab.debian.packages import host_suite
 from agelab.scenario import toml_files
+
+_RELEASE_URI = re.compile(r"'(?P<base>[^']+?)/dists/(?P<suite>[^']+?)/InRelease'")
+
+
+def mirrors() -> tuple[str, str | None]:
+    """Return the addresses of the host's Debian mirror and of its security mirror (None if it has none)."""
+    codename = host_suite()
+    # --print-uris also works on a host whose lists were never fetched.
+    printed = process.run(["apt-get", "update", "--print-uris"]).stdout
+    found = [(match["base"], match["suite"]) for match in _RELEASE_URI.finditer(printed)]
+    bases = [base for base, suite in found if suite == codename]
+    if not bases:
+        raise HostError(
+            f"the host's apt sources name no mirror for {codename}",
+            hint="agelab builds its guests from the mirror in /etc/apt/sources.list",
+        )
+    # A third party's suite may have the name of Debian's; only Debian has updates for it.
+    main = next((base for base in bases if (base, f"{codename}-updates") in found), bases[0])
+    return main, next((base for base, suite in found if suite == f"{codename}-security"), None)
+
 
 VARIABLE = "AGELAB_SNAPSHOT"
 TRUSTED = "trusted:"

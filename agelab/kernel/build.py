@@ -2,7 +2,7 @@
 
 The compiler is Debian's of the host's suite, in a build root of its own (agelab/debian/buildroot.py), with the same paths and
 the same date in each build. What is built runs commands there, so it decides what its objects are: they serve no other
-kernel. What was compiled before comes from ccache (agelab/kernel/compiler_cache.py).
+kernel. What was compiled before comes from ccache (agelab/kernel/build_inputs.py).
 """
 
 import os
@@ -17,7 +17,7 @@ from agelab.base import atomic, fileio
 from agelab.base.errors import HostError, Notify, silent
 from agelab.debian import buildroot
 from agelab.debian.buildroot import BuildFailed, Workshop
-from agelab.kernel import compiler_cache, config, origin, stored_kernel, unpack
+from agelab.kernel import build_inputs, deb_files, recipes, source_tree, stored_kernel
 from agelab.kernel.build_inputs import BuildInputs, plan_build
 from agelab.kernel.stored_kernel import Kernel
 from agelab.store.artefacts import Store
@@ -55,7 +55,7 @@ def resolve(
 
     artefact = store.obtain("kernel", inputs.key_inputs, build, readable_by=inputs.readable_by)
     release = fileio.read_text(artefact / stored_kernel.RELEASE_FILE)
-    return Kernel(spec, release, inputs.source.version, artefact, build_inputs=inputs)
+    return Kernel(spec, release, inputs.source.version, build_inputs=inputs, artefact=artefact)
 
 
 def check_configuration(spec: str, store: Store, progress: Notify = silent) -> None:
@@ -100,7 +100,7 @@ def _open_workshop(inputs: BuildInputs, store: Store) -> Iterator[tuple[Workshop
             objects / "build",
             f"Linux {inputs.source.version}",
             read_only={"source": inputs.source.work_tree},
-            writable={"ccache": compiler_cache.of(inputs)},
+            writable={"ccache": build_inputs.compiler_cache(inputs)},
             environment=_ENVIRONMENT,
         )
         yield shop, mark
@@ -120,7 +120,7 @@ def _configure(shop: Workshop, inputs: BuildInputs) -> None:
     else:
         shop.give(".config", inputs.config_text)
         shop.run(make_command("olddefconfig"))
-    config.check(fileio.read_text(shop.made(".config")), inputs.fragments, inputs.source.version)
+    recipes.check_options(fileio.read_text(shop.made(".config")), inputs.fragments, inputs.source.version)
 
 
 @contextmanager
@@ -168,15 +168,15 @@ def _install(shop: Workshop, inputs: BuildInputs, directory: Path) -> None:
             f"Linux {inputs.source.version} installed its modules in a layout that agelab does not know"
         )
     shop.made(f"{place}/modules.builtin")
-    unpack.reject_escapes(tree)
-    unpack.prune_modules(tree, directory)
+    deb_files.reject_escapes(tree)
+    deb_files.prune_modules(tree, directory)
     buildroot.remove_path(shop.build / "installed")
     (directory / stored_kernel.RELEASE_FILE).write_text(release, encoding="utf-8")
-    recorded = origin.BuildRecord(
+    recorded = source_tree.BuildRecord(
         sources=(inputs.source.origin,),
         commit=inputs.source.commit,
         patches=inputs.source.patches,
     )
-    (directory / origin.PROVENANCE_FILE).write_text(
+    (directory / source_tree.PROVENANCE_FILE).write_text(
         recorded.model_dump_json(indent=1) + "\n", encoding="utf-8"
     )

@@ -1,17 +1,24 @@
-"""Kernels of kind ``deb:``: the user's .deb files, of an own build or of a kernel that left the mirror."""
+"""Kernels of kind ``deb:``: the user's .deb files, of an own build or of a kernel that left the mirror.
 
+Here Debian's own kernels are unpacked, too. Nothing is installed on the host.
+"""
+
+import os
 import re
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
+from agelab import debian
+from agelab.base import fileio, process
 from agelab.base import fileio as readers
-from agelab.base import process
-from agelab.base.errors import InputError, Notify, silent
-from agelab.base.types import Frozen
+from agelab.base.errors import HostError, InputError, Notify, silent
+from agelab.base.types import Frozen, require_utf_8
 from agelab.debian import control_fields
-from agelab.kernel import guest_needs
-from agelab.kernel.debian_kernel import RECIPE
-from agelab.kernel.stored_kernel import Kernel
-from agelab.kernel.unpack import NotAKernel, unpack
+from agelab.debian.unpacking import PACKAGE_BYTES
+from agelab.kernel import elf, guest_needs
+from agelab.kernel.modules import BUILTIN, INDEX, Modules, index
+from agelab.kernel.stored_kernel import DEFAULT, Kernel
 from agelab.store.artefacts import Store, file_hash, require_unchanged
 
 # Debian's packages of one kernel (in parts since Linux 7), Ubuntu's, and those of the kernel's own bindeb-pkg.
@@ -54,7 +61,7 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
 
     readable_by = readers.of_files(*(deb.path for deb in debs))
     artefact = store.obtain("kernel", key_inputs(debs), build, readable_by=readable_by)
-    return Kernel(spec, first.release, first.version, artefact)
+    return Kernel(spec, first.release, first.version, artefact=artefact)
 
 
 def read(wanted: str) -> list[Deb]:
@@ -100,3 +107,136 @@ def _read(spec: str, path: Path) -> Deb:
             "linux-modules-<release>",
         )
     return Deb(path=path, name=name, version=version, release=match["release"], sha256=file_hash(path))
+
+
+RECIPE = 1
+"""Raised whenever the same package would be unpacked differently."""
+
+_DRIVERS = (
+    *(
+        "acpi",
+        "ata",
+        "block",
+        "cdrom",
+        "char",
+        "dax",
+        "md",
+        "nvdimm",
+        "nvme",
+        "pci",
+        "vfio",
+        "virtio",
+        "watchdog",
+    ),
+    *(
+        "net/ethernet/intel/e1000",
+        "net/virtio_net",
+        "scsi/scsi_",
+        "scsi/sd_mod",
+        "scsi/sr_mod",
+        "scsi/sg",
+        "scsi/virtio",
+    ),
+)
+_MAX_ARGUMENTS = 500
+"""Files for each zstd command."""
+
+KEPT_MODULES = (
+    *("extra/", "updates/"),
+    *(f"kernel/{top}/" for top in ("arch", "block", "crypto", "fs", "lib", "mm")),
+    *(f"kernel/drivers/{name}" for name in _DRIVERS),
+)
+"""Path prefixes of the modules that guests may need, of the 390 MB of a distribution; dependencies are kept too."""
+
+
+class NotAKernel(HostError):
+    """Packages contain no kernel in a known layout."""
+
+
+def unpack(debs: Sequence[Path], release: str, directory: Path) -> None:
+    """Fill ``directory`` with the parts of a kernel's packages that a guest needs.
+
+    These are ``vmlinuz``, ``vmlinux`` where it can be unpacked, ``config``, ``modules/`` and the index of the modules.
+    Raises NotAKernel.
+    """
+    whole = directory / "unpacked"
+    for deb in debs:
+        debian.unpack(deb, whole)
+    reject_escapes(whole)
+    trees = [whole / top / "modules" / release for top in ("lib", "usr/lib")]
+    tree = next((tree for tree in trees if tree.is_dir()), whole)
+    for name in ("vmlinuz", "config"):
+        places = (whole / "boot" / f"{name}-{release}", tree / name)
+        there = next((place for place in places if place.is_file()), None)
+        if there is None or not (tree / "modules.builtin").is_file():
+            raise NotAKernel(
+                f"{', '.join(deb.name for deb in debs)}: no kernel in a layout that agelab knows",
+                hint=f"for example: {DEFAULT}",
+            )
+        _move(there, directory / name)
+    if elf.supports_pvh(fileio.read_text(directory / "config")):
+        image = elf.unpack(fileio.read_bytes(directory / "vmlinuz", fileio.PROGRAM))
+        if image:
+            (directory / "vmlinux").write_bytes(image)
+    prune_modules(tree, directory)
+    shutil.rmtree(whole)
+
+
+def reject_escapes(tree: Path) -> None:
+    """Remove links that point out of an unpacked tree (to a build's headers, for example).
+
+    Raises NotAKernel for anything that is not a file, directory or link.
+    """
+    inside = tree.resolve()
+    for directory, directories, names in os.walk(tree):
+        for path in (Path(directory, name) for name in (*directories, *names)):
+            if path.is_symlink():
+                if not path.resolve().is_relative_to(inside):
+                    path.unlink()
+            elif not (path.is_dir() or path.is_file()):
+                raise NotAKernel(f"{path.relative_to(tree)} is neither file, directory nor link")
+
+
+def _move(path: Path, target: Path) -> None:
+    """Move a file; of a link, which would lead to another file from there, copy what it leads to here.
+
+    Raises NotAKernel for one that leads to what was moved.
+    """
+    if not path.is_symlink():
+        path.rename(target)
+    elif path.is_file():
+        shutil.copyfile(path, target)
+    else:
+        raise NotAKernel(f"the kernel's {path.name} is a link to another part of it")
+
+
+def prune_modules(tree: Path, directory: Path) -> None:
+    """Move the modules that a guest may need from ``tree`` into ``directory``, and write their index.
+
+    Raises HostError for a file that is not a module.
+    """
+    _decompress(tree)
+    paths = sorted(path for path in tree.rglob("*.ko*") if path.is_file())
+    for path in paths:
+        require_utf_8(str(path.relative_to(tree)))
+    infos = [elf.read_module(path, f"modules/{path.relative_to(tree)}") for path in paths]
+    prefixes = tuple(f"modules/{prefix}" for prefix in KEPT_MODULES)
+    kept = Modules("", tree, tuple(infos), frozenset()).kept(prefixes)
+    for info in kept:
+        target = directory / info.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _move(tree / Path(info.path).relative_to("modules"), target)
+    (directory / BUILTIN).parent.mkdir(parents=True, exist_ok=True)
+    _move(tree / "modules.builtin", directory / BUILTIN)
+    (directory / INDEX).write_bytes(index(sorted(kept, key=lambda info: info.name)))
+
+
+def _decompress(tree: Path) -> None:
+    """Decompress zstd modules; Debian's own kernels have none."""
+    packed = sorted(tree.rglob("*.ko.zst"))
+    left = PACKAGE_BYTES
+    for first in range(0, len(packed), _MAX_ARGUMENTS):
+        some = packed[first : first + _MAX_ARGUMENTS]
+        debian.unpack_zstd(some, tree, left)
+        made = (path.with_suffix("") for path in some)
+        left -= sum(path.stat().st_size for path in made if path.is_file())

@@ -1,16 +1,22 @@
-"""The kernel modules and options that a guest needs.
+"""The kernel modules and options that a guest needs, and the kernels that have them.
 
 A user's own kernel may come without its list of built-in modules; its configuration then says what is built in.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
+
+from debian.debian_support import NativeVersion
 
 from agelab.base import fileio
 from agelab.base.errors import InputError
-from agelab.kernel.config import options
+from agelab.kernel import recipes
+from agelab.kernel.elf import canonical_name
 from agelab.kernel.initramfs import BASE_MODULES
-from agelab.kernel.modinfo import canonical_name
-from agelab.kernel.modules import Modules
+from agelab.kernel.modules import CONFIG, MissingModule, MissingOption, Modules
+from agelab.kernel.recipes import NEEDED, SMALL, set_options
+from agelab.kernel.stored_kernel import Kernel, release_and_version
+from agelab.store.artefacts import Store
 
 MODULE_OPTIONS = {
     "aes_generic": "CRYPTO_AES",
@@ -72,11 +78,6 @@ BUILTIN_OPTIONS = (
 """Options that cannot be modules and that a guest needs to mount its root."""
 
 
-def set_options(config: str) -> dict[str, str]:
-    """Map each option that is set (without CONFIG_) to its value: y, m, a number or a quoted text."""
-    return {name.removeprefix("CONFIG_"): value for name, value in options(config).items() if value != "n"}
-
-
 def builtin_list(config: str) -> str:
     """Write the text of a modules.builtin with the modules of MODULE_OPTIONS that a configuration builds in."""
     set_to = set_options(config)
@@ -119,3 +120,49 @@ def describe_support(modules: Modules, names: tuple[str, ...]) -> str:
     if absent:
         return f"no module {', '.join(absent)}"
     return "built in" if all(canonical_name(name) in modules.builtin for name in names) else "module"
+
+
+def why_not(kernel: Modules, modules: Sequence[str], wanted: Sequence[str]) -> str:
+    """Say what a kernel lacks of these modules and options (without ``CONFIG_``); nothing where it has all."""
+    try:
+        kernel.closure(modules)
+        kernel.require(wanted)
+    except (MissingModule, MissingOption) as error:
+        return str(error)
+    return ""
+
+
+def kernels_with(kernel: Kernel, modules: Sequence[str], wanted: Sequence[str], store: Store) -> list[str]:
+    """Name the kernels that have these modules and options, the newest first, as ``--kernel`` takes them.
+
+    Recipes follow: those that switch on all that ``kernel`` lacks.
+    """
+    stored = []
+    for artefact in store.all("kernel"):
+        release, version = release_and_version(artefact)
+        if "package" in artefact.manifest.inputs and not why_not(
+            Modules.of(release, artefact.directory), modules, wanted
+        ):
+            stored.append((NativeVersion(version), release))
+    lacking = _lacking(kernel, modules, wanted)
+    made = [name for name in recipes.list_recipes() if _makes(name, lacking)]
+    return [release for _, release in sorted(stored, reverse=True)] + [f"recipe:{name}" for name in made]
+
+
+def _lacking(kernel: Kernel, modules: Sequence[str], wanted: Sequence[str]) -> set[str]:
+    there = kernel.modules
+    absent = {MODULE_OPTIONS.get(canonical_name(name), name) for name in modules if not there.has(name)}
+    config = kernel.directory / CONFIG
+    known = set_options(fileio.read_text(config)) if config.exists() else {}
+    return absent | {option for option in wanted if option not in known}
+
+
+def _makes(recipe: str, lacking: set[str]) -> bool:
+    """Return True where a recipe is made for one of these options, and its configuration has the rest."""
+    try:
+        built = recipes.parse(f"recipe:{recipe}")
+    except InputError:  # a patch is not there
+        return False
+    own, rest = "\n".join(built.lines), built.base or SMALL
+    known = set_options("\n".join([fileio.read_text(NEEDED), fileio.read_text(rest), own])).keys()
+    return not lacking.isdisjoint(set_options(own)) and lacking <= known

@@ -45,10 +45,6 @@ class Entry:
     def program(cls, path: str, data: bytes) -> "Entry":
         return cls(path, data, stat.S_IFREG | 0o755)
 
-    @classmethod
-    def link(cls, path: str, target: str) -> "Entry":
-        return cls(path, target.encode(), stat.S_IFLNK | 0o777)
-
 
 def pack(entries: Iterable[Entry]) -> bytes:
     """The archive of these entries, sorted, with the directories they need, padded to whole blocks."""

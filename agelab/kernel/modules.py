@@ -1,6 +1,6 @@
 """Which modules a guest must insert, and in which order."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,8 +9,8 @@ from pydantic import TypeAdapter
 
 from agelab.base import fileio
 from agelab.base.errors import AgelabError
-from agelab.kernel import modinfo
-from agelab.kernel.modinfo import ModuleInfo, canonical_name
+from agelab.kernel import elf
+from agelab.kernel.elf import ModuleInfo, canonical_name
 
 INDEX = "modules.json"
 """The facts of every module kept, read once when the kernel is unpacked."""
@@ -48,7 +48,7 @@ class Module:
 
     def read(self) -> bytes:
         """Its ELF image, as ``insmod`` takes it, without a signature."""
-        return modinfo.unsigned(modinfo.load(self.path))
+        return elf.unsigned(elf.load(self.path))
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,16 @@ class Modules:
 
         Raises MissingModule for a name that is neither a file nor built in.
         """
-        needed = walk(names, self._lookup, lambda name: [])
+        needed = self._walk(names, soft=False)
         return tuple(
             Module(info.name, self.directory / info.path, optional=info not in needed)
-            for info in walk(names, self._lookup, self._soft)
+            for info in self._walk(names)
         )
+
+    def kept(self, prefixes: tuple[str, ...]) -> list[ModuleInfo]:
+        """Return the facts of the modules whose paths begin so, and of all that they depend on that is here."""
+        chosen = [info.name for info in self.infos if info.path.startswith(prefixes)]
+        return self._walk(chosen, required=False)
 
     def require(self, options: Sequence[str]) -> None:
         """Raises MissingOption for the first of these (without ``CONFIG_``) that is neither ``y`` nor ``m``."""
@@ -102,56 +107,43 @@ class Modules:
         """Whether the kernel can serve that module, built in or not."""
         return canonical_name(name) in self._named or canonical_name(name) in self.builtin
 
-    def _lookup(self, name: str) -> ModuleInfo | None:
-        if info := self._named.get(name):
-            return info
-        if name in self.builtin:
-            return None
-        raise MissingModule(name, self.release)
+    def _walk(self, names: Sequence[str], *, soft: bool = True, required: bool = True) -> list[ModuleInfo]:
+        """The facts of ``names`` and their dependencies in an order in which they can be inserted."""
+        seen: set[str] = set()
+        ordered: list[ModuleInfo] = []
 
-    def _soft(self, name: str) -> list[str]:
-        return soft(name, self._named, self._aliased)
+        def visit(name: str) -> None:
+            if name in seen:
+                return
+            seen.add(name)
+            info = self._named.get(name)
+            if info is None:
+                if required and name not in self.builtin:
+                    raise MissingModule(name, self.release)
+                return
+            if soft:
+                for before in info.before:
+                    for provider in self._providers(before):
+                        visit(provider)
+            for needed in info.depends:
+                visit(needed)
+            ordered.append(info)
 
+        for name in names:
+            visit(canonical_name(name))
+        return ordered
 
-def walk(
-    names: Iterable[str],
-    lookup: Callable[[str], ModuleInfo | None],
-    soft: Callable[[str], list[str]],
-) -> list[ModuleInfo]:
-    """The facts of ``names`` and their dependencies in an order in which they can be inserted."""
-    seen: set[str] = set()
-    ordered: list[ModuleInfo] = []
+    def _providers(self, name: str) -> list[str]:
+        """The modules that answer to a soft dependency, which may be an algorithm of the crypto layer.
 
-    def visit(name: str) -> None:
-        if name in seen:
-            return
-        seen.add(name)
-        info = lookup(name)
-        if info is None:
-            return
-        for before in info.before:
-            for provider in soft(before):
-                visit(provider)
-        for needed in info.depends:
-            visit(needed)
-        ordered.append(info)
-
-    for name in names:
-        visit(canonical_name(name))
-    return ordered
-
-
-def soft(name: str, named: dict[str, ModuleInfo], aliased: dict[str, list[str]]) -> list[str]:
-    """The modules that answer to a soft dependency, which may be an algorithm of the crypto layer.
-
-    Of the providers of an algorithm the portable one is enough; Intel's crc32c is added because every CPU
-    model that a guest gets has the instruction, and the portable one costs ext4, xfs and btrfs dearly.
-    """
-    if canonical_name(name) in named:
-        return [canonical_name(name)]
-    providers = sorted(aliased.get(name, []))
-    portable = [provider for provider in providers if provider.endswith("generic")] or providers[:1]
-    return portable + [provider for provider in providers if provider == "crc32c_intel"]
+        Of the providers of an algorithm the portable one is enough; Intel's crc32c is added because every CPU
+        model that a guest gets has the instruction, and the portable one costs ext4, xfs and btrfs dearly.
+        """
+        if canonical_name(name) in self._named:
+            return [canonical_name(name)]
+        providers = sorted(self._aliased.get(name, []))
+        portable = [provider for provider in providers if provider.endswith("generic")] or providers[:1]
+        return portable + [provider for provider in providers if provider == "crc32c_intel"]
 
 
 def builtin_names(file: Path) -> frozenset[str]:

@@ -10,9 +10,9 @@ from agelab.base import fileio
 from agelab.base import fileio as readers
 from agelab.base.errors import InputError, Notify, silent
 from agelab.base.hashing import key_of
-from agelab.kernel import guest_needs, modinfo, vmlinux
+from agelab.kernel import elf, guest_needs
+from agelab.kernel.deb_files import prune_modules
 from agelab.kernel.stored_kernel import Kernel
-from agelab.kernel.unpack import prune_modules
 from agelab.store.artefacts import Store, file_hash, require_unchanged
 
 RECIPE = 1
@@ -43,17 +43,17 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
         raise InputError(f"kernel {spec!r}: it takes one path, or two", hint=_USAGE)
     path, *directories = map(Path, words)
     image = _read(spec, path)
-    facts = vmlinux.version(image)
+    facts = elf.version(image)
     if not facts:
         raise InputError(
             f"kernel {spec!r}: {path} is not an x86 bzImage", hint="Linux makes it in arch/x86/boot/"
         )
-    if not vmlinux.is_64_bit(image):
+    if not elf.is_64_bit(image):
         raise InputError(f"kernel {spec!r}: {path} is a 32-bit kernel; guests are 64-bit")
     release, version = facts
     tree = _find_modules(spec, directories[0], release) if directories else None
-    elf = vmlinux.unpack(image)
-    config = (vmlinux.config(elf) if elf else None) or _find_config(path, tree, release)
+    unpacked = elf.unpack(image)
+    config = (elf.config(unpacked) if unpacked else None) or _find_config(path, tree, release)
     files = _module_files(tree) if tree else {}
     hashes = {name: file_hash(file) for name, file in files.items()}
     inputs = {
@@ -68,8 +68,8 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
     def build(directory: Path) -> None:
         progress(f"unpacking the kernel {release}")
         (directory / "vmlinuz").write_bytes(image)
-        if elf and vmlinux.has_pvh_entry(elf):
-            (directory / "vmlinux").write_bytes(elf)
+        if unpacked and elf.has_pvh_entry(unpacked):
+            (directory / "vmlinux").write_bytes(unpacked)
         if config:
             (directory / "config").write_text(config, encoding="utf-8")
         copy = directory / "unpacked"
@@ -87,7 +87,8 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
         guest_needs.require_root_support(spec, release, directory, _hint(tree, known=known), known=known)
 
     readable_by = readers.of_files(path, *([tree, *files.values()] if tree else ()))
-    return Kernel(spec, release, version, store.obtain("kernel", inputs, build, readable_by=readable_by))
+    artefact = store.obtain("kernel", inputs, build, readable_by=readable_by)
+    return Kernel(spec, release, version, artefact=artefact)
 
 
 def _read(spec: str, path: Path) -> bytes:
@@ -144,7 +145,7 @@ def _find_config(path: Path, tree: Path | None, release: str) -> str | None:
 def _require_release(spec: str, modules: Path, release: str) -> None:
     """Raise InputError when the modules were built for another release."""
     first = next(iter(sorted(modules.rglob("*.ko*"))), None)
-    magic = dict(modinfo.strings(modinfo.load(first))).get("vermagic", "").split() if first else []
+    magic = dict(elf.strings(elf.load(first))).get("vermagic", "").split() if first else []
     if magic and magic[0] != release:
         raise InputError(
             f"kernel {spec!r}: the modules are of {magic[0]}, the image is {release}", hint=_USAGE

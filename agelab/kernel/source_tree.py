@@ -1,4 +1,4 @@
-"""Source trees of kernels to build: git tree objects in repositories in agelab's cache.
+"""Source trees of kernels to build, and their patches: git tree objects in repositories in agelab's cache.
 
 Every source (a commit of a git tree, uncommitted files, a source package) becomes one git tree object, whose name is
 a hash of all its content: a kernel's key needs nothing else. The work tree is updated from the tree that was built
@@ -10,17 +10,19 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from pydantic import Field
 
 from agelab.base import atomic, fileio, git, process
 from agelab.base.errors import HostError, InputError, Notify, naming_disk_errors
 from agelab.base.git import GitRepository
 from agelab.base.hashing import key_of
+from agelab.base.types import Frozen
 from agelab.debian import Archive, Package, archives, first_suite, newest, unpack, unpack_source
 from agelab.debian.unpacking import GIB, MOST_NAMES, SOURCE_BYTES
-from agelab.kernel.origin import KernelPart
-from agelab.store.artefacts import Store
+from agelab.store.artefacts import Store, file_hash
 
 _MARKERS = ("Makefile", "Kconfig", "kernel", "fs", "arch/x86/Kconfig")
 """Paths in every kernel tree that builds for x86."""
@@ -32,6 +34,26 @@ AS_THEY_ARE = "* !text !eol !ident !filter !working-tree-encoding\n"
 """Attributes (gitattributes(5)) of a repository here, which come before a tree's own, the user's and the host's."""
 WORKTREE = "worktree"
 """In place of a ref: the files as they are now, committed or not."""
+
+
+PROVENANCE_FILE = "provenance.json"
+"""Where a build keeps its BuildRecord, beside its kernel."""
+
+
+class KernelPart(Frozen):
+    """One thing that a kernel was made of: a package, a file, a patch."""
+
+    name: str
+    version: str = ""
+    sha256: str = Field(default="", description="empty where nobody recorded it")
+
+
+class BuildRecord(Frozen):
+    """The parts that a build knows, and nothing else does."""
+
+    sources: tuple[KernelPart, ...] = ()
+    commit: str | None = Field(default=None, description="of the tree that it was built from")
+    patches: tuple[KernelPart, ...] = Field(default=(), description="in the order in which they were applied")
 
 
 @dataclass(frozen=True)
@@ -343,3 +365,33 @@ def git_output(
             return git.run(place / "git", [*SETTINGS, *argv], work_tree=work, env=env).stdout.strip()
         except process.ProcessFailed as error:
             raise HostError(f"git cannot read the kernel's source: {error}", hint=error.hint) from error
+
+
+def apply_patches(source: SourceTree, files: Sequence[Path]) -> SourceTree:
+    """Apply patches to a source, in this order.
+
+    Raises InputError for a patch that does not apply, with the places where it fails.
+    """
+    if not files:
+        return source
+    named = tuple(KernelPart(name=file.name, sha256=file_hash(file, fileio.TEXT)) for file in files)
+    with atomic.temp_dir(source.cache_dir) as directory:
+        # An index of its own: another process may be changing the same tree.
+        index = {"GIT_INDEX_FILE": f"{directory}/index"}
+        git_output(source.cache_dir, ["read-tree", source.tree], index)
+        for number, file in enumerate(files):
+            _apply_patch(source, file, files[:number], index)
+        tree = git_output(source.cache_dir, ["write-tree"], index)
+    return replace(source, tree=tree, patches=(*source.patches, *named))
+
+
+def _apply_patch(source: SourceTree, file: Path, before: Sequence[Path], index: Mapping[str, str]) -> None:
+    """Apply one patch to an index. Raises as ``apply_patches`` does."""
+    argv = ["apply", "--cached", "--whitespace=nowarn", str(file.absolute())]
+    done = git.run(source.cache_dir / "git", [*SETTINGS, *argv], env=index, ok=range(256))
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+        errors = [line.removeprefix("error: ").removeprefix("patch failed: ") for line in lines]
+        places = "; ".join(errors) or done.stderr.strip()[-300:]
+        after = f" (after {', '.join(one.name for one in before)})" if before else ""
+        raise InputError(f"{file} does not apply to {source.version}{after}: {places}")

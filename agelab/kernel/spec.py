@@ -7,8 +7,8 @@ from typing import Protocol
 from agelab.base.errors import InputError, Notify, silent, unknown
 from agelab.base.types import SUITES, require_utf_8
 from agelab.kernel import build, build_inputs, deb_files, debian_kernel, own_image, recipes, source_tree
-from agelab.kernel.stored_kernel import DEFAULT, Kernel, KernelName
-from agelab.kernel.versions import is_version
+from agelab.kernel.debian_kernel import is_version
+from agelab.kernel.stored_kernel import DEFAULT, Kernel, NamedKernel
 from agelab.store.artefacts import Store
 
 
@@ -69,7 +69,7 @@ def resolve(spec: str, store: Store, *, refresh: bool = False, progress: Notify 
     return resolver(wanted, store, refresh=refresh, progress=progress)
 
 
-def ask_packages(spec: str, store: Store, progress: Notify = silent) -> KernelName | None:
+def ask_packages(spec: str, store: Store, progress: Notify = silent) -> NamedKernel | None:
     """Resolve the packages that a kernel is made of, and make nothing. Raises as ``resolve`` does.
 
     Returns what its headers are asked for by; None for a kernel that is built here, or of the user's own image.
@@ -78,10 +78,10 @@ def ask_packages(spec: str, store: Store, progress: Notify = silent) -> KernelNa
     kind, _, wanted = spec.partition(":")
     if kind == "debian":
         found = debian_kernel.resolve_packages(wanted, store, progress=progress)
-        return KernelName(spec, found.release, found.package.version, found.suite)
+        return NamedKernel(spec, found.release, found.package.version, found.suite)
     if kind == "deb":
         first, *_ = deb_files.read(wanted)
-        return KernelName(spec, first.release, first.version)
+        return NamedKernel(spec, first.release, first.version)
     if kind in recipes.KINDS:
         build_inputs.resolve_packages(store)
         source, _, version = recipes.parse(spec).source.partition(":")

@@ -12,7 +12,7 @@ from typing import Any
 
 from agelab.base.errors import AgelabError, Notify, silent
 from agelab.base.types import Frozen
-from agelab.debian import Archive, Package, PackagesVanished, buildroot, cached_resolution, unpack
+from agelab.debian import Archive, Package, buildroot, cached_resolution, unpack
 from agelab.debian.buildroot import BuildFailed, BuildRoot, Purpose, Workshop
 from agelab.kernel import Kernel, NamedKernel
 from agelab.machine.drive import module as headers
@@ -95,10 +95,10 @@ def obtain(
 
         return store.obtain(KIND, inputs, build)
 
-    try:
-        made = made_of(resolve_packages(kernel, filesystem, source, store, progress=progress))
-    except PackagesVanished:
-        made = made_of(resolve_packages(kernel, filesystem, source, store, refresh=True, progress=progress))
+    def chosen(refresh: bool) -> ModulePackages:
+        return resolve_packages(kernel, filesystem, source, store, refresh=refresh, progress=progress)
+
+    made = buildroot.with_packages(chosen, made_of)
     return sorted(made.directory.glob("*.ko"))
 
 

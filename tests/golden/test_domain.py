@@ -17,7 +17,7 @@ from agelab.base import orphans, process
 from agelab.base.errors import AgelabError, InputError
 from agelab.cli.options import open_store
 from agelab.machine import qemu
-from agelab.machine.vm import domain, virtual_clock
+from agelab.machine.vm import domain
 from agelab.machine.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk, SavedMemory
 from agelab.machine.vm.hypervisor import Hypervisor, connected
 from agelab.scenario import selection
@@ -238,6 +238,6 @@ def test_a_machine_that_copies_by_bytes_has_the_string_moves_that_its_kernel_pre
     processors = {}
     for copies in get_args(Copies):
         machine = SPEC.machine.model_copy(update={"copies": copies})
-        arguments = virtual_clock.virt_install_arguments(replace(SPEC, machine=machine))
+        arguments = domain._virtual_clock_words(replace(SPEC, machine=machine))
         processors[copies] = arguments[arguments.index("--cpu") + 1]
     assert processors == {"words": "Conroe,check=none", "bytes": "Conroe,require=erms,check=none"}

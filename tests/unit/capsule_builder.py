@@ -15,7 +15,7 @@ from agelab.data.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, o
 from agelab.debian import Package
 from agelab.debian.buildroot import BuildRoot
 from agelab.kernel.debian_kernel import ResolvedKernel
-from agelab.kernel.modinfo import ModuleInfo
+from agelab.kernel.elf import ModuleInfo
 from agelab.kernel.modules import index
 from agelab.machine.image.assemble import DESCRIPTION, Description, ImageKernel
 from agelab.machine.image.root import RootPackages

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agelab.kernel import guest_needs
 from agelab.kernel.initramfs import BASE_MODULES
-from tests.unit.test_kernel_modules import elf
+from tests.unit.test_kernel_modules import module_elf
 from tests.unit.test_kernel_vmlinux import RELEASE, bzimage, gzip, kernel
 
 CONFIG = "".join(f"CONFIG_{option}=y\n" for option in guest_needs.BUILTIN_OPTIONS) + (
@@ -17,7 +17,7 @@ BUILT_IN = CONFIG + "".join(f"CONFIG_{guest_needs.MODULE_OPTIONS[name]}=y\n" for
 
 
 def module(release: str = RELEASE) -> bytes:
-    return elf(f"license=GPL\0vermagic={release} SMP preempt mod_unload\0".encode())
+    return module_elf(f"license=GPL\0vermagic={release} SMP preempt mod_unload\0".encode())
 
 
 def modules(tree: Path, release: str = RELEASE, names: tuple[str, ...] = (*BASE_MODULES, "ext4")) -> Path:

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from agelab.base.errors import InputError
-from agelab.machine.drive import block_events, block_trace
-from agelab.machine.drive.block_events import UnreadableEvents
-from agelab.machine.drive.block_trace import BlockRequest
+from agelab.machine.drive import block_trace
+from agelab.machine.drive.block_trace import BlockRequest, UnreadableEvents
 
 REQUESTS = [
     BlockRequest(0, "drive0", "read", 1 << 20, 4096, "RA", "cat", 7),
@@ -105,7 +104,7 @@ EVENTS = """\
 
 
 def test_the_events_of_every_kernel_become_requests_in_the_machines_time() -> None:
-    found = block_events.read(EVENTS.splitlines(), {"259:0": "drive0"}, 2.0)
+    found = block_trace.read_events(EVENTS.splitlines(), {"259:0": "drive0"}, 2.0)
     assert facts(found) == [
         (2000, "read", 1 << 20, 131072),
         (22000, "read", 1 << 20, 131072),
@@ -127,7 +126,7 @@ def test_the_events_of_every_kernel_become_requests_in_the_machines_time() -> No
 )
 def test_what_a_guest_makes_up_is_refused(text: str, said: str) -> None:
     with pytest.raises(UnreadableEvents, match=said):
-        block_events.read([text], {"259:0": "drive0"}, 1.0)
+        block_trace.read_events([text], {"259:0": "drive0"}, 1.0)
 
 
 def test_the_text_is_a_file_that_fio_would_open(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from agelab.capsule.pack import pack
 from agelab.capsule.read import open_capsule
 from agelab.capsule.unpack import unpack
 from agelab.cli import main
-from agelab.debian import Archive, PackagesVanished, toolchain
+from agelab.debian import Archive, PackagesVanished, buildroot
 from agelab.kernel import debian_kernel
 from agelab.machine import qemu
 from agelab.machine.image import root as roots
@@ -428,7 +428,7 @@ def test_answers_name_each_package_in_its_own_version(capsule: Path, tmp_path: P
         )
         == found.run_manifest.guest
     )
-    assert toolchain.resolve_packages(elsewhere, "bookworm") == found.run_manifest.tools
+    assert buildroot.resolve_compiler(elsewhere, "bookworm") == found.run_manifest.tools
     assert qemu.resolve_packages(elsewhere) == found.run_manifest.qemu
     assert not list(elsewhere.cache("resolved").iterdir())  # what a capsule says is remembered by nobody
 

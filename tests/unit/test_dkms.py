@@ -55,7 +55,7 @@ def kernel(tmp_path: Path) -> Kernel:
     (place / INDEX).write_text("[]")
     (place / BUILTIN).write_text("")
     made = Artefact("key", place, Manifest(kind="kernel", inputs={}, files={}))
-    return Kernel("debian:6.12", "6.12.1-amd64", "6.12.1-1", made, "bookworm")
+    return Kernel("debian:6.12", "6.12.1-amd64", "6.12.1-1", "bookworm", artefact=made)
 
 
 @pytest.fixture

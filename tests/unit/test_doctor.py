@@ -17,10 +17,10 @@ from agelab.debian import Package, cached_resolution, snapshot
 from agelab.debian.buildroot import BuildRoot
 from agelab.machine import qemu
 from agelab.machine.qemu import emulator
-from agelab.machine.vm import host, kvm
-from agelab.run.doctor import Finding, HostReport, ProbeStatus, tools
-from agelab.run.doctor.host import kvm as finding
-from agelab.run.doctor.host import memory, passthrough, space
+from agelab.machine.vm import host
+from agelab.run.doctor import Finding, HostReport, ProbeStatus, probes
+from agelab.run.doctor.probes import kvm as finding
+from agelab.run.doctor.probes import memory, passthrough, space
 from agelab.store.artefacts import Store
 
 # The serial console of Debian's 6.1 kernel without a root, shortened; and of one that hung under KVM.
@@ -51,16 +51,16 @@ HUNG = "Probing EDD (edd=off to disable)... ok\n"
     ],
 )
 def test_versions_as_programs_print_them(output: str, version: str) -> None:
-    assert tools.version_in(output) == version
+    assert probes.version_in(output) == version
 
 
 def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(process, "SEARCH_PATH", str(tmp_path))
-    found = tools.probe(tools.TOOLS[0])
+    found = probes.probe(probes.TOOLS[0])
     assert (found.status, found.required) == (ProbeStatus.MISSING, True)
     assert found.fix == "install the Debian package virtinst"
-    assert tools.libvirt().fix == "install the Debian package libvirt-daemon"
-    assert "libvirt-clients" in tools.other_packages().fix
+    assert probes.libvirt().fix == "install the Debian package libvirt-daemon"
+    assert "libvirt-clients" in probes.other_packages().fix
     report = HostReport(findings=(found,))
     assert not report.virtual_clock
 
@@ -68,13 +68,13 @@ def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyP
 def test_without_apt_one_advice_stands_for_all_packages(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    with_apt = [*map(tools.probe, tools.TOOLS), tools.other_packages()]
-    assert list(tools.one_advice(with_apt)) == with_apt
+    with_apt = [*map(probes.probe, probes.TOOLS), probes.other_packages()]
+    assert list(probes.one_advice(with_apt)) == with_apt
     monkeypatch.setattr(process, "SEARCH_PATH", str(tmp_path))
-    absent = [*map(tools.probe, tools.TOOLS), tools.libvirt(), tools.other_packages()]
-    absent.append(tools.confinement(Store(tmp_path / "home")))
-    advised = tools.one_advice(absent)
-    assert [found.fix for found in advised if found.fix] == [tools.WITHOUT_APT]
+    absent = [*map(probes.probe, probes.TOOLS), probes.libvirt(), probes.other_packages()]
+    absent.append(probes.confinement(Store(tmp_path / "home")))
+    advised = probes.one_advice(absent)
+    assert [found.fix for found in advised if found.fix] == [probes.WITHOUT_APT]
     assert [found.status for found in advised] == [found.status for found in absent]
 
 
@@ -91,9 +91,9 @@ def test_apts_sources_are_told_with_what_they_lack(
 ) -> None:
     printed = "".join(f"'http://m.test/dists/{suite}/InRelease' m 0\n" for suite in suites)
     monkeypatch.setattr(process, "run", lambda *_: process.Completed(0, printed, ""))
-    for module in ("agelab.debian.mirror", "agelab.debian.archive"):
+    for module in ("agelab.debian.snapshot", "agelab.debian.archive"):
         monkeypatch.setattr(f"{module}.host_suite", lambda: "bookworm")
-    found = tools.sources(Store(tmp_path))
+    found = probes.sources(Store(tmp_path))
     assert (
         (found.status, found.required) == (status, False)
         and fix in found.fix
@@ -108,7 +108,7 @@ def test_a_program_that_does_not_start_counts_as_missing(
     broken.write_text("#!/bin/sh\necho 'cannot load libfoo' >&2\nexit 127\n")
     broken.chmod(0o755)
     monkeypatch.setattr(process, "SEARCH_PATH", f"{tmp_path}:/usr/bin:/bin")
-    found = tools.probe(next(tool for tool in tools.TOOLS if tool.name == "xorriso"))
+    found = probes.probe(next(tool for tool in probes.TOOLS if tool.name == "xorriso"))
     assert found.status is ProbeStatus.MISSING
     assert "cannot load libfoo" in found.found
     assert "does not start" in found.meaning
@@ -132,10 +132,10 @@ def with_qemu_files(directory: Path, script: str, version: str) -> None:
 
 
 def test_the_qemu_of_the_store_is_tried_with_a_machine_of_the_virtual_clock(tmp_path: Path) -> None:
-    found = tools.emulator(with_qemu(tmp_path / "well", "true"))
+    found = probes.emulator(with_qemu(tmp_path / "well", "true"))
     assert (found.status, found.required) == (ProbeStatus.OK, True)
     assert found.found == "7.2.22 (Debian 1:7.2)"
-    found = tools.emulator(with_qemu(tmp_path / "ill", "echo \"Property 'nvdimm' not found\" >&2; exit 1"))
+    found = probes.emulator(with_qemu(tmp_path / "ill", "echo \"Property 'nvdimm' not found\" >&2; exit 1"))
     assert found.status is ProbeStatus.MISSING and "nvdimm' not found" in found.found
 
 
@@ -157,7 +157,7 @@ def test_the_qemu_that_is_told_is_the_one_that_a_run_takes(
         )
 
     def told() -> str:
-        return tools.emulator(store).found
+        return probes.emulator(store).found
 
     made("1")
     cached_resolution(store, qemu.question(), BuildRoot, lambda: chosen("1"))
@@ -173,14 +173,14 @@ def test_the_qemu_that_is_told_is_the_one_that_a_run_takes(
 
 
 def test_before_the_first_run_no_qemu_is_in_the_store(tmp_path: Path) -> None:
-    found = tools.emulator(Store(tmp_path))
+    found = probes.emulator(Store(tmp_path))
     assert found.status is ProbeStatus.UNKNOWN and HostReport(findings=(found,)).virtual_clock
     assert found.found == "none in the store yet: a run takes it from the packages of Debian bookworm"
 
 
 def test_a_host_that_cannot_run_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
-    found = tools.emulator(Store(tmp_path))
+    found = probes.emulator(Store(tmp_path))
     assert found.status is ProbeStatus.MISSING and found.found.startswith("this host is aarch64")
 
 
@@ -200,14 +200,14 @@ def test_a_host_that_cannot_run_it_is_told(tmp_path: Path, monkeypatch: pytest.M
     ],
 )
 def test_kvm_is_judged_by_how_far_a_kernel_came(console: str, boots: bool, detail: str) -> None:
-    verdict = kvm.judge_console(console)
+    verdict = host.judge_console(console)
     assert verdict.boots is boots
     assert verdict.detail.startswith(detail)
 
 
 @pytest.fixture
 def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(kvm, "SOFTWARE", tmp_path / "no-kvm_pvm")
+    monkeypatch.setattr(host, "SOFTWARE", tmp_path / "no-kvm_pvm")
     stand_in = tmp_path / "kvm"
     stand_in.touch()
     return stand_in
@@ -241,11 +241,11 @@ def test_that_kvm_boots_is_remembered_and_that_it_does_not_is_tried_again(
     with_qemu(tmp_path / "home", "true")
     calls: list[Path] = []
 
-    def boot(program: Path, kernel: Path) -> kvm.KvmProbe:
+    def boot(program: Path, kernel: Path) -> host.KvmProbe:
         calls.append(kernel)
-        return kvm.KvmProbe(boots=boots, detail="what was seen")
+        return host.KvmProbe(boots=boots, detail="what was seen")
 
-    monkeypatch.setattr(kvm, "try_boot", boot)
+    monkeypatch.setattr(host, "try_boot", boot)
     first, second = finding(store, device), finding(store, device)
     assert first == second
     assert len(calls) == (1 if boots else 2)
@@ -303,7 +303,7 @@ def test_memory(tmp_path: Path, available: int, status: ProbeStatus) -> None:
     (tmp_path / "meminfo").write_text(
         f"MemTotal:       25000000 kB\nMemFree:  1 kB\nMemAvailable:   {available} kB\n"
     )
-    assert memory(tmp_path / "meminfo").status is status
+    assert memory(tmp_path).status is status
 
 
 @pytest.mark.parametrize(
@@ -388,9 +388,9 @@ def test_where_nothing_can_be_built_the_images_of_the_store_still_run(
 
     monkeypatch.setattr("agelab.machine.image.root.prove_mmdebstrap", refuse)
     store = Store(tmp_path / "home")
-    found = tools.confinement(store)
+    found = probes.confinement(store)
     assert (found.status, found.required) == (ProbeStatus.MISSING, True)
     store.obtain("image", {}, lambda _: None)
-    found = tools.confinement(store)
+    found = probes.confinement(store)
     assert (found.status, found.required) == (ProbeStatus.MISSING, False)
     assert "cells with the store's images run without" in found.meaning

@@ -30,7 +30,7 @@ def package(name: str, version: str = "1") -> Package:
 
 def kernel(suite: str = "bookworm") -> Kernel:
     nowhere = Artefact("key", Path("/nowhere"), Manifest(kind="kernel", inputs={}, files={}))
-    return Kernel("debian:6.1", "6.1.0-1-amd64", "6.1.1-1", nowhere, suite)
+    return Kernel("debian:6.1", "6.1.0-1-amd64", "6.1.1-1", suite, artefact=nowhere)
 
 
 @pytest.fixture

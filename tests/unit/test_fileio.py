@@ -15,8 +15,8 @@ import pytest
 from agelab.base import fileio
 from agelab.base.errors import InputError
 from agelab.cli import main
-from agelab.kernel import recipes, source_tree, tree_changes
-from agelab.kernel.origin import KernelPart
+from agelab.kernel import recipes, source_tree
+from agelab.kernel.source_tree import KernelPart
 from agelab.scenario import control_file
 from tests.capabilities import needs_root
 from tests.unit import run_builder
@@ -143,7 +143,7 @@ def test_a_patch_that_is_a_pipe_is_refused_before_git_reads_it(tmp_path: Path) -
     source = source_tree.SourceTree(tmp_path, "0" * 40, "6.1", KernelPart(name="a"))
     pipe(tmp_path / "a.patch")
     with pytest.raises(fileio.RefusedFile, match="pipe"):
-        tree_changes.apply_patches(source, recipes._list_patches(tmp_path))
+        source_tree.apply_patches(source, recipes._list_patches(tmp_path))
 
 
 def test_a_socket_that_somebody_listens_on_is_not_opened(tmp_path: Path) -> None:

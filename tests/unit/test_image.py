@@ -18,7 +18,7 @@ from agelab.base import process
 from agelab.base.errors import AgelabError, HostError, InputError
 from agelab.debian import Archive, Package
 from agelab.kernel import Kernel, initramfs
-from agelab.kernel.modinfo import ModuleInfo
+from agelab.kernel.elf import ModuleInfo
 from agelab.kernel.modules import BUILTIN, INDEX, index
 from agelab.machine.image import DoesNotBoot, assemble, packer, proof, sealed_image, tools
 from agelab.machine.image import root as roots
@@ -52,7 +52,7 @@ def kernel(store: Store, config: str = "# CONFIG_UFS_FS_WRITE is not set\n") -> 
         (directory / "config").write_text(config)
 
     made = store.obtain("kernel", {"package": "test", "config": config}, build)
-    return Kernel("debian:6.1", "6.1.0-1-amd64", "6.1.1-1", made)
+    return Kernel("debian:6.1", "6.1.0-1-amd64", "6.1.1-1", artefact=made)
 
 
 def filesystem(name: str, module: str) -> Filesystem:

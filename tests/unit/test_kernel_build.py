@@ -12,12 +12,12 @@ from agelab import kernel
 from agelab.base.errors import InputError
 from agelab.debian import buildroot
 from agelab.debian.buildroot import BuildFailed, Workshop
-from agelab.kernel import build, build_inputs, compiler_cache, config, provenance
+from agelab.kernel import build, build_inputs, recipes, stored_kernel
 from agelab.machine.drive import module
 from agelab.store.artefacts import Store
 from tests.unit.test_kernel_source import FILES, PATCH, files, git
 
-GOOD = config.NEEDED.read_text() + config.SMALL.read_text() + 'CONFIG_CC_VERSION_TEXT="gcc 12"\n'
+GOOD = recipes.NEEDED.read_text() + recipes.SMALL.read_text() + 'CONFIG_CC_VERSION_TEXT="gcc 12"\n'
 
 
 class Make:
@@ -90,8 +90,8 @@ def test_a_built_kernel_is_a_bundle_like_any_other_and_is_built_once(
     assert (found.release, found.version) == ("6.1.7-rc1", "6.1.7-rc1")
     assert found.boot_image.read_bytes() == b"\x7fELF" and found.modules.has("ext4")
     assert kernel.resolve(f"tree:{tree}", store).key == found.key and made.compiled == 1
-    assert provenance.identity(found.artefact) == ("6.1.7-rc1", "6.1.7-rc1")
-    came = provenance.of(found)
+    assert stored_kernel.release_and_version(found.artefact) == ("6.1.7-rc1", "6.1.7-rc1")
+    came = stored_kernel.provenance_of(found)
     assert (came.kind, came.compiler, came.sources[0].name) == ("built", "gcc 12", f"tree:{tree}")
 
 
@@ -210,7 +210,7 @@ def test_the_small_configuration_is_filled_up_with_nothing_and_a_base_with_defau
     targets = [argv[-1] for argv in made.said if argv[-1].endswith("config")]
     assert targets == ["allnoconfig", "olddefconfig"]
     building = build_inputs.plan_build(f"tree:{tree},base={base}", store, lambda line: None)
-    assert config.options(building.config_text)["CONFIG_SYSTEM_TRUSTED_KEYS"] == '""'
+    assert recipes.options(building.config_text)["CONFIG_SYSTEM_TRUSTED_KEYS"] == '""'
 
 
 def test_what_is_said_twice_or_in_a_comment_makes_no_other_kernel(
@@ -450,7 +450,7 @@ def test_a_ccache_is_also_of_what_a_configuration_says_in_words(
 ) -> None:
     inputs = build_inputs.plan_build(f"tree:{tree}", store, lambda line: None)
     more = replace(inputs, fragments={"more.config": line})
-    assert (compiler_cache.of(inputs) == compiler_cache.of(more)) == shared
+    assert (build_inputs.compiler_cache(inputs) == build_inputs.compiler_cache(more)) == shared
 
 
 def test_a_commit_finds_what_another_has_compiled_that_runs_the_same(
@@ -469,15 +469,15 @@ def test_a_repository_keeps_the_ccaches_that_were_used_last_whatever_time_they_a
     real: RealMake, store: Store, tree: Path
 ) -> None:
     caches = []
-    for number in range(compiler_cache.KEPT + 2):
+    for number in range(build_inputs.CACHES_KEPT + 2):
         (tree / "Kconfig").write_text(f"{number}\n")
         caches.append(_cache_of(f"tree:{tree}", store))
         os.utime(caches[-1], (2_000_000_000, 2_000_000_000))
-    assert [path for path in caches if path.exists()] == caches[-compiler_cache.KEPT :]
+    assert [path for path in caches if path.exists()] == caches[-build_inputs.CACHES_KEPT :]
 
 
 def _cache_of(spec: str, store: Store) -> Path:
-    return compiler_cache.of(build_inputs.plan_build(spec, store, lambda line: None))
+    return build_inputs.compiler_cache(build_inputs.plan_build(spec, store, lambda line: None))
 
 
 def test_files_of_a_checkout_that_was_killed_are_no_source(real: RealMake, store: Store, tree: Path) -> None:

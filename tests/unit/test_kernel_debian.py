@@ -1,5 +1,6 @@
 """Kernel specs and the archive behind them, without a network."""
 
+import itertools
 import subprocess
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from agelab import debian
 from agelab.base import process
 from agelab.base.errors import AgelabError, HostError, InputError
 from agelab.debian import Archive, Package, archive
-from agelab.kernel import debian_kernel, unpack, versions
+from agelab.kernel import deb_files, debian_kernel
 from agelab.kernel import spec as specs
 from agelab.store.artefacts import Store, file_hash
 
@@ -221,7 +222,7 @@ def test_the_nearest_are_so_by_number(wanted: str, near: list[str]) -> None:
         "6.16.3+deb13-amd64": "6.16.3-1~bpo13+1",
         "7.2.13+deb14-amd64": "7.2.13-1",
     }
-    assert versions.nearest(wanted, releases) == near
+    assert debian_kernel.nearest(wanted, releases) == near
 
 
 @pytest.fixture
@@ -255,14 +256,14 @@ def test_a_kernel_is_unpacked_from_either_layout(tmp_path: Path, packages: list[
     ]
     made = tmp_path / "made"
     made.mkdir()
-    unpack.unpack(debs, "7", made)
+    deb_files.unpack(debs, "7", made)
     assert {path.name for path in made.iterdir()} == {"vmlinuz", "config", "modules", "modules.json"}
 
 
 def test_packages_without_a_kernel_are_one_clear_error(tmp_path: Path) -> None:
     stub = deb(tree(tmp_path, "linux/usr/share/doc/linux/copyright"), "linux")
     with pytest.raises(HostError, match=r"linux_1_all\.deb: no kernel in a layout that agelab knows"):
-        unpack.unpack([stub], "7", tmp_path)
+        deb_files.unpack([stub], "7", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -317,7 +318,18 @@ def test_an_unknown_suite_names_the_nearest(store: Store) -> None:
 
 
 def test_versions_are_ordered_as_dpkg_orders_them() -> None:
-    assert debian.newest(["6.1.9-1", "6.1.192-2", "6.1.192-2~bpo1", "6.1.27-1"]) == "6.1.192-2"
+    debian_kernel = [
+        "6.1.9-1",
+        "6.1.192-2",
+        "6.1.192-2~bpo1",
+        "6.1.27-1",
+        "6.12~rc3-1",
+        "1:6.1-1",
+        "6.12.117-1~deb12u1",
+    ]
+    for one, other in itertools.permutations(debian_kernel, 2):
+        higher = process.run(["dpkg", "--compare-versions", one, "gt", other], ok=(0, 1)).returncode == 0
+        assert debian.newest([one, other]) == (one if higher else other)
 
 
 def test_a_failed_update_is_one_line_for_the_host(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:

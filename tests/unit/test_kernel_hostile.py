@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agelab.base.errors import HostError, InputError
-from agelab.kernel import unpack
+from agelab.kernel import deb_files
 from agelab.kernel.deb_files import resolve
 from agelab.store.artefacts import Store
 from tests.unit.kernel_builder import linux, module
@@ -82,11 +82,11 @@ def test_links_that_lead_out_of_a_package_go_and_others_stay(tmp_path: Path) -> 
     links = {"in": "lib/file", "up": "../..", "headers": "/usr/src/linux-headers", "lib/up": "../lib"}
     for name, target in links.items():
         (tree / name).symlink_to(target)
-    unpack.reject_escapes(tree)
+    deb_files.reject_escapes(tree)
     assert {name for name in links if (tree / name).is_symlink()} == {"in", "lib/up"}
     os.mkfifo(tree / "pipe")
-    with pytest.raises(unpack.NotAKernel, match="pipe is neither"):
-        unpack.reject_escapes(tree)
+    with pytest.raises(deb_files.NotAKernel, match="pipe is neither"):
+        deb_files.reject_escapes(tree)
 
 
 @pytest.mark.parametrize("what", ["config", "vmlinuz", "modules.builtin", "kernel/fs/secret.ko"])
@@ -127,4 +127,4 @@ def test_a_part_of_a_kernel_that_is_a_link_to_another_is_one_clear_error(tmp_pat
     (tree / "kernel" / "two.ko").symlink_to("one.ko")
     (tree / "modules.builtin").symlink_to("kernel/gone")
     with pytest.raises(HostError, match=r"modules\.builtin is a link to another part of it"):
-        unpack.prune_modules(tree, tmp_path)
+        deb_files.prune_modules(tree, tmp_path)

@@ -9,12 +9,12 @@ import pytest
 
 from agelab.base import fileio
 from agelab.base.errors import HostError
-from agelab.kernel import modinfo
-from agelab.kernel.modinfo import ModuleInfo
+from agelab.kernel import elf
+from agelab.kernel.elf import ModuleInfo
 from agelab.kernel.modules import MissingModule, MissingOption, Modules
 
 
-def elf(modinfo_text: bytes) -> bytes:
+def module_elf(modinfo_text: bytes) -> bytes:
     """A minimal ELF64 file with a ``.modinfo`` section."""
     names = b"\0.modinfo\0.shstrtab\0"
     body = modinfo_text + names
@@ -38,21 +38,21 @@ TEXT = b"license=GPL\0depends=jbd2,mb-cache\0softdep=pre: crc32c foo post: bar\0
 @pytest.mark.parametrize("name, packed", [("ext-4.ko", False), ("ext-4.ko.xz", True)])
 def test_a_module_says_what_it_needs(tmp_path: Path, name: str, packed: bool) -> None:
     path = tmp_path / name
-    path.write_bytes(lzma.compress(elf(TEXT)) if packed else elf(TEXT))
-    assert modinfo.read(path, "modules/ext-4.ko") == ModuleInfo(
+    path.write_bytes(lzma.compress(module_elf(TEXT)) if packed else module_elf(TEXT))
+    assert elf.read_module(path, "modules/ext-4.ko") == ModuleInfo(
         name="ext_4",
         path="modules/ext-4.ko",
         depends=("jbd2", "mb_cache"),
         before=("crc32c", "foo"),
         aliases=("fs-ext3",),
     )
-    assert modinfo.load(path) == elf(TEXT)
+    assert elf.load(path) == module_elf(TEXT)
 
 
 def test_a_signature_is_left_out() -> None:
     trailer = struct.pack(">5B3xI", 0, 0, 2, 0, 0, 9) + b"~Module signature appended~\n"
-    assert modinfo.unsigned(elf(TEXT) + b"signature" + trailer) == elf(TEXT)
-    assert modinfo.unsigned(elf(TEXT)) == elf(TEXT)
+    assert elf.unsigned(module_elf(TEXT) + b"signature" + trailer) == module_elf(TEXT)
+    assert elf.unsigned(module_elf(TEXT)) == module_elf(TEXT)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF\x02 cut short", b"not a module at all"])
@@ -60,14 +60,14 @@ def test_a_damaged_module_is_one_clear_error(tmp_path: Path, content: bytes) -> 
     path = tmp_path / "broken.ko"
     path.write_bytes(content)
     with pytest.raises(HostError, match=r"broken\.ko is not a kernel module"):
-        modinfo.read(path, "broken.ko")
+        elf.read_module(path, "broken.ko")
 
 
 def test_a_module_has_a_limit_packed_and_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fileio, "PROGRAM", 4 * fileio.MIB)
-    (tmp_path / "large.ko").write_bytes(elf(TEXT) + bytes(fileio.PROGRAM))
-    (tmp_path / "small.ko.xz").write_bytes(lzma.compress(elf(TEXT) + bytes(fileio.PROGRAM)))
-    (tmp_path / "cut.ko.xz").write_bytes(lzma.compress(elf(TEXT))[:-20])
+    (tmp_path / "large.ko").write_bytes(module_elf(TEXT) + bytes(fileio.PROGRAM))
+    (tmp_path / "small.ko.xz").write_bytes(lzma.compress(module_elf(TEXT) + bytes(fileio.PROGRAM)))
+    (tmp_path / "cut.ko.xz").write_bytes(lzma.compress(module_elf(TEXT))[:-20])
     os.mkfifo(tmp_path / "pipe.ko")
     for name, why in (
         ("large.ko", "more than 4 MiB"),
@@ -76,7 +76,7 @@ def test_a_module_has_a_limit_packed_and_unpacked(tmp_path: Path, monkeypatch: p
         ("pipe.ko", "it is a pipe"),
     ):
         with pytest.raises(HostError, match=f"{name} is not a kernel module: .*{why}"):
-            modinfo.read(tmp_path / name, name)
+            elf.read_module(tmp_path / name, name)
 
 
 def info(

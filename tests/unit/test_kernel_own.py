@@ -7,10 +7,10 @@ import pytest
 
 from agelab.base import process
 from agelab.base.errors import InputError
-from agelab.kernel import Kernel, deb_files, guest_needs, origin, provenance
+from agelab.kernel import Kernel, deb_files, guest_needs, source_tree, stored_kernel
 from agelab.kernel import spec as specs
+from agelab.kernel.elf import canonical_name
 from agelab.kernel.initramfs import BASE_MODULES
-from agelab.kernel.modinfo import canonical_name
 from agelab.run.plan import cell_spec as cells
 from agelab.scenario.filesystem import Filesystem
 from agelab.scenario.layout import MODULES as SCHEDULER_MODULES
@@ -55,16 +55,16 @@ def test_a_kernel_in_parts_is_all_of_its_files_in_any_order(store: Store, tmp_pa
     assert found.artefact.manifest.inputs["parts"] == [
         [f"linux-{name}-{RELEASE}", file_hash(parts[name])] for name in ("base", "binary", "modules")
     ]
-    came = provenance.of(found)
+    came = stored_kernel.provenance_of(found)
     assert (came.kind, came.compiler) == ("packages", "gcc-12 (Debian 12.2.0-14) 12.2.0")
     assert came.sources[0].name == f"linux-image-{RELEASE}"
-    assert provenance.identity(found.artefact) == (RELEASE, "6.6-1")
+    assert stored_kernel.release_and_version(found.artefact) == (RELEASE, "6.6-1")
 
 
 def test_an_unsigned_package_has_the_release_of_its_kernel(store: Store, tmp_path: Path) -> None:
     found = specs.resolve(f"deb:{package(tmp_path, f'linux-image-{RELEASE}-unsigned', linux())}", store)
     assert found.release == RELEASE
-    assert provenance.identity(found.artefact) == (RELEASE, "6.6-1")
+    assert stored_kernel.release_and_version(found.artefact) == (RELEASE, "6.6-1")
 
 
 def test_files_that_are_no_kernel_are_one_clear_error(store: Store, tmp_path: Path) -> None:
@@ -124,11 +124,11 @@ def test_an_image_has_the_modules_of_its_release(store: Store, tmp_path: Path, g
     assert show(found) == ["manifest.json", "modules", "modules.json", "vmlinux", "vmlinuz"]
     assert found.modules.has("btrfs") and found.modules.has("ext4") and not found.modules.has("xfs")
     assert (tree / "modules.builtin").exists(), "what is the user's stays as it is"
-    came = provenance.of(found)
+    came = stored_kernel.provenance_of(found)
     assert [one.name for one in came.sources] == ["bzImage", "modules"]
     assert (came.kind, came.config) == ("files", None)
     assert came.compiler == "gcc-12 (Debian 12.2.0-14) 12.2.0"
-    assert provenance.identity(found.artefact) == (RELEASE, "#1 SMP today")
+    assert stored_kernel.release_and_version(found.artefact) == (RELEASE, "#1 SMP today")
 
 
 def test_an_image_is_known_by_its_content(store: Store, tmp_path: Path) -> None:
@@ -204,10 +204,10 @@ def test_every_module_that_a_guest_is_given_has_its_option() -> None:
 
 def test_what_a_maker_wrote_beside_a_kernel_is_its_provenance(store: Store, tmp_path: Path) -> None:
     found = specs.resolve(f"image:{image(tmp_path, BUILT_IN)}", store)
-    patch = origin.KernelPart(name="reiser4.patch", sha256="1" * 64)
-    written = origin.BuildRecord(commit="abc123", patches=(patch,))
-    (found.directory / origin.PROVENANCE_FILE).write_text(written.model_dump_json())
-    came = provenance.of(found)
+    patch = source_tree.KernelPart(name="reiser4.patch", sha256="1" * 64)
+    written = source_tree.BuildRecord(commit="abc123", patches=(patch,))
+    (found.directory / source_tree.PROVENANCE_FILE).write_text(written.model_dump_json())
+    came = stored_kernel.provenance_of(found)
     assert (came.commit, came.patches, came.highlights["HZ"]) == ("abc123", (patch,), "250")
 
 

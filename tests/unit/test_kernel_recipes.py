@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from agelab.base.errors import InputError
-from agelab.kernel import config, recipes, spec
+from agelab.kernel import recipes, spec
 from agelab.scenario.toml_files import read
 from agelab.store.artefacts import Store
 
-SMALL = config.NEEDED.read_text() + config.SMALL.read_text()
+SMALL = recipes.NEEDED.read_text() + recipes.SMALL.read_text()
 
 
 def test_every_recipe_can_be_read_and_says_a_source() -> None:
@@ -134,7 +134,7 @@ def test_a_directory_without_patches_is_refused(tmp_path: Path) -> None:
 
 def test_what_is_commented_out_is_not_asked_for() -> None:
     said = '# CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C=m # why\nCONFIG_D="a # b"\n'
-    assert config.options(said) == {"CONFIG_B": "n", "CONFIG_C": "m", "CONFIG_D": '"a # b"'}
+    assert recipes.options(said) == {"CONFIG_B": "n", "CONFIG_C": "m", "CONFIG_D": '"a # b"'}
 
 
 @pytest.mark.parametrize(
@@ -142,11 +142,11 @@ def test_what_is_commented_out_is_not_asked_for() -> None:
 )
 def test_what_conf_takes_for_an_option_is_in_the_kernels_key(said: str) -> None:
     """Up to Linux 6.8 it reads no further than "is not set": a key without it would be that of another kernel."""
-    assert config.options(said) == {"CONFIG_SMP": "n"}
+    assert recipes.options(said) == {"CONFIG_SMP": "n"}
 
 
 def test_a_line_of_configuration_ends_where_confs_does() -> None:
-    assert config.options("CONFIG_A=y\n# why\x0cCONFIG_B=y\n") == {"CONFIG_A": "y"}
+    assert recipes.options("CONFIG_A=y\n# why\x0cCONFIG_B=y\n") == {"CONFIG_A": "y"}
 
 
 def test_results_have_whole_paths(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -158,32 +158,32 @@ def test_results_have_whole_paths(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 def test_a_module_is_as_good_built_in_and_not_the_other_way_round() -> None:
     has = 'CONFIG_A=y\nCONFIG_B=m\n# CONFIG_C is not set\nCONFIG_D="x"\n'
-    assert config.missing_options(has, 'CONFIG_A=m\nCONFIG_B=m\n# CONFIG_C is not set\nCONFIG_D="x"\n') == {}
-    assert config.missing_options(has, "CONFIG_B=y\nCONFIG_C=y\nCONFIG_E=m\n# CONFIG_A is not set\n") == {
+    assert recipes.missing_options(has, 'CONFIG_A=m\nCONFIG_B=m\n# CONFIG_C is not set\nCONFIG_D="x"\n') == {}
+    assert recipes.missing_options(has, "CONFIG_B=y\nCONFIG_C=y\nCONFIG_E=m\n# CONFIG_A is not set\n") == {
         "CONFIG_B": "m", "CONFIG_C": "n", "CONFIG_E": "n", "CONFIG_A": "y",
     }  # fmt: skip
 
 
 def test_a_configuration_that_lacks_what_a_guest_needs_names_it() -> None:
-    config.check(SMALL, {}, "6.1")
+    recipes.check_options(SMALL, {}, "6.1")
     with pytest.raises(InputError, match=r"lacks options that a guest needs: CONFIG_OVERLAY_FS, CONFIG_PVH$"):
-        config.check(SMALL.replace("CONFIG_PVH=y", "").replace("CONFIG_OVERLAY_FS=m", ""), {}, "6.1")
+        recipes.check_options(SMALL.replace("CONFIG_PVH=y", "").replace("CONFIG_OVERLAY_FS=m", ""), {}, "6.1")
 
 
 def test_a_line_of_the_users_that_is_not_honoured_is_named_with_what_it_became() -> None:
     with pytest.raises(
         InputError, match=r"mine\.config: Linux 6\.1 does not accept CONFIG_UFS_FS_WRITE \(it is n\)"
     ):
-        config.check(SMALL, {"mine.config": "CONFIG_UFS_FS_WRITE=y\n"}, "6.1")
+        recipes.check_options(SMALL, {"mine.config": "CONFIG_UFS_FS_WRITE=y\n"}, "6.1")
 
 
 def test_every_filesystem_of_linux_is_in_the_small_configuration() -> None:
     from agelab.kernel import guest_needs
-    from agelab.kernel.modinfo import canonical_name
+    from agelab.kernel.elf import canonical_name
     from agelab.scenario.filesystem import Filesystem
     from agelab.scenario.toml_files import read_all
 
-    has = config.options(SMALL)
+    has = recipes.options(SMALL)
     for filesystem in read_all("filesystems", Filesystem):
         for module in filesystem.modules:
             option = guest_needs.MODULE_OPTIONS.get(canonical_name(module))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.kernel import Kernel, Modules, recipes, serving
+from agelab.kernel import Kernel, Modules, guest_needs, recipes
 from agelab.kernel.modules import BUILTIN, CONFIG, INDEX, index
 from agelab.store.artefacts import Artefact, Store
 
@@ -30,16 +30,16 @@ def add(
 
 
 def of(artefact: Artefact, release: str) -> Kernel:
-    return Kernel(f"debian:{release}", release, f"{release}-1", artefact)
+    return Kernel(f"debian:{release}", release, f"{release}-1", artefact=artefact)
 
 
 def test_a_kernel_that_has_all_lacks_nothing(store: Store) -> None:
     found = add(store, "6.1.0", ("ext4",), "CONFIG_EXT4_FS=m\n")
     modules = Modules.of("6.1.0", found.directory)
-    assert serving.why_not(modules, ["ext4"], ["EXT4_FS"]) == ""
-    assert serving.why_not(modules, ["ntfs3"], []) == "kernel 6.1.0 has no module ntfs3"
+    assert guest_needs.why_not(modules, ["ext4"], ["EXT4_FS"]) == ""
+    assert guest_needs.why_not(modules, ["ntfs3"], []) == "kernel 6.1.0 has no module ntfs3"
     assert (
-        serving.why_not(modules, ["ext4"], ["UFS_FS_WRITE"])
+        guest_needs.why_not(modules, ["ext4"], ["UFS_FS_WRITE"])
         == "kernel 6.1.0 was built without CONFIG_UFS_FS_WRITE"
     )
 
@@ -50,7 +50,7 @@ def test_debians_kernels_of_the_store_are_named_the_newest_first(store: Store) -
         add(store, release, ("ext4", "ntfs3"))
     add(store, "6.13.0", ("ext4",))
     add(store, "6.20.0", ("ext4", "ntfs3"), kind="tree")  # built here: no spec finds it by its release
-    assert serving.kernels_with(old, ["ntfs3"], [], store) == ["6.12.117", "6.9.1"]
+    assert guest_needs.kernels_with(old, ["ntfs3"], [], store) == ["6.12.117", "6.9.1"]
 
 
 @pytest.fixture
@@ -68,16 +68,16 @@ def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("another")
 def test_a_recipe_is_named_that_switches_on_what_is_lacking(store: Store) -> None:
     old = of(add(store, "6.1.0", ("ufs", "crc32c_generic"), "CONFIG_UFS_FS=m\n"), "6.1.0")
-    assert serving.kernels_with(old, ["ufs"], ["UFS_FS_WRITE"], store) == ["recipe:ufs"]
-    assert serving.kernels_with(old, ["reiser4", "crc32c_generic"], [], store) == ["recipe:reiser4"]
-    assert serving.kernels_with(old, ["reiser4", "nls_iso8859-1"], [], store) == [
+    assert guest_needs.kernels_with(old, ["ufs"], ["UFS_FS_WRITE"], store) == ["recipe:ufs"]
+    assert guest_needs.kernels_with(old, ["reiser4", "crc32c_generic"], [], store) == ["recipe:reiser4"]
+    assert guest_needs.kernels_with(old, ["reiser4", "nls_iso8859-1"], [], store) == [
         "recipe:reiser4"
     ]  # as vfat.toml
     # The small configuration of a recipe has nilfs2 too, but that says nothing of the tree that it is set in.
-    assert serving.kernels_with(old, ["nilfs2"], [], store) == []
+    assert guest_needs.kernels_with(old, ["nilfs2"], [], store) == []
 
 
 @pytest.mark.usefixtures("another")
 def test_a_recipe_may_have_a_part_of_what_is_lacking_from_the_small_configuration(store: Store) -> None:
     new = of(add(store, "7.2.1", ("ext4",)), "7.2.1")
-    assert serving.kernels_with(new, ["reiser4", "crc32c_generic"], [], store) == ["recipe:reiser4"]
+    assert guest_needs.kernels_with(new, ["reiser4", "crc32c_generic"], [], store) == ["recipe:reiser4"]

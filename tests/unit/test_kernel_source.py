@@ -10,7 +10,7 @@ import pytest
 
 from agelab.base import process
 from agelab.base.errors import InputError
-from agelab.kernel import source_tree, tree_changes
+from agelab.kernel import source_tree
 from agelab.store.artefacts import Store
 
 MAKEFILE = "VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 7\nEXTRAVERSION = -rc1\n"
@@ -261,11 +261,11 @@ def test_patches_make_another_tree_and_are_recorded(tmp_path: Path, tree: Path, 
     patch = tmp_path / "a.patch"
     patch.write_text(PATCH)
     plain = of(tree, store)
-    found = tree_changes.apply_patches(plain, [patch])
+    found = source_tree.apply_patches(plain, [patch])
     assert found.tree != plain.tree and [one.name for one in found.patches] == ["a.patch"]
     found.check_out()
     assert (found.work_tree / "fs/inode.c").read_text() == "one\n2\nthree\n"
-    assert tree_changes.apply_patches(plain, []) == plain
+    assert source_tree.apply_patches(plain, []) == plain
 
 
 def test_a_patch_that_does_not_apply_says_where(tmp_path: Path, tree: Path, store: Store) -> None:
@@ -275,10 +275,10 @@ def test_a_patch_that_does_not_apply_says_where(tmp_path: Path, tree: Path, stor
     with pytest.raises(
         InputError, match=r"2\.patch does not apply to 6\.1\.7-rc1 \(after 1\.patch\): fs/inode\.c:1"
     ):
-        tree_changes.apply_patches(of(tree, store), [one, other])
+        source_tree.apply_patches(of(tree, store), [one, other])
     other.write_text(PATCH.replace("fs/inode.c", "fs/none.c"))
     with pytest.raises(InputError, match=r"fs/none\.c: does not exist"):
-        tree_changes.apply_patches(of(tree, store), [other])
+        source_tree.apply_patches(of(tree, store), [other])
 
 
 def test_two_that_patch_one_tree_at_once_do_not_get_each_others_patches(
@@ -287,16 +287,16 @@ def test_two_that_patch_one_tree_at_once_do_not_get_each_others_patches(
     patch, other = tmp_path / "a.patch", tmp_path / "b.patch"
     patch.write_text(PATCH)
     other.write_text("--- /dev/null\n+++ b/fs/other.c\n@@ -0,0 +1 @@\n+other\n")
-    alone = [tree_changes.apply_patches(of(tree, store), [one]).tree for one in (patch, other)]
+    alone = [source_tree.apply_patches(of(tree, store), [one]).tree for one in (patch, other)]
     run, found = process.run, list[str]()
 
     def meanwhile(argv: list[str], **more: Any) -> process.Completed:
         if "apply" in argv and str(patch) in argv:  # another process, just before
-            found.append(tree_changes.apply_patches(of(tree, store), [other]).tree)
+            found.append(source_tree.apply_patches(of(tree, store), [other]).tree)
         return run(argv, **more)
 
     monkeypatch.setattr(process, "run", meanwhile)
-    assert [tree_changes.apply_patches(of(tree, store), [patch]).tree, *found] == alone
+    assert [source_tree.apply_patches(of(tree, store), [patch]).tree, *found] == alone
 
 
 def test_what_a_git_that_was_killed_has_left_locked_is_free_again(tree: Path, store: Store) -> None:

@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from agelab.kernel import vmlinux
+from agelab.kernel import elf
 
 ELF = b"\x7fELF\x02" + bytes(range(256)) * 40
 
@@ -50,7 +50,7 @@ SIZE = struct.pack("<I", len(ELF))
 
 @pytest.mark.parametrize("packed", [lzma.compress(ELF) + SIZE, gzip(ELF)], ids=["xz", "gzip"])
 def test_the_image_is_unpacked(packed: bytes) -> None:
-    assert vmlinux.unpack(bzimage(packed)) == ELF
+    assert elf.unpack(bzimage(packed)) == ELF
 
 
 @pytest.mark.parametrize(
@@ -67,38 +67,38 @@ def test_the_image_is_unpacked(packed: bytes) -> None:
     ids=["no-elf", "cut", "lz4", "no-magic", "too-old", "empty", "nothing"],
 )
 def test_anything_else_means_the_kernel_unpacks_itself(image: bytes) -> None:
-    assert vmlinux.unpack(image) is None
+    assert elf.unpack(image) is None
 
 
 def test_only_a_kernel_with_the_entry_point_is_booted_unpacked() -> None:
-    assert vmlinux.supports_pvh("CONFIG_X86=y\nCONFIG_PVH=y\n")
-    assert not vmlinux.supports_pvh("# CONFIG_PVH is not set\n")
+    assert elf.supports_pvh("CONFIG_X86=y\nCONFIG_PVH=y\n")
+    assert not elf.supports_pvh("# CONFIG_PVH is not set\n")
 
 
 def test_a_bzimage_says_its_release_and_version() -> None:
-    assert vmlinux.version(bzimage(b"")) == (RELEASE, "#1 SMP today")
+    assert elf.version(bzimage(b"")) == (RELEASE, "#1 SMP today")
 
 
 @pytest.mark.parametrize("image", [b"", bzimage(b"", magic=b"none"), bzimage(b"")[:600], ELF])
 def test_what_is_no_bzimage_says_nothing(image: bytes) -> None:
-    assert vmlinux.version(image) is None
+    assert elf.version(image) is None
 
 
 def test_a_32_bit_kernel_is_told_from_one_too_old_to_say() -> None:
-    assert vmlinux.is_64_bit(bzimage(b""))
-    assert not vmlinux.is_64_bit(bzimage(b"", flags=0))
-    assert vmlinux.is_64_bit(bzimage(b"", flags=0, version=0x20A))
+    assert elf.is_64_bit(bzimage(b""))
+    assert not elf.is_64_bit(bzimage(b"", flags=0))
+    assert elf.is_64_bit(bzimage(b"", flags=0, version=0x20A))
 
 
 def test_a_kernel_says_where_it_is_entered_and_who_made_it() -> None:
-    assert vmlinux.has_pvh_entry(kernel())
-    assert not vmlinux.has_pvh_entry(kernel(entry=False))
-    assert not any(vmlinux.has_pvh_entry(kernel()[:size]) for size in range(5, 144))
-    assert vmlinux.banner(kernel()) == f"{BANNER}1 SMP today"
-    assert vmlinux.banner(ELF) is None
+    assert elf.has_pvh_entry(kernel())
+    assert not elf.has_pvh_entry(kernel(entry=False))
+    assert not any(elf.has_pvh_entry(kernel()[:size]) for size in range(5, 144))
+    assert elf.banner(kernel()) == f"{BANNER}1 SMP today"
+    assert elf.banner(ELF) is None
 
 
 def test_a_configuration_may_be_in_the_kernel() -> None:
-    assert vmlinux.config(kernel("CONFIG_X86=y\n")) == "CONFIG_X86=y\n"
-    assert vmlinux.config(kernel()) is None
-    assert vmlinux.config(kernel("CONFIG_X86=y\n")[:-20]) is None
+    assert elf.config(kernel("CONFIG_X86=y\n")) == "CONFIG_X86=y\n"
+    assert elf.config(kernel()) is None
+    assert elf.config(kernel("CONFIG_X86=y\n")[:-20]) is None

@@ -12,8 +12,8 @@ from agelab.base.errors import InputError
 from agelab.base.fileio import misfit, plain_label
 from agelab.cli import main
 from agelab.cli.options import open_store, say
-from agelab.kernel.versions import nearest
-from agelab.machine.vm import domain, kvm
+from agelab.kernel.debian_kernel import nearest
+from agelab.machine.vm import domain, host
 from agelab.machine.vm.guest import MemoryDisk
 from agelab.present.view.progress import PlainProgress
 from agelab.results.run_directory import RunDirectory
@@ -102,7 +102,7 @@ def test_a_directory_for_temporary_files_that_qemu_would_misread_is_refused(
     (tmp_path / f"a{unfit}").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / f"a{unfit}"))
     with pytest.raises(InputError, match="the directory for temporary files cannot be") as raised:
-        kvm.try_boot(tmp_path / "qemu", tmp_path / "vmlinuz", seconds=1)
+        host.try_boot(tmp_path / "qemu", tmp_path / "vmlinuz", seconds=1)
     assert "TMPDIR=<directory>" in raised.value.hint
 
 

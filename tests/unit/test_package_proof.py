@@ -11,7 +11,7 @@ import pytest
 from agelab.base import places
 from agelab.base.errors import InputError
 from agelab.debian import Archive
-from agelab.machine.image import package_proof, sealed_image
+from agelab.machine.image import proof, sealed_image
 from agelab.machine.image import root as roots
 from agelab.machine.image.packer import ProofFailed
 from agelab.store.artefacts import Store
@@ -35,7 +35,7 @@ def test_without_packages_image_and_question_are_what_they_were(store: Store) ->
     plain = roots.definition()
     assert (
         roots.own_definition(plain, (), roots.served(plain, ())) is plain
-        and package_proof.plan((), {}) is None
+        and proof.plan_package_proof((), {}) is None
     )
     one = kernel(store)
     image = sealed_image.build(one, store, FILESYSTEMS)
@@ -66,12 +66,12 @@ def test_a_package_that_there_is_not_is_told_with_the_nearest_names(
 
 
 def test_a_program_that_does_not_run_is_told_and_not_packers_log() -> None:
-    load = package_proof.plan(["fio"], {})
+    load = proof.plan_package_proof(["fio"], {})
     why = "package fio: /usr/bin/fio lacks libz.so.1 => not found"
     said = f"packer build failed (exit 1):\n==> qemu.guest: agelab proof: {why}\nmore"
-    with pytest.raises(InputError, match=f"^{re.escape(why)}$"), package_proof.told_by_packer(load):
+    with pytest.raises(InputError, match=f"^{re.escape(why)}$"), proof.told_by_packer(load):
         raise ProofFailed(said)
-    with pytest.raises(ProofFailed, match="packer build failed"), package_proof.told_by_packer(None):
+    with pytest.raises(ProofFailed, match="packer build failed"), proof.told_by_packer(None):
         raise ProofFailed(said)
 
 
@@ -85,11 +85,11 @@ def main(plan, proof): proof.write_text(plan.read_text())
 
 def prove(tmp_path: Path, programs: dict[str, list[str]]) -> "subprocess.CompletedProcess[str]":
     """Run the prover as the guest does, in a directory that stands for the guest's."""
-    text = package_proof.PROVER.read_text().replace('Path("/run/agelab")', f"Path({str(tmp_path)!r})")
+    text = proof.PROVER.read_text().replace('Path("/run/agelab")', f"Path({str(tmp_path)!r})")
     (tmp_path / "prove.py").write_text(text)
-    (tmp_path / package_proof.FILESYSTEMS).write_text(STAND_IN)
+    (tmp_path / proof.FILESYSTEMS).write_text(STAND_IN)
     (tmp_path / "plan.json").write_text("the filesystems")
-    (tmp_path / package_proof.PLAN).write_text(json.dumps({"packages": ["coreutils"], "programs": programs}))
+    (tmp_path / proof.PACKAGES_PLAN).write_text(json.dumps({"packages": ["coreutils"], "programs": programs}))
     argv = [
         sys.executable,
         str(tmp_path / "prove.py"),
@@ -122,6 +122,6 @@ def test_a_program_that_fails_ends_the_proof(tmp_path: Path, argv: list[str], sa
 
 
 def test_the_provers_files_are_those_that_the_guest_gets() -> None:
-    load = package_proof.plan(["fio"], {"fio": ("fio", "--version")})
+    load = proof.plan_package_proof(["fio"], {"fio": ("fio", "--version")})
     assert load is not None
-    assert load.files()[package_proof.FILESYSTEMS] == (places.PACKER / "prove.py").read_bytes()
+    assert load.files()[proof.FILESYSTEMS] == (places.PACKER / "prove.py").read_bytes()

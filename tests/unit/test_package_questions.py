@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from agelab.base.errors import AgelabError
-from agelab.debian import dated_archive, snapshot, toolchain
+from agelab.debian import buildroot, dated_archive, snapshot
 from agelab.kernel import build_inputs
 from agelab.machine import qemu
 from agelab.machine.disk import parse
 from agelab.machine.drive import module as modules
-from agelab.machine.image import packer_package
+from agelab.machine.image import packer
 from agelab.machine.image import root as roots
 from agelab.run.execute import runner
 from agelab.run.prepare.prepare import prepare
@@ -34,11 +34,11 @@ def debs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     directory = tmp_path_factory.mktemp("debs")
     named = {
         *roots.question(*root_of(resolve(OPTIONS)))["packages"],
-        *toolchain.question("bookworm")["programs"],
+        *buildroot.compiler_question("bookworm")["programs"],
         *qemu.question()["packages"],
         *modules.question("bookworm", RELEASE, "1")["tools"],
         *build_inputs._PACKAGES,
-        *("busybox-static", packer_package.PACKAGE, f"linux-image-{RELEASE}", HEADERS, "linux-source-6.1"),
+        *("busybox-static", packer.PACKAGE, f"linux-image-{RELEASE}", HEADERS, "linux-source-6.1"),
     }
     return [deb(directory, "base", Essential="yes"), *(deb(directory, name) for name in sorted(named))]
 

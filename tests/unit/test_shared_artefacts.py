@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agelab.base.hashing import key_of
-from agelab.debian import Package, toolchain
+from agelab.debian import Package, buildroot
 from agelab.debian.buildroot import BuildRoot
 from agelab.machine.image import tools
 from agelab.run.reuse import shared_artefacts
@@ -301,7 +301,7 @@ def test_a_cache_that_goes_away_is_told_once_and_not_asked_again(
 def test_the_guests_tools_of_the_cache_need_no_compiler(tmp_path: Path) -> None:
     """Their key says which packages would make it: neither these nor the build root are fetched."""
     package = Package(name="gcc", version="12", filename="gcc_12_amd64.deb", size=1, sha256="0" * 64)
-    suite = toolchain.question("bookworm")
+    suite = buildroot.compiler_question("bookworm")
     packages = BuildRoot(suite="bookworm", packages=(package,))
     resolutions = {key_of(suite): packages.model_dump(mode="json")}
     source = tmp_path / "sources"

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from agelab.machine.vm.guest import MemoryDisk
-from agelab.machine.vm.slots import LAYOUTS, layout_for
+from agelab.machine.vm.guest import SLOT_LAYOUTS, MemoryDisk, slots_for
 from agelab.store.disks import SLOT_BYTES, slot_bytes
 
 GIB = 1 << 30
@@ -15,16 +14,16 @@ def disks(count: int, size: int = GIB) -> tuple[MemoryDisk, ...]:
 
 
 def test_the_cheapest_layout_that_holds_the_disks_is_taken() -> None:
-    few, many, large = LAYOUTS
-    assert layout_for(FIXED) == layout_for(disks(9)) == layout_for(disks(1, 16 * GIB)) == few
-    assert layout_for(disks(10)) == layout_for(disks(28)) == many
-    assert layout_for(disks(1, 17 * GIB)) == layout_for(disks(6, 64 * GIB)) == large
-    assert layout_for(disks(29)) is layout_for(disks(7, 17 * GIB)) is layout_for(disks(1, 65 * GIB)) is None
+    few, many, large = SLOT_LAYOUTS
+    assert slots_for(FIXED) == slots_for(disks(9)) == slots_for(disks(1, 16 * GIB)) == few
+    assert slots_for(disks(10)) == slots_for(disks(28)) == many
+    assert slots_for(disks(1, 17 * GIB)) == slots_for(disks(6, 64 * GIB)) == large
+    assert slots_for(disks(29)) is slots_for(disks(7, 17 * GIB)) is slots_for(disks(1, 65 * GIB)) is None
 
 
 def test_every_slot_has_a_disk_of_its_size_or_the_hole() -> None:
     empty = Path("empty")
-    filled = LAYOUTS[0].fill(disks(2), empty)
+    filled = SLOT_LAYOUTS[0].fill(disks(2), empty)
     assert filled[:3] == FIXED and {disk.size for disk in filled[3:]} == {16 * GIB}
     assert [str(disk.path) for disk in filled[3:]] == ["disk-0", "disk-1", *["empty"] * 7]
     assert [disk.written for disk in filled[3:]] == [True, True, *[False] * 7]

@@ -17,7 +17,7 @@ from agelab.debian import Archive, Package, archives, cached_resolution, dated_a
 from agelab.debian.buildroot import BuildRoot
 from agelab.kernel import build_inputs, source_tree
 from agelab.kernel.debian_kernel import ResolvedKernel
-from agelab.machine.image import packer_package
+from agelab.machine.image import packer
 from agelab.machine.image import root as roots
 from agelab.results.checksummed import read, write
 from agelab.results.run_directory import RunDirectory
@@ -491,7 +491,7 @@ def test_a_mirror_of_a_run_is_a_snapshot_with_its_packages(
     archive = Archive(elsewhere, "bookworm")
     assert archive.resolve(["tool"], essential=True) == before
     assert [file_hash(path) for path in archive.download(before)] == [one.sha256 for one in before]
-    assert packer_package.resolve_package(elsewhere).packages[0].name == "packer"
+    assert packer.resolve_package(elsewhere).packages[0].name == "packer"
     for name in ("unneeded", *OF_KERNEL):
         with pytest.raises(InputError, match=f"Debian bookworm has no package '{name}'"):
             archive.require([name])

@@ -7,7 +7,7 @@ import pytest
 
 from agelab.base import process
 from agelab.base.errors import AgelabError
-from agelab.debian import Archive, Package, PackagesVanished, buildroot, toolchain
+from agelab.debian import Archive, Package, PackagesVanished, buildroot
 from agelab.debian.buildroot import BuildRoot
 from agelab.machine.image import tools
 from agelab.store.artefacts import Store
@@ -50,7 +50,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         return process.Completed(0, "", "")
 
     monkeypatch.setattr(
-        toolchain, "resolve_packages", lambda *_, refresh: BuildRoot(suite="s", packages=(package("gcc"),))
+        buildroot, "resolve_compiler", lambda *_, refresh: BuildRoot(suite="s", packages=(package("gcc"),))
     )
     monkeypatch.setattr(Archive, "__init__", lambda *_: None)
     monkeypatch.setattr(Archive, "download", lambda *_: [])
@@ -88,7 +88,7 @@ def test_other_packages_are_another_build_root(
 ) -> None:
     first = tools.obtain(store, sources=sources)
     newer = BuildRoot(suite="s", packages=(package("gcc", "2"),))
-    monkeypatch.setattr(toolchain, "resolve_packages", lambda *_, refresh: newer)
+    monkeypatch.setattr(buildroot, "resolve_compiler", lambda *_, refresh: newer)
     assert tools.obtain(store, sources=sources) != first
 
 
@@ -106,7 +106,7 @@ def test_what_left_the_mirror_is_resolved_again(
             raise PackagesVanished("gone")
         return []
 
-    monkeypatch.setattr(toolchain, "resolve_packages", packages)
+    monkeypatch.setattr(buildroot, "resolve_compiler", packages)
     monkeypatch.setattr(Archive, "download", download)
     assert set(tools.obtain(store, sources=sources)) == {"a", "b-c"}
     assert asked[:2] == [False, True]
@@ -141,11 +141,11 @@ def test_the_packages_are_a_compiler_and_a_libc_of_the_guests_suite(
 
     monkeypatch.setattr(Archive, "update", update)
     monkeypatch.setattr(Archive, "resolve", resolve)
-    found = toolchain.resolve_packages(store, SUITE)
+    found = buildroot.resolve_compiler(store, SUITE)
     assert [one.name for one in found.packages] == ["gcc-12", "libc6", "libc6-dev", "libisl23"]
     assert asked == [(SUITE, False), ("gcc", "libc6-dev")]
-    assert toolchain.resolve_packages(store, SUITE) == found and len(asked) == 2
-    toolchain.resolve_packages(store, SUITE, refresh=True)
+    assert buildroot.resolve_compiler(store, SUITE) == found and len(asked) == 2
+    buildroot.resolve_compiler(store, SUITE, refresh=True)
     assert asked[2] == (SUITE, True)
 
 

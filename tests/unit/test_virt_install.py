@@ -21,10 +21,10 @@ def asked(tmp_path: Path, packages: Path) -> Callable[[], int]:
     """A call by an agelab that has just begun: how often the program has run by then."""
     kept, runs = tmp_path / "kept", tmp_path / "runs"
     kept.mkdir()
-    command = ["sh", "-c", f"echo >> {runs}; echo '<domain>ü</domain>'"]
+    command = ("sh", "-c", f"echo >> {runs}; echo '<domain>ü</domain>'")
 
     def ask() -> int:
-        virt_install._printed.cache_clear()
+        virt_install.printed.cache_clear()
         assert virt_install.printed(command, kept) == "<domain>ü</domain>\n"
         return runs.read_text().count("\n")
 
@@ -37,7 +37,7 @@ def test_it_is_asked_once(asked: Callable[[], int]) -> None:
 
 def test_other_words_are_another_question(asked: Callable[[], int], tmp_path: Path) -> None:
     asked()
-    assert virt_install.printed(["echo", "other"], tmp_path / "kept") == "other\n"
+    assert virt_install.printed(("echo", "other"), tmp_path / "kept") == "other\n"
     assert len(list((tmp_path / "kept").iterdir())) == 2
 
 

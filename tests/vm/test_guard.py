@@ -19,7 +19,7 @@ import pytest
 
 from agelab.base import process
 from agelab.base.errors import AgelabError, HostError, InputError
-from agelab.machine.disk import DriveClaim, claim, claim_drives, device_state, device_users, parse
+from agelab.machine.disk import DriveClaim, claim, claim_drives, device_state, parse
 from tests import capabilities
 from tests.capabilities import needs_root
 
@@ -372,10 +372,10 @@ def test_the_file_behind_a_device_may_not_be_in_use_through_another_one(
 def test_a_user_who_may_not_ask_a_loop_device_goes_by_the_name_of_its_file(
     loop: Path, image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = device_users._loops()
+    told = device_state._loops()
     for one in told:
         one.update({"back-ino": None, "back-maj:min": None})
-    monkeypatch.setattr(device_users, "_loops", lambda: told)
+    monkeypatch.setattr(device_state, "_loops", lambda: told)
     assert f"{loop} is a loop device over it" in str(refused(f"file:{image}"))
     other = tmp_path / "other.img"
     other.write_bytes(bytes(SIZE))
@@ -422,7 +422,7 @@ def test_the_file_behind_a_member_of_a_device_may_not_be_in_use(
     members = tmp_path / "dm-0/slaves"
     members.mkdir(parents=True)
     (members / loop.name).symlink_to(f"/sys/block/{loop.name}")
-    monkeypatch.setattr(device_users, "device_directory", lambda *_: members.parent)
+    monkeypatch.setattr(device_state, "device_directory", lambda *_: members.parent)
     accepted(f"block:{above}")
     other = loop_over(image, stack)
     assert f"{other} is a loop device over {image}" in str(refused(f"block:{above}"))

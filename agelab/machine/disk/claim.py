@@ -19,7 +19,7 @@ from pathlib import Path
 
 from agelab.base import atomic
 from agelab.base.errors import AgelabError, HostError, InputError
-from agelab.machine.disk import device_state, device_users, pci
+from agelab.machine.disk import device_state, pci
 from agelab.machine.disk.spec import DIRECT, DriveSpec
 
 PAGE = 4096
@@ -149,7 +149,7 @@ def _open_disks(spec: DriveSpec, stack: ExitStack) -> tuple[ClaimedDisk, ...]:
         devices = pci.disks(spec.name)
         pci.require_own_iommu_group(spec.name)
         for drive in pci.optical_drives(spec.name):
-            if uses := device_users.users_of_held(drive):
+            if uses := device_state.users_of_held(drive):
                 raise _in_use(what, uses)
         return tuple(_claim_block(f"{what} disk {_lasting_name(path)}", path, stack) for path in devices)
     path = Path(spec.name)
@@ -181,7 +181,7 @@ def _claimed_disk(what: str, descriptor: int) -> ClaimedDisk:
 
 def _claim_block(what: str, path: Path, stack: ExitStack) -> ClaimedDisk:
     descriptor = _open(what, path, True, stack)
-    if uses := device_users.users(descriptor):
+    if uses := device_state.device_users(descriptor):
         raise _in_use(what, uses)
     if device_state.is_read_only(descriptor):
         raise HostError(f"{what} is read-only", hint=f"if it should not be: blockdev --setrw {path}")
@@ -194,7 +194,7 @@ def _claim_block(what: str, path: Path, stack: ExitStack) -> ClaimedDisk:
 def _claim_file(what: str, path: Path, stack: ExitStack) -> ClaimedDisk:
     descriptor = _open(what, path, False, stack)
     _lock(what, descriptor)
-    if uses := device_users.users(descriptor):
+    if uses := device_state.device_users(descriptor):
         raise _in_use(what, uses)
     if device_state.size(descriptor) == 0:
         raise InputError(f"{what} is empty", hint=f"give it a size: truncate -s 10G {path}")
@@ -240,7 +240,7 @@ def _open_error(what: str, path: Path, error: OSError, block: bool) -> AgelabErr
         hint = "ls -l /dev/disk/by-id shows the disks" if block else f"to make one: truncate -s 10G {path}"
         return InputError(f"{what} does not exist", hint=hint)
     if error.errno in (errno.EBUSY, errno.ETXTBSY):
-        return _in_use(what, device_users.users_of_held(path) if block else ["it is swap space"])
+        return _in_use(what, device_state.users_of_held(path) if block else ["it is swap space"])
     if error.errno in (errno.EACCES, errno.EPERM):
         hint = (
             "run as root, or as a user of the device's group" if block else "make it writable for this user"

@@ -1,4 +1,7 @@
-"""Facts about a device or file through one open descriptor: identity and content.
+"""Facts about a device or file through one open descriptor: identity, content and users.
+
+Users are named in words: what would lose data, or disturb, if the disk were written to. An exclusive open is refused
+for some of these uses; it names none, and lets others pass.
 
 Signatures come from a program of util-linux, which gets the descriptor's path: it examines the device that was opened,
 whatever its name refers to by then.
@@ -11,7 +14,7 @@ import json
 import os
 import stat
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -125,9 +128,9 @@ def is_optical(directory: Path) -> bool:
     return read_text(directory / "device/type") == "5"
 
 
-def is_read_only(descriptor: int, sys: Path = SYS) -> bool:
+def is_read_only(descriptor: int) -> bool:
     """Return whether the kernel lets nobody write to a block device."""
-    return read_text(device_directory(descriptor, sys) / "ro") == "1"
+    return read_text(device_directory(descriptor) / "ro") == "1"
 
 
 def serial(descriptor: int, sys: Path = SYS) -> str | None:
@@ -159,12 +162,12 @@ def read_text(path: Path) -> str | None:
         return None
 
 
-def identity_token(descriptor: int, seen: tuple[str, ...], sys: Path = SYS) -> str:
+def identity_token(descriptor: int, seen: tuple[str, ...]) -> str:
     """Return a token that changes with the device, its size, what was seen on it, or the data at its start and end."""
     found, length = os.fstat(descriptor), size(descriptor)
     said: list[Any] = [length, seen]
     if stat.S_ISBLK(found.st_mode):
-        directory = device_directory(descriptor, sys)
+        directory = device_directory(descriptor)
         disk = directory.parent if (directory / "partition").exists() else directory
         said += [found.st_rdev, read_text(disk / "diskseq"), read_text(disk / "loop/backing_file")]
     else:
@@ -174,3 +177,274 @@ def identity_token(descriptor: int, seen: tuple[str, ...], sys: Path = SYS) -> s
         with suppress(OSError):  # what cannot be read was seen
             content.update(os.pread(descriptor, MIB, start))
     return f"disk-{content.hexdigest()[:16]}"
+
+
+PROC = Path("/proc")
+CONFIG = SYS / "kernel/config"
+"""Where the kernel's targets are set up (Documentation/filesystems/configfs.rst of Linux)."""
+_FLOCK = "hhqqi4x"
+"""struct flock of fcntl(2): type, whence, start, length, pid."""
+_DEVICE_OPTIONS = ("logdev", "rtdev")
+"""Mount options of XFS that name a second device (xfs(5))."""
+
+
+def device_users(descriptor: int) -> list[str]:
+    """Return the uses of a device or file on this host.
+
+    A user of a disk uses its partitions too, a user of a partition part of its disk, and a user of what a device lies
+    on the device.
+    """
+    uses, names = _shared_users(descriptor), _names(descriptor)
+    if names:
+        uses = [*block_device_users(descriptor_path(descriptor)), *_kernel_users(descriptor, names), *uses]
+    return list(dict.fromkeys([*uses, *_openers(descriptor, names)]))
+
+
+def users_of_held(path: Path) -> list[str]:
+    """Return the uses of a device that cannot be opened exclusively: also those that only hold it in memory."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:  # this user may not look at it
+        return block_device_users(str(path))
+    try:
+        if found := device_users(descriptor):
+            return found
+        names = _names(descriptor)
+        return [*_unmounted_users(names), *_openers(descriptor, names, writing=False)]
+    finally:
+        os.close(descriptor)
+
+
+def block_device_users(path: str) -> list[str]:
+    """Return the uses of a block device or its partitions on this host: mounts, swap, md, LVM, dm-crypt."""
+    # Without --tree what lies on a device is no child of it.
+    words = ["lsblk", "--json", "--tree", "--output", "PATH,TYPE,MOUNTPOINTS", path]
+    said = process.run(words, ok=(0, 1, 32, 64)).stdout
+    return [use for top in json.loads(said or "{}").get("blockdevices", []) for use in _uses(top)]
+
+
+def _uses(node: dict[str, Any]) -> Iterator[str]:
+    for point in node.get("mountpoints") or []:
+        if point == "[SWAP]":
+            yield f"{node['path']} is swap space"
+        elif point:
+            yield f"{node['path']} is mounted on {point}"
+    for child in node.get("children", []):
+        if child["type"] != "part":
+            yield f"{node['path']} is part of {child['path']} ({child['type']})"
+        yield from _uses(child)
+
+
+def _shared_users(descriptor: int) -> list[str]:
+    """Return the uses that an exclusive open does not exclude: loop devices, swap, virtual machines."""
+    uses = _unlocked_users(descriptor, "it")
+    if not stat.S_ISBLK(os.fstat(descriptor).st_mode):
+        return uses
+    directory = device_directory(descriptor)
+    own = [directory, *_beneath(directory)]
+    names = {str(_node(one)) for one in own}
+    files = [Path(loop["back-file"]) for loop in _loops() if loop["name"] in names]
+    uses += [use for file in files if file.is_block_device() for use in block_device_users(str(file))]
+    uses += _other_loops(names)
+    for node in dict.fromkeys([*map(_node, (*_inside(directory), *own[1:])), *files]):
+        try:
+            other = os.open(node, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError:  # this user may have access to one partition only
+            continue
+        try:
+            uses += _unlocked_users(other, str(node), names)
+        finally:
+            os.close(other)
+    return uses
+
+
+def _node(directory: Path) -> Path:
+    """Return the device node of a directory in sysfs."""
+    return Path("/dev") / directory.name.replace("!", "/")
+
+
+def _inside(directory: Path) -> list[Path]:
+    """Return the directories in sysfs of a disk's partitions."""
+    return [part.parent for part in sorted(directory.glob("*/partition"))]
+
+
+def _beneath(directory: Path) -> list[Path]:
+    """Return the directories in sysfs of the devices that one lies on.
+
+    They are a partition's disk, the members of dm and md, and the device behind a loop device.
+    """
+    below = [member.resolve() for member in sorted(directory.glob("slaves/*"))]
+    if (directory / "partition").exists():
+        below.append(directory.parent)
+    backing = read_text(directory / "loop/backing_file")
+    if backing and Path(backing).is_block_device():
+        below.append(directory_of(Path(backing).stat().st_rdev))
+    return [found for one in below for found in (one, *_beneath(one))]
+
+
+def _other_loops(names: Collection[str]) -> Iterator[str]:
+    """Yield the uses by other loop devices of the files that those of these names are over."""
+    loops = _loops()
+    files = {_backing_of(loop): loop["back-file"] for loop in loops if loop["name"] in names}
+    for loop in loops:
+        if loop["name"] not in names and (file := files.get(_backing_of(loop))):
+            yield f"{loop['name']} is a loop device over {file}"
+            yield from block_device_users(loop["name"])
+
+
+def _unlocked_users(descriptor: int, what: str, but: Collection[str] = ()) -> list[str]:
+    found = os.fstat(descriptor)
+    uses = [f"{loop} is a loop device over {what}" for loop in _loops_over(found) if loop not in but]
+    for line in fileio.read_text(Path("/proc/swaps"), errors="surrogateescape").splitlines()[1:]:
+        swap = Path(line.split()[0].replace("\\040", " "))
+        if swap.exists() and os.path.samestat(swap.stat(), found):
+            uses.append(f"{what} is swap space")
+    asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    answer = struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked))
+    if answer[0] != fcntl.F_UNLCK:
+        uses.append(f"another program has locked {what}, as virtual machines do")
+    return uses
+
+
+def _loops_over(found: os.stat_result) -> Iterator[str]:
+    for loop in _loops():
+        backing = Path(loop["back-file"])
+        if stat.S_ISBLK(found.st_mode):
+            same = backing.is_block_device() and backing.stat().st_rdev == found.st_rdev
+        else:
+            same = _backing_of(loop) == (found.st_dev, found.st_ino)
+        if same:
+            yield loop["name"]
+
+
+def _backing_of(loop: dict[str, Any]) -> tuple[int, int] | str:
+    """Return device and inode of the file that a loop device is over.
+
+    The kernel tells them to whoever may open the device; for others it is what the file's name leads to, else the name.
+    """
+    if loop["back-maj:min"]:
+        return os.makedev(*map(int, loop["back-maj:min"].split(":"))), int(loop["back-ino"])
+    with suppress(OSError):
+        found = Path(loop["back-file"]).stat()
+        return found.st_dev, found.st_ino
+    return str(loop["back-file"])
+
+
+def _loops() -> list[dict[str, Any]]:
+    """Return what losetup says of each loop device."""
+    words = ["losetup", "--json", "--list", "--output", "NAME,BACK-INO,BACK-MAJ:MIN,BACK-FILE"]
+    return list(json.loads(process.run(words).stdout or "{}").get("loopdevices", []))
+
+
+def _names(descriptor: int) -> dict[int, str]:
+    """Map the numbers of a device, its partitions and what it lies on to their names; a file has none."""
+    if not stat.S_ISBLK(os.fstat(descriptor).st_mode):
+        return {}
+    own = device_directory(descriptor)
+    said = {directory: read_text(directory / "dev") for directory in (own, *_inside(own), *_beneath(own))}
+    return {
+        os.makedev(*map(int, text.split(":"))): str(_node(directory))
+        for directory, text in said.items()
+        if text
+    }
+
+
+def _kernel_users(descriptor: int, names: Mapping[int, str]) -> Iterator[str]:
+    """Yield the uses by filesystems, zram and the kernel's targets that lsblk does not show."""
+
+    def named(path: str | None) -> str | None:
+        """Return the name of the device of this path, if it is one of ``names``."""
+        with suppress(OSError, ValueError):
+            return names.get(Path(path).stat().st_rdev) if path else None
+        return None
+
+    beneath = [str(_node(one)) for one in _beneath(device_directory(descriptor))]
+    yield from _mounts_elsewhere(names, named)
+    for device in sorted(SYS.glob("fs/btrfs/*/devices/*")):
+        if node := named(f"/dev/{device.name}"):
+            yield f"{node} is one of the disks of a btrfs that is mounted"
+    for member in sorted(SYS.glob("fs/bcache/*/[bc]*[0-9]")):  # bdev* and cache* of a set
+        node = named(f"/dev/{member.resolve().parent.name}")
+        if node and node not in beneath:  # of a bcache itself they are
+            yield f"{node} is part of a bcache"
+    for journal in sorted(PROC.glob("fs/jbd2/*")):  # an inner journal has its inode's number in its name
+        if node := named(f"/dev/{journal.name}"):
+            yield f"{node} is the journal of a filesystem that is mounted"
+    for backing in sorted(SYS.glob("block/zram*/backing_dev")):
+        if node := named(read_text(backing)):
+            yield f"{node} is the backing device of /dev/{backing.parent.name}"
+    for kind, pattern in (
+        ("NVMe", "nvmet/subsystems/*/namespaces/*/device_path"),
+        ("SCSI", "target/core/*/*/udev_path"),
+    ):
+        for exported in sorted(CONFIG.glob(pattern)):
+            if node := named(read_text(exported)):
+                yield f"{node} is exported by the kernel's {kind} target ({exported.parent.relative_to(CONFIG)})"
+
+
+def _mounts_elsewhere(names: Mapping[int, str], named: Callable[[str | None], str | None]) -> Iterator[str]:
+    """Yield the mounts in any mount namespace of this host, and the second devices of mounted filesystems."""
+    own = (PROC / "self/ns/mnt").stat().st_ino
+    seen: set[int] = set()
+    for place in _processes():
+        with suppress(OSError, ValueError):
+            space = (place / "ns/mnt").stat().st_ino
+            if space in seen:
+                continue
+            seen.add(space)
+            where = "" if space == own else f", in the mount namespace of {_command(place)}"
+            for line in fileio.read_text(place / "mountinfo", errors="surrogateescape").splitlines():
+                before, _, after = line.partition(" - ")
+                number, point = before.split()[2], before.split()[4]
+                options = dict(one.partition("=")[::2] for one in after.split()[-1].split(","))
+                if node := names.get(os.makedev(*map(int, number.split(":")))):
+                    yield f"{node} is mounted on {point}{where}"
+                for option in _DEVICE_OPTIONS:
+                    if node := named(options.get(option)):
+                        yield f"{node} is a part ({option}) of the filesystem that is mounted on {point}{where}"
+
+
+def _processes() -> Iterator[Path]:
+    """Yield the directories in /proc of the other processes that this user may ask."""
+    own = str(os.getpid())
+    return (place for place in PROC.glob("[0-9]*") if place.name != own)
+
+
+def _command(place: Path) -> str:
+    return f"process {place.name} ({read_text(place / 'comm') or 'no name'})"
+
+
+def _open_files(place: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield the open files of a process that have a path."""
+    with suppress(OSError):
+        for link in (place / "fd").iterdir():
+            with suppress(OSError):
+                if fileio.link_text(link).startswith("/"):
+                    yield link, link.stat()
+
+
+def _openers(descriptor: int, names: Mapping[int, str], *, writing: bool = True) -> Iterator[str]:
+    """Yield the processes that have a device or file open, for writing unless told otherwise."""
+    asked = os.fstat(descriptor)
+    block = stat.S_ISBLK(asked.st_mode)
+    for place in _processes():
+        for link, found in _open_files(place):
+            same = found.st_rdev in names if block else os.path.samestat(found, asked)
+            if same and stat.S_ISBLK(found.st_mode) == block and (not writing or _writes(place, link.name)):
+                what = names.get(found.st_rdev, "it")
+                yield f"{_command(place)} has {what} open{' for writing' if writing else ''}"
+
+
+def _writes(place: Path, number: str) -> bool:
+    """Return whether a process may write to one of its open files (proc(5), fdinfo)."""
+    said = read_text(place / "fdinfo" / number) or ""
+    flags = next((line.split()[1] for line in said.splitlines() if line.startswith("flags:")), "0")
+    return int(flags, 8) & os.O_ACCMODE != os.O_RDONLY
+
+
+def _unmounted_users(names: Mapping[int, str]) -> Iterator[str]:
+    """Yield the processes with open files on a filesystem of these devices that is mounted nowhere any more."""
+    for place in _processes():
+        for _, found in _open_files(place):
+            if node := names.get(found.st_dev):
+                yield f"{node} was unmounted while {_command(place)} had files on it open, which it still has"

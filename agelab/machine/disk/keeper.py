@@ -26,16 +26,16 @@ def driver_of(device: Path) -> str | None:
     return driver.resolve().name if driver.exists() else None
 
 
-def bind(address: str, driver: str, devices: Path = DEVICES) -> None:
+def bind(address: str, driver: str) -> None:
     """Bind a controller to a driver; to the host's own where it is "".
 
     Raises OSError where the kernel refuses (Documentation/ABI/testing/sysfs-bus-pci of Linux).
     """
-    device = devices / address
+    device = DEVICES / address
     (device / "driver_override").write_text(f"{driver}\n", encoding="ascii")
     if (device / "driver").exists():
         (device / "driver/unbind").write_text(address, encoding="ascii")
-    (devices.parent / "drivers_probe").write_text(address, encoding="ascii")
+    (DEVICES.parent / "drivers_probe").write_text(address, encoding="ascii")
 
 
 def main(addresses: Sequence[str]) -> None:

@@ -66,10 +66,10 @@ def _reattach(address: str) -> str:
     return f"give the controller back to its own driver: virsh nodedev-reattach pci_{name}"
 
 
-def optical_drives(address: str, sys: Path = device_state.SYS, dev: Path = Path("/dev")) -> list[Path]:
+def optical_drives(address: str, sys: Path = device_state.SYS) -> list[Path]:
     """Return the drives for CDs and DVDs of a controller."""
     found = _devices_below(_device(address, sys))
-    return [dev / path.name for path in found if device_state.is_optical(path)]
+    return [Path("/dev") / path.name for path in found if device_state.is_optical(path)]
 
 
 def _devices_below(device: Path) -> list[Path]:

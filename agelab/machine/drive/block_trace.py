@@ -5,7 +5,7 @@ text (blkparse(1), its default format) the lines of requests that were issued to
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,7 +53,7 @@ class BlockRequest:
 
     @property
     def forced(self) -> bool:
-        """Tell whether it must reach the medium before it is done (FUA)."""
+        """True if it must reach the medium before it is done (FUA)."""
         return "F" in self.flags.partition("W")[2] if self.kind == "write" else False
 
 
@@ -161,3 +161,61 @@ def _number(word: str, what: str) -> int:
     if not _NUMBER.fullmatch(word):
         raise ValueError(f"{what} {word[:30]!r} is no number")
     return int(word)
+
+
+BEGIN_MARK = "begin"
+"""What the guest writes among the events when a step is about to begin."""
+_EVENT = re.compile(
+    r" *(?P<process>.{1,20})-(?P<pid>\d{1,10}) +(?:\([^)]*\) +)?\[\d+\] +\S+ +(?P<at>\d{1,10}\.\d{6}): (?P<rest>.*)",
+    re.ASCII,
+)
+_REQUEST = re.compile(
+    r"block_rq_(?P<what>issue|complete): (?P<device>\d+,\d+) (?P<flags>[A-Z]{1,8}) (?:\d+ )?\(.*?\) "
+    r"(?P<sector>\d{1,20}) \+ (?P<sectors>\d{1,10}).*",
+    re.ASCII,
+)
+_EMPTY = 2**64 - 1
+"""The sector of a flush, on some kernels."""
+
+
+class UnreadableEvents(Exception):
+    """What a guest has recorded is no list of events. The message is the reason, in one line."""
+
+
+def read_events(lines: Iterable[str], drives: Mapping[str, str], dilation: float) -> list[BlockRequest]:
+    """Return the requests after the mark, with the machine's time since it; ``drives`` names the devices.
+
+    Raises UnreadableEvents.
+    """
+    begun: int | None = None
+    found: list[BlockRequest] = []
+    for line in lines:
+        event = _EVENT.fullmatch(line)
+        if event is None:
+            raise UnreadableEvents(f"no event: {line[:60]!r}")
+        seconds, parts = event["at"].split(".")
+        at = int(seconds) * 10**6 + int(parts)
+        if event["rest"] == f"tracing_mark_write: {BEGIN_MARK}":
+            begun, found = at, []
+            continue
+        request = _REQUEST.fullmatch(event["rest"])
+        device = request["device"].replace(",", ":") if request else ""
+        if request is None or device not in drives:
+            raise UnreadableEvents(f"no request of a drive: {event['rest'][:60]!r}")
+        sectors, sector = int(request["sectors"]), int(request["sector"])
+        found.append(
+            BlockRequest(
+                microseconds=round((at - (begun or at)) * dilation),
+                drive=drives[device],
+                kind=kind_of(request["flags"]),
+                first=0 if sector == _EMPTY else sector * SECTOR,
+                size=sectors * SECTOR,
+                flags=request["flags"],
+                process=event["process"].strip(),
+                pid=int(event["pid"]),
+                done=request["what"] == "complete",
+            )
+        )
+    if begun is None:
+        raise UnreadableEvents("it does not say when the step began")
+    return found

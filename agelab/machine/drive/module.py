@@ -14,7 +14,7 @@ from typing import Any
 
 from agelab.base import places
 from agelab.base.errors import AgelabError, HostError, InputError, Notify, silent
-from agelab.debian import Archive, buildroot, cached_resolution, dependencies
+from agelab.debian import Archive, Package, buildroot, dependencies
 from agelab.debian.buildroot import BuildFailed, BuildRoot, Purpose, Workshop
 from agelab.kernel import Kernel, NamedKernel, debian_kernel
 from agelab.kernel.build import built_objects, make_command
@@ -136,9 +136,7 @@ def resolve_packages(
     """
     suite = _suite_of_headers(kernel, store, progress, product)
 
-    def ask() -> BuildRoot:
-        archive = Archive(store, suite)
-        archive.update(refresh=refresh)
+    def choose(archive: Archive) -> list[Package]:
         name = f"linux-headers-{kernel.release}"
         try:
             headers = archive.package(name, kernel.version)
@@ -151,11 +149,10 @@ def resolve_packages(
             ) from error
         found = archive.resolve([*build_dependencies(archive.depends(name, kernel.version)), *_TOOLS, *more])
         kept = {headers, *(package for package in found if not _NOT_NEEDED.fullmatch(package.name))}
-        return BuildRoot(suite=suite, packages=tuple(sorted(kept, key=lambda package: package.name)))
+        return sorted(kept, key=lambda package: package.name)
 
-    return cached_resolution(
-        store, question(suite, kernel.release, kernel.version, more), BuildRoot, ask, refresh=refresh
-    )
+    asked = question(suite, kernel.release, kernel.version, more)
+    return buildroot.resolve(store, suite, asked, choose, refresh=refresh)
 
 
 def question(suite: str, release: str, version: str, more: Sequence[str] = ()) -> dict[str, Any]:

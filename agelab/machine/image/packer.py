@@ -1,16 +1,25 @@
-"""Run ``packer build`` on the guest's template, and explain its failures."""
+"""Run ``packer build`` on the guest's template, and explain its failures.
+
+Packer is that of Debian 12's package, unpacked into the store: later releases of Debian have none. Nothing of it is in
+an image, so no key has it. It needs nothing of the host but libc.
+"""
 
 import re
+import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from agelab.base import atomic, confine, fileio, places, process
-from agelab.base.errors import HostError, full_disk_line
+from agelab.base.errors import HostError, Notify, full_disk_line
 from agelab.base.fileio import temp_parent
 from agelab.base.hashing import canonical_json
+from agelab.debian import Archive, buildroot, snapshot, unpack
+from agelab.debian.buildroot import BuildRoot
 from agelab.evaluate.console import panic_message
+from agelab.store.artefacts import Artefact, Store
 
 TEMPLATE = places.PACKER / "guest.pkr.hcl"
 
@@ -121,3 +130,37 @@ def _failure(error: process.ProcessFailed, work: Path) -> ProofFailed:
         first = panicked or f"nobody could log in to the guest; {last}"
         return DoesNotBoot("\n".join([first, *parts]), panicked=panicked)
     return ProofFailed("\n".join(parts))
+
+
+SUITE = snapshot.SUITE
+KIND = PROGRAM = PACKAGE = "packer"
+
+
+def resolve_package(store: Store, *, refresh: bool = False) -> BuildRoot:
+    """Resolve Packer's package, from the cache unless ``refresh``."""
+    return buildroot.resolve(
+        store, SUITE, question(), lambda archive: [archive.package(PACKAGE)], refresh=refresh
+    )
+
+
+def question() -> dict[str, Any]:
+    """Return the question under which the resolution of the package is cached."""
+    return {"packer": SUITE}
+
+
+def obtain(store: Store, progress: Notify) -> Path:
+    """Return Packer's program, unpacked if the store does not have it. Raises HostError when it cannot be fetched."""
+
+    def of(chosen: BuildRoot) -> Artefact:
+        [package] = chosen.packages
+
+        def build(directory: Path) -> None:
+            progress("downloading Packer")
+            [deb] = Archive(store, SUITE).download(chosen.packages)
+            unpack(deb, directory / "tree")
+            (directory / "tree/usr/bin" / PROGRAM).rename(directory / PROGRAM)
+            shutil.rmtree(directory / "tree")
+
+        return store.obtain(KIND, {"sha256": package.sha256}, build)
+
+    return buildroot.with_packages(lambda refresh: resolve_package(store, refresh=refresh), of) / PROGRAM

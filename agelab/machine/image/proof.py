@@ -1,14 +1,24 @@
-"""Proofs that a kernel and the root can make, mount and check each filesystem: the plan for the guest, and results."""
+"""Proofs that a kernel and the root can make, mount and check each filesystem: the plan for the guest, and results.
+
+In the same boot the guest proves that the packages of a scenario run: each program is loaded, and those that are known
+are run, by a program that stands in the place of the filesystems' and calls it (packer/packages/prove.py). The images
+of other scenarios know nothing of it.
+"""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Literal, get_args
 
 from pydantic import Field, TypeAdapter
 
-from agelab.base.types import Defaults, Frozen, Text
+from agelab.base import fileio, places
+from agelab.base.errors import InputError
+from agelab.base.types import Defaults, Frozen, Text, escape_controls
 from agelab.kernel import MissingModule, MissingOption, Module, Modules
+from agelab.machine.image.packer import ProofFailed
 from agelab.scenario.filesystem import Filesystem, FreeSpaceTool
 
 DEVICE = "/dev/pmem1"
@@ -114,3 +124,48 @@ def _substitute(argv: Sequence[str]) -> tuple[str, ...]:
     for name, value in places.items():
         filled = [word.replace(name, value) for word in filled]
     return tuple(filled)
+
+
+PROVER = places.PACKER / "packages" / "prove.py"
+PACKAGES_PLAN, FILESYSTEMS = "packages.json", "prove_filesystems.py"
+"""Files of the guest, below /run/agelab: what is to be proved, and the filesystems' own prover."""
+TOLD = re.compile(r"agelab proof: (?P<why>.+)")
+"""Packer's log where a program does not run."""
+MOST_REASONS = 10
+"""Reasons to give."""
+
+
+class PackageProof(Frozen):
+    """What the guest proves of packages."""
+
+    packages: tuple[str, ...]
+    programs: dict[str, tuple[str, ...]]
+    """Commands by the program that they prove."""
+
+    def files(self) -> dict[str, bytes]:
+        """Return the guest's files: path below /run/agelab to content."""
+        return {
+            PACKAGES_PLAN: json.dumps(self.model_dump(mode="json")).encode(),
+            FILESYSTEMS: fileio.read_bytes(places.PACKER / "prove.py"),
+        }
+
+
+def plan_package_proof(packages: Sequence[str], programs: Mapping[str, Sequence[str]]) -> PackageProof | None:
+    """Return what is to be proved of these packages, or None where there are none."""
+    if not packages:
+        return None
+    commands = {name: tuple(argv) for name, argv in sorted(programs.items())}
+    return PackageProof(packages=tuple(packages), programs=commands)
+
+
+@contextmanager
+def told_by_packer(load: PackageProof | None) -> Iterator[None]:
+    """Turn a proof that failed for a program of these packages into its reason."""
+    try:
+        yield
+    except ProofFailed as error:
+        found = [escape_controls(match["why"], kept="") for match in TOLD.finditer(str(error))]
+        if load is None or not found:
+            raise
+        lines = "\n".join(dict.fromkeys(found[:MOST_REASONS]))
+        raise InputError(lines, hint="choose other packages for this scenario") from error

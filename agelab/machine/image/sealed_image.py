@@ -15,19 +15,25 @@ from agelab.base.types import Defaults
 from agelab.debian import Archive, Package, unpack
 from agelab.kernel import Kernel, initramfs
 from agelab.machine import qemu
-from agelab.machine.image import package_proof, packer, packer_package, tools
+from agelab.machine.image import packer, tools
 from agelab.machine.image import root as roots
 from agelab.machine.image.assemble import DESCRIPTION, INITRAMFS, ROOT, Assembly, Description, ImageKernel
-from agelab.machine.image.package_proof import PackageProof
-from agelab.machine.image.proof import SCRATCH, Proof, ProofPlan, plan_proof
+from agelab.machine.image.proof import (
+    PROVER,
+    SCRATCH,
+    PackageProof,
+    Proof,
+    ProofPlan,
+    plan_package_proof,
+    plan_proof,
+    told_by_packer,
+)
 from agelab.scenario.filesystem import Filesystem
 from agelab.store.artefacts import Artefact, Store, damaged, file_hash
 
 INIT = places.IMAGES / "init"
 _PROVISIONING_FILES = (packer.TEMPLATE, places.PACKER / "start", places.PACKER / "prove.py", INIT)
-_INITRAMFS_CODE = tuple(
-    places.PACKAGE / "kernel" / name for name in ("initramfs.py", "modinfo.py", "modules.py")
-)
+_INITRAMFS_CODE = tuple(places.PACKAGE / "kernel" / name for name in ("initramfs.py", "elf.py", "modules.py"))
 """What writes the initramfs: what changes in it must not hide behind an image made before."""
 
 RECIPE = 1
@@ -118,9 +124,9 @@ def build(
     own_tools = tools.obtain_filesystem_tools(proving.tools, store, progress)
     if own_tools:
         inputs["tools"] = {name: file_hash(path) for name, path in own_tools.items()}
-    load = package_proof.plan(packages, programs)
+    load = plan_package_proof(packages, programs)
     if load:
-        inputs["packages_proof"] = key_of([load.model_dump(mode="json"), file_hash(package_proof.PROVER)])
+        inputs["packages_proof"] = key_of([load.model_dump(mode="json"), file_hash(PROVER)])
 
     def make(directory: Path) -> None:
         work = directory / "work"
@@ -241,16 +247,16 @@ def _prove(
     (work / "boot").symlink_to(kernel.boot_image)
     with (work / "scratch.raw").open("wb") as scratch:
         scratch.truncate(SCRATCH)
-    with package_proof.told_by_packer(load):
+    with told_by_packer(load):
         packer.build(
             work,
-            packer_package.obtain(store, progress),
+            packer.obtain(store, progress),
             qemu.obtain(store, progress).program,
             {
                 "root": str(root),
                 "root_size": str(root.stat().st_size),
                 "scratch_size": str(SCRATCH),
-                "prover": str(package_proof.PROVER if load else places.PACKER / "prove.py"),
+                "prover": str(PROVER if load else places.PACKER / "prove.py"),
                 "initramfs": str(boot),
             },
         )

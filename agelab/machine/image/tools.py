@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agelab.base import places
 from agelab.base.errors import AgelabError, Notify, silent
-from agelab.debian import buildroot, toolchain
+from agelab.debian import buildroot
 from agelab.debian.buildroot import BuildRoot
 from agelab.machine.image import root as roots
 from agelab.store.artefacts import Artefact, Store, file_hash
@@ -34,7 +34,7 @@ def obtain(store: Store, progress: Notify = silent, sources: Path = SOURCES) -> 
     does not compile without warnings.
     """
     files = source_files(sources)
-    purpose = toolchain.purpose("the guest's tools")
+    purpose = buildroot.compiler_purpose("the guest's tools")
     suite = roots.definition().suite
 
     def built_with(packages: BuildRoot) -> Artefact:
@@ -57,7 +57,7 @@ def obtain(store: Store, progress: Notify = silent, sources: Path = SOURCES) -> 
         return store.obtain("tools", inputs, build, shared=True)
 
     made = buildroot.with_packages(
-        lambda refresh: toolchain.resolve_packages(store, suite, refresh=refresh), built_with
+        lambda refresh: buildroot.resolve_compiler(store, suite, refresh=refresh), built_with
     )
     return {program: made / program for program in programs(files)}
 

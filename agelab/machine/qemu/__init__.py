@@ -1,6 +1,13 @@
 """QEMU as an input: Debian's package of the guest's suite, unpacked into the store and run with its own libraries."""
 
-from agelab.machine.qemu.emulator import Emulator, find, obtain, require_processor
-from agelab.machine.qemu.packages import SUITE, question, resolve_packages
+from agelab.machine.qemu.emulator import (
+    SUITE,
+    Emulator,
+    find,
+    obtain,
+    question,
+    require_processor,
+    resolve_packages,
+)
 
 __all__ = ["SUITE", "Emulator", "find", "obtain", "question", "require_processor", "resolve_packages"]

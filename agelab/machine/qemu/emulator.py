@@ -5,7 +5,7 @@ clock two libraries are loaded into it (LD_PRELOAD): ``clock.c`` for every guest
 The latter replaces functions of one QEMU. They lie in a module, and QEMU must call them through the symbol table: calls
 within an executable, or bound when it was linked, cannot be replaced.
 
-All of it is compiled with the compiler of QEMU's suite (agelab.debian.toolchain), and nothing of the host is in it. It is not
+All of it is compiled with the compiler of QEMU's suite (agelab.debian.buildroot), and nothing of the host is in it. It is not
 taken from a cache that machines share: the host runs it.
 """
 
@@ -20,10 +20,27 @@ from typing import Any
 
 from agelab.base import confine, fileio
 from agelab.base.errors import AgelabError, HostError, Notify, silent
-from agelab.debian import Archive, buildroot, remembered, snapshot, toolchain, unpack
+from agelab.debian import Archive, buildroot, remembered, snapshot, unpack
 from agelab.debian.buildroot import BuildRoot, Workshop
-from agelab.machine.qemu import packages
 from agelab.store.artefacts import Artefact, Store, file_hash
+
+SUITE = snapshot.SUITE
+"""The suite of the QEMU that is known (agelab.machine.qemu.emulator.KNOWN), and of the machine of guests."""
+_PACKAGES = ("qemu-system-x86",)
+"""With them apt names the firmware, and every library down to libc."""
+
+
+def resolve_packages(store: Store, *, refresh: bool = False) -> BuildRoot:
+    """Resolve the packages of QEMU, from the cache unless ``refresh``."""
+    return buildroot.resolve(
+        store, SUITE, question(), lambda archive: archive.resolve(_PACKAGES), refresh=refresh
+    )
+
+
+def question() -> dict[str, Any]:
+    """Return the question under which the resolution of these packages is cached."""
+    return {"emulator": SUITE, "packages": _PACKAGES}
+
 
 KIND = "qemu"
 RECIPE = 1
@@ -107,7 +124,7 @@ def find(store: Store) -> Emulator | None:
     Where it remembers none of today it is the newest.
     """
     found = [one for one in store.all(KIND) if one.manifest.inputs.get("sources") == sources()]
-    chosen = remembered(store, packages.question(), BuildRoot)
+    chosen = remembered(store, question(), BuildRoot)
     if chosen or snapshot.chosen():
         wanted = _identities(chosen) if chosen else None
         found = [one for one in found if one.manifest.inputs.get("packages") == wanted]
@@ -127,13 +144,11 @@ def obtain(store: Store, progress: Notify = silent) -> Emulator:
 
     def of(chosen: BuildRoot) -> Artefact:
         return buildroot.with_packages(
-            lambda refresh: toolchain.resolve_packages(store, chosen.suite, refresh=refresh),
+            lambda refresh: buildroot.resolve_compiler(store, chosen.suite, refresh=refresh),
             lambda compiler: _of_packages(chosen, compiler, store, progress),
         )
 
-    return Emulator(
-        buildroot.with_packages(lambda refresh: packages.resolve_packages(store, refresh=refresh), of)
-    )
+    return Emulator(buildroot.with_packages(lambda refresh: resolve_packages(store, refresh=refresh), of))
 
 
 def require_processor() -> None:
@@ -146,7 +161,7 @@ def require_processor() -> None:
 
 
 def _of_packages(chosen: BuildRoot, compiler: BuildRoot, store: Store, progress: Notify) -> Artefact:
-    purpose = toolchain.purpose("QEMU's libraries")
+    purpose = buildroot.compiler_purpose("QEMU's libraries")
     inputs: dict[str, Any] = {
         "packages": _identities(chosen),
         "sources": sources(),

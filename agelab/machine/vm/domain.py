@@ -1,4 +1,13 @@
-"""Domain XML of a guest, written by virt-install: the part common to both clocks, plus that of each."""
+"""Domain XML of a guest, written by virt-install: the part common to both clocks, plus that of each.
+
+The arguments of the virtual clock make guests repeatable; docs/architecture.md explains each. Such a domain has nothing
+asynchronous and no input from the host: its disks are memory-backed (nvdimm), its serial lines end in regular files,
+and it has no network, balloon or source of randomness.
+
+The wall clock is real time, several processors, real disks over virtio or PCI passthrough. Errors of a real disk are
+reported to the guest: by default QEMU stops the guest when a disk has no room, and a disk that was pulled out must fail
+the cell, not hang it.
+"""
 
 import os
 import re
@@ -9,8 +18,8 @@ from pathlib import Path
 from agelab.base import orphans
 from agelab.base.errors import AgelabError, InputError
 from agelab.base.fileio import require_plain
-from agelab.machine.vm import virt_install, virtual_clock, wall_clock
-from agelab.machine.vm.guest import MACHINE_TYPE, GuestSpec, MemoryDisk, SavedMemory
+from agelab.machine.vm import virt_install
+from agelab.machine.vm.guest import MACHINE_TYPE, GuestSpec, MemoryDisk, RealDisk, SavedMemory
 from agelab.store.disks import DISK_ALIGNMENT
 
 MEMORY_SLOTS = 32
@@ -41,6 +50,32 @@ SAVE_ARGUMENT = "agelab.save"
 """Kernel argument by which the harness stops the guest at the moment to be saved (harness/saved.py)."""
 
 
+EPOCH = 1577836800
+"""Date at which every guest boots: 2020-01-01 UTC, in seconds. The harness then sets the date of its boot's plan."""
+EPOCH_DATE = "2020-01-01"
+TIMERS = ("rtc", "pit", "hpet")
+"""Timers for which virt-install writes policies; these would catch up with lost ticks in host time."""
+VIRTUAL_KERNEL_ARGUMENTS = ("clearcpuid=112", "rodata=off", "nolapic_timer", "softlockup_panic=1")
+"""Kernel arguments, in order:
+
+``clearcpuid=112``: without REP_GOOD (bit 112 in every kernel from 5.10 to 7.2) the kernel copies and clears in loops
+of words, which the emulator runs up to three times as fast as string instructions; it counts one iteration of these
+as one instruction. A machine whose ``copies`` are of bytes has ERMS, which the kernel prefers to either: string moves
+of bytes.
+
+``rodata=off``: the kernel does not search its page tables for writable text, which saves a tenth of a boot.
+
+``nolapic_timer``: with the HPET as its timer the kernel does not calibrate the local APIC timer by spinning for a
+fifth of a second, which saves a quarter of a boot.
+
+``softlockup_panic=1``: a processor that spends 20 s of guest time in the kernel (soft lockup) panics; no busy host
+can cause this here.
+"""
+DRIVE_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+PINNED_EXTRA_MIB = 2048
+"""MiB that QEMU may lock beside guest memory for PCI passthrough."""
+
+
 def domain_xml(spec: GuestSpec, confined_by: Collection[str], remembered: Path | None = None) -> str:
     """Return the domain XML for ``spec`` on a host with these security models (libvirt's capabilities).
 
@@ -48,8 +83,12 @@ def domain_xml(spec: GuestSpec, confined_by: Collection[str], remembered: Path |
     is missing or fails, InputError when the disks exceed a guest's address space, or when a file has a name that QEMU
     would misread.
     """
-    if spec.clock == "virtual":
-        virtual_clock.require_supported(spec)
+    real = spec.real_disks or spec.passthrough
+    if spec.clock == "virtual" and (real or spec.vcpus != 1 or not spec.preload):
+        raise AgelabError(
+            "the virtual clock has one processor, the clock library and no real disks",
+            hint="use the wall clock",
+        )
     for disk in spec.disks:
         if disk.size % DISK_ALIGNMENT:
             raise AgelabError(f"{disk.path}: {disk.size} bytes is not a multiple of {DISK_ALIGNMENT}")
@@ -59,7 +98,7 @@ def domain_xml(spec: GuestSpec, confined_by: Collection[str], remembered: Path |
     places = {path: Path(f"/agelab/{number}.file") for number, path in enumerate(dict.fromkeys(spec.paths))}
     command = virt_install_command(_moved(spec, places), confined_by)
     # Without the UUID of its own that virt-install gives the domain: libvirt gives each another.
-    xml = OWN_UUID.sub("", virt_install.printed(command, remembered).strip()) + "\n"
+    xml = OWN_UUID.sub("", virt_install.printed(tuple(command), remembered).strip()) + "\n"
     paths = list(places)
     named = xml.replace(f"<name>{ANY_NAME}</name>", f"<name>{spec.name}</name>", 1)
     named = named.replace(f'value="{ANY_OWNER}"', f'value="{orphans.tag()}"', 1)
@@ -84,10 +123,14 @@ def _moved(spec: GuestSpec, places: Mapping[Path, Path]) -> GuestSpec:
 
 
 def kernel_arguments(spec: GuestSpec) -> list[str]:
-    """Return the kernel arguments of a guest."""
-    of_clock = (
-        virtual_clock.KERNEL_ARGUMENTS if spec.clock == "virtual" else wall_clock.kernel_arguments(spec)
-    )
+    """Return the kernel arguments of a guest.
+
+    In the wall clock an emulated guest skips the timer check (check_timer in arch/x86/kernel/apic/io_apic.c of Linux):
+    it panics unless ticks come within 40 ms, which the emulator misses on a busy host. Under KVM Linux makes no such
+    check.
+    """
+    emulated = ("no_timer_check",) if spec.accelerator == "tcg" else ()
+    of_clock = VIRTUAL_KERNEL_ARGUMENTS if spec.clock == "virtual" else emulated
     saved = [SAVE_ARGUMENT] if spec.saved else []
     return [*BASE_ARGUMENTS, *of_clock, *spec.machine.kernel_arguments, *saved]
 
@@ -101,13 +144,15 @@ def virt_install_command(spec: GuestSpec, confined_by: Collection[str]) -> list[
         "--watchdog i6300esb,action=poweroff "
         f"--events on_poweroff=destroy,on_reboot=destroy,on_crash={'preserve' if spec.is_saved else 'destroy'}"
     )
-    clock = virtual_clock if spec.clock == "virtual" else wall_clock
-    own = virtual_clock.qemu_arguments(spec) if spec.clock == "virtual" else []
+    if spec.clock == "virtual":
+        of_clock, own = _virtual_clock_words(spec), _icount_arguments(spec)
+    else:
+        of_clock, own = _wall_clock_words(spec), []
     whose = f"env={orphans.VARIABLE}={ANY_OWNER}"
     return [
         "virt-install", "--connect", virt_install.CONNECTION, *fixed.split(),
         "--name", spec.name, "--memory", str(spec.memory_mib), "--vcpus", str(spec.vcpus),
-        "--machine", MACHINE_TYPE, *clock.virt_install_arguments(spec),
+        "--machine", MACHINE_TYPE, *of_clock,
         "--boot", f"emulator={spec.emulator},kernel={spec.kernel},initrd={spec.initramfs}",
         "--boot", f"kernel_args={' '.join(kernel_arguments(spec))}",
         *security_labels(confined_by),
@@ -178,3 +223,78 @@ def _saved_arguments(saved: SavedMemory, memory_mib: int) -> list[str]:
         f"-object memory-backend-file,id=guest-memory,share={share},mem-path={saved.path},size={memory_mib}M",
         "-incoming defer" if saved.restored else "-action panic=pause",
     ]
+
+
+def _virtual_clock_words(spec: GuestSpec) -> list[str]:
+    """Return the virt-install arguments specific to the virtual clock."""
+    strings = ["require=erms"] if spec.machine.copies == "bytes" else []
+    without = [f"disable={name}" for name in spec.machine.cpu_without]
+    cpu = [spec.machine.cpu_model, *strings, *without, "check=none"]
+    return [
+        "--virt-type", "qemu", "--cpu", ",".join(cpu), "--disk", "none",
+        "--clock", "offset=absolute", "--xml", f"./clock/@start={EPOCH}",
+        *["--xml", "xpath.delete=./clock/timer"] * len(TIMERS),
+    ]  # fmt: skip
+
+
+def _icount_arguments(spec: GuestSpec) -> list[str]:
+    """Return the QEMU arguments of the instruction counter."""
+    # Recording (to /dev/null) keeps QEMU's main loop from reading the clock while the guest runs: it could see a
+    # processor that has just halted and not yet accounted for its last instructions. A recorded guest cannot be
+    # saved: there a library keeps the main loop out (main_loop.c).
+    recording = "" if spec.saved else ",rr=record,rrfile=/dev/null"
+    return [
+        f"env=LD_PRELOAD={':'.join(str(library) for library in spec.preload)}",
+        f"-icount shift={spec.machine.shift},sleep=off,align=off{recording}",
+        f"-rtc base={EPOCH_DATE},clock=vm",
+        # By it a guest stops itself to be saved (harness/saved.py). Others have it to be the same machine.
+        "-device pvpanic",
+    ]
+
+
+def _wall_clock_words(spec: GuestSpec) -> list[str]:
+    """Return the virt-install arguments specific to the wall clock."""
+    without = (f"disable={name}" for name in spec.machine.cpu_without)
+    # Under KVM all instructions are kept: those disabled are slow or random only in the emulator.
+    native = spec.accelerator == "kvm"
+    cpu = (
+        "host-passthrough,check=none"
+        if native
+        else ",".join([spec.machine.cpu_model, *without, "check=none"])
+    )
+    disks = [disk_argument(number, real) for number, real in enumerate(spec.real_disks)] or ["none"]
+    return [
+        "--virt-type", "kvm" if native else "qemu", "--cpu", cpu, "--clock", "offset=utc",
+        *(word for text in disks for word in ("--disk", text)),
+        *(word for address in spec.passthrough for word in ("--hostdev", controller_argument(address))),
+        *(["--memtune", f"hard_limit={_pinned_kib(spec)}"] if spec.passthrough else []),
+    ]  # fmt: skip
+
+
+def disk_argument(number: int, real: RealDisk) -> str:
+    """Return the virt-install argument for one real disk."""
+    source = "source.dev" if real.kind == "block" else "source.file"
+    return (
+        f"type={real.kind},device=disk,{source}={real.source},driver.name=qemu,driver.type=raw,"
+        f"driver.cache={real.cache},driver.io={real.aio},driver.error_policy=report,driver.discard=unmap,"
+        f"target.dev=vd{DRIVE_LETTERS[number]},target.bus=virtio,serial={real.serial}"
+    )
+
+
+def controller_argument(address: str) -> str:
+    """Return the virt-install argument for the controller at a PCI address, ``0000:03:00.0``."""
+    domain, bus, place = address.split(":")
+    slot, function = place.split(".")
+    numbers = {"domain": domain, "bus": bus, "slot": slot, "function": function}
+    # By the element's parts: virt-install would look for the address by itself among the host's devices. libvirt's
+    # translation to a QEMU command wants the driver named. The controller is taken for the whole run (agelab.machine.disk.pci).
+    parts = {"@mode": "subsystem", "@managed": "no", "driver/@name": "vfio"} | {
+        f"source/address/@{name}": str(int(number, 16)) for name, number in numbers.items()
+    }
+    words = (f"xpath{n}.set=./{part},xpath{n}.value={text}" for n, (part, text) in enumerate(parts.items()))
+    return ",".join(("type=pci", *words))
+
+
+def _pinned_kib(spec: GuestSpec) -> int:
+    """Return the limit on locked memory: passthrough pins all guest memory, memory-backed disks included."""
+    return (spec.memory_mib + PINNED_EXTRA_MIB) * 1024 + sum(disk.size for disk in spec.disks) // 1024

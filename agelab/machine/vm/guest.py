@@ -1,10 +1,12 @@
 """Specification of one guest, in either clock: files, disks, processor."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from agelab.scenario.machine import Machine
+from agelab.store.disks import SLOT_BYTES
 
 MACHINE_TYPE = "pc-i440fx-7.2"
 REAL_SERIAL = "agelab-disk{}"
@@ -73,7 +75,7 @@ class GuestSpec:
     vcpus: int = 1
     """Number of processors; always 1 in the virtual clock."""
     accelerator: Accelerator = "tcg"
-    """Accelerator in the wall clock; KVM only where a test boot succeeded (agelab.machine.vm.kvm)."""
+    """Accelerator in the wall clock; KVM only where a test boot succeeded (agelab.machine.vm.host)."""
     real_disks: tuple[RealDisk, ...] = ()
     passthrough: tuple[str, ...] = ()
     """PCI addresses of host controllers passed through to the guest (wall clock only)."""
@@ -95,3 +97,36 @@ class GuestSpec:
             *(disk.path for disk in self.disks),
         )
         return (*own, *self.preload, *([self.saved.path] if self.saved else []))
+
+
+@dataclass(frozen=True)
+class SlotLayout:
+    """The slots for data disks."""
+
+    count: int
+    size: int
+    """Bytes of each."""
+
+    def fill(self, disks: Sequence[MemoryDisk], empty: Path) -> tuple[MemoryDisk, ...]:
+        """Return a guest's disks with the data disks in slots, and in each slot that is left ``empty``, a hole."""
+        data = [replace(disk, size=self.size) for disk in disks[FIRST_DATA_DISK:]]
+        unused = [MemoryDisk(empty, self.size, written=False)] * (self.count - len(data))
+        return (*disks[:FIRST_DATA_DISK], *data, *unused)
+
+
+FIRST_DATA_DISK = 3
+"""Place of the first data disk among a guest's disks: after root, plan and corpus."""
+SLOT_LAYOUTS = (
+    SlotLayout(9, SLOT_BYTES[0]),
+    SlotLayout(28, SLOT_BYTES[0]),
+    SlotLayout(6, SLOT_BYTES[1]),
+)
+"""The cheapest first; each fits into a guest's address space (agelab.machine.vm.domain)."""
+
+
+def slots_for(guest_disks: Sequence[MemoryDisk]) -> SlotLayout | None:
+    """Return the cheapest layout that holds a guest's data disks, or None where there is none."""
+    disks = guest_disks[FIRST_DATA_DISK:]
+    largest = max((disk.size for disk in disks), default=0)
+    fitting = (one for one in SLOT_LAYOUTS if len(disks) <= one.count and largest <= one.size)
+    return next(fitting, None)

@@ -36,7 +36,7 @@ class NotRestored(AgelabError):
 
 
 def has_stopped(monitor: Monitor) -> bool:
-    """Tell whether the guest has come to the moment at which it is saved."""
+    """Return True if the guest has come to the moment at which it is saved."""
     return bool(_command(monitor, "query-status")["status"] == STOPPED)
 
 

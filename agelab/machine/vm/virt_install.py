@@ -30,13 +30,9 @@ CONNECTION = (
 """The names of files are those in HERE, where virt-install is started."""
 
 
-def printed(command: Sequence[str], remembered: Path | None) -> str:
-    """Return what a virt-install command prints; kept in the directory ``remembered``, if one is given."""
-    return _printed(tuple(command), remembered)
-
-
 @cache
-def _printed(command: tuple[str, ...], remembered: Path | None) -> str:
+def printed(command: tuple[str, ...], remembered: Path | None) -> str:
+    """Return what a virt-install command prints; kept in the directory ``remembered``, if one is given."""
     file = remembered and _file(command, remembered)
     if file and (text := _read(file)) is not None:
         return text

@@ -8,7 +8,7 @@ import click
 from agelab.base.verbs import as_called
 from agelab.data.corpus import Corpus
 from agelab.kernel import Kernel
-from agelab.kernel.provenance import Provenance, identity
+from agelab.kernel.stored_kernel import Provenance, release_and_version
 from agelab.machine.image import Image
 from agelab.present.view.terminal import Head, open_console, print_facts, print_table
 from agelab.scenario.filesystem import Filesystem
@@ -18,7 +18,7 @@ from agelab.store.disks import SHORT_KEY, StoredDisk
 
 def kernel_rows(store: Store, offered: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """List the mirror's kernels, then those that only the store has, as JSON objects."""
-    stored = {artefact.key: identity(artefact) for artefact in store.all("kernel")}
+    stored = {artefact.key: release_and_version(artefact) for artefact in store.all("kernel")}
     keys = {named: key for key, named in stored.items()}
     rows = []
     for one in offered:

@@ -11,7 +11,7 @@ from agelab import kernel as kernel_specs
 from agelab.base.errors import InputError
 from agelab.base.hashing import key_of
 from agelab.base.types import Frozen, Label
-from agelab.debian import toolchain
+from agelab.debian import buildroot
 from agelab.kernel import debian_kernel
 from agelab.machine import dkms, qemu
 from agelab.machine.drive import module as modules
@@ -125,7 +125,7 @@ def _resolutions(options: RunOptions, store: Store, progress: Progress) -> dict[
     found: list[tuple[Mapping[str, Any], Any]] = [
         (roots.question(definition, filesystems), roots.resolve_packages(definition, filesystems, store)),
         (qemu.question(), qemu.resolve_packages(store)),
-        (toolchain.question(suite), toolchain.resolve_packages(store, suite)),
+        (buildroot.compiler_question(suite), buildroot.resolve_compiler(store, suite)),
     ]
     if kernel.kind == "debian":
         wanted = kernel.spec.partition(":")[2]

@@ -3,7 +3,7 @@
 import shlex
 from pathlib import Path
 
-from agelab.base import atomic
+from agelab.base import atomic, templates
 from agelab.base.errors import InputError
 from agelab.run.cluster import shared_plan
 from agelab.run.cluster.shared_plan import SharedPlan
@@ -13,22 +13,6 @@ MEMORY_MIB = 4096
 """For a guest and its disks, at quick scale; edit the script for a larger one."""
 PART = 1000
 """Tasks of one array: Slurm takes indexes up to 1000 (MaxArraySize=1001), unless a site says otherwise."""
-SCRIPT_TEXT = """#!/bin/sh
-#SBATCH --job-name=agelab
-#SBATCH --array=0-{last_of_part}
-#SBATCH --cpus-per-task=1
-#SBATCH --mem={memory_mib}M
-#SBATCH --output={directory}/cell-%A-%a.log
-# One cell a task; its result goes into the cache that AGELAB_CACHE names, which all hosts must see.
-# The plan has cells 0 to {last}. An array of Slurm has {part} tasks at most here; its first cell is the argument:
-#   {commands}
-# PBS: the same with #PBS -J 0-{last_of_part} and $PBS_ARRAY_INDEX; FIRST_CELL=... in the environment is the first cell.
-set -eu
-: "${{AGELAB_CACHE:?name the cache that all hosts share}}"
-cell=$((${{SLURM_ARRAY_TASK_ID:-$PBS_ARRAY_INDEX}} + ${{1:-${{FIRST_CELL:-0}}}}))
-if [ "$cell" -gt {last} ]; then exit 0; fi
-exec {agelab} worker --cell "$cell" {plan}
-"""
 
 
 def commands(script: Path, cells: int) -> str:
@@ -45,15 +29,17 @@ def write(directory: Path, plan: SharedPlan, agelab: str) -> Path:
     try:
         place.mkdir(parents=True, exist_ok=True)
         shared_plan.write(place / PLAN, plan)
-        text = SCRIPT_TEXT.format(
-            last=len(plan.cells) - 1,
-            last_of_part=min(PART, len(plan.cells)) - 1,
+        text = templates.fill(
+            "array.sh",
+            {},
+            cells=len(plan.cells),
+            tasks=min(PART, len(plan.cells)),
             part=PART,
             commands=commands(place / SCRIPT, len(plan.cells)),
             memory_mib=MEMORY_MIB,
             directory=place,
-            agelab=shlex.quote(agelab),
-            plan=shlex.quote(str(place / PLAN)),
+            agelab=agelab,
+            plan=str(place / PLAN),
         )
         atomic.write(place / SCRIPT, text.encode())
         (place / SCRIPT).chmod(0o755)

@@ -1,17 +1,22 @@
 """Examine what this host can do; each finding says what it means and what to install."""
 
 from agelab.run.doctor import leftovers
-from agelab.run.doctor.finding import Finding, HostReport, ProbeStatus
-from agelab.run.doctor.host import kvm, memory, passthrough, space
-from agelab.run.doctor.tools import (
+from agelab.run.doctor.probes import (
     TOOLS,
+    Finding,
+    HostReport,
+    ProbeStatus,
     confinement,
     emulator,
+    kvm,
     libvirt,
+    memory,
     one_advice,
     other_packages,
+    passthrough,
     probe,
     sources,
+    space,
 )
 from agelab.store.artefacts import Store
 

@@ -17,7 +17,7 @@ from agelab.base.errors import AgelabError, InputError, Notify
 from agelab.machine.vm import libvirt_daemon
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory, leads_out
-from agelab.run.doctor.finding import Finding, ProbeStatus
+from agelab.run.doctor.probes import Finding, ProbeStatus
 from agelab.store.artefacts import Store
 from agelab.store.usage import disk_usage, total_size
 

@@ -13,9 +13,8 @@ from typing import Any, BinaryIO
 from agelab.base import atomic
 from agelab.base.places import HARNESS
 from agelab.evaluate.cell_status import CellStatus
-from agelab.machine.drive import block_events, block_trace
-from agelab.machine.drive.block_events import UnreadableEvents
-from agelab.machine.drive.block_trace import BlockRequest
+from agelab.machine.drive import block_trace
+from agelab.machine.drive.block_trace import BlockRequest, UnreadableEvents
 from agelab.results import block_record
 from agelab.results.block_record import RequestRecord, StepRecord
 from agelab.results.result import Status
@@ -119,7 +118,7 @@ def _record(file: BinaryIO, place: int, dilation: float) -> tuple[dict[str, Any]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise UnreadableEvents("its header is none") from None
     text = file.read(size).decode(errors="replace")
-    return {"lost": lost, "drives": drives}, block_events.read(_lines(text), drives, dilation)
+    return {"lost": lost, "drives": drives}, block_trace.read_events(_lines(text), drives, dilation)
 
 
 def _lines(text: str) -> Iterator[str]:

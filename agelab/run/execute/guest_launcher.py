@@ -20,11 +20,19 @@ from agelab.kernel import initramfs
 from agelab.machine.image import Image
 from agelab.machine.qemu import Emulator
 from agelab.machine.vm import domain, guest_output, virt_install
-from agelab.machine.vm.guest import REAL_SERIAL, Clock, GuestSpec, MemoryDisk, RealDisk
+from agelab.machine.vm.domain import EPOCH
+from agelab.machine.vm.guest import (
+    FIRST_DATA_DISK,
+    REAL_SERIAL,
+    Clock,
+    GuestSpec,
+    MemoryDisk,
+    RealDisk,
+    SlotLayout,
+    slots_for,
+)
 from agelab.machine.vm.hypervisor import DaemonLost, Hypervisor
 from agelab.machine.vm.saved_guest import NotRestored
-from agelab.machine.vm.slots import FIRST, SlotLayout, layout_for
-from agelab.machine.vm.virtual_clock import EPOCH
 from agelab.results.result import Ending, Sample
 from agelab.run.execute import plan_disk, saved_guests
 from agelab.run.execute.plan_disk import ModuleFile
@@ -178,8 +186,8 @@ class GuestLauncher:
         if layout:
             with self._empty_slot.open("wb") as file:
                 file.truncate(layout.size)
-            data = map(self._lengthened, guest.disks[FIRST:])
-            guest = replace(guest, disks=(*guest.disks[:FIRST], *data))
+            data = map(self._lengthened, guest.disks[FIRST_DATA_DISK:])
+            guest = replace(guest, disks=(*guest.disks[:FIRST_DATA_DISK], *data))
         if self.saved and layout:
             saved = self.saved.obtain(guest, self._initramfs)
             self.saved.store.read([saved.directory])
@@ -363,7 +371,7 @@ class GuestLauncher:
 
     def _layout(self, boot: Boot) -> SlotLayout | None:
         """Return the slots of a boot's disks; None in the wall clock, and for more disks than any layout holds."""
-        return layout_for(self._disks(boot)) if self.spec.clock == "virtual" else None
+        return slots_for(self._disks(boot)) if self.spec.clock == "virtual" else None
 
     @property
     def _empty_slot(self) -> Path:

@@ -2,11 +2,11 @@
 
 from agelab import kernel as kernel_specs
 from agelab.base.errors import Notify
-from agelab.debian import snapshot, toolchain
+from agelab.debian import buildroot, snapshot
 from agelab.machine import qemu
 from agelab.machine.disk import DriveClaim
 from agelab.machine.drive import module as modules
-from agelab.machine.image import packer_package
+from agelab.machine.image import packer
 from agelab.machine.image import root as roots
 from agelab.run.prepare import input_data
 from agelab.run.prepare.run_manifest import module_packages, root_of
@@ -24,8 +24,8 @@ def ask(request: RunRequest, claims: tuple[DriveClaim, ...], store: Store, progr
     roots.resolve_packages(*root_of(request), store)
     emulator = qemu.resolve_packages(store)
     for suite in dict.fromkeys((emulator.suite, roots.definition().suite)):
-        toolchain.resolve_packages(store, suite)
-    packer_package.resolve_package(store)
+        buildroot.resolve_compiler(store, suite)
+    packer.resolve_package(store)
     kernel = kernel_specs.ask_packages(request.kernel, store, progress)
     if kernel is None:
         return

@@ -9,7 +9,7 @@ from agelab import kernel as kernel_specs
 from agelab.base.errors import InputError
 from agelab.data.corpus import Corpus, require_corpus
 from agelab.data.history import traced
-from agelab.kernel import Kernel, guest_needs, serving
+from agelab.kernel import Kernel, guest_needs
 from agelab.machine import dkms, qemu
 from agelab.machine import image as images
 from agelab.machine.disk import DriveClaim, claim_drives
@@ -17,7 +17,7 @@ from agelab.machine.drive import module as modules
 from agelab.machine.image import Image, tools
 from agelab.machine.image import root as roots
 from agelab.machine.qemu import Emulator
-from agelab.machine.vm import kvm
+from agelab.machine.vm import host
 from agelab.machine.vm.guest import Accelerator, Clock
 from agelab.run.plan.cell_spec import CellSpec
 from agelab.run.plan.phases import phases
@@ -231,8 +231,8 @@ def _tell_lacking(kernel: Kernel, specs: Sequence[CellSpec], store: Store, progr
     for one in filesystems_made(specs):
         if one.module_source:  # what cannot be built has been told
             continue
-        if why := serving.why_not(kernel.modules, one.modules, one.kernel_config):
-            found = serving.kernels_with(kernel, one.modules, one.kernel_config, store)
+        if why := guest_needs.why_not(kernel.modules, one.modules, one.kernel_config):
+            found = guest_needs.kernels_with(kernel, one.modules, one.kernel_config, store)
             these = f"these have it: {', '.join(found)}" if found else "no kernel in the store has it"
             progress.stage(f"{one.name}: {why}; {these}")
 
@@ -326,7 +326,7 @@ def _accelerator(guest_clock: Clock, store: Store, progress: Progress) -> Accele
     """Return what runs the guests: in the wall clock KVM, where a test guest has booted with it."""
     if guest_clock == "virtual":
         return "tcg"
-    proof = kvm.probe_kvm(store)
+    proof = host.probe_kvm(store)
     if not proof.boots:
         progress.stage(f"no KVM: {proof.detail}; the guest is emulated, its times are no machine's")
     return "kvm" if proof.boots else "tcg"

@@ -12,7 +12,7 @@ from pydantic import Base64Bytes, Field
 from agelab.base import process
 from agelab.base.types import AlsoFrom, Frozen
 from agelab.data.corpus import Corpus
-from agelab.debian import toolchain
+from agelab.debian import buildroot
 from agelab.debian.buildroot import BuildRoot
 from agelab.kernel import Kernel, NamedKernel, debian_kernel
 from agelab.kernel.debian_kernel import ResolvedKernel
@@ -149,7 +149,7 @@ def collect(
         qemu=qemu.resolve_packages(store),
         also_from=definition.also_from,
         modules=module_packages(request, kernel, store),
-        tools=toolchain.resolve_packages(store, roots.definition().suite),
+        tools=buildroot.resolve_compiler(store, roots.definition().suite),
         brings=bool(request.selection.workload.bring),
         sources=named_data(
             specs, [_source(request, spec, corpus) for spec, corpus in zip(specs, corpora, strict=True)]

@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from agelab.base.errors import AgelabError
 from agelab.data.corpus import artefact as corpora
 from agelab.data.history import artefact as histories
-from agelab.kernel import Modules, modinfo
-from agelab.kernel.modinfo import canonical_name
+from agelab.kernel import Modules, elf
+from agelab.kernel.elf import canonical_name
 from agelab.kernel.modules import BUILTIN, CONFIG, INDEX
 from agelab.machine.image import root as roots
 from agelab.machine.image import sealed_image
@@ -60,7 +60,7 @@ def _image(artefact: Artefact) -> None:
 
 def _drive(artefact: Artefact) -> None:
     [module] = artefact.manifest.files
-    modinfo.read(artefact / module, module)
+    elf.read_module(artefact / module, module)
     if PurePosixPath(module).suffix != ".ko":
         raise WrongEntry(f"{module} is no module")
 

@@ -1,23 +1,66 @@
-"""Probes of the programs that agelab uses."""
+"""Probes of the host and of the programs that agelab uses, and what each means for the user.
+
+All but that of KVM open no device.
+"""
 
 import getpass
 import importlib.util
 import os
+import platform
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
+from os import W_OK, access
 from pathlib import Path
 from tempfile import gettempdir
 
+from pydantic import Field
+
 from agelab.base import atomic, fileio, process
 from agelab.base.errors import HostError
+from agelab.base.types import Frozen
 from agelab.debian import WITHOUT_SECURITY, buildroot, mirrors, to_have_security
 from agelab.machine import qemu
 from agelab.machine.image import root as roots
 from agelab.machine.vm import host, libvirt_daemon
-from agelab.run.doctor.finding import Finding, ProbeStatus
+from agelab.machine.vm.host import DEVICE, probe_kvm
 from agelab.store.artefacts import Store
+
+
+class ProbeStatus(StrEnum):
+    """OK: as it should be. MISSING: not there. LIMITED: partly usable. UNKNOWN: not proven."""
+
+    OK = "ok"
+    MISSING = "missing"
+    LIMITED = "limited"
+    UNKNOWN = "unknown"
+
+
+class Finding(Frozen):
+    """Result of one probe."""
+
+    name: str
+    status: ProbeStatus
+    found: str = Field(description="version or fact found; empty if nothing was")
+    meaning: str = Field(description="consequence for the user")
+    fix: str = Field(default="", description="what to install or change; empty if nothing")
+    required: bool = Field(default=False, description="the virtual clock cannot run without it")
+
+
+class HostReport(Frozen):
+    """All findings about one host. ``schema`` is the version of this layout."""
+
+    schema_: int = Field(default=1, alias="schema")
+    findings: tuple[Finding, ...]
+
+    @property
+    def virtual_clock(self) -> bool:
+        """True if the virtual clock can run here: nothing that it requires is missing."""
+        return not any(found.required and found.status is ProbeStatus.MISSING for found in self.findings)
+
 
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
 _PROBE_SECONDS = 30.0
@@ -195,3 +238,90 @@ def emulator(store: Store) -> Finding:
         return finding(status=ProbeStatus.MISSING, found=str(error), fix=error.hint)
     version = found.version.removeprefix("QEMU emulator version ")
     return finding(status=ProbeStatus.OK, found=version)
+
+
+GIB = 1 << 30
+# Wanted: sealed image, kernel, corpus and the drives of one quick cell. Needed: the image alone.
+SPACE_WANTED = 6 * GIB
+SPACE_NEEDED = 2 * GIB
+# The largest guest of the quick scale, QEMU's overhead and the host side.
+MEMORY_WANTED = 2 * GIB
+WITHOUT_KVM = "wall-clock runs are emulated (slow, and no real time); the virtual clock needs no KVM"
+
+
+def space(home: Path) -> Finding:
+    """Check free space and write permission of the store's directory, which may not exist yet."""
+    place = next(path for path in (home, *home.parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    move = "free some space, or move the store with AGELAB_HOME=<directory>"
+    fact = f"{free / GIB:.1f} GiB free for {home}"
+    finding = partial(Finding, name="space", required=True)
+    if not access(place, W_OK):
+        return finding(
+            status=ProbeStatus.MISSING,
+            found=f"{place} cannot be written",
+            meaning="the store cannot be made there",
+            fix="move the store with AGELAB_HOME=<directory>",
+        )
+    if free >= SPACE_WANTED:
+        meaning = "enough for the quick scale; each scenario checks its own need"
+        return finding(status=ProbeStatus.OK, found=fact, meaning=meaning)
+    status = ProbeStatus.LIMITED if free >= SPACE_NEEDED else ProbeStatus.MISSING
+    wants = f"the quick scale wants about {SPACE_WANTED // GIB} GiB"
+    return finding(status=status, found=fact, meaning=wants, fix=move)
+
+
+def memory(proc: Path = Path("/proc")) -> Finding:
+    """Check the memory available to guests."""
+    total, available = host.memory("MemTotal", proc), host.memory("MemAvailable", proc)
+    enough = available >= MEMORY_WANTED
+    return Finding(
+        name="memory",
+        status=ProbeStatus.OK if enough else ProbeStatus.LIMITED,
+        found=f"{available / GIB:.1f} of {total / GIB:.1f} GiB available",
+        meaning="bounds the guests that can run side by side"
+        if enough
+        else f"a quick guest and the host side want about {MEMORY_WANTED // GIB} GiB",
+        fix="" if enough else "end other programs, or use JOBS=1",
+    )
+
+
+def passthrough(sys: Path = Path("/sys"), modules: Path | None = None) -> Finding:
+    """Check for PCI passthrough: an enabled IOMMU and the vfio-pci driver."""
+    modules = modules or Path("/lib/modules") / platform.release()
+    groups = sys / "kernel/iommu_groups"
+    count = len(list(groups.iterdir())) if groups.is_dir() else 0
+    driver = (sys / "module/vfio_pci").exists() or any(
+        "/vfio-pci.ko" in fileio.read_text(path)
+        for path in (modules / "modules.dep", modules / "modules.builtin")
+        if path.exists()
+    )
+    facts = f"{count} IOMMU groups, vfio-pci {'available' if driver else 'not available'}"
+    switch_on = "switch the IOMMU on in the firmware (VT-d, AMD-Vi) and boot with intel_iommu=on (Intel)"
+    fixes = ([] if count else [switch_on]) + ([] if driver else ["use a kernel with the vfio-pci module"])
+    usable = "root can give a guest drives pci:<address> that are alone in their IOMMU group"
+    meaning = "no drives pci:<address> here" if fixes else usable
+    return Finding(
+        name="passthrough",
+        status=ProbeStatus.MISSING if fixes else ProbeStatus.OK,
+        found=facts,
+        meaning=f"{meaning}; block:<device> and file:<path> need none of it",
+        fix="; ".join(fixes),
+    )
+
+
+def kvm(store: Store, device: Path = DEVICE, *, again: bool = False) -> Finding:
+    """Return the finding about KVM; boots a guest if no result is cached, or with ``again``."""
+    verdict = probe_kvm(store, device, again=again)
+    if verdict.boots:
+        return Finding(
+            name="KVM", status=ProbeStatus.OK, found=verdict.detail, meaning="wall-clock runs use KVM"
+        )
+    status = ProbeStatus.UNKNOWN if verdict.detail.startswith("not proven") else ProbeStatus.LIMITED
+    return Finding(
+        name="KVM",
+        status=status if device.exists() else ProbeStatus.MISSING,
+        found=f"{device} exists, but {verdict.detail}" if verdict.tried else verdict.detail,
+        meaning=WITHOUT_KVM,
+        fix=verdict.fix,
+    )
