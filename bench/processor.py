@@ -144,7 +144,6 @@ def shares(study: Study, column: RunColumn) -> list[Share]:
         if metric not in PERCENTAGES or metric == BUSY or variant not in ran:
             continue
         value = values.value(place)
-        numbers = [float(one) for one in value.numbers]
         found.append(
             Share(
                 name,
@@ -152,8 +151,8 @@ def shares(study: Study, column: RunColumn) -> list[Share]:
                 step,
                 metric,
                 float(figure.exact),
-                median(numbers) if numbers else None,
-                value.why,
+                float(value.median) if value.values else None,
+                "" if value.values else value.why_missing,
             )
         )
     return found

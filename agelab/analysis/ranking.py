@@ -15,7 +15,7 @@ from agelab.analysis.cells import SeedGroup
 from agelab.analysis.judge import judge
 from agelab.stats import phrasing
 from agelab.stats.order_statistics import Summary
-from agelab.stats.rank_test import can_be_told
+from agelab.stats.rank_test import can_be_distinguishable
 from agelab.stats.series import Place, Series, SeriesPair
 from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
 
@@ -47,7 +47,7 @@ class Ranked:
     @property
     def enough(self) -> bool:
         """True if each has seeds enough to be distinguished from another."""
-        return all(can_be_told(seeds for seeds, _ in one.values) for one in self.series)
+        return all(can_be_distinguishable(one.seeds) for one in self.series)
 
     @property
     def lead(self) -> ComparedSeries:
@@ -61,10 +61,14 @@ class Ranked:
         return [
             one
             for one, against in zip(self.order[1:], self.compared, strict=True)
-            if (not self._told(one[1], against) if enough else one[1].median == self.first[1].median)
+            if (
+                not self._is_distinguishable(one[1], against)
+                if enough
+                else one[1].median == self.first[1].median
+            )
         ]
 
-    def _told(self, of: Summary, against: ComparedSeries) -> bool:
+    def _is_distinguishable(self, of: Summary, against: ComparedSeries) -> bool:
         """Return whether the first is distinguishable from one other, in the order in which their medians stand."""
         return against.verdict is self._way(of)
 
@@ -89,7 +93,7 @@ class Ranked:
         """The reasons against them, one line each: a reason that several share is said once, after all their names."""
         found: dict[str, list[str]] = {}
         for (one, of), against in zip(self.order[1:], self.compared, strict=True):
-            if not self._told(of, against):
+            if not self._is_distinguishable(of, against):
                 found.setdefault(against.word_and_reason, []).append(one.name)
         return [f"{', '.join(names)}: {why}" for why, names in found.items()]
 
@@ -126,7 +130,7 @@ class Ranked:
 
     def split_by_seeds(self) -> "tuple[Ranked, list[tuple[SeedGroup, Summary]]]":
         """Split off the groups with too few seeds for a verdict, unless fewer than two have enough."""
-        enough = [at for at, one in enumerate(self.series) if can_be_told(seeds for seeds, _ in one.values)]
+        enough = [at for at, one in enumerate(self.series) if can_be_distinguishable(one.seeds)]
         if len(enough) < 2:
             return self, []
         left = [one for at, one in enumerate(self.order) if at not in enough]

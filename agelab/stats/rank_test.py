@@ -38,7 +38,7 @@ class RankTest:
         return self.corrected if self.family else None
 
     @property
-    def told(self) -> bool:
+    def distinguishable(self) -> bool:
         """True if chance is excluded."""
         return self.corrected <= float(self.level) * (1 + LATTICE)
 
@@ -113,7 +113,7 @@ def seeds_needed(family: int = 1, corpora: int = 1, level: Fraction = LEVEL) -> 
     return n
 
 
-def can_be_told(found: Iterable[Seeds]) -> bool:
-    """Return whether values of these seeds could be distinguished from as many others at all."""
-    counts = Counter(seeds.corpus for seeds in found)
+def can_be_distinguishable(seeds: Iterable[Seeds]) -> bool:
+    """Return True if values of these seeds could be distinguishable from as many others at all."""
+    counts = Counter(one.corpus for one in seeds)
     return smallest_p(tuple((n, n) for n in counts.values())) <= float(LEVEL) * (1 + LATTICE)

@@ -34,6 +34,10 @@ class Series:
     """What it measures, where the scenario or a program defines it."""
     repetitions: int = 1
     """How many repetitions its step has; of a mean those that it is of."""
+    host: Fraction | None = None
+    """The noise of the host that measured it, as a share of its median, where its claim is judged by one."""
+    lead: Fraction = Fraction(0)
+    """The share by which the higher of two must exceed the lower to be called so, with too few seeds for a test."""
 
     @property
     def definition(self) -> Metric | None:
@@ -53,6 +57,24 @@ class Series:
     def summary(self) -> Summary | None:
         """Median, interval and spread, or None where nothing was measured."""
         return summary([value for _, value in self.values]) if self.values else None
+
+    @property
+    def median(self) -> Fraction:
+        """Its median; there must be a value."""
+        if len(self.values) == 1:
+            return self.values[0][1]
+        assert self.summary is not None
+        return self.summary.median
+
+    @property
+    def seeds(self) -> list[Seeds]:
+        """The seeds of its values."""
+        return [seeds for seeds, _ in self.values]
+
+    @property
+    def why_missing(self) -> str:
+        """The first reason why it has no value."""
+        return self.missing[0][1] if self.missing else "no sample"
 
 
 def series(

@@ -18,7 +18,7 @@ from agelab.stats.order_statistics import Summary
 from agelab.stats.other_files import OtherFiles
 from agelab.stats.rank_law import LATTICE, smallest_p
 from agelab.stats.rank_test import RankTest, seeds_needed
-from agelab.stats.series import Series, SeriesPair
+from agelab.stats.series import SeriesPair
 from agelab.stats.shift import LEVEL, Interval, Shift
 
 MARGIN = Fraction(5, 100)
@@ -96,7 +96,7 @@ class ComparedSeries:
             return DifferenceVerdict.BELOW
         if self.opposed:
             return DifferenceVerdict.UNKNOWN
-        if self.test.told:
+        if self.test.distinguishable:
             return DifferenceVerdict.HIGHER if self.test.delta > 0 else DifferenceVerdict.LOWER
         return DifferenceVerdict.SAME if self.within_margin else DifferenceVerdict.UNKNOWN
 
@@ -214,7 +214,7 @@ class ComparedSeries:
         """The reason why B is called nothing, in a sentence; None where it is called something, or there is none."""
         if self.verdict is DifferenceVerdict.NOT_MEASURED:
             sides = (("A", self.row.left), ("B", self.row.right))
-            return "; ".join(f"{letter}: {why_missing(one)}" for letter, one in sides if not one.values)
+            return "; ".join(f"{letter}: {one.why_missing}" for letter, one in sides if not one.values)
         if self.verdict is not DifferenceVerdict.UNKNOWN:
             return None
         if self.shift is None or self.test is None:
@@ -303,11 +303,6 @@ class ComparedSeries:
     @property
     def _level(self) -> Fraction:
         return self.test.level if self.test else LEVEL
-
-
-def why_missing(one: Series) -> str:
-    """Return the first reason why a series has no value."""
-    return one.missing[0][1] if one.missing else "no sample"
 
 
 def about_files(rows: Iterable[ComparedSeries]) -> str:

@@ -166,7 +166,7 @@ def test_of_corpora_of_which_one_shows_nothing_a_verdict_is_on_all_together() ->
 def test_one_corpus_that_says_the_opposite_of_all_the_others_is_enough_to_depend_on() -> None:
     """Of six together the test finds a difference, and on average over files there is one: both are said."""
     found = by(1.5, 1.51, 1.49, 1.5, 1.52, 0.97)
-    assert found.test and found.test.told and found.verdict is DifferenceVerdict.UNKNOWN
+    assert found.test and found.test.distinguishable and found.verdict is DifferenceVerdict.UNKNOWN
     assert found.reason and found.reason.startswith(
         "it depends on the files: slower on corpora 1,2,3,4,5 (1.500, 1.510, 1.490, 1.500, 1.520), faster on corpus 6"
     )

@@ -8,7 +8,8 @@ import pytest
 
 from agelab.analysis.published.claims import Claims
 from agelab.analysis.published.deviation import RowValues, TableDeviation, table_deviation
-from agelab.analysis.published.value_sources import Value
+from agelab.analysis.published.value_sources import no_value, printed_value
+from agelab.stats.series import Series
 
 NAMES = "abcde"
 
@@ -21,9 +22,11 @@ def claims(**more: Any) -> Claims:
     )
 
 
-def values(numbers: Mapping[str, float | None]) -> dict[str, Value]:
+def values(numbers: Mapping[str, float | None]) -> dict[str, Series]:
     return {
-        name: Value(why="none") if one is None else Value((Fraction(str(one)),))
+        name: no_value("copy", "elapsed", "none")
+        if one is None
+        else printed_value("copy", "elapsed", Fraction(str(one)))
         for name, one in numbers.items()
     }
 

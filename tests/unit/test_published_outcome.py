@@ -11,9 +11,10 @@ from pydantic import TypeAdapter
 from agelab.analysis.published.claims import AnyTest, Claim, Claims
 from agelab.analysis.published.outcome import ClaimComparison, ClaimOutcome, run_test
 from agelab.analysis.published.tables import Place
-from agelab.analysis.published.value_sources import Value
+from agelab.analysis.published.value_sources import no_value
 from agelab.scenario.seeds import Seeds
 from agelab.stats.order_statistics import exact
+from agelab.stats.series import Series
 
 CLAIMS = Claims.model_validate(
     {
@@ -38,15 +39,15 @@ class Given:
     def circle(self, step: str, metric: str) -> str:
         return CLAIMS.circle(step, metric)
 
-    def value(self, place: Place) -> Value:
-        table, variant, layout, step, _ = place
+    def value(self, place: Place) -> Series:
+        table, variant, layout, step, metric = place
         name = variant + ("@raid0" if layout == "raid0" else "") + ("#2" if table == "2" else "")
         found = self.values.get(name if step == "copy" else f"{name} {step}")
         if found is None:
-            return Value(why=f"no {name}")
+            return no_value(step, metric, f"no {name}")
         numbers = found if isinstance(found, Sequence) else [found]
-        seeds = tuple(Seeds(1, run) for run, _ in enumerate(numbers, 1)) if len(numbers) > 1 else ()
-        return Value(tuple(map(exact, numbers)), seeds=seeds, lead=self.lead)
+        values = tuple((Seeds(1, run), exact(number)) for run, number in enumerate(numbers, 1))
+        return Series(step, 1, metric, "s", values, (), lead=self.lead)
 
 
 def made(kind: str, **words: Any) -> AnyTest:

@@ -11,7 +11,7 @@ from statistics import median
 from typing import NamedTuple
 
 from agelab.analysis.published.claims import Claims, TableUse
-from agelab.analysis.published.value_sources import Value
+from agelab.stats.series import Series
 
 NEAR, FAR = Fraction(1, 4), 2
 """A cell is near within a quarter of the study's figure, and far beyond a factor of two."""
@@ -131,8 +131,8 @@ class RowValues(NamedTuple):
 
     step: str
     circle: str
-    theirs: Sequence[Mapping[str, Value]]
-    ours: Mapping[str, Value]
+    theirs: Sequence[Mapping[str, Series]]
+    ours: Mapping[str, Series]
 
 
 def table_deviation(
@@ -155,12 +155,12 @@ def table_deviation(
         left_out: dict[str, str] = {}
         for name, value in row.ours.items():
             theirs = [reading[name].median for reading in row.theirs]
-            if not value.numbers or name == relative_to:
+            if not value.values or name == relative_to:
                 continue
             if why := _left_out(row, name, times, claims):
                 left_out[name] = why
                 continue
-            if relative_to and not (base and base.numbers and base.median):
+            if relative_to and not (base and base.values and base.median):
                 continue
             ours = value.median * (times or 1) / (base.median if base else 1)
             if min(*theirs, ours) <= 0:

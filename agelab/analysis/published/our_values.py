@@ -8,10 +8,12 @@ from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.published.claims import Claims
 from agelab.analysis.published.run_columns import Key, RunColumn
 from agelab.analysis.published.tables import Place, PublishedTables
-from agelab.analysis.published.value_sources import Value
+from agelab.analysis.published.value_sources import no_value
+from agelab.results.measure import MEAN
 from agelab.scenario.metrics import METRICS
 from agelab.scenario.seeds import Seeds
 from agelab.stats.order_statistics import exact
+from agelab.stats.series import Series
 
 PERCENTAGES = {
     "cpu_percent": ("cpu_user", "cpu_system"),
@@ -50,33 +52,31 @@ class OurValues:
         """Return what of ours was derived from the study's figures there; empty where nothing was."""
         return self.claims.circle(step, metric)
 
-    def value(self, place: Place) -> Value:
+    def value(self, place: Place) -> Series:
         """Return one number for each run seed whose cell ended ok and has it, or why there is none."""
         table, variant, layout, step, metric = place
         use = self.claims.table(table)
         if use.untestable:
-            return Value(why=use.untestable)
+            return no_value(step, metric, use.untestable)
         key = scenario, variant, layout = self.key(place)
         group = self.column.groups.get(key)
         if not group:
-            return Value(why=f"{variant}, {layout} of scenario {scenario} is in none of the runs")
+            return no_value(
+                step, metric, f"{variant}, {layout} of scenario {scenario} is in none of the runs"
+            )
         if not group.counted:
-            return Value(why=f"{group.name}: {group.results[-1].ended}")
+            return no_value(step, metric, f"{group.name}: {group.results[-1].ended}")
         steps = self.claims.sums.get(step, (step,))
-        numbers: list[Fraction] = []
-        reasons: list[str] = []
-        seeds: list[Seeds] = []
-        for at, one in group.counted.items():
+        values: list[tuple[Seeds, Fraction]] = []
+        missing: list[tuple[Seeds, str]] = []
+        for seeds, cell in group.counted.items():
             try:
-                numbers.append(_value(one, steps, metric, use.repetition))
-                seeds.append(at)
+                values.append((seeds, _value(cell, steps, metric, use.repetition)))
             except _NoValue as why:
-                reasons.append(str(why))
-        if not numbers:
-            return Value(why=reasons[0])
+                missing.append((seeds, str(why)))
         lead = LEAD if METRICS[metric].unit in ("s", "%") else Fraction()
         noise = _noise(group.host, steps, metric, use.repetition)
-        return Value(tuple(numbers), seeds=tuple(seeds), host=noise, lead=lead)
+        return Series(step, MEAN, metric, "", tuple(values), tuple(missing), host=noise, lead=lead)
 
     def key(self, place: Place) -> Key:
         """Return which of our cells have the values of a place: scenario, variant and layout."""

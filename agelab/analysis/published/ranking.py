@@ -9,8 +9,9 @@ from agelab.analysis.published.claims import Claims, TableUse
 from agelab.analysis.published.deviation import RowValues, TableDeviation, table_deviation
 from agelab.analysis.published.our_values import OurValues
 from agelab.analysis.published.tables import Place, PublishedFigure, PublishedTables
-from agelab.analysis.published.value_sources import READINGS, PrintedValues, Value, sum_values
+from agelab.analysis.published.value_sources import READINGS, PrintedValues, sum_values
 from agelab.stats.kendall import competition_ranks, tau_b, tau_b_chance
+from agelab.stats.series import Series
 
 FACTORS = ("slower_percent", "more_percent")
 """Metrics that compare one value with another: a ranking takes them as that factor."""
@@ -20,7 +21,7 @@ FACTORS = ("slower_percent", "more_percent")
 class RankedColumn:
     """One side's values of one row."""
 
-    values: Mapping[str, Value]
+    values: Mapping[str, Series]
     """The value of each variant of the study's table."""
     tau: float | None
     """The agreement with the study, over the variants that both have."""
@@ -32,7 +33,7 @@ class RankedColumn:
     @cached_property
     def medians(self) -> Mapping[str, Fraction]:
         """The value of each variant that has one."""
-        return {name: value.median for name, value in self.values.items() if value.numbers}
+        return {name: value.median for name, value in self.values.items() if value.values}
 
     def ratio(self, variant: str) -> Fraction | None:
         """Return the variant's value over the lowest one."""
@@ -140,7 +141,7 @@ def _row(
     step: str, places: Mapping[str, Place], printed: Sequence[PrintedValues], sources: Sequence[OurValues]
 ) -> RankedRow:
     theirs = [
-        {name: value for name, place in places.items() if (value := one.value(place)).numbers}
+        {name: value for name, place in places.items() if (value := one.value(place)).values}
         for one in printed
     ]
     if theirs[0] == theirs[1]:
@@ -151,8 +152,8 @@ def _row(
     )
 
 
-def _against(theirs: Mapping[str, Value], ours: Mapping[str, Value]) -> RankedColumn:
-    both = [name for name in theirs if ours[name].numbers]
+def _against(theirs: Mapping[str, Series], ours: Mapping[str, Series]) -> RankedColumn:
+    both = [name for name in theirs if ours[name].values]
     sides = [theirs[name].median for name in both], [ours[name].median for name in both]
     return RankedColumn(ours, tau_b(*sides), len(both), tau_b_chance(*sides))
 
@@ -160,14 +161,14 @@ def _against(theirs: Mapping[str, Value], ours: Mapping[str, Value]) -> RankedCo
 def _overall(rows: Sequence[RankedRow], side: int) -> Overall | None:
     """Sum the steps of a side; a step counts where every variant that the side has is in both."""
     columns = [(row.step, row.theirs[0].values, row.ours[side].values) for row in rows]
-    variants = dict.fromkeys(name for _, _, ours in columns for name, value in ours.items() if value.numbers)
+    variants = dict.fromkeys(name for _, _, ours in columns for name, value in ours.items() if value.values)
     whole = [
         (step, theirs, ours)
         for step, theirs, ours in columns
-        if all(name in theirs and ours[name].numbers for name in variants)
+        if all(name in theirs and ours[name].values for name in variants)
     ]
     if len(whole) < 2 or len(variants) < 2:
         return None
-    theirs = {name: sum_values({step: one[name] for step, one, _ in whole}) for name in variants}
-    ours = {name: sum_values({step: other[name] for step, _, other in whole}) for name in variants}
+    theirs = {name: sum_values("", "", [one[name] for _, one, _ in whole]) for name in variants}
+    ours = {name: sum_values("", "", [other[name] for _, _, other in whole]) for name in variants}
     return Overall(tuple(step for step, _, _ in whole), _against(theirs, theirs), _against(theirs, ours))

@@ -1,17 +1,16 @@
 """Values of one cell of a table: printed by the study, or measured by us."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Literal, Protocol
 
 from agelab.analysis.judge import judge
 from agelab.analysis.published.claims import Claims
 from agelab.analysis.published.tables import Place, PublishedTables
+from agelab.results.measure import MEAN
 from agelab.scenario.seeds import Seeds
-from agelab.stats.order_statistics import Summary, summary
-from agelab.stats.rank_test import can_be_told
+from agelab.stats.rank_test import can_be_distinguishable
 from agelab.stats.series import Series, SeriesPair
 from agelab.stats.verdict import MARGIN, ComparedSeries, DifferenceVerdict
 
@@ -20,27 +19,18 @@ READINGS: tuple[Reading, ...] = ("time", "speed")
 """Two readings of "36 % slower": a time 1.36 times as long, or a speed of 0.64."""
 
 
-@dataclass(frozen=True)
-class Value:
-    """A value: a number for each cell (a printed one has one), or why there is none."""
+ALONE = Seeds(1, 1)
+"""Stands for the seeds of a printed figure, which has none."""
 
-    numbers: tuple[Fraction, ...] = ()
-    why: str = ""
-    seeds: tuple[Seeds, ...] = ()
-    """The seeds of each number; none of a printed one."""
-    host: Fraction | None = None
-    """The noise of the host that measured it, as a share of its median, where that is known."""
-    lead: Fraction = Fraction(0)
-    """The share by which the higher of two must exceed the lower to be called so, with too few seeds for a test."""
 
-    @cached_property
-    def summary(self) -> Summary:
-        """Median and spread. Raises ValueError where nothing is known."""
-        return summary(self.numbers)
+def printed_value(step: str, metric: str, figure: Fraction) -> Series:
+    """Return a figure of a study as a series of one value."""
+    return Series(step, MEAN, metric, "", ((ALONE, figure),), ())
 
-    @property
-    def median(self) -> Fraction:
-        return self.numbers[0] if len(self.numbers) == 1 else self.summary.median
+
+def no_value(step: str, metric: str, why: str) -> Series:
+    """Return a series without any value."""
+    return Series(step, MEAN, metric, "", (), ((ALONE, why),))
 
 
 class ValueSource(Protocol):
@@ -51,29 +41,24 @@ class ValueSource(Protocol):
     def circle(self, step: str, metric: str) -> str:
         """Return why a value of that step says nothing of the study's; empty where it does."""
 
-    def value(self, place: Place) -> Value:
+    def value(self, place: Place) -> Series:
         """Return the value of that place."""
 
 
-def judge_values(one: Value, other: Value, margin: Fraction = MARGIN) -> ComparedSeries | None:
+def judge_values(one: Series, other: Series, margin: Fraction = MARGIN) -> ComparedSeries | None:
     """Judge the one, as B, against the other; None where they are printed, or too few for any verdict."""
-    if not (can_be_told(one.seeds) and can_be_told(other.seeds)):
+    if not (can_be_distinguishable(one.seeds) and can_be_distinguishable(other.seeds)):
         return None
-    noise = [value.host for value in (one, other) if value.host is not None]
-    [found] = judge(
-        [SeriesPair(_series(other), _series(one))],
-        lambda _: max(noise, default=None),
-        correct=False,
-        margin=margin,
-    )
+    [found] = judge([SeriesPair(other, one)], _noise, correct=False, margin=margin)
     return None if found.too_few else found
 
 
-def _series(value: Value) -> Series:
-    return Series("", 1, "", "", tuple(zip(value.seeds, value.numbers, strict=True)), ())
+def _noise(pair: SeriesPair) -> Fraction | None:
+    """Return the larger noise of the hosts of both, as far as it is known."""
+    return max((one.host for one in (pair.left, pair.right) if one.host is not None), default=None)
 
 
-def compare_values(one: Value, other: Value) -> int | None:
+def compare_values(one: Series, other: Series) -> int | None:
     """Return 1 where the one is higher, -1 where it is lower, 0 where they are the same; None where it is not known.
 
     Too few seeds for any verdict count as they are, but for the host's noise, and from a lead on.
@@ -82,20 +67,20 @@ def compare_values(one: Value, other: Value) -> int | None:
     if judged:
         known = {DifferenceVerdict.HIGHER: 1, DifferenceVerdict.LOWER: -1, DifferenceVerdict.UNKNOWN: None}
         return known.get(judged.verdict, 0)
-    noise = max((value.host for value in (one, other) if value.host is not None), default=None)
+    noise = _noise(SeriesPair(other, one))
     apart, larger = one.median - other.median, max(abs(one.median), abs(other.median))
     if noise is not None and abs(apart) <= noise * larger:
         return 0
     return None if too_close((one.median, other.median), one, other) else (apart > 0) - (apart < 0)
 
 
-def why_not_known(one: Value, other: Value) -> str:
+def why_not_known(one: Series, other: Series) -> str:
     """Return why nothing is known of the order of two values."""
     judged = judge_values(one, other)
     return (judged.reason or "") if judged else too_close((one.median, other.median), one, other)
 
 
-def same_within(one: Value, other: Value, within: Fraction) -> bool | None:
+def same_within(one: Series, other: Series, within: Fraction) -> bool | None:
     """Return whether two values are the same within a margin; None where that is not known.
 
     With seeds enough the whole interval must lie within it; with fewer the medians.
@@ -110,17 +95,17 @@ def same_within(one: Value, other: Value, within: Fraction) -> bool | None:
     return False if judged.differs and not near else None
 
 
-def too_close(figures: tuple[Fraction, Fraction], *values: Value) -> str:
+def too_close(figures: tuple[Fraction, Fraction], *values: Series) -> str:
     """Return why nothing can be said of the order of two figures made of these values; empty where it can.
 
     With so few seeds that chance cannot be excluded, a difference may be one seed's: only a lead counts.
     """
     low, high = sorted(figures)
     needed = 1 + max(value.lead for value in values)
-    enough = all(can_be_told(value.seeds) for value in values)
+    enough = all(can_be_distinguishable(value.seeds) for value in values)
     if enough or needed == 1 or high >= needed * low > 0 or (high > 0 >= low):
         return ""
-    fewest = min(len(value.numbers) for value in values)
+    fewest = min(len(value.values) for value in values)
     seeds = "one run seed" if fewest == 1 else f"{fewest} run seeds"
     apart = f"differ by a factor of {float(high / low):.3f}" if low > 0 else "are both 0"
     return f"they {apart}, and with {seeds} less than {float(needed):.2f} says nothing"
@@ -142,22 +127,23 @@ class PrintedValues:
         """Nothing: these are the study's own values."""
         return ""
 
-    def value(self, place: Place) -> Value:
+    def value(self, place: Place) -> Series:
         """Return the figure, the sum of figures, or the factor of a percentage."""
         table, variant, layout, step, metric = place
         if figure := self.figures.by_place.get(place):
-            return Value((figure.exact,))
+            return printed_value(step, metric, figure.exact)
         use = self.claims.table(table)
         if use.compares == metric:
             if variant == use.relative_to and any(figure.step == step for figure in self.figures.of(table)):
-                return Value((Fraction(1),))
+                return printed_value(step, metric, Fraction(1))
             for name in ("slower_percent", "more_percent"):
                 if figure := self.figures.by_place.get((table, variant, layout, step, name)):
-                    return Value((_factor(name, figure.exact, self.reading),))
+                    return printed_value(step, metric, _factor(name, figure.exact, self.reading))
         if parts := self.claims.sums.get(step):
-            return sum_values({part: self.value((table, variant, layout, part, metric)) for part in parts})
+            values = [self.value((table, variant, layout, part, metric)) for part in parts]
+            return sum_values(step, metric, values)
         words = " ".join((variant, layout, step, metric))
-        return Value(why=f"the study prints no figure for {words} in table {table}")
+        return no_value(step, metric, f"the study prints no figure for {words} in table {table}")
 
 
 def _factor(name: str, percent: Fraction, reading: Reading) -> Fraction:
@@ -166,7 +152,9 @@ def _factor(name: str, percent: Fraction, reading: Reading) -> Fraction:
     return 1 + percent / 100
 
 
-def sum_values(parts: Mapping[str, Value]) -> Value:
-    """Return the sum of single numbers, or why there is none."""
-    missing = [part.why for part in parts.values() if not part.numbers]
-    return Value(why=missing[0]) if missing else Value((sum((p.median for p in parts.values()), Fraction()),))
+def sum_values(step: str, metric: str, parts: Sequence[Series]) -> Series:
+    """Return the sum of the medians of parts, or why there is none."""
+    missing = [part.why_missing for part in parts if not part.values]
+    if missing:
+        return no_value(step, metric, missing[0])
+    return printed_value(step, metric, sum((part.median for part in parts), Fraction()))

@@ -11,9 +11,8 @@ from agelab.analysis.published.our_values import OurValues
 from agelab.analysis.published.outcome import ClaimOutcome, run_test
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.analysis.published.study import Study
-from agelab.analysis.published.tables import Place
-from agelab.analysis.published.value_sources import READINGS, PrintedValues, Value
-from agelab.stats.rank_test import can_be_told
+from agelab.analysis.published.value_sources import READINGS, PrintedValues
+from agelab.stats.rank_test import can_be_distinguishable
 
 SCALES = ("quick", "paper")
 """From the smallest on."""
@@ -61,19 +60,6 @@ class JudgedClaim:
         return self.verdict if self.verdict is ClaimVerdict.UNTESTED else self.not_counted or self.verdict
 
 
-@dataclass(frozen=True)
-class _CountedValues(OurValues):
-    """Our values, with each value that was asked for."""
-
-    found: list[Value] = field(default_factory=list)
-
-    def value(self, place: Place) -> Value:
-        found = super().value(place)
-        if found.numbers:
-            self.found.append(found)
-        return found
-
-
 def judge_claim(study: Study, claim: Claim, column: RunColumn) -> list[JudgedClaim]:
     """Judge a claim; with stand-ins for the study's own filesystem first, then for each of them that ran."""
     stand_ins = study.claims.stand_ins
@@ -108,10 +94,11 @@ def printed_outcomes(study: Study, claim: Claim) -> tuple[ClaimOutcome, ...]:
 
 def _judge(study: Study, claim: Claim, column: RunColumn, stand_in: str = "") -> JudgedClaim:
     theirs = printed_outcomes(study, claim)
-    source = _CountedValues(study.figures, study.claims, column, stand_in)
+    source = OurValues(study.figures, study.claims, column, stand_in)
     ours = run_test(claim.test, study.claims, source) if claim.test else None
     verdict, reason = _verdict(claim, column, ours)
-    few = [len(value.numbers) for value in source.found if not can_be_told(value.seeds)]
+    read = (source.value(place) for place in (ours.read if ours else ()))
+    few = [len(value.values) for value in read if value.values and not can_be_distinguishable(value.seeds)]
     fewest = min(few, default=0) if verdict is not ClaimVerdict.UNTESTED else 0
     return JudgedClaim(
         claim, verdict, reason, theirs, ours, fewest, stand_in, bool(stand_in),

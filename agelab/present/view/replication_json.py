@@ -76,10 +76,10 @@ def _ranking_json(ranking: Ranking) -> dict[str, Any]:
     def column(one: RankedColumn) -> dict[str, Any]:
         values = {}
         for name, value in one.values.items():
-            known = {} if value.numbers else {"reason": value.why}
-            median = value.median if value.numbers else None
+            known = {} if value.values else {"reason": value.why_missing}
+            median = value.median if value.values else None
             ranked = {"ratio": one.ratio(name), "rank": one.rank(name)}
-            values[name] = {"value": median, "seeds": len(value.numbers), **known, **ranked}
+            values[name] = {"value": median, "seeds": len(value.values), **known, **ranked}
         return {"tau_b": one.tau, "chance": one.chance, "variants": one.common, "values": values}
 
     def columns(found: Sequence[RankedColumn]) -> list[dict[str, Any]]:
