@@ -1,16 +1,17 @@
 """The tables of a comparison, and the caveats that must stand beside them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agelab.analysis.cells import SeedGroup
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.analysis.judge import judge_against
+from agelab.analysis.main_measures import last_slowdowns
 from agelab.analysis.selectors import Comparison
 from agelab.base.errors import InputError
 from agelab.results.conditions import CHOSEN, EFFORT, KERNEL, QUESTION, HasConditions, between, text
 from agelab.stats.formatting import name_some
-from agelab.stats.series import by_step
+from agelab.stats.series import Place, Series, by_step
 from agelab.stats.verdict import ComparedSeries
 
 VARIES = KERNEL | CHOSEN | EFFORT | {"run_seeds", "cells"}
@@ -44,14 +45,26 @@ def host_noise_of(one: Comparison) -> HostNoise:
 def compare_steps(one: Comparison, host: HostNoise, everything: bool) -> list[ComparisonTable]:
     """Judge each other side against the base, step by step; with ``everything`` each repetition, too."""
     tables = [group.series for group in (one.base, *one.others)]
-    base, *others = map(by_step, tables)
+    shown = [_without_earlier_slowdowns(table) for table in tables]
+    base, *others = map(by_step, shown)
     steps = judge_against(base, others, host)
     repeated = {(step, metric) for table in tables for step, turn, metric in table if turn > 1}
+    above = {place for table in tables for place in last_slowdowns(table)}
     base, *others = (
-        {place: found for place, found in table.items() if everything and (place[0], place[2]) in repeated}
+        {
+            place: found
+            for place, found in table.items()
+            if everything and (place[0], place[2]) in repeated and place not in above
+        }
         for table in tables
     )
     return [ComparisonTable(*both) for both in zip(steps, judge_against(base, others, host), strict=True)]
+
+
+def _without_earlier_slowdowns(table: Mapping[Place, Series]) -> Mapping[Place, Series]:
+    """Leave out the slowdowns at the earlier points of a history: the last is the result, a mean is of no moment."""
+    last = last_slowdowns(table)
+    return {place: found for place, found in table.items() if place[2] != "slowdown" or place in last}
 
 
 def caveats(one: SeedGroup, other: SeedGroup, anyway: bool) -> list[str]:

@@ -5,10 +5,10 @@ from fractions import Fraction
 
 from agelab.analysis.comparison import ComparisonTable
 from agelab.base.errors import AgelabError
+from agelab.stats.phrasing import TOO_FEW
 from agelab.stats.verdict import ComparedSeries
 
 METRIC = "elapsed"
-TOO_FEW = "too few values"
 
 
 def times(table: ComparisonTable) -> list[ComparedSeries]:
@@ -24,7 +24,7 @@ def is_slower(row: ComparedSeries, margin: Fraction) -> bool:
 def slower_steps(tables: Iterable[ComparisonTable], margin: Fraction) -> list[ComparedSeries]:
     """Return the steps that are slower.
 
-    Raises AgelabError where a step that differs has too few values to be judged, and where there is no step: what could
+    Raises AgelabError where a step that differs has too few seeds to be judged, and where there is no step: what could
     not be stopped must not be let pass.
     """
     found = [row for table in tables for row in times(table)]

@@ -85,13 +85,10 @@ def _too_few(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) ->
                 rows.setdefault((has, _missing(series)), []).append(f"{series.step} {series.metric}")
             else:
                 few[has] = None
-    enough = " or ".join(map(str, sorted(needed)))
     if few:
-        yield (
-            f"not known: {', '.join(few)}; {enough} run seeds of each corpus, on each side, can exclude chance"
-        )
+        yield f"not known: {', '.join(few)}: so few {phrasing.CANNOT}"
     for (has, why), steps in _first(rows):
-        yield f"not known, of {name_some(steps, 1)}: {has}, {enough} can exclude chance; {why}"
+        yield f"not known, of {name_some(steps, 1)}: {has}: so few {phrasing.CANNOT}; {why}"
 
 
 def _left_out(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from agelab.present.view.cell_names import name_seeds
 from agelab.present.view.footnotes import ratio_texts
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
+from agelab.stats import phrasing
 from agelab.stats.verdict import ComparedSeries
 
 ELEMENTS = {
@@ -57,7 +58,7 @@ def _gate_case(row: ComparedSeries, margin: Fraction) -> ElementTree.Element:
     if not (row.left and row.right):
         ElementTree.SubElement(case, "skipped", message="not measured on both sides")
     elif row.too_few:
-        ElementTree.SubElement(case, "error", message=gate.TOO_FEW, type=gate.TOO_FEW)
+        ElementTree.SubElement(case, "error", message=phrasing.TOO_FEW, type=phrasing.TOO_FEW)
     elif gate.is_slower(row, margin):
         ratio, low, high = ratio_texts(row)
         said = f"slower: {ratio} times ({low} to {high}); the gate is {float(100 * margin):g} %"
