@@ -17,12 +17,10 @@ from math import exp
 from random import Random
 from statistics import median
 
-from agelab.analysis.published.base_rates import FILE, NOISES, BaseRate, hash_of
-from agelab.analysis.published.claims import Amount, Claim, Claims
+from agelab.analysis.published.claims import Amount, Claim, Claims, Place
 from agelab.analysis.published.outcome import run_test
-from agelab.analysis.published.study import Study, all_studies
-from agelab.analysis.published.tables import Place
-from agelab.analysis.published.value_sources import PrintedValues, no_value, printed_value, sum_values
+from agelab.analysis.published.study import FILE, NOISES, BaseRate, Study, all_studies, hash_of
+from agelab.analysis.published.values import PrintedValues, no_value, printed_value, sum_values
 from agelab.stats.series import Series
 from bench.page import line, print_report
 

@@ -24,7 +24,7 @@ from agelab.base.errors import InputError
 from agelab.bisect.verdict import Decision
 from agelab.bisect.virtual_clock_rule import SEEDS_NEEDED, EndReferences, decide_virtual
 from agelab.bisect.wall_clock_rule import ALPHA, EndsOrder, Round, compare_ends, decide_wall
-from agelab.stats.order_statistics import exact
+from agelab.stats.series import exact
 from bench.page import line, print_report
 
 RECORDED = Path(__file__).with_name("bisect_rules.json")

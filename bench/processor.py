@@ -20,9 +20,9 @@ from pathlib import Path
 from statistics import geometric_mean, median
 
 from agelab.analysis.cells import RunResult
-from agelab.analysis.published.our_values import PERCENTAGES, OurValues
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.analysis.published.study import Study, study_of_scenario
+from agelab.analysis.published.values import PERCENTAGES, OurValues
 from agelab.base.errors import InputError
 from agelab.cli.replicate import loaded
 from agelab.results.run_directory import RunDirectory

@@ -13,8 +13,7 @@ from agelab.base.errors import InputError
 from agelab.bisect.verdict import Decision, StepDecision
 from agelab.scenario.seeds import Seeds
 from agelab.stats.formatting import decimals_for_spread, format_decimal, unit_scale
-from agelab.stats.order_statistics import Summary, summary
-from agelab.stats.series import Series, SeriesPair
+from agelab.stats.series import Series, SeriesPair, Summary, summary
 
 SEEDS_NEEDED = 5
 """Run seeds of each end: the rule's floor is the larger spread of five values, and its lead that of five."""

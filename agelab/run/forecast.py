@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab.analysis.cells import RunResult, SeedGroup, load
-from agelab.analysis.main_measures import main_measures
+from agelab.analysis.cells import RunResult, SeedGroup, load, main_measures
 from agelab.analysis.spread import MetricSpread, measured_groups, spread
 from agelab.base.errors import InputError, unknown
 from agelab.results import run_lookup

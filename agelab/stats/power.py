@@ -7,9 +7,8 @@ Ranks", 1975, chapter 2, section 3). For many values that is a t-test of 3/pi ti
 
 from math import inf, sqrt
 
-from agelab.stats.more_seeds import POWER
-from agelab.stats.rank_law import critical_rank
-from agelab.stats.shift import LEVEL
+from agelab.stats.rank_test import LEVEL, critical_rank
+from agelab.stats.verdict import POWER
 
 WIDEST = 60.0
 """Standard deviations beyond which nothing is looked for."""

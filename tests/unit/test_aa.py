@@ -13,9 +13,8 @@ import pytest
 
 from agelab.analysis import calibration, step_kinds
 from agelab.analysis.calibration import MeasuredHost, aa_coverage
-from agelab.analysis.cells import load, seed_groups
+from agelab.analysis.cells import load, run_sets, seed_groups
 from agelab.analysis.kind_floors import kind_floors
-from agelab.analysis.run_set import run_sets
 from agelab.base.errors import InputError
 from agelab.cli import calibrate as verb
 from agelab.cli import main

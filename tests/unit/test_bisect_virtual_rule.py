@@ -20,7 +20,7 @@ from agelab.bisect.wall_clock_rule import (
     e_value,
     fewest_rounds,
 )
-from agelab.stats.order_statistics import exact
+from agelab.stats.series import exact
 from bench import bisect_rules as bench
 
 

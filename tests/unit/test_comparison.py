@@ -4,9 +4,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from agelab.analysis.cells import load, seed_groups
-from agelab.analysis.comparison import compare_steps
+from agelab.analysis.comparison import Comparison, compare_steps
 from agelab.analysis.host_noise import HostNoise
-from agelab.analysis.selectors import Comparison
 from tests.unit import run_builder
 
 

@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from agelab import kernel as kernels
-from agelab.analysis.cells import load, seed_groups
+from agelab.analysis.cells import load, run_sets, seed_groups
 from agelab.analysis.comparison import caveats
-from agelab.analysis.over_time import Axis, TimedRun, over_time
+from agelab.analysis.over_time import Axis, load_sweep, over_time
 from agelab.analysis.published.phrasing import describe_column
 from agelab.analysis.published.run_columns import run_columns
-from agelab.analysis.run_set import run_sets
-from agelab.analysis.sweep import load_sweep
 from agelab.base.errors import InputError
 from agelab.bisect.kernel_runs import KernelRuns
 from agelab.cli import main
@@ -131,8 +129,8 @@ def report(one: RunDirectory, other: RunDirectory) -> Said:
 
 
 def history(one: RunDirectory, other: RunDirectory) -> Said:
-    again = TimedRun(load(made(one.home, wall=load(one).plan.clock == "wall")))
-    found = over_time([TimedRun(load(one)), again, TimedRun(load(other))], Axis.DATE)
+    again = load(made(one.home, wall=load(one).plan.clock == "wall"))
+    found = over_time([load(one), again, load(other)], Axis.DATE)
     said = "".join(found.apart)
     return ("taken", "") if len(found.joined) == 1 else ("named", said) if said else ("part", "")
 

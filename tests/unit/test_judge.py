@@ -11,10 +11,8 @@ import scipy.stats
 from agelab.analysis.judge import judge
 from agelab.scenario.metrics import METRICS
 from agelab.scenario.seeds import Seeds
-from agelab.stats.order_statistics import exact
-from agelab.stats.outliers import grubbs_limit, outliers
-from agelab.stats.series import SeriesPair
-from agelab.stats.spread_shares import spread_shares
+from agelab.stats.series import SeriesPair, exact
+from agelab.stats.spread import grubbs_limit, outliers, spread_shares
 from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
 from tests.unit.judged_series import Values, judged, judged_over, of, row
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agelab.analysis.published.claims import Claims
-from agelab.analysis.published.deviation import RowValues, TableDeviation, table_deviation
-from agelab.analysis.published.value_sources import no_value, printed_value
+from agelab.analysis.published.report import RowValues, TableDeviation, table_deviation
+from agelab.analysis.published.values import no_value, printed_value
 from agelab.stats.series import Series
 
 NAMES = "abcde"

@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from agelab.analysis.published.claims import AnyTest, Claim, Claims
+from agelab.analysis.published.claims import AnyTest, Claim, Claims, Place
 from agelab.analysis.published.outcome import ClaimComparison, ClaimOutcome, run_test
-from agelab.analysis.published.tables import Place
-from agelab.analysis.published.value_sources import no_value
+from agelab.analysis.published.values import no_value
 from agelab.scenario.seeds import Seeds
-from agelab.stats.order_statistics import exact
-from agelab.stats.series import Series
+from agelab.stats.series import Series, exact
 
 CLAIMS = Claims.model_validate(
     {

@@ -7,11 +7,11 @@ import pytest
 
 from agelab.analysis.cells import CellResult, RunResult
 from agelab.analysis.published import study
-from agelab.analysis.published.our_values import OurValues
-from agelab.analysis.published.ranking import Ranking, rankings
+from agelab.analysis.published.claims import HEADER
+from agelab.analysis.published.report import Ranking, rankings
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.analysis.published.study import Study
-from agelab.analysis.published.tables import HEADER
+from agelab.analysis.published.values import OurValues
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
 from tests.unit import run_builder

@@ -9,11 +9,17 @@ import pytest
 import scipy.stats
 
 from agelab.stats import rank_test
-from agelab.stats.blocks import Block
-from agelab.stats.order_statistics import exact
-from agelab.stats.rank_law import Ties, critical_rank, smallest_p, tails, two_sided
-from agelab.stats.rank_test import RankTest, can_be_distinguishable, seeds_needed
-from agelab.stats.series import SeriesPair
+from agelab.stats.rank_test import (
+    RankTest,
+    Ties,
+    can_be_distinguishable,
+    critical_rank,
+    seeds_needed,
+    smallest_p,
+    tails,
+    two_sided,
+)
+from agelab.stats.series import Block, SeriesPair, exact
 from agelab.stats.shift import Interval, Shift, shift_of
 from tests.unit.judged_series import Values, of, row
 

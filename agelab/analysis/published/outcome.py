@@ -13,12 +13,12 @@ from agelab.analysis.published.claims import (
     Extreme,
     Gain,
     Kept,
+    Place,
     Same,
     Spread,
     subject,
 )
-from agelab.analysis.published.tables import Place
-from agelab.analysis.published.value_sources import (
+from agelab.analysis.published.values import (
     ValueSource,
     compare_values,
     judge_values,

@@ -3,13 +3,19 @@
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from agelab.analysis.published.base_rates import NOISES
-from agelab.analysis.published.deviation import Bands, TableDeviation
-from agelab.analysis.published.our_values import LEAD
 from agelab.analysis.published.outcome import ClaimComparison
-from agelab.analysis.published.ranking import RankedColumn, RankedRow, Ranking
-from agelab.analysis.published.report import ClaimCounts, StudyReport
+from agelab.analysis.published.report import (
+    Bands,
+    ClaimCounts,
+    RankedColumn,
+    RankedRow,
+    Ranking,
+    StudyReport,
+    TableDeviation,
+)
 from agelab.analysis.published.run_columns import RunColumn
+from agelab.analysis.published.study import NOISES
+from agelab.analysis.published.values import LEAD
 from agelab.analysis.published.verdict import DENIED, UNINFORMATIVE, ClaimVerdict, JudgedClaim
 from agelab.scenario import selection
 from agelab.scenario.seeds import seeds_text

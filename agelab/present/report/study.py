@@ -5,6 +5,7 @@ from fractions import Fraction
 from functools import partial
 
 from agelab.analysis import vega
+from agelab.analysis.cells import RunSet
 from agelab.analysis.published import study
 from agelab.analysis.published.phrasing import (
     agreement_text,
@@ -22,11 +23,9 @@ from agelab.analysis.published.phrasing import (
     variants_not_run,
     verdict_label,
 )
-from agelab.analysis.published.ranking import RankedColumn as Side
-from agelab.analysis.published.ranking import RankedRow, Ranking
-from agelab.analysis.published.report import StudyReport, study_reports
+from agelab.analysis.published.report import RankedColumn as Side
+from agelab.analysis.published.report import RankedRow, Ranking, StudyReport, study_reports
 from agelab.analysis.published.verdict import ClaimVerdict, JudgedClaim
-from agelab.analysis.run_set import RunSet
 from agelab.analysis.vega import Bar
 from agelab.base.errors import InputError
 from agelab.present.report.charts import MAX_CHARTS

@@ -4,12 +4,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from agelab.analysis.published.base_rates import NOISES
-from agelab.analysis.published.deviation import Bands, TableDeviation
 from agelab.analysis.published.outcome import ClaimOutcome
-from agelab.analysis.published.ranking import RankedColumn, Ranking
-from agelab.analysis.published.report import ClaimCounts, StudyReport
+from agelab.analysis.published.report import (
+    Bands,
+    ClaimCounts,
+    RankedColumn,
+    Ranking,
+    StudyReport,
+    TableDeviation,
+)
 from agelab.analysis.published.run_columns import RunColumn
+from agelab.analysis.published.study import NOISES
 from agelab.analysis.published.verdict import JudgedClaim
 
 SCHEMA = 1
