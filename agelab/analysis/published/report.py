@@ -142,69 +142,6 @@ def _typical(factors: Iterable[float]) -> float | None:
     return exp(median(found)) if found else None
 
 
-class RowValues(NamedTuple):
-    """A step's values: the study's, in each reading, and ours."""
-
-    step: str
-    circle: str
-    theirs: Sequence[Mapping[str, Series]]
-    ours: Mapping[str, Series]
-
-
-def table_deviation(
-    rows: Sequence[RowValues], unit: str, use: TableUse, claims: Claims, shrink: int | None
-) -> TableDeviation:
-    """Compare the cells of a table; a sum of its other rows has none of its own.
-
-    ``shrink`` is what the side's scale divides every size by; None: it has no scale of the study's.
-    """
-    grows = unit in GROWING
-    times = shrink if grows else 1
-    relative_to = use.relative_to if unit == "times" else None
-    printed = {row.step for row in rows}
-    steps = []
-    for row in rows:
-        if printed & {*claims.sums.get(row.step, ())} - {row.step}:
-            continue
-        base = row.ours.get(relative_to) if relative_to else None
-        ratios: dict[str, Fraction] = {}
-        left_out: dict[str, str] = {}
-        for name, value in row.ours.items():
-            theirs = [reading[name].median for reading in row.theirs]
-            if not value.values or name == relative_to:
-                continue
-            if why := _left_out(row, name, times, claims):
-                left_out[name] = why
-                continue
-            if relative_to and not (base and base.values and base.median):
-                continue
-            ours = value.median * (times or 1) / (base.median if base else 1)
-            if min(*theirs, ours) <= 0:
-                left_out[name] = "one figure is 0"
-                continue
-            ratios[name] = _nearest([ours / one for one in theirs])
-        if ratios or left_out:
-            steps.append(StepDeviation(row.step, ratios, left_out))
-    return TableDeviation(times, tuple(steps))
-
-
-def _left_out(row: RowValues, variant: str, times: int | None, claims: Claims) -> str:
-    if claims.stand_ins:
-        return "another system"
-    if row.circle:
-        return f"in a circle: {row.circle}"
-    if times is None:
-        return "at this scale the data are not the study's"
-    return claims.out_of_proportion(row.step, variant) if times > 1 else ""
-
-
-def _nearest(ratios: Sequence[Fraction]) -> Fraction:
-    """Return 1 where the readings lie on either side of ours, else the ratio to the nearest."""
-    if min(ratios) <= 1 <= max(ratios):
-        return Fraction(1)
-    return min(ratios, key=lambda ratio: abs(log(ratio)))
-
-
 FACTORS = ("slower_percent", "more_percent")
 """Metrics that compare one value with another: a ranking takes them as that factor."""
 
@@ -313,20 +250,68 @@ def rankings(figures: PublishedTables, claims: Claims, sources: Sequence[OurValu
                 found.append(
                     Ranking(
                         use.id, layout, metric, unit, tuple(variants), tuple(rows), overall,
-                        tuple(_deviation(rows, number, unit, use, source) for number, source in enumerate(sources)),
+                        tuple(
+                            table_deviation(rows, side, unit, use, claims, source.column.shrink)
+                            for side, source in enumerate(sources)
+                        ),
                     )
                 )  # fmt: skip
     return found
 
 
-def _deviation(
-    rows: Sequence[RankedRow], side: int, unit: str, use: TableUse, source: OurValues
+def table_deviation(
+    rows: Sequence[RankedRow], side: int, unit: str, use: TableUse, claims: Claims, shrink: int | None
 ) -> TableDeviation:
-    values = [
-        RowValues(row.step, row.circle, [column.values for column in row.theirs], row.ours[side].values)
-        for row in rows
-    ]
-    return table_deviation(values, unit, use, source.claims, source.column.shrink)
+    """Compare the cells of a table with a side's; a sum of its other rows has none of its own.
+
+    ``shrink`` is what the side's scale divides every size by; None: it has no scale of the study's.
+    """
+    grows = unit in GROWING
+    times = shrink if grows else 1
+    relative_to = use.relative_to if unit == "times" else None
+    printed = {row.step for row in rows}
+    steps = []
+    for row in rows:
+        if printed & {*claims.sums.get(row.step, ())} - {row.step}:
+            continue
+        values = row.ours[side].values
+        base = values.get(relative_to) if relative_to else None
+        ratios: dict[str, Fraction] = {}
+        left_out: dict[str, str] = {}
+        for name, value in values.items():
+            theirs = [reading.values[name].median for reading in row.theirs]
+            if not value.values or name == relative_to:
+                continue
+            if why := _left_out(row, name, times, claims):
+                left_out[name] = why
+                continue
+            if relative_to and not (base and base.values and base.median):
+                continue
+            ours = value.median * (times or 1) / (base.median if base else 1)
+            if min(*theirs, ours) <= 0:
+                left_out[name] = "one figure is 0"
+                continue
+            ratios[name] = _nearest([ours / one for one in theirs])
+        if ratios or left_out:
+            steps.append(StepDeviation(row.step, ratios, left_out))
+    return TableDeviation(times, tuple(steps))
+
+
+def _left_out(row: RankedRow, variant: str, times: int | None, claims: Claims) -> str:
+    if claims.stand_ins:
+        return "another system"
+    if row.circle:
+        return f"in a circle: {row.circle}"
+    if times is None:
+        return "at this scale the data are not the study's"
+    return claims.out_of_proportion(row.step, variant) if times > 1 else ""
+
+
+def _nearest(ratios: Sequence[Fraction]) -> Fraction:
+    """Return 1 where the readings lie on either side of ours, else the ratio to the nearest."""
+    if min(ratios) <= 1 <= max(ratios):
+        return Fraction(1)
+    return min(ratios, key=lambda ratio: abs(log(ratio)))
 
 
 def _row(
