@@ -50,8 +50,6 @@ class ClaimOutcome:
 
     over: str
     comparisons: tuple[ClaimComparison, ...]
-    read: tuple[Place, ...] = ()
-    """The places whose values it asked for."""
 
     @property
     def true(self) -> int:
@@ -113,9 +111,16 @@ class _Spot:
 
 
 def run_test(test: AnyTest, claims: Claims, source: ValueSource) -> ClaimOutcome:
+    return run_and_read(test, claims, source)[0]
+
+
+def run_and_read(
+    test: AnyTest, claims: Claims, source: ValueSource
+) -> tuple[ClaimOutcome, tuple[Place, ...]]:
+    """Run a test; return the places whose values it asked for, too."""
     read: dict[Place, None] = {}
     comparisons = tuple(_comparisons(test, claims, source, read))
-    return ClaimOutcome(test.over, comparisons, tuple(read))
+    return ClaimOutcome(test.over, comparisons), tuple(read)
 
 
 def _comparisons(

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from agelab.analysis.published.claims import Claim
-from agelab.analysis.published.outcome import ClaimOutcome, run_test
+from agelab.analysis.published.claims import Claim, Place
+from agelab.analysis.published.outcome import ClaimOutcome, run_and_read, run_test
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.analysis.published.study import BaseRate, Study
 from agelab.analysis.published.values import READINGS, OurValues, PrintedValues
@@ -51,6 +51,8 @@ class JudgedClaim:
     """How often it is true where filesystems are all alike; None where that is not known."""
     not_counted: str = ""
     """Why its verdict is not counted, DENIED or UNINFORMATIVE; empty where it is."""
+    read: tuple[Place, ...] = ()
+    """The places whose values of ours its test asked for."""
 
     @property
     def kind(self) -> str:
@@ -93,14 +95,14 @@ def printed_outcomes(study: Study, claim: Claim) -> tuple[ClaimOutcome, ...]:
 def _judge(study: Study, claim: Claim, column: RunColumn, stand_in: str = "") -> JudgedClaim:
     theirs = printed_outcomes(study, claim)
     source = OurValues(study.figures, study.claims, column, stand_in)
-    ours = run_test(claim.test, study.claims, source) if claim.test else None
+    ours, read = run_and_read(claim.test, study.claims, source) if claim.test else (None, ())
     verdict, reason = _verdict(claim, column, ours)
-    read = (source.value(place) for place in (ours.read if ours else ()))
-    few = [len(value.values) for value in read if value.values and not can_be_distinguishable(value.seeds)]
+    values = [value for place in read if (value := source.value(place)).values]
+    few = [len(value.values) for value in values if not can_be_distinguishable(value.seeds)]
     fewest = min(few, default=0) if verdict is not ClaimVerdict.UNTESTED else 0
     return JudgedClaim(
         claim, verdict, reason, theirs, ours, fewest, stand_in, bool(stand_in),
-        rate=study.rates.get(claim.id), not_counted=_not_counted(study, claim, source),
+        rate=study.rates.get(claim.id), not_counted=_not_counted(study, claim, source), read=read,
     )  # fmt: skip
 
 

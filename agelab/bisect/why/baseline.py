@@ -113,10 +113,9 @@ def narrowed(run: RunResult, cells: Iterable[CellResult]) -> RunResult:
 
 def asked_for(study: Study, judged: JudgedClaim, run: RunResult) -> tuple[set[Key], frozenset[str]]:
     """Return scenario, variant and layout of every cell that the claim's test asks for, and the steps."""
-    assert judged.ours is not None
     claims = study.claims
     values = OurValues(study.figures, claims, RunColumn((run,)), judged.filesystem if judged.stand_in else "")
-    read = [place for place in judged.ours.read if not claims.table(place[0]).untestable]
+    read = [place for place in judged.read if not claims.table(place[0]).untestable]
     steps = (claims.sums.get(step, (step,)) for _, _, _, step, _ in read)
     return {values.key(place) for place in read}, frozenset(name for those in steps for name in those)
 
