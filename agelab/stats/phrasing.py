@@ -33,9 +33,10 @@ def joined(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def too_few(count: int) -> str:
-    """Say that so many seeds show nothing, and how many would."""
-    return f"{several(count, 'seed')} {CANNOT}"
+def too_few(count: int, needed: int = 0) -> str:
+    """Say that so many seeds show nothing, and how many would: ``needed`` where the level is not 5 %."""
+    cannot = f"cannot exclude chance, {needed} on each side can" if needed else CANNOT
+    return f"{several(count, 'seed')} {cannot}"
 
 
 def needs_seeds(more: int) -> str:

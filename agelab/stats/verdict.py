@@ -253,7 +253,7 @@ class ComparedSeries:
         if self.opposed:
             return "; ".join(filter(None, (f"it depends on the files: {self.by_corpus}", self.others)))
         if self.too_few:
-            return phrasing.too_few(self._count)
+            return phrasing.too_few(self._count, 0 if self._level == LEVEL else self._enough)
         p = f"p {self.test.corrected if self.test.family else self.test.p:.2g}"
         p += f" of {self.test.family} comparisons" if self.test.family > 1 else ""
         if self.more_seeds is None:
