@@ -383,3 +383,10 @@ def test_a_comparison_in_a_circle_is_made_and_does_not_count() -> None:
     assert (alone.holds, alone.missing) == (None, ["in a circle: the size"])
     other = run_test(made("ratio", of=["a"], to=["b"], to_step="read", at_least=1), CLAIMS, Given(values))
     assert other.missing == ["in a circle: the size"]
+
+
+def test_a_circle_whose_values_are_too_close_says_that_it_is_one() -> None:
+    test = made("ratio", pairs=[["a", "b"]], at_least=1.01).model_copy(update={"steps": ("read",)})
+    values = {"a read": [1.0, 3.0, 2.0, 4.0, 5.0], "b read": [2.0, 1.0, 3.0, 5.0, 1.5]}
+    found = run_test(test, CLAIMS, Given(values))
+    assert found.holds is None and found.missing == ["in a circle: the size"]

@@ -132,7 +132,11 @@ def _comparisons(
             other = getattr(test, "to_step", None) or step
             why = source.circle(step, test.metric) or source.circle(other, test.metric)
             for one in _at(spot, test, claims):
-                yield replace(one, holds=None, note=f"in a circle: {why}", circle=True) if why else one
+                yield (
+                    replace(one, holds=None, note=f"in a circle: {why}", circle=True, close=False)
+                    if why
+                    else one
+                )
 
 
 def _at(spot: _Spot, test: AnyTest, claims: Claims) -> Iterator[ClaimComparison]:
