@@ -32,7 +32,7 @@ from agelab.bisect.rules import (
     decide_virtual,
     decide_wall,
 )
-from agelab.stats.order_statistics import exact
+from agelab.stats.series import exact
 from docs.make import command
 from docs.make.command import Answer
 from docs.make.page import grid, line

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
 from agelab.scenario.seeds import Seeds
-from agelab.stats.order_statistics import exact, interval_rank
-from agelab.stats.outliers import outliers
-from agelab.stats.series import Series, SeriesPair
+from agelab.stats.series import Series, SeriesPair, exact, interval_rank
+from agelab.stats.spread import outliers
 from docs.make import command
 from docs.make.command import Answer
 

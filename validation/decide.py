@@ -25,9 +25,9 @@ from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
 from agelab.scenario.seeds import Seeds
 from agelab.stats.phrasing import THREE
-from agelab.stats.rank_law import LATTICE, Ties, critical_rank, two_sided
+from agelab.stats.rank_test import LATTICE, LEVEL, Ties, critical_rank, two_sided
 from agelab.stats.series import Series, SeriesPair
-from agelab.stats.shift import CORPUS_LEVEL, LEVEL
+from agelab.stats.shift import CORPUS_LEVEL
 from agelab.stats.verdict import MARGIN
 from docs.make import command
 from docs.make.command import Answer

@@ -20,9 +20,9 @@ from pathlib import Path
 from statistics import geometric_mean, median
 
 from agelab.analysis.cells import RunResult
-from agelab.analysis.published.our_values import PERCENTAGES, OurValues
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.analysis.published.study import Study, study_of_scenario
+from agelab.analysis.published.values import PERCENTAGES, OurValues
 from agelab.base.errors import InputError
 from agelab.cli.replicate import loaded
 from agelab.results.run_directory import RunDirectory
@@ -143,7 +143,6 @@ def shares(study: Study, column: RunColumn) -> list[Share]:
         if metric not in PERCENTAGES or metric == BUSY or variant not in ran:
             continue
         value = values.value(place)
-        numbers = [float(one) for one in value.numbers]
         found.append(
             Share(
                 name,
@@ -151,8 +150,8 @@ def shares(study: Study, column: RunColumn) -> list[Share]:
                 step,
                 metric,
                 float(figure.exact),
-                median(numbers) if numbers else None,
-                value.why,
+                float(value.median) if value.values else None,
+                "" if value.values else value.why_missing,
             )
         )
     return found

@@ -19,7 +19,7 @@ from agelab.base.types import Frozen, Label
 from agelab.results import checksummed
 from agelab.results.conditions import jobs_of
 from agelab.results.result import MAX_MAGNITUDE, Count, RunPlan
-from agelab.stats.order_statistics import exact, summary
+from agelab.stats.series import exact, summary
 from agelab.store.artefacts import Store
 
 SCHEMA = 2

@@ -1,22 +1,22 @@
-"""Results to judge: a cell as its run left it, a run with its cells, and cells that differ in their seeds alone."""
+"""The model of results: cells as their runs left them, runs, groups of cells of other seeds, runs of one question."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agelab.analysis.host_noise import HostNoise
-from agelab.results.conditions import Conditions, files_of
+from agelab.analysis.host_noise import HostNoise, noise_of_runs
+from agelab.results.conditions import CHOSEN, EFFORT, KERNEL, SEEDS, Conditions, apart, files_of, grouped
 from agelab.results.measure import ALL_STEPS, MEAN, Measure, own_steps
-from agelab.results.result import Cell, End, RunPlan, Sample, Status
+from agelab.results.result import Cell, End, RunKernel, RunPlan, Sample, Status
 from agelab.results.rows import status_of
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.metrics import Metric
 from agelab.scenario.seeds import Seeds
-from agelab.stats.order_statistics import exact
-from agelab.stats.series import Place, Series, by_step, series
+from agelab.stats.series import Place, Series, by_step, exact, series
 
 GroupKey = TypeVar("GroupKey")
 
@@ -105,13 +105,19 @@ class RunResult:
     plan: RunPlan
     running: bool
     cells: tuple[CellResult, ...]
-
     guest: str | None = None
     """The hash of the guest's packages; None: it is to be read from the directory."""
+    origin: str = ""
+    """Whose it is; empty for a run of this store."""
 
     @property
     def name(self) -> str:
         return self.directory.name
+
+    @property
+    def moment(self) -> str:
+        """When it began, as its name says; an imported run may be called anything."""
+        return self.plan.run[: len("20261122-200217")]
 
     @cached_property
     def conditions(self) -> tuple[Conditions, ...]:
@@ -188,6 +194,17 @@ class SeedGroup:
         return {seeds: one for seeds, one in sorted(self.cells.items()) if one.ok}
 
     @property
+    def why_left_out(self) -> str:
+        """The reasons of cells that are not ok."""
+        return "; ".join(dict.fromkeys(one.ended for one in self.results if not one.ok))
+
+    @property
+    def unsupported(self) -> bool:
+        """True if the kernel does not support what any of its cells needs, and nothing else is amiss."""
+        statuses = {one.end.status if one.end else None for one in self.results if not one.ok}
+        return statuses == {Status.UNSUPPORTED}
+
+    @property
     def begun(self) -> bool:
         """True if any cell has begun: before that there are no inputs to compare."""
         return any(one.end or one.inputs for one in self.results)
@@ -233,20 +250,25 @@ class SeedGroup:
 
 
 def group_cells(
-    runs: Iterable[RunResult], key: Callable[[RunResult, Cell], GroupKey]
+    runs: Iterable[RunResult], key: Callable[[RunResult, CellResult], GroupKey | None]
 ) -> dict[GroupKey, SeedGroup]:
-    """Group the cells of runs by their keys, in their order; each group has its first cell's label for a name."""
+    """Group the cells of runs by their keys, in their order; a cell whose key is None is in no group.
+
+    Each group has its first cell's label for a name.
+    """
     found: dict[GroupKey, tuple[RunResult, list[CellResult]]] = {}
     for run in runs:
         for one in run.cells:
-            found.setdefault(key(run, one.cell), (run, []))[1].append(one)
-    return {at: SeedGroup(results[0].cell.label, run, tuple(results)) for at, (run, results) in found.items()}
+            at = key(run, one)
+            if at is not None:
+                found.setdefault(at, (run, []))[1].append(one)
+    return {at: SeedGroup(cells[0].cell.label, run, tuple(cells)) for at, (run, cells) in found.items()}
 
 
 def seed_groups(run: RunResult) -> list[SeedGroup]:
     """Group the cells of one run by everything but their seeds."""
     alike = {"seed": 1, "corpus_seed": 1}
-    return [*group_cells([run], lambda _, cell: cell.model_copy(update=alike)).values()]
+    return [*group_cells([run], lambda _, one: one.cell.model_copy(update=alike)).values()]
 
 
 def pair_groups(
@@ -270,3 +292,116 @@ def pair_groups(
                 rest.remove(other)
                 found[at] = other
     return [(ours[at], other) for at, other in sorted(found.items())]
+
+
+VARIES = KERNEL | SEEDS | CHOSEN | EFFORT
+"""Conditions in which runs in one table differ; each group has a name by them."""
+REF = 8
+"""Characters of a git ref in a kernel's name."""
+_REF = re.compile(r"tree:[^,]*@([^,@]+)(,.*)?")
+
+
+@dataclass(frozen=True)
+class RunSet:
+    """Runs of one question that differ in kernel, variants, machine, drives and seeds alone."""
+
+    runs: tuple[RunResult, ...]
+    apart: str = ""
+    """What keeps them from earlier runs of the same question; empty where there are none."""
+
+    @property
+    def plan(self) -> RunPlan:
+        """The first run's plan: what belongs to the question is the same in all."""
+        return self.runs[0].plan
+
+    @cached_property
+    def host(self) -> HostNoise:
+        """The noise of their hosts; sums and means of several steps have the largest of any step."""
+        return noise_of_runs(self.runs, widest=True)
+
+    @cached_property
+    def groups(self) -> tuple[SeedGroup, ...]:
+        """The cells by everything but their seeds, in the order of the plans, each group with a name of its own."""
+        kernels = tuple(dict.fromkeys(run.plan.kernel for run in self.runs if run.plan.kernel))
+        names = dict(zip(kernels, kernel_names(kernels), strict=True))
+
+        def key(run: RunResult, one: CellResult) -> tuple[str, ...]:
+            cell = one.cell
+            kernel = names[run.plan.kernel] if run.plan.kernel else cell.kernel
+            drives = " + ".join(cell.drives)
+            return (cell.variant, cell.layout, kernel, cell.defaults, cell.machine, drives)
+
+        found = group_cells(self.runs, key)
+        return tuple(
+            replace(group, name=name, host=self.host)
+            for name, group in zip(distinct_names([*found]), found.values(), strict=True)
+        )
+
+    @property
+    def cells(self) -> list[tuple[SeedGroup, CellResult]]:
+        return [(group, one) for group in self.groups for one in group.results]
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """All places measured, in the order in which the first group that has them measured them."""
+        return list(dict.fromkeys(place for group in self.groups for place in group.series))
+
+    @property
+    def seeds(self) -> list[Seeds]:
+        """The seeds of all cells, corpus by corpus."""
+        return sorted({one.seeds for run in self.runs for one in run.cells})
+
+
+def run_sets(runs: Iterable[RunResult]) -> list[RunSet]:
+    """Put runs of the same question together, in their order."""
+    groups = grouped(runs, VARIES)
+    why = apart(groups, VARIES)
+    return [RunSet(tuple(group), why.get(at, "")) for at, group in enumerate(groups)]
+
+
+def kernel_names(kernels: Sequence[RunKernel]) -> list[str]:
+    """Name each kernel by its release; several of one release by their git ref, too, or by a number."""
+    names = [kernel.release.removesuffix("-amd64") for kernel in kernels]
+    refs = [_REF.fullmatch(kernel.spec) for kernel in kernels]
+    named = [
+        f"{name}@{ref[1][:REF]}" if ref and names.count(name) > 1 else name
+        for name, ref in zip(names, refs, strict=True)
+    ]
+    return [
+        f"{name}#{named[:at].count(name) + 1}" if named.count(name) > 1 else name
+        for at, name in enumerate(named)
+    ]
+
+
+def distinct_names(keys: Sequence[tuple[str, ...]]) -> list[str]:
+    """Name each by its first word, and by as many more as tell it from the others."""
+    names = [key[0] for key in keys]
+    for axis in range(1, max(map(len, keys), default=0)):
+        for name in dict.fromkeys(names):
+            alike = [at for at, one in enumerate(names) if one == name]
+            if len({keys[at][axis] for at in alike}) > 1:
+                for at in alike:
+                    names[at] = f"{name} {keys[at][axis]}"
+    return names
+
+
+def main_measures(groups: Sequence[SeedGroup]) -> list[Measure]:
+    """Return the slowdown of each test, how much was held at the last count, and the time of all steps, as there are.
+
+    The first that has a value is what the scenario is about.
+    """
+    places = list(dict.fromkeys(place for group in groups for place in group.series))
+    held = [place for place in places if place[2] == "content_bytes"]
+    found = [*last_slowdowns(places), *held[-1:]]
+    named = [Measure(step, number if number > 1 else MEAN, metric) for step, number, metric in found]
+    return [*named, *([ALL_STEPS] if own_steps(places) else [])]
+
+
+def last_slowdowns(places: Iterable[Place]) -> list[Place]:
+    """Return each test's slowdown; for a test at several points of a history, at the last."""
+    last: dict[str, Place] = {}
+    for place in places:
+        step, repetition, metric = place
+        if metric == "slowdown" and repetition >= last.get(step, place)[1]:
+            last[step] = place
+    return list(last.values())

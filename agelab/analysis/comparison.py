@@ -1,17 +1,191 @@
-"""The tables of a comparison, and the caveats that must stand beside them."""
+"""What ``agelab compare`` compares, ``RUN[:CHOICE,...]``: groups of cells, their tables, caveats and gate."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
 
-from agelab.analysis.cells import SeedGroup
+from agelab.analysis.cells import (
+    RunResult,
+    SeedGroup,
+    distinct_names,
+    last_slowdowns,
+    load,
+    pair_groups,
+    seed_groups,
+)
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.analysis.judge import judge_against
-from agelab.analysis.selectors import Comparison
-from agelab.base.errors import InputError
+from agelab.base.errors import AgelabError, InputError, unknown
+from agelab.results import run_lookup
 from agelab.results.conditions import CHOSEN, EFFORT, KERNEL, QUESTION, HasConditions, between, text
+from agelab.results.result import Cell
 from agelab.stats.formatting import name_some
-from agelab.stats.series import by_step
+from agelab.stats.phrasing import TOO_FEW
+from agelab.stats.series import Place, Series, by_step
 from agelab.stats.verdict import ComparedSeries
+
+AXES = ("variant", "filesystem", "layout", "kernel", "machine", "drives", "defaults")
+"""Fields of a cell that can be chosen."""
+LISTED = 24
+"""Names to list where none matches."""
+
+
+@dataclass(frozen=True)
+class Selector:
+    """A run, and the choice among its cells."""
+
+    words: str
+    """The words of the command line."""
+    run: RunResult
+    chosen: Mapping[str, str]
+    """Axis to value."""
+
+    def groups(self, more: Mapping[str, str] | None = None) -> list[SeedGroup]:
+        """Return the groups that match, with ``more`` for axes not chosen here. Raises InputError for none."""
+        taken = {"variant", "filesystem"} if {"variant", "filesystem"} & self.chosen.keys() else set()
+        wanted = {axis: value for axis, value in (more or {}).items() if axis not in taken}
+        wanted |= self.chosen
+        found, narrowed = seed_groups(self.run), ""
+        if not found:
+            raise InputError(f"{self.run.name} has no cells: there is nothing to compare")
+        for axis, value in sorted(wanted.items(), key=lambda choice: AXES.index(choice[0])):
+            have = [axis_value(group.cell, axis) for group in found]
+            found = [group for group in found if matches(group.cell, axis, value)]
+            if not found:
+                raise no_match_error(self.run, f"{axis} {value!r}{narrowed}", have)
+            narrowed += f" of {axis} {value}"
+        return found
+
+
+def parse_selector(runs: Path, words: str) -> Selector:
+    """Parse ``RUN[:CHOICE,...]``. Raises InputError for a run that does not exist, or a choice that nothing matches."""
+    name, colon, choices = words.partition(":")
+    if not name:
+        raise InputError(f"{words!r} names no run", hint="like latest:ext4; agelab list names them")
+    if colon and not choices.strip(","):
+        raise InputError(
+            f"{words!r} names no variant", hint=f"like {name}:ext4, or {name} for all of its variants"
+        )
+    run = load(run_lookup.find(runs, name))
+    return Selector(words, run, parse_choices(run, choices))
+
+
+def parse_choices(run: RunResult, choices: str) -> dict[str, str]:
+    """Parse ``ext4,raid0,kernel=6.1`` into axis and value; a word alone is a variant, or else a layout of the run."""
+    cells = run.plan.cells
+    found: dict[str, str] = {}
+    for word in filter(None, choices.split(",")):
+        axis, equals, value = word.partition("=")
+        if not equals:
+            known = {axis: [axis_value(cell, axis) for cell in cells] for axis in ("variant", "layout")}
+            axis = next((axis for axis, values in known.items() if word in values), "")
+            if not axis:
+                raise no_match_error(
+                    run, f"variant or layout {word!r}", [v for vs in known.values() for v in vs]
+                )
+            value = word
+        elif axis not in AXES:
+            raise unknown("choice", axis, AXES)
+        if axis in found:
+            raise InputError(f"{choices!r} names two of one kind: {found[axis]} and {value}")
+        found[axis] = value
+    return found
+
+
+def no_match_error(run: RunResult, what: str, have: Iterable[str]) -> InputError:
+    """Return the error for a choice that no cell matches, with all that there is instead: a near name may mislead."""
+    return InputError(f"run {run.name} has no {what}; it has {name_some(list(dict.fromkeys(have)), LISTED)}")
+
+
+def axis_value(cell: Cell, axis: str) -> str:
+    """Return a cell's value on an axis; the drives of RAID-0 with a plus between them."""
+    value = getattr(cell, axis)
+    return "+".join(value) if isinstance(value, tuple) else str(value)
+
+
+def matches(cell: Cell, axis: str, value: str) -> bool:
+    """Return whether a cell matches: by name, a kernel by its first numbers, too (6.1 is 6.1.0-56-amd64, not 6.12)."""
+    name = axis_value(cell, axis)
+    return name == value or (axis == "kernel" and name.startswith((f"{value}.", f"{value}-")))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Groups of cells to compare with the first of them."""
+
+    base: SeedGroup
+    others: tuple[SeedGroup, ...]
+
+
+def compare_within_run(one: Selector, base: str | None) -> Comparison:
+    """Compare each group of a run with the first, or with ``base``. Raises InputError where there is one group only."""
+    found = one.groups()
+    at = 0
+    if base:
+        wanted = parse_choices(one.run, base)
+        fit = [all(matches(group.cell, *choice) for choice in wanted.items()) for group in found]
+        if not any(fit):
+            raise no_match_error(one.run, f"base {base!r}", [group.name for group in found])
+        at = fit.index(True)
+    if len(found) < 2:
+        raise InputError(
+            f"{one.words} has {found[0].name} alone: there is nothing to compare it with",
+            hint="name another run, too: agelab compare A B",
+        )
+    return Comparison(found[at], tuple(group for n, group in enumerate(found) if n != at))
+
+
+def compare_across_runs(sides: Sequence[Selector]) -> list[Comparison]:
+    """Pair each group of the first side with the matching ones of the others.
+
+    A choice that one side alone makes holds for all. Groups match by variant and layout, or by variant alone, and any
+    two do where each side names its variant. Raises InputError where nothing matches.
+    """
+    values: dict[str, set[str]] = {}
+    for one in sides:
+        for axis, value in one.chosen.items():
+            values.setdefault(axis, set()).add(value)
+    common = {axis: next(iter(found)) for axis, found in values.items() if len(found) == 1}
+    first, *others = (one.groups(common) for one in sides)
+    named = all({"variant", "filesystem"} & {*common, *one.chosen} for one in sides)
+    found = {id(group): list[SeedGroup]() for group in first}
+    for theirs in others:
+        for ours, their in pair_groups(first, theirs, any_variant=named):
+            found[id(ours)].append(their)
+    both = [(group, tuple(found[id(group)])) for group in first]
+    whole = [Comparison(group, matching) for group, matching in both if len(matching) == len(others)]
+    if not whole:
+        have = "; ".join(
+            f"{one.words}: {', '.join(group.name for group in theirs)}"
+            for one, theirs in zip(sides, (first, *others), strict=True)
+        )
+        raise InputError(
+            f"these share no variant: {have}",
+            hint="two variants are compared so: agelab compare RUN:ext4 RUN:xfs",
+        )
+    return whole
+
+
+def uncompared_groups(
+    comparisons: Sequence[Comparison], sides: Sequence[Selector]
+) -> Mapping[str, list[str]]:
+    """List each run's groups that no comparison has, because another run lacks them; none where sides choose."""
+    there = {(group.run.name, group.name) for one in comparisons for group in (one.base, *one.others)}
+    found: dict[str, list[str]] = {}
+    for one in sides if not any(side.chosen for side in sides) else ():
+        names = [group.name for group in one.groups() if (one.run.name, group.name) not in there]
+        if names:
+            found[one.run.name] = names
+    return found
+
+
+def column_names(found: Sequence[SeedGroup]) -> list[str]:
+    """Name each group by its variant and what else tells it from the others; empty names where nothing does."""
+    axes = [axis for axis in AXES if axis != "filesystem"]
+    told = distinct_names([tuple(axis_value(group.cell, axis) for axis in axes) for group in found])
+    return told if len(set(told)) == len(told) else ["" for _ in told]
+
 
 VARIES = KERNEL | CHOSEN | EFFORT | {"run_seeds", "cells"}
 """Conditions in which any two sides may differ: what is chosen stands above their table, and each seed beside it."""
@@ -44,14 +218,26 @@ def host_noise_of(one: Comparison) -> HostNoise:
 def compare_steps(one: Comparison, host: HostNoise, everything: bool) -> list[ComparisonTable]:
     """Judge each other side against the base, step by step; with ``everything`` each repetition, too."""
     tables = [group.series for group in (one.base, *one.others)]
-    base, *others = map(by_step, tables)
+    shown = [_without_earlier_slowdowns(table) for table in tables]
+    base, *others = map(by_step, shown)
     steps = judge_against(base, others, host)
     repeated = {(step, metric) for table in tables for step, turn, metric in table if turn > 1}
+    above = {place for table in tables for place in last_slowdowns(table)}
     base, *others = (
-        {place: found for place, found in table.items() if everything and (place[0], place[2]) in repeated}
+        {
+            place: found
+            for place, found in table.items()
+            if everything and (place[0], place[2]) in repeated and place not in above
+        }
         for table in tables
     )
     return [ComparisonTable(*both) for both in zip(steps, judge_against(base, others, host), strict=True)]
+
+
+def _without_earlier_slowdowns(table: Mapping[Place, Series]) -> Mapping[Place, Series]:
+    """Leave out the slowdowns at the earlier points of a history: the last is the result, a mean is of no moment."""
+    last = last_slowdowns(table)
+    return {place: found for place, found in table.items() if place[2] != "slowdown" or place in last}
 
 
 def caveats(one: SeedGroup, other: SeedGroup, anyway: bool) -> list[str]:
@@ -97,3 +283,32 @@ def no_ok_cells(found: Sequence[Comparison], of_one: bool) -> InputError:
     if len(ok) > 1 and of_one:
         hint = f"--base {ok[0].variant}: that one has ok cells, and is not alone in it"
     return InputError(". ".join(lines), hint=hint)
+
+
+METRIC = "elapsed"
+
+
+def gate_times(table: ComparisonTable) -> list[ComparedSeries]:
+    """Return the rows of a table that a gate judges."""
+    return [row for row in table.steps if row.row.left.metric == METRIC]
+
+
+def is_slower(row: ComparedSeries, margin: Fraction) -> bool:
+    """Tell whether B's step is slower than A's by more than chance, and by more than ``margin``, as a share."""
+    return row.better == "left" and row.ratio is not None and row.ratio > 1 + margin
+
+
+def slower_steps(tables: Iterable[ComparisonTable], margin: Fraction) -> list[ComparedSeries]:
+    """Return the steps that are slower.
+
+    Raises AgelabError where a step that differs has too few seeds to be judged, and where there is no step: what could
+    not be stopped must not be let pass.
+    """
+    found = [row for table in tables for row in gate_times(table)]
+    measured = [row for row in found if row.left and row.right]
+    if not measured or any(row.too_few for row in measured):
+        raise AgelabError(
+            f"{TOO_FEW} to judge the steps' times, so the gate lets nothing pass",
+            hint="a verdict takes four run seeds (--seeds 1,2,3,4,5), and a variant that both sides have",
+        )
+    return [row for row in found if is_slower(row, margin)]

@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from agelab.analysis.cells import SeedGroup
-from agelab.analysis.judge import judge
-from agelab.analysis.main_measures import main_measures
-from agelab.analysis.ranking import rank_by_median
-from agelab.analysis.selectors import matches
+from agelab.analysis.cells import SeedGroup, main_measures
+from agelab.analysis.comparison import matches
+from agelab.analysis.judge import judge, rank_by_median
 from agelab.base.errors import InputError, unknown
 from agelab.results.measure import ALL_STEPS, Measure
 from agelab.results.result import Cell

@@ -5,13 +5,16 @@ See docs/chance.md.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
-from agelab.stats.other_files import OtherFiles, other_files
-from agelab.stats.rank_test import RankTest, rank_tests
-from agelab.stats.series import Place, Series, SeriesPair, pair_series
-from agelab.stats.shift import LEVEL, shift_of
-from agelab.stats.verdict import MARGIN, ComparedSeries
+from agelab.analysis.cells import SeedGroup
+from agelab.stats import phrasing
+from agelab.stats.rank_test import LEVEL, RankTest, can_be_distinguishable, rank_tests
+from agelab.stats.series import Place, Series, SeriesPair, Summary, pair_series
+from agelab.stats.shift import OtherFiles, other_files, shift_of
+from agelab.stats.verdict import MARGIN, ComparedSeries, DifferenceVerdict
 
 HostFloor = Callable[[SeriesPair], Fraction | None]
 """How far values spread by chance on the hosts, as a share of their median; None where unknown (``HostNoise``)."""
@@ -52,3 +55,146 @@ def judge_against(
     tables = [pair_series(base, other) for other in others]
     found = iter(judge([row for table in tables for row in table], host))
     return [[next(found) for _ in table] for table in tables]
+
+
+def judge_first(
+    ranked: Sequence[Series], host: Callable[[SeriesPair], Fraction | None]
+) -> list[ComparedSeries]:
+    """Judge the first, as B, against each of the others."""
+    return judge([SeriesPair(one, ranked[0]) for one in ranked[1:]], host, correct=False)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Groups by one metric, the highest first (or the lowest).
+
+    The first is called so only if it is distinguishable from *each* of the others, each by a test at 5 % that is not
+    corrected: all of them must be passed at once (an intersection-union test: R. L. Berger, Technometrics 24 (1982),
+    295-300), and that the first was chosen by looking does not raise the error either (S. Gutmann and Z. Maymin, "Is
+    the selected population the best?", Annals of Statistics 15 (1987), 456-461).
+    """
+
+    order: tuple[tuple[SeedGroup, Summary], ...]
+    series: tuple[Series, ...]
+    """Their series, in the same order."""
+
+    @property
+    def first(self) -> tuple[SeedGroup, Summary]:
+        return self.order[0]
+
+    @cached_property
+    def compared(self) -> list[ComparedSeries]:
+        """The first, as B, judged against each of the others."""
+        return judge_first(self.series, self.first[0].host)
+
+    @property
+    def enough(self) -> bool:
+        """True if each has seeds enough to be distinguished from another."""
+        return all(can_be_distinguishable(one.seeds) for one in self.series)
+
+    @property
+    def lead(self) -> ComparedSeries:
+        """The first, as B, against the next; there must be two."""
+        return self.compared[0]
+
+    @property
+    def tied(self) -> list[tuple[SeedGroup, Summary]]:
+        """The groups that the first is not distinguishable from; with too few seeds, those equal to it."""
+        enough = self.enough
+        return [
+            one
+            for one, against in zip(self.order[1:], self.compared, strict=True)
+            if (
+                not self._is_distinguishable(one[1], against)
+                if enough
+                else one[1].median == self.first[1].median
+            )
+        ]
+
+    def _is_distinguishable(self, of: Summary, against: ComparedSeries) -> bool:
+        """Return whether the first is distinguishable from one other, in the order in which their medians stand."""
+        return against.verdict is self._way(of)
+
+    def _way(self, of: Summary) -> DifferenceVerdict:
+        """Return the verdict on the first against another that agrees with their medians."""
+        return DifferenceVerdict.HIGHER if self.first[1].median > of.median else DifferenceVerdict.LOWER
+
+    @property
+    def opposed(self) -> list[SeedGroup]:
+        """The groups against which it depends on the files: corpora contradict each other."""
+        return [
+            one for (one, _), against in zip(self.order[1:], self.compared, strict=True) if against.opposed
+        ]
+
+    @property
+    def all_the_same(self) -> bool:
+        """True if each of the others is the same as the first."""
+        return len(self.order) > 1 and self.enough and all(one.alike for one in self.compared)
+
+    @property
+    def why_tied(self) -> list[str]:
+        """The reasons against them, one line each: a reason that several share is said once, after all their names."""
+        found: dict[str, list[str]] = {}
+        for (one, of), against in zip(self.order[1:], self.compared, strict=True):
+            if not self._is_distinguishable(of, against):
+                found.setdefault(against.word_and_reason, []).append(one.name)
+        return [f"{', '.join(names)}: {why}" for why, names in found.items()]
+
+    @property
+    def clear(self) -> bool:
+        """True if the first is distinguishable from all others."""
+        return len(self.order) > 1 and self.enough and not self.tied
+
+    @property
+    def corpora(self) -> int:
+        """The corpora over which the first is compared with the others: the fewest of any pair."""
+        return min((len(one.shift.corpora) for one in self.compared if one.shift), default=0)
+
+    @property
+    def on_these_files(self) -> str:
+        """Which files a clear first place is about."""
+        return phrasing.on_these_files(self.corpora, all(one.on_each for one in self.compared))
+
+    @property
+    def holds(self) -> bool:
+        """True if the first comes first on other files, whatever it does on these: all pairs at once say so."""
+        return len(self.order) > 1 and all(
+            against.for_others is self._way(of)
+            for (_, of), against in zip(self.order[1:], self.compared, strict=True)
+        )
+
+    @property
+    def on_other_files(self) -> str:
+        """Whether the first place holds for other files."""
+        if not self.holds:
+            return phrasing.other_files(self.corpora)
+        too = ", too" if self.clear else ""
+        return f"on average over other files it comes first{too}: t intervals of {self.corpora} corpora"
+
+    def split_by_seeds(self) -> "tuple[Ranked, list[tuple[SeedGroup, Summary]]]":
+        """Split off the groups with too few seeds for a verdict, unless fewer than two have enough."""
+        enough = [at for at, one in enumerate(self.series) if can_be_distinguishable(one.seeds)]
+        if len(enough) < 2:
+            return self, []
+        left = [one for at, one in enumerate(self.order) if at not in enough]
+        return Ranked(tuple(self.order[at] for at in enough), tuple(self.series[at] for at in enough)), left
+
+    @property
+    def why_too_few(self) -> str:
+        """Say how many seeds there are, and how many can exclude chance."""
+        fewest = min(self.series, key=lambda one: len(one.values))
+        return phrasing.too_few(len(fewest.values))
+
+
+def rank_by_place(subjects: Sequence[SeedGroup], place: Place) -> Ranked:
+    """Rank the groups that measured the place, the highest median first."""
+    return rank_by_median([(one, one.series.get(place)) for one in subjects])
+
+
+def rank_by_median(found: Sequence[tuple[SeedGroup, Series | None]], *, highest: bool = True) -> Ranked:
+    """Rank the groups that have a value by their medians."""
+    known = [(one, series.summary, series) for one, series in found if series and series.summary]
+    known.sort(key=lambda one: one[1].median, reverse=highest)
+    return Ranked(
+        tuple((subject, summary) for subject, summary, _ in known), tuple(series for *_, series in known)
+    )

@@ -11,7 +11,7 @@ from pydantic import Field
 from agelab.base.errors import HostError, Notify
 from agelab.base.types import Frozen
 from agelab.bisect.bisect_directory import BisectDirectory
-from agelab.stats.order_statistics import exact
+from agelab.stats.series import exact
 
 
 class OutcomeKind(StrEnum):

@@ -15,9 +15,8 @@ from agelab.base.errors import InputError
 from agelab.bisect.measurements import Decision, StepDecision
 from agelab.scenario.seeds import Seeds
 from agelab.stats.formatting import decimals_for_spread, format_decimal, unit_scale
-from agelab.stats.order_statistics import Summary, summary
-from agelab.stats.rank_law import smallest_p
-from agelab.stats.series import Series, SeriesPair
+from agelab.stats.rank_test import smallest_p
+from agelab.stats.series import Series, SeriesPair, Summary, summary
 from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
 
 SEEDS_NEEDED = 5

@@ -58,10 +58,9 @@ def compare(
     Exit: 0; 1 where equal inputs gave different samples, and with --gate where a step is slower or cannot be judged; 2
     where nothing can be compared.
     """
-    from agelab.analysis import selectors as results
+    from agelab.analysis import comparison as results
     from agelab.analysis.cell_diff import pair_by_seed
-    from agelab.analysis.comparison import caveats, compare_steps, host_noise_of, no_ok_cells
-    from agelab.analysis.gate import slower_steps
+    from agelab.analysis.comparison import caveats, compare_steps, host_noise_of, no_ok_cells, slower_steps
     from agelab.base.errors import InputError
     from agelab.present.view.comparison import comparison_json, print_comparison
     from agelab.present.view.comparison_markdown import markdown_lines

@@ -1,10 +1,12 @@
 """``agelab history RUN...``: results over kernels or dates as one page, change points marked."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from agelab.analysis.over_time import Axis, TimedRun
+from agelab.analysis.cells import RunResult, load
+from agelab.analysis.over_time import Axis
 from agelab.base import limits
 from agelab.cli.options import PAGE, find_runs, force_option, json_option, print_json, write_output
 from agelab.cli.types import MEASURE
@@ -48,8 +50,7 @@ def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Pat
     RUN is a run, or a capsule of somebody: FILE.capsule, or WHOSE=FILE.capsule, which says whose it is. Runs with
     another scenario, guest, harness or QEMU, and those of others, stay on lines of their own.
     """
-    from agelab.analysis.over_time import over_time
-    from agelab.analysis.result_grid import chosen_measures
+    from agelab.analysis.over_time import chosen_measures, over_time
     from agelab.present.report.html import render
     from agelab.present.report.over_time import build_page
     from agelab.present.view.over_time import over_time_json, print_over_time
@@ -66,17 +67,14 @@ def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Pat
     click.echo(f"{output}: open it in any browser: {output.absolute().as_uri()}", err=as_json)
 
 
-def own_run(run: RunDirectory) -> TimedRun:
+def own_run(run: RunDirectory) -> RunResult:
     """Read a run: of this store, or of somebody, where it lies outside."""
-    from agelab.analysis.cells import load
-
     found = load(run)
-    return TimedRun(found, "" if run.in_store else str(found.plan.provenance.get("host", NO_HOST)))
+    return found if run.in_store else replace(found, origin=str(found.plan.provenance.get("host", NO_HOST)))
 
 
-def _imported(words: str) -> TimedRun:
+def _imported(words: str) -> RunResult:
     """Read a capsule, every part of which is held against the others. Raises InputError for one that is not sound."""
-    from agelab.analysis.cells import RunResult
     from agelab.base.hashing import key_of
     from agelab.capsule import read
 
@@ -87,4 +85,5 @@ def _imported(words: str) -> TimedRun:
     plan = found.request.plan
     host = str(plan.provenance.get("host", NO_HOST))
     guest = key_of(found.run_manifest.guest.model_dump(mode="json"))
-    return TimedRun(RunResult(RunDirectory(Path(name)), plan, False, found.cells, guest), whose or host)
+    directory = RunDirectory(Path(name).with_name(plan.run))
+    return RunResult(directory, plan, False, found.cells, guest, whose or host)

@@ -75,17 +75,17 @@ def profile(
 
 def _stacks(words: str, step: str) -> "StepStacks":
     """Return the stacks of a step in the one group of cells that the words choose. Raises InputError for several."""
-    from agelab.analysis import profiles, selectors
+    from agelab.analysis import comparison, profiles
     from agelab.base.errors import InputError
     from agelab.stats.formatting import name_some
 
     store = open_store()
-    chosen = selectors.parse_selector(store.runs, words)
+    chosen = comparison.parse_selector(store.runs, words)
     groups = chosen.groups()
     if len(groups) > 1:
         groups = [group for group in groups if any(map(profiles.of_cell, group.cells.values()))] or groups
     if len(groups) > 1:
-        names = name_some([group.name for group in groups], selectors.LISTED)
+        names = name_some([group.name for group in groups], comparison.LISTED)
         raise InputError(f"{words} has several profiled cells: {names}", hint="choose one with --cell")
     [group] = groups
     name = f"{chosen.run.name}, {group.name}" if group.name else chosen.run.name

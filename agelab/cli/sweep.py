@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from agelab.analysis.result_grid import chosen_measures
-from agelab.analysis.sweep import load_sweep
+from agelab.analysis.over_time import chosen_measures, load_sweep
 from agelab.base import atomic, limits
 from agelab.base.errors import AgelabError
 from agelab.base.verbs import as_called

@@ -33,14 +33,12 @@ from agelab.scenario.jobs import Jobs
 def why(run: str, claim: str, factors: str | None, filesystem: str | None, jobs: Jobs, as_json: bool) -> None:
     """Run the cells of a claim of RUN again with one factor changed at a time, and say which flips the verdict.
 
-    RUN is the latest where none is named. Cells that a run of the store has with the same options are taken from it.
+    RUN is the latest where none is named. Cells that are known are reused, as in agelab run.
     """
     from agelab.analysis.cells import load
-    from agelab.bisect.why.answer import ClaimAnswer
     from agelab.bisect.why.baseline import find_baseline
     from agelab.bisect.why.factors import choose_factors
-    from agelab.bisect.why.known_cells import KnownCells
-    from agelab.bisect.why.trials import carry_out, plan_trial
+    from agelab.bisect.why.trials import ClaimAnswer, carry_out, plan_trial
     from agelab.present.view.progress import show_progress
     from agelab.present.view.why import answer_json, plan_lines, print_answer
     from agelab.run.cell_times import recent_cells
@@ -50,9 +48,8 @@ def why(run: str, claim: str, factors: str | None, filesystem: str | None, jobs:
     store = open_store()
     [directory] = find_runs([run])
     baseline = find_baseline(load(directory), claim, store, filesystem)
-    known = KnownCells(store, baseline)
     settings = [(factor, one) for factor in chosen for one in factor.settings(baseline, store, say)]
-    planned = [plan_trial(baseline, factor, one, known, jobs) for factor, one in settings]
+    planned = [plan_trial(baseline, factor, one, jobs) for factor, one in settings]
     for line in plan_lines(planned, jobs, list(recent_cells(directory))):
         say(line)
 

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab.analysis.cells import RunResult, load
+from agelab.analysis.cells import RunResult, load, run_sets
 from agelab.analysis.published.phrasing import reason_text, verdict_label
 from agelab.analysis.published.report import StudyReport
 from agelab.analysis.published.verdict import ClaimVerdict
-from agelab.analysis.run_set import run_sets
 from agelab.base import atomic
 from agelab.base.errors import InputError
 from agelab.capsule.pack import SUFFIX, corpora_of, pack

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, log10
 
-from agelab.stats.order_statistics import Summary
+from agelab.stats.series import Summary
 
 FIGURES = 2
 """Figures of the spread to show."""

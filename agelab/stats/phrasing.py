@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 MOST = 200
 """Seeds more than which are not worth a number."""
-ENOUGH = "four of one corpus can, or three of each of two"
-"""The fewest seeds of which some order has a p of 5 %."""
+TOO_FEW = "too few seeds"
+"""Why a side has no verdict, where there is no room for a sentence."""
+CANNOT = "cannot exclude chance, four of one corpus can, or three of each of two"
+"""What so few seeds cannot, and the fewest of which some order has a p of 5 %."""
 ENOUGH_SEEDS = 5
 """Run seeds to take for a verdict,"""
 ENOUGH_CORPORA = (1, 2, 3, 4, 5, 6)
@@ -31,9 +33,10 @@ def joined(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def too_few(count: int) -> str:
-    """Say that so many seeds show nothing, and how many would."""
-    return f"{several(count, 'seed')} cannot exclude chance, {ENOUGH}"
+def too_few(count: int, needed: int = 0) -> str:
+    """Say that so many seeds show nothing, and how many would: ``needed`` where the level is not 5 %."""
+    cannot = f"cannot exclude chance, {needed} on each side can" if needed else CANNOT
+    return f"{several(count, 'seed')} {cannot}"
 
 
 def needs_seeds(more: int) -> str:

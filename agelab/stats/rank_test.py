@@ -1,18 +1,156 @@
 """Test whether chance alone could have put the values of two sides in their order: a rank test, corrected.
 
-Within each corpus by Mann and Whitney's U, summed over corpora (``rank_law``). Many comparisons: Y. Benjamini and
+Within each corpus by Mann and Whitney's U, summed over corpora. Many comparisons: Y. Benjamini and
 Y. Hochberg, "Controlling the false discovery rate", Journal of the Royal Statistical Society B 57 (1995), 289-300.
+
+U counts the pairs (a value of A, a value of B) of a corpus in which B's is the higher one; equal ones count half. All
+ways to deal a corpus' values to A and B are equally likely; corpora are independent, so their laws are convolved.
+H. B. Mann and D. R. Whitney, Annals of Mathematical Statistics 18 (1947), 50-60; over blocks: P. van Elteren, "On the
+combination of independent two-sample tests of Wilcoxon", Bulletin of the International Statistical Institute 37 (1960),
+351-361, here with equal weights. All laws are by twice U, which is whole with ties, too.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache, lru_cache
+from math import comb, floor, prod, sqrt
+from statistics import NormalDist
+from typing import TYPE_CHECKING
 
 from agelab.scenario.seeds import Seeds
-from agelab.stats.blocks import Block
-from agelab.stats.rank_law import LATTICE, Ties, least_p, smallest_p, two_sided
-from agelab.stats.shift import LEVEL
+from agelab.stats.series import Block
+
+if TYPE_CHECKING:
+    from agelab.stats.series import Floats
+
+
+LEVEL = Fraction(5, 100)
+"""What an interval may leave out, and a test may find of what is not there."""
+COUNTED = 60
+"""Values of a block up to which its law is exact; beyond, and beyond BLOCKS blocks, the normal law serves."""
+BLOCKS = 12
+LATTICE = 1e-9
+"""The relative error of a sum of chances that is no error: a chance of exactly 5 % is not more than 5 %."""
+
+Size = tuple[int, int]
+"""Values of A and of B in a block."""
+
+
+@dataclass(frozen=True)
+class Ties:
+    """What the law of a block depends on: how many of its values are equal, the lowest first, and how many are B's."""
+
+    groups: tuple[int, ...]
+    right: int
+
+    @property
+    def size(self) -> Size:
+        return sum(self.groups) - self.right, self.right
+
+    @classmethod
+    def none(cls, size: Size) -> "Ties":
+        """Return those of a block without equal values."""
+        return cls((1,) * sum(size), size[1])
+
+
+def tails(blocks: Sequence[Ties], twice: int) -> tuple[float, float]:
+    """Return the chance of a sum of twice U that is so low or lower, and so high or higher."""
+    if not _is_counted(blocks):
+        low, high = (_approximately(blocks, at) for at in (twice, 2 * _pairs(blocks) - twice))
+        return low, high
+    law = _law(tuple(blocks))
+    return min(1.0, float(law[: twice + 1].sum())), min(1.0, float(law[twice:].sum()))
+
+
+def two_sided(blocks: Sequence[Ties], twice: int) -> float:
+    """Return the chance of an order at least as one-sided as this one."""
+    return min(1.0, 2 * min(tails(blocks, twice)))
+
+
+def least_p(blocks: Sequence[Ties]) -> float:
+    """Return the smallest p that any order of these values can give."""
+    if not _is_counted(blocks):
+        return 0.0
+    law = _law(tuple(blocks))
+    there = law.nonzero()[0]
+    return min(1.0, 2 * float(min(law[there[0]], law[there[-1]])))
+
+
+@cache
+def smallest_p(sizes: tuple[Size, ...]) -> float:
+    """Return the smallest p of blocks without ties: in each of them all of one side above all of the other."""
+    return min(1.0, 2 / prod(comb(n + m, n) for n, m in sizes))
+
+
+@cache
+def critical_rank(sizes: tuple[Size, ...], level: float) -> int:
+    """Return how many of the pairwise shifts, from either end, the interval of the shift leaves out; -1 if none exists.
+
+    The largest k with P(U <= k) <= level / 2, of values without ties: a shift is in the interval unless the test
+    rejects it (E. L. Lehmann, "Nonparametrics: Statistical Methods Based on Ranks", 1975, section 2.6).
+    """
+    blocks = [Ties.none(size) for size in sizes]
+    if not _is_counted(blocks):
+        middle, spread = _moments(blocks)
+        return max(-1, floor(middle + spread * NormalDist().inv_cdf(level / 2) - 0.5))
+    below, k = _law(tuple(blocks)).cumsum(), -1
+    while below[2 * (k + 1)] <= level / 2 * (1 + LATTICE):
+        k += 1
+    return k
+
+
+def _is_counted(blocks: Sequence[Ties]) -> bool:
+    return len(blocks) <= BLOCKS and all(sum(one.groups) <= COUNTED for one in blocks)
+
+
+def _pairs(blocks: Sequence[Ties]) -> int:
+    return sum(n * m for n, m in (one.size for one in blocks))
+
+
+@lru_cache(maxsize=4096)
+def _law(blocks: tuple[Ties, ...]) -> "Floats":
+    """Return the chance of each twice U, from 0 on, summed over the blocks."""
+    import numpy as np
+
+    found = np.ones(1)
+    for one in blocks:
+        found = np.convolve(found, _of_one(one))
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _of_one(block: Ties) -> "Floats":
+    """Count the choices of B's values by twice the sum of their ranks: of each group some are taken."""
+    import numpy as np
+
+    n, m = block.size
+    twice_ranks: list[int] = []
+    for group in block.groups:
+        twice_ranks += [2 * len(twice_ranks) + group + 1] * group
+    ways = np.zeros((m + 1, sum(twice_ranks) + 1))
+    ways[0, 0] = 1
+    for rank in twice_ranks:
+        ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank].copy()
+    least = m * (m + 1)  # twice the sum of the ranks 1 to m
+    return ways[m, least : least + 2 * n * m + 1] / comb(n + m, m)
+
+
+def _moments(blocks: Sequence[Ties]) -> tuple[float, float]:
+    """Return mean and standard deviation of the sum of U."""
+    variance = 0.0
+    for one in blocks:
+        (n, m), of = one.size, sum(one.groups)
+        ties = sum(t**3 - t for t in one.groups) / (of * (of - 1)) if of > 1 else 0
+        variance += n * m / 12 * (of + 1 - ties)
+    return _pairs(blocks) / 2, sqrt(variance)
+
+
+def _approximately(blocks: Sequence[Ties], twice: int) -> float:
+    """Return the chance of a sum of twice U that is so low or lower, by the normal law, continuous by half a pair."""
+    middle, spread = _moments(blocks)
+    return NormalDist().cdf((twice / 2 + 0.5 - middle) / spread) if spread else 1.0
 
 
 @dataclass(frozen=True)
@@ -38,7 +176,7 @@ class RankTest:
         return self.corrected if self.family else None
 
     @property
-    def told(self) -> bool:
+    def distinguishable(self) -> bool:
         """True if chance is excluded."""
         return self.corrected <= float(self.level) * (1 + LATTICE)
 
@@ -113,7 +251,7 @@ def seeds_needed(family: int = 1, corpora: int = 1, level: Fraction = LEVEL) -> 
     return n
 
 
-def can_be_told(found: Iterable[Seeds]) -> bool:
-    """Return whether values of these seeds could be distinguished from as many others at all."""
-    counts = Counter(seeds.corpus for seeds in found)
+def can_be_distinguishable(seeds: Iterable[Seeds]) -> bool:
+    """Return True if values of these seeds could be distinguishable from as many others at all."""
+    counts = Counter(one.corpus for one in seeds)
     return smallest_p(tuple((n, n) for n in counts.values())) <= float(LEVEL) * (1 + LATTICE)

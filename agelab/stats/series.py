@@ -1,17 +1,144 @@
-"""Samples of several run seeds as series, one for each place that they measure."""
+"""Values of cells as series, one for each place that they measure; their medians; and two sides corpus by corpus."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
+from math import comb
 from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
 
 from agelab.results.measure import MEAN, step_title
 from agelab.results.result import Sample
 from agelab.scenario.metrics import METRICS, Metric
 from agelab.scenario.seeds import Seeds
-from agelab.stats.blocks import Block, common_blocks
-from agelab.stats.order_statistics import Summary, exact, summary
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+
+
+LEVEL = Fraction(15, 16)
+"""The coverage an interval is to have: that of the range of five values. More values never weaken it."""
+
+
+@dataclass(frozen=True)
+class MedianInterval:
+    """Two of the sample's own values, and the chance that such a pair holds the population's median."""
+
+    low: Fraction
+    high: Fraction
+    coverage: Fraction
+    """Exact for a continuous population, at least this much for any other; 0 for a sample of one."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A sample of one metric, in the metric's unit: its median, an interval for it, its spread.
+
+    The interval is non-parametric: W. R. Thompson, "On confidence ranges for the median and other expectation
+    distributions for populations of unknown distribution form", Annals of Mathematical Statistics 7 (1936), 122-128;
+    H. A. David and H. N. Nagaraja, "Order Statistics", 3rd ed. 2003, section 7.1. All arithmetic is exact.
+    """
+
+    n: int
+    median: Fraction
+    interval: MedianInterval
+    spread: Fraction
+    """Largest less smallest."""
+
+    @property
+    def relative_spread(self) -> Fraction | None:
+        """Spread / median, or None where the median is zero."""
+        return self.spread / abs(self.median) if self.median else None
+
+
+def exact(value: int | float) -> Fraction:
+    """Return the number that the digits say: 0.1 is a tenth, as it was written, and not the float nearest to it.
+
+    Raises ValueError for what is no finite number.
+    """
+    if isinstance(value, int):
+        return Fraction(value)
+    try:
+        return Fraction(Decimal(str(value)))
+    except OverflowError as error:
+        raise ValueError(f"{value} is no finite number") from error
+
+
+@cache
+def coverage(n: int, k: int) -> Fraction:
+    """Return the chance that the k-th smallest and the k-th largest of n values enclose the population's median.
+
+    The median lies outside when fewer than k of the n fall on one side of it, and each falls there with chance 1/2:
+    1 - 2 * sum(C(n, i), i < k) / 2**n.
+    """
+    return 1 - Fraction(2 * sum(comb(n, i) for i in range(k)), 2**n)
+
+
+@cache
+def interval_rank(n: int, level: Fraction = LEVEL) -> int:
+    """Return the k of the narrowest symmetric interval that covers with ``level``; 1, the widest, where none does."""
+    most, k, ways = (1 - level) * 2 ** (n - 1), 1, n  # ways: C(n, k)
+    outside = 1  # 2**n times the chance that fewer than k values lie on one given side
+    while k < (n + 1) // 2 and outside + ways <= most:
+        outside, k = outside + ways, k + 1
+        ways = ways * (n - k + 1) // k
+    return k
+
+
+def summary(values: Sequence[Fraction]) -> Summary:
+    """Summarize a sample: median, interval and spread. Raises ValueError for an empty one."""
+    if not values:
+        raise ValueError("an empty sample has no median")
+    ordered = sorted(values, key=lambda value: (float(value), value))  # floats are quick to compare
+    n = len(ordered)
+    k = interval_rank(n)
+    return Summary(
+        n=n,
+        median=(ordered[(n - 1) // 2] + ordered[n // 2]) / 2,
+        interval=MedianInterval(ordered[k - 1], ordered[n - k], coverage(n, k)),
+        spread=ordered[-1] - ordered[0],
+    )
+
+
+@dataclass(frozen=True)
+class Block:
+    """The values of A and of B on one corpus; neither is empty."""
+
+    corpus: int
+    left: tuple[Fraction, ...]
+    right: tuple[Fraction, ...]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return len(self.left), len(self.right)
+
+    @cached_property
+    def floats(self) -> "tuple[Floats, Floats]":
+        """Both sides as floats, for their order alone: equal fractions are equal floats."""
+        import numpy as np
+
+        return np.array(self.left, float), np.array(self.right, float)
+
+
+def common_blocks(
+    left: Iterable[tuple[Seeds, Fraction]], right: Iterable[tuple[Seeds, Fraction]]
+) -> tuple[Block, ...]:
+    """Sort the values of two sides by corpus, and leave out what only one of them has."""
+    sides: tuple[dict[int, list[Fraction]], dict[int, list[Fraction]]] = ({}, {})
+    for found, values in zip(sides, (left, right), strict=True):
+        for seeds, value in values:
+            found.setdefault(seeds.corpus, []).append(value)
+    ours, theirs = sides
+    return tuple(
+        Block(corpus, tuple(ours[corpus]), tuple(theirs[corpus]))
+        for corpus in sorted(ours.keys() & theirs.keys())
+    )
+
 
 NO_METRICS: Mapping[str, Metric] = MappingProxyType({})
 Place = tuple[str, int, str]
@@ -34,6 +161,10 @@ class Series:
     """What it measures, where the scenario or a program defines it."""
     repetitions: int = 1
     """How many repetitions its step has; of a mean those that it is of."""
+    host: Fraction | None = None
+    """The noise of the host that measured it, as a share of its median, where its claim is judged by one."""
+    lead: Fraction = Fraction(0)
+    """The share by which the higher of two must exceed the lower to be called so, with too few seeds for a test."""
 
     @property
     def definition(self) -> Metric | None:
@@ -53,6 +184,24 @@ class Series:
     def summary(self) -> Summary | None:
         """Median, interval and spread, or None where nothing was measured."""
         return summary([value for _, value in self.values]) if self.values else None
+
+    @property
+    def median(self) -> Fraction:
+        """Its median; there must be a value."""
+        if len(self.values) == 1:
+            return self.values[0][1]
+        assert self.summary is not None
+        return self.summary.median
+
+    @property
+    def seeds(self) -> list[Seeds]:
+        """The seeds of its values."""
+        return [seeds for seeds, _ in self.values]
+
+    @property
+    def why_missing(self) -> str:
+        """The first reason why it has no value."""
+        return self.missing[0][1] if self.missing else "no sample"
 
 
 def series(

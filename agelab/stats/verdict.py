@@ -9,17 +9,48 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
+from math import ceil, log
+from statistics import NormalDist
 from typing import Literal
 
 from agelab.stats import phrasing
 from agelab.stats.formatting import format_decimal, format_ratio
-from agelab.stats.more_seeds import more_seeds
-from agelab.stats.order_statistics import Summary
-from agelab.stats.other_files import OtherFiles
-from agelab.stats.rank_law import LATTICE, smallest_p
-from agelab.stats.rank_test import RankTest, seeds_needed
-from agelab.stats.series import Series, SeriesPair
-from agelab.stats.shift import LEVEL, Interval, Shift
+from agelab.stats.rank_test import LATTICE, LEVEL, RankTest, seeds_needed, smallest_p
+from agelab.stats.series import SeriesPair, Summary
+from agelab.stats.shift import Interval, OtherFiles, Shift
+
+POWER = 0.8
+"""How likely so many seeds are to show it."""
+
+
+def more_seeds(count: int, test: RankTest, shift: Shift, margin: Fraction) -> int | None:
+    """Return how many more seeds are needed, for ``count`` on each side; None where no number of them promises to.
+
+    To be called different, after G. E. Noether, "Sample size determination for some common nonparametric tests",
+    Journal of the American Statistical Association 82 (1987), 645-647, with Cliff's delta as seen:
+
+        n = 2 (z(1 - LEVEL/2m) + z(POWER))^2 / (3 delta^2)     for m comparisons
+
+    To be called the same: an interval of half the width w becomes narrower with the root of n, and must leave the
+    margin less the shift: n = count * (w / (margin - |shift|))^2, for ratios in logarithms.
+    """
+    wanted = [n for n in (_to_differ(test), _to_be_the_same(count, shift, margin)) if n is not None]
+    return max(1, ceil(min(wanted)) - count) if wanted else None
+
+
+def _to_differ(test: RankTest) -> float | None:
+    normal = NormalDist()
+    z = normal.inv_cdf(1 - float(test.level) / 2 / max(1, test.family)) + normal.inv_cdf(POWER)
+    return 2 * z**2 / (3 * float(test.delta) ** 2) if test.delta else None
+
+
+def _to_be_the_same(count: int, shift: Shift, margin: Fraction) -> float | None:
+    if not shift.is_ratio or shift.interval is None:
+        return None
+    low, high = log(shift.interval.low), log(shift.interval.high)
+    room = log(1 + margin) - abs(log(shift.value))
+    return count * ((high - low) / 2 / room) ** 2 if room > 0 else None
+
 
 MARGIN = Fraction(5, 100)
 """What two sides may differ by and still be called the same: the whole interval lies within it."""
@@ -96,7 +127,7 @@ class ComparedSeries:
             return DifferenceVerdict.BELOW
         if self.opposed:
             return DifferenceVerdict.UNKNOWN
-        if self.test.told:
+        if self.test.distinguishable:
             return DifferenceVerdict.HIGHER if self.test.delta > 0 else DifferenceVerdict.LOWER
         return DifferenceVerdict.SAME if self.within_margin else DifferenceVerdict.UNKNOWN
 
@@ -214,7 +245,7 @@ class ComparedSeries:
         """The reason why B is called nothing, in a sentence; None where it is called something, or there is none."""
         if self.verdict is DifferenceVerdict.NOT_MEASURED:
             sides = (("A", self.row.left), ("B", self.row.right))
-            return "; ".join(f"{letter}: {why_missing(one)}" for letter, one in sides if not one.values)
+            return "; ".join(f"{letter}: {one.why_missing}" for letter, one in sides if not one.values)
         if self.verdict is not DifferenceVerdict.UNKNOWN:
             return None
         if self.shift is None or self.test is None:
@@ -222,8 +253,7 @@ class ComparedSeries:
         if self.opposed:
             return "; ".join(filter(None, (f"it depends on the files: {self.by_corpus}", self.others)))
         if self.too_few:
-            seeds = phrasing.several(self._count, "seed")
-            return f"{seeds} cannot exclude chance, {self._enough} on each side can"
+            return phrasing.too_few(self._count, 0 if self._level == LEVEL else self._enough)
         p = f"p {self.test.corrected if self.test.family else self.test.p:.2g}"
         p += f" of {self.test.family} comparisons" if self.test.family > 1 else ""
         if self.more_seeds is None:
@@ -303,11 +333,6 @@ class ComparedSeries:
     @property
     def _level(self) -> Fraction:
         return self.test.level if self.test else LEVEL
-
-
-def why_missing(one: Series) -> str:
-    """Return the first reason why a series has no value."""
-    return one.missing[0][1] if one.missing else "no sample"
 
 
 def about_files(rows: Iterable[ComparedSeries]) -> str:

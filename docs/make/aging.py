@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from agelab.analysis.cells import load
+from agelab.analysis.cells import RunSet, load
 from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
-from agelab.analysis.run_set import RunSet
 from agelab.base.errors import InputError
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.seeds import seeds_text
-from agelab.stats.order_statistics import Summary
-from agelab.stats.series import Place, Series, SeriesPair
+from agelab.stats.series import Place, Series, SeriesPair, Summary
 from docs.make.catalogue import Made, Table
 from docs.make.page import grid
 

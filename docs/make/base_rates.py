@@ -18,12 +18,11 @@ from math import exp
 from random import Random
 from statistics import median
 
-from agelab.analysis.published.base_rates import FILE, NOISES, BaseRate, hash_of
-from agelab.analysis.published.claims import Amount, Claim, Claims
+from agelab.analysis.published.claims import Amount, Claim, Claims, Place
 from agelab.analysis.published.outcome import run_test
-from agelab.analysis.published.study import Study, all_studies
-from agelab.analysis.published.tables import Place
-from agelab.analysis.published.value_sources import PrintedValues, Value, sum_values
+from agelab.analysis.published.study import FILE, NOISES, BaseRate, Study, all_studies, hash_of
+from agelab.analysis.published.values import PrintedValues, no_value, printed_value, sum_values
+from agelab.stats.series import Series
 from docs.make import command
 from docs.make.command import Answer
 from docs.make.page import grid, line
@@ -41,25 +40,26 @@ class AlikeValues:
     levels: Mapping[Level, float]
     noise: float
     random: Random
-    _drawn: dict[Place, Value] = field(default_factory=dict)
+    _drawn: dict[Place, Series] = field(default_factory=dict)
 
     resolution = Fraction()
 
     def circle(self, step: str, metric: str) -> str:
         return self.claims.circle(step, metric)
 
-    def value(self, place: Place) -> Value:
+    def value(self, place: Place) -> Series:
         table, variant, layout, step, metric = place
         if why := self.claims.table(table).untestable:
-            return Value(why=why)
+            return no_value(step, metric, why)
         parts = self.claims.sums.get(step, ())
         if parts and all((table, layout, part, metric) in self.levels for part in parts):
-            return sum_values({part: self.value((table, variant, layout, part, metric)) for part in parts})
+            values = [self.value((table, variant, layout, part, metric)) for part in parts]
+            return sum_values(step, metric, values)
         if place not in self._drawn:
             # Without a figure any level does: such a claim compares filesystems within a step. All are in millionths.
             level = self.levels.get((table, layout, step, metric), 1)
             number = round(10**6 * level * exp(self.random.gauss(0, self.noise)))
-            self._drawn[place] = Value((Fraction(number),))
+            self._drawn[place] = printed_value(step, metric, Fraction(number))
         return self._drawn[place]
 
     def draw_anew(self) -> None:
@@ -76,7 +76,7 @@ def levels(study: Study) -> dict[Level, float]:
         for variant in {*(row.variant for row in figures), use.relative_to or ""}:
             for layout, step, metric in metrics:
                 value = printed.value((use.id, variant, layout, step, metric))
-                if value.numbers:
+                if value.values:
                     found.setdefault((use.id, layout, step, metric), []).append(value.median)
     return {level: float(median(values)) for level, values in found.items()}
 

@@ -11,10 +11,9 @@ from typing import Annotated
 from pydantic import StringConstraints
 from scipy.stats import binomtest
 
-from agelab.analysis.cells import SeedGroup, load
+from agelab.analysis.cells import RunSet, SeedGroup, load
 from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
-from agelab.analysis.run_set import RunSet
 from agelab.base.errors import InputError, unknown
 from agelab.base.types import Frozen
 from agelab.results.measure import Measure

@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from statistics import median
 
-from agelab.analysis.cells import SeedGroup, load
-from agelab.analysis.run_set import RunSet
+from agelab.analysis.cells import RunSet, SeedGroup, load
 from agelab.base.errors import InputError
 from agelab.results.measure import Measure
 from agelab.results.run_directory import RunDirectory

@@ -24,9 +24,8 @@ from agelab.kernel.modules import Modules
 from agelab.machine.drive import module as drive_module
 from agelab.machine.image import root, sealed_image
 from agelab.machine.qemu import emulator
-from agelab.machine.vm import slots
 from agelab.machine.vm.domain import virt_install_command
-from agelab.machine.vm.guest import GuestSpec, MemoryDisk
+from agelab.machine.vm.guest import GuestSpec, MemoryDisk, slots_for
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.run.execute import evaluation
@@ -152,7 +151,7 @@ def _command(spec: CellSpec, corpus: Corpus) -> list[str]:
         vcpus=spec.vcpus,
         accelerator=spec.accelerator,
     )
-    return [*virt_install_command(guest, ()), repr(slots.layout_for((*guest.disks, *guest.disks)))]
+    return [*virt_install_command(guest, ()), repr(slots_for((*guest.disks, *guest.disks)))]
 
 
 # ---- text ----

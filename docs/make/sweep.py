@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from agelab.analysis.result_grid import chosen_measures
-from agelab.analysis.sweep import Sweep, load_sweep
+from agelab.analysis.over_time import Sweep, chosen_measures, load_sweep
 from agelab.present.view.sweep import print_sweep, write_plots
 from agelab.results.measure import Measure
 from agelab.results.run_directory import RunDirectory

@@ -10,8 +10,7 @@ from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.seeds import Seeds
-from agelab.stats.order_statistics import Summary
-from agelab.stats.series import Series, SeriesPair
+from agelab.stats.series import Series, SeriesPair, Summary
 from agelab.stats.verdict import ComparedSeries
 from docs.make.aging import Variant, figure, headed, variants
 from docs.make.catalogue import Made, Table

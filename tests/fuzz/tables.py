@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 
-from agelab.analysis.published import tables
+from agelab.analysis.published import claims
 from agelab.analysis.published.claims import Claims
 from agelab.base.errors import InputError
 from agelab.scenario import toml_files
@@ -18,7 +18,7 @@ def one(data: bytes) -> None:
     path = directory() / "tum-2005.csv"
     path.write_bytes(data)
     with suppress(InputError):
-        tables.read_tables(path)
+        claims.read_tables(path)
     with suppress(InputError):
         toml_files.read(path, Claims)
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from agelab.analysis.cell_diff import CellPair
-from agelab.analysis.over_time import Axis, over_time
-from agelab.analysis.result_grid import chosen_measures
+from agelab.analysis.over_time import Axis, chosen_measures, over_time
 from agelab.base.errors import AgelabError
 from agelab.capsule import replay
 from agelab.capsule.read import Capsule, open_capsule
@@ -19,6 +18,7 @@ from agelab.present.report.html import render
 from agelab.present.report.over_time import build_page
 from agelab.present.view import capsule as shown
 from agelab.present.view.over_time import over_time_json
+from agelab.results.run_directory import RunDirectory
 from agelab.run.progress import Progress
 from agelab.store.artefacts import Store
 
@@ -61,8 +61,8 @@ def compared(capsule: Capsule) -> list[str]:
 def shown_over_time(path: Path) -> None:
     """Show a capsule on one page with what would be its next. Raises AgelabError for one that is refused."""
     one = over_time_verb._imported(str(path))
-    plan = one.result.plan.model_copy(update={"run": f"20990101-000000-{one.name}"})
-    other = replace(one, result=replace(one.result, plan=plan))
+    plan = one.plan.model_copy(update={"run": f"20990101-000000-{one.name}"})
+    other = replace(one, directory=RunDirectory(Path(plan.run)), plan=plan)
     found = over_time([one, other], Axis.DATE)
     measures = chosen_measures([joined.grid for joined in found.joined], ())
     render(build_page(found, measures))

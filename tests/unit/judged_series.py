@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
 from agelab.scenario.seeds import Seeds
-from agelab.stats.order_statistics import exact
-from agelab.stats.series import Series, SeriesPair
+from agelab.stats.series import Series, SeriesPair, exact
 from agelab.stats.verdict import ComparedSeries
 
 Values = Sequence[float]

@@ -13,8 +13,7 @@ import pytest
 
 from agelab.analysis import calibration
 from agelab.analysis.calibration import MeasuredHost, aa_coverage
-from agelab.analysis.cells import load, seed_groups
-from agelab.analysis.run_set import run_sets
+from agelab.analysis.cells import load, run_sets, seed_groups
 from agelab.analysis.step_floors import step_floors
 from agelab.base.errors import InputError
 from agelab.cli import calibrate as verb

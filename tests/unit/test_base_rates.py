@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 from agelab.analysis.published import study
-from agelab.analysis.published.base_rates import NOISES, BaseRate
-from agelab.analysis.published.claims import Pairs
-from agelab.analysis.published.study import Study
-from agelab.analysis.published.tables import HEADER
+from agelab.analysis.published.claims import HEADER, Pairs
+from agelab.analysis.published.study import NOISES, BaseRate, Study
 from agelab.cli import main
 from agelab.scenario import toml_files
 from docs.make import base_rates

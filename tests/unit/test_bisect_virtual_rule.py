@@ -21,7 +21,7 @@ from agelab.bisect.rules import (
     fewest_rounds,
     looks,
 )
-from agelab.stats.order_statistics import exact
+from agelab.stats.series import exact
 from validation import bisect_rules as bench
 
 

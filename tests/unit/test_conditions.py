@@ -3,23 +3,18 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from agelab import kernel as kernels
-from agelab.analysis.cells import load, seed_groups
+from agelab.analysis.cells import load, run_sets, seed_groups
 from agelab.analysis.comparison import caveats
-from agelab.analysis.over_time import Axis, TimedRun, over_time
+from agelab.analysis.over_time import Axis, load_sweep, over_time
 from agelab.analysis.published.phrasing import describe_column
 from agelab.analysis.published.run_columns import run_columns
-from agelab.analysis.run_set import run_sets
-from agelab.analysis.sweep import load_sweep
 from agelab.base.errors import InputError
 from agelab.bisect.kernel_runs import KernelRuns
-from agelab.bisect.why.baseline import Baseline
-from agelab.bisect.why.known_cells import KnownCells
 from agelab.cli import main
 from agelab.results.conditions import Conditions, apart, grouped, text
 from agelab.results.result import RunKernel
@@ -30,43 +25,43 @@ from agelab.store.artefacts import Store
 from tests.unit import run_builder
 from tests.unit import simulated_bisect as simulated
 
-WHO = ("sweep", "report", "history", "compare", "columns", "why", "bisect", "resume")
+WHO = ("sweep", "report", "history", "compare", "columns", "bisect", "resume")
 TABLE = """
-              sweep    report  history  compare  columns  why      bisect   resume
-scenario      refused  part    part     refused  taken    refused  refused  refused
-scale         refused  part    part     refused  apart    refused  refused  refused
-clock         refused  part    part     refused  apart    refused  refused  refused
-processor     refused  part    part     refused  apart    refused  refused  refused
-steps         refused  named   named    named    named    refused  refused  refused
-variant       taken    taken   taken    taken    taken    taken    refused  refused
-layout        taken    taken   taken    taken    taken    taken    refused  refused
-defaults      refused  taken   taken    taken    apart    taken    refused  refused
-machine       refused  taken   taken    taken    apart    taken    refused  refused
-band          refused  taken   taken    taken    apart    taken    refused  refused
-block_layer   refused  taken   taken    taken    apart    taken    refused  refused
-drives        refused  taken   taken    taken    apart    taken    refused  refused
-options       refused  named   named    named    named    refused  refused  refused
-effort        taken    taken   taken    taken    taken    taken    taken    taken
-kernel        taken    taken   taken    taken    apart    taken    taken    refused
-image         taken    taken   taken    taken    named    taken    taken    refused
-guest         refused  named   named    named    named    refused  refused  taken
-harness       refused  named   named    named    named    refused  refused  refused
-qemu          refused  named   named    named    named    refused  refused  refused
-vcpus         refused  named   named    named    named    refused  refused  refused
-brought       refused  named   named    named    named    refused  refused  refused
-files         refused  named   taken    named    named    taken    refused  taken
-profiles      refused  named   taken    named    taken    taken    refused  refused
-cells         taken    taken   taken    taken    taken    taken    taken    refused
-data          refused  named   named    refused  named    refused  refused  refused
-corpus_seeds  taken    taken   taken    refused  taken    taken    taken    refused
-run_seeds     taken    taken   taken    taken    taken    taken    taken    refused
-host          refused  named   named    named    named    refused  refused  taken
-jobs          refused  named   named    named    named    refused  taken    refused
+              sweep    report  history  compare  columns  bisect   resume
+scenario      refused  part    part     refused  taken    refused  refused
+scale         refused  part    part     refused  apart    refused  refused
+clock         refused  part    part     refused  apart    refused  refused
+processor     refused  part    part     refused  apart    refused  refused
+steps         refused  named   named    named    named    refused  refused
+variant       taken    taken   taken    taken    taken    refused  refused
+layout        taken    taken   taken    taken    taken    refused  refused
+defaults      refused  taken   taken    taken    apart    refused  refused
+machine       refused  taken   taken    taken    apart    refused  refused
+band          refused  taken   taken    taken    apart    refused  refused
+block_layer   refused  taken   taken    taken    apart    refused  refused
+drives        refused  taken   taken    taken    apart    refused  refused
+options       refused  named   named    named    named    refused  refused
+effort        taken    taken   taken    taken    taken    taken    taken
+kernel        taken    taken   taken    taken    apart    taken    refused
+image         taken    taken   taken    taken    named    taken    refused
+guest         refused  named   named    named    named    refused  taken
+harness       refused  named   named    named    named    refused  refused
+qemu          refused  named   named    named    named    refused  refused
+vcpus         refused  named   named    named    named    refused  refused
+brought       refused  named   named    named    named    refused  refused
+files         refused  named   taken    named    named    refused  taken
+profiles      refused  named   taken    named    taken    refused  refused
+cells         taken    taken   taken    taken    taken    taken    refused
+data          refused  named   named    refused  named    refused  refused
+corpus_seeds  taken    taken   taken    refused  taken    taken    refused
+run_seeds     taken    taken   taken    taken    taken    taken    refused
+host          refused  named   named    named    named    refused  taken
+jobs          refused  named   named    named    named    taken    refused
 """
 """Taken: as what is varied. Named: kept apart (compare: shown beside the table), in the words that refuse elsewhere.
 
 Part and apart: in a part or a column of its own, whose head says what it is. Columns are of runs of other seeds. A plan
-that is resumed has an image, and no files and packages; why holds the files of each cell against today's.
+that is resumed has an image, and no files and packages.
 """
 
 HASHED = {"steps": "scenario", "image": "image_content", "data": "corpus_sha256"}
@@ -134,8 +129,8 @@ def report(one: RunDirectory, other: RunDirectory) -> Said:
 
 
 def history(one: RunDirectory, other: RunDirectory) -> Said:
-    again = TimedRun(load(made(one.home, wall=load(one).plan.clock == "wall")))
-    found = over_time([TimedRun(load(one)), again, TimedRun(load(other))], Axis.DATE)
+    again = load(made(one.home, wall=load(one).plan.clock == "wall"))
+    found = over_time([load(one), again, load(other)], Axis.DATE)
     said = "".join(found.apart)
     return ("taken", "") if len(found.joined) == 1 else ("named", said) if said else ("part", "")
 
@@ -150,14 +145,6 @@ def columns(one: RunDirectory, other: RunDirectory) -> Said:
     if len(found) == 1:
         return "taken", ""
     return ("named", describe_column(found[1])) if found[1].apart else ("apart", "")
-
-
-def why(one: RunDirectory, other: RunDirectory) -> Said:
-    baseline = SimpleNamespace(run=load(one), scenario=SimpleNamespace(defaults="period"))
-    known = KnownCells(Store(one.home / "empty"), cast(Baseline, baseline))
-    if known.add(other):
-        return "taken", ""
-    return "refused", text(load(one).conditions[0].differences(load(other).conditions[0]))
 
 
 def bisect(one: RunDirectory, other: RunDirectory) -> Said:
@@ -183,7 +170,6 @@ VERBS: Mapping[str, Callable[[RunDirectory, RunDirectory], Said]] = {
     "history": history,
     "compare": compare,
     "columns": columns,
-    "why": why,
     "bisect": bisect,
     "resume": resume,
 }

@@ -8,8 +8,7 @@ import pytest
 
 from agelab.analysis.cells import SeedGroup
 from agelab.analysis.host_noise import HostNoise
-from agelab.analysis.judge import judge
-from agelab.analysis.ranking import rank_by_median
+from agelab.analysis.judge import judge, rank_by_median
 from agelab.stats.series import SeriesPair
 from agelab.stats.verdict import DifferenceVerdict
 from validation import decide

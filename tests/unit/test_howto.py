@@ -143,7 +143,7 @@ def test_the_gate_stops_where_there_is_no_run(ci: Path) -> None:
 def test_the_gate_stops_where_nothing_can_be_said(ci: Path) -> None:
     code, said = job(ci, "slow", SEEDS="1,2,3")
     assert code == 1
-    assert "too few values to judge the steps' times, so the gate lets nothing pass" in said
+    assert "too few seeds to judge the steps' times, so the gate lets nothing pass" in said
 
 
 def lint(schema: str, file: Path) -> tuple[int, str]:

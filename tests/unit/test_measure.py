@@ -10,9 +10,8 @@ import pytest
 
 from agelab import kernel as kernels
 from agelab.analysis.cell_diff import CellPair
-from agelab.analysis.cells import load, seed_groups
+from agelab.analysis.cells import load, main_measures, seed_groups
 from agelab.analysis.decision import decide, main_question, parse_question
-from agelab.analysis.main_measures import main_measures
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.kernel_runs import KernelRuns
 from agelab.cli import main

@@ -1,14 +1,15 @@
 """How far our figures are from a study's: bands, the step's part and the filesystem's, and what is not counted."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from agelab.analysis.published.claims import Claims
-from agelab.analysis.published.deviation import RowValues, TableDeviation, table_deviation
-from agelab.analysis.published.value_sources import Value
+from agelab.analysis.published.report import RankedColumn, RankedRow, TableDeviation, table_deviation
+from agelab.analysis.published.values import no_value, printed_value
+from agelab.stats.series import Series
 
 NAMES = "abcde"
 
@@ -21,23 +22,32 @@ def claims(**more: Any) -> Claims:
     )
 
 
-def values(numbers: Mapping[str, float | None]) -> dict[str, Value]:
+def values(numbers: Mapping[str, float | None]) -> dict[str, Series]:
     return {
-        name: Value(why="none") if one is None else Value((Fraction(str(one)),))
+        name: no_value("copy", "elapsed", "none")
+        if one is None
+        else printed_value("copy", "elapsed", Fraction(str(one)))
         for name, one in numbers.items()
     }
 
 
-def row(step: str, theirs: list[float], ours: list[float | None], circle: str = "") -> RowValues:
+def row(step: str, theirs: list[float], ours: list[float | None], circle: str = "") -> RankedRow:
     both = values(dict(zip(NAMES, theirs, strict=False))), values(dict(zip(NAMES, ours, strict=False)))
-    return RowValues(step, circle, [both[0]], both[1])
+    return ranked(step, both[:1], both[1], circle)
+
+
+def ranked(
+    step: str, theirs: Sequence[Mapping[str, Series]], ours: Mapping[str, Series], circle: str = ""
+) -> RankedRow:
+    columns = (RankedColumn(one, None, 0) for one in theirs)
+    return RankedRow(step, tuple(columns), (RankedColumn(ours, None, 0),), circle)
 
 
 def deviation(
-    *rows: RowValues, unit: str = "s", shrink: int | None = 1, known: Claims | None = None
+    *rows: RankedRow, unit: str = "s", shrink: int | None = 1, known: Claims | None = None
 ) -> TableDeviation:
     known = known or claims()
-    return table_deviation(rows, unit, known.tables[0], known, shrink)
+    return table_deviation(rows, 0, unit, known.tables[0], known, shrink)
 
 
 def test_bands_hold_their_ends() -> None:
@@ -122,5 +132,5 @@ def test_factors_of_another_variant_are_compared_as_factors() -> None:
 @pytest.mark.parametrize(("ours", "ratio"), [(1.2, Fraction(12, 13)), (1.4, 1), (1.8, Fraction(18, 15))])
 def test_of_two_readings_the_nearest_counts(ours: float, ratio: Fraction) -> None:
     readings = [values({"a": reading}) for reading in (1.3, 1.5)]
-    [found] = deviation(RowValues("copy", "", readings, values({"a": ours})), unit="times").steps
+    [found] = deviation(ranked("copy", readings, values({"a": ours})), unit="times").steps
     assert found.ratios == {"a": ratio}

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agelab.analysis.published import study, tables
-from agelab.analysis.published.claims import Claims, subject
-from agelab.analysis.published.tables import HEADER
+from agelab.analysis.published import study
+from agelab.analysis.published.claims import HEADER, Claims, read_tables, subject
 from agelab.base.errors import InputError
 from agelab.scenario import toml_files
 
@@ -38,7 +37,7 @@ def write(tmp_path: Path, *rows: str) -> Path:
 
 def wrong(path: Path) -> list[str]:
     with pytest.raises(InputError) as error:
-        tables.read_tables(path)
+        read_tables(path)
     return [line.removeprefix(f"{path}:") for line in str(error.value).splitlines()]
 
 
@@ -83,7 +82,7 @@ def test_a_file_without_its_header_or_without_figures_is_refused(tmp_path: Path)
     path.write_bytes(b"\xff\xfe")
     assert "not UTF-8 text" in wrong(path)[0]
     with pytest.raises(InputError, match="cannot be read: No such file"):
-        tables.read_tables(tmp_path / "none.csv")
+        read_tables(tmp_path / "none.csv")
 
 
 def claims(tmp_path: Path, text: str, *rows: str) -> str:

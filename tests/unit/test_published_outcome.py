@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from agelab.analysis.published.claims import AnyTest, Claim, Claims
+from agelab.analysis.published.claims import AnyTest, Claim, Claims, Place
 from agelab.analysis.published.outcome import ClaimComparison, ClaimOutcome, run_test
-from agelab.analysis.published.tables import Place
-from agelab.analysis.published.value_sources import Value
+from agelab.analysis.published.values import no_value
 from agelab.scenario.seeds import Seeds
-from agelab.stats.order_statistics import exact
+from agelab.stats.series import Series, exact
 
 CLAIMS = Claims.model_validate(
     {
@@ -38,15 +37,15 @@ class Given:
     def circle(self, step: str, metric: str) -> str:
         return CLAIMS.circle(step, metric)
 
-    def value(self, place: Place) -> Value:
-        table, variant, layout, step, _ = place
+    def value(self, place: Place) -> Series:
+        table, variant, layout, step, metric = place
         name = variant + ("@raid0" if layout == "raid0" else "") + ("#2" if table == "2" else "")
         found = self.values.get(name if step == "copy" else f"{name} {step}")
         if found is None:
-            return Value(why=f"no {name}")
+            return no_value(step, metric, f"no {name}")
         numbers = found if isinstance(found, Sequence) else [found]
-        seeds = tuple(Seeds(1, run) for run, _ in enumerate(numbers, 1)) if len(numbers) > 1 else ()
-        return Value(tuple(map(exact, numbers)), seeds=seeds, lead=self.lead)
+        values = tuple((Seeds(1, run), exact(number)) for run, number in enumerate(numbers, 1))
+        return Series(step, 1, metric, "s", values, (), lead=self.lead)
 
 
 def made(kind: str, **words: Any) -> AnyTest:
@@ -384,3 +383,10 @@ def test_a_comparison_in_a_circle_is_made_and_does_not_count() -> None:
     assert (alone.holds, alone.missing) == (None, ["in a circle: the size"])
     other = run_test(made("ratio", of=["a"], to=["b"], to_step="read", at_least=1), CLAIMS, Given(values))
     assert other.missing == ["in a circle: the size"]
+
+
+def test_a_circle_whose_values_are_too_close_says_that_it_is_one() -> None:
+    test = made("ratio", pairs=[["a", "b"]], at_least=1.01).model_copy(update={"steps": ("read",)})
+    values = {"a read": [1.0, 3.0, 2.0, 4.0, 5.0], "b read": [2.0, 1.0, 3.0, 5.0, 1.5]}
+    found = run_test(test, CLAIMS, Given(values))
+    assert found.holds is None and found.missing == ["in a circle: the size"]

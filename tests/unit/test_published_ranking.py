@@ -7,11 +7,11 @@ import pytest
 
 from agelab.analysis.cells import CellResult, RunResult
 from agelab.analysis.published import study
-from agelab.analysis.published.our_values import OurValues
-from agelab.analysis.published.ranking import Ranking, rankings
+from agelab.analysis.published.claims import HEADER
+from agelab.analysis.published.report import Ranking, rankings
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.analysis.published.study import Study
-from agelab.analysis.published.tables import HEADER
+from agelab.analysis.published.values import OurValues
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
 from tests.unit import run_builder
@@ -110,8 +110,8 @@ def test_what_a_side_lacks_is_left_out_of_its_own_ranking(small: Study) -> None:
     assert [one.tau for one in copied.ours] == [pytest.approx(-1), pytest.approx(1)]
     assert [one.common for one in copied.ours] == [2, 2]
     assert copied.ours[0].ratio("b") is None and copied.ours[0].rank("b") is None
-    assert "b, single of scenario small is in none of the runs" in copied.ours[0].values["b"].why
-    assert "has no elapsed of step list" in listed.ours[0].values["a"].why
+    assert "b, single of scenario small is in none of the runs" in copied.ours[0].values["b"].why_missing
+    assert "has no elapsed of step list" in listed.ours[0].values["a"].why_missing
     assert found.overall[0] is None  # one step alone is no sum
     assert found.overall[1] and found.overall[1].steps == ("copy", "list")
     assert list(found.overall[1].ours.values) == ["a", "b"]
@@ -119,7 +119,7 @@ def test_what_a_side_lacks_is_left_out_of_its_own_ranking(small: Study) -> None:
 
 def test_a_cell_that_failed_has_no_value(small: Study) -> None:
     found = ranked(small, side({"a": {"copy": [3.0]}}, Status.HUNG))
-    assert found.rows[0].ours[0].values["a"].why == "a, single: hung"
+    assert found.rows[0].ours[0].values["a"].why_missing == "a, single: hung"
     assert found.rows[0].ours[0].tau is None
 
 

@@ -9,11 +9,17 @@ import pytest
 import scipy.stats
 
 from agelab.stats import rank_test
-from agelab.stats.blocks import Block
-from agelab.stats.order_statistics import exact
-from agelab.stats.rank_law import Ties, critical_rank, smallest_p, tails, two_sided
-from agelab.stats.rank_test import RankTest, can_be_told, seeds_needed
-from agelab.stats.series import SeriesPair
+from agelab.stats.rank_test import (
+    RankTest,
+    Ties,
+    can_be_distinguishable,
+    critical_rank,
+    seeds_needed,
+    smallest_p,
+    tails,
+    two_sided,
+)
+from agelab.stats.series import Block, SeriesPair, exact
 from agelab.stats.shift import Interval, Shift, shift_of
 from tests.unit.judged_series import Values, of, row
 
@@ -124,13 +130,13 @@ def test_the_least_p_and_the_seeds_that_reach_the_level() -> None:
         (of(ONE[:3]), False),
         (of(ONE[:2], ONE[:2]), False),
     ):
-        assert can_be_told(seeds for seeds, _ in one.values) is told
+        assert can_be_distinguishable(seeds for seeds, _ in one.values) is told
 
 
 def test_a_p_of_exactly_five_per_cent_excludes_chance() -> None:
     """One value above thirty-nine others: two of forty orders are as one-sided."""
     [found] = ranked(row([float(n) for n in range(39)], [99.0]))
-    assert found and found.p == pytest.approx(0.05) and found.told
+    assert found and found.p == pytest.approx(0.05) and found.distinguishable
 
 
 @pytest.mark.parametrize(
@@ -164,7 +170,7 @@ def test_interval_and_test_agree_whatever_the_values(corpora: int) -> None:
             [test] = rank_test.rank_tests([moved])
             if any(b == a for one in moved for a in one.left for b in one.right):
                 continue  # a tie stands on the edge
-            assert test and test.told is not (found.interval.low <= by <= found.interval.high)
+            assert test and test.distinguishable is not (found.interval.low <= by <= found.interval.high)
 
 
 def test_the_shift_is_the_median_of_all_pairs_of_one_corpus() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from agelab.analysis.cells import RunResult, SeedGroup
-from agelab.analysis.ranking import Ranked, rank_by_median
+from agelab.analysis.judge import Ranked, rank_by_median
 from tests.unit.judged_series import Values, of
 
 FIVE = (1.0, 1.01, 1.02, 1.03, 1.04)

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from agelab.analysis import vega
-from agelab.analysis.cells import load
-from agelab.analysis.main_measures import last_slowdowns
-from agelab.analysis.run_set import RunSet, run_sets
+from agelab.analysis.cells import RunSet, last_slowdowns, load, run_sets
 from agelab.cli import main
 from agelab.present.report import step_statistics
 from agelab.present.report.answer.headline import answers

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agelab.analysis.cells import load, seed_groups
+from agelab.analysis.cells import RunSet, load, run_sets, seed_groups
 from agelab.analysis.published.run_columns import run_columns
-from agelab.analysis.run_set import RunSet, run_sets
 from agelab.cli import main
 from agelab.results.conditions import between, text
 from agelab.results.run_directory import RunDirectory

@@ -5,7 +5,7 @@ from itertools import permutations, product
 
 import pytest
 
-from agelab.stats.order_statistics import LEVEL, Summary, coverage, exact, interval_rank, summary
+from agelab.stats.series import LEVEL, Summary, coverage, exact, interval_rank, summary
 
 
 def of(*values: int | float) -> Summary:

@@ -8,7 +8,6 @@ import pytest
 from agelab.results.measure import MEAN
 from agelab.results.result import Sample
 from agelab.scenario.seeds import Seeds
-from agelab.stats.blocks import Block
 from agelab.stats.formatting import (
     decimals_for_spread,
     format_decimal,
@@ -17,8 +16,7 @@ from agelab.stats.formatting import (
     json_number,
     unit_scale,
 )
-from agelab.stats.order_statistics import summary
-from agelab.stats.series import by_step, pair_series, series
+from agelab.stats.series import Block, by_step, pair_series, series, summary
 from agelab.stats.verdict import left_out
 
 

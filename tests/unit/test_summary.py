@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from agelab.analysis.cells import load
-from agelab.analysis.run_set import RunSet
+from agelab.analysis.cells import RunSet, load
 from agelab.cli import main
 from agelab.present.report.answer.headline import answers
 from agelab.present.view import sparkline, summary

@@ -17,7 +17,7 @@ from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.run.execute import runner
 from agelab.run.execute.run_plan import profiles_hash, scenario_hash
-from agelab.run.plan.cell_inputs import drive_sources, harness_hash, parts_of_files
+from agelab.run.plan.cell_inputs import harness_hash
 from agelab.run.prepare.planned import planned_cells
 from agelab.run.prepare.prepare import filesystems_made
 from agelab.run.request.options import RunOptions
@@ -40,7 +40,6 @@ class MadeUpRuns:
         self.seconds: Seconds = lambda options, variant: 10.0
         self.step = STEP
         self.ends: Mapping[str, Status] = {}
-        self.inputs: Mapping[str, Any] = {}
         self.known: Mapping[str, str] = {}
         """What their plans say beside the usual."""
         self.begun = ""
@@ -70,7 +69,7 @@ class MadeUpRuns:
             provenance=known, command=options.to_plan(),
         )  # fmt: skip
         for number, cell in enumerate(cells):
-            inputs = {"kernel": {"release": kernel}, **self.inputs}
+            inputs = {"kernel": {"release": kernel}}
             status = self.ends.get(cell.variant, Status.OK)
             taken = [run_builder.sample(self.step, self.seconds(options, cell.variant) + cell.seed / 1e6)]
             why = {} if status is Status.OK else {"reason": "so it ended"}
@@ -195,64 +194,16 @@ def test_only_the_cells_of_the_claim_are_run_and_with_the_options_of_the_run(run
         assert asked == ("piszcz-2006", "ext2,ext3", "single", (1, 2), 2)
 
 
-def test_what_a_run_of_the_store_has_is_not_run_again(runs: MadeUpRuns) -> None:
-    runs.make(RunOptions(name="piszcz-2006", defaults="today", kernel="debian:6.1"))
-    runs.make(RunOptions(name="piszcz-2006-ext2", defaults="today"))
-    runs.make(RunOptions(name="piszcz-2006", machine_band="low", seeds=(1, 2)))
-    runs.make(RunOptions(name="piszcz-2006"))
-    runs.ask("--factors", "cpu,defaults")
-    assert [one.machine_band for one in runs.asked] == ["high"]
-    runs.ask("--factors", "cpu,defaults")
-    assert len(runs.asked) == 1
-
-
-def test_a_corpus_that_a_run_of_the_store_has_is_not_run_again(runs: MadeUpRuns) -> None:
-    runs.make(RunOptions(name="piszcz-2006", defaults="today", corpora=(2,)), corpus_sha256="b")
-    runs.make(RunOptions(name="piszcz-2006", corpora=(1, 2)), corpus_sha256="a; b")
+def test_known_cells_are_reused_also_for_a_run_that_was_made_fresh(runs: MadeUpRuns) -> None:
+    runs.make(RunOptions(name="piszcz-2006", fresh=True))
     runs.ask("--factors", "defaults")
-    assert [one.corpora for one in runs.asked] == [(1,)]
-
-
-def test_a_run_of_other_conditions_is_no_run_of_the_same(runs: MadeUpRuns) -> None:
-    runs.make(RunOptions(name="piszcz-2006", defaults="today"), corpus_sha256="another")
-    runs.make(RunOptions(name="piszcz-2006", defaults="today", corpora=(2,)), corpus_sha256="two")
-    runs.make(RunOptions(name="piszcz-2006"), corpus_sha256="one")
-    runs.ask("--factors", "defaults")
-    assert len(runs.asked) == 1
-
-
-def test_a_cell_of_another_figure_of_the_machine_or_another_modelled_drive_is_not_taken(
-    runs: MadeUpRuns,
-) -> None:
-    options = RunOptions(name="piszcz-2006", machine_band="low")
-    machine = parts_of_files(planned_cells(options)[0])["machine"]
-    runs.inputs = {"making": {"machine": {**machine, "shift": 7}}}
-    runs.make(options)
-    runs.inputs = {"drive_module": {"sources": "older"}, "making": None}
-    runs.make(options)
-    runs.inputs = {"making": {"machine": machine, "drive_module": {"sources": drive_sources()}}}
-    runs.make(options.changed(machine_band="high"))  # its figure is not the dear one
-    runs.inputs = {}
-    runs.make(RunOptions(name="piszcz-2006"))
-    runs.ask("--factors", "cpu")
-    assert [one.machine_band for one in runs.asked] == ["low", "high"]
-
-
-def test_a_cell_that_was_interrupted_is_run_again_alone(runs: MadeUpRuns) -> None:
-    runs.ends = {"ext3": Status.INTERRUPTED}
-    runs.make(RunOptions(name="piszcz-2006", defaults="today"))
-    runs.ends = {}
-    runs.make(RunOptions(name="piszcz-2006"))
-    found = runs.told("--factors", "defaults")
-    assert [one.name for one in runs.asked] == ["piszcz-2006-ext3"]
-    assert len(found["trials"][0]["runs"]) == 2 and found["trials"][0]["verdict"] == "replicated"
+    assert [(one.fresh, one.check) for one in runs.asked] == [(False, None)]
 
 
 def test_it_says_what_it_takes_before_it_begins(runs: MadeUpRuns) -> None:
-    runs.make(RunOptions(name="piszcz-2006", machine_band="low"))
     runs.make(RunOptions(name="piszcz-2006"))
     said = runs.before("--factors", "cpu,defaults")
-    assert "to run: 4 cells in 2 runs; 2 cells are there already; expected: about 7 min\n" in said
+    assert "to run: 6 cells in 3 runs; expected, unless they are known: about 10 min\n" in said
 
 
 def test_a_kernel_that_cannot_be_had_or_does_not_boot_is_told_and_the_others_are_tried(

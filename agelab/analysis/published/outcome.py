@@ -13,12 +13,12 @@ from agelab.analysis.published.claims import (
     Extreme,
     Gain,
     Kept,
+    Place,
     Same,
     Spread,
     subject,
 )
-from agelab.analysis.published.value_sources import (
-    Value,
+from agelab.analysis.published.values import (
     ValueSource,
     compare_values,
     judge_values,
@@ -27,6 +27,7 @@ from agelab.analysis.published.value_sources import (
     why_not_known,
 )
 from agelab.base.types import LayoutName
+from agelab.stats.series import Series
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,8 @@ class _Spot:
     """The place of a comparison: one step in one layout."""
 
     source: ValueSource
+    read: dict[Place, None]
+    """The places that were asked for, in their order."""
     table: str
     metric: str
     layout: LayoutName
@@ -96,27 +99,44 @@ class _Spot:
     def name(self) -> str:
         return self.step if self.layout == "single" else f"{self.step}, {self.layout}"
 
-    def value(self, ref: str, step: str | None = None, layout: LayoutName | None = None) -> Value:
+    def value(self, ref: str, step: str | None = None, layout: LayoutName | None = None) -> Series:
         found = subject(ref)
         table, where = found.table or self.table, layout or found.layout or self.layout
-        return self.source.value((table, found.variant, where, step or self.step, self.metric))
+        place = (table, found.variant, where, step or self.step, self.metric)
+        self.read[place] = None
+        return self.source.value(place)
 
-    def values(self, refs: Sequence[str], layout: LayoutName | None = None) -> dict[str, Value]:
+    def values(self, refs: Sequence[str], layout: LayoutName | None = None) -> dict[str, Series]:
         return {ref: self.value(ref, layout=layout) for ref in refs}
 
 
 def run_test(test: AnyTest, claims: Claims, source: ValueSource) -> ClaimOutcome:
-    return ClaimOutcome(test.over, tuple(_comparisons(test, claims, source)))
+    return run_and_read(test, claims, source)[0]
 
 
-def _comparisons(test: AnyTest, claims: Claims, source: ValueSource) -> Iterator[ClaimComparison]:
+def run_and_read(
+    test: AnyTest, claims: Claims, source: ValueSource
+) -> tuple[ClaimOutcome, tuple[Place, ...]]:
+    """Run a test; return the places whose values it asked for, too."""
+    read: dict[Place, None] = {}
+    comparisons = tuple(_comparisons(test, claims, source, read))
+    return ClaimOutcome(test.over, comparisons), tuple(read)
+
+
+def _comparisons(
+    test: AnyTest, claims: Claims, source: ValueSource, read: dict[Place, None]
+) -> Iterator[ClaimComparison]:
     for layout in test.layouts:
         for step in test.steps:
-            spot = _Spot(source, claims.table(test.table).id, test.metric, layout, step)
+            spot = _Spot(source, read, claims.table(test.table).id, test.metric, layout, step)
             other = getattr(test, "to_step", None) or step
             why = source.circle(step, test.metric) or source.circle(other, test.metric)
             for one in _at(spot, test, claims):
-                yield replace(one, holds=None, note=f"in a circle: {why}", circle=True) if why else one
+                yield (
+                    replace(one, holds=None, note=f"in a circle: {why}", circle=True, close=False)
+                    if why
+                    else one
+                )
 
 
 def _at(spot: _Spot, test: AnyTest, claims: Claims) -> Iterator[ClaimComparison]:
@@ -139,9 +159,9 @@ def _at(spot: _Spot, test: AnyTest, claims: Claims) -> Iterator[ClaimComparison]
             yield _spread(spot, test)
 
 
-def why_missing(*values: Value) -> str:
+def why_missing(*values: Series) -> str:
     """Return why one of them is missing, or nothing."""
-    return next((value.why or "no value" for value in values if not value.numbers), "")
+    return next((value.why_missing for value in values if not value.values), "")
 
 
 def _in_band(figure: Fraction, low: float | None, high: float | None) -> bool:
@@ -213,7 +233,7 @@ def _extreme(spot: _Spot, test: Extreme, said: str) -> ClaimComparison:
     close: list[tuple[Fraction, str, str]] = []
     for one in ours.values():
         for name, other in others.items():
-            if one.numbers and other.numbers:
+            if one.values and other.values:
                 low, high = (one, other) if lowest else (other, one)
                 far, sign = high.median / low.median if low.median else Fraction(0), compare_values(high, low)
                 near.append((far, name))
@@ -244,7 +264,7 @@ def _order(spot: _Spot, test: ExpectedOrder) -> ClaimComparison:
         for later in groups[number + 1 :]:
             for one, low in group.items():
                 for other, high in later.items():
-                    if low.numbers and high.numbers and low.median:
+                    if low.values and high.values and low.median:
                         sign = compare_values(low, high)
                         near = why_not_known(low, high) if sign is None else ""
                         ratios.append((high.median / low.median, sign, one, other, near))
@@ -276,7 +296,7 @@ def _kept(spot: _Spot, test: Kept) -> ClaimComparison:
     return ClaimComparison(where, None, bool(one & other), note)
 
 
-def _kept_order(where: str, here: dict[str, Value], there: dict[str, Value]) -> ClaimComparison:
+def _kept_order(where: str, here: dict[str, Series], there: dict[str, Series]) -> ClaimComparison:
     """Check that no pair changes places; the figure is the number of those that do."""
     turned: list[str] = []
     close: list[str] = []
@@ -294,7 +314,7 @@ def _kept_order(where: str, here: dict[str, Value], there: dict[str, Value]) -> 
     return ClaimComparison(where, figure, not turned, "; ".join(turned))
 
 
-def _at_the_end(values: dict[str, Value], what: str) -> tuple[set[str], set[str]]:
+def _at_the_end(values: dict[str, Series], what: str) -> tuple[set[str], set[str]]:
     """Return the names with the lowest or highest value or one as good, and those that few seeds leave as possible."""
     end = (min if what == "lowest" else max)(values.values(), key=lambda value: value.median)
     signs = {name: compare_values(value, end) for name, value in values.items()}
@@ -310,7 +330,7 @@ def _gain(spot: _Spot, test: Gain) -> ClaimComparison:
     why = why_missing(*first.values(), *second.values())
     gains: dict[str, Fraction] = {}
     for ref in refs:
-        if first[ref].numbers and second[ref].numbers and second[ref].median:
+        if first[ref].values and second[ref].values and second[ref].median:
             before, after = first[ref].median, second[ref].median
             gains[ref] = before / after if test.measure == "ratio" else before - after
     others = [(gain, ref) for ref, gain in gains.items() if ref != test.of]

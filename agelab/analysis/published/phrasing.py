@@ -3,19 +3,25 @@
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from agelab.analysis.published.base_rates import NOISES
-from agelab.analysis.published.deviation import Bands, TableDeviation
-from agelab.analysis.published.our_values import LEAD
 from agelab.analysis.published.outcome import ClaimComparison
-from agelab.analysis.published.ranking import RankedColumn, RankedRow, Ranking
-from agelab.analysis.published.report import ClaimCounts, StudyReport
+from agelab.analysis.published.report import (
+    Bands,
+    ClaimCounts,
+    RankedColumn,
+    RankedRow,
+    Ranking,
+    StudyReport,
+    TableDeviation,
+)
 from agelab.analysis.published.run_columns import RunColumn
-from agelab.analysis.published.value_sources import Value
+from agelab.analysis.published.study import NOISES
+from agelab.analysis.published.values import LEAD
 from agelab.analysis.published.verdict import DENIED, UNINFORMATIVE, ClaimVerdict, JudgedClaim
 from agelab.scenario import selection
 from agelab.scenario.seeds import seeds_text
 from agelab.stats.phrasing import too_few
-from agelab.stats.rank_test import can_be_told
+from agelab.stats.rank_test import can_be_distinguishable
+from agelab.stats.series import Series
 
 SOURCE = "source="
 """What a change of the source begins with, among those of a machine's label."""
@@ -76,9 +82,9 @@ def figure_text(figure: Fraction | None) -> str:
     return f"{float(figure):.{0 if size >= 100 else 1 if size >= 10 else 2}f}"
 
 
-def value_text(value: Value | None) -> str:
+def value_text(value: Series | None) -> str:
     """Format a value with its digits; a question mark where there is none."""
-    return f"{float(value.median):.6g}" if value and value.numbers else "?"
+    return f"{float(value.median):.6g}" if value and value.values else "?"
 
 
 def readings(row: RankedRow, variant: str) -> list[str]:
@@ -196,7 +202,7 @@ def chance_notes(report: StudyReport, letter: str) -> list[str]:
         if side == letter and one.few_seeds
     ]
     column = dict(report.sides)[letter]
-    where = "claims marked (few seeds): " if can_be_told(column.seeds) else ""
+    where = "claims marked (few seeds): " if can_be_distinguishable(column.seeds) else ""
     least = " and above the host's noise" if column.noise_known else ""
     lead = f"an order of times counts from a lead of {float(1 + LEAD):.2f} on{least}"
     return [*([f"{where}{too_few(min(few))}: {lead}"] if few else []), *column.labels]

@@ -32,7 +32,9 @@ class RunColumn:
     @cached_property
     def groups(self) -> Mapping[Key, SeedGroup]:
         """The cells of all run seeds by scenario, variant and layout."""
-        found = group_cells(self.runs, lambda run, cell: (run.plan.scenario, cell.variant, cell.layout))
+        found = group_cells(
+            self.runs, lambda run, one: (run.plan.scenario, one.cell.variant, one.cell.layout)
+        )
         return {key: replace(group, host=self._noise[key[0]]) for key, group in found.items()}
 
     @cached_property

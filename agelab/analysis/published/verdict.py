@@ -1,19 +1,16 @@
 """Judge a claim by our runs: replicated, not replicated, not known, or could not be tested; with the reason."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from agelab.analysis.published.base_rates import BaseRate
-from agelab.analysis.published.claims import Claim
-from agelab.analysis.published.our_values import OurValues
-from agelab.analysis.published.outcome import ClaimOutcome, run_test
+from agelab.analysis.published.claims import Claim, Place
+from agelab.analysis.published.outcome import ClaimOutcome, run_and_read, run_test
 from agelab.analysis.published.run_columns import RunColumn
-from agelab.analysis.published.study import Study
-from agelab.analysis.published.tables import Place
-from agelab.analysis.published.value_sources import READINGS, PrintedValues, Value
-from agelab.stats.rank_test import can_be_told
+from agelab.analysis.published.study import BaseRate, Study
+from agelab.analysis.published.values import READINGS, OurValues, PrintedValues
+from agelab.stats.rank_test import can_be_distinguishable
 
 SCALES = ("quick", "paper")
 """From the smallest on."""
@@ -54,24 +51,13 @@ class JudgedClaim:
     """How often it is true where filesystems are all alike; None where that is not known."""
     not_counted: str = ""
     """Why its verdict is not counted, DENIED or UNINFORMATIVE; empty where it is."""
+    read: tuple[Place, ...] = ()
+    """The places whose values of ours its test asked for."""
 
     @property
     def kind(self) -> str:
         """What it counts as, one of KINDS."""
         return self.verdict if self.verdict is ClaimVerdict.UNTESTED else self.not_counted or self.verdict
-
-
-@dataclass(frozen=True)
-class _CountedValues(OurValues):
-    """Our values, with each value that was asked for."""
-
-    found: list[Value] = field(default_factory=list)
-
-    def value(self, place: Place) -> Value:
-        found = super().value(place)
-        if found.numbers:
-            self.found.append(found)
-        return found
 
 
 def judge_claim(study: Study, claim: Claim, column: RunColumn) -> list[JudgedClaim]:
@@ -108,14 +94,15 @@ def printed_outcomes(study: Study, claim: Claim) -> tuple[ClaimOutcome, ...]:
 
 def _judge(study: Study, claim: Claim, column: RunColumn, stand_in: str = "") -> JudgedClaim:
     theirs = printed_outcomes(study, claim)
-    source = _CountedValues(study.figures, study.claims, column, stand_in)
-    ours = run_test(claim.test, study.claims, source) if claim.test else None
+    source = OurValues(study.figures, study.claims, column, stand_in)
+    ours, read = run_and_read(claim.test, study.claims, source) if claim.test else (None, ())
     verdict, reason = _verdict(claim, column, ours)
-    few = [len(value.numbers) for value in source.found if not can_be_told(value.seeds)]
+    values = [value for place in read if (value := source.value(place)).values]
+    few = [len(value.values) for value in values if not can_be_distinguishable(value.seeds)]
     fewest = min(few, default=0) if verdict is not ClaimVerdict.UNTESTED else 0
     return JudgedClaim(
         claim, verdict, reason, theirs, ours, fewest, stand_in, bool(stand_in),
-        rate=study.rates.get(claim.id), not_counted=_not_counted(study, claim, source),
+        rate=study.rates.get(claim.id), not_counted=_not_counted(study, claim, source), read=read,
     )  # fmt: skip
 
 
@@ -182,3 +169,45 @@ def _release(kernel: str) -> tuple[int, ...]:
     """Parse the numbers at the start of a kernel's name: 6.1.0-56-amd64 is (6, 1, 0)."""
     found = re.match(r"\d+(\.\d+)*", kernel)
     return tuple(int(word) for word in found.group().split(".")) if found else ()
+
+
+PLACES = {"low": "at low", "": "in the middle", "high": "at high"}
+"""An end of the band, or its middle, to how a sentence names it; in the order in which it does."""
+Judged = Sequence[tuple[str, JudgedClaim]]
+"""Verdicts on one claim, each with the letter of its side."""
+
+
+def within_band(judged: Judged, sides: Mapping[str, RunColumn]) -> tuple[tuple[str, JudgedClaim], ...]:
+    """Return the verdicts; those that runs at another place of the band contradict become *not known*."""
+    return tuple((letter, _against_the_band(letter, one, judged, sides)) for letter, one in judged)
+
+
+def _against_the_band(
+    letter: str, one: JudgedClaim, judged: Judged, sides: Mapping[str, RunColumn]
+) -> JudgedClaim:
+    if one.verdict is ClaimVerdict.UNTESTED:
+        return one
+    found = {
+        sides[other].machine.band_end: twin.verdict
+        for other, twin in judged
+        if twin.verdict is not ClaimVerdict.UNTESTED
+        and twin.filesystem == one.filesystem
+        and (other == letter or sides[letter].differs_in_band(sides[other]))
+    }
+    if len(set(found.values())) == 1:
+        return one
+    in_order = {place: found[place] for place in PLACES if place in found}
+    return replace(
+        one,
+        verdict=ClaimVerdict.UNKNOWN,
+        reason=f"within the processor's band it is {_spoken(in_order)}",
+        in_band=in_order,
+    )
+
+
+def _spoken(found: Mapping[str, ClaimVerdict]) -> str:
+    """Name each verdict with its places: ``replicated at low and in the middle, not replicated at high``."""
+    places: dict[ClaimVerdict, list[str]] = {}
+    for place, verdict in found.items():
+        places.setdefault(verdict, []).append(PLACES[place])
+    return ", ".join(f"{verdict} {' and '.join(named)}" for verdict, named in places.items())

@@ -1,16 +1,13 @@
 """The claim of a run whose verdict is asked about, and the cells that it rests on."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from agelab.analysis.cells import CellResult, RunResult
 from agelab.analysis.published.claims import Claim
-from agelab.analysis.published.our_values import OurValues
-from agelab.analysis.published.outcome import run_test
 from agelab.analysis.published.run_columns import Key, RunColumn
 from agelab.analysis.published.study import Study, study_of_scenario
-from agelab.analysis.published.tables import Place
-from agelab.analysis.published.value_sources import Value
+from agelab.analysis.published.values import OurValues
 from agelab.analysis.published.verdict import ClaimVerdict, JudgedClaim, judge_claim, stand_ins_run
 from agelab.base.errors import InputError, unknown
 from agelab.base.places import layout_names
@@ -102,7 +99,7 @@ def find_baseline(run: RunResult, name: str, store: Store, filesystem: str | Non
         )
     scenario = resolve(options).selection.scenario
     _require_current(run, options, scenario, store)
-    keys, steps = asked_for(study, claim, run, stand_in)
+    keys, steps = asked_for(study, judged, run)
     mine = narrowed(run, (one for one in run.cells if _key(run, one) in keys))
     return Baseline(study, claim, stand_in, options, scenario, mine, judged, steps)
 
@@ -114,27 +111,13 @@ def narrowed(run: RunResult, cells: Iterable[CellResult]) -> RunResult:
     return replace(run, cells=kept, plan=plan)
 
 
-def asked_for(
-    study: Study, claim: Claim, run: RunResult, stand_in: str = ""
-) -> tuple[set[Key], frozenset[str]]:
+def asked_for(study: Study, judged: JudgedClaim, run: RunResult) -> tuple[set[Key], frozenset[str]]:
     """Return scenario, variant and layout of every cell that the claim's test asks for, and the steps."""
-    assert claim.test is not None
-    source = _AskedValues(study.figures, study.claims, RunColumn((run,)), stand_in)
-    run_test(claim.test, study.claims, source)
-    steps = (study.claims.sums.get(step, (step,)) for _, _, _, step, _ in source.asked)
-    return {source.key(place) for place in source.asked}, frozenset(name for those in steps for name in those)
-
-
-@dataclass(frozen=True)
-class _AskedValues(OurValues):
-    """Our values, with the places that were asked for."""
-
-    asked: list[Place] = field(default_factory=list)
-
-    def value(self, place: Place) -> Value:
-        if not self.claims.table(place[0]).untestable:
-            self.asked.append(place)
-        return super().value(place)
+    claims = study.claims
+    values = OurValues(study.figures, claims, RunColumn((run,)), judged.filesystem if judged.stand_in else "")
+    read = [place for place in judged.read if not claims.table(place[0]).untestable]
+    steps = (claims.sums.get(step, (step,)) for _, _, _, step, _ in read)
+    return {values.key(place) for place in read}, frozenset(name for those in steps for name in those)
 
 
 def _key(run: RunResult, one: CellResult) -> Key:

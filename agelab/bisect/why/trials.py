@@ -1,23 +1,24 @@
-"""Try each setting: take the cells that are known, run the others, and have the claim judged by them."""
+"""Try each setting of a factor: run the claim's cells with it, judge the claim by them, and say what follows."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from agelab.analysis.cells import RunResult, load
-from agelab.analysis.published.verdict import JudgedClaim, out_of_reach
+from agelab.analysis.published.outcome import ClaimComparison
+from agelab.analysis.published.verdict import ClaimVerdict, JudgedClaim, out_of_reach
 from agelab.base.errors import AgelabError, HostError, InputError
 from agelab.bisect.why.baseline import Baseline
 from agelab.bisect.why.factors import Factor, Setting
-from agelab.bisect.why.known_cells import KnownCells
 from agelab.results.conditions import EFFORT, SEEDS, Differences
 from agelab.results.result import Cell
 from agelab.results.run_directory import RunDirectory
 from agelab.run.execute.runner import UNFIT_KERNEL
 from agelab.run.prepare.planned import cell_of, planned_cells
 from agelab.run.request.options import RunOptions
-from agelab.scenario.seeds import CellName
 
 RunOne = Callable[[RunOptions], RunDirectory]
+DECIDED = (ClaimVerdict.REPLICATED, ClaimVerdict.NOT)
+"""Verdicts that say yes or no."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,6 @@ class PlannedTrial:
 
     factor: Factor
     setting: Setting
-    known: tuple[RunResult, ...] = ()
     to_run: tuple[RunOptions, ...] = ()
     cells: tuple[Cell, ...] = ()
     """The cells of those runs."""
@@ -57,9 +57,7 @@ class Trial:
         return f"{self.factor.name} {self.setting.to}"
 
 
-def plan_trial(
-    baseline: Baseline, factor: Factor, setting: Setting, known: KnownCells, jobs: int | str = 1
-) -> PlannedTrial:
+def plan_trial(baseline: Baseline, factor: Factor, setting: Setting, jobs: int | str = 1) -> PlannedTrial:
     """Say what a setting takes: nothing where it cannot be tried, or the claim cannot be tested with it."""
     first, changes = baseline.cells[0].cell, setting.changes
     kernel, defaults = setting.release or first.kernel, changes.get("defaults", first.defaults)
@@ -67,16 +65,15 @@ def plan_trial(
     if reason:
         return PlannedTrial(factor, setting, reason=reason)
     try:
-        options = baseline.options.changed(**changes, jobs=jobs, keep_disk=False, timing=False)
-        wanted = {one.cell.name for one in baseline.cells}
-        found, missing = known.find(options, wanted)
+        options = baseline.options.changed(
+            **changes, jobs=jobs, keep_disk=False, timing=False, fresh=False, check=None
+        )
         groups = [(layout, corpus) for layout in baseline.layouts for corpus in options.corpora]
-        to_run = [one for group in groups for one in _runs(baseline, options, *group, missing)]
-        specs = [spec for one in to_run for spec in planned_cells(one)]
+        to_run = [run for group in groups for run in _runs(baseline, options, *group)]
+        specs = [spec for run in to_run for spec in planned_cells(run)]
     except InputError as error:
         return PlannedTrial(factor, setting, reason=str(error).splitlines()[0])
-    cells = tuple(cell_of(spec, kernel) for spec in specs)
-    return PlannedTrial(factor, setting, tuple(found), tuple(to_run), cells)
+    return PlannedTrial(factor, setting, tuple(to_run), tuple(cell_of(spec, kernel) for spec in specs))
 
 
 def carry_out(baseline: Baseline, planned: PlannedTrial, run: RunOne) -> Trial:
@@ -89,35 +86,32 @@ def carry_out(baseline: Baseline, planned: PlannedTrial, run: RunOne) -> Trial:
     if planned.reason:
         return Trial(factor, setting, reason=planned.reason)
     try:
-        made = [load(run(options)) for options in planned.to_run]
+        runs = [baseline.narrow(load(run(options))) for options in planned.to_run]
     except AgelabError as error:
         if isinstance(error, HostError) and not isinstance(error, UNFIT_KERNEL):
             raise
         return Trial(factor, setting, reason=str(error).splitlines()[0])
-    runs = [*planned.known, *(baseline.narrow(one) for one in made)]
     also = _other_conditions(baseline, factor, runs)
     return Trial(factor, setting, baseline.judge(runs), runs=tuple(one.name for one in runs), also=also)
 
 
-def _runs(
-    baseline: Baseline, options: RunOptions, layout: str, corpus: int, missing: Iterable[CellName]
-) -> list[RunOptions]:
-    """Return the run of the missing cells in one layout and of one corpus, if there are any.
+def _runs(baseline: Baseline, options: RunOptions, layout: str, corpus: int) -> list[RunOptions]:
+    """Return the run of the claim's cells in one layout and of one corpus, if there are any.
 
     Options choose one variant, or those of some filesystems: what they cannot leave out is run, too.
     """
-    here = [
-        (variant, seeds.run) for variant, where, seeds in missing if (where, seeds.corpus) == (layout, corpus)
+    cells = [
+        one.cell for one in baseline.cells if (one.cell.layout, one.cell.corpus_seed) == (layout, corpus)
     ]
-    if not here:
+    if not cells:
         return []
-    scenario = baseline.run.plan.scenario
-    variants, seeds = sorted({variant for variant, _ in here}), tuple(sorted({seed for _, seed in here}))
-    chosen: dict[str, str | None] = {"name": f"{scenario}-{variants[0]}", "filesystem": None}
+    scenario, variants = baseline.run.plan.scenario, {cell.variant for cell in cells}
+    chosen: dict[str, str | None] = {"name": f"{scenario}-{cells[0].variant}", "filesystem": None}
     if len(variants) > 1:
-        filesystems = {one.cell.filesystem for one in baseline.cells if one.cell.variant in variants}
-        chosen = {"name": scenario, "filesystem": ",".join(sorted(filesystems))}
-    return [options.changed(**chosen, layout=layout).of_seeds(seeds, (corpus,))]
+        chosen = {"name": scenario, "filesystem": ",".join(sorted({cell.filesystem for cell in cells}))}
+    return [
+        options.changed(**chosen, layout=layout).of_seeds(tuple(sorted({c.seed for c in cells})), (corpus,))
+    ]
 
 
 def _other_conditions(baseline: Baseline, factor: Factor, runs: Sequence[RunResult]) -> Differences:
@@ -131,3 +125,95 @@ def _other_conditions(baseline: Baseline, factor: Factor, runs: Sequence[RunResu
     ]
     varies = factor.moves | SEEDS | EFFORT | {"profiles"}
     return {name: both for ours, now in pairs for name, both in ours.differences(now, varies).items()}
+
+
+@dataclass(frozen=True)
+class ClaimAnswer:
+    """The trials of one claim."""
+
+    baseline: Baseline
+    trials: tuple[Trial, ...]
+
+    @property
+    def tested(self) -> list[Trial]:
+        """The trials with which the claim could be tested."""
+        return [one for one in self.trials if one.judged and one.judged.verdict is not ClaimVerdict.UNTESTED]
+
+    @property
+    def untested(self) -> list[Trial]:
+        return [one for one in self.trials if one not in self.tested]
+
+    def flips(self, trial: Trial) -> bool:
+        """Return whether a trial says yes or no, and not what the run itself says; within the band, anything else."""
+        verdict = trial.judged.verdict if trial.judged else ClaimVerdict.UNTESTED
+        counts = verdict in DECIDED or (verdict is ClaimVerdict.UNKNOWN and not trial.factor.known)
+        return counts and verdict is not self.baseline.judged.verdict
+
+    @property
+    def flipped(self) -> list[Trial]:
+        return [one for one in self.trials if self.flips(one)]
+
+    @property
+    def known(self) -> bool:
+        """False where the verdict changes within what is known of the machine."""
+        return all(one.factor.known for one in self.flipped)
+
+    @property
+    def shown(self) -> int:
+        """The comparison of the claim to show: one that a setting turns round, else one that speaks against it."""
+        ours = _comparisons(self.baseline.judged)
+        others = [_comparisons(one.judged) for one in self.flipped or self.tested]
+        turned = (
+            at
+            for at, one in enumerate(ours)
+            if any(other[at].holds not in (None, one.holds) for other in others if at < len(other))
+        )
+        against = (at for at, one in enumerate(ours) if one.holds is False)
+        return next(turned, next(against, 0))
+
+    @property
+    def sentence(self) -> str:
+        """Say which factor flips the verdict, or that none does alone."""
+        own, flipped = self.baseline.judged.verdict, self.flipped
+        if not self.tested:
+            return f"{own}, and no factor could be tried"
+        if not flipped:
+            return self._unmoved
+        beyond = [one for one in flipped if one.factor.known]
+        if not self.known:
+            within = ", ".join(one.name for one in flipped if not one.factor.known)
+            others = f"; it flips with {_settings(beyond)}, too" if beyond else ""
+            return f"not known: the verdict changes within the band of what an instruction costs ({within}){others}"
+        if own is ClaimVerdict.NOT:
+            return f"not replicated because of {_factors(beyond)}: it is with {_settings(beyond)}"
+        if own is ClaimVerdict.REPLICATED:
+            return f"replicated because of {_factors(beyond)}: it is not with {_settings(beyond)}"
+        said = {one.judged.verdict for one in beyond if one.judged}
+        those = (
+            (word, [one for one in beyond if one.judged and one.judged.verdict is word]) for word in DECIDED
+        )
+        told = ", ".join(f"{word} with {_settings(found)}" for word, found in those if word in said)
+        return f"{own} as it was run; {told}"
+
+    @property
+    def _unmoved(self) -> str:
+        own, tested = self.baseline.judged.verdict, self.tested
+        alike = [one for one in tested if one.judged and one.judged.verdict is own]
+        changes = "the one change that" if len(tested) == 1 else f"each of {len(tested)} changes that"
+        if len(alike) < len(tested):
+            changes = f"{len(alike)} of {len(tested)} changes that"
+        rest = f"; {len(self.untested)} could not" if self.untested else ""
+        return f"no factor alone flips it: {own} with {changes} could be tested{rest}"
+
+
+def _comparisons(judged: JudgedClaim | None) -> tuple[ClaimComparison, ...]:
+    return judged.ours.comparisons if judged and judged.ours else ()
+
+
+def _factors(trials: Sequence[Trial]) -> str:
+    """Name the factors, each of which flips the verdict alone: ``the kernel or the defaults``."""
+    return " or ".join(dict.fromkeys(f"the {one.factor.called or one.factor.name}" for one in trials))
+
+
+def _settings(trials: Sequence[Trial]) -> str:
+    return " or ".join(one.setting.called or one.name for one in trials)

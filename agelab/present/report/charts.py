@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from agelab.analysis import vega
-from agelab.analysis.cells import SeedGroup
-from agelab.analysis.ranking import Ranked
-from agelab.analysis.run_set import RunSet
+from agelab.analysis.cells import RunSet, SeedGroup
+from agelab.analysis.judge import Ranked
 from agelab.analysis.vega import Bar, ChartLine
 from agelab.present.report.model import Chart, Charts, Mark
 from agelab.present.report.numbers import text, unit_name
@@ -17,8 +16,7 @@ from agelab.results.measure import own_steps
 from agelab.scenario.metrics import METRICS
 from agelab.scenario.step import StepId
 from agelab.stats.formatting import unit_scale
-from agelab.stats.order_statistics import Summary
-from agelab.stats.series import Place, Series
+from agelab.stats.series import Place, Series, Summary
 
 MAX_CHARTS = 40
 """Maximum number of charts of one kind; a control file with hundreds of tests has the rest in the table of results."""

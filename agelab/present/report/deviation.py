@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator
 
-from agelab.analysis.published.deviation import StepDeviation, TableDeviation
 from agelab.analysis.published.phrasing import deviation_lines, factor_text, times_text
-from agelab.analysis.published.ranking import Ranking
-from agelab.analysis.published.report import StudyReport
+from agelab.analysis.published.report import Ranking, StepDeviation, StudyReport, TableDeviation
 from agelab.present.report.model import Block, Prose, Table, TableCell, headings
 from agelab.stats.phrasing import capital
 

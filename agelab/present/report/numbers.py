@@ -4,8 +4,7 @@ from fractions import Fraction
 
 from agelab.present.report.model import TableCell
 from agelab.stats.formatting import decimals_for_spread, format_decimal, format_median, unit_scale
-from agelab.stats.order_statistics import Summary
-from agelab.stats.series import Series
+from agelab.stats.series import Series, Summary
 from agelab.stats.shift import Interval
 
 MAX_DECIMALS = 3

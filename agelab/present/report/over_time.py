@@ -5,8 +5,7 @@ from functools import partial
 
 from agelab import __version__
 from agelab.analysis import vega
-from agelab.analysis.over_time import JoinedRuns, OverTime
-from agelab.analysis.result_grid import Row
+from agelab.analysis.over_time import JoinedRuns, OverTime, Row
 from agelab.present.report import over_time_chart
 from agelab.present.report.model import (
     Answer,
@@ -56,7 +55,7 @@ def build_page(found: OverTime, measures: Sequence[Measure]) -> Page:
 
 
 def _part(found: OverTime, measures: Sequence[Measure], where: str) -> Part:
-    plan = found.joined[0].runs[0].result.plan
+    plan = found.joined[0].runs[0].plan
     emulated = ", EMULATED" if plan.emulated else ""
     metrics = [
         Section(f"{where}-metric{at}", measure_words(found.joined, measure), blocks)

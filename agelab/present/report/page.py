@@ -4,9 +4,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 
 from agelab import __version__
-from agelab.analysis.cells import RunResult
-from agelab.analysis.main_measures import last_slowdowns
-from agelab.analysis.run_set import RunSet, run_sets
+from agelab.analysis.cells import RunResult, RunSet, last_slowdowns, run_sets
 from agelab.base import fileio
 from agelab.present.report import (
     charts,

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from agelab.analysis import profiles
-from agelab.analysis.cells import SeedGroup
+from agelab.analysis.cells import RunSet, SeedGroup
 from agelab.analysis.profiles import StepStacks
-from agelab.analysis.run_set import RunSet
 from agelab.base.errors import InputError
 from agelab.evaluate.stacks import flame
 from agelab.evaluate.stacks.folded import top

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from agelab.analysis.run_set import RunSet
+from agelab.analysis.cells import RunSet
 from agelab.present.report.model import Table, TableCell, headings
 from agelab.present.report.numbers import unit_name
 from agelab.scenario.metrics import METRICS

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from agelab.analysis.run_set import RunSet
+from agelab.analysis.cells import RunSet
 from agelab.base.errors import InputError
 from agelab.data.history.report import HistoryReport as History
 from agelab.data.history.report import report_lines

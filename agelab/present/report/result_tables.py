@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from agelab.analysis.run_set import RunSet
+from agelab.analysis.cells import RunSet
 from agelab.evaluate.derived_samples import WAITING
 from agelab.present.report import charts
 from agelab.present.report.model import Block, Heading, Results, Table, TableCell, headings

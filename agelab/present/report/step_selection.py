@@ -1,6 +1,6 @@
 """Select the steps to show, without those that only prepare them."""
 
-from agelab.analysis.run_set import RunSet
+from agelab.analysis.cells import RunSet
 from agelab.scenario.step import AGED, CONTROL, StepId
 
 

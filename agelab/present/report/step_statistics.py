@@ -2,20 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 
-from agelab.analysis.cells import SeedGroup
+from agelab.analysis.cells import RunSet, SeedGroup
 from agelab.analysis.judge import judge
-from agelab.analysis.run_set import RunSet
 from agelab.present.report.answer.all_tests import describe_test
 from agelab.present.report.model import Heading, Table, TableCell
 from agelab.present.report.numbers import MAX_DECIMALS, interval_cell, number, number_cell, text
 from agelab.present.report.step_selection import aged_and_control
 from agelab.scenario.seeds import seeds_text
 from agelab.stats.formatting import decimals_for_spread
-from agelab.stats.order_statistics import exact
-from agelab.stats.outliers import outliers
-from agelab.stats.series import Place, Series, SeriesPair
+from agelab.stats.series import Place, Series, SeriesPair, exact
 from agelab.stats.shift import Interval
-from agelab.stats.spread_shares import spread_shares
+from agelab.stats.spread import outliers, spread_shares
 from agelab.stats.verdict import ComparedSeries
 
 OUTLIER_METRICS = ("elapsed", "slowdown")

@@ -5,6 +5,7 @@ from fractions import Fraction
 from functools import partial
 
 from agelab.analysis import vega
+from agelab.analysis.cells import RunSet
 from agelab.analysis.published import study
 from agelab.analysis.published.phrasing import (
     agreement_text,
@@ -22,18 +23,16 @@ from agelab.analysis.published.phrasing import (
     variants_not_run,
     verdict_label,
 )
-from agelab.analysis.published.ranking import RankedColumn as Side
-from agelab.analysis.published.ranking import RankedRow, Ranking
-from agelab.analysis.published.report import StudyReport, study_reports
-from agelab.analysis.published.value_sources import Value
+from agelab.analysis.published.report import RankedColumn as Side
+from agelab.analysis.published.report import RankedRow, Ranking, StudyReport, study_reports
 from agelab.analysis.published.verdict import ClaimVerdict, JudgedClaim
-from agelab.analysis.run_set import RunSet
 from agelab.analysis.vega import Bar
 from agelab.base.errors import InputError
 from agelab.present.report.charts import MAX_CHARTS
 from agelab.present.report.deviation import deviation_blocks
 from agelab.present.report.model import Answer, Block, Chart, Charts, Heading, Mark, Prose, Table, TableCell
 from agelab.stats.phrasing import capital
+from agelab.stats.series import Series
 
 STUDY_COLOUR = 6
 """Number of the study's colour."""
@@ -149,8 +148,8 @@ def _table(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow], id:
     return Table(id, caption, columns, tuple(found))
 
 
-def _value(text: str, value: Value) -> TableCell:
-    return TableCell(text, float(value.median) if value.numbers else None)
+def _value(text: str, value: Series) -> TableCell:
+    return TableCell(text, float(value.median) if value.values else None)
 
 
 def _ratio(ratio: Fraction | None) -> TableCell:
@@ -170,7 +169,7 @@ def _charts(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow]) ->
         for variant in row.theirs[0].values:
             for kind, column in ((STUDY_COLOUR, row.theirs[0]), *enumerate(row.ours)):
                 ratio = column.ratio(variant)
-                known = "0" if column.values[variant].numbers else "not measured"
+                known = "0" if column.values[variant].values else "not measured"
                 value, shown = (None, known) if ratio is None else (float(ratio), figure_text(ratio))
                 bars.append(Bar(variant, value, shown, kind=kind))
         agreement = ", ".join(f"tau-b {agreement_text(one)}" for one in row.ours)

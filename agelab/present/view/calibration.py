@@ -32,7 +32,7 @@ from agelab.present.view.terminal import open_console, print_table
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.seeds import Seeds, seeds_text
 from agelab.stats.formatting import json_number
-from agelab.stats.order_statistics import coverage, interval_rank
+from agelab.stats.series import coverage, interval_rank
 
 SCHEMA = 3
 SHOWN = 5

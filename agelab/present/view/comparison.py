@@ -9,8 +9,7 @@ from rich.console import Console
 
 from agelab.analysis.cell_diff import CellPair, ValueDifference, pair_by_seed
 from agelab.analysis.cells import RunResult, SeedGroup
-from agelab.analysis.comparison import ComparisonTable
-from agelab.analysis.selectors import Comparison, column_names
+from agelab.analysis.comparison import Comparison, ComparisonTable, column_names
 from agelab.base.verbs import as_called
 from agelab.present.report.command import settling_command
 from agelab.present.view.input_diff import differences_json, input_lines, print_samples

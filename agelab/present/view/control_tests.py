@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from agelab.analysis.run_set import RunSet
+from agelab.analysis.cells import RunSet
 from agelab.present.report.numbers import with_spread
 from agelab.present.view.terminal import Head, print_table, print_wrapped
 from agelab.results.result import RunPlan

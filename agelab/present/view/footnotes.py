@@ -9,12 +9,10 @@ from agelab.present.view.terminal import print_table, print_wrapped
 from agelab.scenario.seeds import Seeds, seeds_text
 from agelab.stats import phrasing
 from agelab.stats.formatting import format_ratio, name_some, unit_scale
-from agelab.stats.more_seeds import POWER
-from agelab.stats.outliers import outliers
-from agelab.stats.rank_test import seeds_needed
+from agelab.stats.rank_test import LEVEL, seeds_needed
 from agelab.stats.series import Series
-from agelab.stats.shift import LEVEL
-from agelab.stats.verdict import MARGIN, ComparedSeries, DifferenceVerdict, about_files, left_out
+from agelab.stats.spread import outliers
+from agelab.stats.verdict import MARGIN, POWER, ComparedSeries, DifferenceVerdict, about_files, left_out
 
 Line = tuple[str, str, ComparedSeries]
 """A row that a table shows: its metric with the unit, its step, and the row."""
@@ -85,13 +83,10 @@ def _too_few(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) ->
                 rows.setdefault((has, _missing(series)), []).append(f"{series.step} {series.metric}")
             else:
                 few[has] = None
-    enough = " or ".join(map(str, sorted(needed)))
     if few:
-        yield (
-            f"not known: {', '.join(few)}; {enough} run seeds of each corpus, on each side, can exclude chance"
-        )
+        yield f"not known: {', '.join(few)}: so few {phrasing.CANNOT}"
     for (has, why), steps in _first(rows):
-        yield f"not known, of {name_some(steps, 1)}: {has}, {enough} can exclude chance; {why}"
+        yield f"not known, of {name_some(steps, 1)}: {has}: so few {phrasing.CANNOT}; {why}"
 
 
 def _left_out(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:

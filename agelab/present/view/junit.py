@@ -9,13 +9,12 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from agelab.analysis import gate
-from agelab.analysis.comparison import ComparisonTable
-from agelab.analysis.selectors import Comparison
+from agelab.analysis.comparison import Comparison, ComparisonTable, gate_times, is_slower
 from agelab.present.view.cell_names import name_seeds
 from agelab.present.view.footnotes import ratio_texts
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
+from agelab.stats import phrasing
 from agelab.stats.verdict import ComparedSeries
 
 ELEMENTS = {
@@ -47,7 +46,7 @@ def gate_lines(
     for one, judged in zip(found, tables, strict=True):
         for other, table in zip(one.others, judged, strict=True):
             sides = (f"{side.run.name} {side.name}".strip() for side in (other, one.base))
-            cases = [_gate_case(row, margin) for row in gate.times(table)]
+            cases = [_gate_case(row, margin) for row in gate_times(table)]
             suites.append(_counted(" against ".join(sides), cases))
     return _lines(suites)
 
@@ -57,8 +56,8 @@ def _gate_case(row: ComparedSeries, margin: Fraction) -> ElementTree.Element:
     if not (row.left and row.right):
         ElementTree.SubElement(case, "skipped", message="not measured on both sides")
     elif row.too_few:
-        ElementTree.SubElement(case, "error", message=gate.TOO_FEW, type=gate.TOO_FEW)
-    elif gate.is_slower(row, margin):
+        ElementTree.SubElement(case, "error", message=phrasing.TOO_FEW, type=phrasing.TOO_FEW)
+    elif is_slower(row, margin):
         ratio, low, high = ratio_texts(row)
         said = f"slower: {ratio} times ({low} to {high}); the gate is {float(100 * margin):g} %"
         ElementTree.SubElement(case, "failure", message=said, type="slower")

@@ -37,7 +37,7 @@ def over_time_json(found: OverTime, measures: Sequence[Measure]) -> dict[str, An
 
 
 def _joined_json(joined: JoinedRuns, measures: Sequence[Measure]) -> dict[str, Any]:
-    plan = joined.runs[0].result.plan
+    plan = joined.runs[0].plan
     return {
         "scenario": plan.scenario,
         "scale": plan.scale,

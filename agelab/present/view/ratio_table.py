@@ -11,10 +11,9 @@ from agelab.present.view.series_table import by_metric, heads, in_order, median_
 from agelab.present.view.terminal import Head, print_table
 from agelab.scenario.seeds import seeds_key
 from agelab.stats.formatting import decimals_for_spread, format_decimal, json_number, unit_scale
-from agelab.stats.outliers import outliers
 from agelab.stats.series import Series
 from agelab.stats.shift import Interval
-from agelab.stats.spread_shares import SpreadShares, spread_shares
+from agelab.stats.spread import SpreadShares, outliers, spread_shares
 from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
 
 MARKS = {

@@ -6,7 +6,6 @@ import click
 from rich.console import Console
 
 from agelab.analysis.published.claims import Claim
-from agelab.analysis.published.deviation import TableDeviation
 from agelab.analysis.published.phrasing import (
     agreement_text,
     chance_notes,
@@ -28,8 +27,7 @@ from agelab.analysis.published.phrasing import (
     variants_not_run,
     verdict_label,
 )
-from agelab.analysis.published.ranking import RankedRow, Ranking, measured
-from agelab.analysis.published.report import StudyReport
+from agelab.analysis.published.report import RankedRow, Ranking, StudyReport, TableDeviation, measured
 from agelab.analysis.published.verdict import JudgedClaim
 from agelab.present.view.terminal import Head, open_console, print_table, print_wrapped
 

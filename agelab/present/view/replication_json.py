@@ -4,12 +4,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from agelab.analysis.published.base_rates import NOISES
-from agelab.analysis.published.deviation import Bands, TableDeviation
 from agelab.analysis.published.outcome import ClaimOutcome
-from agelab.analysis.published.ranking import RankedColumn, Ranking
-from agelab.analysis.published.report import ClaimCounts, StudyReport
+from agelab.analysis.published.report import (
+    Bands,
+    ClaimCounts,
+    RankedColumn,
+    Ranking,
+    StudyReport,
+    TableDeviation,
+)
 from agelab.analysis.published.run_columns import RunColumn
+from agelab.analysis.published.study import NOISES
 from agelab.analysis.published.verdict import JudgedClaim
 
 SCHEMA = 1
@@ -76,10 +81,10 @@ def _ranking_json(ranking: Ranking) -> dict[str, Any]:
     def column(one: RankedColumn) -> dict[str, Any]:
         values = {}
         for name, value in one.values.items():
-            known = {} if value.numbers else {"reason": value.why}
-            median = value.median if value.numbers else None
+            known = {} if value.values else {"reason": value.why_missing}
+            median = value.median if value.values else None
             ranked = {"ratio": one.ratio(name), "rank": one.rank(name)}
-            values[name] = {"value": median, "seeds": len(value.numbers), **known, **ranked}
+            values[name] = {"value": median, "seeds": len(value.values), **known, **ranked}
         return {"tau_b": one.tau, "chance": one.chance, "variants": one.common, "values": values}
 
     def columns(found: Sequence[RankedColumn]) -> list[dict[str, Any]]:

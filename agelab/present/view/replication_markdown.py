@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from agelab.analysis.published.claims import Claims, Extreme
-from agelab.analysis.published.deviation import StepDeviation
 from agelab.analysis.published.outcome import ClaimOutcome, describe_extreme
 from agelab.analysis.published.phrasing import (
     agreement_text,
@@ -23,8 +22,7 @@ from agelab.analysis.published.phrasing import (
     value_text,
     verdict_label,
 )
-from agelab.analysis.published.ranking import RankedColumn, Ranking, measured
-from agelab.analysis.published.report import StudyReport
+from agelab.analysis.published.report import RankedColumn, Ranking, StepDeviation, StudyReport, measured
 from agelab.analysis.published.verdict import ClaimVerdict, JudgedClaim
 from agelab.base.types import escape_markdown
 from agelab.stats.phrasing import capital

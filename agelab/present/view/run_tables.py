@@ -6,8 +6,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from agelab.analysis.cells import load
-from agelab.analysis.run_set import RunSet
+from agelab.analysis.cells import RunSet, load
 from agelab.base.types import escape_controls
 from agelab.base.verbs import as_called
 from agelab.data.history.report import HistoryReport, report_lines

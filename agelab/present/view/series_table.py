@@ -18,8 +18,7 @@ from agelab.stats.formatting import (
     json_number,
     unit_scale,
 )
-from agelab.stats.order_statistics import Summary
-from agelab.stats.series import Series
+from agelab.stats.series import Series, Summary
 
 Item = TypeVar("Item")
 

@@ -5,10 +5,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from agelab.analysis.cells import SeedGroup, load
-from agelab.analysis.main_measures import main_measures
-from agelab.analysis.ranking import Ranked, rank_by_median
-from agelab.analysis.run_set import RunSet
+from agelab.analysis.cells import RunSet, SeedGroup, load, main_measures
+from agelab.analysis.judge import Ranked, rank_by_median
 from agelab.base.verbs import as_called
 from agelab.present.report.answer import headline
 from agelab.present.report.numbers import with_spread

@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from agelab.analysis import vega
-from agelab.analysis.result_grid import Row
-from agelab.analysis.sweep import Sweep
+from agelab.analysis.over_time import Row, Sweep
 from agelab.present.report.command import settling_command
 from agelab.present.view.ratio_table import MARKS, general_json
 from agelab.present.view.terminal import Head, open_console, print_table, print_wrapped
@@ -64,8 +63,8 @@ def print_sweep(found: Sweep, measures: Sequence[Measure]) -> None:
     for row in rows:
         on: dict[str, list[str]] = {}
         for kernel, entry in zip(found.names, found.entries[row], strict=True):
-            if entry and entry.why:
-                on.setdefault(entry.why, []).append(kernel)
+            if entry and entry.why_left_out:
+                on.setdefault(entry.why_left_out, []).append(kernel)
         for why, kernels in on.items():
             click.echo(f"{found.label(row)} on {', '.join(kernels)}: {why}")
         if last := found.last_seen(row):
@@ -76,7 +75,7 @@ def _deciding_command(found: Sweep, judged: Sequence[ComparedSeries]) -> str:
     """Return the command that runs as many seeds as verdicts take; empty where all have one or nobody knows."""
     unknown = [change for change in judged if _mark(change) == UNKNOWN]
     more = [change.more_seeds for change in unknown if change.more_seeds]
-    plans = [entry.group.run.plan for row in found.entries.values() for entry in row if entry]
+    plans = [group.run.plan for group in found.groups]
     if not more:
         return ""
     most = max(change.left.n for change in unknown if change.left)
@@ -181,8 +180,12 @@ def sweep_json(found: Sweep, measures: Sequence[Measure]) -> dict[str, Any]:
                         "general": general_json(change) if change else None,
                         "reason_of_verdict": change.reason if change else None,
                         "more_seeds": change.more_seeds if change else None,
-                        "status": "unsupported" if entry.unsupported else "ok" if not entry.why else "not ok",
-                        "reason": entry.why or None,
+                        "status": "unsupported"
+                        if entry.unsupported
+                        else "ok"
+                        if not entry.why_left_out
+                        else "not ok",
+                        "reason": entry.why_left_out or None,
                     }
                 )
     kernels = [{"release": one.release, "version": one.version, "spec": one.spec} for one in found.kernels]

@@ -8,9 +8,8 @@ import click
 from agelab.analysis.published.phrasing import claim_notes, describe_column, figure_text
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.analysis.published.verdict import JudgedClaim
-from agelab.bisect.why.answer import ClaimAnswer
 from agelab.bisect.why.baseline import Baseline
-from agelab.bisect.why.trials import PlannedTrial, Trial
+from agelab.bisect.why.trials import ClaimAnswer, PlannedTrial, Trial
 from agelab.present.view.eta import format_time_left, time_left
 from agelab.present.view.terminal import Head, open_console, print_table, print_wrapped
 from agelab.results.conditions import text
@@ -25,18 +24,17 @@ def plan_lines(planned: Sequence[PlannedTrial], jobs: Jobs, before: Took) -> lis
     """Say what is about to be run, and what it is expected to take."""
     cells = [cell for one in planned for cell in one.cells]
     runs = sum(len(one.to_run) for one in planned)
-    there = sum(len(run.cells) for one in planned for run in one.known)
     lines = [f"not tried: {one.name}: {one.reason}" for one in planned if one.reason]
-    known = f"; {there} cells are there already" if there else ""
     if not cells:
-        return [*lines, f"nothing to run{known}"]
+        return [*lines, "nothing to run"]
     time = time_left(cells, (), jobs if isinstance(jobs, int) else 1, (), before)
     at_once = "" if jobs == 1 else f", {jobs} at a time"
     count = f"{len(cells)} cell{'s' if len(cells) > 1 else ''} in {runs} run{'s' if runs > 1 else ''}"
     kernels = (
         ", and what new kernels take to be fetched" if any(one.setting.release for one in planned) else ""
     )
-    return [*lines, f"to run: {count}{at_once}{known}; expected: {format_time_left(time)}{kernels}"]
+    expected = f"expected, unless they are known: {format_time_left(time)}{kernels}"
+    return [*lines, f"to run: {count}{at_once}; {expected}"]
 
 
 def print_answer(answer: ClaimAnswer) -> None:

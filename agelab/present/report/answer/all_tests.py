@@ -5,16 +5,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import geometric_mean
 
-from agelab.analysis.cells import SeedGroup
-from agelab.analysis.ranking import Ranked, rank_by_median, rank_by_place
-from agelab.analysis.run_set import RunSet
+from agelab.analysis.cells import RunSet, SeedGroup
+from agelab.analysis.judge import Ranked, rank_by_median, rank_by_place
 from agelab.present.report.model import Table, TableCell, headings
 from agelab.present.report.numbers import interval_cell, number_cell, text
 from agelab.scenario.seeds import Seeds
 from agelab.scenario.step import StepId
-from agelab.stats.order_statistics import exact
 from agelab.stats.phrasing import distinguishable, joined, not_distinguishable
-from agelab.stats.series import Place, Series
+from agelab.stats.series import Place, Series, exact
 
 TEST_DESCRIPTIONS = {
     "read": "reading every file",

@@ -10,8 +10,7 @@ from agelab.present.report.answer import all_tests
 from agelab.present.report.numbers import number, percent, text
 from agelab.present.report.step_selection import aged_and_control
 from agelab.scenario.step import AGED_MAP, CONTROL_MAP, StepId
-from agelab.stats.order_statistics import Summary
-from agelab.stats.series import Place, SeriesPair
+from agelab.stats.series import Place, SeriesPair, Summary
 from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
 
 READ_METRICS = (

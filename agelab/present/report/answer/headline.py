@@ -4,11 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from agelab.analysis.cells import SeedGroup
-from agelab.analysis.judge import judge
-from agelab.analysis.main_measures import last_slowdowns, main_measures
-from agelab.analysis.ranking import Ranked, rank_by_median, rank_by_place
-from agelab.analysis.run_set import RunSet
+from agelab.analysis.cells import RunSet, SeedGroup, last_slowdowns, main_measures
+from agelab.analysis.judge import Ranked, judge, rank_by_median, rank_by_place
 from agelab.present.report.answer import all_tests, causes
 from agelab.present.report.charts import slowdown_charts, sort_subjects
 from agelab.present.report.command import settling_command
@@ -19,8 +16,7 @@ from agelab.results.measure import ALL_STEPS, ALL_STEPS_TITLE
 from agelab.results.rows import GOING
 from agelab.stats import phrasing
 from agelab.stats.formatting import format_ratio
-from agelab.stats.order_statistics import Summary, summary
-from agelab.stats.series import Place, Series
+from agelab.stats.series import Place, Series, Summary, summary
 from agelab.stats.verdict import MARGIN, DifferenceVerdict
 
 MAX_REASON = 120
