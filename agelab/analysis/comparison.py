@@ -16,11 +16,10 @@ from agelab.analysis.cells import (
 )
 from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.analysis.judge import judge_against
-from agelab.base.errors import AgelabError, InputError, unknown
+from agelab.base.errors import AgelabError, InputError, name_some, unknown
 from agelab.results import run_lookup
 from agelab.results.conditions import CHOSEN, EFFORT, KERNEL, QUESTION, HasConditions, between, text
 from agelab.results.result import Cell
-from agelab.stats.formatting import name_some
 from agelab.stats.phrasing import TOO_FEW
 from agelab.stats.series import Place, Series, by_step
 from agelab.stats.verdict import ComparedSeries

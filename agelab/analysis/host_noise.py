@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import Protocol
 
 from agelab.analysis.calibration import HostFloors, host_floors
+from agelab.base.errors import name_some
 from agelab.results.result import RunPlan
 from agelab.results.run_directory import RunDirectory
-from agelab.stats.formatting import name_some
 from agelab.stats.series import SeriesPair
 from agelab.stats.verdict import ComparedSeries
 

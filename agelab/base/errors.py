@@ -51,14 +51,18 @@ def goes_on(command: str) -> Iterator[None]:
         raise
 
 
+def name_some(names: Sequence[str], most: int, separator: str = ", ") -> str:
+    """Join the first names, and say how many more there are: ``a, b and 3 more``."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{separator.join(names[:most])}{more}"
+
+
 def unknown(kind: str, name: str, valid: Sequence[str], where: str = "") -> InputError:
     """Return the error for an unknown name, with the most similar valid names or else the first of them."""
     said = " ".join(filter(None, (f"no {kind} {name!r}", where)))
     if not valid:
         return InputError(f"{said}; there are none")
-    listed = sorted(valid)[:MAX_LISTED]
-    more = f" and {len(valid) - MAX_LISTED} more" if len(valid) > MAX_LISTED else ""
-    names = did_you_mean(name, valid) or "there are: " + ", ".join(listed) + more
+    names = did_you_mean(name, valid) or f"there are: {name_some(sorted(valid), MAX_LISTED)}"
     return InputError(f"{said}; {names}")
 
 

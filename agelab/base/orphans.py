@@ -18,7 +18,7 @@ from agelab.base import fileio, limits
 
 VARIABLE = "AGELAB_OWNER"
 DAEMON = "daemon"
-"""Owner of a process that outlives the one that started it, as long as anyone uses it (agelab.machine.vm.libvirt_daemon)."""
+"""Owner of a process that outlives its starter, as long as anyone uses it (agelab.machine.vm.libvirt_daemon)."""
 PROC = Path("/proc")
 GRACE = 5.0
 """Seconds of the host that a process has to end after each signal."""

@@ -172,6 +172,6 @@ def _complain(error: AgelabError) -> int:
 
 
 def _say_how_to_go_on(error: BaseException) -> None:
-    """Print the command that goes on with what was begun: of several the one that was typed (agelab.base.errors.goes_on)."""
+    """Print the command that goes on with what was begun: of several the one that was typed (errors.goes_on)."""
     for command in getattr(error, "__notes__", [])[-1:]:
         click.echo(f"  go on: {as_called(escape_controls(command))}", err=True)

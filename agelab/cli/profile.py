@@ -76,8 +76,7 @@ def profile(
 def _stacks(words: str, step: str) -> "StepStacks":
     """Return the stacks of a step in the one group of cells that the words choose. Raises InputError for several."""
     from agelab.analysis import comparison, profiles
-    from agelab.base.errors import InputError
-    from agelab.stats.formatting import name_some
+    from agelab.base.errors import InputError, name_some
 
     store = open_store()
     chosen = comparison.parse_selector(store.runs, words)

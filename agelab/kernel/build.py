@@ -1,8 +1,8 @@
 """Build kernels from source, patches and configuration, into the same layout as a distribution's kernels.
 
-The compiler is Debian's of the host's suite, in a build root of its own (agelab/debian/buildroot.py), with the same paths and
-the same date in each build. What is built runs commands there, so it decides what its objects are: they serve no other
-kernel. What was compiled before comes from ccache (agelab/kernel/build_inputs.py).
+The compiler is Debian's of the host's suite, in a build root of its own (agelab.debian.buildroot), with the same paths
+and the same date in each build. What is built runs commands there, so it decides what its objects are: they serve no
+other kernel. What was compiled before comes from ccache (agelab/kernel/build_inputs.py).
 """
 
 import os

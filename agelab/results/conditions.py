@@ -9,11 +9,11 @@ from typing import Any, Protocol, Self, TypeVar
 
 from pydantic import Field
 
+from agelab.base.errors import name_some
 from agelab.base.hashing import key_of
 from agelab.base.types import Frozen, escape_controls
 from agelab.results.result import Cell, RunPlan
 from agelab.scenario.machine import MachineLabel
-from agelab.stats.formatting import name_some
 
 PHASES = ("making", "measuring")
 """Parts that a cell's inputs are sorted into, before their own names."""

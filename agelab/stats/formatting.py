@@ -86,9 +86,3 @@ def json_number(value: Fraction) -> int | float:
 def letter(at: int) -> str:
     """Return the letters of a side by its number: A to Z for 0 to 25, then AA, AB."""
     return (letter(at // 26 - 1) if at >= 26 else "") + chr(ord("A") + at % 26)
-
-
-def name_some(names: Sequence[str], most: int, separator: str = ", ") -> str:
-    """Join the first names, and say how many more there are: ``a, b and 3 more``."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{separator.join(names[:most])}{more}"

@@ -2,8 +2,8 @@
 
 An artefact lives in ``store/<kind>/<key>/`` where the key is the hash of its inputs. It is built in a
 directory beside it and renamed when complete, so a half-written one can never be taken for finished.
-Before a process first uses an artefact it is read in full, unless it is known to be intact (agelab.store.intact); a damaged
-one is built again.
+Before a process first uses an artefact it is read in full, unless it is known to be intact (agelab.store.intact); a
+damaged one is built again.
 """
 
 import errno

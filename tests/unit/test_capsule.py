@@ -78,7 +78,8 @@ def test_what_guests_of_a_capsule_s_kernel_make_is_kept_beside_it_and_not_in_the
 def test_what_a_killed_replay_leaves_is_removed_by_doctor(store: Store) -> None:
     """Parts and saved guests are in a directory that its process holds."""
     program = (
-        "import os, sys; from agelab.base import atomic; from agelab.store.artefacts import Store; from pathlib import Path\n"
+        "import os, sys; from pathlib import Path\n"
+        "from agelab.base import atomic; from agelab.store.artefacts import Store\n"
         "with atomic.temp_dir(Store(Path(sys.argv[1])).cache('capsules')) as place:\n"
         "    (place / 'parts').mkdir(); os.kill(os.getpid(), 9)"
     )

@@ -59,7 +59,8 @@ def test_help_is_quick_because_it_loads_no_verb() -> None:
 
 def test_a_run_computes_no_statistics_before_its_first_guest_and_loads_nothing_for_them() -> None:
     code = (
-        "import sys, agelab.cli.run, agelab.run.execute.runner, agelab.present.view.progress, agelab.present.view.summary;"
+        "import sys, agelab.cli.run, agelab.run.execute.runner;"
+        "import agelab.present.view.progress, agelab.present.view.summary;"
         "sys.exit(str(sorted({'numpy', 'scipy', 'pandas', 'jinja2'} & set(sys.modules))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

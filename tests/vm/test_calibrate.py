@@ -58,8 +58,8 @@ def test_in_real_time_the_same_thing_twice_is_this_hosts_floor(tmp_path: Path) -
     assert ran == [(run, seed, "ok") for run in (found["run"], found["again"]) for seed in SEEDS]
     recorded = found["recorded"]
     assert found["emulated"] is (recorded["host"]["accelerator"] == "tcg")
-    elapsed = {one["kind"]: one for one in recorded["floors"] if one["metric"] == "elapsed"}
-    assert {"mkfs", "mount", "write", "delete"} <= set(elapsed)
+    elapsed = {one["step"]: one for one in recorded["floors"] if one["metric"] == "elapsed"}
+    assert {"mkfs", "mount", "copy", "delete"} <= set(elapsed)
     for one in elapsed.values():
         # No two medians of A and A' are farther apart than the floor, and real time is never the same twice.
         assert 0 < one["floor_relative"] >= one["apart_relative"]

@@ -42,7 +42,8 @@ def test_a_second_call_is_instant_and_needs_no_network() -> None:
     store = open_store()
     made(store)
     program = (
-        "from agelab.machine import image; from agelab import kernel; from agelab.base import process; from agelab.cli.options import open_store;"
+        "from agelab.machine import image; from agelab import kernel; from agelab.base import process;"
+        "from agelab.cli.options import open_store;"
         "from agelab.machine.image import root;"
         "process.run = None;"  # no program at all: neither apt nor packer
         "store = open_store(); found = kernel.resolve(kernel.DEFAULT, store);"

@@ -1,8 +1,8 @@
 """Build the modelled drive's kernel module, out of tree, against the headers of the kernel that will load it.
 
 Debian's headers name the compiler that the kernel was built with. Both come from the kernel's own suite, into a
-build root (agelab/debian/buildroot.py), so that the same sources give the same module. For a kernel that was built here the
-module is built with that kernel's own objects.
+build root (agelab.debian.buildroot), so that the same sources give the same module. For a kernel that was built here
+the module is built with that kernel's own objects.
 """
 
 import re

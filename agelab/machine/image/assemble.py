@@ -1,6 +1,6 @@
 """Assemble the sealed image: the last step of ``packer build``.
 
-usage: python -m agelab.machine.image.assemble WORK, where WORK holds ``assembly.json`` (see Assembly) and ``proof.json``.
+usage: python -m agelab.machine.image.assemble WORK, WORK holds ``assembly.json`` (see Assembly) and ``proof.json``.
 """
 
 import sys

@@ -5,8 +5,8 @@ clock two libraries are loaded into it (LD_PRELOAD): ``clock.c`` for every guest
 The latter replaces functions of one QEMU. They lie in a module, and QEMU must call them through the symbol table: calls
 within an executable, or bound when it was linked, cannot be replaced.
 
-All of it is compiled with the compiler of QEMU's suite (agelab.debian.buildroot), and nothing of the host is in it. It is not
-taken from a cache that machines share: the host runs it.
+All of it is compiled with the compiler of QEMU's suite (agelab.debian.buildroot), and nothing of the host is in it. It
+is not taken from a cache that machines share: the host runs it.
 """
 
 import platform

@@ -287,7 +287,8 @@ def controller_argument(address: str) -> str:
     slot, function = place.split(".")
     numbers = {"domain": domain, "bus": bus, "slot": slot, "function": function}
     # By the element's parts: virt-install would look for the address by itself among the host's devices. libvirt's
-    # translation to a QEMU command wants the driver named. The controller is taken for the whole run (agelab.machine.disk.pci).
+    # translation to a QEMU command wants the driver named. The controller is taken for the whole run
+    # (agelab.machine.disk.pci).
     parts = {"@mode": "subsystem", "@managed": "no", "driver/@name": "vfio"} | {
         f"source/address/@{name}": str(int(number, 16)) for name, number in numbers.items()
     }

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from agelab.analysis.cells import RunSet
-from agelab.base.errors import InputError
+from agelab.base.errors import InputError, name_some
 from agelab.data.history.report import HistoryReport as History
 from agelab.data.history.report import report_lines
 from agelab.present.report.command import repeat_command
@@ -14,7 +14,6 @@ from agelab.results.rows import GOING, origins
 from agelab.scenario import selection
 from agelab.scenario.scenario import Scenario
 from agelab.scenario.seeds import seeds_text
-from agelab.stats.formatting import name_some
 
 MAX_PLACES = 3
 """Places listed for one reason why something was not measured."""

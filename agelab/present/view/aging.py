@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 
+from agelab.base.errors import name_some
 from agelab.present.view.terminal import Head, print_table
 from agelab.results.result import Sample
 from agelab.scenario.step import AGED, AGED_MAP, CONTROL, CONTROL_COPY, CONTROL_MAP, IMPLICIT, StepId
-from agelab.stats.formatting import name_some
 
 NO_TESTS = (*IMPLICIT, CONTROL_COPY)
 """Steps on both disks that are none of the scenario's tests."""

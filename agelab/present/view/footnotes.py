@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 
+from agelab.base.errors import name_some
 from agelab.present.view.series_table import heads
 from agelab.present.view.terminal import print_table, print_wrapped
 from agelab.scenario.seeds import Seeds, seeds_text
 from agelab.stats import phrasing
-from agelab.stats.formatting import format_ratio, name_some, unit_scale
+from agelab.stats.formatting import format_ratio, unit_scale
 from agelab.stats.rank_test import LEVEL, seeds_needed
 from agelab.stats.series import Series
 from agelab.stats.spread import outliers

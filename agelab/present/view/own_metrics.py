@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
 
+from agelab.base.errors import name_some
 from agelab.present.view.terminal import Head, print_table
 from agelab.results.result import Sample
 from agelab.scenario.metrics import METRICS
 from agelab.scenario.step import AGED, CONTROL, DISKS, StepId
-from agelab.stats.formatting import name_some, unit_scale
+from agelab.stats.formatting import unit_scale
 
 FIGURES = 6
 """Figures of a value to show; exports have all."""
