@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     import pandas
 
     from agelab.results.run_directory import RunDirectory
-    from agelab.run.progress import Progress
-    from agelab.run.request.options import RunOptions
+    from agelab.runner.progress import Progress
+    from agelab.runner.request.options import RunOptions
 
 __all__ = ["Progress", "RunOptions", "load", "run"]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 """The version of the package, of its results and of its pages."""
 
 if not TYPE_CHECKING:  # mypy would take any name for one of the package
@@ -23,11 +23,11 @@ if not TYPE_CHECKING:  # mypy would take any name for one of the package
     def __getattr__(name: str) -> Any:
         """Import ``Progress`` and ``RunOptions`` on first use."""
         if name == "RunOptions":
-            from agelab.run.request.options import RunOptions
+            from agelab.runner.request.options import RunOptions
 
             return RunOptions
         if name == "Progress":
-            from agelab.run.progress import Progress
+            from agelab.runner.progress import Progress
 
             return Progress
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -43,9 +43,9 @@ def run(
     where this host cannot run them, both before the first cell.
     """
     from agelab.base.errors import silent
-    from agelab.run import sequential
-    from agelab.run.execute import runner
-    from agelab.run.reuse.shared_artefacts import CachedArtefacts
+    from agelab.runner import sequential
+    from agelab.runner.execute import runner
+    from agelab.runner.reuse.shared_artefacts import CachedArtefacts
     from agelab.store.home import open_store
 
     say = progress.stage if progress else silent

@@ -32,11 +32,11 @@ from agelab.machine.vm import domain
 from agelab.machine.vm.guest import GuestSpec, MemoryDisk
 from agelab.machine.vm.guest_output import GuestOutput
 from agelab.machine.vm.hypervisor import Hypervisor, connected
-from agelab.run.execute import plan_disk
-from agelab.run.plan import cell_inputs
-from agelab.run.plan.cell_spec import BASE_MODULES, CellSpec
-from agelab.run.plan.guest_plan import guest_plan
-from agelab.run.plan.phases import phases
+from agelab.runner.execute import plan_disk
+from agelab.runner.plan import cell_inputs
+from agelab.runner.plan.cell_spec import BASE_MODULES, CellSpec
+from agelab.runner.plan.guest_plan import guest_plan
+from agelab.runner.plan.phases import phases
 from agelab.scenario import selection
 from bench import virtme
 from bench.common import quietly, spread

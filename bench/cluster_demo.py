@@ -17,7 +17,7 @@ from distributed import Nanny, Scheduler, SpecCluster
 from agelab.base import atomic
 from agelab.base.fileio import temp_parent
 from agelab.machine.vm import host
-from agelab.run.cluster.dask_cells import MEMORY, RESOURCE
+from agelab.runner.cluster.dask_cells import MEMORY, RESOURCE
 from agelab.store import environment
 from agelab.store.home import open_store
 

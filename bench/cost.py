@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 from agelab.base.errors import HostError
 from agelab.cli.options import open_store
 from agelab.results.result import Cell
-from agelab.run.execute import runner
-from agelab.run.progress import Progress
-from agelab.run.request.options import RunOptions
+from agelab.runner.execute import runner
+from agelab.runner.progress import Progress
+from agelab.runner.request.options import RunOptions
 from bench.common import guests
 from docs.make import command
 from docs.make.command import Answer

@@ -21,10 +21,10 @@ from agelab.results import run_lookup
 from agelab.results.digest import digest
 from agelab.results.result import CellOrigin, Sample
 from agelab.results.run_directory import RunDirectory
-from agelab.run.execute import runner
-from agelab.run.request.options import RunOptions
-from agelab.run.reuse import bundle
-from agelab.run.reuse.ended_cell import CellKey, EndedCell
+from agelab.runner.execute import runner
+from agelab.runner.request.options import RunOptions
+from agelab.runner.reuse import bundle
+from agelab.runner.reuse.ended_cell import CellKey, EndedCell
 from agelab.scenario.seeds import CellName
 from agelab.store import environment
 from agelab.store.artefacts import Store

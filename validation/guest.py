@@ -27,7 +27,7 @@ from agelab.machine.vm.guest import GuestSpec, MemoryDisk
 from agelab.machine.vm.guest_output import GuestOutput
 from agelab.machine.vm.hypervisor import Hypervisor, connected
 from agelab.results.result import Ending
-from agelab.run.plan import cell_inputs
+from agelab.runner.plan import cell_inputs
 from agelab.scenario.machine import Machine
 from agelab.store.artefacts import Store
 

@@ -18,7 +18,7 @@ from agelab import kernel as kernels
 from agelab.base.errors import AgelabError
 from agelab.base.hashing import key_of
 from agelab.cli.options import open_store
-from agelab.run.plan import cell_inputs
+from agelab.runner.plan import cell_inputs
 from agelab.scenario import selection
 from agelab.scenario.drive import Drive, Flash, RotatingDisk
 from agelab.store.artefacts import Store

@@ -24,7 +24,7 @@ from agelab.bisect.kernel_runs import RunLog, options_of
 from agelab.bisect.measurements import Decision, FoundChange, KernelOutcome, KernelVerdict, OutcomeKind
 from agelab.bisect.rules import SEEDS_NEEDED
 from agelab.results import checksummed
-from agelab.run.execute import runner
+from agelab.runner.execute import runner
 from agelab.stats.formatting import UnitScale, decimals_for_spread, format_decimal, unit_scale
 from agelab.store.artefacts import Store
 

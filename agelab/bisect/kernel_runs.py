@@ -15,10 +15,10 @@ from agelab.machine.drive.module import NoHeaders
 from agelab.machine.image import DoesNotBoot
 from agelab.results.conditions import EFFORT, KERNEL, SEEDS, text
 from agelab.results.result import Cell, End, Status
-from agelab.run.execute import runner
-from agelab.run.plan import support
-from agelab.run.progress import Progress
-from agelab.run.request.options import RunOptions
+from agelab.runner.execute import runner
+from agelab.runner.plan import support
+from agelab.runner.progress import Progress
+from agelab.runner.request.options import RunOptions
 from agelab.stats.formatting import json_number
 from agelab.store.artefacts import Store, file_hash
 

@@ -16,8 +16,8 @@ from agelab.machine.image import packer
 from agelab.machine.image import root as roots
 from agelab.results.checksummed import read
 from agelab.results.run_directory import RunDirectory
-from agelab.run.prepare import run_manifest
-from agelab.run.prepare.run_manifest import RunManifest
+from agelab.runner.prepare import run_manifest
+from agelab.runner.prepare.run_manifest import RunManifest
 from agelab.store.artefacts import Store
 
 Origin = tuple[str, tuple[AlsoFrom, ...]]

@@ -30,8 +30,8 @@ from agelab.machine.image.assemble import DESCRIPTION, Description
 from agelab.results.checksummed import read
 from agelab.results.result import RunPlan
 from agelab.results.run_directory import RunDirectory, map_file
-from agelab.run.prepare import run_manifest
-from agelab.run.prepare.run_manifest import ControlScripts, JobFiles, Profiles, RunManifest
+from agelab.runner.prepare import run_manifest
+from agelab.runner.prepare.run_manifest import ControlScripts, JobFiles, Profiles, RunManifest
 from agelab.scenario import selection
 from agelab.scenario.history import Logged
 from agelab.store.artefacts import Artefact, Store, file_hash

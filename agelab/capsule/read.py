@@ -27,8 +27,8 @@ from agelab.kernel.elf import ModuleInfo
 from agelab.machine.image.assemble import Description
 from agelab.results.digest import digest, inputs_key
 from agelab.results.result import Cell, End, Sample, Status
-from agelab.run.prepare import run_manifest
-from agelab.run.prepare.run_manifest import ControlScripts, JobFiles, Profiles, RunManifest
+from agelab.runner.prepare import run_manifest
+from agelab.runner.prepare.run_manifest import ControlScripts, JobFiles, Profiles, RunManifest
 from agelab.store.artefacts import artefact_key
 
 _INFOS = TypeAdapter(tuple[ModuleInfo, ...])

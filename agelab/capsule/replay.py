@@ -21,11 +21,11 @@ from agelab.machine.drive import module as modules
 from agelab.machine.image import root as roots
 from agelab.results.result import End
 from agelab.results.run_directory import RunDirectory
-from agelab.run.execute import runner, saved_guests
-from agelab.run.progress import Progress
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
-from agelab.run.request.run_request import RunRequest
+from agelab.runner.execute import runner, saved_guests
+from agelab.runner.progress import Progress
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
+from agelab.runner.request.run_request import RunRequest
 from agelab.scenario import control_file, selection
 from agelab.scenario.control_file import ControlFile
 from agelab.scenario.history import History, Logged, Repository, Traced

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 from agelab.base.types import Frozen, Name
 from agelab.kernel.stored_kernel import Provenance
 from agelab.results.result import RunPlan
-from agelab.run.prepare.run_manifest import CONTROL, JOBS, MADE_OF, PROFILES, SCENARIO
+from agelab.runner.prepare.run_manifest import CONTROL, JOBS, MADE_OF, PROFILES, SCENARIO
 
 VERSION = 1
 

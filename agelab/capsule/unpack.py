@@ -11,7 +11,7 @@ from agelab.kernel import Kernel
 from agelab.kernel.modules import BUILTIN, INDEX, index
 from agelab.machine.image import Image
 from agelab.machine.image.assemble import DESCRIPTION
-from agelab.run.prepare.prepare import ProvidedParts
+from agelab.runner.prepare.prepare import ProvidedParts
 from agelab.store.artefacts import Artefact, Manifest
 
 

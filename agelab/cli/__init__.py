@@ -21,7 +21,7 @@ from agelab import __version__
 from agelab.base import limits
 from agelab.base.errors import DISK_ERRNOS, FULL_ERRNOS, AgelabError, HostError, InputError, unknown
 from agelab.base.fileio import RefusedFile
-from agelab.base.types import escape_controls
+from agelab.base.sanitize import escape_controls
 from agelab.base.verbs import VERBS, as_called
 from agelab.cli import encoding
 from agelab.present.view import colour

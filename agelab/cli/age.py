@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from agelab.cli.run_options import execute, run_options
-from agelab.run.request.options import RunOptions
+from agelab.runner.request.options import RunOptions
 
 
 @click.command(epilog="Exit: as agelab run has it.")
@@ -16,7 +16,7 @@ def age(**words: Any) -> int:
     from agelab.cli.options import open_store
     from agelab.present.view.artefacts import print_disks
     from agelab.present.view.summary import print_result
-    from agelab.run.execute import runner
+    from agelab.runner.execute import runner
     from agelab.store import disks as stored_disk
 
     finished = execute(RunOptions(keep_disk=True, measure=False, **words))

@@ -8,9 +8,9 @@ from agelab.base.errors import InputError, unknown
 from agelab.bisect.bisect_directory import BisectQuestion, GitTree, Symptom
 from agelab.cli.options import open_store, say
 from agelab.results.measure import Measure
-from agelab.run.request.options import RunOptions
-from agelab.run.request.run_request import RunRequest
-from agelab.run.request.step_names import require_measure
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.run_request import RunRequest
+from agelab.runner.request.step_names import require_measure
 
 
 def parse_question(words: dict[str, Any]) -> BisectQuestion:
@@ -75,7 +75,7 @@ def _metric(words: dict[str, Any]) -> Measure | None:
 
 def _cell(words: dict[str, Any]) -> tuple[str, RunRequest]:
     """Return the name of the run and its request for one cell. Raises InputError where there would be several."""
-    from agelab.run.request.resolve import resolve
+    from agelab.runner.request.resolve import resolve
     from agelab.scenario import selection
 
     scenario, variant = words["scenario"], words["variant"]

@@ -11,7 +11,7 @@ import click
 from agelab.base.errors import InputError, goes_on
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.run_options import execute, run_options
-from agelab.run.request.options import RunOptions
+from agelab.runner.request.options import RunOptions
 
 SEEDS = "1,2,3,4,5"
 

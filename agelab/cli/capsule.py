@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from agelab.base.errors import InputError
-from agelab.base.types import parse_digits
+from agelab.base.sanitize import parse_digits
 from agelab.base.verbs import as_called
 from agelab.cli.options import (
     OUTPUT,

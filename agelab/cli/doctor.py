@@ -5,7 +5,7 @@ import click
 from agelab.base.errors import HostError
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.present.view.doctor import print_findings
-from agelab.run.doctor import examine, leftovers
+from agelab.runner.doctor import examine, leftovers
 
 
 @click.command()

@@ -11,7 +11,7 @@ import click
 
 from agelab.base import atomic, fileio
 from agelab.base.errors import InputError
-from agelab.base.types import escape_controls
+from agelab.base.sanitize import escape_controls
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.store import home
@@ -29,7 +29,7 @@ def open_store() -> Store:
 
     Raises InputError where there can be none.
     """
-    from agelab.run.reuse.shared_artefacts import CachedArtefacts
+    from agelab.runner.reuse.shared_artefacts import CachedArtefacts
 
     def warn(line: str) -> None:
         say(f"agelab: {line}")

@@ -10,7 +10,7 @@ from agelab.base.errors import InputError
 from agelab.base.verbs import as_called
 from agelab.cli.options import force_option, json_option, open_store, print_json, require_output
 from agelab.cli.run_options import run_options
-from agelab.run.request.options import RunOptions
+from agelab.runner.request.options import RunOptions
 
 
 @click.command(epilog="Exit: 0; 2 wrong input.")
@@ -30,7 +30,7 @@ def plan(as_json: bool, slurm: Path | None, **words: Any) -> None:
     Its cells, and how long they take, by what such cells took in earlier runs of this store.
     """
     from agelab.present.view.forecast import forecast_json, print_forecast
-    from agelab.run.forecast import forecast
+    from agelab.runner.forecast import forecast
 
     options = RunOptions(**words)
     if options.until_decided:
@@ -44,8 +44,8 @@ def plan(as_json: bool, slurm: Path | None, **words: Any) -> None:
 
 def _write_array(options: RunOptions, directory: Path) -> None:
     from agelab.present.view.progress import show_progress
-    from agelab.run.cluster import shared_plan
-    from agelab.run.cluster import slurm as arrays
+    from agelab.runner.cluster import shared_plan
+    from agelab.runner.cluster import slurm as arrays
 
     if directory.is_dir():
         for name in (arrays.PLAN, arrays.SCRIPT):

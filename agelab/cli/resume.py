@@ -9,7 +9,7 @@ from agelab.cli.options import find_runs
 from agelab.cli.run import execute_on, run_until_decided
 from agelab.cli.run_options import execute
 from agelab.cli.types import JOBS
-from agelab.run.request.options import RunOptions
+from agelab.runner.request.options import RunOptions
 from agelab.scenario.jobs import Jobs
 
 
@@ -35,7 +35,7 @@ def resume(run: str, jobs: Jobs | None, disks: str | None, erase: str, on: str |
     Ended cells stay as they are. The others start again, from the inputs that the run was begun with.
     """
     from agelab.present.view.summary import print_result
-    from agelab.run.execute import runner
+    from agelab.runner.execute import runner
 
     [found] = find_runs([run])
     if not found.in_store:

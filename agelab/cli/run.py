@@ -10,7 +10,7 @@ from agelab.base.verbs import as_called
 from agelab.cli.options import open_store
 from agelab.cli.run_options import execute, run_options_with_control
 from agelab.results.run_directory import RunDirectory
-from agelab.run.request.options import RunOptions
+from agelab.runner.request.options import RunOptions
 
 
 @click.command(
@@ -84,7 +84,7 @@ def run(kernel: tuple[str, ...], on: str | None, **words: Any) -> int:
     from agelab.present.view.profile import print_profiles
     from agelab.present.view.summary import print_result
     from agelab.present.view.timing import print_timing
-    from agelab.run.execute import runner
+    from agelab.runner.execute import runner
 
     options = RunOptions(kernel=kernel[0], **words)
     if on and len(kernel) > 1:
@@ -106,8 +106,8 @@ def run(kernel: tuple[str, ...], on: str | None, **words: Any) -> int:
 def execute_on(address: str, options: RunOptions, begun: RunDirectory | None = None) -> RunDirectory:
     """Run the options on other hosts, or the unfinished cells of ``begun``, and show progress."""
     from agelab.present.view.progress import show_progress
-    from agelab.run.cluster import dask_cells, scheduler, shared_plan
-    from agelab.run.execute import runner
+    from agelab.runner.cluster import dask_cells, scheduler, shared_plan
+    from agelab.runner.execute import runner
 
     scheduler.require_answer(address)  # before anything is made: that may take minutes
     store = open_store()
@@ -122,8 +122,8 @@ def run_until_decided(options: RunOptions, begun: RunDirectory | None = None) ->
     from agelab.present.view.progress import show_progress
     from agelab.present.view.sequential import print_outcome
     from agelab.present.view.summary import print_result
-    from agelab.run import sequential
-    from agelab.run.execute import runner
+    from agelab.runner import sequential
+    from agelab.runner.execute import runner
 
     with show_progress() as progress:
         finished, outcome = sequential.run_until_decided(options, open_store(), progress, begun)
@@ -135,7 +135,7 @@ def run_until_decided(options: RunOptions, begun: RunDirectory | None = None) ->
 
 def _sweep(options: RunOptions, kernels: Sequence[str]) -> int:
     from agelab.cli.sweep import print_finished_sweep
-    from agelab.run.execute import runner
+    from agelab.runner.execute import runner
 
     done = execute_kernels(options, kernels)
     unfit = [(kernel, error) for kernel, error in done.items() if isinstance(error, AgelabError)]
@@ -152,7 +152,7 @@ def _sweep(options: RunOptions, kernels: Sequence[str]) -> int:
 def execute_kernels(options: RunOptions, kernels: Sequence[str]) -> dict[str, RunDirectory | AgelabError]:
     """Run the options on several kernels and show progress. Returns the run of each, or why it has none."""
     from agelab.present.view.progress import show_progress
-    from agelab.run.execute import runner
+    from agelab.runner.execute import runner
 
     with show_progress() as progress:
         return runner.run_kernels(options, kernels, open_store(), progress)

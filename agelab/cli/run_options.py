@@ -11,8 +11,8 @@ from agelab.cli.types import (
 )
 from agelab.machine.disk import DriveClaim
 from agelab.results.run_directory import RunDirectory
-from agelab.run.request.option_fields import BootKind, Design, SourceState
-from agelab.run.request.options import RunOptions
+from agelab.runner.request.option_fields import BootKind, Design, SourceState
+from agelab.runner.request.options import RunOptions
 
 AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
 
@@ -181,7 +181,7 @@ def execute(
 ) -> RunDirectory:
     """Run the options in the user's store, or the unfinished cells of ``begun``, and show progress."""
     from agelab.present.view.progress import show_progress
-    from agelab.run.execute import runner
+    from agelab.runner.execute import runner
 
     with show_progress() as progress:
         return runner.run(options, open_store(), progress, begun=begun, claims=claims)

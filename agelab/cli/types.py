@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from agelab.base.types import parse_digits
+from agelab.base.sanitize import parse_digits
 from agelab.scenario.jobs import Jobs, parse_jobs
 
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}

@@ -8,7 +8,7 @@ from agelab.base.errors import goes_on
 from agelab.cli.options import find_runs, json_option, open_store, print_json, say
 from agelab.cli.types import JOBS
 from agelab.results.run_directory import LATEST, RunDirectory
-from agelab.run.request.options import RunOptions
+from agelab.runner.request.options import RunOptions
 from agelab.scenario.jobs import Jobs
 
 
@@ -41,8 +41,8 @@ def why(run: str, claim: str, factors: str | None, filesystem: str | None, jobs:
     from agelab.bisect.why.trials import ClaimAnswer, carry_out, plan_trial
     from agelab.present.view.progress import show_progress
     from agelab.present.view.why import answer_json, plan_lines, print_answer
-    from agelab.run.cell_times import recent_cells
-    from agelab.run.execute import runner
+    from agelab.runner.cell_times import recent_cells
+    from agelab.runner.execute import runner
 
     chosen = choose_factors(factors)
     store = open_store()

@@ -26,9 +26,9 @@ def worker(plan: Path, number: int, output: Path | None) -> int:
     A cell whose key is known there does not run again.
     """
     from agelab.present.view.progress import show_progress
-    from agelab.run.cluster import shared_plan
-    from agelab.run.cluster import worker as workers
-    from agelab.run.execute import runner
+    from agelab.runner.cluster import shared_plan
+    from agelab.runner.cluster import worker as workers
+    from agelab.runner.execute import runner
 
     with show_progress() as progress:
         run = workers.run_cell(shared_plan.read(plan), number, open_store(), progress)

@@ -22,7 +22,8 @@ from agelab.base.errors import (
     silent,
     unknown,
 )
-from agelab.base.types import SUITES, AlsoFrom, escape_controls
+from agelab.base.sanitize import escape_controls
+from agelab.base.types import SUITES, AlsoFrom
 from agelab.debian import snapshot
 from agelab.debian.dated_archive import ARCHITECTURE, PackageList, fields
 from agelab.debian.packages import Package, host_suite

@@ -13,7 +13,8 @@ from agelab import debian
 from agelab.base import fileio, process
 from agelab.base import fileio as readers
 from agelab.base.errors import HostError, InputError, Notify, silent
-from agelab.base.types import Frozen, require_utf_8
+from agelab.base.sanitize import require_utf_8
+from agelab.base.types import Frozen
 from agelab.debian import control_fields
 from agelab.debian.unpacking import PACKAGE_BYTES
 from agelab.kernel import elf, guest_needs

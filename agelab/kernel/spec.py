@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Protocol
 
 from agelab.base.errors import InputError, Notify, silent, unknown
-from agelab.base.types import SUITES, require_utf_8
+from agelab.base.sanitize import require_utf_8
+from agelab.base.types import SUITES
 from agelab.kernel import build, build_inputs, deb_files, debian_kernel, own_image, recipes, source_tree
 from agelab.kernel.debian_kernel import is_version
 from agelab.kernel.stored_kernel import DEFAULT, Kernel, NamedKernel

@@ -18,10 +18,10 @@ from agelab.present.report.model import BlockMapFigure, Charts, FlameGraph, Part
 from agelab.present.report.page import build_page
 from agelab.present.report.study import compare_with_study
 from agelab.results.run_directory import RunDirectory
-from agelab.run.prepare import input_data
-from agelab.run.prepare.capacity import RunNeeds
-from agelab.run.prepare.prepare import needs_of
-from agelab.run.request.run_request import cell_requests
+from agelab.runner.prepare import input_data
+from agelab.runner.prepare.capacity import RunNeeds
+from agelab.runner.prepare.prepare import needs_of
+from agelab.runner.request.run_request import cell_requests
 from agelab.store.artefacts import Store, file_hash
 
 CAPSULES = "capsules"

@@ -11,7 +11,8 @@ from pydantic import Field
 
 from agelab.base.errors import name_some
 from agelab.base.hashing import key_of
-from agelab.base.types import Frozen, escape_controls
+from agelab.base.sanitize import escape_controls
+from agelab.base.types import Frozen
 from agelab.results.result import Cell, RunPlan
 from agelab.scenario.machine import MachineLabel
 

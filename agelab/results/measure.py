@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from agelab.base.errors import InputError
-from agelab.base.types import parse_digits
+from agelab.base.sanitize import parse_digits
 from agelab.scenario.step import IMPLICIT, PREPARING, StepId
 
 MEAN = 0

@@ -24,7 +24,7 @@ class Ending(Enum):
     DAEMON_LOST = "lost"
     """The libvirt daemon ended, so the guest was ended too."""
     OUTPUT_LOST = "unheard"
-    """The host's disk was full and part of the output is lost (agelab.run.execute.guest_launcher)."""
+    """The host's disk was full and part of the output is lost (agelab.runner.execute.guest_launcher)."""
     TIMEOUT = "timeout"
     """The timeout in host time expired."""
     PAUSED = "paused"

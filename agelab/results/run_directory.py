@@ -27,7 +27,7 @@ from agelab.base import atomic, fileio
 from agelab.base.errors import InputError
 from agelab.base.fileio import plain_label
 from agelab.base.hashing import key_of
-from agelab.base.types import escape_controls, escape_json
+from agelab.base.sanitize import escape_controls, escape_json
 from agelab.results import block_record, checksummed, own
 from agelab.results import profile as profiles
 from agelab.results.block_record import RequestRecord
@@ -40,7 +40,7 @@ LATEST = "latest"
 """The name that stands for the newest run, and the file beside all of them that records which it is."""
 PLAN = "plan.json"
 MADE_OF = "made-of.json"
-"""The versions and contents that a run's command stood for (agelab.run.prepare.run_manifest)."""
+"""The versions and contents that a run's command stood for (agelab.runner.prepare.run_manifest)."""
 SAMPLES = "samples.jsonl"
 TRANSIENT = ("*initramfs", "*plan", "empty", "*disk-[0-9]*", "fork-*", "results*")
 IN_PROFILE = tuple(f"{profiles.PLACE}/{name}" for name in (*TRANSIENT, "*samples"))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from agelab.base import fileio
 from agelab.base.errors import InputError
-from agelab.base.types import MAX_NAME_LENGTH, ScaleName, parse_digits
+from agelab.base.sanitize import parse_digits
+from agelab.base.types import MAX_NAME_LENGTH, ScaleName
 from agelab.scenario import selection
 from agelab.scenario.scenario import Scenario, Variant
 from agelab.scenario.selection import Selection

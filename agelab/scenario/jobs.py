@@ -2,7 +2,7 @@
 
 from typing import Any, Final, Literal
 
-from agelab.base.types import parse_digits
+from agelab.base.sanitize import parse_digits
 
 Jobs = int | Literal["auto"]
 AUTO: Final = "auto"

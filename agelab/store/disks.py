@@ -19,7 +19,8 @@ from pydantic import Field
 from agelab.base import atomic, confine, fileio, process
 from agelab.base import fileio as readers
 from agelab.base.errors import HostError, InputError, unknown
-from agelab.base.types import Defaults, Frozen, LayoutName, Name, require_utf_8
+from agelab.base.sanitize import require_utf_8
+from agelab.base.types import Defaults, Frozen, LayoutName, Name
 from agelab.results.result import Sample
 from agelab.store.artefacts import (
     MANIFEST,

@@ -25,8 +25,8 @@ from agelab.cli.run import execute_kernels, execute_on
 from agelab.cli.run_options import execute
 from agelab.present.view.eta import format_time_left
 from agelab.results.run_directory import RunDirectory
-from agelab.run.cell_times import TimeRange
-from agelab.run.request.options import RunOptions
+from agelab.runner.cell_times import TimeRange
+from agelab.runner.request.options import RunOptions
 from docs.make import block, catalogue, make
 from docs.make.catalogue import Catalogue, Table
 from docs.make.forecast import HEAD, Forecast, forecast

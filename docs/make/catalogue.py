@@ -12,7 +12,7 @@ from pydantic import Field, StringConstraints, model_validator
 from agelab.base.errors import InputError, unknown
 from agelab.base.types import Frozen
 from agelab.results.run_directory import RunDirectory
-from agelab.run.request.options import RunOptions
+from agelab.runner.request.options import RunOptions
 from agelab.scenario import toml_files
 from docs.make.page import DOCS, PROJECT
 

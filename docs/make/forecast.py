@@ -11,7 +11,7 @@ from agelab.results import run_lookup
 from agelab.results.conditions import Conditions, between
 from agelab.results.result import Cell, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.run.cell_times import (
+from agelab.runner.cell_times import (
     VARIES,
     TimeRange,
     Took,
@@ -19,16 +19,16 @@ from agelab.run.cell_times import (
     cells_under,
     planned_conditions,
 )
-from agelab.run.execute.evaluation import evaluated_by
-from agelab.run.plan.cell_inputs import harness_hash, parts_of_files
-from agelab.run.plan.cell_spec import MIB, CellSpec
-from agelab.run.prepare import input_data
-from agelab.run.prepare.capacity import COMPANION_OVERHEAD, RunNeeds
-from agelab.run.prepare.planned import cell_of, planned_cells
-from agelab.run.prepare.prepare import copies_of_disk
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
-from agelab.run.request.run_request import RunRequest
+from agelab.runner.execute.evaluation import evaluated_by
+from agelab.runner.plan.cell_inputs import harness_hash, parts_of_files
+from agelab.runner.plan.cell_spec import MIB, CellSpec
+from agelab.runner.prepare import input_data
+from agelab.runner.prepare.capacity import COMPANION_OVERHEAD, RunNeeds
+from agelab.runner.prepare.planned import cell_of, planned_cells
+from agelab.runner.prepare.prepare import copies_of_disk
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
+from agelab.runner.request.run_request import RunRequest
 from docs.make import block, proof
 from docs.make.catalogue import Table
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from agelab.base.errors import AgelabError, HostError
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.run.request.options import RunOptions
+from agelab.runner.request.options import RunOptions
 from docs.make import block, catalogue, proof
 from docs.make.catalogue import Catalogue, Table
 from docs.make.page import DOCS, PROJECT, wrapped

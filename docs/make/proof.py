@@ -28,14 +28,14 @@ from agelab.machine.vm.domain import virt_install_command
 from agelab.machine.vm.guest import GuestSpec, MemoryDisk, slots_for
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
-from agelab.run.execute import evaluation
-from agelab.run.plan import cell_inputs
-from agelab.run.plan.cell_spec import CellSpec
-from agelab.run.plan.guest_plan import guest_plan, map_plan
-from agelab.run.plan.kept_output import with_keepers
-from agelab.run.plan.phases import phases
-from agelab.run.prepare.planned import planned_cells
-from agelab.run.request.options import RunOptions
+from agelab.runner.execute import evaluation
+from agelab.runner.plan import cell_inputs
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.guest_plan import guest_plan, map_plan
+from agelab.runner.plan.kept_output import with_keepers
+from agelab.runner.plan.phases import phases
+from agelab.runner.prepare.planned import planned_cells
+from agelab.runner.request.options import RunOptions
 from agelab.store.artefacts import file_hash
 from docs.make.block import Block
 from docs.make.catalogue import Table

@@ -6,10 +6,10 @@ from agelab.present.report.command import MAKE_VARIABLES
 from agelab.present.view.eta import format_time_left
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.run.cell_times import TimeRange
-from agelab.run.prepare.planned import planned_cells
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
+from agelab.runner.cell_times import TimeRange
+from agelab.runner.prepare.planned import planned_cells
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
 from docs.make.catalogue import Made, Table
 from docs.make.forecast import disk_of
 from docs.make.page import grid

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agelab.base.places import HARNESS
 from agelab.evaluate.step_output import PLACE_BYTES
-from agelab.run.plan.kept_output import PROGRAM
+from agelab.runner.plan.kept_output import PROGRAM
 
 
 def test_an_output_lies_at_its_place_cut_at_what_is_kept(tmp_path: Path) -> None:

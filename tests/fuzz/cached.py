@@ -7,8 +7,8 @@ from agelab.base.errors import InputError
 from agelab.base.hashing import canonical_json
 from agelab.results.digest import digest, inputs_key
 from agelab.results.result import Sample, Status
-from agelab.run.reuse.cache import cell_of_record, files_of_entry
-from agelab.run.reuse.ended_cell import CellKey
+from agelab.runner.reuse.cache import cell_of_record, files_of_entry
+from agelab.runner.reuse.ended_cell import CellKey
 from agelab.store import action_result
 from agelab.store.action_result import CachedFile
 from agelab.store.blobs import WrongEntry

@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 
 from agelab.base.errors import AgelabError
-from agelab.base.types import escape_controls
+from agelab.base.sanitize import escape_controls
 from agelab.capsule import archive, schema
 from agelab.capsule.pack import pack
 from agelab.results.digest import inputs_key
-from agelab.run.request.options import RunOptions
+from agelab.runner.request.options import RunOptions
 from agelab.store.artefacts import Store
 from tests.unit import capsule_verbs
 from tests.unit.capsule_builder import contents, made_run

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from agelab.base.errors import InputError
 from agelab.results.result import End, Status
-from agelab.run.prepare.control_journal import ControlJournal
+from agelab.runner.prepare.control_journal import ControlJournal
 from agelab.scenario.control_file import ControlLine
 from tests.fuzz._files import directory
 

@@ -14,7 +14,7 @@ from agelab.bisect.bisect_directory import BisectQuestion
 from agelab.data.corpus.artefact import CorpusDescription
 from agelab.machine.image.assemble import Description
 from agelab.results import checksummed
-from agelab.run.prepare.run_manifest import MADE_OF, PROFILES, ControlScripts, Profiles, RunManifest
+from agelab.runner.prepare.run_manifest import MADE_OF, PROFILES, ControlScripts, Profiles, RunManifest
 from agelab.store.artefacts import Manifest, Store
 from agelab.store.disks import DiskRecipe
 from tests.fuzz._files import directory

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import cache
 
 from agelab.base.errors import AgelabError
-from agelab.base.types import escape_controls
+from agelab.base.sanitize import escape_controls
 from agelab.results import rows
 from agelab.results.checksummed import SEAL
 from agelab.results.result import Status

@@ -22,8 +22,8 @@ from agelab.machine.image.root import RootPackages
 from agelab.results.checksummed import write
 from agelab.results.result import RunKernel
 from agelab.results.run_directory import RunDirectory
-from agelab.run.prepare import run_manifest
-from agelab.run.prepare.run_manifest import CorpusRecord, Profiles, RunManifest
+from agelab.runner.prepare import run_manifest
+from agelab.runner.prepare.run_manifest import CorpusRecord, Profiles, RunManifest
 from agelab.store.artefacts import Artefact, Store, file_hash
 from tests.unit import run_builder
 

@@ -19,7 +19,7 @@ from agelab.present.report.over_time import build_page
 from agelab.present.view import capsule as shown
 from agelab.present.view.over_time import over_time_json
 from agelab.results.run_directory import RunDirectory
-from agelab.run.progress import Progress
+from agelab.runner.progress import Progress
 from agelab.store.artefacts import Store
 
 
@@ -32,9 +32,9 @@ def without_guests() -> Iterator[None]:
     """Have a replay end where it would ask the mirror or make QEMU."""
     with (
         patch("agelab.capsule.replay._has_qemu", return_value=True),
-        patch("agelab.run.prepare.package_questions.ask", side_effect=Reached("the mirror is next")),
+        patch("agelab.runner.prepare.package_questions.ask", side_effect=Reached("the mirror is next")),
         patch("agelab.machine.qemu.obtain", side_effect=Reached("a guest is next")),
-        patch("agelab.run.execute.runner.orphans.terminate_orphans", return_value=[]),
+        patch("agelab.runner.execute.runner.orphans.terminate_orphans", return_value=[]),
     ):
         yield
 

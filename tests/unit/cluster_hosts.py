@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab.run.cluster import scheduler
+from agelab.runner.cluster import scheduler
 
 
 def _run(*words: str | Path) -> None:

@@ -19,9 +19,9 @@ from typing import Any
 from agelab.results.digest import inputs_key
 from agelab.results.result import CellOrigin
 from agelab.results.run_directory import RunDirectory
-from agelab.run.cluster import dask_cells, scheduler, shared_plan
-from agelab.run.reuse import bundle
-from agelab.run.reuse.ended_cell import CellKey, EndedCell
+from agelab.runner.cluster import dask_cells, scheduler, shared_plan
+from agelab.runner.reuse import bundle
+from agelab.runner.reuse.ended_cell import CellKey, EndedCell
 from tests.unit import reuse_cells
 
 BEHAVIOUR = "AGELAB_STAND_IN"

@@ -9,8 +9,8 @@ from pathlib import Path
 from agelab.present.view.progress import show_progress
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
 from tests.unit.aging_runs import make
 
 

@@ -23,7 +23,7 @@ from agelab.present.report import provenance, step_statistics
 from agelab.present.report.answer.headline import answers
 from agelab.results.result import RunKernel, RunPlan, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.run.request.options import RunOptions
+from agelab.runner.request.options import RunOptions
 from agelab.scenario.jobs import Jobs
 from agelab.store.artefacts import Store
 from tests.unit import study_runs

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agelab.run.reuse.shared_artefacts import CachedArtefacts
+from agelab.runner.reuse.shared_artefacts import CachedArtefacts
 from agelab.store.artefacts import Store
 from agelab.store.blobs import DirectoryBlobs
 from tests.unit.kernel_builder import module

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import agelab
-from agelab.base.types import escape_controls
+from agelab.base.sanitize import escape_controls
 from agelab.cli import main
 from agelab.results.run_directory import RunDirectory
 from tests.unit import hostile_runs

@@ -17,7 +17,7 @@ from agelab.machine.drive.module import NoHeaders
 from agelab.machine.image import DoesNotBoot
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.run.execute import runner
+from agelab.runner.execute import runner
 from agelab.store.artefacts import Store, file_hash
 from tests.unit import run_builder
 from tests.unit import simulated_bisect as simulated

@@ -9,13 +9,13 @@ import pytest
 from pydantic import ValidationError
 
 from agelab.base.errors import InputError
-from agelab.run.plan.block_change import BlockChange
-from agelab.run.plan.cell_spec import CellSpec
-from agelab.run.plan.guest_plan import guest_plan
-from agelab.run.plan.phases import phases
-from agelab.run.request import resolve
-from agelab.run.request.options import RunOptions
-from agelab.run.request.run_request import cell_requests
+from agelab.runner.plan.block_change import BlockChange
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.guest_plan import guest_plan
+from agelab.runner.plan.phases import phases
+from agelab.runner.request import resolve
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.run_request import cell_requests
 from agelab.scenario import selection, toml_files
 from agelab.scenario.layout import PARAMETERS, SCHEDULERS, BlockLayer
 from agelab.scenario.machine import Machine

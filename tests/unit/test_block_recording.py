@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from agelab.base.errors import InputError
-from agelab.run.plan.block_recording import MEMORY, PLACE_BYTES, disk_bytes, is_recorded, recorded
-from agelab.run.plan.kept_output import is_keeper, with_keepers
-from agelab.run.plan.step_plan import StepPlan
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
-from agelab.run.request.run_request import cell_requests
+from agelab.runner.plan.block_recording import MEMORY, PLACE_BYTES, disk_bytes, is_recorded, recorded
+from agelab.runner.plan.kept_output import is_keeper, with_keepers
+from agelab.runner.plan.step_plan import StepPlan
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
+from agelab.runner.request.run_request import cell_requests
 from agelab.scenario.step import Action
 from tests.unit.test_kept_output import FIO, PLAIN, phase
 from tests.unit.test_scenario import CORPUS, spec

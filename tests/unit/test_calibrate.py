@@ -13,7 +13,7 @@ from agelab.results import run_directory, run_lookup
 from agelab.results.digest import digest
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.run.request.options import RunOptions
+from agelab.runner.request.options import RunOptions
 from tests.unit.test_compare import ONE, Values, make
 
 ELAPSED = dict(ONE)
@@ -143,7 +143,7 @@ def test_a_cell_that_did_not_finish_proves_nothing(runs: Runs, capsys: pytest.Ca
 
 def test_programs_get_the_proof_and_every_spread(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(said(capsys, "--json"))
-    assert (found["schema"], found["clock"]) == (2, "virtual")
+    assert (found["schema"], found["clock"]) == (3, "virtual")
     assert [found["run"], found["again"]] == [path.name for path in sorted((runs.home / "runs").glob("*/"))]
     [variant] = found["variants"]
     cell, *_ = run_lookup.find(runs.home / "runs", found["run"]).as_json()["cells"]

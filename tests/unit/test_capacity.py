@@ -9,8 +9,8 @@ import pytest
 
 from agelab.base.errors import HostError
 from agelab.machine.vm import host
-from agelab.run.prepare import capacity
-from agelab.run.prepare.capacity import RunNeeds
+from agelab.runner.prepare import capacity
+from agelab.runner.prepare.capacity import RunNeeds
 from tests.unit.test_scenario import CORPUS, spec
 
 

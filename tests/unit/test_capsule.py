@@ -31,10 +31,10 @@ from agelab.machine.image import root as roots
 from agelab.results.checksummed import read, write
 from agelab.results.result import RunPlan
 from agelab.results.run_directory import RunDirectory
-from agelab.run.execute import runner
-from agelab.run.prepare import run_manifest
-from agelab.run.prepare.run_manifest import JobFiles, RunManifest
-from agelab.run.progress import Progress
+from agelab.runner.execute import runner
+from agelab.runner.prepare import run_manifest
+from agelab.runner.prepare.run_manifest import JobFiles, RunManifest
+from agelab.runner.progress import Progress
 from agelab.store.artefacts import Store
 from tests.unit.capsule_builder import SMALL, contents, made_run, package, resealed, tar_of
 

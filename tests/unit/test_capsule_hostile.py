@@ -14,7 +14,7 @@ from agelab.capsule.pack import pack
 from agelab.capsule.read import open_capsule
 from agelab.cli import main
 from agelab.results.digest import inputs_key
-from agelab.run.request.options import RunOptions
+from agelab.runner.request.options import RunOptions
 from agelab.store.artefacts import Store
 from tests.unit import capsule_verbs
 from tests.unit.capsule_builder import SMALL, contents, made_run, resealed

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from agelab.run.execute import guest_launcher
-from agelab.run.execute.guest_launcher import GuestLauncher
-from agelab.run.plan.boot import Boot
+from agelab.runner.execute import guest_launcher
+from agelab.runner.execute.guest_launcher import GuestLauncher
+from agelab.runner.plan.boot import Boot
 
 XML = "<domain><name>{name}</name> {cell}/plan {cell}/fork-aged/disk-0 /store/image/root </domain>"
 

@@ -15,7 +15,7 @@ from agelab.base.errors import AgelabError, HostError, InputError
 from agelab.base.verbs import VERBS, as_called
 from agelab.cli.options import open_store
 from agelab.present.view.terminal import open_console, print_wrapped
-from agelab.run.execute import runner
+from agelab.runner.execute import runner
 
 AGELAB = [sys.executable, "-c", "import sys; from agelab.cli import main; sys.exit(main())"]
 
@@ -59,7 +59,7 @@ def test_help_is_quick_because_it_loads_no_verb() -> None:
 
 def test_a_run_computes_no_statistics_before_its_first_guest_and_loads_nothing_for_them() -> None:
     code = (
-        "import sys, agelab.cli.run, agelab.run.execute.runner;"
+        "import sys, agelab.cli.run, agelab.runner.execute.runner;"
         "import agelab.present.view.progress, agelab.present.view.summary;"
         "sys.exit(str(sorted({'numpy', 'scipy', 'pandas', 'jinja2'} & set(sys.modules))))"
     )

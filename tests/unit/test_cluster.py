@@ -23,16 +23,16 @@ from distributed.protocol.serialize import Serialize, Serialized, ToPickle
 from agelab.base.errors import AgelabError, HostError, InputError
 from agelab.base.hashing import canonical_json
 from agelab.cli import main
-from agelab.run.cluster import dask_cells, inert, scheduler, shared_plan, slurm
-from agelab.run.cluster.dask_cells import DaskCells
-from agelab.run.cluster.shared_plan import SharedPlan
-from agelab.run.cluster.worker import run_cell
-from agelab.run.execute.elsewhere import CellLost
-from agelab.run.prepare.planned import planned_cells
-from agelab.run.progress import Progress
-from agelab.run.request.options import RunOptions
-from agelab.run.request.run_request import RunRequest
-from agelab.run.reuse import bundle
+from agelab.runner.cluster import dask_cells, inert, scheduler, shared_plan, slurm
+from agelab.runner.cluster.dask_cells import DaskCells
+from agelab.runner.cluster.shared_plan import SharedPlan
+from agelab.runner.cluster.worker import run_cell
+from agelab.runner.execute.elsewhere import CellLost
+from agelab.runner.prepare.planned import planned_cells
+from agelab.runner.progress import Progress
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.run_request import RunRequest
+from agelab.runner.reuse import bundle
 from agelab.scenario.seeds import Seeds
 from agelab.store import environment
 from agelab.store.artefacts import Store
@@ -401,7 +401,7 @@ def test_a_worker_takes_no_plan_that_could_not_have_been_made(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("agelab.run.execute.runner.run_request", lambda *_: pytest.fail("it runs"))
+    monkeypatch.setattr("agelab.runner.execute.runner.run_request", lambda *_: pytest.fail("it runs"))
     (tmp_path / "notes.tar").write_bytes(b"notes".ljust(1 << 20, b"\0"))
     (tmp_path / "control.ctl").write_text("filesystem ext4\n")
     command = RunOptions(name="aging-ext4", directory=str(tmp_path)).to_plan()
@@ -416,7 +416,7 @@ def test_a_worker_takes_no_plan_that_could_not_have_been_made(
 def test_a_worker_runs_no_cell_that_the_plans_options_do_not_ask_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agelab.run.execute.runner.run_request", lambda *_: pytest.fail("it runs"))
+    monkeypatch.setattr("agelab.runner.execute.runner.run_request", lambda *_: pytest.fail("it runs"))
     for cell in (["ext4", "single", 1, 9], ["ext9", "single", 1, 1], ["ext4", "raid0", 1, 1]):
         with pytest.raises(InputError, match=f"ask for no such cell: {cell[0]}, {cell[1]}"):
             run_cell(plan(cells=[cell]), 0, Store(tmp_path), Progress())
@@ -461,7 +461,7 @@ def test_a_worker_needs_the_directory_of_the_plan_for_the_users_own_files_alone(
     def run_request(request: RunRequest, *_: object) -> None:
         ran.append(request.options.directory)
 
-    monkeypatch.setattr("agelab.run.execute.runner.run_request", run_request)
+    monkeypatch.setattr("agelab.runner.execute.runner.run_request", run_request)
     store, gone = Store(tmp_path), str(tmp_path / "gone")
     for more in ({}, {"kernel": "6.12"}, {"kernel": "recipe:ufs"}):
         options = RunOptions(name="aging-ext4", directory=gone, **more)  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from distributed import Client
 
-from agelab.run.cluster import dask_cells
+from agelab.runner.cluster import dask_cells
 from bench import cluster_demo
 
 

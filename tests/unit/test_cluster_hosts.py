@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from agelab.base.errors import HostError
-from agelab.run.cluster import dask_cells, scheduler
-from agelab.run.cluster.dask_cells import DaskCells
-from agelab.run.reuse import bundle
+from agelab.runner.cluster import dask_cells, scheduler
+from agelab.runner.cluster.dask_cells import DaskCells
+from agelab.runner.reuse import bundle
 from tests import capabilities
 from tests.unit import cluster_hosts
 from tests.unit.cluster_hosts import Authority, NetworkHost

@@ -19,8 +19,8 @@ from agelab.cli import main
 from agelab.results.conditions import Conditions, apart, grouped, text
 from agelab.results.result import RunKernel
 from agelab.results.run_directory import MADE_OF, RunDirectory
-from agelab.run.execute import runner
-from agelab.run.execute.run_plan import refuse_other_inputs
+from agelab.runner.execute import runner
+from agelab.runner.execute.run_plan import refuse_other_inputs
 from agelab.store.artefacts import Store
 from tests.unit import run_builder
 from tests.unit import simulated_bisect as simulated

@@ -8,14 +8,14 @@ import pytest
 
 from agelab.base.errors import InputError
 from agelab.results.result import End, Sample, Status
-from agelab.run.plan.boot import BootStart
-from agelab.run.plan.guest_plan import guest_plan
-from agelab.run.plan.phases import phases
-from agelab.run.prepare import input_data
-from agelab.run.prepare.control_journal import ControlJournal
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
-from agelab.run.request.run_request import cell_requests
+from agelab.runner.plan.boot import BootStart
+from agelab.runner.plan.guest_plan import guest_plan
+from agelab.runner.plan.phases import phases
+from agelab.runner.prepare import input_data
+from agelab.runner.prepare.control_journal import ControlJournal
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
+from agelab.runner.request.run_request import cell_requests
 from agelab.scenario import control_file
 from tests.unit.test_scenario import CORPUS
 

@@ -11,18 +11,18 @@ from agelab.data.corpus import Corpus
 from agelab.evaluate import step_output
 from agelab.evaluate.step_output import PLACE_BYTES
 from agelab.results.result import Sample
-from agelab.run.execute import history_points
-from agelab.run.execute.disk_recipe import making_command
-from agelab.run.execute.forks import Forks
-from agelab.run.plan.boot import Boot
-from agelab.run.plan.cell_spec import CellSpec
-from agelab.run.plan.disk_plans import ARRAY_UUID, FILESYSTEM_UUID
-from agelab.run.plan.guest_plan import DATA_DISK
-from agelab.run.plan.kept_output import outputs
-from agelab.run.plan.phases import phases
-from agelab.run.prepare import input_data
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
+from agelab.runner.execute import history_points
+from agelab.runner.execute.disk_recipe import making_command
+from agelab.runner.execute.forks import Forks
+from agelab.runner.plan.boot import Boot
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.disk_plans import ARRAY_UUID, FILESYSTEM_UUID
+from agelab.runner.plan.guest_plan import DATA_DISK
+from agelab.runner.plan.kept_output import outputs
+from agelab.runner.plan.phases import phases
+from agelab.runner.prepare import input_data
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
 from agelab.scenario.metrics import Metric
 from agelab.scenario.scenario import Scenario
 from agelab.scenario.selection import select

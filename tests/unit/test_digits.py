@@ -4,9 +4,9 @@ import pytest
 from click.testing import CliRunner
 
 from agelab.base.errors import InputError
-from agelab.base.types import parse_digits
+from agelab.base.sanitize import parse_digits
 from agelab.cli.store import store
-from agelab.run.execute.guest_launcher import boot_timeout
+from agelab.runner.execute.guest_launcher import boot_timeout
 
 MANY = "9" * 5000
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agelab.run.plan.cell_spec import CellSpec
-from agelab.run.plan.guest_plan import guest_plan
-from agelab.run.plan.phases import phases
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.guest_plan import guest_plan
+from agelab.runner.plan.phases import phases
 from agelab.scenario.machine import Machine
 from harness import dilation
 from harness.dilation import Dilation

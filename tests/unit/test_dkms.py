@@ -17,7 +17,7 @@ from agelab.machine import dkms
 from agelab.machine.drive import module
 from agelab.machine.drive.module import NoHeaders
 from agelab.machine.image import root as roots
-from agelab.run.plan import cell_inputs
+from agelab.runner.plan import cell_inputs
 from agelab.scenario import selection
 from agelab.scenario.filesystem import Filesystem
 from agelab.store.artefacts import Artefact, Manifest, Store

@@ -18,9 +18,9 @@ from agelab.debian.buildroot import BuildRoot
 from agelab.machine import qemu
 from agelab.machine.qemu import emulator
 from agelab.machine.vm import host
-from agelab.run.doctor import Finding, HostReport, ProbeStatus, probes
-from agelab.run.doctor.probes import kvm as finding
-from agelab.run.doctor.probes import memory, passthrough, space
+from agelab.runner.doctor import Finding, HostReport, ProbeStatus, probes
+from agelab.runner.doctor.probes import kvm as finding
+from agelab.runner.doctor.probes import memory, passthrough, space
 from agelab.store.artefacts import Store
 
 # The serial console of Debian's 6.1 kernel without a root, shortened; and of one that hung under KVM.

@@ -11,11 +11,11 @@ from agelab.base.errors import InputError
 from agelab.base.types import Defaults, LayoutName
 from agelab.machine.disk import DriveClaim, parse
 from agelab.machine.disk.claim import ClaimedDisk
-from agelab.run.plan.cell_drive import Partition
-from agelab.run.plan.cell_spec import MIB
-from agelab.run.plan.disk_layout import DiskLayout, lay_out
-from agelab.run.plan.disk_plans import ARRAY_UUID
-from agelab.run.request.options import RunOptions
+from agelab.runner.plan.cell_drive import Partition
+from agelab.runner.plan.cell_spec import MIB
+from agelab.runner.plan.disk_layout import DiskLayout, lay_out
+from agelab.runner.plan.disk_plans import ARRAY_UUID
+from agelab.runner.request.options import RunOptions
 from agelab.scenario import selection
 from agelab.scenario.disk_use import DiskUse
 from agelab.scenario.machine import Machine

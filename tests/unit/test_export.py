@@ -12,7 +12,7 @@ import pytest
 
 import agelab
 from agelab.base.errors import InputError
-from agelab.base.types import escape_controls
+from agelab.base.sanitize import escape_controls
 from agelab.cli import main
 from agelab.results import rows as table
 from agelab.results.digest import digest, inputs_key

@@ -98,7 +98,7 @@ def pack(directory): root._pack(HOME / "tar", directory / root.ROOT_FILE)
 make_with_ever_more_room(lambda: store.obtain("root", {}, pack), "root", 40)
 """
 TREE = """
-from agelab.kernel import source_tree, tree_changes
+from agelab.kernel import source_tree
 tree = Path("{tree}")
 make_with_ever_more_room(
     lambda: source_tree.from_directory(tree, "", store, lambda line: None).check_out(), "kernel", 16
@@ -106,7 +106,7 @@ make_with_ever_more_room(
 """
 SOURCE = """
 from agelab.debian import Package
-from agelab.kernel import source_tree, tree_changes
+from agelab.kernel import source_tree
 FILE = dict(filename="linux-source-6.6.deb", size=1, sha256="0" * 64)
 class Mirror:
     suite = "bookworm"
@@ -132,7 +132,7 @@ except HostError as error:
     sealed_image.SCRATCH = 0
 packer.build = lambda work, *_: test_image.proved(work)
 sealed_image.qemu.obtain = lambda *_: SimpleNamespace(program=None)
-sealed_image.packer_package.obtain = lambda *_: None
+sealed_image.packer.obtain = lambda *_: None
 kernel = test_image.kernel(store)
 sealed_image.roots.obtain()
 make_with_ever_more_room(lambda: sealed_image.build(kernel, store, test_image.FILESYSTEMS), "image", 4)

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from agelab.base.errors import InputError
 from agelab.base.places import HARNESS
 from agelab.data.history import artefact, engines, traced
-from agelab.run.prepare.brought_files import brought
+from agelab.runner.prepare.brought_files import brought
 from agelab.scenario import selection
 from agelab.scenario.history import History
 from agelab.store.artefacts import Store

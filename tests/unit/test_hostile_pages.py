@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, CDPSession, Dialog, Page
 
 from agelab.analysis.cells import load
 from agelab.analysis.vega import plot
-from agelab.base.types import escape_controls
+from agelab.base.sanitize import escape_controls
 from agelab.evaluate.layout.picture import MappedDisk, draw_disks
 from agelab.present.report.html import render
 from agelab.present.report.page import build_page

@@ -22,9 +22,9 @@ from agelab.kernel.elf import ModuleInfo
 from agelab.kernel.modules import BUILTIN, INDEX, index
 from agelab.machine.image import DoesNotBoot, assemble, packer, proof, sealed_image, tools
 from agelab.machine.image import root as roots
-from agelab.run.prepare import prepare
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
+from agelab.runner.prepare import prepare
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
 from agelab.scenario import selection
 from agelab.scenario.filesystem import Filesystem
 from agelab.scenario.toml_files import read_all

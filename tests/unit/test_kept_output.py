@@ -8,10 +8,10 @@ import pytest
 from agelab.evaluate import step_output
 from agelab.evaluate.step_output import PLACE_BYTES
 from agelab.results.result import Sample
-from agelab.run.plan.guest_plan import DATA_DISK, guest_plan
-from agelab.run.plan.kept_output import disk_bytes, is_keeper, outputs, with_keepers
-from agelab.run.plan.phases import MAKING, Phase, phases
-from agelab.run.plan.step_plan import StepPlan
+from agelab.runner.plan.guest_plan import DATA_DISK, guest_plan
+from agelab.runner.plan.kept_output import disk_bytes, is_keeper, outputs, with_keepers
+from agelab.runner.plan.phases import MAKING, Phase, phases
+from agelab.runner.plan.step_plan import StepPlan
 from agelab.scenario import workloads
 from agelab.scenario.metrics import Metric
 from agelab.scenario.step import Action

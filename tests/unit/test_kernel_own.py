@@ -11,7 +11,7 @@ from agelab.kernel import Kernel, deb_files, guest_needs, source_tree, stored_ke
 from agelab.kernel import spec as specs
 from agelab.kernel.elf import canonical_name
 from agelab.kernel.initramfs import BASE_MODULES
-from agelab.run.plan import cell_spec as cells
+from agelab.runner.plan import cell_spec as cells
 from agelab.scenario.filesystem import Filesystem
 from agelab.scenario.layout import MODULES as SCHEDULER_MODULES
 from agelab.scenario.layout import Layout

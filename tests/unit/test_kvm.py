@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from agelab.machine.vm import host
-from agelab.run.doctor import probes
-from agelab.run.doctor.probes import ProbeStatus
+from agelab.runner.doctor import probes
+from agelab.runner.doctor.probes import ProbeStatus
 from agelab.store.artefacts import Store
 
 QEMU = "qemu-system-x86_64"

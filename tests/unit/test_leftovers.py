@@ -16,7 +16,7 @@ from agelab.base import atomic, orphans, process
 from agelab.machine.vm import libvirt_daemon
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
-from agelab.run.doctor import leftovers
+from agelab.runner.doctor import leftovers
 from agelab.store.artefacts import Store
 from tests.capabilities import needs_root
 
@@ -31,7 +31,7 @@ process.run(["sh", "-c", sys.argv[1]])
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     (tmp_path / "tmp").mkdir()
-    monkeypatch.setattr("agelab.run.doctor.leftovers.gettempdir", lambda: str(tmp_path / "tmp"))
+    monkeypatch.setattr("agelab.runner.doctor.leftovers.gettempdir", lambda: str(tmp_path / "tmp"))
     # Processes are the whole host's, and other tests kill agelabs meanwhile.
     monkeypatch.setattr(orphans, "find_orphans", lambda: iter(()))
     monkeypatch.setattr(libvirt_daemon, "unused_pid", lambda: None)

@@ -14,10 +14,10 @@ from agelab.cli.age import age
 from agelab.cli.calibrate import calibrate
 from agelab.cli.run import run
 from agelab.machine.disk import parse
-from agelab.run.execute import runner
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
-from agelab.run.request.run_request import RunRequest
+from agelab.runner.execute import runner
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
+from agelab.runner.request.run_request import RunRequest
 from tests.unit import run_builder
 
 SMALL = str(Path(__file__).parents[1] / "vm" / "small.toml")

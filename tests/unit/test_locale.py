@@ -188,7 +188,7 @@ def test_a_directory_of_any_bytes_is_no_place_for_runs(tmp_path: Path) -> None:
 JOURNAL = f"""
 from pathlib import Path
 from agelab.results.result import End
-from agelab.run.prepare.control_journal import ControlJournal
+from agelab.runner.prepare.control_journal import ControlJournal
 from agelab.scenario import control_file
 
 control = control_file.read(Path("control"))

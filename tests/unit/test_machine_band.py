@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from agelab.base.errors import InputError
-from agelab.run.execute.companion_disk import companion_cell
-from agelab.run.plan.cell_spec import CellSpec
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
-from agelab.run.request.run_request import cell_requests
+from agelab.runner.execute.companion_disk import companion_cell
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
+from agelab.runner.request.run_request import cell_requests
 from agelab.scenario import selection, toml_files
 from agelab.scenario.machine import Machine
 

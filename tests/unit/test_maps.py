@@ -17,8 +17,8 @@ from agelab.evaluate import maps
 from agelab.evaluate.derived_samples import slowdowns
 from agelab.present.view.aging import print_measures
 from agelab.results.result import Sample
-from agelab.run.execute import disk_maps, map_images
-from agelab.run.plan.cell_spec import CellSpec
+from agelab.runner.execute import disk_maps, map_images
+from agelab.runner.plan.cell_spec import CellSpec
 from agelab.scenario.step import StepId
 from harness import maps as guest
 from tests.unit.test_scenario import spec

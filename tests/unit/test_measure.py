@@ -23,8 +23,8 @@ from agelab.present.view.summary import print_result
 from agelab.results.measure import ALL_STEPS, MEAN, Measure, own_steps
 from agelab.results.result import RunKernel
 from agelab.results.run_directory import RunDirectory
-from agelab.run.execute import runner
-from agelab.run.sequential import Outcome
+from agelab.runner.execute import runner
+from agelab.runner.sequential import Outcome
 from agelab.store.artefacts import Store
 from tests.unit import run_builder
 from tests.unit import simulated_bisect as simulated

@@ -9,12 +9,12 @@ import pytest
 from agelab.base import process
 from agelab.base.errors import InputError, silent
 from agelab.machine.image import Image
-from agelab.run.plan.cell_spec import CellSpec
-from agelab.run.plan.support import unsupported
-from agelab.run.prepare import mkfs_trial
-from agelab.run.prepare.mkfs_trial import try_options
-from agelab.run.prepare.planned import planned_cells
-from agelab.run.request.options import RunOptions
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.support import unsupported
+from agelab.runner.prepare import mkfs_trial
+from agelab.runner.prepare.mkfs_trial import try_options
+from agelab.runner.prepare.planned import planned_cells
+from agelab.runner.request.options import RunOptions
 from agelab.store.artefacts import Store
 
 IMAGE = cast(Image, SimpleNamespace(root=Path("root.squashfs")))

@@ -11,8 +11,8 @@ from agelab import kernel as kernels
 from agelab.base.errors import InputError
 from agelab.bisect.kernel_runs import KernelRuns
 from agelab.cli import main
-from agelab.run.prepare import package_questions
-from agelab.run.request.options import RunOptions
+from agelab.runner.prepare import package_questions
+from agelab.runner.request.options import RunOptions
 from agelab.store.artefacts import Store
 from tests.unit import simulated_bisect
 from tests.unit.simulated_bisect import planted

@@ -6,9 +6,9 @@ import pytest
 
 from agelab.base.errors import InputError
 from agelab.present.report.command import MAKE_VARIABLES
-from agelab.run.plan.disk_plans import mkfs, mount_and_umount
-from agelab.run.prepare.planned import planned_cells
-from agelab.run.request.options import RunOptions
+from agelab.runner.plan.disk_plans import mkfs, mount_and_umount
+from agelab.runner.prepare.planned import planned_cells
+from agelab.runner.request.options import RunOptions
 from agelab.scenario import selection
 from agelab.scenario.option_matrix import parse_choices, parse_matrix
 

@@ -11,7 +11,6 @@ from click.testing import CliRunner
 from agelab.analysis.cells import load, seed_groups
 from agelab.analysis.decision import decide, parse_question
 from agelab.base.errors import InputError
-from agelab.cli import main
 from agelab.cli.bisect import bisect
 from agelab.cli.compare import compare
 from agelab.cli.export import export
@@ -20,8 +19,8 @@ from agelab.cli.sweep import sweep
 from agelab.present.view.run_tables import print_run
 from agelab.results.result import Sample
 from agelab.results.run_directory import RunDirectory
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
 from tests.unit import run_builder
 from tests.unit.test_workloads import ECHO, MY_OPS, chosen
 
@@ -164,13 +163,3 @@ def test_a_look_knows_which_way_they_are_better(home: Path, ask: str, found: str
     own = {name: one.metric for name, one in run.plan().metrics.items()}
     look = decide(parse_question(ask, own), groups, Fraction(5, 100))
     assert look.decided and look.said.startswith(f"{ask.partition(':')[0]} is {found}"), look.said
-
-
-def test_a_forecast_may_be_about_a_metric_of_the_scenario(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    chosen(tmp_path, ECHO, metrics=MY_OPS)
-    scenario = str(tmp_path / "ten-lines.toml")
-    assert main(["plan", scenario, "--metric", "copy:my_ops"]) == 0
-    assert main(["plan", scenario, "--metric", "copy:my_opz"]) == 2
-    assert "no metric 'my_opz'; did you mean my_ops" in capsys.readouterr().err

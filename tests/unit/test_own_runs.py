@@ -13,9 +13,9 @@ from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.cli import resume
 from agelab.results import own, run_lookup
 from agelab.results.run_directory import RunDirectory
-from agelab.run.cell_times import recent_cells
-from agelab.run.request.options import RunOptions
-from agelab.run.reuse.ended_cells import EndedCells
+from agelab.runner.cell_times import recent_cells
+from agelab.runner.request.options import RunOptions
+from agelab.runner.reuse.ended_cells import EndedCells
 from tests.unit import aging_runs, run_builder
 from tests.unit.reuse_cells import KEY, ended
 

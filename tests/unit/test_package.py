@@ -50,12 +50,12 @@ from agelab.base import places
 from agelab.data.corpus import Corpus
 from agelab.machine.image import root, sealed_image, tools
 from agelab.machine.qemu import emulator
-from agelab.run.plan import cell_inputs
-from agelab.run.plan.phases import phases
-from agelab.run.plan.guest_plan import guest_plan
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
-from agelab.run.request.run_request import cell_requests
+from agelab.runner.plan import cell_inputs
+from agelab.runner.plan.phases import phases
+from agelab.runner.plan.guest_plan import guest_plan
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
+from agelab.runner.request.run_request import cell_requests
 from agelab.scenario import selection
 from agelab.store.artefacts import file_hash
 

@@ -14,12 +14,12 @@ from agelab.machine.disk import parse
 from agelab.machine.drive import module as modules
 from agelab.machine.image import packer
 from agelab.machine.image import root as roots
-from agelab.run.execute import runner
-from agelab.run.prepare.prepare import prepare
-from agelab.run.prepare.run_manifest import root_of
-from agelab.run.progress import Progress
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
+from agelab.runner.execute import runner
+from agelab.runner.prepare.prepare import prepare
+from agelab.runner.prepare.run_manifest import root_of
+from agelab.runner.progress import Progress
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
 from agelab.store.artefacts import Store
 from tests.unit.deb_builder import deb
 
@@ -45,7 +45,7 @@ def debs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(autouse=True)
 def nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("agelab.kernel.resolve", "agelab.run.execute.runner.resolve_kernel"):
+    for module in ("agelab.kernel.resolve", "agelab.runner.execute.runner.resolve_kernel"):
         monkeypatch.setattr(module, lambda *_, **__: pytest.fail("a kernel is made"))
     monkeypatch.setattr(Store, "obtain", lambda *_, **__: pytest.fail("something is made"))
 

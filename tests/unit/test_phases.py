@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from agelab.run.plan.boot import BootStart
-from agelab.run.plan.cell_spec import CellSpec
-from agelab.run.plan.guest_plan import guest_plan, map_plan
-from agelab.run.plan.phases import Phase, phases
+from agelab.runner.plan.boot import BootStart
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.guest_plan import guest_plan, map_plan
+from agelab.runner.plan.phases import Phase, phases
 from agelab.scenario.scenario import Scenario
 from tests.unit.test_scenario import CORPUS, spec
 

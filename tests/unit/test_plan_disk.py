@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from agelab.base.errors import InputError
-from agelab.run.execute import plan_disk as host
-from agelab.run.execute.plan_disk import ModuleFile
+from agelab.runner.execute import plan_disk as host
+from agelab.runner.execute.plan_disk import ModuleFile
 from harness import plan_disk as guest
 
 PROGRAMS = {"tools/extents": b"\x7fELF", "control/1": b"#!/bin/sh\n"}

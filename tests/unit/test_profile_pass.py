@@ -15,11 +15,11 @@ from agelab.machine.image import Image
 from agelab.machine.vm.hypervisor import Hypervisor
 from agelab.results.profile import CellProfile
 from agelab.results.result import CellEnded, End, RebootRequested, Status
-from agelab.run.execute.cell import CellRunner
-from agelab.run.execute.cell_boots import CellGoals
-from agelab.run.execute.profile_pass import Profiler
-from agelab.run.plan.boot import Boot
-from agelab.run.plan.profiling import DISK_VARIABLE
+from agelab.runner.execute.cell import CellRunner
+from agelab.runner.execute.cell_boots import CellGoals
+from agelab.runner.execute.profile_pass import Profiler
+from agelab.runner.plan.boot import Boot
+from agelab.runner.plan.profiling import DISK_VARIABLE
 from agelab.store.artefacts import Store
 from tests.unit import profiler_log as made
 from tests.unit import run_builder

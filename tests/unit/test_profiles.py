@@ -15,8 +15,8 @@ from agelab.present.report.page import build_page
 from agelab.results.profile import FILE, PLACE, CellProfile, StepProfile
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.run.plan import profiling
-from agelab.run.request.options import RunOptions
+from agelab.runner.plan import profiling
+from agelab.runner.request.options import RunOptions
 from tests.unit import run_builder
 
 AGED = "cat;[cat];read;copy 60\ncat;[cat];read;ext4_walk_[ext4] 30\nkswapd0;shrink 10\n"
@@ -191,8 +191,8 @@ def test_names_in_stacks_are_text_in_a_report(home: Path) -> None:
 
 
 def test_a_step_is_wrapped_as_a_whole_and_once() -> None:
-    from agelab.run.plan.phases import Phase
-    from agelab.run.plan.step_plan import StepPlan
+    from agelab.runner.plan.phases import Phase
+    from agelab.runner.plan.step_plan import StepPlan
     from agelab.scenario.step import Action
 
     action = Action(name="copy", run="cp \"$SOURCE\" 'a b'; x=$((1 + 1))", sync=True, origin="estimated")

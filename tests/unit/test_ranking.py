@@ -41,7 +41,9 @@ def test_one_that_is_the_same_is_not_told_and_says_so() -> None:
 
 def test_a_reason_that_several_share_is_said_once() -> None:
     order = ranked([[3.0]], [[2.0]], [[1.0]])
-    assert order.why_tied == ["b, c: not known: 1 seed cannot exclude chance, 4 on each side can"]
+    assert order.why_tied == [
+        "b, c: not known: 1 seed cannot exclude chance, four of one corpus can, or three of each of two"
+    ]
 
 
 def test_the_lowest_is_first_where_lower_is_asked_for() -> None:

@@ -14,8 +14,8 @@ from agelab.base import fileio as readers
 from agelab.capsule import pack
 from agelab.data.corpus import CorpusSpec, corpus_from_user, make
 from agelab.data.history import artefact, engines
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
 from agelab.scenario.history import Logged, Repository
 from agelab.store import disks as stored_disk
 from agelab.store.artefacts import Store

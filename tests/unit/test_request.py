@@ -14,11 +14,11 @@ from agelab.cli.run import run
 from agelab.kernel.spec import KINDS
 from agelab.machine.disk import parse
 from agelab.machine.image import DoesNotBoot
-from agelab.run.execute import runner
-from agelab.run.prepare import input_data
-from agelab.run.progress import Progress
-from agelab.run.request.options import RunOptions
-from agelab.run.request.run_request import RunRequest
+from agelab.runner.execute import runner
+from agelab.runner.prepare import input_data
+from agelab.runner.progress import Progress
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.run_request import RunRequest
 
 SMALL = str(Path(__file__).parents[1] / "vm" / "small.toml")
 

@@ -13,13 +13,13 @@ from agelab.cli.resume import resume
 from agelab.machine.disk import claim_drives, parse
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.run.execute import runner
-from agelab.run.execute.run_plan import refuse_other_inputs
-from agelab.run.prepare.prepare import prepare
-from agelab.run.progress import Progress
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
-from agelab.run.request.run_request import RunRequest
+from agelab.runner.execute import runner
+from agelab.runner.execute.run_plan import refuse_other_inputs
+from agelab.runner.prepare.prepare import prepare
+from agelab.runner.progress import Progress
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
+from agelab.runner.request.run_request import RunRequest
 from agelab.store.artefacts import Store
 from tests.unit import run_builder
 

@@ -19,14 +19,14 @@ from agelab.results import run_lookup
 from agelab.results.digest import inputs_key
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.run.cluster import worker
-from agelab.run.execute import evaluation, map_images, runner
-from agelab.run.execute.cell_reuse import CellReuse, of_run
-from agelab.run.plan import cell_inputs
-from agelab.run.request.options import RunOptions
-from agelab.run.reuse import bundle
-from agelab.run.reuse.ended_cell import CellKey, EndedCell
-from agelab.run.reuse.store_runs import StoreRuns
+from agelab.runner.cluster import worker
+from agelab.runner.execute import evaluation, map_images, runner
+from agelab.runner.execute.cell_reuse import CellReuse, of_run
+from agelab.runner.plan import cell_inputs
+from agelab.runner.request.options import RunOptions
+from agelab.runner.reuse import bundle
+from agelab.runner.reuse.ended_cell import CellKey, EndedCell
+from agelab.runner.reuse.store_runs import StoreRuns
 from agelab.scenario.seeds import CellName
 from agelab.scenario.workloads import Workload, program
 from tests.unit import hostile_runs, run_builder

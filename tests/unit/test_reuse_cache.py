@@ -19,12 +19,12 @@ from agelab.base import fileio
 from agelab.base.errors import InputError
 from agelab.results.digest import digest
 from agelab.results.result import Sample, Status
-from agelab.run.execute.cell_reuse import of_run
-from agelab.run.request.options import RunOptions
-from agelab.run.reuse import cache
-from agelab.run.reuse.cache import CellCache, entry_name, files_of_entry
-from agelab.run.reuse.ended_cell import EndedCell
-from agelab.run.reuse.store_runs import StoreRuns
+from agelab.runner.execute.cell_reuse import of_run
+from agelab.runner.request.options import RunOptions
+from agelab.runner.reuse import cache
+from agelab.runner.reuse.cache import CellCache, entry_name, files_of_entry
+from agelab.runner.reuse.ended_cell import EndedCell
+from agelab.runner.reuse.store_runs import StoreRuns
 from agelab.store import action_result, http_blobs
 from agelab.store.action_result import CachedFile
 from agelab.store.blobs import CacheUnreachable, DirectoryBlobs, WrongEntry
@@ -622,7 +622,7 @@ def test_what_a_cache_cannot_do_does_not_reach_a_caller() -> None:
 def test_a_cell_that_one_machine_ran_is_reused_by_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agelab.run.plan import cell_inputs
+    from agelab.runner.plan import cell_inputs
 
     monkeypatch.setattr(cell_inputs, "collect", lambda *_: INPUTS)
     (tmp_path / "cache").mkdir()

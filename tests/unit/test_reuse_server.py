@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from agelab.run.reuse.cache import CellCache, entry_name
-from agelab.run.reuse.shared_artefacts import CachedArtefacts
+from agelab.runner.reuse.cache import CellCache, entry_name
+from agelab.runner.reuse.shared_artefacts import CachedArtefacts
 from agelab.store.artefacts import Store
 from agelab.store.http_blobs import HttpBlobs
 from tests import capabilities

@@ -10,11 +10,11 @@ import pytest
 from pydantic import ValidationError
 
 from agelab.base.errors import InputError
-from agelab.run.execute import companion_disk
-from agelab.run.plan.cell_spec import CellSpec
-from agelab.run.request import resolve
-from agelab.run.request.options import RunOptions
-from agelab.run.request.run_request import cell_requests
+from agelab.runner.execute import companion_disk
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.request import resolve
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.run_request import cell_requests
 from agelab.scenario.disk_use import Scatter
 from harness import scatter
 

@@ -11,9 +11,9 @@ from agelab.base.errors import InputError
 from agelab.base.types import Defaults, LayoutName
 from agelab.data.corpus import Corpus
 from agelab.machine.disk import parse
-from agelab.run.plan.cell_spec import CellSpec
-from agelab.run.plan.guest_plan import guest_plan
-from agelab.run.plan.phases import phases
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.guest_plan import guest_plan
+from agelab.runner.plan.phases import phases
 from agelab.scenario import selection, toml_files
 from agelab.scenario.scenario import Scenario
 

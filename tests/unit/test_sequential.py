@@ -16,12 +16,12 @@ from agelab.base.errors import InputError
 from agelab.cli import agelab, main
 from agelab.results.result import Cell, End, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.run.execute import runner
-from agelab.run.request.option_values import LOOKS
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
-from agelab.run.request.run_request import cell_requests
-from agelab.run.sequential import LEVEL, Outcome, run_until_decided
+from agelab.runner.execute import runner
+from agelab.runner.request.option_values import LOOKS
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
+from agelab.runner.request.run_request import cell_requests
+from agelab.runner.sequential import LEVEL, Outcome, run_until_decided
 from agelab.store.artefacts import Store
 from tests.unit import run_builder
 
@@ -111,7 +111,7 @@ def test_a_budget_adds_no_seeds_that_would_end_later(
 ) -> None:
     growing.seconds = lambda variant, seed: 10 + (seed * 7 + len(variant)) % 5
     clock = iter(range(0, 10_000, 600))
-    monkeypatch.setattr("agelab.run.sequential.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("agelab.runner.sequential.time", SimpleNamespace(monotonic=lambda: next(clock)))
     found = outcome(growing, asked("ext4:xfs:copy:elapsed", budget=13))
     assert growing.looks == [5]
     assert found.ended == "7 run seeds would take about 4 more of 13 minutes, of which 10 are spent"

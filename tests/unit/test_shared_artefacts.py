@@ -13,8 +13,8 @@ from agelab.base.hashing import key_of
 from agelab.debian import Package, buildroot
 from agelab.debian.buildroot import BuildRoot
 from agelab.machine.image import tools
-from agelab.run.reuse import shared_artefacts
-from agelab.run.reuse.shared_artefacts import PIECE, RECORD, CachedArtefacts
+from agelab.runner.reuse import shared_artefacts
+from agelab.runner.reuse.shared_artefacts import PIECE, RECORD, CachedArtefacts
 from agelab.store import action_result
 from agelab.store.action_result import CachedFile
 from agelab.store.artefacts import Artefact, Store

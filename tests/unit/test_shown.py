@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from pydantic import ValidationError
 
-from agelab.base.types import escape_controls
+from agelab.base.sanitize import escape_controls
 from agelab.cli import agelab, main
 from agelab.evaluate.derived_samples import repetition_ratios, syscall_shares
 from agelab.results.result import EVENT, CellEnded, Sample, SampleSent, StepDone, StepFailed

@@ -10,10 +10,10 @@ import pytest
 from agelab.base.errors import InputError
 from agelab.machine.vm.hypervisor import Hypervisor
 from agelab.results.run_directory import RunDirectory
-from agelab.run.execute import runner
-from agelab.run.execute.runner import StartedRun
-from agelab.run.progress import Progress
-from agelab.run.request.options import RunOptions
+from agelab.runner.execute import runner
+from agelab.runner.execute.runner import StartedRun
+from agelab.runner.progress import Progress
+from agelab.runner.request.options import RunOptions
 from agelab.store.artefacts import Store
 from tests.unit import run_builder
 from tests.unit.test_scenario import CORPUS, spec

@@ -16,10 +16,10 @@ from agelab.base import process
 from agelab.base.errors import HostError, InputError
 from agelab.cli.disk import disk as command
 from agelab.results.result import Sample
-from agelab.run.prepare.prepare import _start_disk
-from agelab.run.progress import Progress
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
+from agelab.runner.prepare.prepare import _start_disk
+from agelab.runner.progress import Progress
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
 from agelab.store import disks as stored_disk
 from agelab.store.artefacts import Store, content_hash, file_hash
 from agelab.store.disks import SLOT_BYTES, DiskRecipe, StoredDisk

@@ -11,14 +11,14 @@ from agelab.base.errors import InputError
 from agelab.evaluate.derived_samples import syscall_shares
 from agelab.present.view.syscalls import print_syscalls
 from agelab.results.result import Sample
-from agelab.run.execute import companion_disk
-from agelab.run.plan.cell_spec import CellSpec
-from agelab.run.plan.disk_plans import mkfs
-from agelab.run.plan.guest_plan import guest_plan
-from agelab.run.plan.phases import Phase, phases
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
-from agelab.run.request.run_request import cell_requests as requested
+from agelab.runner.execute import companion_disk
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.disk_plans import mkfs
+from agelab.runner.plan.guest_plan import guest_plan
+from agelab.runner.plan.phases import Phase, phases
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
+from agelab.runner.request.run_request import cell_requests as requested
 from agelab.scenario import selection
 from agelab.scenario.scenario import Scenario
 from harness.syscalls import counted

@@ -8,7 +8,7 @@ import pytest
 from agelab.cli import main
 from agelab.results.result import RunKernel, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.run.request.options import RunOptions
+from agelab.runner.request.options import RunOptions
 from tests.unit import run_builder
 
 

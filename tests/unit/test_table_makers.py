@@ -10,10 +10,10 @@ import pytest
 from agelab.base.errors import HostError, InputError
 from agelab.results.result import RunKernel, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.run.execute.evaluation import evaluated_by
-from agelab.run.plan.cell_inputs import harness_hash, parts_of_files
-from agelab.run.prepare.planned import cell_of, planned_cells
-from agelab.run.request.options import RunOptions
+from agelab.runner.execute.evaluation import evaluated_by
+from agelab.runner.plan.cell_inputs import harness_hash, parts_of_files
+from agelab.runner.prepare.planned import cell_of, planned_cells
+from agelab.runner.request.options import RunOptions
 from docs.make import block, findings, proof
 from docs.make.catalogue import Made, Table
 from docs.make.forecast import forecast

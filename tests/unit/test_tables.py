@@ -13,8 +13,8 @@ from agelab.base import places
 from agelab.base.errors import InputError
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.run.plan.guest_plan import guest_plan
-from agelab.run.request.options import RunOptions
+from agelab.runner.plan.guest_plan import guest_plan
+from agelab.runner.request.options import RunOptions
 from docs.make import __main__ as program
 from docs.make import block, catalogue, make, proof
 from docs.make.block import Block

@@ -7,7 +7,7 @@ import pytest
 from agelab.present.view.eta import format_time_left, time_left
 from agelab.results.result import Cell, End, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.run.cell_times import (
+from agelab.runner.cell_times import (
     RUNS_LOOKED_AT,
     RUNS_READ,
     TimeRange,

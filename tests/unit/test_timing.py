@@ -17,9 +17,9 @@ from agelab.evaluate.boot_events import BootEvents
 from agelab.machine.vm.processor_time import Program, ProgramWatch, Times
 from agelab.results.result import CellEnded, Ending, Event, HarnessReady, PowerIsCut, StepBegun, StepDone
 from agelab.results.timing import BootTime, CellTiming, StepTime
-from agelab.run.execute.host_timing import CellTimer, boot_time
-from agelab.run.plan.boot import Boot
-from agelab.run.request.options import RunOptions
+from agelab.runner.execute.host_timing import CellTimer, boot_time
+from agelab.runner.plan.boot import Boot
+from agelab.runner.request.options import RunOptions
 from tests.unit import run_builder
 
 READY = HarnessReady(event="ready", boot=0, uptime=4.0, release="6.1", watchdog=True)

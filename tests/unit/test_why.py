@@ -15,13 +15,13 @@ from agelab.machine import qemu
 from agelab.machine.image import DoesNotBoot
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.run.execute import runner
-from agelab.run.execute.run_plan import profiles_hash, scenario_hash
-from agelab.run.plan.cell_inputs import harness_hash
-from agelab.run.prepare.planned import planned_cells
-from agelab.run.prepare.prepare import filesystems_made
-from agelab.run.request.options import RunOptions
-from agelab.run.request.resolve import resolve
+from agelab.runner.execute import runner
+from agelab.runner.execute.run_plan import profiles_hash, scenario_hash
+from agelab.runner.plan.cell_inputs import harness_hash
+from agelab.runner.prepare.planned import planned_cells
+from agelab.runner.prepare.prepare import filesystems_made
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.resolve import resolve
 from tests.unit import run_builder
 
 CLAIM = "copy-1g-ext-same"

@@ -11,8 +11,8 @@ import pytest
 
 from agelab.base import places
 from agelab.base.errors import InputError
-from agelab.run.prepare import job_check
-from agelab.run.prepare.brought_files import PATH, brought
+from agelab.runner.prepare import job_check
+from agelab.runner.prepare.brought_files import PATH, brought
 from agelab.scenario import selection, workloads
 from agelab.scenario.metrics import METRICS
 from agelab.scenario.selection import Selection
@@ -253,7 +253,7 @@ def test_a_program_of_agelabs_own_is_not_replaced(tmp_path: Path, name: str) -> 
 
 def test_every_program_of_agelabs_guests_is_protected() -> None:
     from agelab.machine.image import tools
-    from agelab.run.prepare.brought_files import OWN_TOOLS
+    from agelab.runner.prepare.brought_files import OWN_TOOLS
 
     sources = (tools.SOURCES, tools.FILESYSTEMS, tools.PROFILER)
     built = {name for place in sources for name in tools.programs(tools.source_files(place))}

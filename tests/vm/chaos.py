@@ -17,7 +17,7 @@ from agelab.base import atomic, orphans, process
 from agelab.cli.options import open_store
 from agelab.machine.vm import libvirt_daemon
 from agelab.results.run_directory import RunDirectory
-from agelab.run.doctor import leftovers
+from agelab.runner.doctor import leftovers
 from agelab.store.artefacts import Store
 from tests.vm.cells import SMALL, step
 

@@ -14,11 +14,11 @@ import pytest
 from agelab.base import atomic
 from agelab.base import fileio as readers
 from agelab.machine.image.assemble import DESCRIPTION
-from agelab.run.execute import runner
-from agelab.run.execute.elsewhere import CellLost
-from agelab.run.request.options import RunOptions
-from agelab.run.reuse.ended_cell import CellKey, EndedCell
-from agelab.run.reuse.shared_artefacts import CachedArtefacts
+from agelab.runner.execute import runner
+from agelab.runner.execute.elsewhere import CellLost
+from agelab.runner.request.options import RunOptions
+from agelab.runner.reuse.ended_cell import CellKey, EndedCell
+from agelab.runner.reuse.shared_artefacts import CachedArtefacts
 from agelab.scenario.seeds import CellName
 from agelab.store.artefacts import MANIFEST, Artefact, Store, file_hash
 from agelab.store.blobs import DirectoryBlobs

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.run.doctor import leftovers
+from agelab.runner.doctor import leftovers
 from tests.capabilities import needs_root
 from tests.vm import private, taken_hold
 from tests.vm.chaos import Chaos, cheap, home, wait_until

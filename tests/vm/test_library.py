@@ -7,7 +7,7 @@ import pytest
 import agelab
 from agelab.cli.options import open_store
 from agelab.results.result import Cell, End
-from agelab.run.progress import Progress
+from agelab.runner.progress import Progress
 from tests.vm.cells import SMALL, run
 
 pytestmark = [pytest.mark.vm, pytest.mark.full]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agelab.cli.options import open_store
-from agelab.run.execute import saved_guests
+from agelab.runner.execute import saved_guests
 from tests.vm.cells import agelab, newest, scenario, store_of_parts
 from tests.vm.test_measured import HISTORY, MEASURES, TESTS
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agelab.cli.options import open_store
-from agelab.run.execute import saved_guests
+from agelab.runner.execute import saved_guests
 from agelab.store.artefacts import MANIFEST, Artefact, content_hash
 from tests.vm.cells import agelab, newest, run, scenario, step, store_of_parts
 from tests.vm.test_repeat import both_cores_busy

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 def fill(name: str, filters: Mapping[str, Callable[..., str]], /, **values: Any) -> str:
     """Return the text of a template. Nothing is escaped but by its filters: ``sh`` quotes a word for a shell."""
     environment = Environment(
-        loader=PackageLoader("agelab"),
+        loader=PackageLoader("agelab.base"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -12,9 +12,9 @@ from agelab.bisect.why.factors import Factor, Setting
 from agelab.results.conditions import EFFORT, SEEDS, Differences
 from agelab.results.result import Cell
 from agelab.results.run_directory import RunDirectory
-from agelab.run.execute.runner import UNFIT_KERNEL
-from agelab.run.prepare.planned import cell_of, planned_cells
-from agelab.run.request.options import RunOptions
+from agelab.runner.execute.runner import UNFIT_KERNEL
+from agelab.runner.prepare.planned import cell_of, planned_cells
+from agelab.runner.request.options import RunOptions
 
 RunOne = Callable[[RunOptions], RunDirectory]
 DECIDED = (ClaimVerdict.REPLICATED, ClaimVerdict.NOT)

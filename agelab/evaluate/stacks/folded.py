@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
-from agelab.base.types import escape_controls
+from agelab.base.sanitize import escape_controls
 from agelab.evaluate.stacks.log import (
     MAX_SYMBOLS,
     KernelSymbols,

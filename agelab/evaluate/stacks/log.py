@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from agelab.base.types import escape_controls
+from agelab.base.sanitize import escape_controls
 
 CODE_TYPES = "tTwW"
 """The types of symbols that are code (nm(1))."""

@@ -16,7 +16,8 @@ from pydantic import Field, TypeAdapter
 
 from agelab.base import fileio, places
 from agelab.base.errors import InputError
-from agelab.base.types import Defaults, Frozen, Text, escape_controls
+from agelab.base.sanitize import escape_controls
+from agelab.base.types import Defaults, Frozen, Text
 from agelab.kernel import MissingModule, MissingOption, Module, Modules
 from agelab.machine.image.packer import ProofFailed
 from agelab.scenario.filesystem import Filesystem, FreeSpaceTool

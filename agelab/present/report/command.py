@@ -6,7 +6,7 @@ from shlex import join, quote
 from agelab.base import places
 from agelab.base.errors import InputError
 from agelab.results.result import RunPlan
-from agelab.run.request.options import RunOptions
+from agelab.runner.request.options import RunOptions
 from agelab.stats.phrasing import ENOUGH_CORPORA, ENOUGH_SEEDS
 
 MAKE_VARIABLES = {

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from agelab.base import atomic
-from agelab.base.types import escape_controls
+from agelab.base.sanitize import escape_controls
 from agelab.base.verbs import as_called
 from agelab.bisect.answer import BisectAnswer, NeighbourProfiles, ValueFormat
 from agelab.bisect.bisect_directory import DETAIL, BisectDirectory

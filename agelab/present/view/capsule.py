@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agelab.base.types import escape_controls
+from agelab.base.sanitize import escape_controls
 from agelab.base.verbs import as_called
 from agelab.capsule.read import Capsule
 from agelab.present.view.cell_names import count_reproduced, name_seeds

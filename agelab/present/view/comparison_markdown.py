@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from agelab.analysis.comparison import Comparison, ComparisonTable
-from agelab.base.types import escape_markdown
+from agelab.base.sanitize import escape_markdown
 from agelab.present.view.ratio_table import two_sides
 from agelab.scenario.seeds import seeds_text
 

@@ -4,7 +4,7 @@ from rich.text import Text
 
 from agelab.base.verbs import as_called
 from agelab.present.view.terminal import Head, Row, open_console, print_table
-from agelab.run.doctor import HostReport, ProbeStatus
+from agelab.runner.doctor import HostReport, ProbeStatus
 
 HEADS: tuple[Head, ...] = (
     ("what ", "left"), ("status ", "left"), ("found ", "wrapped"), ("what it means", "wrapped")

@@ -5,7 +5,7 @@ from heapq import heapify, heapreplace
 from math import inf
 
 from agelab.results.result import Cell
-from agelab.run.cell_times import TimeRange, Took, cell_time
+from agelab.runner.cell_times import TimeRange, Took, cell_time
 
 UNITS = ((90, "s", 1, 10), (5400, "min", 60, 1), (inf, "h", 3600, 0.5))
 """Seconds below which a unit is used, the unit, its seconds, and the step it is rounded to."""

@@ -6,8 +6,8 @@ from agelab.machine.vm import host
 from agelab.present.view.cell_names import count_cells
 from agelab.present.view.eta import format_time_left, time_left
 from agelab.present.view.terminal import open_console, print_wrapped
-from agelab.run.cell_times import TimeRange
-from agelab.run.forecast import Forecast
+from agelab.runner.cell_times import TimeRange
+from agelab.runner.forecast import Forecast
 from agelab.scenario.jobs import AUTO
 from agelab.scenario.seeds import seeds_text
 

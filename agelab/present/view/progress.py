@@ -11,14 +11,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as Bars
 from rich.table import Column
 
-from agelab.base.types import escape_controls
+from agelab.base.sanitize import escape_controls
 from agelab.present.view import cell_names, eta
 from agelab.present.view.terminal import can_redraw, open_console
 from agelab.results.result import Cell, End
 from agelab.results.run_directory import RunDirectory
-from agelab.run.cell_times import recent_cells
-from agelab.run.progress import Progress
-from agelab.run.request.run_request import RunRequest
+from agelab.runner.cell_times import recent_cells
+from agelab.runner.progress import Progress
+from agelab.runner.request.run_request import RunRequest
 from agelab.scenario.step import (
     AGED,
     CONTROL,

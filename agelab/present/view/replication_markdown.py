@@ -24,7 +24,7 @@ from agelab.analysis.published.phrasing import (
 )
 from agelab.analysis.published.report import RankedColumn, Ranking, StepDeviation, StudyReport, measured
 from agelab.analysis.published.verdict import ClaimVerdict, JudgedClaim
-from agelab.base.types import escape_markdown
+from agelab.base.sanitize import escape_markdown
 from agelab.stats.phrasing import capital
 
 SHOWN = 7

@@ -7,7 +7,7 @@ import click
 from rich.console import Console
 
 from agelab.analysis.cells import RunSet, load
-from agelab.base.types import escape_controls
+from agelab.base.sanitize import escape_controls
 from agelab.base.verbs import as_called
 from agelab.data.history.report import HistoryReport, report_lines
 from agelab.present.view import aging, cell_names, sparkline

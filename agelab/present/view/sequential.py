@@ -2,8 +2,8 @@
 
 from agelab.present.view.terminal import open_console, print_wrapped
 from agelab.results.measure import ALL_STEPS, ALL_STEPS_TITLE
-from agelab.run.request.option_values import LOOKS
-from agelab.run.sequential import LEVEL, Outcome
+from agelab.runner.request.option_values import LOOKS
+from agelab.runner.sequential import LEVEL, Outcome
 
 
 def print_outcome(outcome: Outcome) -> None:

@@ -13,7 +13,7 @@ from agelab.bisect.why.trials import ClaimAnswer, PlannedTrial, Trial
 from agelab.present.view.eta import format_time_left, time_left
 from agelab.present.view.terminal import Head, open_console, print_table, print_wrapped
 from agelab.results.conditions import text
-from agelab.run.cell_times import Took
+from agelab.runner.cell_times import Took
 from agelab.scenario.jobs import Jobs
 from agelab.stats.phrasing import too_few
 

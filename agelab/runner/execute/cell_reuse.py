@@ -1,0 +1,69 @@
+"""Whether a cell runs, or an ended cell of the same key stands for it."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agelab.base import fileio as readers
+from agelab.base.errors import InputError, Notify
+from agelab.machine.vm import host
+from agelab.results.result import CellOrigin, End, Sample
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.request.options import RunOptions
+from agelab.runner.reuse.ended_cell import CellKey, EndedCell
+from agelab.runner.reuse.ended_cells import EndedCells
+from agelab.store import environment
+
+
+@dataclass(frozen=True)
+class CellReuse:
+    """What the cells of a run, in the virtual clock, have of cells that ended before."""
+
+    ended: EndedCells
+    looks_up: bool
+    """False where every cell runs."""
+    checked: float
+    """Share of the found cells that run again, to be compared."""
+
+    def find(self, key: CellKey, directory: Path) -> EndedCell | None:
+        """Return an ended cell of this key, its maps put into ``directory``; None where the cell must run."""
+        return self.ended.restore(key, directory) if self.looks_up else None
+
+    def is_checked(self, run: RunDirectory, key: CellKey) -> bool:
+        """Return whether a found cell runs again: by a hash of the run's name and the key."""
+        drawn = hashlib.sha256(f"{run.name} {key.inputs_key}".encode()).digest()[:8]
+        return int.from_bytes(drawn, "big") < self.checked * 2**64
+
+    def share(self, run: RunDirectory, number: int, end: End, samples: Sequence[Sample]) -> None:
+        """Put a cell that has ended into the cache, where everybody may read the run, and nothing disputes it."""
+        key = CellKey.of(end)
+        if not key or end.disputes or not self.ended.shares:
+            return
+        if readers.of_made(run.path) != readers.EVERYBODY:
+            self.ended.withhold()
+            return
+        here = CellOrigin(run=run.name, host=end.host or host.description(), ended=end.ended or "")
+        cell = EndedCell(
+            inputs=run.recorded_inputs(number),
+            end=end.model_copy(update={"disk": None, "reused": None, "pictures": {}}),
+            samples=tuple(samples),
+            origin=end.reused or here,
+        )
+        self.ended.share(key, cell, run.cell_directory(number))
+
+
+def of_run(options: RunOptions, runs: Path, say: Notify) -> CellReuse | None:
+    """Return what a run has of ended cells; None in the wall clock, where the same thing run twice differs.
+
+    Cells that do more than measure run: those that keep their disk, and whose host's time is taken. Raises InputError
+    for a cache that there cannot be, and where nothing would be found that is to be checked.
+    """
+    if options.guest_clock != "virtual":
+        return None
+    everywhere = os.environ.get(environment.FRESH, "") not in ("", "0")
+    if everywhere and options.check is not None:
+        raise InputError(f"--check {options.check:g}: {environment.FRESH} has every cell run: unset it")
+    looks_up = not (everywhere or options.fresh or options.keep_disk or options.timing)
+    return CellReuse(EndedCells(runs, say), looks_up, options.check or 0.0)

@@ -1,0 +1,153 @@
+"""The filesystem beside the disk under test: filled once, in a guest of its own, and kept as a stored disk."""
+
+from dataclasses import replace
+
+from agelab.base import atomic
+from agelab.base import fileio as readers
+from agelab.base.errors import AgelabError, Notify
+from agelab.machine.disk import parse
+from agelab.machine.image import tools
+from agelab.machine.vm.hypervisor import Hypervisor
+from agelab.results.result import Status
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute import saved_guests
+from agelab.runner.execute.cell import CellRunner
+from agelab.runner.execute.cell_boots import CellGoals
+from agelab.runner.execute.disk_recipe import disk_recipe, making_command
+from agelab.runner.execute.guest_launcher import GuestLauncher
+from agelab.runner.plan.brought import NOTHING_BROUGHT
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.support import unsupported
+from agelab.runner.prepare.prepare import PreparedRun
+from agelab.scenario import selection
+from agelab.scenario.disk_use import DiskUse, Scatter
+from agelab.scenario.scenario import Scenario, Variant
+from agelab.scenario.step import Action
+from agelab.store import disks as stored_disk
+from agelab.store.artefacts import Store
+from agelab.store.disks import StoredDisk
+
+COPY = Action(name="copy", run='cp -a "$SOURCE/." .', sync=True, deadline=100_000, origin="inferred")
+
+
+def scattering(how: Scatter) -> Action:
+    """Return the step in which the corpus is copied so that it lies scattered."""
+    run = (
+        'PYTHONPATH=/run/agelab exec python3 -SB -m harness.scatter "$SOURCE" . --seed "$CORPUS_SEED" '
+        f"--places {how.places.value} --at-a-time {how.at_a_time.value} --piece {how.piece_kib.value << 10}"
+    )
+    return Action(name="scatter", run=run, sync=True, deadline=100_000, origin="inferred")
+
+
+def companion_scenario(whole: Scenario) -> Scenario:
+    """Return the scenario that makes the filesystem beside another's disk, on bare memory: nothing is timed."""
+    beside = whole.beside
+    assert beside is not None and whole.corpus is not None
+    place = beside.partition.model_copy(update={"drive": 0, "at": "outer"})
+    return whole.model_copy(
+        update={
+            "name": f"{whole.name}-beside",
+            "corpus": whole.corpus.model_copy(update={"held_in_ram": False}),
+            "disk": DiskUse(mib=beside.mib, partitions=(place,), drives=("model:none",)),
+            "beside": None,
+            "variants": (Variant(name=beside.filesystem, filesystem=beside.filesystem),),
+            "makes": "prepared",
+            "steps": (scattering(beside.scattered) if beside.scattered else COPY,),
+            "experiments": (),
+            "traces": (),
+            "tests": (),
+            "control": None,
+            "measures": (),
+            "curve": None,
+            "ratios": (),
+        }
+    )
+
+
+def companion_cell(spec: CellSpec) -> CellSpec:
+    """Return the cell that makes the filesystem beside the disk of ``spec``.
+
+    It is made on the machine itself, not at an end of its band or with another block layer: cells that differ in
+    these have the same one beside them.
+    """
+    assert spec.companion is not None
+    made = companion_scenario(spec.scenario)
+    return replace(
+        spec,
+        scenario=made,
+        variant=made.variants[0],
+        filesystem=spec.companion,
+        companion=None,
+        is_companion=True,
+        machine=selection.machine(spec.machine.plain_name),
+        run_seed=0,
+        layout="single",
+        drives=(parse("model:none"),),
+        claims=(),
+        clock="virtual",
+        vcpus=1,
+        accelerator="tcg",
+        power_cut=None,
+        failure=None,
+        member_bytes=(),
+        key_seed=None,
+        scripts={},
+        brought=NOTHING_BROUGHT,
+    )
+
+
+def obtain(
+    prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify
+) -> dict[int, StoredDisk]:
+    """Get the filesystem beside a run's disks under test, of each corpus seed, from the store, or make it now.
+
+    It is made in the virtual clock. Raises AgelabError where it cannot be made, HostError where the stored one is
+    damaged.
+    """
+    first = {spec.corpus_seed: number for number, spec in reversed([*enumerate(prepared.specs)])}
+    return {
+        seed: _obtain(prepared, number, hypervisor, store, progress) for seed, number in sorted(first.items())
+    }
+
+
+def _obtain(
+    prepared: PreparedRun, number: int, hypervisor: Hypervisor, store: Store, progress: Notify
+) -> StoredDisk:
+    """Get the filesystem beside the disk of the cell of that number."""
+    spec, image, corpus = prepared.specs[number], prepared.image, prepared.corpora[number]
+    assert spec.companion is not None
+    own = companion_cell(spec)
+    keep = disk_recipe(own, image.kernel.spec, None, making_command(prepared.request, spec, "run"))
+    saved = saved_guests.of_run(prepared, hypervisor, store, progress)
+    with atomic.temp_dir(store.cache("beside")) as work:
+        run = RunDirectory(work)
+        programs = tools.obtain_filesystem_tools(own.filesystem.tools, store, progress)
+        launcher = GuestLauncher(
+            run.cell_directory(0),
+            own,
+            image,
+            corpus,
+            hypervisor,
+            prepared.emulator,
+            saved,
+            None,
+            programs,
+            store,
+        )
+        readable_by = readers.of_made(corpus.image.parent, image.artefact.directory)
+        goals = CellGoals(keep_as=keep, measure=False, readable_by=readable_by)
+        runner = CellRunner(run, 0, launcher, goals, store, lambda _: None)
+        what = f"the {spec.companion.name} beside the disk under test"
+        if why := unsupported(own, image):
+            raise AgelabError(f"{what}: {why}")
+        key = stored_disk.key(runner.boots.disk_inputs)
+        with store.lock(f"beside-{key}"):
+            if store.find(stored_disk.KIND, key):
+                found = stored_disk.find(store, key)
+                found.verify()
+                return found
+            progress(f"filling {what}")
+            end = runner.carry_out()
+        if end.status is not Status.OK or end.disk is None:
+            raise AgelabError(f"{what}: {end.status}: {end.reason}")
+        return stored_disk.find(store, end.disk)

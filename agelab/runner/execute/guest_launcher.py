@@ -1,0 +1,383 @@
+"""Starts the guests of one cell: domain and disks of each boot."""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from agelab.base import fileio
+from agelab.base.errors import InputError, is_disk_full
+from agelab.base.hashing import canonical_json
+from agelab.base.sanitize import parse_digits
+from agelab.data.corpus import Corpus
+from agelab.evaluate.boot_events import BootEvents
+from agelab.kernel import initramfs
+from agelab.machine.image import Image
+from agelab.machine.qemu import Emulator
+from agelab.machine.vm import domain, guest_output, virt_install
+from agelab.machine.vm.domain import EPOCH
+from agelab.machine.vm.guest import (
+    FIRST_DATA_DISK,
+    REAL_SERIAL,
+    Clock,
+    GuestSpec,
+    MemoryDisk,
+    RealDisk,
+    SlotLayout,
+    slots_for,
+)
+from agelab.machine.vm.hypervisor import DaemonLost, Hypervisor
+from agelab.machine.vm.saved_guest import NotRestored
+from agelab.results.result import Ending, Sample
+from agelab.runner.execute import plan_disk, saved_guests
+from agelab.runner.execute.plan_disk import ModuleFile
+from agelab.runner.execute.saved_guests import SavedGuests
+from agelab.runner.plan import cell_inputs
+from agelab.runner.plan.boot import Boot
+from agelab.runner.plan.cell_drive import CellDrive
+from agelab.runner.plan.cell_spec import BASE_MODULES, CellSpec
+from agelab.store import disks as stored_disk
+from agelab.store.artefacts import Artefact, Store
+
+BOOT_TIMEOUT: dict[Clock, float] = {"virtual": 6 * 3600.0, "wall": 7 * 86400.0}
+"""Host seconds for one boot."""
+MAX_TIMEOUT = 10**9
+DAY_SECONDS = 86400
+ANY_CELL = Path("/agelab-any/agelab-cell")
+"""What stands for a cell's directory where only the command is asked for."""
+SLOT_COPY = "slot-"
+"""How the copies begin of disks that are shorter than their slots."""
+TIMEOUT_VARIABLE = "AGELAB_PATIENCE"
+"""The environment variable that sets them."""
+
+
+def boot_timeout(clock: Clock) -> float:
+    """Return the host seconds for one boot. Raises InputError where AGELAB_PATIENCE is not a number of them."""
+    wanted = os.environ.get(TIMEOUT_VARIABLE)
+    if not wanted:
+        return BOOT_TIMEOUT[clock]
+    if not (seconds := parse_digits(wanted, MAX_TIMEOUT)):
+        raise InputError(
+            f"{TIMEOUT_VARIABLE} is {wanted[:20]!r}: set it to the host's seconds for one boot, a whole number from 1 "
+            f"to {MAX_TIMEOUT}"
+        )
+    return float(seconds)
+
+
+@dataclass(frozen=True)
+class CellInitramfs:
+    """The initramfs of an image's cells, made once for all of them."""
+
+    image: Image
+
+    @cached_property
+    def content(self) -> bytes:
+        """The image's archive, followed by the modules of every cell and the harness."""
+        return fileio.read_bytes(self.image.initramfs, fileio.PROGRAM) + initramfs.cell(
+            self.image.kernel.modules,
+            BASE_MODULES,
+            cell_inputs.harness_files(),
+            {"start": cell_inputs.harness_start()},
+        )
+
+    @cached_property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
+
+
+@dataclass(frozen=True)
+class GuestLauncher:
+    """Starts the guests of one cell."""
+
+    directory: Path
+    """The cell's directory, which holds its guests' files."""
+    spec: CellSpec
+    image: Image
+    corpus: Corpus
+    hypervisor: Hypervisor
+    emulator: Emulator
+    saved: SavedGuests | None
+    """Where boots begin with a saved guest; None where each boots in full."""
+    module: Path | None
+    """The modelled drive's kernel module, for cells that have one."""
+    tools: Mapping[str, Path]
+    """The guest's own programs, for cells that need them."""
+    store: Store | None = None
+    """Where these parts are; what virt-install prints is remembered in its cache."""
+    shared: CellInitramfs | None = None
+    """The initramfs, where other cells have the same."""
+
+    def run(
+        self,
+        boot: Boot,
+        events: BootEvents,
+        record: Callable[[Sample], None],
+        on_step: Callable[[str], None],
+    ) -> Ending:
+        """Run one boot to its end: ``record`` gets each sample, ``on_step`` each step's name as it ends.
+
+        Raises DamagedArtefact for a part that is no longer as it was stored.
+        """
+        try:
+            self._read_parts()
+            guest, saved = self._guest_to_run(boot)
+            try:
+                ending = self._run_guest(guest, saved, boot, events, record, on_step)
+            except NotRestored as error:
+                if not self.saved or not saved:
+                    raise
+                self.saved.discard(saved, error)
+                guest, saved = self._guest_to_run(boot)
+                ending = self._run_guest(guest, saved, boot, events, record, on_step)
+            return Ending.OUTPUT_LOST if self._is_output_lost(ending, events) else ending
+        except DaemonLost:
+            return Ending.DAEMON_LOST
+        finally:
+            files = [self._plan_disk(boot), self._empty_slot, self._initramfs_file(boot)]
+            for file in (*files, *self.directory.glob(f"{SLOT_COPY}*")):
+                file.unlink(missing_ok=True)
+
+    def _read_parts(self) -> None:
+        """Read what QEMU will, unless this process has: no digest rests on what was intact yesterday.
+
+        All else of a boot is hashed as the guest gets it.
+        """
+        if self.store:
+            parts = (
+                self.emulator.artefact.directory,
+                self.image.artefact.directory,
+                self.corpus.image.parent,
+            )
+            self.store.read(parts)
+
+    def _run_guest(
+        self,
+        guest: GuestSpec,
+        saved: Artefact | None,
+        boot: Boot,
+        events: BootEvents,
+        record: Callable[[Sample], None],
+        on_step: Callable[[str], None],
+    ) -> Ending:
+        limit = guest_output.MAX_EVENT_BYTES + guest_output.EVENT_BYTES_PER_STEP * len(boot.plan["steps"])
+        output = guest_output.GuestOutput(guest.events, guest.console, limit)
+        xml = self._domain_xml(guest)
+        (self.directory / f"{boot.name}domain-{boot.number}.xml").write_text(xml, encoding="utf-8")
+        plan_disk.write(self._plan_disk(boot), events.secret, self._archive(boot))
+        return self.hypervisor.run(
+            guest.name,
+            xml,
+            output,
+            lambda line: events.hear(line, boot.phase, record, on_step),
+            boot_timeout(self.spec.clock),
+            saved / saved_guests.STATE if saved else None,
+        )
+
+    def _guest_to_run(self, boot: Boot) -> tuple[GuestSpec, Artefact | None]:
+        """Return the guest of a boot, and the saved guest of which it is a copy, if it is one."""
+        guest, layout = self.guest(boot), self._layout(boot)
+        for output in (guest.console, guest.events):
+            output.touch()
+        if layout:
+            with self._empty_slot.open("wb") as file:
+                file.truncate(layout.size)
+            data = map(self._lengthened, guest.disks[FIRST_DATA_DISK:])
+            guest = replace(guest, disks=(*guest.disks[:FIRST_DATA_DISK], *data))
+        if self.saved and layout:
+            saved = self.saved.obtain(guest, self._initramfs)
+            self.saved.store.read([saved.directory])
+            return self.saved.restored(guest, saved.directory), saved
+        guest.initramfs.write_bytes(self._initramfs)
+        return guest, None
+
+    def _lengthened(self, disk: MemoryDisk) -> MemoryDisk:
+        """Return a disk whose file is as long as its slot: QEMU takes no shorter one.
+
+        Disks of 16 GiB and less have shorter files than the slots that a larger one beside them takes. What is not
+        written is an artefact of the store, which never changes: of it a copy is made longer.
+        """
+        if disk.path.stat().st_size >= disk.size:
+            return disk
+        path = disk.path
+        if not disk.written:
+            path = self.directory / f"{SLOT_COPY}{disk.path.name}"
+            stored_disk.sparse_copy(disk.path, path)
+        os.truncate(path, disk.size)
+        return replace(disk, path=path)
+
+    def _is_output_lost(self, ending: Ending, events: BootEvents) -> bool:
+        """Tell whether lines are missing. A full disk may also be why the last one is, or why one has been altered."""
+        if events.lost and not events.foreign:
+            return True
+        silent = ending is Ending.STOPPED and not events.last_word
+        return (silent or bool(events.foreign)) and is_disk_full(self.directory)
+
+    def inputs(self, boot: Boot, places: Mapping[str, Path]) -> dict[str, Any]:
+        """Return all that shapes a boot beside the cell's environment: its plan and files, initramfs and QEMU command.
+
+        ``places`` names directories of the host that the command speaks of.
+        """
+        guest = self.guest(boot)
+        if self.saved and self._layout(boot):
+            guest = self.saved.restored(guest)
+        # By a name that all cells have, libvirt is asked once for guests that differ in nothing else.
+        xml = (
+            self._domain_xml(guest)
+            .replace(str(self.directory), str(ANY_CELL))
+            .replace(guest.name, ANY_CELL.name)
+        )
+        command = self.hypervisor.command_line(xml)
+        named = {
+            "cell": ANY_CELL,
+            "image": self.image.artefact.directory,
+            "corpus": self.corpus.image.parent,
+            "saved": saved_guests.SOMEWHERE,
+            "qemu": self.emulator.artefact.directory,
+            **{f"drive{n}": Path(drive.claim.source) for n, drive in self._real_drives() if drive.claim},
+            **{name: self._any_cell(path) for name, path in places.items()},
+        }
+        return {
+            "plan": self._plan(boot),
+            "archive": hashlib.sha256(self._archive(boot)).hexdigest(),
+            "initramfs": self._first.sha256,
+            "command": cell_inputs.guest_command(command, named),
+        }
+
+    def _any_cell(self, path: Path) -> Path:
+        """Return a path with ANY_CELL in place of the cell's directory."""
+        inside = path.is_relative_to(self.directory)
+        return ANY_CELL / path.relative_to(self.directory) if inside else path
+
+    def console(self, boot: Boot) -> str:
+        """Return the kernel's messages; of a long console the beginning and the end."""
+        return guest_output.console_text(self.directory / f"{boot.name}console-{boot.number}.log")
+
+    @cached_property
+    def _known_domains(self) -> dict[GuestSpec, str]:
+        """The domain of each guest, which is needed twice: for the inputs and to start it."""
+        return {}
+
+    def _domain_xml(self, guest: GuestSpec) -> str:
+        known = self._known_domains
+        if guest not in known:
+            models = self.hypervisor.security_models
+            remembered = self.store.cache(virt_install.CACHE) if self.store else None
+            known[guest] = domain.domain_xml(guest, models, remembered)
+        return known[guest]
+
+    @cached_property
+    def _first(self) -> CellInitramfs:
+        return self.shared or CellInitramfs(self.image)
+
+    @cached_property
+    def _initramfs(self) -> bytes:
+        return self._first.content
+
+    def _plan(self, boot: Boot) -> dict[str, Any]:
+        """Return the boot's plan with its date."""
+        virtual = self.spec.clock == "virtual"
+        return {
+            **boot.plan,
+            "booted_at": EPOCH + (boot.day + boot.number) * DAY_SECONDS if virtual else None,
+        }
+
+    def _archive(self, boot: Boot) -> bytes:
+        """Return what the plan disk holds beside the secret: plan, programs of the cell, and its kernel modules."""
+        module = self.module if any(drive["settings"] for drive in boot.plan["drives"]) else None
+        drive = {module.stem: ModuleFile(fileio.read_bytes(module, fileio.PROGRAM))} if module else {}
+        plan = canonical_json(self._plan(boot))
+        return plan_disk.archive(plan, self._programs, self._modules | drive)
+
+    @cached_property
+    def _programs(self) -> dict[str, bytes]:
+        """The content of the tools, of the user's scripts and of what a scenario brings, by paths in the archive."""
+        parts = (
+            {f"control/{name}": text for name, text in sorted(self.spec.scripts.items())},
+            dict(sorted(self.spec.brought.files.items())),
+            {
+                f"tools/{name}": fileio.read_bytes(path, fileio.PROGRAM)
+                for name, path in sorted(self.tools.items())
+            },
+        )
+        for name, times in Counter(chain.from_iterable(parts)).items():
+            if times > 1:
+                raise InputError(
+                    f"two of the guest's files would be {name}", hint="rename the one that is brought"
+                )
+        return dict(chain.from_iterable(part.items() for part in parts))
+
+    @cached_property
+    def _modules(self) -> dict[str, ModuleFile]:
+        """The kernel modules that not every cell has, in the order of their insertion."""
+        modules = self.image.kernel.modules
+        there = {one.name for one in modules.closure((*initramfs.BASE_MODULES, *BASE_MODULES))}
+        own = [one for one in modules.closure(self.spec.modules) if one.name not in there]
+        return {one.name: ModuleFile(one.read(), one.optional) for one in own}
+
+    def _plan_disk(self, boot: Boot) -> Path:
+        return self.directory / f"{boot.name}plan"
+
+    def _initramfs_file(self, boot: Boot) -> Path:
+        return self.directory / f"{boot.name}initramfs"
+
+    def guest(self, boot: Boot) -> GuestSpec:
+        """Return the guest of a boot that boots in full."""
+        layout = self._layout(boot)
+        disks = self._disks(boot)
+        own = hashlib.sha256(str(self.directory).encode()).hexdigest()[:12]
+        real = [(number, drive) for number, drive in self._real_drives() if boot.plan["drives"][number:]]
+        return GuestSpec(
+            name=f"agelab-{own}",
+            emulator=self.emulator.program,
+            machine=self.spec.machine,
+            memory_mib=boot.memory_mib,
+            kernel=self.image.boot_image,
+            initramfs=self._initramfs_file(boot),
+            disks=layout.fill(disks, self._empty_slot) if layout else disks,
+            console=self.directory / f"{boot.name}console-{boot.number}.log",
+            events=self.directory / f"{boot.name}events-{boot.number}.jsonl",
+            preload=(self.emulator.clock,) if self.spec.clock == "virtual" else (),
+            clock=self.spec.clock,
+            vcpus=self.spec.vcpus,
+            accelerator=self.spec.accelerator,
+            real_disks=tuple(
+                RealDisk(
+                    source=drive.claim.source,
+                    kind="file" if drive.spec.kind == "file" else "block",
+                    serial=REAL_SERIAL.format(number),
+                    cache=drive.spec.cache,
+                    aio=drive.spec.aio,
+                )
+                for number, drive in real
+                if drive.claim and drive.spec.kind != "pci"
+            ),
+            passthrough=tuple(
+                drive.claim.source for _, drive in real if drive.claim and drive.spec.kind == "pci"
+            ),
+        )
+
+    def _disks(self, boot: Boot) -> tuple[MemoryDisk, ...]:
+        return (
+            MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False, constant=True),
+            MemoryDisk(self._plan_disk(boot), plan_disk.PLAN_DISK_BYTES, written=False),
+            MemoryDisk(self.corpus.image, self.corpus.size, written=False, constant=True),
+            *boot.disks,
+        )
+
+    def _layout(self, boot: Boot) -> SlotLayout | None:
+        """Return the slots of a boot's disks; None in the wall clock, and for more disks than any layout holds."""
+        return slots_for(self._disks(boot)) if self.spec.clock == "virtual" else None
+
+    @property
+    def _empty_slot(self) -> Path:
+        """The file behind each slot without a disk."""
+        return self.directory / "empty"
+
+    def _real_drives(self) -> Iterator[tuple[int, CellDrive]]:
+        """Return the real drives, with their numbers among all."""
+        return ((number, drive) for number, drive in enumerate(self.spec.disk.drives) if drive.spec.real)

@@ -1,0 +1,212 @@
+"""The plan that the harness carries out: everything a boot does, and nothing about this host.
+
+Format: docs/design.md, "The plan and the events"; the other end is harness/plan.py.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from agelab.data.corpus import Corpus
+from agelab.runner.plan.boot import FIRST_BOOT, BootStart
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.disk_plans import (
+    BESIDE_MOUNT,
+    UNDER_TEST,
+    companion,
+    device,
+    fill_in,
+    fork_on_memory,
+    layers,
+    mkfs,
+    mount_and_umount,
+    mount_and_umount_under_test,
+)
+from agelab.runner.plan.kept_output import DISK_VARIABLE, disk_bytes
+from agelab.runner.plan.phases import Phase
+from agelab.runner.plan.step_plan import StepPlan
+from agelab.scenario.filesystem import FreeSpaceTool
+
+PLAN_DISK, CORPUS_DISK, DATA_DISK = 1, 2, 3
+"""Places of the plan, the corpus and the first data disk among the memory-backed disks; the root is 0."""
+AGED_MOUNT, MAP_MOUNT = "/run/aged", "/run/map"
+"""Mount points of the disk that a control is copied from, and of a disk that is mapped."""
+MAP_MEMORY_MIB = 512
+"""Memory of the guest that maps disks and times nothing, without that for further processors."""
+RESULTS_MIB = 1024
+"""Size of the results disk."""
+
+
+def guest_plan(spec: CellSpec, corpus: Corpus, phase: Phase, start: BootStart = FIRST_BOOT) -> dict[str, Any]:
+    """Return the plan of one boot of a phase."""
+    drives = spec.disk.to_json(spec.run_seed, DATA_DISK, undo=_has_cut(phase))
+    source, next_disk = None, DATA_DISK + len(spec.disk.memory_disks)
+    output = {}
+    if disk_bytes(phase):
+        output = {DISK_VARIABLE: str(next_disk)}
+        next_disk += 1
+    if phase.source and start.number == 0:
+        source = fork_on_memory(spec, drives, next_disk, "aged", AGED_MOUNT)
+    under_test = {
+        "name": UNDER_TEST,
+        "members": [list(member) for member in spec.disk.members],
+        "layers": layers(spec, phase.name),
+        "mkfs": mkfs(spec, phase.name) if phase.fork_of is None else None,
+        "source": source,
+        **mount_and_umount_under_test(spec, start.mounted),
+    }
+    plan = plan_with_disks(spec, corpus, drives, [under_test], phase.steps)
+    return plan | {
+        "environment": plan["environment"] | output,
+        "boot": start.number,
+        "first_step": start.first_step,
+        # After a power cut the filesystem's trouble is what is measured.
+        "gone": [] if start.survived is not None else list(spec.shutdown_patterns),
+        **_recovery(spec, phase, start.survived),
+        **_failing(spec),
+    }
+
+
+def plan_with_disks(
+    spec: CellSpec,
+    corpus: Corpus,
+    drives: Sequence[dict[str, Any]],
+    disks: Sequence[dict[str, Any]],
+    steps: Sequence[StepPlan],
+) -> dict[str, Any]:
+    """Return the plan of a first boot that carries out these steps on these disks."""
+    memory, scenario = spec.scenario.memory, spec.scenario
+    image = {"disk": CORPUS_DISK, "size": corpus.size, "held": spec.corpus_in_ram}
+    return {
+        "boot": 0,
+        "first_step": 0,
+        "entropy": spec.entropy,
+        "dilation": spec.dilation,
+        "start_at": spec.start_at,
+        "memory": {
+            "available": spec.available_bytes,
+            "sysctl": {
+                "vm/dirty_ratio": f"{memory.dirty_percent.value:g}",
+                "vm/dirty_background_ratio": f"{memory.dirty_background_percent.value:g}",
+                **{name: f"{value / spec.dilation:.0f}" for name, value in spec.kernel_timers.items()},
+            },
+        },
+        "corpus": None if scenario.beside else image,
+        "drives": drives,
+        "block": spec.machine.block.to_json() if any(drive["settings"] for drive in drives) else None,
+        "disks": disks,
+        "tell_mount": bool(spec.variant.script),
+        "links": _links(spec),
+        "swap": list(spec.disk.swap) if spec.disk.swap else None,
+        "beside": companion(spec),
+        "maps": [],
+        "results": None,
+        "refuses": list(spec.filesystem.refuses),
+        "gone": list(spec.shutdown_patterns),
+        "environment": step_environment(spec),
+        "steps": [step.to_json(spec.cut_at(*step.cut_after) if step.cut_after else None) for step in steps],
+    }
+
+
+def step_environment(spec: CellSpec) -> dict[str, str]:
+    """Return the environment variables of a cell's steps, beside those of the harness."""
+    scenario = spec.scenario
+    return {
+        "CORPUS_SEED": str(spec.corpus_seed),
+        "DEVICE": device(UNDER_TEST),
+        **{name: str(spec.scaled_bytes(figure)) for name, figure in scenario.sizes.items()},
+        **{name: str(spec.scaled_count(figure)) for name, figure in scenario.counts.items()},
+        **spec.brought.environment,
+    }
+
+
+def _has_cut(phase: Phase) -> bool:
+    """Return whether the power is cut in the phase."""
+    return any(step.cut_after for step in phase.steps)
+
+
+def _recovery(spec: CellSpec, phase: Phase, survived: str | None) -> dict[str, Any]:
+    """Return the part about recovery, in the plans of phases with a power cut."""
+    if not _has_cut(phase):
+        return {}
+    filesystem = spec.filesystem
+    return {
+        "recovery": {
+            "repair": fill_in(filesystem.repair),
+            "repair_first": filesystem.repair_first,
+            "fsck": fill_in(filesystem.tooling(spec.defaults).fsck),
+            "survived": survived,
+        }
+    }
+
+
+def _failing(spec: CellSpec) -> dict[str, Any]:
+    """Return the part about a drive that fails, where one does."""
+    replacement = spec.disk.layout.replacement
+    if spec.failure is None or replacement is None:
+        return {}
+    member = spec.failure.drive
+    drive, _ = spec.disk.members[member]
+    return {
+        "failing": {
+            "drive": f"drive{drive}",
+            "member": member,
+            "commands": replacement.commands,
+            "fsck": fill_in(spec.filesystem.tooling(spec.defaults).fsck),
+        }
+    }
+
+
+def _links(spec: CellSpec) -> dict[str, str]:
+    """Return the paths that a user's scripts use, and the paths that they lead to."""
+    if not spec.variant.script:
+        return {}
+    data = BESIDE_MOUNT if spec.scenario.beside else "/run/source"
+    named = {spec.device: device(UNDER_TEST)} if spec.device else {}
+    return {"/export/experiment/data": data, **named}
+
+
+def map_plan(spec: CellSpec, names: Sequence[str]) -> dict[str, Any]:
+    """Return the plan of the boot that maps forks of these names, attached in this order, or a real disk under test."""
+    drives: list[dict[str, Any]] = []
+    results = DATA_DISK
+    if spec.disk.real:
+        drives = spec.disk.to_json(spec.run_seed, DATA_DISK)
+        here = {"members": [list(member) for member in spec.disk.members], "layers": layers(spec)}
+        [name] = names
+        forks = [{"name": name, **here, **mount_and_umount(spec, name, MAP_MOUNT, read_only=True)}]
+    else:
+        forks = []
+        for name in names:
+            forks.append(fork_on_memory(spec, drives, results, name, MAP_MOUNT))
+            results += len(spec.disk.members)
+    return {
+        "boot": 0,
+        "first_step": 0,
+        "entropy": spec.entropy,
+        "dilation": 1.0,
+        "start_at": None,
+        "memory": {"available": None, "sysctl": {}},
+        "corpus": None,
+        "drives": drives,
+        "block": None,
+        "disks": [],
+        "tell_mount": False,
+        "links": {},
+        "swap": None,
+        "beside": None,
+        "maps": [fork | _questions(spec, name) for fork, name in zip(forks, names, strict=True)],
+        "results": results,
+        "refuses": [],
+        "gone": list(spec.shutdown_patterns),
+        "environment": {},
+        "steps": [],
+    }
+
+
+def _questions(spec: CellSpec, name: str) -> dict[str, Any]:
+    """Return the part of the plan that asks for a fork's extents and free space."""
+    tool, measures = spec.filesystem.free_space, spec.scenario.measures
+    free = None
+    if isinstance(tool, FreeSpaceTool) and "free_space" in measures:
+        free = fill_in(tool.run, name, mount_point=MAP_MOUNT)
+    return {"extents": spec.filesystem.extents if "extents" in measures else "none", "free": free}

@@ -1,0 +1,127 @@
+"""Check that the host has room for a run, and say how many of its cells it can run at a time."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agelab.base import limits
+from agelab.base.errors import HostError
+from agelab.data.corpus import Corpus
+from agelab.machine.vm import host
+from agelab.machine.vm.guest import Clock
+from agelab.runner.plan.cell_spec import MIB, CellSpec
+from agelab.runner.plan.guest_plan import MAP_MEMORY_MIB
+from agelab.scenario.jobs import MAX_JOBS
+
+HEADROOM = 512 * MIB
+"""Bytes of disk, and of memory, to leave on the host beside what the cells take; QEMU's own memory is part of it."""
+DISKS_VARIABLE = "AGELAB_DISKS"
+"""The environment variable that keeps disks in files."""
+COMPANION_OVERHEAD = 1.2
+"""Bytes that the companion disk takes on the host for each byte of data in it, at most."""
+
+
+@dataclass(frozen=True)
+class RunNeeds:
+    """The bytes that cells take of the host, at most."""
+
+    cells: int
+    disks: int
+    """Of disk, while a cell runs: the copies of its disk, as full as they can be."""
+    kept: int
+    """Of disk, beside the cells that run: disks that stay when their cells have ended, and the companion disks."""
+    memory: int
+    """Of memory, while a cell runs."""
+
+    @property
+    def cell_bytes(self) -> int:
+        """Bytes of memory that one cell takes where its disks lie there, too."""
+        return self.memory + self.disks
+
+    def disk(self, jobs: int = 1) -> int:
+        """Return the bytes of disk that so many cells at a time take, at most."""
+        return min(jobs, self.cells) * self.disks + self.kept + HEADROOM
+
+    def guests(self, jobs: int = 1) -> int:
+        """Return the bytes of memory that so many cells at a time take, at most."""
+        return min(jobs, self.cells) * self.memory + HEADROOM
+
+    def at_once(self, home: Path, clock: Clock) -> tuple[int, str]:
+        """Return how many cells the host can run at a time, one at least, and a line that says why so many."""
+        if clock == "wall":
+            return 1, "1 at a time: in the wall clock cells disturb each other"
+        processors = host.processors()
+        in_memory = max(0, host.memory_available() - HEADROOM) // self.memory
+        on_disk = max(0, shutil.disk_usage(home).free - HEADROOM - self.kept) // self.disks
+        jobs = max(1, min(self.cells, processors, in_memory, on_disk, MAX_JOBS))
+        bounds = f"processors: {processors}; room for {in_memory} in memory, for {on_disk} on disk"
+        return jobs, f"{jobs} at a time (cells: {self.cells}; {bounds})"
+
+    def require(self, home: Path, jobs: int) -> str:
+        """Return what so many cells at a time take, as a text. Raises HostError where the host has less.
+
+        A full host kills QEMU in the middle of a run, and one that cannot draw ends a cell when all is measured.
+        """
+        limits.require_to_draw()
+        cells = min(jobs, self.cells)
+        several = f"{cells} cells at once" if cells > 1 else "a cell"
+        needed = self.disk(jobs)
+        free = shutil.disk_usage(home).free
+        if free < needed:
+            raise HostError(
+                f"{home} has {free / 1e9:.1f} GB free, {several} would take up to {needed / 1e9:.1f} GB",
+                hint="free some space, choose --scale quick, or move the store with AGELAB_HOME=<directory>",
+            )
+        memory = self.guests(jobs)
+        available = host.memory_available()
+        if available < memory:
+            raise HostError(
+                f"this host has {available / 1e9:.1f} GB of memory available, {several} would take "
+                f"{memory / 1e9:.1f} GB",
+                hint="end something that uses memory, or choose a smaller scale or fewer --jobs",
+            )
+        return f"{several}: up to {needed / 1e9:.1f} GB of disk and {memory / 1e9:.1f} GB of memory"
+
+    def fit_in_memory(self, jobs: int, clock: Clock) -> tuple[bool, str]:
+        """Return whether the disks of so many cells at a time are to lie in memory, and a line that says why.
+
+        With the guests they take half of what is available at most: what lies there cannot be written out, and other
+        programs want memory, too.
+        """
+        wanted = min(jobs, self.cells) * (self.memory + self.disks)
+        available = host.memory_available()
+        sizes = f"up to {wanted / 1e9:.1f} GB with the guests, of {available / 1e9:.1f} GB"
+        if os.environ.get(DISKS_VARIABLE) == "files":
+            return False, f"disks in files: {DISKS_VARIABLE} asks for it"
+        if clock == "wall":
+            return False, "disks in files: in the wall clock the host's memory would be measured"
+        if host.memory_is_limited():
+            return False, "disks in files: a control group limits the memory of this process"
+        if wanted > available // 2:
+            return False, f"disks in files: in memory they would take {sizes}"
+        return True, f"disks in memory: {sizes}"
+
+
+def needs(
+    specs: Sequence[CellSpec], corpora: Sequence[Corpus], *, copies: int, kept: int = 0, kernels: int = 1
+) -> RunNeeds:
+    """Return what cells need, each with ``copies`` copies of its disk while it runs.
+
+    ``kept`` disks stay when their cells have ended. ``kernels`` is how many times the cells are there.
+    """
+    guests = (
+        spec.memory_mib(corpus) + spec.more_memory_at_points(corpus.parts or 0)
+        for spec, corpus in zip(specs, corpora, strict=True)
+    )
+    disk = max(spec.host_bytes for spec in specs)
+    companions = any(spec.companion for spec in specs)
+    content = sum({one.sha256: one.content_bytes for one in corpora}.values())
+    beside = int(content * COMPANION_OVERHEAD) if companions else 0
+    return RunNeeds(
+        cells=len(specs) * kernels,
+        disks=copies * disk,
+        kept=kept * disk + beside,
+        memory=max(MAP_MEMORY_MIB, *guests) * MIB,
+    )

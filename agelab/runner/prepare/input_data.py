@@ -1,0 +1,135 @@
+"""The data that the cells of a run read: seeded ones like a study's, the user's own, or the logs of histories."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from agelab.base.errors import InputError, Notify
+from agelab.data.corpus import Corpus, CorpusSpec, corpus_from_user, make
+from agelab.data.history import artefact
+from agelab.machine.vm.domain import MEMORY_SLOTS
+from agelab.runner.plan.cell_spec import MIB, CellSpec
+from agelab.runner.request.run_request import RunRequest
+from agelab.store.artefacts import Store
+
+AnyData = TypeVar("AnyData")
+OTHER_DISKS = 3
+"""Memory-backed disks of a guest that measures forks, beside the forks: root, corpus, results."""
+
+
+def user_corpus(
+    request: RunRequest, carried: Mapping[str, Corpus] | None, store: Store, say: Notify
+) -> Corpus | None:
+    """Return the user's own source data, if there are any; ``carried`` are the corpora of a capsule.
+
+    Raises InputError for data that are empty or of the wrong kind.
+    """
+    if request.corpus is None:
+        return None
+    if carried:
+        return carried[""]
+    say(f"corpus {request.corpus}")
+    wanted = request.selection.scenario.corpus
+    expected = wanted.kind if wanted and not request.control else None
+    corpus = corpus_from_user(request.corpus, store, expected)
+    if not corpus.content_bytes:
+        raise InputError(f"{request.corpus} holds no data: there is nothing to copy")
+    return corpus
+
+
+def named_data(specs: Sequence[CellSpec], data: Sequence[AnyData]) -> dict[str, AnyData]:
+    """Return the data of these cells by name: the history's, "" for a corpus.
+
+    Where another corpus seed than the first has other data, ``@`` and that seed stand behind their name.
+    """
+    found: dict[str, AnyData] = {}
+    for spec, one in zip(specs, data, strict=True):
+        name = spec.variant.history or ""
+        if found.setdefault(name, one) != one:
+            found[f"{name}@{spec.corpus_seed}"] = one
+    return found
+
+
+def carried_data(carried: Mapping[str, AnyData], history: str | None, corpus_seed: int) -> AnyData:
+    """Return the data that ``named_data`` has named."""
+    name = history or ""
+    return carried.get(f"{name}@{corpus_seed}", carried[name])
+
+
+def shrink(request: RunRequest, own: Corpus | None) -> float:
+    """Return the factor by which sizes are smaller than the study's."""
+    scenario = request.selection.scenario
+    if own and scenario.corpus and not request.control:
+        return scenario.corpus.mib.value * MIB / own.content_bytes
+    return scenario.scales[request.scale].shrink
+
+
+def scale_name(request: RunRequest) -> str:
+    """Return the scale as results name it: ``corpus`` where the sizes follow a user's own data.
+
+    They do not in a control file, whose scripts use the data as they like.
+    """
+    return "corpus" if request.corpus and not request.control else request.scale
+
+
+def corpora(
+    request: RunRequest,
+    specs: Sequence[CellSpec],
+    own: Corpus | None,
+    carried: Mapping[str, Corpus] | None,
+    store: Store,
+    say: Notify,
+) -> list[Corpus]:
+    """Return the corpus, or the history's log, that each of these cells reads.
+
+    Raises InputError for a history that cannot be made, HostError where the host's disk is too full for one.
+    """
+    if carried:
+        return [carried_data(carried, spec.variant.history, spec.corpus_seed) for spec in specs]
+    if own or (wanted := request.selection.scenario.corpus) is None:
+        return [own] * len(specs) if own else _histories(specs, store, say)
+    size = int(wanted.mib.value * MIB / shrink(request, None))
+    made: dict[int, Corpus] = {}
+    for seed in dict.fromkeys(spec.corpus_seed for spec in specs):
+        say(f"corpus {wanted.kind}, {size / 1e6:.0f} MB, seed {seed}")
+        try:
+            made[seed] = make(CorpusSpec(kind=wanted.kind, bytes=size, seed=seed), store)
+        except ValidationError as error:
+            raise InputError(f"a corpus of {size} bytes: {error.errors()[0]['msg']}") from error
+    return [made[spec.corpus_seed] for spec in specs]
+
+
+def _histories(specs: Sequence[CellSpec], store: Store, say: Notify) -> list[Corpus]:
+    several = len({spec.corpus_seed for spec in specs}) > 1
+    made: dict[tuple[str, int], Corpus] = {}
+    found = []
+    for spec in specs:
+        wanted = spec.history
+        assert wanted is not None, "a scenario has a corpus or histories"
+        name = (wanted.name, spec.corpus_seed)
+        if name not in made:
+            which = f", seed {spec.corpus_seed}" if several else ""
+            say(f"history {wanted.name} for a disk of {spec.wanted_bytes / 1e6:.0f} MB{which}")
+            made[name] = artefact.obtain_history(wanted, spec.wanted_bytes, spec.corpus_seed, store)
+            _check_points(spec, wanted.name, made[name].parts or 0)
+        found.append(made[name])
+    return found
+
+
+def _check_points(spec: CellSpec, name: str, parts: int) -> None:
+    """Refuse points that the history does not have, and more points than a guest has memory slots for."""
+    curve = spec.scenario.curve
+    if curve is None:
+        return
+    if curve.after != "each" and (beyond := [point for point in curve.after if point > parts]):
+        raise InputError(
+            f"history {name} has {parts} points, scenario {spec.scenario.name} wants {beyond[0]}"
+        )
+    most = (MEMORY_SLOTS - OTHER_DISKS) // (2 * len(spec.disk.members))
+    points = parts if curve.after == "each" else len(curve.after)
+    if curve.tested_on and points > most:
+        raise InputError(
+            f"history {name} has {points} points to be measured at; a guest has room for the disks of {most}",
+            hint="leave some of its points out",
+        )
