@@ -15,7 +15,7 @@ from pathlib import Path
 from distributed import Nanny, Scheduler, SpecCluster
 
 from agelab.base import atomic
-from agelab.base.fileio import temp_parent
+from agelab.base.plain_path import temp_parent
 from agelab.machine.vm import host
 from agelab.runner.cluster.dask_cells import MEMORY, RESOURCE
 from agelab.store import environment

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from agelab.base import atomic
 from agelab.base.errors import AgelabError, InputError
-from agelab.base.fileio import temp_parent
+from agelab.base.plain_path import temp_parent
 from agelab.results import run_lookup
 from agelab.results.digest import digest
 from agelab.results.result import CellOrigin, Sample

@@ -1,7 +1,6 @@
-"""Who may read a user's files: what is made of them is for nobody else, wherever it lies.
+"""Read files of any origin: regular files alone, up to a limit, text as UTF-8 whatever the locale says.
 
-Readers are a mask for modes: 0o700 for the owner alone, and 0o070 and 0o007 where the group and others may read, too.
-No mode enters a key or a content.
+Whatever agelab takes into memory from a file it reads here. docs/reliability.md lists the limits.
 """
 
 import errno
@@ -9,51 +8,12 @@ import fcntl
 import gzip
 import lzma
 import os
-import re
 import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
-from tempfile import gettempdir
-
-from agelab.base.errors import InputError
-
-ALLOWED = "letters and digits of any script, and / . _ - + @ = ~"
-MAX_LABEL = 100
-"""Characters of a user's name in the name of a file or directory of ours."""
-_PLAIN = re.compile(r"[A-Za-z0-9/._+@=~-]")
-_NOT_IN_LABEL = re.compile(r"[^A-Za-z0-9_-]+")
-
-
-def misfit(path: Path) -> str:
-    """Return the first character that some program would not take as it is; empty where there is none."""
-    return next(
-        (one for one in str(path) if not (_PLAIN.match(one) if one.isascii() else one.isprintable())), ""
-    )
-
-
-def require_plain(path: Path, what: str, hint: str) -> None:
-    """Raise InputError for a path that some program would not take as it is."""
-    if bad := misfit(path):
-        raise InputError(
-            f"{what} cannot be {str(path)!r}: QEMU and others would misread a path with {bad!r}",
-            hint=f"{hint}; fit are {ALLOWED}",
-        )
-
-
-def plain_label(name: str) -> str:
-    """Return the part of a user's name that a file or directory of ours may have in its own name."""
-    return _NOT_IN_LABEL.sub("-", name).strip("-")[:MAX_LABEL] or "unnamed"
-
-
-def temp_parent() -> Path:
-    """Return the directory for temporary files that no store has room for. Raises InputError where TMPDIR is unfit."""
-    path = Path(gettempdir())
-    require_plain(path, "the directory for temporary files", "name another one: TMPDIR=<directory>")
-    return path
-
 
 MIB = 1 << 20
 FORM = MIB
@@ -190,75 +150,3 @@ def _too_large(path: Path, most: int) -> RefusedFile:
         f"it has more than {most // MIB} MiB, the most that is read of such a file; is it the one that you mean?",
         str(path),
     )
-
-
-EVERYBODY = 0o777
-_READ, _PASS = 0o4, 0o1
-
-
-def of_files(*paths: Path) -> int:
-    """Return who may read all of these files and directories, without what is in the directories.
-
-    A file in a directory that others may not enter is not theirs to read, whatever its own mode.
-    """
-    mask = EVERYBODY
-    for path in paths:
-        real = path.resolve()
-        for above in real.parents:
-            mask &= _allowed(above.stat(), _PASS)
-        mask &= _allowed_to_read(real.lstat())
-    return mask
-
-
-def of_tree(root: Path) -> int:
-    """Return who may read a file, or a directory with everything in it."""
-    mask = of_files(root)
-    for path in _below(root.resolve()):
-        mask &= _allowed_to_read(path.lstat())
-    return mask
-
-
-def of_made(*paths: Path) -> int:
-    """Return who may read all of these, which agelab has made: what leads there is not asked for."""
-    mask = EVERYBODY
-    for path in paths:
-        mask &= _allowed_to_read(path.stat())
-    return mask
-
-
-def restrict(path: Path, mask: int) -> None:
-    """Take a file or directory from all who are not among the readers; nobody else passes through a directory."""
-    found = path.lstat()
-    before = stat.S_IMODE(found.st_mode)
-    if not stat.S_ISLNK(found.st_mode) and before & EVERYBODY & ~mask:
-        path.chmod(before & (mask | ~EVERYBODY))
-
-
-def restrict_tree(root: Path, mask: int) -> None:
-    """Do the same to a directory and everything in it."""
-    for path in (root, *_below(root)):
-        restrict(path, mask)
-
-
-def new_file(path: Path, mask: int) -> None:
-    """Make an empty file for these readers, where none may exist yet."""
-    path.touch(0o666 & mask, exist_ok=False)
-
-
-def _below(root: Path) -> Iterator[Path]:
-    for directory, directories, names in os.walk(root):
-        for name in (*directories, *names):
-            yield Path(directory, name)
-
-
-def _allowed_to_read(found: os.stat_result) -> int:
-    if stat.S_ISLNK(found.st_mode):
-        return EVERYBODY
-    return _allowed(found, _READ | _PASS if stat.S_ISDIR(found.st_mode) else _READ)
-
-
-def _allowed(found: os.stat_result, wanted: int) -> int:
-    """Return the mask of those who have these rights; of a group only where what is made has the same one."""
-    others = found.st_mode & wanted == wanted
-    group = found.st_mode >> 3 & wanted == wanted and (others or found.st_gid == os.getegid())
-    return 0o700 | (0o070 if group else 0) | (0o007 if others else 0)

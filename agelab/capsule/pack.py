@@ -7,8 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from agelab.base import atomic, fileio
-from agelab.base import fileio as readers
+from agelab.base import atomic, fileio, readers
 from agelab.base.errors import InputError
 from agelab.capsule import archive, schema
 from agelab.capsule.archive import MemberContent

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from agelab.analysis.cell_diff import CellPair, ValueDifference
 from agelab.analysis.cells import CellResult, load
-from agelab.base import atomic
-from agelab.base import fileio as readers
+from agelab.base import atomic, readers
 from agelab.base.errors import AgelabError, InputError
 from agelab.base.hashing import key_of
 from agelab.capsule.pack import PATH_OPTIONS
@@ -31,7 +30,7 @@ from agelab.scenario.control_file import ControlFile
 from agelab.scenario.history import History, Logged, Repository, Traced
 from agelab.scenario.jobs import Jobs
 from agelab.scenario.selection import Selection
-from agelab.store import disks as stored_disk
+from agelab.store import stored_disk
 from agelab.store.artefacts import Store
 
 IN_IMAGE = "or have it packed with --with-image"

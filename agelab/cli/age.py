@@ -17,7 +17,7 @@ def age(**words: Any) -> int:
     from agelab.present.view.artefacts import print_disks
     from agelab.present.view.summary import print_result
     from agelab.runner.execute import runner
-    from agelab.store import disks as stored_disk
+    from agelab.store import stored_disk
 
     finished = execute(RunOptions(keep_disk=True, measure=False, **words))
     print_result(finished)

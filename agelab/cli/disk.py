@@ -10,7 +10,7 @@ from agelab.base.errors import InputError
 from agelab.base.verbs import as_called
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.present.view.artefacts import disk_json, print_disk, print_disks
-from agelab.store import disks as stored_disk
+from agelab.store import stored_disk
 
 SCHEMA = 1
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab.base import atomic, fileio, git
-from agelab.base import fileio as readers
+from agelab.base import atomic, fileio, git, readers
 from agelab.base.errors import InputError, Notify, naming_disk_errors
 from agelab.base.hashing import key_of
 from agelab.debian import buildroot, first_suite

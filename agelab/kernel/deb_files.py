@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agelab import debian
-from agelab.base import fileio, process
-from agelab.base import fileio as readers
+from agelab.base import fileio, process, readers
 from agelab.base.errors import HostError, InputError, Notify, silent
 from agelab.base.sanitize import require_utf_8
 from agelab.base.types import Frozen

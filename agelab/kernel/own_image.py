@@ -6,8 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-from agelab.base import fileio
-from agelab.base import fileio as readers
+from agelab.base import fileio, readers
 from agelab.base.errors import InputError, Notify, silent
 from agelab.base.hashing import key_of
 from agelab.kernel import elf, guest_needs

@@ -25,8 +25,8 @@ from pydantic_core import to_json
 
 from agelab.base import atomic, fileio
 from agelab.base.errors import InputError
-from agelab.base.fileio import plain_label
 from agelab.base.hashing import key_of
+from agelab.base.plain_path import plain_label
 from agelab.base.sanitize import escape_controls, escape_json
 from agelab.results import block_record, checksummed, own
 from agelab.results import profile as profiles

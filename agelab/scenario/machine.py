@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from agelab.base.types import Figure, Frozen, Note, Origin, Sourced, Whole
-from agelab.scenario.layout import BlockLayer
+from agelab.scenario.block_layer import BlockLayer
 
 
 class MachineDrive(Frozen):

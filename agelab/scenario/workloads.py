@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agelab.base import fileio
-from agelab.base import fileio as plain_path
+from agelab.base import fileio, plain_path
 from agelab.base.errors import InputError, unknown
 from agelab.scenario import toml_files
 from agelab.scenario.metrics import Metric

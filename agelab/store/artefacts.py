@@ -22,8 +22,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agelab.base import atomic, fileio
-from agelab.base import fileio as readers
+from agelab.base import atomic, fileio, readers
 from agelab.base.errors import AgelabError, HostError, InputError, naming_disk_errors
 from agelab.base.hashing import key_of
 from agelab.store.intact import FileState, is_remembered, remember

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agelab.base import orphans, places
 from agelab.base.errors import InputError, Notify, silent
-from agelab.base.fileio import require_plain
+from agelab.base.plain_path import require_plain
 from agelab.store.artefacts import SharedArtefacts, Store
 
 

@@ -20,7 +20,7 @@ from agelab.base.errors import InputError
 from agelab.results import run_lookup
 from agelab.results.digest import inputs_key
 from agelab.results.run_directory import RunDirectory
-from agelab.store import disks as stored_disk
+from agelab.store import stored_disk
 from agelab.store.artefacts import MANIFEST, DamagedArtefact, Store
 
 PRUNED_CACHES = ("debs", "kernels", "buildroots", "ccache")

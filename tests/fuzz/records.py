@@ -16,7 +16,7 @@ from agelab.machine.image.assemble import Description
 from agelab.results import checksummed
 from agelab.runner.prepare.run_manifest import MADE_OF, PROFILES, ControlScripts, Profiles, RunManifest
 from agelab.store.artefacts import Manifest, Store
-from agelab.store.disks import DiskRecipe
+from agelab.store.stored_disk import DiskRecipe
 from tests.fuzz._files import directory
 from tests.unit.capsule_builder import made_run
 

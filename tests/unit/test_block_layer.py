@@ -17,7 +17,7 @@ from agelab.runner.request import resolve
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.run_request import cell_requests
 from agelab.scenario import selection, toml_files
-from agelab.scenario.layout import PARAMETERS, SCHEDULERS, BlockLayer
+from agelab.scenario.block_layer import PARAMETERS, SCHEDULERS, BlockLayer
 from agelab.scenario.machine import Machine
 from harness import block_layer as guest
 from harness import drives

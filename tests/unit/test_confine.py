@@ -21,7 +21,7 @@ from agelab.base import confine, process
 from agelab.base.errors import HostError, InputError
 from agelab.data.corpus import iso
 from agelab.debian import control_fields, unpack
-from agelab.store import disks as stored_disk
+from agelab.store import stored_disk
 from agelab.store.artefacts import Store
 from tests.capabilities import needs_root
 from tests.unit.test_kernel_hostile import hostile

@@ -12,7 +12,7 @@ import pytest
 from agelab.runner.execute.disk_files import DiskFiles
 from agelab.runner.execute.forks import Forks
 from agelab.store.artefacts import content_hash
-from agelab.store.disks import SLOT_BYTES
+from agelab.store.stored_disk import SLOT_BYTES
 from tests.unit.test_scenario import spec
 
 MIB = 1 << 20

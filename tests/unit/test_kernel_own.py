@@ -12,8 +12,8 @@ from agelab.kernel import spec as specs
 from agelab.kernel.elf import canonical_name
 from agelab.kernel.initramfs import BASE_MODULES
 from agelab.runner.plan import cell_spec as cells
+from agelab.scenario.block_layer import MODULES as SCHEDULER_MODULES
 from agelab.scenario.filesystem import Filesystem
-from agelab.scenario.layout import MODULES as SCHEDULER_MODULES
 from agelab.scenario.layout import Layout
 from agelab.scenario.toml_files import read_all
 from agelab.store.artefacts import Store, file_hash

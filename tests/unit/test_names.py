@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from agelab.base.errors import InputError
-from agelab.base.fileio import misfit, plain_label
+from agelab.base.plain_path import misfit, plain_label
 from agelab.cli import main
 from agelab.cli.options import open_store, say
 from agelab.kernel.debian_kernel import nearest

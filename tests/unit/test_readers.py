@@ -10,14 +10,14 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from agelab.base import fileio as readers
+from agelab.base import readers
 from agelab.capsule import pack
 from agelab.data.corpus import CorpusSpec, corpus_from_user, make
 from agelab.data.history import artefact, engines
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
 from agelab.scenario.history import Logged, Repository
-from agelab.store import disks as stored_disk
+from agelab.store import stored_disk
 from agelab.store.artefacts import Store
 from tests.capabilities import needs_root
 from tests.unit.capsule_builder import made_run

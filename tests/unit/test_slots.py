@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agelab.machine.vm.guest import SLOT_LAYOUTS, MemoryDisk, slots_for
-from agelab.store.disks import SLOT_BYTES, slot_bytes
+from agelab.store.stored_disk import SLOT_BYTES, slot_bytes
 
 GIB = 1 << 30
 FIXED = tuple(MemoryDisk(Path(name), GIB, written=False) for name in ("root", "plan", "corpus"))

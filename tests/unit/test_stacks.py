@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from agelab.evaluate.stacks import flame
-from agelab.evaluate.stacks import folded as folding
+from agelab.evaluate.stacks import flame, folded
 from agelab.evaluate.stacks.folded import Folded, changes, fold, top
 from agelab.evaluate.stacks.log import BLOCK, END, RECORDS, STEP, KernelSymbols, UnreadableLog
 from agelab.machine.image import tools
@@ -88,15 +87,15 @@ def test_a_step_that_never_ended_is_left_out() -> None:
 def test_more_different_stacks_than_there_is_room_for_are_counted_as_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(folding, "MAX_STACKS", 2)
+    monkeypatch.setattr(folded, "MAX_STACKS", 2)
     records = b"".join(made.sampled(5, [made.READ + n]) for n in (0, 1, 2, 0))
     [found] = fold(made.log(made.step(records)))
     assert (found.stacks.samples, found.lost) == (3, 1)
 
 
 def test_tasks_and_files_beyond_a_limit_have_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folding, "MAX_TASKS", 1)
-    monkeypatch.setattr(folding, "MAX_MAPPINGS", 1)
+    monkeypatch.setattr(folded, "MAX_TASKS", 1)
+    monkeypatch.setattr(folded, "MAX_MAPPINGS", 1)
     records = made.called(6, "new") + made.forked(7, 5) + made.mapped(5, 0x600000, 9, "/x") + made.sampled(6)
     records += made.sampled(7, program=[IN_CP]) + made.sampled(5, program=[0x600001, IN_CP])
     assert stacks(records) == {"[unknown]": 1, "[unknown];[unknown]": 1, "cp;[cp];[unknown]": 1}

@@ -12,9 +12,9 @@ from agelab.base import process
 from agelab.cli import main
 from agelab.results.result import Cell, RunPlan
 from agelab.results.run_directory import RunDirectory
-from agelab.store import disks as stored_disk
+from agelab.store import stored_disk
 from agelab.store.artefacts import Artefact, Store
-from agelab.store.disks import DiskRecipe
+from agelab.store.stored_disk import DiskRecipe
 from agelab.store.usage import Protection, StoreUsage, disk_usage, prune, survey
 
 SIZE = 100_000

@@ -20,9 +20,9 @@ from agelab.runner.prepare.prepare import _start_disk
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
-from agelab.store import disks as stored_disk
+from agelab.store import stored_disk
 from agelab.store.artefacts import Store, content_hash, file_hash
-from agelab.store.disks import SLOT_BYTES, DiskRecipe, StoredDisk
+from agelab.store.stored_disk import SLOT_BYTES, DiskRecipe, StoredDisk
 
 MIB = 1 << 20
 SIZE = 8 * MIB

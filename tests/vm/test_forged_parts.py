@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from agelab.base import atomic
-from agelab.base import fileio as readers
+from agelab.base import atomic, readers
 from agelab.machine.image.assemble import DESCRIPTION
 from agelab.runner.execute import runner
 from agelab.runner.execute.elsewhere import CellLost

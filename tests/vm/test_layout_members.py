@@ -14,7 +14,7 @@ from agelab.cli.options import open_store
 from agelab.evaluate.layout import extents
 from agelab.evaluate.layout.mapping import parse_mapping
 from agelab.evaluate.layout.model import ExtentMap
-from agelab.store import disks as stored_disk
+from agelab.store import stored_disk
 from tests.vm.cells import agelab, newest, run, scenario, step
 from tests.vm.test_drives import measured
 

@@ -14,7 +14,7 @@ import pytest
 from agelab.cli.options import open_store
 from agelab.evaluate.layout import extents
 from agelab.evaluate.layout.model import INLINE, FileMap
-from agelab.store import disks as stored_disk
+from agelab.store import stored_disk
 from tests.vm.cells import agelab, newest, run, scenario, step
 
 pytestmark = pytest.mark.vm

@@ -9,7 +9,7 @@ import pytest
 
 from agelab.base import process
 from agelab.cli.options import open_store
-from agelab.store import disks as stored_disk
+from agelab.store import stored_disk
 from tests.vm.cells import agelab, newest, run, scenario, step
 
 pytestmark = pytest.mark.vm

@@ -8,15 +8,14 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from agelab.base import fileio
-from agelab.base import fileio as readers
+from agelab.base import fileio, readers
 from agelab.base.errors import HostError
 from agelab.base.hashing import key_of
 from agelab.base.types import CorpusKind, Frozen
 from agelab.data.corpus import cd, iso, study_data, tar, tree
 from agelab.data.corpus.definition import CD, Cd, StudyCorpus, definition
 from agelab.store.artefacts import Artefact, Store, damaged
-from agelab.store.disks import align
+from agelab.store.stored_disk import align
 
 KIND = "corpus"
 IMAGE_FILE = "corpus.iso"

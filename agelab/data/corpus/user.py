@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from agelab.base import fileio
-from agelab.base import fileio as readers
+from agelab.base import fileio, readers
 from agelab.base.errors import InputError
 from agelab.base.hashing import key_of
 from agelab.data.corpus import iso

@@ -7,8 +7,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
-from agelab.base import atomic, fileio
-from agelab.base import fileio as readers
+from agelab.base import atomic, fileio, readers
 from agelab.base.errors import InputError
 from agelab.base.hashing import key_of
 from agelab.data.corpus.artefact import MB, plan_files

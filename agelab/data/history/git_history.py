@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from agelab.base import fileio as readers
-from agelab.base import git, process
+from agelab.base import git, process, readers
 from agelab.base.errors import InputError
 from agelab.data.history.tree import FileChange, Version
 

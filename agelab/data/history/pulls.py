@@ -11,8 +11,7 @@ from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import Any
 
-from agelab.base import fileio as readers
-from agelab.base import git
+from agelab.base import git, readers
 from agelab.base.errors import InputError
 from agelab.base.hashing import key_of
 from agelab.data.corpus import iso

@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from agelab.base import fileio
-from agelab.base import fileio as readers
+from agelab.base import fileio, readers
 from agelab.base.errors import InputError
 from agelab.data.corpus import iso
 from agelab.data.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain, require_space

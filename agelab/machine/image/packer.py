@@ -14,8 +14,8 @@ from typing import Any
 
 from agelab.base import atomic, confine, fileio, places, process
 from agelab.base.errors import HostError, Notify, full_disk_line
-from agelab.base.fileio import temp_parent
 from agelab.base.hashing import canonical_json
+from agelab.base.plain_path import temp_parent
 from agelab.debian import Archive, buildroot, snapshot, unpack
 from agelab.debian.buildroot import BuildRoot
 from agelab.evaluate.console import panic_message

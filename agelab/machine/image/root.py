@@ -14,14 +14,14 @@ from pydantic import Field
 
 from agelab.base import atomic, fileio, places, process
 from agelab.base.errors import AgelabError, HostError, InputError, Notify, full_disk_line
-from agelab.base.fileio import temp_parent
+from agelab.base.plain_path import temp_parent
 from agelab.base.types import SUITES, AlsoFrom, DebianSuite, Frozen
 from agelab.debian import Archive, Package, cached_resolution, local_repository
 from agelab.scenario.filesystem import Filesystem
 from agelab.scenario.scenario import Scenario
 from agelab.scenario.toml_files import place_of, read, read_named
 from agelab.store.artefacts import Artefact, Store, artefact_key
-from agelab.store.disks import align
+from agelab.store.stored_disk import align
 
 DEFINITION = places.IMAGES / "guest.toml"
 

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from agelab.base import orphans
 from agelab.base.errors import AgelabError, InputError
-from agelab.base.fileio import require_plain
+from agelab.base.plain_path import require_plain
 from agelab.machine.vm import virt_install
 from agelab.machine.vm.guest import MACHINE_TYPE, GuestSpec, MemoryDisk, RealDisk, SavedMemory
-from agelab.store.disks import DISK_ALIGNMENT
+from agelab.store.stored_disk import DISK_ALIGNMENT
 
 MEMORY_SLOTS = 32
 """Maximum number of memory-backed disks: root, plan, corpus, results, and two members of each fork of a curve."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from agelab.scenario.machine import Machine
-from agelab.store.disks import SLOT_BYTES
+from agelab.store.stored_disk import SLOT_BYTES
 
 MACHINE_TYPE = "pc-i440fx-7.2"
 REAL_SERIAL = "agelab-disk{}"

@@ -13,8 +13,8 @@ from pydantic import Field, ValidationError
 
 from agelab.base import atomic, fileio, limits, process
 from agelab.base.errors import AgelabError
-from agelab.base.fileio import temp_parent
 from agelab.base.hashing import key_of
+from agelab.base.plain_path import temp_parent
 from agelab.base.types import Frozen
 from agelab.machine import qemu
 from agelab.machine.qemu import Emulator

@@ -13,7 +13,7 @@ from agelab.machine.image import Image
 from agelab.present.view.terminal import Head, open_console, print_facts, print_table
 from agelab.scenario.filesystem import Filesystem
 from agelab.store.artefacts import Store
-from agelab.store.disks import SHORT_KEY, StoredDisk
+from agelab.store.stored_disk import SHORT_KEY, StoredDisk
 
 
 def kernel_rows(store: Store, offered: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

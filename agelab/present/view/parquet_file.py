@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from agelab.base import atomic, fileio
 from agelab.base.errors import HostError
-from agelab.base.fileio import temp_parent
+from agelab.base.plain_path import temp_parent
 from agelab.results import rows
 from agelab.results.run_directory import RunDirectory
 

@@ -9,7 +9,7 @@ import click
 from agelab.base.errors import name_some
 from agelab.base.verbs import as_called
 from agelab.present.view.terminal import Head, open_console, print_table
-from agelab.store.disks import SHORT_KEY
+from agelab.store.stored_disk import SHORT_KEY
 from agelab.store.usage import Pruned, StoredItem, StoreUsage, total_size
 
 SCHEMA = 1

@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from agelab.base import atomic, fileio, process
 from agelab.base.errors import AgelabError, HostError, InputError
-from agelab.base.fileio import temp_parent
+from agelab.base.plain_path import temp_parent
 from agelab.base.process import ProcessFailed
 from agelab.base.sanitize import escape_controls
 from agelab.debian import snapshot

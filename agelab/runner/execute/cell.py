@@ -31,7 +31,7 @@ from agelab.runner.plan.kept_output import outputs
 from agelab.runner.plan.support import unsupported
 from agelab.runner.reuse.ended_cell import CellKey, EndedCell
 from agelab.scenario.step import AGED, CONTROL, CONTROL_COPY, ForkName, StepId
-from agelab.store import disks as stored_disk
+from agelab.store import stored_disk
 from agelab.store.artefacts import Store
 
 

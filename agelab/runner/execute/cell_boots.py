@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from agelab.base import fileio as readers
+from agelab.base import readers
 from agelab.data.corpus import Corpus
 from agelab.machine.vm.guest import MemoryDisk
 from agelab.runner.execute import disk_maps, history_points
@@ -21,8 +21,8 @@ from agelab.runner.plan.guest_plan import DATA_DISK, guest_plan
 from agelab.runner.plan.kept_output import disk_bytes, with_keepers
 from agelab.runner.plan.phases import Phase, phases
 from agelab.scenario.step import AGED, CONTROL, MAP, ForkName
-from agelab.store import disks as stored_disk
-from agelab.store.disks import StoredDisk
+from agelab.store import stored_disk
+from agelab.store.stored_disk import StoredDisk
 
 
 @dataclass(frozen=True)

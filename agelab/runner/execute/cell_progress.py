@@ -9,7 +9,7 @@ from agelab.runner.plan.boot import MountedAs
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.kept_output import is_keeper
 from agelab.scenario.step import StepId
-from agelab.store.disks import StoredDisk
+from agelab.store.stored_disk import StoredDisk
 
 MEMORY_TOLERANCE = 256 * 1024
 """Bytes by which the memory that the first step finds may always differ from the plan's."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab.base import fileio as readers
+from agelab.base import readers
 from agelab.base.errors import InputError, Notify
 from agelab.machine.vm import host
 from agelab.results.result import CellOrigin, End, Sample

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from agelab.base import atomic
-from agelab.base import fileio as readers
+from agelab.base import atomic, readers
 from agelab.base.errors import AgelabError, Notify
 from agelab.machine.disk import parse
 from agelab.machine.image import tools
@@ -23,9 +22,9 @@ from agelab.scenario import selection
 from agelab.scenario.disk_use import DiskUse, Scatter
 from agelab.scenario.scenario import Scenario, Variant
 from agelab.scenario.step import Action
-from agelab.store import disks as stored_disk
+from agelab.store import stored_disk
 from agelab.store.artefacts import Store
-from agelab.store.disks import StoredDisk
+from agelab.store.stored_disk import StoredDisk
 
 COPY = Action(name="copy", run='cp -a "$SOURCE/." .', sync=True, deadline=100_000, origin="inferred")
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from agelab.store import disks as stored_disk
+from agelab.store import stored_disk
 
 _OWN = re.compile(rf"/proc/{os.getpid()}/fd/(\d+)")
 

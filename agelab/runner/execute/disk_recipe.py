@@ -5,7 +5,7 @@ import shlex
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.request.run_request import RunRequest
 from agelab.scenario.history import Logged, Pulled
-from agelab.store.disks import DiskRecipe
+from agelab.store.stored_disk import DiskRecipe
 
 
 def disk_recipe(spec: CellSpec, kernel: str, scale: str | None, command: str) -> DiskRecipe:

@@ -9,7 +9,7 @@ from agelab.machine.vm.guest import MemoryDisk
 from agelab.runner.execute.disk_files import DiskFiles
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.scenario.step import AGED
-from agelab.store.disks import MEMBER_FILE, StoredDisk
+from agelab.store.stored_disk import MEMBER_FILE, StoredDisk
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_drive import CellDrive
 from agelab.runner.plan.cell_spec import BASE_MODULES, CellSpec
-from agelab.store import disks as stored_disk
+from agelab.store import stored_disk
 from agelab.store.artefacts import Artefact, Store
 
 BOOT_TIMEOUT: dict[Clock, float] = {"virtual": 6 * 3600.0, "wall": 7 * 86400.0}

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from agelab.base import fileio as readers
-from agelab.base import orphans
+from agelab.base import orphans, readers
 from agelab.base.errors import AgelabError, InputError, goes_on
 from agelab.debian.buildroot import BuildFailed
 from agelab.kernel import canonical
@@ -39,9 +38,9 @@ from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.resolve import resolve
 from agelab.runner.request.run_request import RunRequest
-from agelab.store import disks as stored_disk
+from agelab.store import stored_disk
 from agelab.store.artefacts import Store
-from agelab.store.disks import StoredDisk
+from agelab.store.stored_disk import StoredDisk
 
 UNFIT_KERNEL = (BuildFailed, DoesNotBoot, NoHeaders)
 """Errors that concern one kernel and say nothing of others."""

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from agelab.base.errors import InputError, did_you_mean
 from agelab.base.sanitize import parse_digits
+from agelab.scenario.block_layer import PARAMETERS, SCHEDULERS, BlockLayer
 from agelab.scenario.filesystem import Filesystem
-from agelab.scenario.layout import PARAMETERS, SCHEDULERS, BlockLayer
 from agelab.scenario.machine import Machine
 from agelab.scenario.scenario import MemoryUse, Scenario
 

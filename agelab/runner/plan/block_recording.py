@@ -6,7 +6,7 @@ from itertools import count
 from agelab.runner.plan.kept_output import is_keeper, keeper
 from agelab.runner.plan.phases import Phase
 from agelab.runner.plan.step_plan import StepPlan
-from agelab.store.disks import DISK_ALIGNMENT
+from agelab.store.stored_disk import DISK_ALIGNMENT
 
 PROGRAM = "record-blocks"
 """The guest's program that does it (harness/output)."""

@@ -14,7 +14,7 @@ from agelab.machine.qemu import Emulator
 from agelab.runner.plan.cell_drive import CellDrive
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.store.artefacts import file_hash
-from agelab.store.disks import StoredDisk
+from agelab.store.stored_disk import StoredDisk
 
 MANAGEMENT = ("-name", "-mon", "-sandbox", "-msg")
 """QEMU options by which libvirt manages a guest, each with one value: nothing in the guest sees them."""

@@ -21,7 +21,7 @@ from agelab.scenario.machine import Machine
 from agelab.scenario.scenario import Scenario, Variant
 from agelab.scenario.seeds import CellName, Seeds
 from agelab.scenario.workloads import NOTHING, Workload
-from agelab.store.disks import DISK_ALIGNMENT
+from agelab.store.stored_disk import DISK_ALIGNMENT
 
 MIB = 1 << 20
 MEMORY_STEP = 16 * MIB

@@ -13,7 +13,7 @@ from agelab.runner.plan.phases import Phase
 from agelab.runner.plan.step_plan import StepPlan
 from agelab.scenario.step import StepId
 from agelab.scenario.workload import GuestProgram
-from agelab.store.disks import DISK_ALIGNMENT
+from agelab.store.stored_disk import DISK_ALIGNMENT
 
 PROGRAM = "keep-output"
 """The guest's program that does it."""

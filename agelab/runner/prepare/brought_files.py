@@ -11,8 +11,8 @@ from pathlib import Path
 
 from agelab.base import atomic, fileio
 from agelab.base.errors import InputError
-from agelab.base.fileio import temp_parent
 from agelab.base.places import HARNESS
+from agelab.base.plain_path import temp_parent
 from agelab.base.sanitize import require_utf_8
 from agelab.debian import unpack
 from agelab.runner.plan.brought import Brought

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from agelab.base import atomic, confine, process
 from agelab.base.errors import InputError
-from agelab.base.fileio import temp_parent
+from agelab.base.plain_path import temp_parent
 from agelab.base.process import ProcessFailed, TimedOut
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import step_environment

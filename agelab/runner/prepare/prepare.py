@@ -38,9 +38,9 @@ from agelab.runner.request.run_request import CellRequest, RunRequest, cell_requ
 from agelab.scenario.filesystem import Filesystem
 from agelab.scenario.history import Traced
 from agelab.scenario.jobs import AUTO
-from agelab.store import disks as stored_disk
+from agelab.store import stored_disk
 from agelab.store.artefacts import Store
-from agelab.store.disks import StoredDisk
+from agelab.store.stored_disk import StoredDisk
 
 MOST_OF_COMPANION = 0.9
 """Share of the partition beside the disk under test that data may take."""

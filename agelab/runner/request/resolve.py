@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agelab.analysis.decision import parse_question
-from agelab.base import fileio as readers
+from agelab.base import readers
 from agelab.base.errors import InputError, unknown
 from agelab.base.types import ScaleName
 from agelab.kernel import canonical

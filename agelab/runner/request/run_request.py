@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from agelab.base import fileio as readers
+from agelab.base import readers
 from agelab.base.errors import InputError
 from agelab.base.types import Defaults, LayoutName, ScaleName
 from agelab.machine.disk import DriveClaim
@@ -19,7 +19,7 @@ from agelab.scenario.machine import Machine
 from agelab.scenario.scenario import Scenario, Variant
 from agelab.scenario.seeds import CellName, Seeds
 from agelab.scenario.selection import Selection
-from agelab.store.disks import StoredDisk
+from agelab.store.stored_disk import StoredDisk
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from agelab.base import atomic, confine, fileio, process
-from agelab.base import fileio as readers
+from agelab.base import atomic, confine, fileio, process, readers
 from agelab.base.errors import HostError, InputError, unknown
 from agelab.base.sanitize import require_utf_8
 from agelab.base.types import Defaults, Frozen, LayoutName, Name
