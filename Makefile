@@ -5,8 +5,9 @@ SHELL := /bin/sh
 
 # `make scenario KERNEL=debian:6.1` and `AGELAB_HOME=/big make test`: what is set here or in the
 # environment reaches the commands as environment variables, so no value needs quoting.
-SCENARIO_OPTIONS := CORPUS CORPORA DESIGN ASK BUDGET LOG KERNEL PATCH FS OPTIONS LAYOUT SCALE CLOCK DEFAULTS DISKS ERASE MACHINE MACHINE_BAND BLOCK SOURCE VCPUS SEEDS JOBS BOOT TRACE DISK KEEP_DISK CURVE CRASH_AT FAIL TIMING BLOCKS PROFILE FRESH CHECK
-export AGELAB_HOME NAME KERNELS ON PLAN STALE TRACES $(SCENARIO_OPTIONS)
+# The options of a run, made of their table in agelab/: what each verb takes of them, and as its arguments.
+include options.mk
+export AGELAB_HOME NAME KERNELS PATCH ON PLAN STALE TRACES $(OPTIONS_run)
 
 # The packages of a date, a directory or an address, for whatever any target makes; SNAPSHOT= alone means those of today.
 ifneq ($(origin SNAPSHOT),undefined)
@@ -14,10 +15,10 @@ export AGELAB_SNAPSHOT = $(SNAPSHOT)
 endif
 
 # What each target takes. Any other variable of the command line is a mistake, and is told before anything runs.
-TAKEN_scenario := NAME $(SCENARIO_OPTIONS)
-TAKEN_plan := $(TAKEN_scenario)
-TAKEN_calibrate := $(TAKEN_scenario)
-TAKEN_sweep := KERNELS $(TAKEN_scenario)
+TAKEN_scenario := NAME PATCH $(OPTIONS_run)
+TAKEN_plan := NAME PATCH $(OPTIONS_calibrate)
+TAKEN_calibrate := $(TAKEN_plan)
+TAKEN_sweep := NAME PATCH KERNELS $(filter-out KERNEL,$(OPTIONS_sweep))
 TAKEN_cluster-demo := NAME SEEDS WORKERS
 TAKEN_image := KERNEL PATCH
 TAKEN_tables := NAME JOBS ON PLAN STALE FRESH TRACES
@@ -43,7 +44,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 14
 	@echo
 	@echo "Scenarios: $(SCENARIOS)"
-	@echo "Options of make scenario: $(SCENARIO_OPTIONS) (see: $(BIN)/agelab run --help)"
+	@echo "Options of make scenario: PATCH $(OPTIONS_run) (see: $(BIN)/agelab run --help)"
 	@echo "AGELAB_HOME=<directory> moves the store of kernels, images and runs (default: .agelab)."
 	@echo "SNAPSHOT=<date or directory> takes Debian packages from there (docs/howto/next-year.md)."
 	@echo "make exits 2 whenever a command fails; $(BIN)/agelab itself exits 1 when a cell is not ok,"
@@ -57,33 +58,22 @@ setup-test:
 
 # PATCH is a part of each kernel's spec.
 PATCHED = $${PATCH:+,patches=$$PATCH}
-# What the user has set of them, as options of agelab.
-ASKED = $${CORPUS:+--corpus "$$CORPUS"} $${LOG:+--log "$$LOG"} $${KERNEL:+--kernel "$$KERNEL$(PATCHED)"} $${FS:+--filesystem "$$FS"} $${OPTIONS:+--options "$$OPTIONS"} $${LAYOUT:+--layout "$$LAYOUT"} \
-  $${SCALE:+--scale "$$SCALE"} $${CLOCK:+--clock "$$CLOCK"} $${DEFAULTS:+--defaults "$$DEFAULTS"} $${DISKS:+--disks "$$DISKS"} \
-  $${ERASE:+--erase "$$ERASE"} $${MACHINE:+--machine "$$MACHINE"} $${MACHINE_BAND:+--machine-band "$$MACHINE_BAND"} \
-  $${BLOCK:+--block "$$BLOCK"} $${SOURCE:+--source "$$SOURCE"} $${VCPUS:+--vcpus "$$VCPUS"} \
-  $${SEEDS:+--seeds "$$SEEDS"} $${CORPORA:+--corpora "$$CORPORA"} $${DESIGN:+--design "$$DESIGN"} $${JOBS:+--jobs "$$JOBS"} $${BOOT:+--boot "$$BOOT"} $${TRACE:+--trace}
-# What becomes of cells whose keys are known.
-FOUND = $${FRESH:+--fresh} $${CHECK:+--check "$$CHECK"}
 
 scenario: name-given setup ## run NAME=<scenario>[-<variant>], e.g. make scenario NAME=aging-reiserfs
-	@$(BIN)/agelab run "$$NAME" $(ASKED) $${DISK:+--disk "$$DISK"} $${KEEP_DISK:+--keep-disk} $${CURVE:+--curve} \
-	  $${CRASH_AT:+--crash-at "$$CRASH_AT"} $${FAIL:+--fail "$$FAIL"} $${TIMING:+--timing} $${BLOCKS:+--blocks} $${PROFILE:+--profile} $${ASK:+--ask "$$ASK"} $${BUDGET:+--budget "$$BUDGET"} $(FOUND)
+	@$(BIN)/agelab run "$$NAME" $(ASKED_run)
 
 plan: name-given setup ## say what NAME=<scenario>[-<variant>] would take: its cells and their time
-	@$(BIN)/agelab plan "$$NAME" $(ASKED)
+	@$(BIN)/agelab plan "$$NAME" $(ASKED_calibrate)
 
 sweep: name-given setup ## run NAME=<scenario>[-<variant>] on several kernels, into one table: KERNELS="5.10 6.1 6.12 7.2"
 	@test -n "$$KERNELS" || { echo 'agelab: say which kernels: make sweep NAME=aging-ext4 KERNELS="5.10 6.1 6.12 7.2"' >&2; exit 2; }
-	@set -f; for kernel in $$KERNELS; do set -- "$$@" --kernel "$$kernel$(PATCHED)"; done; KERNEL=; $(BIN)/agelab run "$$NAME" "$$@" $(ASKED) $(FOUND)
+	@set -f; for kernel in $$KERNELS; do set -- "$$@" --kernel "$$kernel$(PATCHED)"; done; KERNEL=; $(BIN)/agelab run "$$NAME" "$$@" $(ASKED_sweep)
 
 cluster-demo: setup-test ## several machines on one: a scheduler and WORKERS=3 workers here, each with a store of its own, run aging-ext4 SEEDS=1,2,3, or NAME= with SEEDS=
 	@$(BIN)/python -m bench.cluster_demo "$${WORKERS:-3}" "$${NAME:-aging-ext4}" --seeds "$${SEEDS:-1,2,3}"
 
 calibrate: name-given setup ## measure the floor of NAME=<scenario>[-<variant>]: five run seeds, the first twice
-	@test -z "$$DISK$$KEEP_DISK$$CURVE$$CRASH_AT$$FAIL$$TIMING$$BLOCKS$$PROFILE$$ASK$$BUDGET$$FRESH$$CHECK" || { echo "agelab: calibrate makes every disk itself, keeps none, takes no curve" \
-	  "and no times of the host, cuts no power, lets no drive fail, decides nothing but what runs again: leave DISK, KEEP_DISK, CURVE, CRASH_AT, FAIL, TIMING, BLOCKS, PROFILE, ASK, BUDGET, FRESH and CHECK out" >&2; exit 2; }
-	@$(BIN)/agelab calibrate "$$NAME" $(ASKED)
+	@$(BIN)/agelab calibrate "$$NAME" $(ASKED_calibrate)
 
 name-given: patched-given
 	@test -n "$$NAME" || { echo "agelab: say which scenario: make $(firstword $(MAKECMDGOALS)) NAME=<scenario>[-<variant>];" \

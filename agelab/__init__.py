@@ -45,7 +45,7 @@ def run(
     from agelab.base.errors import silent
     from agelab.runner import sequential
     from agelab.runner.execute import runner
-    from agelab.runner.reuse.shared_artefacts import CachedArtefacts
+    from agelab.runner.reuse.artefacts import CachedArtefacts
     from agelab.store.home import open_store
 
     say = progress.stage if progress else silent

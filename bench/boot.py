@@ -32,7 +32,7 @@ from agelab.machine.vm import domain
 from agelab.machine.vm.guest import GuestSpec, MemoryDisk
 from agelab.machine.vm.guest_output import GuestOutput
 from agelab.machine.vm.hypervisor import Hypervisor, connected
-from agelab.runner.execute import plan_disk
+from agelab.runner.execute import disks
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.cell_spec import BASE_MODULES, CellSpec
 from agelab.runner.plan.guest_plan import guest_plan
@@ -109,7 +109,7 @@ class Ours:
             initramfs=self.directory / "initramfs",
             disks=(
                 MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False, constant=True),
-                MemoryDisk(self.directory / "plan", plan_disk.PLAN_DISK_BYTES, written=False),
+                MemoryDisk(self.directory / "plan", disks.PLAN_DISK_BYTES, written=False),
             ),
             console=console,
             events=events,
@@ -152,7 +152,7 @@ def compare(repetitions: int, spec: str) -> Answer:
         kernel.modules, BASE_MODULES, cell_inputs.harness_files(), {"start": cell_inputs.harness_start()}
     )
     (directory / "initramfs").write_bytes(image.initramfs.read_bytes() + own)
-    plan_disk.write(directory / "plan", b"", plan_disk.archive(empty_plan(), {}, {}))
+    disks.write_plan_disk(directory / "plan", b"", disks.plan_archive(empty_plan(), {}, {}))
     with connected() as hypervisor:
         ours = Ours(image, hypervisor, directory, qemu.obtain(store), [])
         libvirt = hypervisor.version

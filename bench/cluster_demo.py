@@ -18,7 +18,7 @@ from agelab.base import atomic
 from agelab.base.plain_path import temp_parent
 from agelab.machine.vm import host
 from agelab.runner.cluster.dask_cells import MEMORY, RESOURCE
-from agelab.store import environment
+from agelab.runner.reuse.cache import CACHE
 from agelab.store.home import open_store
 
 DEFAULT = ("aging-ext4", "--seeds", "1,2,3")
@@ -36,7 +36,7 @@ def workers(count: int, place: Path, downloads: Path, cache: str) -> SpecCluster
             "nthreads": 4,  # one runs a cell, the others answer
             "resources": {RESOURCE: 1, MEMORY: host.memory_available() // count},
             "host": "127.0.0.1",
-            "env": {"AGELAB_HOME": str(home), environment.CACHE: cache},
+            "env": {"AGELAB_HOME": str(home), CACHE: cache},
         }
         specs[number] = {"cls": Nanny, "options": options}
     # Any free port for the dashboard: a scheduler beside it has the usual one.
@@ -51,7 +51,7 @@ def main(words: list[str]) -> int:
     store = open_store()
     with atomic.temp_dir(temp_parent()) as place:
         (place / "shared").mkdir()
-        cache = os.environ.get(environment.CACHE) or str(place / "shared")
+        cache = os.environ.get(CACHE) or str(place / "shared")
         with workers(count, place, store.cache("debs").parent, cache) as cluster:
             address = cluster.scheduler_address.replace("tcp://", "dask://")
             command = [str(program), "run", *(words or DEFAULT), "--on", address]
@@ -59,7 +59,7 @@ def main(words: list[str]) -> int:
                 f"{count} workers, each with a store of its own below {place}: {' '.join(command)}",
                 flush=True,
             )
-            return subprocess.run(command, env={**os.environ, environment.CACHE: cache}).returncode
+            return subprocess.run(command, env={**os.environ, CACHE: cache}).returncode
 
 
 if __name__ == "__main__":

@@ -23,10 +23,9 @@ from agelab.results.result import CellOrigin, Sample
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.request.options import RunOptions
-from agelab.runner.reuse import bundle
-from agelab.runner.reuse.ended_cell import CellKey, EndedCell
+from agelab.runner.reuse import cache, cells
+from agelab.runner.reuse.cells import CellKey, EndedCell
 from agelab.scenario.seeds import CellName
-from agelab.store import environment
 from agelab.store.artefacts import Store
 from agelab.store.home import open_store
 
@@ -67,14 +66,14 @@ class MadeUp:
             samples=self._samples,
             origin=CellOrigin(run=self._real.name, host="made up", ended=end.ended or ""),
         )
-        sent = bundle.pack(key, made, self._real.cell_directory(0))
+        sent = cells.pack(made, self._real.cell_directory(0))
         self.sent += len(sent)
-        return bundle.unpack(sent, key, directory)
+        return cells.unpack(sent, key, directory)
 
 
 def main(words: list[str]) -> int:
     """Measure, and print a line for each."""
-    os.environ.pop(environment.CACHE, None)  # what is made up here is for no cache
+    os.environ.pop(cache.CACHE, None)  # what is made up here is for no cache
     store = open_store()
     real = _real_cell(store)
     with atomic.temp_dir(Path(words[0]) if words else temp_parent()) as place:
@@ -91,7 +90,8 @@ def main(words: list[str]) -> int:
         )
         for _ in range(2):  # before the second time all is there that is made once
             brought, began = MadeUp(real), _processor()
-            run = runner.run(OPTIONS.changed(fresh=True), Store(home), elsewhere=brought)
+            with runner.asked(OPTIONS.changed(fresh=True)) as request:
+                run = runner.run_request(request, Store(home), elsewhere=brought)
         cells = len(run.plan().cells)
         each = (_processor() - began) / cells
         print(f"{cells} cells brought by others: {each:.3f} s each, {brought.sent / cells / 1e6:.2f} MB sent")

@@ -14,7 +14,7 @@ from agelab.base.git import GitRepository
 from agelab.bisect.bisect_directory import STOPPED, BisectDirectory, GitTree
 from agelab.bisect.measurements import Decision, FoundChange, KernelVerdict
 from agelab.kernel import recipes, source_tree
-from agelab.store import environment
+from agelab.runner.reuse import cache
 
 STOP_SECONDS = 120.0
 """Seconds that an interrupted step has to end its guest."""
@@ -110,7 +110,7 @@ def _run_git_bisect(directory: BisectDirectory, step: Sequence[str]) -> None:
     # On an interrupt the step ends first, and git after it because of the step's exit status.
     argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *git.command(directory.git, ["bisect", "run"])]
     argv += ["sh", "-c", _STEP_WRAPPER, "sh", *step]
-    env = {**git.ENVIRONMENT, "PYTHONPATH": str(places.IMPORTED_FROM), **environment.passed_on()}
+    env = {**git.ENVIRONMENT, "PYTHONPATH": str(places.IMPORTED_FROM), **cache.passed_on()}
     try:
         done = process.run(argv, env=env, cwd=directory.path, ok=range(256), grace=STOP_SECONDS)
     finally:

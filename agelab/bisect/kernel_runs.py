@@ -16,7 +16,7 @@ from agelab.machine.image import DoesNotBoot
 from agelab.results.conditions import EFFORT, KERNEL, SEEDS, text
 from agelab.results.result import Cell, End, Status
 from agelab.runner.execute import runner
-from agelab.runner.plan import support
+from agelab.runner.plan import guest_plan
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.stats.formatting import json_number
@@ -97,7 +97,7 @@ class KernelRuns:
     def _outcome(self, kernel: str, cell: CellResult, run: RunResult) -> KernelOutcome:
         kind = KINDS[cell.end.status] if cell.end else OutcomeKind.INTERRUPTED
         why = (cell.end.reason if cell.end else None) or ""
-        if kind is OutcomeKind.UNSUPPORTED and why.startswith(f"{support.PROOF} failed"):
+        if kind is OutcomeKind.UNSUPPORTED and why.startswith(f"{guest_plan.PROOF} failed"):
             kind = OutcomeKind.FAILS  # the kernel has the filesystem, and it does not work
         found = KernelOutcome(kernel=kernel, seed=cell.seed, kind=kind, why=why, run=cell.run)
         if kind is not OutcomeKind.MEASURED or self._question.metric is None:
@@ -127,7 +127,8 @@ class KernelRuns:
 
 def options_of(question: BisectQuestion) -> RunOptions:
     """Return the options of a bisect's runs, without the kernel and the run seeds."""
-    return RunOptions.from_words(question.directory, question.name, question.words, {"prove_all": False})
+    words = {**question.words, "prove_all": False}
+    return RunOptions.from_words({"directory": question.directory, "name": question.name, "options": words})
 
 
 def require_unchanged(question: BisectQuestion) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from agelab.base import atomic
 from agelab.base.errors import InputError, Notify
 from agelab.base.types import AlsoFrom
@@ -12,14 +14,18 @@ from agelab.debian.buildroot import BuildRoot
 from agelab.debian.dated_archive import PackageList
 from agelab.debian.snapshot import SUITE
 from agelab.kernel import build_inputs, recipes, source_tree
+from agelab.kernel.debian_kernel import ResolvedKernel
 from agelab.machine.image import packer
 from agelab.machine.image import root as roots
-from agelab.results.checksummed import read
+from agelab.machine.image.root import RootPackages
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.prepare import run_manifest
-from agelab.runner.prepare.run_manifest import RunManifest
 from agelab.store.artefacts import Store
 
+_ANSWERS: TypeAdapter[RootPackages | ResolvedKernel | Package | BuildRoot | str] = TypeAdapter(
+    RootPackages | ResolvedKernel | Package | BuildRoot | str
+)
+"""All that questions about packages are answered with; text says of which suite a kernel's headers are."""
 Origin = tuple[str, tuple[AlsoFrom, ...]]
 """A suite, and what its packages are from beside its main ones."""
 
@@ -74,23 +80,24 @@ def make(directory: Path, runs: Sequence[RunDirectory], store: Store, progress: 
 
 def _packages(run: RunDirectory, store: Store, progress: Notify) -> dict[Origin, list[Package]]:
     """Return a run's packages by where they are from, with all that they depend on: apt does without none of it."""
-    path = run.path / run_manifest.MADE_OF
-    if not path.exists():
-        raise InputError(f"{run.name} was made by an older agelab, which did not record its packages")
-    made = read(path, RunManifest)
+    made = run_manifest.of_run(run)
     of_guest = (made.suite or roots.definition().suite, made.also_from)
-    sources = [one.source for one in made.modules.values()]
-    found: dict[Origin, list[Package]] = {of_guest: [*made.guest.root, made.guest.busybox, *sources]}
-    if made.kernel:
-        found.setdefault((made.kernel.suite, ()), []).extend([made.kernel.package, *made.kernel.parts])
+    found: dict[Origin, list[Package]] = {}
     # Packer makes images, and is in no key: any version will do.
-    of_packer = packer.resolve_package(store)
-    of_kernel = _of_built_kernel(run, store, progress, found)
-    roots_of_modules = [one.root for one in made.modules.values()]
-    for built in (made.qemu, made.drive, made.tools, of_packer, of_kernel, *roots_of_modules):
-        if built:
-            exact = [f"{package.name}={package.version}" for package in built.packages]
-            found.setdefault((built.suite, ()), []).extend(Archive(store, built.suite).resolve(exact))
+    built = [packer.resolve_package(store), _of_built_kernel(run, store, progress, found)]
+    for answer in map(_ANSWERS.validate_python, made.resolutions.values()):
+        match answer:
+            case RootPackages():
+                found.setdefault(of_guest, []).extend([*answer.root, answer.busybox])
+            case ResolvedKernel():
+                found.setdefault((answer.suite, ()), []).extend([answer.package, *answer.parts])
+            case Package():
+                found.setdefault(of_guest, []).append(answer)
+            case BuildRoot():
+                built.append(answer)
+    for root in filter(None, built):
+        exact = [f"{package.name}={package.version}" for package in root.packages]
+        found.setdefault((root.suite, ()), []).extend(Archive(store, root.suite).resolve(exact))
     return found
 
 

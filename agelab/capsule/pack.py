@@ -9,17 +9,16 @@ from pydantic import BaseModel
 
 from agelab.base import atomic, fileio, readers
 from agelab.base.errors import InputError
-from agelab.capsule import archive, schema
-from agelab.capsule.archive import MemberContent
-from agelab.capsule.read import Capsule, open_capsule
-from agelab.capsule.schema import (
+from agelab.capsule import read as schema
+from agelab.capsule.read import (
     CORPUS_FIELDS,
+    Capsule,
     CapsuleKernel,
     CapsuleManifest,
     CapsuleRequest,
     CarriedArtefacts,
     CarriedCorpus,
-    PackedMember,
+    open_capsule,
 )
 from agelab.data.corpus.artefact import Corpus
 from agelab.data.corpus.artefact import load as load_corpus
@@ -31,14 +30,15 @@ from agelab.results.result import RunPlan
 from agelab.results.run_directory import RunDirectory, map_file
 from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import ControlScripts, JobFiles, Profiles, RunManifest
+from agelab.runner.request.options import PATHS
 from agelab.scenario import selection
 from agelab.scenario.history import Logged
+from agelab.store import parcel
 from agelab.store.artefacts import Artefact, Store, file_hash
+from agelab.store.parcel import Content, PackedFile, Parcel
 
 SUFFIX = ".capsule"
 REPEAT = "repeat the run, then pack that"
-PATH_OPTIONS = ("control", "corpus", "log")
-"""Options that name paths on the host: a capsule records only whether they were given."""
 
 
 def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) -> Capsule:
@@ -47,7 +47,7 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
     Raises InputError for a run that cannot be packed, with the reason, and if the file cannot be written.
     """
     plan = _plan_to_pack(run)
-    of = read(run.path / run_manifest.MADE_OF, RunManifest)
+    of = run_manifest.of_run(run)
     scenario = _scenario(run.path / run_manifest.SCENARIO, of)
     if of.brings:
         raise InputError(
@@ -57,7 +57,7 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
     image = _artefact(store, "image", str(plan.provenance.get("image")))
     description = Description.model_validate_json(fileio.read_bytes(image / DESCRIPTION))
     kernel = _kernel(plan, of, _artefact(store, "kernel", description.kernel.key))
-    found: dict[str, MemberContent] = {
+    found: dict[str, Content] = {
         schema.PLAN: _json(_request(plan)),
         schema.KERNEL: _json(_capsule_kernel(kernel)),
         schema.IMAGE: fileio.read_bytes(image / DESCRIPTION),
@@ -79,25 +79,23 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
                 hint="pack it without --with-image: a replay builds them again",
             )
         found.update(_artefact_members(run, of, image, kernel, store))
-    manifest = CapsuleManifest(
-        capsule=schema.VERSION,
-        agelab=of.agelab,
-        run=run.name,
-        members={name: _hash_member(found[name]) for name in sorted(found)},
+    made = Parcel[CapsuleManifest](
+        manifest=CapsuleManifest(capsule=2, agelab=of.agelab, run=run.name),
+        files={name: PackedFile.of(found[name]) for name in sorted(found)},
     )
-    first = manifest.model_dump_json(indent=1).encode() + b"\n"
-    seal = hashlib.sha256(first).hexdigest().encode() + b"\n"
-    whole = {schema.MANIFEST: first, schema.SEAL: seal, **{name: found[name] for name in sorted(found)}}
     files = [content for content in found.values() if isinstance(content, Path)]
-    return _write_and_verify(path, whole, readers.of_made(run.path, *files))
+    return _write_and_verify(path, made, found, readers.of_made(run.path, *files))
 
 
-def _write_and_verify(path: Path, whole: Mapping[str, MemberContent], readable_by: int) -> Capsule:
+def _write_and_verify(
+    path: Path, made: Parcel[CapsuleManifest], contents: Mapping[str, Content], readable_by: int
+) -> Capsule:
     """Write the capsule and read it back, which detects damage from before it was packed."""
     partial = atomic.temp_name(path)
     try:
         readers.new_file(partial, readable_by)
-        archive.write(partial, whole)
+        with partial.open("wb") as file:
+            parcel.write(file, made, contents)
         found = open_capsule(partial)
         partial.rename(path)
     except OSError as error:
@@ -126,10 +124,9 @@ def _plan_to_pack(run: RunDirectory) -> RunPlan:
             f"{run.name}: {len(left)} of {len(plan.cells)} cells have not ended: nothing to compare a replay with",
             hint=f"agelab resume {run.name}",
         )
-    if not plan.repeatable or not (run.path / run_manifest.MADE_OF).exists():
+    if not plan.repeatable:
         raise InputError(
-            f"{run.name} was made by an older agelab: it did not record its inputs",
-            hint="run it again",
+            f"{run.name} was made by an older agelab: it did not record its inputs", hint="run it again"
         )
     return plan
 
@@ -172,14 +169,12 @@ def _capsule_kernel(kernel: Kernel) -> CapsuleKernel:
 
 
 def _request(plan: RunPlan) -> CapsuleRequest:
-    words = {n: bool(word) if n in PATH_OPTIONS else word for n, word in plan.command["words"].items()}
-    words["erase"] = ""
-    return CapsuleRequest(
-        plan=plan.model_copy(update={"command": {}}), words=words, more=plan.command["more"]
-    )
+    """Return the plan and its options; of those that name paths on the host only whether they were given."""
+    options = {n: bool(word) if n in PATHS else word for n, word in plan.command["options"].items()}
+    return CapsuleRequest(plan=plan.model_copy(update={"command": {}}), options=options | {"erase": ""})
 
 
-def _cell_members(run: RunDirectory, number: int) -> Iterator[tuple[str, MemberContent]]:
+def _cell_members(run: RunDirectory, number: int) -> Iterator[tuple[str, Content]]:
     place = run.path / "cells" / str(number)
     end = run.end(number)
     assert end is not None
@@ -199,10 +194,10 @@ def _cell_members(run: RunDirectory, number: int) -> Iterator[tuple[str, MemberC
             yield f"cells/{number}/maps/{name}", data
 
 
-def _log_members(plan: RunPlan, of: RunManifest, text: str) -> Iterator[tuple[str, MemberContent]]:
+def _log_members(plan: RunPlan, of: RunManifest, text: str) -> Iterator[tuple[str, Content]]:
     if not any(source.log for source in of.sources.values()):
         return
-    begun, said = Path(plan.command["directory"]), plan.command["words"].get("log")
+    begun, said = Path(plan.command["directory"]), plan.command["options"].get("log")
     chosen = selection.select(f"{plan.scenario}.toml", text=text).scenario
     paths = {one.name: one.log for one in chosen.histories if isinstance(one, Logged)}
     if said:
@@ -218,7 +213,7 @@ def _log_members(plan: RunPlan, of: RunManifest, text: str) -> Iterator[tuple[st
 
 def _artefact_members(
     run: RunDirectory, of: RunManifest, image: Artefact, kernel: Kernel, store: Store
-) -> Iterator[tuple[str, MemberContent]]:
+) -> Iterator[tuple[str, Content]]:
     for name in sorted(image.manifest.files):
         if name != DESCRIPTION:
             yield f"artefacts/image/{name}", image / name
@@ -269,12 +264,6 @@ def _files_by_hash(store: Store, kind: str, wanted: set[str]) -> dict[str, Path]
     if missing := wanted - set(found):
         raise InputError(f"the store has no {kind} of sha256 {min(missing)[:12]} any more", hint=REPEAT)
     return found
-
-
-def _hash_member(content: MemberContent) -> PackedMember:
-    if isinstance(content, Path):
-        return PackedMember(sha256=file_hash(content), size=content.stat().st_size)
-    return PackedMember(sha256=hashlib.sha256(content).hexdigest(), size=len(content))
 
 
 def _json(value: BaseModel) -> bytes:

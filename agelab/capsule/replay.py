@@ -3,54 +3,39 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from agelab.analysis.cell_diff import CellPair, ValueDifference
 from agelab.analysis.cells import CellResult, load
-from agelab.base import atomic, readers
+from agelab.base import atomic, fileio, readers
 from agelab.base.errors import AgelabError, InputError
-from agelab.base.hashing import key_of
-from agelab.capsule.pack import PATH_OPTIONS
+from agelab.capsule import read as schema
 from agelab.capsule.read import Capsule
-from agelab.capsule.unpack import extract, unpack
-from agelab.debian import Archive, PackagesVanished, buildroot
-from agelab.kernel import debian_kernel
-from agelab.machine import dkms, qemu
-from agelab.machine.drive import module as modules
-from agelab.machine.image import root as roots
+from agelab.data.corpus import Corpus
+from agelab.debian import Archive, PackagesVanished
+from agelab.kernel import Kernel
+from agelab.kernel.modules import BUILTIN, INDEX, index
+from agelab.machine import qemu
+from agelab.machine.image import Image
+from agelab.machine.image.assemble import DESCRIPTION
 from agelab.results.result import End
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import runner, saved_guests
+from agelab.runner.execute import guests, runner
+from agelab.runner.prepare.parts import CarriedParts
 from agelab.runner.progress import Progress
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.runner.request.run_request import RunRequest
+from agelab.runner.request.options import NOT_REPLAYED, RunOptions
+from agelab.runner.request.request import RunRequest, resolve
 from agelab.scenario import control_file, selection
 from agelab.scenario.control_file import ControlFile
 from agelab.scenario.history import History, Logged, Repository, Traced
 from agelab.scenario.jobs import Jobs
 from agelab.scenario.selection import Selection
 from agelab.store import stored_disk
-from agelab.store.artefacts import Store
+from agelab.store.artefacts import Artefact, Manifest, Store
+from agelab.store.parcel import OneFile
 
 IN_IMAGE = "or have it packed with --with-image"
-DECIDED_HERE = (
-    "blocks",
-    "corpus_seed",
-    "check",
-    "erase",
-    "filesystem",
-    "fresh",
-    "jobs",
-    "kernel",
-    "keep_disk",
-    "proceed",
-    "profile",
-    "timing",
-    "until_decided",
-)
-"""Options that a replay does not take from the capsule, beside paths of another host."""
-MADE_BY_GUESTS = (saved_guests.KIND, stored_disk.KIND)
+MADE_BY_GUESTS = (guests.KIND, stored_disk.KIND)
 """Artefacts that guests with a capsule's own kernel leave: they go with its parts when the replay ends."""
 Outcome = Literal["identical", "differs", "could not be rebuilt"]
 
@@ -139,7 +124,12 @@ def run(
         request = replace(asked, readable_by=readers.of_files(capsule.path))
         provided = unpack(capsule, place / "parts")
         apart = dict.fromkeys(MADE_BY_GUESTS, place / "made") if provided else {}
-        fixed = Store(store.home, store.warn, resolutions={} if kernel else resolutions(capsule), apart=apart)
+        fixed = Store(
+            store.home,
+            store.warn,
+            resolutions={} if kernel else capsule.run_manifest.resolutions,
+            apart=apart,
+        )
         if provided and not _has_qemu(fixed, progress):
             fixed = Store(
                 store.home, store.warn, resolutions=store.resolutions, shared=store.shared, apart=apart
@@ -165,39 +155,11 @@ def _has_qemu(store: Store, progress: Progress) -> bool:
     return True
 
 
-def resolutions(capsule: Capsule) -> dict[str, Any]:
-    """Return what a store's questions about packages resolve to: each package in the version of the capsule's run."""
-    made, kernel = capsule.run_manifest, capsule.kernel
-    definition, filesystems = roots.of_scenario(
-        selection_of(capsule).scenario, _packages(capsule), capsule.profiles.filesystems
-    )
-    found: list[tuple[Mapping[str, Any], Any]] = [(roots.question(definition, filesystems), made.guest)]
-    if made.kernel:
-        found.append((debian_kernel.question(kernel.spec.partition(":")[2]), made.kernel))
-    if made.drive:
-        found.append((modules.question(made.drive.suite, kernel.release, kernel.version), made.drive))
-    found.append((qemu.question(), made.qemu))
-    for name, packages in made.modules.items():
-        of_kernel = (kernel.release, kernel.version)
-        found += dkms.questions(of_kernel, capsule.profiles.filesystems[name], packages)
-    if made.tools:
-        found.append((buildroot.compiler_question(made.tools.suite), made.tools))
-    return {key_of(question): answer.model_dump(mode="json") for question, answer in found}
-
-
-def _packages(capsule: Capsule) -> tuple[str, ...]:
-    """Return the Debian packages of the capsule's scenario, and of the layouts of its run."""
-    file = capsule.control
-    parsed = control_file.parse(Path(file.name), file.text, file.scripts.get) if file else None
-    own = parsed.packages if parsed else selection_of(capsule).workload.packages
-    return selection.with_packages_of_layouts(own, [cell.layout for cell in capsule.request.plan.cells])
-
-
 def selection_of(capsule: Capsule, log: Path | None = None) -> Selection:
     """Read the capsule's scenario, with the job files that the capsule has. Raises InputError."""
     jobs = capsule.jobs.jobs if capsule.jobs else {}
     name = f"{capsule.request.plan.scenario}.toml"
-    options = str(capsule.request.words.get("options") or "")
+    options = str(capsule.request.options.get("options") or "")
     return selection.select(name, log=log, text=capsule.scenario, jobs=jobs, options=options)
 
 
@@ -209,26 +171,23 @@ def replay_request(
     Raises InputError for an option or value that this agelab does not know.
     """
     data = _corpus(capsule, corpus)
-    said = {**capsule.request.words, **capsule.request.more}
+    asked = capsule.request.options
     file = capsule.control
     told = [capsule.cells[number].cell for number in cells]
     seeds = (1,) if file else tuple(dict.fromkeys(cell.seed for cell in told))
-    options = RunOptions.from_words(
-        str(Path.cwd()),
-        capsule.request.plan.scenario,
-        {
-            **{name: word for name, word in said.items() if name not in (*PATH_OPTIONS, *DECIDED_HERE)},
-            "clock": "virtual",
-            "control": file.name if file else None,
-            "corpus": data if said.get("corpus") else None,  # a control file's data need no option
-            "jobs": jobs,
-            "kernel": _kernel(capsule, kernel),
-            "seeds": seeds,
-            "corpora": tuple(dict.fromkeys(cell.corpus_seed for cell in told)),
-            "design": "crossed",  # the cells among them are told below
-        },
-        {"fresh": True},
-    )
+    words = {
+        **{name: word for name, word in asked.items() if name not in NOT_REPLAYED},
+        "clock": "virtual",
+        "control": file.name if file else None,
+        "corpus": data if asked.get("corpus") else None,  # a control file's data need no option
+        "jobs": jobs,
+        "kernel": _kernel(capsule, kernel),
+        "seeds": seeds,
+        "corpora": tuple(dict.fromkeys(cell.corpus_seed for cell in told)),
+        "fresh": True,
+    }
+    name = capsule.request.plan.scenario
+    options = RunOptions.from_words({"directory": str(Path.cwd()), "name": name, "options": words})
     request = resolve(options, _source(capsule, cells, place))
     return replace(
         request,
@@ -255,7 +214,8 @@ def _corpus(capsule: Capsule, given: str | None) -> str | None:
     """
     sources = capsule.run_manifest.sources
     source = sources.get("")
-    if source is None and capsule.request.words.get("corpus"):  # the repository that its histories pull from
+    if source is None and capsule.request.options.get("corpus"):
+        # The repository that its histories pull from.
         source = next(iter(sources.values())).model_copy(update={"own": True})
     if source is None or not source.own:
         if given:
@@ -282,12 +242,14 @@ def _source(capsule: Capsule, cells: Sequence[int], directory: Path) -> Selectio
         return control_file.parse(directory / capsule.control.name, capsule.control.text, scripts.get)
     name = capsule.request.plan.scenario
     sources = capsule.run_manifest.sources
-    logs = {
-        one: extract(capsule, f"logs/{one}", directory / f"log-{n}")
-        for n, one in enumerate(sources)
-        if sources[one].log
-    }
-    own = logs.get("log") if capsule.request.words.get("log") else None
+    with fileio.opened(capsule.path) as file:
+        carried = OneFile(file)
+        logs = {
+            history: carried.extract(f"logs/{history}", capsule.parcel, directory / f"log-{number}")
+            for number, history in enumerate(sources)
+            if sources[history].log
+        }
+    own = logs.get("log") if capsule.request.options.get("log") else None
     found = selection_of(capsule, own)
     wanted = {capsule.cells[number].cell.variant for number in cells}
     variants = tuple(variant for variant in found.variants if variant.name in wanted)
@@ -366,3 +328,90 @@ def compare_cell(number: int, ran: CellResult, other: CellResult) -> ReplayedCel
         f"{ran.end.reason} | {end.reason}"
     ]
     return ReplayedCell(number, ran, "differs", f"the samples are the same; {ended[0]}")
+
+
+def unpack(capsule: Capsule, directory: Path) -> CarriedParts | None:
+    """Write the artefacts of a capsule into an empty directory; return None if it has none.
+
+    Raises InputError if they are incomplete.
+    """
+    if capsule.artefacts is None:
+        return None
+    with fileio.opened(capsule.path) as file:
+        taken = _Extraction(capsule, OneFile(file), directory)
+        return CarriedParts(
+            taken.image(), taken.module(), taken.tools(), taken.corpora(), capsule.run_manifest
+        )
+
+
+class _Extraction:
+    """Extracts the artefacts of one capsule."""
+
+    def __init__(self, capsule: Capsule, file: OneFile, directory: Path) -> None:
+        assert capsule.artefacts is not None
+        self._file = file
+        self._capsule, self._carried = capsule, capsule.artefacts
+        self._directory = directory
+
+    def image(self) -> Image:
+        """Return the image and its kernel."""
+        capsule, place = self._capsule, self._directory / "image"
+        files = dict(capsule.description.files)
+        for name in files:
+            if name not in schema.IMAGE_FILES:
+                raise InputError(f"{capsule.path}: an image has no {name!r}")
+            self._extract(f"artefacts/image/{name}", place / name)
+        self._extract(schema.IMAGE, place / DESCRIPTION)
+        self._modules(place)
+        files[DESCRIPTION] = capsule.members[schema.IMAGE].sha256
+        known = capsule.kernel
+        of_kernel = Artefact(
+            capsule.description.kernel.key, place, Manifest(kind="kernel", inputs=known.inputs, files={})
+        )
+        kernel = Kernel(known.spec, known.release, known.version, known.suite, artefact=of_kernel)
+        key = str(capsule.request.plan.provenance.get("image"))
+        artefact = Artefact(key, place, Manifest(kind="image", inputs={}, files=files))
+        return Image(kernel, artefact, capsule.description)
+
+    def _modules(self, place: Path) -> None:
+        """Extract the kernel's modules under their numbers, and write an index of them."""
+        capsule = self._capsule
+        self._extract(schema.BUILTIN, place / BUILTIN)
+        if schema.CONFIG in capsule.members:
+            self._extract(schema.CONFIG, place / "config")
+        ours = []
+        for number, info in enumerate(capsule.modules):
+            path = f"modules/{number}.ko"
+            self._extract(f"artefacts/kernel/{number}.ko", place / path)
+            ours.append(info.model_copy(update={"path": path}))
+        (place / INDEX).write_bytes(index(ours))
+
+    def module(self) -> Path | None:
+        """Return the module of the modelled drive, or None."""
+        if self._carried.module is None:
+            return None
+        target = self._directory / "drive" / f"{self._carried.module}.ko"
+        return self._extract("artefacts/drive/module.ko", target)
+
+    def tools(self) -> dict[str, Path]:
+        """Return the guest's own programs by name."""
+        place = self._directory / "tools"
+        return {
+            name: self._extract(f"artefacts/tools/{number}", place / str(number))
+            for number, name in enumerate(self._carried.tools)
+        }
+
+    def corpora(self) -> dict[str, Corpus]:
+        """Return the corpora by history."""
+        found = {}
+        for number, one in enumerate(self._carried.corpora):
+            name = f"artefacts/corpora/{number}"
+            image = self._extract(name, self._directory / "corpora" / str(number) / "corpus.iso")
+            size = self._capsule.members[name].size
+            facts = {name: getattr(one, name) for name in schema.CORPUS_FIELDS}
+            found[one.history] = Corpus(one.sha256, image, size, **facts)
+        return found
+
+    def _extract(self, name: str, target: Path) -> Path:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return self._file.extract(name, self._capsule.parcel, target)

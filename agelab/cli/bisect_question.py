@@ -9,8 +9,7 @@ from agelab.bisect.bisect_directory import BisectQuestion, GitTree, Symptom
 from agelab.cli.options import open_store, say
 from agelab.results.measure import Measure
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.run_request import RunRequest
-from agelab.runner.request.step_names import require_measure
+from agelab.runner.request.request import RunRequest, require_measure
 
 
 def parse_question(words: dict[str, Any]) -> BisectQuestion:
@@ -26,7 +25,7 @@ def parse_question(words: dict[str, Any]) -> BisectQuestion:
         require_measure(metric, wanted.selection)
     threshold, relative, alpha = _numbers(words, wanted.options.guest_clock)
     tree, kernels, count = _kernels(words, wanted)
-    asked = wanted.options.to_plan()["words"]
+    asked = wanted.options.to_plan()["options"]
     shared = {word: value for word, value in asked.items() if word not in ("kernel", "seeds")}
     made = BisectQuestion(
         directory=str(Path.cwd()),
@@ -75,7 +74,7 @@ def _metric(words: dict[str, Any]) -> Measure | None:
 
 def _cell(words: dict[str, Any]) -> tuple[str, RunRequest]:
     """Return the name of the run and its request for one cell. Raises InputError where there would be several."""
-    from agelab.runner.request.resolve import resolve
+    from agelab.runner.request.request import resolve
     from agelab.scenario import selection
 
     scenario, variant = words["scenario"], words["variant"]

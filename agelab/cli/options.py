@@ -29,7 +29,7 @@ def open_store() -> Store:
 
     Raises InputError where there can be none.
     """
-    from agelab.runner.reuse.shared_artefacts import CachedArtefacts
+    from agelab.runner.reuse.artefacts import CachedArtefacts
 
     def warn(line: str) -> None:
         say(f"agelab: {line}")

@@ -46,12 +46,13 @@ def _write_array(options: RunOptions, directory: Path) -> None:
     from agelab.present.view.progress import show_progress
     from agelab.runner.cluster import shared_plan
     from agelab.runner.cluster import slurm as arrays
+    from agelab.runner.request.request import resolve
 
     if directory.is_dir():
         for name in (arrays.PLAN, arrays.SCRIPT):
             require_output(directory / name)
     with show_progress() as progress:
-        shared = shared_plan.make(options, open_store(), progress)
+        shared = shared_plan.make(resolve(options), open_store(), progress)
     script = arrays.write(directory, shared, str(Path(sys.argv[0]).absolute()))
     count = len(shared.cells)
     click.echo(f"{count} cells: export AGELAB_CACHE=...; {arrays.commands(script, count)}")

@@ -47,7 +47,7 @@ def resume(run: str, jobs: Jobs | None, disks: str | None, erase: str, on: str |
         raise InputError(f"{found.name} is still going on")
     given = {} if jobs is None else {"jobs": jobs}
     plan = found.plan()
-    decided = plan.repeatable and plan.command["words"].get("until_decided")
+    decided = plan.repeatable and plan.command["options"].get("until_decided")
     if decided or found.unfinished() or not plan.repeatable:
         options = RunOptions.from_plan(plan)
         if options.control:

@@ -8,7 +8,7 @@ import click
 from agelab.base.errors import AgelabError, InputError
 from agelab.base.verbs import as_called
 from agelab.cli.options import open_store
-from agelab.cli.run_options import execute, run_options_with_control
+from agelab.cli.run_options import execute, options_of_run
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions
 
@@ -16,65 +16,12 @@ from agelab.runner.request.options import RunOptions
 @click.command(
     epilog="Exit: 0 all cells ok, 1 some cell not ok, 2 wrong input, 3 the host cannot do it, 130 interrupted."
 )
-@run_options_with_control
-@click.option("--disk", default=None, help="Start from a stored disk (its key) instead of making one.")
-@click.option("--keep-disk", is_flag=True, help="Keep what each cell's steps leave on its disk.")
-@click.option(
-    "--fail",
-    default=None,
-    metavar="DRIVE@STEP[:N][+SECONDS]",
-    help="Let a modelled drive of a RAID stop answering then; it is replaced after the last step (docs/layouts.md).",
-)
-@click.option(
-    "--crash-at",
-    default=None,
-    metavar="STEP[:REPETITION]+SECONDS",
-    help="Cut the power so long after a step has begun; then only the recovery is measured (docs/recovery.md).",
-)
-@click.option("--curve", is_flag=True, help="Map the disk at points on the way, too: the steps stop for it.")
-@click.option(
-    "--ask",
-    default=None,
-    metavar="QUESTION",
-    help="With --seeds auto: worst:STEP:METRIC, best:STEP:METRIC or A:B:STEP:METRIC, not the scenario's own question.",
-)
-@click.option(
-    "--budget",
-    type=float,
-    default=None,
-    metavar="MINUTES",
-    help="With --seeds auto: add no seeds that would end later.",
-)
-@click.option(
-    "--fresh",
-    is_flag=True,
-    help="Run each cell, also where one with its key has ended (docs/howto/cache.md).",
-)
-@click.option(
-    "--check",
-    type=float,
-    default=None,
-    metavar="SHARE",
-    help="Run such a share of the cells that were found again, and compare: 0.05.",
-)
+@options_of_run
 @click.option(
     "--on",
     default=None,
     metavar="dask://HOST:PORT",
     help="Run the cells on the workers of a Dask scheduler (docs/howto/cluster.md).",
-)
-@click.option(
-    "--timing", is_flag=True, help="Take the host's time of each boot, too; the digits are the same."
-)
-@click.option(
-    "--blocks",
-    is_flag=True,
-    help="Record what the modelled drives are sent, in one more pass (docs/howto/workloads.md).",
-)
-@click.option(
-    "--profile",
-    is_flag=True,
-    help="Sample kernel and program stacks of each step, in one more pass: agelab profile (docs/howto/profile.md).",
 )
 def run(kernel: tuple[str, ...], on: str | None, **words: Any) -> int:
     """Run a scenario: every variant of it, or the one that follows its name.
@@ -111,10 +58,10 @@ def execute_on(address: str, options: RunOptions, begun: RunDirectory | None = N
 
     scheduler.require_answer(address)  # before anything is made: that may take minutes
     store = open_store()
-    with show_progress() as progress:
-        plan = shared_plan.make(options, store, progress)
+    with runner.asked(options, begun) as request, show_progress() as progress:
+        plan = shared_plan.make(request, store, progress)
         with dask_cells.connected(address, plan) as elsewhere:
-            return runner.run(options, store, progress, begun=begun, elsewhere=elsewhere)
+            return runner.run_request(request, store, progress, begun=begun, elsewhere=elsewhere)
 
 
 def run_until_decided(options: RunOptions, begun: RunDirectory | None = None) -> int:

@@ -27,11 +27,10 @@ def worker(plan: Path, number: int, output: Path | None) -> int:
     """
     from agelab.present.view.progress import show_progress
     from agelab.runner.cluster import shared_plan
-    from agelab.runner.cluster import worker as workers
     from agelab.runner.execute import runner
 
     with show_progress() as progress:
-        run = workers.run_cell(shared_plan.read(plan), number, open_store(), progress)
+        run = shared_plan.run_cell(shared_plan.read(plan), number, open_store(), progress)
     if output:
-        write_output(output, workers.pack(run))
+        write_output(output, shared_plan.pack(run))
     return 0 if runner.succeeded(run) else 1

@@ -62,7 +62,7 @@ class Purpose:
 def resolve(
     store: Store,
     suite: str,
-    question: object,
+    question: Mapping[str, Any],
     choose: Callable[[Archive], Iterable[Package]],
     *,
     refresh: bool,
@@ -317,9 +317,4 @@ def resolve_compiler(store: Store, suite: str, *, refresh: bool = False) -> Buil
     def choose(archive: Archive) -> list[Package]:
         return [package for package in archive.resolve(_COMPILER) if not _NOT_NEEDED.fullmatch(package.name)]
 
-    return resolve(store, suite, compiler_question(suite), choose, refresh=refresh)
-
-
-def compiler_question(suite: str) -> dict[str, Any]:
-    """Return the question under which the resolution of these packages is cached."""
-    return {"buildroot": suite, "programs": _COMPILER}
+    return resolve(store, suite, {"buildroot": suite, "programs": _COMPILER}, choose, refresh=refresh)

@@ -131,21 +131,17 @@ def _part_names(release: str) -> list[str]:
     return [f"linux-{part}-{release}" for part in ("base", "binary", "modules")]
 
 
-def question(wanted: str) -> dict[str, str]:
-    """Return the question under which the resolution of ``debian:<wanted>`` is cached."""
-    return {"kernel": f"debian:{wanted}", "suite": first_suite()}
-
-
 def resolve_packages(
     wanted: str, store: Store, refresh: bool = False, progress: Notify = silent
 ) -> ResolvedKernel:
     """Resolve ``debian:<wanted>`` to packages. Raises as ``resolve`` does."""
     return cached_resolution(
         store,
-        question(wanted),
+        {"kernel": f"debian:{wanted}"},
         ResolvedKernel,
         lambda: _query_archives(wanted, store, refresh, progress),
         refresh=refresh,
+        of_host={"suite": first_suite()},
     )
 
 

@@ -5,10 +5,9 @@ compiler of its own suite, confined and without a network. They stay on this hos
 """
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from agelab.base.errors import AgelabError, Notify, silent
 from agelab.base.types import Frozen
@@ -126,25 +125,8 @@ def resolve_packages(
         archive.require([source.package], {source.package: f"{product}: "})
         return archive.package(source.package)
 
-    return ModulePackages(
-        source=cached_resolution(store, question(filesystem, source), Package, ask, refresh=refresh),
-        root=root,
-    )
-
-
-def questions(
-    kernel_of: tuple[str, str], filesystem: Filesystem, packages: ModulePackages
-) -> list[tuple[Mapping[str, Any], Any]]:
-    """Return what the questions about the modules of a kernel, by release and version, resolve to."""
-    source = filesystem.module_source
-    assert source is not None, "only a filesystem with a source of modules has packages of them"
-    root = headers.question(packages.root.suite, *kernel_of, source.build_packages)
-    return [(question(filesystem, source), packages.source), (root, packages.root)]
-
-
-def question(filesystem: Filesystem, source: ModuleSource) -> dict[str, Any]:
-    """Return the question under which the resolution of the source's package is cached."""
-    return {"dkms": source.package, "suite": filesystem.suite, "also_from": filesystem.also_from}
+    question = {"dkms": source.package, "suite": filesystem.suite, "also_from": filesystem.also_from}
+    return ModulePackages(source=cached_resolution(store, question, Package, ask, refresh=refresh), root=root)
 
 
 def product_of(filesystem: Filesystem) -> str:

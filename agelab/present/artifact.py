@@ -21,7 +21,7 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.prepare import input_data
 from agelab.runner.prepare.capacity import RunNeeds
 from agelab.runner.prepare.prepare import needs_of
-from agelab.runner.request.run_request import cell_requests
+from agelab.runner.request.request import cell_requests
 from agelab.store.artefacts import Store, file_hash
 
 CAPSULES = "capsules"
@@ -159,7 +159,7 @@ def _needs(capsule: Capsule, store: Store, place: Path) -> RunNeeds | None:
                 kernel=capsule.kernel.spec,
             )
         data = corpora_of(capsule.run_manifest, store)
-        shrink = input_data.shrink(request, data.get("") if request.corpus else None)
+        shrink = request.shrink(data.get("") if request.corpus else None)
         specs = [one.spec for one in cell_requests(request, shrink, (), None)]
         corpora = [input_data.carried_data(data, one.variant.history, one.corpus_seed) for one in specs]
         return needs_of(request, specs, corpora)

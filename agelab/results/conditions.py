@@ -28,16 +28,6 @@ CHOSEN = frozenset({"variant", "layout", "defaults", "machine", "band", "block_l
 EFFORT = frozenset({"effort"})
 OF_A_VARIANT = frozenset({"machine", "drives"})
 """What each variant of a scenario may have of its own."""
-ELSEWHERE = frozenset(
-    {
-        "directory", "name", "kernel", "filesystem", "options", "seeds", "until_decided", "ask", "budget", "scale",
-        "corpora", "corpus_seed", "design", "defaults", "layout", "clock", "disks", "erase", "vcpus", "machine",
-        "machine_band", "block", "source", "jobs", "control", "device", "timing", "fresh", "check", "prove_all",
-    }
-)  # fmt: skip
-"""Options that choose cells, have a name among the conditions, or change nothing."""
-OF_EFFORT = frozenset({"boot", "blocks", "keep_disk", "profile", "corpus", "log"})
-"""Options that change no digit, or have the hash of the data for it, and how long a cell takes."""
 FILES: Mapping[str, tuple[str, ...]] = {
     "machine's file": ("machine", "band", "block_layer"),
     "drives' files": ("drives", "layout"),
@@ -93,10 +83,6 @@ class Conditions(Frozen):
     ) -> Self:
         """Return what shapes a cell of a run; of a run without cells what it says of itself."""
         said = {name: str(value) for name, value in plan.provenance.items()}
-        words: dict[str, Any] = {"boot": "saved", "measure": True}
-        for part in map(plan.command.get, ("words", "more")):
-            words |= part if isinstance(part, dict) else {}
-        given = {name: value for name, value in words.items() if value and name not in ELSEWHERE}
         machine = MachineLabel.parse(cell.machine if cell else "")
         wall = plan.clock == "wall"
         asked = [one.model_dump(mode="json", exclude={"kernel"}) for one in plan.cells]
@@ -113,8 +99,8 @@ class Conditions(Frozen):
             band=machine.band_end,
             block_layer="+".join(machine.changes),
             drives=cell.drives if cell else (),
-            options={name: value for name, value in given.items() if name not in OF_EFFORT},
-            effort={name: value for name, value in given.items() if name in OF_EFFORT},
+            options=_given(plan, "digits"),
+            effort=_given(plan, "effort"),
             kernel=str(plan.kernel or said.get("kernel") or (cell.kernel if cell else "")),
             image=said.get("image_content") or said.get("image", ""),
             guest=guest,
@@ -303,3 +289,9 @@ def apart(
 def names(runs: Iterable[HasConditions]) -> str:
     """Name runs, the first of many."""
     return name_some([run.name for run in runs], NAMED)
+
+
+def _given(plan: RunPlan, kind: str) -> dict[str, Any]:
+    """Return the options given that are of a kind (``RunOptions.to_plan``)."""
+    given = plan.command.get(kind)
+    return given if isinstance(given, dict) else {}

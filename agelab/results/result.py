@@ -24,7 +24,7 @@ class Ending(Enum):
     DAEMON_LOST = "lost"
     """The libvirt daemon ended, so the guest was ended too."""
     OUTPUT_LOST = "unheard"
-    """The host's disk was full and part of the output is lost (agelab.runner.execute.guest_launcher)."""
+    """The host's disk was full and part of the output is lost (agelab.runner.execute.guests)."""
     TIMEOUT = "timeout"
     """The timeout in host time expired."""
     PAUSED = "paused"
@@ -225,19 +225,20 @@ class RunPlan(Frozen):
     )
     command: dict[str, Any] = Field(
         default={},
-        description="the command, for agelab resume: directory, name, words, more",
+        description="the command, for agelab resume: directory, name and options; digits are those of "
+        "them that shape digits and that a result does not show otherwise, effort those that cost time",
     )
 
     @property
     def repeatable(self) -> bool:
         """True if the command is complete enough to be repeated."""
-        kinds = {"directory": str, "name": str, "words": dict, "more": dict}
+        kinds = {"directory": str, "name": str, "options": dict}
         return all(isinstance(self.command.get(name), kind) for name, kind in kinds.items())
 
     @property
     def jobs(self) -> object:
         """Cells at a time, as its command says; None where it does not."""
-        words = self.command.get("words")
+        words = self.command.get("options")
         return words.get("jobs") if isinstance(words, dict) else None
 
     @property

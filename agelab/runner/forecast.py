@@ -6,10 +6,9 @@ from pathlib import Path
 
 from agelab.results.result import Cell
 from agelab.runner.cell_times import Took, asked_conditions, cells_under
-from agelab.runner.prepare import input_data
-from agelab.runner.prepare.planned import cell_of, planned_cells
+from agelab.runner.plan.cell_spec import cell_of
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.runner.request.request import resolve
 
 
 @dataclass(frozen=True)
@@ -27,8 +26,8 @@ class Forecast:
 def forecast(options: RunOptions, runs: Path) -> Forecast:
     """Say what a run would be. Raises InputError for options that make no run."""
     request = resolve(options)
-    scenario, scale = request.selection.scenario.name, input_data.scale_name(request)
-    cells = [cell_of(spec, request.kernel) for spec in planned_cells(options)]
+    scenario, scale = request.selection.scenario.name, request.scale_name
+    cells = [cell_of(spec, request.kernel) for spec in request.planned()]
     before: Took = ()
     for accelerator in ("kvm", "tcg"):  # in the wall clock a host has KVM, or has it not
         like = asked_conditions(scenario, scale, options, cells, accelerator)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from agelab.results.result import Cell, End
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.request.run_request import RunRequest
+from agelab.runner.request.request import RunRequest
 
 
 class Progress:

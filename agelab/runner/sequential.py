@@ -12,12 +12,10 @@ from agelab.analysis.cells import load, seed_groups
 from agelab.analysis.decision import Look, Question, decide, main_question, parse_question, require_sides
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
-from agelab.runner.prepare.planned import cell_of, planned_cells
+from agelab.runner.plan.cell_spec import cell_of
 from agelab.runner.progress import Progress
-from agelab.runner.request.option_values import LOOKS
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.runner.request.step_names import require_measure
+from agelab.runner.request.options import LOOKS, RunOptions
+from agelab.runner.request.request import require_measure, resolve
 from agelab.store.artefacts import Store
 
 LEVEL = Fraction(5, 100) / len(LOOKS)
@@ -47,11 +45,12 @@ def run_until_decided(
     Raises as ``runner.run`` does, and InputError for a question that the cells do not answer.
     """
     progress = progress or Progress()
-    selected = resolve(options).selection
+    request = resolve(options)
+    selected = request.selection
     asked = parse_question(options.ask, selected.workload.metrics) if options.ask else None
     if asked:
         require_measure(asked.measure, selected)
-    require_sides(asked, [cell_of(spec, options.kernel) for spec in planned_cells(options)])
+    require_sides(asked, [cell_of(spec, options.kernel) for spec in request.planned()])
     since, directory = time.monotonic(), begun
     looks = [number for number in LOOKS if number >= len(options.seeds)]
     for number, following in zip(looks, (*looks[1:], None), strict=True):

@@ -198,6 +198,22 @@ class Store:
         self._read: set[Path] = set()
         """Artefacts that this object has read in full, or made."""
         self._claimed: set[Path] = set()
+        self._records: list[dict[str, Any]] = []
+
+    @contextmanager
+    def recording(self) -> Iterator[dict[str, Any]]:
+        """Yield what package questions are answered while the body runs: the key of each to its answer."""
+        answers: dict[str, Any] = {}
+        self._records.append(answers)
+        try:
+            yield answers
+        finally:
+            self._records = [record for record in self._records if record is not answers]
+
+    def record(self, key: str, answer: Any) -> None:
+        """Record the answer to a package question."""
+        for answers in self._records:
+            answers[key] = answer
 
     @property
     def runs(self) -> Path:

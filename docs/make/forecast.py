@@ -21,14 +21,11 @@ from agelab.runner.cell_times import (
 )
 from agelab.runner.execute.evaluation import evaluated_by
 from agelab.runner.plan.cell_inputs import harness_hash, parts_of_files
-from agelab.runner.plan.cell_spec import MIB, CellSpec
-from agelab.runner.prepare import input_data
+from agelab.runner.plan.cell_spec import MIB, CellSpec, cell_of
 from agelab.runner.prepare.capacity import COMPANION_OVERHEAD, RunNeeds
-from agelab.runner.prepare.planned import cell_of, planned_cells
 from agelab.runner.prepare.prepare import copies_of_disk
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.runner.request.run_request import RunRequest
+from agelab.runner.request.request import RunRequest, planned_cells, resolve
 from docs.make import block, proof
 from docs.make.catalogue import Table
 
@@ -101,7 +98,7 @@ class _Part:
         self.specs = planned_cells(options)
         self._request = request
         cells = [cell_of(spec, request.kernel) for spec in self.specs]
-        wanted = asked_conditions(scenario.name, input_data.scale_name(request), options, cells, "kvm")
+        wanted = asked_conditions(scenario.name, request.scale_name, options, cells, "kvm")
         self.before: Took = list(cells_under(wanted, runs))
         ended = set(_ended(self.specs, request.kernel, wanted, runs))
         self.unknown = [cell for at, cell in enumerate(cells) if at not in ended]
@@ -117,7 +114,7 @@ def disk_of(request: RunRequest, specs: Sequence[CellSpec], jobs: int) -> int:
     """
     copies = copies_of_disk(request, _points(specs))
     data = request.selection.scenario.corpus
-    beside = int(COMPANION_OVERHEAD * data.mib.value * MIB / input_data.shrink(request, None)) if data else 0
+    beside = int(COMPANION_OVERHEAD * data.mib.value * MIB / request.shrink(None)) if data else 0
     kept = beside if any(spec.companion for spec in specs) else 0
     needs = RunNeeds(len(specs), copies * max(spec.host_bytes for spec in specs), kept, 0)
     return needs.disk(jobs)

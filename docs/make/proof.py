@@ -32,10 +32,10 @@ from agelab.runner.execute import evaluation
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import guest_plan, map_plan
-from agelab.runner.plan.kept_output import with_keepers
+from agelab.runner.plan.passes import with_keepers
 from agelab.runner.plan.phases import phases
-from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.request.options import RunOptions
+from agelab.runner.request.request import planned_cells
 from agelab.store.artefacts import file_hash
 from docs.make.block import Block
 from docs.make.catalogue import Table

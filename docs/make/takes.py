@@ -2,21 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 
-from agelab.present.report.command import MAKE_VARIABLES
 from agelab.present.view.eta import format_time_left
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import TimeRange
-from agelab.runner.prepare.planned import planned_cells
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.runner.request.options import OPTIONS, RunOptions, make_variable
+from agelab.runner.request.request import planned_cells, resolve
 from docs.make.catalogue import Made, Table
 from docs.make.forecast import disk_of
 from docs.make.page import grid
 
 AT_ONCE = 2
 """Cells at a time."""
-VARIABLES = {"name": "NAME", **MAKE_VARIABLES}
+VARIABLES = {"name": "NAME", **{name: variable for name in OPTIONS if (variable := make_variable(name))}}
 """Option -> variable of ``make scenario``."""
 HEAD = ("", "cells", "time", "GB of disk at most")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agelab.base.places import HARNESS
 from agelab.evaluate.step_output import PLACE_BYTES
-from agelab.runner.plan.kept_output import PROGRAM
+from agelab.runner.plan.passes import KEEPER
 
 
 def test_an_output_lies_at_its_place_cut_at_what_is_kept(tmp_path: Path) -> None:
@@ -14,7 +14,7 @@ def test_an_output_lies_at_its_place_cut_at_what_is_kept(tmp_path: Path) -> None
     (tmp_path / "harness").mkdir()
     (tmp_path / "harness/__init__.py").touch()
     (tmp_path / "harness/machine.py").write_text("def disks(): return ['root', 'plan', 'output']\n")
-    text = (HARNESS / "output" / PROGRAM).read_text()
+    text = (HARNESS / "output" / KEEPER).read_text()
     (tmp_path / "keep").write_text(
         text.replace("/run/agelab", str(tmp_path)).replace("/dev/", f"{tmp_path}/")
     )

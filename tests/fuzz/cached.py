@@ -1,17 +1,14 @@
-"""What a cache answers: a list of files, a cell's record, or one kind of error."""
+"""What a cache answers: a list with a cell's record, or one kind of error."""
 
 import contextlib
+import hashlib
 from collections.abc import Iterator
 
-from agelab.base.errors import InputError
-from agelab.base.hashing import canonical_json
 from agelab.results.digest import digest, inputs_key
 from agelab.results.result import Sample, Status
-from agelab.runner.reuse.cache import cell_of_record, files_of_entry
-from agelab.runner.reuse.ended_cell import CellKey
-from agelab.store import action_result
-from agelab.store.action_result import CachedFile
-from agelab.store.blobs import WrongEntry
+from agelab.runner.reuse.cells import CellKey, EndedCell
+from agelab.store import parcel
+from agelab.store.parcel import PackedFile, Parcel, Refused
 
 INPUTS = {"making": {"kernel": "6.1"}}
 KEY = CellKey(inputs_key(INPUTS), "sha256:e")
@@ -21,22 +18,25 @@ MAPS = {"aged/extents": "0" * 64}
 
 def one(data: bytes) -> None:
     """Read it as each of them. A record that is taken is of the key and of its digest."""
-    with contextlib.suppress(WrongEntry):
-        files = files_of_entry(data)
-        with contextlib.suppress(WrongEntry):
-            assert files_of_entry(action_result.encode(files.values())) == files
-    with contextlib.suppress(InputError):
-        cell = cell_of_record(data)
+    with contextlib.suppress(Refused):
+        found = parcel.parse(data, Parcel[EndedCell])
+        assert parcel.parse(found.listed(), Parcel[EndedCell]) == found
+    with contextlib.suppress(Refused):
+        cell = parcel.parse(_sealed(data), Parcel[EndedCell]).manifest
         cell.require_intact(KEY)
         assert digest(cell.end.status, cell.samples, cell.end.maps) == cell.end.digest
         cell.as_reused(None)
 
 
+def _sealed(data: bytes) -> bytes:
+    """Give a list a seal that fits what it is."""
+    content = data.rpartition(b',"seal":"')[0] or data[:-1]
+    seal = hashlib.sha256(content + b"}").hexdigest()
+    return content + b',"seal":"%s"}\n' % seal.encode()
+
+
 def seeds() -> Iterator[bytes]:
-    """A list of two files, one with a server's own field; a whole record."""
-    files = [CachedFile("cell.json", "0" * 64, 12), CachedFile("maps/aged/extents.gz", "f" * 64, 3000)]
-    yield action_result.encode(files)
-    yield action_result.encode(files) + b"\x4a\x0b\x0a\x09127.0.0.1"
+    """A whole list."""
     end = {
         "status": "ok",
         "inputs_key": KEY.inputs_key,
@@ -46,5 +46,6 @@ def seeds() -> Iterator[bytes]:
         "host_seconds": 1.5,
     }
     origin = {"run": "r", "host": "h", "ended": "2026-01-01T00:00:00Z"}
-    record = {"schema": 1, "inputs": INPUTS, "end": end, "origin": origin}
-    yield canonical_json({**record, "samples": [SAMPLE.model_dump()]})
+    record = {"inputs": INPUTS, "end": end, "origin": origin, "samples": [SAMPLE.model_dump()]}
+    files = {"maps/aged/extents.gz": PackedFile(sha256="f" * 64, size=3000)}
+    yield Parcel[EndedCell](manifest=EndedCell.model_validate(record), files=files).listed()

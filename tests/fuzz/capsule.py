@@ -1,6 +1,5 @@
 """Capsules: whatever the bytes, one is shown and replayed, up to a guest, or refused; with a seal that fits, too."""
 
-import hashlib
 import json
 import tempfile
 from collections.abc import Iterator
@@ -10,13 +9,15 @@ from pathlib import Path
 
 from agelab.base.errors import AgelabError
 from agelab.base.sanitize import escape_controls
-from agelab.capsule import archive, schema
 from agelab.capsule.pack import pack
+from agelab.capsule.read import CapsuleManifest
 from agelab.results.digest import inputs_key
 from agelab.runner.request.options import RunOptions
+from agelab.store import parcel
 from agelab.store.artefacts import Store
+from agelab.store.parcel import Parcel, Refused
 from tests.unit import capsule_verbs
-from tests.unit.capsule_builder import contents, made_run
+from tests.unit.capsule_builder import contents, made_run, write_capsule
 from tests.unit.run_readers import OBEYED
 
 
@@ -25,7 +26,7 @@ def _made(carry: bool) -> dict[str, bytes]:
     """The members of a valid capsule, which carries its image or not."""
     with tempfile.TemporaryDirectory() as name:
         store = Store(Path(name, "home"))
-        words = RunOptions(name="any", directory="/").to_plan()["words"]
+        words = RunOptions(name="any", directory="/").to_plan()["options"]
         packed = pack(made_run(store, words=words), store, Path(name, "sound.capsule"), carry=carry)
         return contents(packed.path)
 
@@ -42,11 +43,11 @@ def _file() -> Path:
 def seeds() -> Iterator[bytes]:
     """Whole capsules, and each of their members behind the number of its name."""
     for carry in (False, True):
-        members = _made(carry)
-        archive.write(_file(), members)
-        yield _file().read_bytes()
+        members = dict(_made(carry))
         for number, data in enumerate(members.values()):
             yield bytes([2 * number + carry]) + data
+        write_capsule(_file(), _manifest(members), members)
+        yield _file().read_bytes()
 
 
 def one(data: bytes) -> None:
@@ -58,9 +59,14 @@ def one(data: bytes) -> None:
     names = list(members)
     members[names[number % len(names)]] = data[1:]
     _keyed(members)
-    _sealed(members)
-    archive.write(_file(), members)
-    _use()
+    with suppress(Refused):  # what was made up is the list itself
+        write_capsule(_file(), _manifest(members), members)
+        _use()
+
+
+def _manifest(members: dict[str, bytes]) -> CapsuleManifest:
+    """Take the list out of the members, and return its manifest. Raises Refused."""
+    return parcel.parse(members.pop(parcel.LIST), Parcel[CapsuleManifest]).manifest
 
 
 def _keyed(members: dict[str, bytes]) -> None:
@@ -70,18 +76,6 @@ def _keyed(members: dict[str, bytes]) -> None:
             end = name.replace("inputs", "end")
             key = inputs_key(json.loads(members[name]))
             members[end] = json.dumps(json.loads(members[end]) | {"inputs_key": key}).encode()
-
-
-def _sealed(members: dict[str, bytes]) -> None:
-    """Let manifest and seal fit what the members are, unless they are what was made up."""
-    try:
-        manifest = json.loads(members[schema.MANIFEST])
-        for name, packed in manifest["members"].items():
-            packed |= {"sha256": hashlib.sha256(members[name]).hexdigest(), "size": len(members[name])}
-        members[schema.MANIFEST] = json.dumps(manifest).encode()
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return  # what was made up is the manifest itself
-    members[schema.SEAL] = hashlib.sha256(members[schema.MANIFEST]).hexdigest().encode() + b"\n"
 
 
 def _use() -> None:

@@ -66,7 +66,7 @@ def make(
         kernel=RunKernel(spec="debian:6.1", release=release, version="6.1.192-2"),
         provenance={"corpus_sha256": data, "model": "guest time is counted in instructions"},
         unstated=("the size of the drive and of the partition",),
-        command={"directory": "/tmp", "name": scenario, "words": words, "more": {"curve": False}},
+        command={"directory": "/tmp", "name": scenario, "options": {**words, "curve": False}},
     )  # fmt: skip
     lines = []
     for number, cell in enumerate(cells[: len(cells) - unfinished]):

@@ -3,20 +3,28 @@
 import hashlib
 import io
 import tarfile
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from pydantic import BaseModel
+
 from agelab.base.hashing import key_of
-from agelab.capsule import archive, schema
-from agelab.capsule.schema import CapsuleManifest, PackedMember
+from agelab.capsule.read import CapsuleManifest
 from agelab.data.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain
-from agelab.debian import Package
+from agelab.debian import Package, buildroot
 from agelab.debian.buildroot import BuildRoot
+from agelab.kernel import debian_kernel
 from agelab.kernel.debian_kernel import ResolvedKernel
 from agelab.kernel.elf import ModuleInfo
 from agelab.kernel.modules import index
+from agelab.kernel.stored_kernel import NamedKernel
+from agelab.machine import qemu
+from agelab.machine.drive import module as modules
+from agelab.machine.image import root as roots
 from agelab.machine.image.assemble import DESCRIPTION, Description, ImageKernel
 from agelab.machine.image.root import RootPackages
 from agelab.results.checksummed import write
@@ -24,7 +32,9 @@ from agelab.results.result import RunKernel
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import CorpusRecord, Profiles, RunManifest
+from agelab.store import parcel
 from agelab.store.artefacts import Artefact, Store, file_hash
+from agelab.store.parcel import PackedFile, Parcel
 from tests.unit import run_builder
 
 SMALL = Path(__file__).parents[1] / "vm" / "small.toml"
@@ -72,7 +82,8 @@ def made_run(
         agelab="0.1.0", programs={"xorriso": "1.5.4-4"}, kernel=resolved, guest=packages, suite="bookworm", drive=root,
         qemu=root, tools=root, sources=sources,
     )  # fmt: skip
-    command = {"directory": "/home/somebody", "name": "small.toml", "words": dict(words), "more": {}}
+    command = {"directory": "/home/somebody", "name": "small.toml", "options": dict(words)}
+    of = of.model_copy(update={"resolutions": answers_of(of, spec)})
     cells = tuple(
         run_builder.cell(variant, kernel=RELEASE, machine="pentium4-2800", corpus_seed=seed)
         for variant in VARIANTS
@@ -99,6 +110,34 @@ def made_run(
         samples = [run_builder.sample(step, 1.25 + number) for step in ("copy", "read")]
         run_builder.end(run, number, samples, inputs=found, host_seconds=1.5)
     return run
+
+
+def answers_of(of: RunManifest, spec: str) -> dict[str, Any]:
+    """What the questions about the packages of a run are answered."""
+    kernel = NamedKernel("debian:6.1", RELEASE, VERSION, "bookworm")
+    usual = roots.definition()
+    asked: list[tuple[Callable[[Store], object], BaseModel | None]] = [
+        (lambda store: roots.resolve_packages(usual, roots.served(usual, ()), store), of.guest),
+        (lambda store: debian_kernel.resolve_packages(spec.partition(":")[2], store), of.kernel),
+        (lambda store: modules.resolve_packages(kernel, store), of.drive),
+        (qemu.resolve_packages, of.qemu),
+        (lambda store: buildroot.resolve_compiler(store, "bookworm"), of.tools),
+    ]
+    return {key_asked(ask): answer.model_dump(mode="json") for ask, answer in asked if answer}
+
+
+def key_asked(ask: Callable[[Store], object]) -> str:
+    """The key of the question about packages that is asked."""
+    keys: list[str] = []
+
+    class Asked(dict[str, Any]):
+        def __contains__(self, key: object) -> bool:
+            keys.append(str(key))
+            raise LookupError
+
+    with tempfile.TemporaryDirectory() as home, suppress(LookupError):
+        ask(Store(Path(home), resolutions=Asked()))
+    return keys[0]
 
 
 def _corpus(store: Store, seed: int) -> Corpus:
@@ -146,27 +185,25 @@ def _wrote(path: Path, data: bytes) -> None:
 
 
 def contents(path: Path) -> dict[str, bytes]:
-    """Every member of a container, by name."""
-    with path.open("rb") as file:
-        return {one.name: archive.read(file, one, 1 << 30) for one in archive.members(file)}
+    """Every member of a capsule, by name."""
+    with tarfile.open(path) as tar:
+        return {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
 
 
 def resealed(path: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
-    """The capsule after ``change``, with a manifest and a seal that fit what it has become."""
+    """The capsule after ``change``, with a list that fits what it has become."""
     found = contents(path)
     change(found)
-    manifest = CapsuleManifest.model_validate_json(found.pop(schema.MANIFEST))
-    found.pop(schema.SEAL)
-    members = {
-        name: PackedMember(sha256=hashlib.sha256(found[name]).hexdigest(), size=len(found[name]))
-        for name in sorted(found)
-    }
-    first = manifest.model_copy(update={"members": members}).model_dump_json(indent=1).encode() + b"\n"
-    seal = hashlib.sha256(first).hexdigest().encode() + b"\n"
-    whole = {schema.MANIFEST: first, schema.SEAL: seal, **{name: found[name] for name in sorted(found)}}
     target = path.with_name(f"changed-{path.name}")
-    archive.write(target, whole)
+    before = parcel.parse(found.pop(parcel.LIST), Parcel[CapsuleManifest])
+    write_capsule(target, before.manifest, found)
     return target
+
+
+def write_capsule(path: Path, manifest: CapsuleManifest, members: Mapping[str, bytes]) -> None:
+    files = {name: PackedFile.of(data) for name, data in members.items()}
+    with path.open("wb") as file:
+        parcel.write(file, Parcel[CapsuleManifest](manifest=manifest, files=files), members)
 
 
 def tar_of(*entries: tuple[tarfile.TarInfo, bytes], form: int = tarfile.USTAR_FORMAT) -> bytes:

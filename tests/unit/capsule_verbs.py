@@ -32,7 +32,7 @@ def without_guests() -> Iterator[None]:
     """Have a replay end where it would ask the mirror or make QEMU."""
     with (
         patch("agelab.capsule.replay._has_qemu", return_value=True),
-        patch("agelab.runner.prepare.package_questions.ask", side_effect=Reached("the mirror is next")),
+        patch("agelab.runner.prepare.parts.ask_packages", side_effect=Reached("the mirror is next")),
         patch("agelab.machine.qemu.obtain", side_effect=Reached("a guest is next")),
         patch("agelab.runner.execute.runner.orphans.terminate_orphans", return_value=[]),
     ):

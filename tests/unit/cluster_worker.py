@@ -4,8 +4,6 @@ Run with ``--cell`` it is that stand-in, which ends at once, as told by AGELAB_S
 """
 
 import asyncio
-import base64
-import json
 import os
 import pickle
 import signal
@@ -20,8 +18,8 @@ from agelab.results.digest import inputs_key
 from agelab.results.result import CellOrigin
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cluster import dask_cells, scheduler, shared_plan
-from agelab.runner.reuse import bundle
-from agelab.runner.reuse.ended_cell import CellKey, EndedCell
+from agelab.runner.reuse import cells
+from agelab.runner.reuse.cells import CellKey, EndedCell
 from tests.unit import reuse_cells
 
 BEHAVIOUR = "AGELAB_STAND_IN"
@@ -47,8 +45,7 @@ def answer(number: int, more: float = 0.0, inputs: dict[str, Any] | None = None)
         assert end
         origin = CellOrigin(run=run.name, host=f"host {os.environ.get('AGELAB_HOST', '?')}", ended="")
         cell = EndedCell(inputs=made_of, end=end, samples=tuple(run.samples()[0]), origin=origin)
-        key = reuse_cells.KEY._replace(inputs_key=inputs_key(made_of))
-        return bundle.pack(key, cell, run.cell_directory(0))
+        return cells.pack(cell, run.cell_directory(0))
 
 
 def stand_in(words: list[str]) -> int:
@@ -68,9 +65,7 @@ def stand_in(words: list[str]) -> int:
         case "dies":
             os.kill(os.getpid(), signal.SIGKILL)
         case "damaged":
-            sent = json.loads(answer(number))
-            name = next(name for name in sorted(sent) if name.startswith("cas/"))
-            output.write_text(json.dumps({**sent, name: base64.b64encode(b"damaged").decode()}))
+            output.write_bytes(answer(number).replace(b'"value":', b'"other":', 1))
         case "another":
             output.write_bytes(answer(number + 1000))
         case "another-qemu":

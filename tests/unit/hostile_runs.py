@@ -136,7 +136,7 @@ def hostile(home: Path, *words: str, **plan: Any) -> RunDirectory:
         "provenance": {**told, **{f"x{word}": [word, {word: word}] for word in words}},
         "kernel": {"spec": one, "release": other, "version": one},
         "command": {
-            "directory": f"/nowhere/{one}", "name": other, "words": {"corpus": one, "control": None}, "more": {},
+            "directory": f"/nowhere/{one}", "name": other, "options": {"corpus": one, "control": None},
         },
     }  # fmt: skip
     return write(home, cells, ends, rows, **{**texts, **plan})

@@ -10,7 +10,7 @@ from agelab.present.view.progress import show_progress
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.runner.request.request import resolve
 from tests.unit.aging_runs import make
 
 

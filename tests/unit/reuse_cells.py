@@ -10,13 +10,12 @@ from typing import Any, cast
 from agelab.results.digest import inputs_key
 from agelab.results.result import Cell, Ending, Sample
 from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute.answers import CellReuse, Elsewhere
 from agelab.runner.execute.cell import CellRunner
-from agelab.runner.execute.cell_boots import CellGoals
-from agelab.runner.execute.cell_reuse import CellReuse
-from agelab.runner.execute.elsewhere import Elsewhere
-from agelab.runner.execute.guest_launcher import GuestLauncher
-from agelab.runner.plan.boot import Boot
-from agelab.runner.reuse.ended_cell import CellKey
+from agelab.runner.execute.guests import GuestLauncher
+from agelab.runner.execute.phases import CellGoals
+from agelab.runner.plan.guest_plan import Boot
+from agelab.runner.reuse.cells import CellKey
 from agelab.scenario.step import MAP, StepId
 from agelab.store.artefacts import Store
 from tests.unit import run_builder

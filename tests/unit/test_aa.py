@@ -61,7 +61,7 @@ def made(
     """The same of several variants."""
     ends = more.pop("ends", None)
     run = RunDirectory(home / "runs" / make(home, values, clock="wall", inputs=inputs, ends=ends))
-    command = {"words": {"jobs": jobs}}
+    command = {"options": {"jobs": jobs}}
     run.write_plan(run.plan().model_copy(update={"provenance": {**HOST, **more}, "command": command}))
     return run
 
@@ -305,7 +305,9 @@ def test_a_calibration_of_several_drives_covers_each_of_them(
         assert both.covers(one.conditions.model_copy(update={"drives": drives})) is fits
 
 
-@pytest.mark.parametrize("command", [{"words": {"jobs": "two"}}, {"words": {"jobs": -1}}, {"words": [2]}, {}])
+@pytest.mark.parametrize(
+    "command", [{"options": {"jobs": "two"}}, {"options": {"jobs": -1}}, {"options": [2]}, {}]
+)
 def test_a_plan_that_says_no_number_of_jobs_has_one(home: Path, command: dict[str, Any]) -> None:
     plan = ran(home, A, vcpus=None).plan().model_copy(update={"command": command})
     conditions = calibration.HostLoad.of(plan)

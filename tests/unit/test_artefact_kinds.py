@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from agelab.runner.reuse.shared_artefacts import CachedArtefacts
+from agelab.runner.reuse.artefacts import CachedArtefacts
+from agelab.runner.reuse.cache import DirectoryPlace
 from agelab.store.artefacts import Store
-from agelab.store.blobs import DirectoryBlobs
 from tests.unit.kernel_builder import module
 from tests.unit.test_shared_artefacts import WHOLE
 
@@ -50,7 +50,7 @@ def offered(tmp_path: Path, kind: str, inputs: Mapping[str, Any], files: Files) 
             (directory / name).write_bytes(content)
 
     (tmp_path / "cache").mkdir()
-    blobs = DirectoryBlobs(tmp_path / "cache")
+    blobs = DirectoryPlace(tmp_path / "cache")
     Store(tmp_path / "one", shared=CachedArtefacts(print, blobs)).obtain(kind, inputs, fill, shared=True)
     said: list[str] = []
     made: list[Path] = []
@@ -131,7 +131,7 @@ def test_a_file_that_has_changed_since_it_was_stored_is_not_put_into_a_cache(tmp
     (artefact / "root.squashfs").write_bytes(b"rool")
     (tmp_path / "cache").mkdir()
     said: list[str] = []
-    CachedArtefacts(said.append, DirectoryBlobs(tmp_path / "cache")).offer(artefact)
+    CachedArtefacts(said.append, DirectoryPlace(tmp_path / "cache")).offer(artefact)
     assert said[1:] == [
         f"root {artefact.key[:12]} is not put into the cache: its file root.squashfs has changed"
     ]

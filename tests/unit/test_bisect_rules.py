@@ -234,7 +234,7 @@ def test_the_script_runs_both_neighbours_and_puts_them_side_by_side(store: Store
 
 def test_a_script_says_a_seed_of_nought_too(store: Store) -> None:
     directory = simulated.asked(
-        store, planted(3), words={"jobs": 1, "corpus_seed": 0, "trace": False, "erase": ""}
+        store, planted(3), words={"jobs": 1, "corpora": "0", "trace": False, "erase": ""}
     )
     said = answer.reproduce_script(store.home, directory.question(), "2", "3", "x")
     assert "--corpora 0" in said and "--trace" not in said and "--erase" not in said

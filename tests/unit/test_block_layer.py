@@ -13,9 +13,8 @@ from agelab.runner.plan.block_change import BlockChange
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import phases
-from agelab.runner.request import resolve
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.run_request import cell_requests
+from agelab.runner.request.request import cell_requests, resolve
 from agelab.scenario import selection, toml_files
 from agelab.scenario.block_layer import PARAMETERS, SCHEDULERS, BlockLayer
 from agelab.scenario.machine import Machine
@@ -30,7 +29,7 @@ PLAIN = Wanted("mq-deadline", {}, None, None, None)
 
 
 def cells(name: str, block: str, **more: Any) -> list[CellSpec]:
-    request = resolve.resolve(RunOptions(name=name, block=block, **more))
+    request = resolve(RunOptions(name=name, block=block, **more))
     return [cell.spec for cell in cell_requests(request, 1, (), None)]
 
 

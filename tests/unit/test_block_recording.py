@@ -5,12 +5,18 @@ from dataclasses import replace
 import pytest
 
 from agelab.base.errors import InputError
-from agelab.runner.plan.block_recording import MEMORY, PLACE_BYTES, disk_bytes, is_recorded, recorded
-from agelab.runner.plan.kept_output import is_keeper, with_keepers
-from agelab.runner.plan.step_plan import StepPlan
+from agelab.runner.plan.passes import (
+    EVENTS_MEMORY,
+    RECORD_BYTES,
+    is_keeper,
+    is_recorded,
+    recorded,
+    records_bytes,
+    with_keepers,
+)
+from agelab.runner.plan.steps import StepPlan
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.runner.request.run_request import cell_requests
+from agelab.runner.request.request import cell_requests, resolve
 from agelab.scenario.step import Action
 from tests.unit.test_kept_output import FIO, PLAIN, phase
 from tests.unit.test_scenario import CORPUS, spec
@@ -41,7 +47,7 @@ def test_what_is_printed_is_kept_beside_and_places_count_recorded_steps_alone() 
         "fio.begin.output", "fio", "fio.blocks.output", "fio.output",
         "copy.begin.output", "copy", "copy.blocks.output",
     ]  # fmt: skip
-    assert found.steps[-1].run.endswith(" 1") and disk_bytes(found) == 2 * PLACE_BYTES
+    assert found.steps[-1].run.endswith(" 1") and records_bytes(found) == 2 * RECORD_BYTES
 
 
 def test_a_step_that_loses_its_power_is_not_recorded() -> None:
@@ -52,8 +58,8 @@ def test_a_step_that_loses_its_power_is_not_recorded() -> None:
 
 def test_the_memory_for_the_events_is_not_the_steps() -> None:
     cell = spec()
-    passed = replace(cell, set_aside=MEMORY)
-    assert passed.available_bytes == cell.available_bytes + MEMORY
+    passed = replace(cell, set_aside=EVENTS_MEMORY)
+    assert passed.available_bytes == cell.available_bytes + EVENTS_MEMORY
     assert passed.memory_mib(CORPUS) >= cell.memory_mib(CORPUS)
 
 

@@ -10,7 +10,7 @@ import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -18,11 +18,11 @@ import pytest
 from agelab.analysis.cells import CellResult
 from agelab.base import process
 from agelab.base.errors import InputError, Notify
-from agelab.base.hashing import key_of
-from agelab.capsule import archive, replay, schema
+from agelab.capsule import read as capsules
+from agelab.capsule import replay
 from agelab.capsule.pack import pack
 from agelab.capsule.read import open_capsule
-from agelab.capsule.unpack import unpack
+from agelab.capsule.replay import unpack
 from agelab.cli import main
 from agelab.debian import Archive, PackagesVanished, buildroot
 from agelab.kernel import debian_kernel
@@ -35,7 +35,9 @@ from agelab.runner.execute import runner
 from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import JobFiles, RunManifest
 from agelab.runner.progress import Progress
+from agelab.store import parcel
 from agelab.store.artefacts import Store
+from agelab.store.parcel import LIST
 from tests.unit.capsule_builder import SMALL, contents, made_run, package, resealed, tar_of
 
 
@@ -173,6 +175,7 @@ def _swap(name: str) -> Callable[[dict[str, bytes]], None]:
         (_swap("inputs.json"), "cell 0: its inputs_key does not follow"),
         (_swap("end.json"), "cell 0: its inputs_key does not follow"),
         (_replace("made-of.json", "1.2-3", "1.2-4"), "made-of.json and image.json name other packages"),
+        (_replace("made-of.json", '"gcc-12"', '"gcc-13"'), "made-of.json names packages that are not those of its"),
         (_replace("image.json", "1.2-3", "1.2-4"), "made-of.json and image.json name other packages"),
         (
             _replace("image.json", '"initramfs": "', '"initramfs": "0'),
@@ -240,25 +243,25 @@ def _entry(name: str, kind: bytes = tarfile.REGTYPE, **fields: object) -> tarfil
         b"x" * 5000,
         tar_of((_entry("../../etc/cron.d/x"), b"x")),
         tar_of((_entry("/etc/cron.d/x"), b"x")),
-        tar_of((_entry("manifest.json", tarfile.SYMTYPE, linkname="/etc/passwd"), b"")),
-        tar_of((_entry("manifest.json", tarfile.LNKTYPE, linkname="seal"), b"")),
-        tar_of((_entry("manifest.json", tarfile.CHRTYPE, devmajor=1, devminor=5), b"")),
-        tar_of((_entry("manifest.json", tarfile.FIFOTYPE), b"")),
-        tar_of((_entry("manifest.json", tarfile.DIRTYPE), b"")),
-        tar_of((_entry("manifest.json"), b"{}"), (_entry("manifest.json"), b"{}")),
+        tar_of((_entry(LIST, tarfile.SYMTYPE, linkname="/etc/passwd"), b"")),
+        tar_of((_entry(LIST, tarfile.LNKTYPE, linkname="seal"), b"")),
+        tar_of((_entry(LIST, tarfile.CHRTYPE, devmajor=1, devminor=5), b"")),
+        tar_of((_entry(LIST, tarfile.FIFOTYPE), b"")),
+        tar_of((_entry(LIST, tarfile.DIRTYPE), b"")),
+        tar_of((_entry(LIST), b"{}"), (_entry(LIST), b"{}")),
         tar_of((_entry("x" * 150), b"x"), form=tarfile.GNU_FORMAT),
-        tar_of((_entry("manifest.json", pax_headers={"size": "9" * 30}), b"x"), form=tarfile.PAX_FORMAT),
-        tar_of((_entry("manifest.json", pax_headers={"GNU.sparse.realsize": "1" + "0" * 15}), b"x"),
+        tar_of((_entry(LIST, pax_headers={"size": "9" * 30}), b"x"), form=tarfile.PAX_FORMAT),
+        tar_of((_entry(LIST, pax_headers={"GNU.sparse.realsize": "1" + "0" * 15}), b"x"),
                form=tarfile.PAX_FORMAT),
-        tar_of((_entry("manifest.json", mode=0o4755), b"x")),
-        tar_of((_entry("manifest.json", uid=7), b"x")),
+        tar_of((_entry(LIST, mode=0o4755), b"x")),
+        tar_of((_entry(LIST, uid=7), b"x")),
         tar_of((_entry("seal"), b"x")),
         gzip.compress(bytes(1 << 24)),
-        archive.header("manifest.json", 1 << 32) + bytes(1024),
-        archive.header("manifest.json", archive.MAX_MEMBER_BYTES) + bytes(1024),
-        archive.header("manifest.json", 0)[:124] + b"\x80" + b"\xff" * 11 + bytes(1536),
-        archive.header("manifest.json", 0)[:124] + b"7" * 12 + bytes(1536),
-        archive.header("manifest.json", 0)[:124] + b"-0000000001\0" + bytes(1536),
+        parcel._header(LIST, 1 << 32) + bytes(1024),
+        parcel._header(LIST, parcel.MAX_MEMBER_BYTES) + bytes(1024),
+        parcel._header(LIST, 0)[:124] + b"\x80" + b"\xff" * 11 + bytes(1536),
+        parcel._header(LIST, 0)[:124] + b"7" * 12 + bytes(1536),
+        parcel._header(LIST, 0)[:124] + b"-0000000001\0" + bytes(1536),
     ],
 )  # fmt: skip
 def test_hostile_archives_are_refused_in_one_line(tmp_path: Path, whole: bytes) -> None:
@@ -280,19 +283,22 @@ def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
 
 
 def test_a_member_of_a_size_that_data_does_not_have_is_refused(capsule: Path) -> None:
-    large = bytes(schema.MAX_DATA_BYTES + 1)
+    large = bytes(capsules.MAX_DATA_BYTES + 1)
     with pytest.raises(InputError, match=r"plan\.json is larger than"):
         open_capsule(resealed(capsule, lambda members: members.update({"plan.json": large})))
 
 
 @pytest.mark.parametrize(
-    ("limit", "why"),
-    [("MAX_MEMBERS", "more than 5 members"), ("MAX_ALL_DATA_BYTES", "data is larger than 5 bytes")],
+    ("of", "limit", "why"),
+    [
+        (parcel, "MAX_FILES", "more than 5 members"),
+        (capsules, "MAX_ALL_DATA_BYTES", "data is larger than 5 bytes"),
+    ],
 )
 def test_a_capsule_of_more_members_or_data_than_memory_has_room_for_is_refused(
-    capsule: Path, monkeypatch: pytest.MonkeyPatch, limit: str, why: str
+    capsule: Path, monkeypatch: pytest.MonkeyPatch, of: ModuleType, limit: str, why: str
 ) -> None:
-    monkeypatch.setattr(schema, limit, 5)
+    monkeypatch.setattr(of, limit, 5)
     with pytest.raises(InputError, match=why):
         open_capsule(capsule)
 
@@ -309,13 +315,13 @@ def test_artefacts_are_unpacked_under_names_of_ours(full: Path, tmp_path: Path) 
     brought = unpack(open_capsule(changed), place)
     assert brought is not None
     assert not list(tmp_path.glob("**/outside.ko"))
-    [ext4] = brought.image.kernel.modules.closure(["ext4"])
+    [ext4] = brought.served.kernel.modules.closure(["ext4"])
     assert ext4.path == place / "image" / "modules" / "0.ko" and ext4.read() == b"module ext4"
-    assert brought.image.kernel.modules.has("ext2")
-    assert brought.image.content == open_capsule(full).request.plan.provenance["image_content"]
-    assert brought.module and brought.module.name == "agedrive.ko"
-    assert brought.programs["extents"].read_bytes() == b"a program"
-    assert brought.corpora[""].image.read_bytes().startswith(b"data of the run")
+    assert brought.served.kernel.modules.has("ext2")
+    assert brought.served.content == open_capsule(full).request.plan.provenance["image_content"]
+    assert brought.drive and brought.drive.name == "agedrive.ko"
+    assert brought.tools["extents"].read_bytes() == b"a program"
+    assert brought.data[""].image.read_bytes().startswith(b"data of the run")
 
 
 def test_of_a_capsule_without_artefacts_nothing_is_unpacked(capsule: Path, tmp_path: Path) -> None:
@@ -421,7 +427,7 @@ def test_what_cannot_be_rebuilt_is_said_for_each_cell(
 
 def test_answers_name_each_package_in_its_own_version(capsule: Path, tmp_path: Path) -> None:
     found = open_capsule(capsule)
-    elsewhere = Store(tmp_path / "elsewhere", resolutions=replay.resolutions(found))
+    elsewhere = Store(tmp_path / "elsewhere", resolutions=found.run_manifest.resolutions)
     assert debian_kernel.resolve_packages("6.1", elsewhere) == found.run_manifest.kernel
     assert (
         roots.resolve_packages(
@@ -535,8 +541,6 @@ def test_a_capsule_has_the_job_files_of_its_programs_and_pins_their_packages(
     found = pack(made, store, tmp_path / "jobs.capsule")
     source = replay.selection_of(open_capsule(found.path))
     assert source.workload.jobs == {"job.fio": b"[one]\nrw=read\n"} and source.workload.packages == ("fio",)
-    asked = roots.question(*roots.of_scenario(source.scenario, ["fio"]))
-    assert key_of(asked) in replay.resolutions(found)
 
 
 def test_a_run_that_brought_files_is_not_packed_and_a_capsule_names_none(

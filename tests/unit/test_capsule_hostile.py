@@ -16,6 +16,7 @@ from agelab.cli import main
 from agelab.results.digest import inputs_key
 from agelab.runner.request.options import RunOptions
 from agelab.store.artefacts import Store
+from agelab.store.parcel import LIST
 from tests.unit import capsule_verbs
 from tests.unit.capsule_builder import SMALL, contents, made_run, resealed
 
@@ -113,7 +114,7 @@ def test_options_of_a_capsule_reach_no_file_of_this_host(
     store: Store, words: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path = made(
-        store, lambda members: edit(members, "plan.json", lambda r: r["words"].update(words)), carry=False
+        store, lambda members: edit(members, "plan.json", lambda r: r["options"].update(words)), carry=False
     )
     try:
         request = replay.replay_request(
@@ -168,13 +169,13 @@ def update(by: dict[str, Any], found: Any) -> None:
 def test_whatever_type_a_value_has_a_capsule_is_used_or_refused_in_one_line(
     store: Store, tmp_path: Path, carry: bool
 ) -> None:
-    words = RunOptions(name="any", directory="/").to_plan()["words"] | {"corpus": "/home/user/data"}
+    words = RunOptions(name="any", directory="/").to_plan()["options"] | {"corpus": "/home/user/data"}
     sound = pack(made_run(store, own=True, words=words), store, tmp_path / "sound.capsule", carry=carry).path
     reached = "a guest is next" if carry else "the corpus is missing"
     assert any(reached in line for line in capsule_verbs.use(sound))
     tried = 0
     for name, data in contents(sound).items():
-        if not name.endswith(".json") or name == "manifest.json" or (carry and name not in OF_CARRIED):
+        if not name.endswith(".json") or name == LIST or (carry and name not in OF_CARRIED):
             continue
         for at in places(json.loads(data)):
             for new in VALUES:

@@ -23,12 +23,11 @@ from agelab.machine.vm.hypervisor import Hypervisor
 from agelab.results.result import CellEnded, Ending, RebootRequested, Sample, Status, StepFailed, StuckTask
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.cell import CellRunner
-from agelab.runner.execute.cell_boots import CellBoots, CellGoals
-from agelab.runner.execute.cell_progress import memory_is_off
-from agelab.runner.execute.guest_launcher import GuestLauncher, boot_timeout
+from agelab.runner.execute.guests import GuestLauncher, boot_timeout
+from agelab.runner.execute.phases import CellBoots, CellGoals, memory_is_off
 from agelab.runner.plan import cell_inputs
-from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_inputs import guest_command
+from agelab.runner.plan.guest_plan import Boot
 from agelab.store.artefacts import Store
 from tests.unit.test_scenario import CORPUS, spec
 

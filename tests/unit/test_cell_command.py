@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from agelab.runner.execute import guest_launcher
-from agelab.runner.execute.guest_launcher import GuestLauncher
-from agelab.runner.plan.boot import Boot
+from agelab.runner.execute import guests
+from agelab.runner.execute.guests import GuestLauncher
+from agelab.runner.plan.guest_plan import Boot
 
 XML = "<domain><name>{name}</name> {cell}/plan {cell}/fork-aged/disk-0 /store/image/root </domain>"
 
@@ -51,4 +51,4 @@ def test_cells_in_other_directories_have_one_command_for_which_libvirt_is_asked_
     other = command(Path("/mnt/b/runs/2/cells/17"), libvirt, monkeypatch)
     assert one == other == ["{qemu}/start", "{cell}/plan", "{fork-aged}/disk-0", "{image}/root"]
     assert libvirt.asked[0] == libvirt.asked[1]
-    assert str(guest_launcher.ANY_CELL) in libvirt.asked[0] and "/home/a" not in libvirt.asked[0]
+    assert str(guests.ANY_CELL) in libvirt.asked[0] and "/home/a" not in libvirt.asked[0]

@@ -85,6 +85,6 @@ def test_a_name_that_is_no_text_is_not_that_of_another_file(tmp_path: Path) -> N
 
 def test_what_makes_a_run_again_has_make_run_nothing() -> None:
     """A plan may be anybody's, and make expands what stands in a variable."""
-    command = {"directory": "/", "name": "aging-$(shell date)", "words": {"corpus": "/$HOME"}, "more": {}}
+    command = {"directory": "/", "name": "aging-$(shell date)", "options": {"corpus": "/$HOME"}}
     said = repeat_command(run_builder.plan(command=command))
     assert "NAME='aging-$$(shell date)'" in said and "CORPUS='/$$HOME'" in said

@@ -191,14 +191,14 @@ def test_what_stops_a_run_ends_with_the_command_that_goes_on(
     def stop(*_: object) -> None:
         raise stopped
 
-    def started(prepared: object, *_: object) -> SimpleNamespace:
+    def started(_: runner.RunSession, prepared: object, *__: object) -> SimpleNamespace:
         return SimpleNamespace(prepared=prepared, directory=SimpleNamespace(name="20260101-000000-aging"))
 
     monkeypatch.setattr(runner, "prepare", lambda request, *_: SimpleNamespace(request=request))
     monkeypatch.setattr(runner, "connected", lambda _: nullcontext())
     monkeypatch.setattr(runner, "_opened_by_guests", lambda *_: [])
-    monkeypatch.setattr(runner, "_start", started)
-    monkeypatch.setattr(runner, "_run_cells", stop)
+    monkeypatch.setattr(runner.RunSession, "start", started)
+    monkeypatch.setattr(runner.RunSession, "run_cells", stop)
     monkeypatch.setattr(sys, "argv", [".venv/bin/agelab"])
     assert cli.main(["run", "aging-ext4", "--seeds", "1,2"]) in (3, 130)
     last = capsys.readouterr().err.splitlines()[-1]

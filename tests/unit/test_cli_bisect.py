@@ -21,7 +21,7 @@ from agelab.results.measure import ALL_STEPS, MEAN
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.runner.request.request import resolve
 from agelab.store.artefacts import Store
 from bench.planted import SCENARIO as ON_NO_DRIVE
 from tests.unit import simulated_bisect as simulated

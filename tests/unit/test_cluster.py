@@ -23,19 +23,18 @@ from distributed.protocol.serialize import Serialize, Serialized, ToPickle
 from agelab.base.errors import AgelabError, HostError, InputError
 from agelab.base.hashing import canonical_json
 from agelab.cli import main
-from agelab.runner.cluster import dask_cells, inert, scheduler, shared_plan, slurm
+from agelab.runner.cluster import dask_cells, scheduler, shared_plan, slurm
 from agelab.runner.cluster.dask_cells import DaskCells
-from agelab.runner.cluster.shared_plan import SharedPlan
-from agelab.runner.cluster.worker import run_cell
-from agelab.runner.execute.elsewhere import CellLost
-from agelab.runner.prepare.planned import planned_cells
+from agelab.runner.cluster.shared_plan import SharedPlan, run_cell
+from agelab.runner.execute.answers import CellLost
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.run_request import RunRequest
-from agelab.runner.reuse import bundle
+from agelab.runner.request.request import RunRequest, planned_cells, resolve
+from agelab.runner.reuse import cache, cells
+from agelab.runner.reuse.cells import OtherKey
 from agelab.scenario.seeds import Seeds
-from agelab.store import environment
 from agelab.store.artefacts import Store
+from agelab.store.parcel import Refused
 from tests.unit import cluster_worker
 from tests.unit.cluster_worker import MEMORY, answer, key_of
 
@@ -128,9 +127,9 @@ def test_each_cell_comes_back_verified_from_the_worker_that_ran_it(tmp_path: Pat
     [
         ("full", "agelab: the disk is full"),
         ("nothing", "agelab: the guest's disk image could not grow"),
-        ("nonsense", "what it sent is no cell"),
+        ("nonsense", "it has an entry that is not a regular file"),
         ("another", "a cell of another key"),
-        ("damaged", "has another hash than its name says"),
+        ("damaged", "its list is not what was written"),
         ("dies", "was ended by SIGKILL"),
     ],
 )
@@ -214,11 +213,11 @@ def test_no_part_of_a_message_of_the_scheduler_runs_a_command(
     command = pickle.dumps(cluster_worker.Command())
     as_dask = Serialized({"serializer": "dask", "type-serialized": command, "sub-header": {}}, [b""])
     anywhere = dumps({"op": "event", "event": ToPickle(cluster_worker.Command())})
-    with inert.reading():
+    with scheduler.reading():
         with pytest.raises(pickle.UnpicklingError):
             loads(anywhere)
         for one in (Serialize(cluster_worker.Command()), as_dask):
-            assert loads(dumps({"result": one})) == {"result": inert.UNREAD}
+            assert loads(dumps({"result": one})) == {"result": scheduler.UNREAD}
         with pytest.raises(pickle.UnpicklingError):
             pickle.loads(command)
         assert clean_exception(command)[0] is Exception
@@ -316,13 +315,14 @@ def test_other_hosts_take_mutual_tls(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 def test_a_changed_byte_of_what_was_sent_is_found(tmp_path: Path) -> None:
     sent = answer(1)
-    assert bundle.unpack(sent, key_of(1), tmp_path).samples[0].value == 2.0
-    at = sent.index(b'"cas/') + 90
-    wrong = sent[:at] + (b"A" if sent[at : at + 1] != b"A" else b"B") + sent[at + 1 :]
-    with pytest.raises(InputError):
-        bundle.unpack(wrong, key_of(1), tmp_path / "other")
-    with pytest.raises(InputError, match="another key"):
-        bundle.unpack(sent, key_of(2), tmp_path / "other")
+    assert cells.unpack(sent, key_of(1), tmp_path).samples[0].value == 2.0
+    for at in range(0, len(sent), 97):
+        wrong = sent[:at] + bytes([sent[at] ^ 1]) + sent[at + 1 :]
+        with pytest.raises(Refused):
+            cells.unpack(wrong, key_of(1), tmp_path / "other")
+    assert not [*(tmp_path / "other").rglob("*.gz")]
+    with pytest.raises(OtherKey):
+        cells.unpack(sent, key_of(2), tmp_path / "other")
 
 
 # ---- the plan ----
@@ -341,10 +341,10 @@ def test_a_changed_byte_of_what_was_sent_is_found(tmp_path: Path) -> None:
 def test_a_worker_answers_with_no_known_cell_where_all_run_or_some_are_checked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: dict[str, object], variable: str, fresh: bool
 ) -> None:
-    monkeypatch.setenv(environment.FRESH, variable)
+    monkeypatch.setenv(cache.FRESH, variable)
     monkeypatch.setattr(shared_plan, "_resolutions", lambda *_: {})
     options = RunOptions(name="aging-ext4", directory="/", **words)  # type: ignore[arg-type]
-    found = shared_plan.make(options, Store(tmp_path), Progress()).options
+    found = shared_plan.make(resolve(options), Store(tmp_path), Progress()).options
     assert found.fresh is fresh and found.check is None
 
 
@@ -353,7 +353,7 @@ def test_a_task_takes_the_plan_of_its_cell_alone_which_is_the_same_cell(
 ) -> None:
     monkeypatch.setattr(shared_plan, "_resolutions", lambda *_: {})
     options = RunOptions(name="aging", directory="/", seeds=(1, 2), corpora=(3, 4), design="paired")
-    whole = shared_plan.make(options, Store(tmp_path), Progress())
+    whole = shared_plan.make(resolve(options), Store(tmp_path), Progress())
     cells = {one.name: one for one in planned_cells(options)}
     for number in range(len(whole.cells)):
         one, name = whole.of_one(number), whole.name_of(number)
@@ -380,7 +380,7 @@ def test_a_plan_keeps_its_cells_and_refuses_another_agelab(tmp_path: Path) -> No
 )
 def test_what_only_this_host_can_do_is_not_sent(words: dict[str, object]) -> None:
     with pytest.raises(InputError, match="cannot run on other hosts"):
-        shared_plan.require_shareable(RunOptions(name="aging-ext4", directory="/", **words))  # type: ignore[arg-type]
+        RunOptions(name="aging-ext4", directory="/", **words).require_shareable()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -405,7 +405,9 @@ def test_a_worker_takes_no_plan_that_could_not_have_been_made(
     (tmp_path / "notes.tar").write_bytes(b"notes".ljust(1 << 20, b"\0"))
     (tmp_path / "control.ctl").write_text("filesystem ext4\n")
     command = RunOptions(name="aging-ext4", directory=str(tmp_path)).to_plan()
-    command["words"] |= {name: word.format(place=tmp_path) for name, word in words.items()} | {"erase": erase}
+    command["options"] |= {name: word.format(place=tmp_path) for name, word in words.items()} | {
+        "erase": erase
+    }
     shared_plan.write(tmp_path / "plan", plan(command=command))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert main(["worker", "--cell", "1", str(tmp_path / "plan")]) == 2

@@ -207,7 +207,7 @@ def test_one_difference_among_seven_comparisons_is_not_known_yet_and_says_how_ma
 def test_a_table_says_once_which_files_it_is_about_and_how_to_settle_what_is_open(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = {"directory": "/tmp", "name": "small.toml", "words": {}, "more": {}}
+    command = {"directory": "/tmp", "name": "small.toml", "options": {}}
     a, b = (make(home, {"ext4": of}, inputs={"kernel": name}, plan={"command": command})
             for of, name in ((ONE, "old"), (SLOW, "new")))  # fmt: skip
     monkeypatch.setattr("sys.argv", ["/elsewhere/.venv/bin/agelab"])
@@ -691,10 +691,10 @@ def test_runs_that_share_some_of_their_data_are_comparable(
 def test_cells_that_ran_together_in_real_time_are_labelled(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    a = make(home, {"ext4": ONE}, clock="wall", plan={"command": {"words": {"jobs": 2}}})
-    b = make(home, {"ext4": SLOW}, clock="wall", plan={"command": {"words": {"jobs": "hostile"}}})
+    a = make(home, {"ext4": ONE}, clock="wall", plan={"command": {"options": {"jobs": 2}}})
+    b = make(home, {"ext4": SLOW}, clock="wall", plan={"command": {"options": {"jobs": "hostile"}}})
     assert "cells at a time 2 | 1" in said(capsys, a, b)
-    c = make(home, {"ext4": ONE}, plan={"command": {"words": {"jobs": 2}}})
+    c = make(home, {"ext4": ONE}, plan={"command": {"options": {"jobs": 2}}})
     d = make(home, {"ext4": SLOW}, inputs={"x": 1})
     assert "cells at a time" not in said(capsys, c, d)
 

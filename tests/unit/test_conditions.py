@@ -21,6 +21,7 @@ from agelab.results.result import RunKernel
 from agelab.results.run_directory import MADE_OF, RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.execute.run_plan import refuse_other_inputs
+from agelab.runner.request.options import RunOptions
 from agelab.store.artefacts import Store
 from tests.unit import run_builder
 from tests.unit import simulated_bisect as simulated
@@ -77,7 +78,11 @@ CELLS: Mapping[str, Mapping[str, Any]] = {
     "drives": {"drives": ("model:other",)},
     "corpus_seeds": {"corpus_seed": 2},
 }
-WORDS = {"options": {"crash_at": "copy+1"}, "effort": {"boot": "full"}, "jobs": {"jobs": 2}}
+WORDS: Mapping[str, dict[str, Any]] = {
+    "options": {"crash_at": "copy+1"},
+    "effort": {"boot": "full"},
+    "jobs": {"jobs": 2},
+}
 WALL = ("processor", "host", "jobs")
 """Names that mean something in the wall clock alone."""
 
@@ -105,7 +110,7 @@ def made(home: Path, name: str = "", *, seeds: tuple[int, ...] = (1, 2), wall: b
         clock="wall" if wall or name == "clock" else "virtual",
         kernel=RunKernel(spec=f"debian:{release}", release=release, version=release),
         provenance=provenance,
-        command={"directory": "/", "name": "aging", "words": WORDS.get(name, {}), "more": {}},
+        command=RunOptions(name="aging", directory="/", **WORDS.get(name, {})).to_plan(),
     )
     (run.path / MADE_OF).write_text(json.dumps({"guest": {"root": name == "guest"}}))
     for number in range(len(cells)):
@@ -246,22 +251,21 @@ def test_runs_are_gathered_with_the_first_that_they_fit_and_what_keeps_them_apar
     }
 
 
-def test_an_option_of_an_older_run_has_its_default_and_one_that_chooses_cells_is_no_difference() -> None:
-    older = run_builder.plan(command={"words": {"kernel": "6.1", "seeds": "1"}, "more": None})
-    newer = {"kernel": "6.12", "seeds": "2", "boot": "saved", "crash_at": None, "trace": False}
-    cut = {**newer, "crash_at": "copy+1", "keep_disk": True}
-    plain, cut_short = (
-        Conditions.of(run_builder.plan(command={"words": said, "more": {"measure": True}}), None)
-        for said in (newer, cut)
+def test_an_option_that_chooses_cells_is_no_difference() -> None:
+    options = RunOptions(name="aging", kernel="6.12", seeds="2", boot="saved")  # type: ignore[arg-type]
+    others = options.changed(kernel="6.1", seeds=(1,), jobs=2)
+    plain, older, cut_short = (
+        Conditions.of(run_builder.plan(command=asked.to_plan()), None)
+        for asked in (options, others, options.changed(crash_at="copy+1", profile=True))
     )
-    assert not Conditions.of(older, None).differences(plain)
-    said = "option crash_at none | copy+1; option keep_disk none | True"
+    assert not older.differences(plain)
+    said = "option crash_at none | copy+1; option profile none | True"
     assert text(plain.differences(cut_short)) == said
 
 
 def test_what_a_run_says_is_no_control_of_the_terminal() -> None:
     one, other = (
-        Conditions.of(run_builder.plan(command={"words": {"crash_at": word}}), None)
+        Conditions.of(run_builder.plan(command={"digits": {"crash_at": word}}), None)
         for word in ("a", "\x1b[2J")
     )
     assert "\x1b" not in text(one.differences(other))

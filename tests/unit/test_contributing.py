@@ -13,8 +13,7 @@ from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import phases
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.runner.request.run_request import cell_requests
+from agelab.runner.request.request import cell_requests, resolve
 from agelab.scenario import selection, toml_files
 from tests.unit.test_scenario import CORPUS
 

@@ -8,14 +8,11 @@ import pytest
 
 from agelab.base.errors import InputError
 from agelab.results.result import End, Sample, Status
-from agelab.runner.plan.boot import BootStart
-from agelab.runner.plan.guest_plan import guest_plan
+from agelab.runner.plan.guest_plan import BootStart, guest_plan
 from agelab.runner.plan.phases import phases
-from agelab.runner.prepare import input_data
 from agelab.runner.prepare.control_journal import ControlJournal
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.runner.request.run_request import cell_requests
+from agelab.runner.request.request import cell_requests, resolve
 from agelab.scenario import control_file
 from tests.unit.test_scenario import CORPUS
 
@@ -162,8 +159,8 @@ def test_a_disk_of_a_control_file_is_not_kept(file: Path) -> None:
 
 def test_its_results_name_the_scale_of_its_machine_and_disk(file: Path) -> None:
     (file.parent / "data").mkdir()
-    assert input_data.scale_name(asked(file, scale="quick")) == "quick"
-    assert input_data.scale_name(asked(file, scale=None)) == "paper"
+    assert asked(file, scale="quick").scale_name == "quick"
+    assert asked(file, scale=None).scale_name == "paper"
 
 
 def opened(journal: ControlJournal, *, proceed: bool) -> dict[tuple[str, str, int], str]:

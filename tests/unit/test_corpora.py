@@ -14,7 +14,7 @@ from agelab.base.errors import InputError
 from agelab.capsule import replay
 from agelab.capsule.pack import pack
 from agelab.capsule.read import open_capsule
-from agelab.capsule.unpack import unpack
+from agelab.capsule.replay import unpack
 from agelab.cli import agelab
 from agelab.machine.disk import parse
 from agelab.present.view import cell_names, run_tables
@@ -23,10 +23,8 @@ from agelab.results import rows
 from agelab.results.result import Cell
 from agelab.runner.execute import companion_disk
 from agelab.runner.prepare import input_data
-from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.runner.request.run_request import cell_requests
+from agelab.runner.request.request import cell_requests, planned_cells, resolve
 from agelab.scenario.seeds import Seeds
 from agelab.store.artefacts import Store
 from tests.unit import run_builder
@@ -92,7 +90,7 @@ def test_a_range_is_all_seeds_from_its_first_to_its_last() -> None:
     asked: dict[str, Any] = {"seeds": "1-3,7", "corpora": "2-2,5-6"}
     options = RunOptions(name="aging-ext4", **asked)
     assert (options.seeds, options.corpora) == ((1, 2, 3, 7), (2, 5, 6))
-    assert RunOptions.from_words("/", "aging-ext4", options.to_plan()["words"], {}).seeds == options.seeds
+    assert RunOptions.from_words(options.to_plan()).seeds == options.seeds
 
 
 def test_a_modelled_drive_that_there_is_not_is_told_by_reading_the_options() -> None:
@@ -117,14 +115,9 @@ def test_a_bisect_takes_one_corpus() -> None:
     assert "a bisect measures one corpus; --corpora 1,2 names 2" in str(done.exception)
 
 
-def test_a_plan_of_one_corpus_seed_is_still_read() -> None:
-    said = {"seeds": "1,2", "corpus_seed": 3}
-    assert RunOptions.from_words("/", "aging-ext4", said, {}).repetitions == (Seeds(3, 1), Seeds(3, 2))
-
-
 def test_a_plan_says_the_corpora_and_the_design_again() -> None:
     options = RunOptions(name="aging-ext4", seeds=(1, 2), corpora=(1, 2), design="paired")
-    assert RunOptions.from_words(**json.loads(json.dumps(options.to_plan()))) == options.changed(
+    assert RunOptions.from_words(json.loads(json.dumps(options.to_plan()))) == options.changed(
         directory=options.directory
     )
     assert options.arguments() == ["aging-ext4", "--seeds", "1,2", "--corpora", "1,2", "--design", "paired"]
@@ -162,7 +155,7 @@ def test_each_cell_reads_the_corpus_of_its_seed(monkeypatch: pytest.MonkeyPatch)
     options = RunOptions(name="aging-ext4", seeds=(1, 2), corpora=(4, 3))
     specs = planned_cells(options)
     nowhere: Any = None
-    found: Any = input_data.corpora(resolve(options), specs, None, None, nowhere, lambda _: None)
+    found: Any = input_data.corpora(resolve(options), specs, None, nowhere, lambda _: None)
     assert found == ["corpus 4", "corpus 4", "corpus 3", "corpus 3"]
     assert made == [4, 3]
 
@@ -175,7 +168,7 @@ def test_each_cell_reads_the_history_of_its_seed(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("agelab.data.history.artefact.obtain_history", obtain)
     options = RunOptions(name="aging-curve", filesystem="ext4", corpora=(1, 2))
     specs, nowhere = planned_cells(options), cast(Any, None)
-    found: Any = input_data.corpora(resolve(options), specs, None, None, nowhere, said.append)
+    found: Any = input_data.corpora(resolve(options), specs, None, nowhere, said.append)
     assert [one.name for one in found] == [f"{spec.variant.history} {spec.corpus_seed}" for spec in specs]
     assert len(said) == len(set(said)) == len({one.name for one in found})
 
@@ -222,7 +215,7 @@ def test_a_capsule_carries_the_data_of_each_corpus_and_replays_the_cells_that_ar
     ]
     parts = unpack(found, tmp_path / "parts")
     assert parts
-    images = [input_data.carried_data(parts.corpora, None, seed).image for seed in (1, 2)]
+    images = [input_data.carried_data(parts.data, None, seed).image for seed in (1, 2)]
     assert [one.read_bytes().rstrip(b"\0") for one in images] == [
         b"data of the run",
         b"data of the run, another",
@@ -230,3 +223,13 @@ def test_a_capsule_carries_the_data_of_each_corpus_and_replays_the_cells_that_ar
     request = replay.replay_request(found, (1, 2), tmp_path, jobs=1, corpus=None, kernel=None)
     again = [one.spec.name for one in cell_requests(request, 1, (), None)]
     assert again == [found.cells[1].cell.name, found.cells[2].cell.name]
+
+
+def test_the_seeds_that_decided_a_question_are_replayed_without_the_question(tmp_path: Path) -> None:
+    store = Store(tmp_path / "home")
+    words = {"seeds": "1", "until_decided": True, "ask": "worst:copy:elapsed", "budget": 5.0}
+    made = pack(made_run(store, words=words), store, tmp_path / "c.capsule")
+    found = open_capsule(made.path)
+    request = replay.replay_request(found, (0,), tmp_path, jobs=1, corpus=None, kernel=None)
+    assert not request.options.given("until_decided", "ask", "budget")
+    assert [spec.name for spec in request.planned()] == [found.cells[0].cell.name]

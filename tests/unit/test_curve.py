@@ -11,18 +11,17 @@ from agelab.data.corpus import Corpus
 from agelab.evaluate import step_output
 from agelab.evaluate.step_output import PLACE_BYTES
 from agelab.results.result import Sample
-from agelab.runner.execute import history_points
-from agelab.runner.execute.disk_recipe import making_command
-from agelab.runner.execute.forks import Forks
-from agelab.runner.plan.boot import Boot
+from agelab.runner.execute import disk_maps
+from agelab.runner.execute.companion_disk import making_command
+from agelab.runner.execute.disks import Forks
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.disk_plans import ARRAY_UUID, FILESYSTEM_UUID
-from agelab.runner.plan.guest_plan import DATA_DISK
-from agelab.runner.plan.kept_output import outputs
+from agelab.runner.plan.guest_plan import DATA_DISK, Boot
+from agelab.runner.plan.passes import outputs
 from agelab.runner.plan.phases import phases
 from agelab.runner.prepare import input_data
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.runner.request.request import resolve
 from agelab.scenario.metrics import Metric
 from agelab.scenario.scenario import Scenario
 from agelab.scenario.selection import select
@@ -38,8 +37,8 @@ def boots(name: str, **words: Any) -> tuple[CellSpec, list[Boot]]:
     [spec] = cells(name, **words)
     there = Forks(Path("/cell"), spec, None)
     return spec, [
-        history_points.copying_controls(spec, LOG, there, (1, 2, 3)),
-        *history_points.testing(spec, LOG, there, history_points.fork_names((1, 2, 3))),
+        disk_maps.copying_controls(spec, LOG, there, (1, 2, 3)),
+        *disk_maps.testing(spec, LOG, there, disk_maps.fork_names((1, 2, 3))),
     ]
 
 
@@ -94,7 +93,7 @@ def test_each_fork_is_tested_on_a_drive_of_its_own_and_nothing_is_written_to_it(
     assert [boot.phase for boot in tests] == ["then", "today"]
     for boot in tests:
         plan = boot.plan
-        assert [disk["name"] for disk in plan["disks"]] == history_points.fork_names((1, 2, 3))
+        assert [disk["name"] for disk in plan["disks"]] == disk_maps.fork_names((1, 2, 3))
         used = [drive for disk in plan["disks"] for drive, _ in disk["members"]]
         assert used == list(range(6 * members)) == [int(d["name"][5:]) for d in plan["drives"]]
         assert all(drive["settings"] for drive in plan["drives"]) and len(boot.disks) == 6 * members
@@ -122,9 +121,7 @@ def test_a_test_of_a_metric_of_ones_own_has_its_output_kept_at_each_point(tmp_pa
     [whole] = cells("aging-curve-ext4-profile")
     scan, *_ = whole.scenario.tests
     spec = replace(whole, scenario=whole.scenario.model_copy(update={"tests": (scan, MINE)}))
-    then, _ = history_points.testing(
-        spec, LOG, Forks(tmp_path, spec, None), history_points.fork_names((1, 2))
-    )
+    then, _ = disk_maps.testing(spec, LOG, Forks(tmp_path, spec, None), disk_maps.fork_names((1, 2)))
     assert [(one["name"], one["disk"]) for one in then.plan["steps"][:4]] == [
         ("then/aged/scan", 0), ("then/aged/mine", 0), ("then/aged/mine.output", 0), ("then/control/scan", 1),
     ]  # fmt: skip

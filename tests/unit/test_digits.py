@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from agelab.base.errors import InputError
 from agelab.base.sanitize import parse_digits
 from agelab.cli.store import store
-from agelab.runner.execute.guest_launcher import boot_timeout
+from agelab.runner.execute.guests import boot_timeout
 
 MANY = "9" * 5000
 

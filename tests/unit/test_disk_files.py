@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.runner.execute.disk_files import DiskFiles
-from agelab.runner.execute.forks import Forks
+from agelab.runner.execute.disks import DiskFiles, Forks
 from agelab.store.artefacts import content_hash
 from agelab.store.stored_disk import SLOT_BYTES
 from tests.unit.test_scenario import spec
@@ -94,7 +93,7 @@ def test_another_program_of_this_user_finds_it_by_its_name_and_none_when_agelab_
     tmp_path: Path,
 ) -> None:
     code = (
-        "import os, signal, sys; from pathlib import Path; from agelab.runner.execute.disk_files import DiskFiles;"
+        "import os, signal, sys; from pathlib import Path; from agelab.runner.execute.disks import DiskFiles;"
         "path = Path(sys.argv[1]); DiskFiles(True).create(path, 1 << 20); path.write_bytes(b'x' * 5000);"
         "print(os.popen(f'stat -Lc %s {path}').read(), flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )

@@ -8,12 +8,12 @@ import pytest
 from agelab.base.errors import InputError
 from agelab.evaluate.cell_status import CellStatus
 from agelab.results.result import Status
-from agelab.runner.execute.cell_progress import PassProgress
-from agelab.runner.plan.drive_failure import DriveFailure
+from agelab.runner.execute.phases import PassProgress
 from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import phases
-from agelab.runner.prepare.planned import planned_cells
+from agelab.runner.plan.steps import DriveFailure
 from agelab.runner.request.options import RunOptions
+from agelab.runner.request.request import planned_cells
 from harness import drives as guest
 from harness.dilation import Dilation
 from harness.plan import Fork, Layers

@@ -37,7 +37,7 @@ def make(
         for corpus in corpora
         for seed in VALUES
     ]
-    command = {"directory": "/", "name": "aging", "words": {}, "more": {}}
+    command = {"directory": "/", "name": "aging", "options": {}}
     run = run_builder.begin(
         home, cells, **{"scenario": "aging", "command": command, "provenance": {"vcpus": 1}, **fields}
     )

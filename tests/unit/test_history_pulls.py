@@ -12,7 +12,7 @@ from agelab.base.errors import InputError
 from agelab.data.corpus.artefact import Corpus
 from agelab.data.history import artefact, engines, pulls
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.runner.request.request import resolve
 from agelab.scenario.history import History
 from agelab.store.artefacts import Store
 from tests.unit import test_history_tree

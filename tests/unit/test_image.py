@@ -22,9 +22,9 @@ from agelab.kernel.elf import ModuleInfo
 from agelab.kernel.modules import BUILTIN, INDEX, index
 from agelab.machine.image import DoesNotBoot, assemble, packer, proof, sealed_image, tools
 from agelab.machine.image import root as roots
-from agelab.runner.prepare import prepare
+from agelab.runner.prepare import parts
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.runner.request.request import resolve
 from agelab.scenario import selection
 from agelab.scenario.filesystem import Filesystem
 from agelab.scenario.toml_files import read_all
@@ -479,7 +479,7 @@ def test_an_image_with_packages_of_its_own_proves_its_scenarios_filesystems() ->
     """They are the same for each variant alone: one image serves them all."""
 
     def proved(name: str, **options: Any) -> list[str] | None:
-        found = prepare.proved_by(resolve(RunOptions(name=name, **options)), [])
+        found = parts.proved_by(resolve(RunOptions(name=name, **options)), [])
         return None if found is None else sorted(one.name for one in found)
 
     assert proved("aging-ext4") is None  # all that every guest has

@@ -9,9 +9,9 @@ from agelab.evaluate import step_output
 from agelab.evaluate.step_output import PLACE_BYTES
 from agelab.results.result import Sample
 from agelab.runner.plan.guest_plan import DATA_DISK, guest_plan
-from agelab.runner.plan.kept_output import disk_bytes, is_keeper, outputs, with_keepers
+from agelab.runner.plan.passes import is_keeper, output_bytes, outputs, with_keepers
 from agelab.runner.plan.phases import MAKING, Phase, phases
-from agelab.runner.plan.step_plan import StepPlan
+from agelab.runner.plan.steps import StepPlan
 from agelab.scenario import workloads
 from agelab.scenario.metrics import Metric
 from agelab.scenario.step import Action
@@ -51,7 +51,7 @@ def test_a_step_that_prints_is_followed_by_one_that_keeps_it() -> None:
         (1, "mine"),
     ]
     assert kept.steps[0].records == (("content_bytes", "B"),) and kept.steps[3].records == ()
-    assert disk_bytes(kept) == 2 * PLACE_BYTES
+    assert output_bytes(kept) == 2 * PLACE_BYTES
 
 
 def test_forks_and_reboots_stay_where_they_are() -> None:
@@ -70,7 +70,7 @@ def test_forks_and_reboots_stay_where_they_are() -> None:
 def test_a_power_cut_takes_the_output_of_its_step() -> None:
     cut = replace(StepPlan.of(FIO, 1, CORPUS), cut_after=(1, 1))
     assert [step.name for step in with_keepers(Phase(MAKING, (cut,), 0)).steps] == ["fio"]
-    assert disk_bytes(Phase(MAKING, (cut,), 0)) == 0
+    assert output_bytes(Phase(MAKING, (cut,), 0)) == 0
 
 
 def test_scenarios_whose_steps_nobody_reads_are_planned_as_before() -> None:
@@ -104,7 +104,7 @@ def read(
         for place, text in enumerate(texts):
             file.seek(place * PLACE_BYTES)
             file.write(text)
-        file.truncate(disk_bytes(kept))
+        file.truncate(output_bytes(kept))
     printed = list(outputs(kept, WORKLOAD.programs))
     there = [Sample(step=str(output.step), metric="elapsed", value=1, unit="s") for output in printed[:ended]]
     return list(step_output.samples(disk, printed, WORKLOAD.metrics, dilation, there))

@@ -11,7 +11,7 @@ from agelab.base.places import layout_names
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.disk_plans import ARRAY_UUID, layers
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.runner.request.request import resolve
 from agelab.scenario import selection, toml_files
 from agelab.scenario.layout import Layout
 from harness import drives as guest

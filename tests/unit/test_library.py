@@ -16,8 +16,7 @@ from agelab.cli.run import run
 from agelab.machine.disk import parse
 from agelab.runner.execute import runner
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.runner.request.run_request import RunRequest
+from agelab.runner.request.request import RunRequest, resolve
 from tests.unit import run_builder
 
 SMALL = str(Path(__file__).parents[1] / "vm" / "small.toml")
@@ -55,14 +54,16 @@ def test_what_the_scenario_has_not_is_refused(options: dict[str, Any], said: str
 
 def test_relative_drives_start_in_the_directory_of_the_options(tmp_path: Path) -> None:
     """A plan of an agelab that stored the drives as they were typed is resumed from elsewhere."""
-    options = RunOptions.from_words(str(tmp_path), "aging-ext4", {"disks": "file:a.img"}, {})
+    options = RunOptions.from_words(
+        {"directory": str(tmp_path), "name": "aging-ext4", "options": {"disks": "file:a.img"}}
+    )
     assert [drive.name for drive in options.disks] == [str(tmp_path / "a.img")]
     assert options.changed(directory="/").disks == options.disks
 
 
 def test_an_empty_word_is_an_option_that_is_not_given() -> None:
     words = {"scale": "", "clock": "", "defaults": "", "corpus": "", "machine": "", "erase": ""}
-    options = RunOptions.from_words("/", "aging-ext4", words, {})
+    options = RunOptions.from_words({"directory": "/", "name": "aging-ext4", "options": words})
     assert (options.scale, options.guest_clock, options.defaults) == (None, "virtual", None)
     assert resolve(options).scale == "quick"
 
@@ -125,15 +126,17 @@ def test_a_command_line_and_the_library_make_the_same_request(
     with pytest.raises(InputError, match="asked"):
         agelab.run(options)
     assert asked == [resolve(options)] * 2
-    assert RunOptions.from_words(**options.to_plan()) == options
+    assert RunOptions.from_words(options.to_plan()) == options
 
 
 def test_a_plan_of_an_older_agelab_is_read(tmp_path: Path) -> None:
     command: dict[str, Any] = {
         "directory": str(tmp_path),
         "name": "aging-ext4",
-        "words": {"kernel": "6.1", "seeds": "2,1", "disks": None, "erase": "", "gone": None, "jobs": 2},
-        "more": {"keep_disk": True},
+        "options": {
+            **{"kernel": "6.1", "seeds": "2,1", "disks": None, "erase": "", "gone": None, "jobs": 2},
+            "keep_disk": True,
+        },
     }
     options = RunOptions.from_plan(run_builder.plan(command=command))
     assert options == RunOptions(
@@ -145,7 +148,7 @@ def test_a_plan_of_an_older_agelab_is_read(tmp_path: Path) -> None:
         keep_disk=True,
         of_plan=True,
     )
-    command["words"]["gone"] = "x"
+    command["options"]["gone"] = "x"
     with pytest.raises(InputError, match="asked for with --gone, which this agelab does not know"):
         RunOptions.from_plan(run_builder.plan(command=command))
     with pytest.raises(InputError, match="does not say what was asked for"):
@@ -155,7 +158,7 @@ def test_a_plan_of_an_older_agelab_is_read(tmp_path: Path) -> None:
 def test_a_control_file_is_named_once_in_a_plan() -> None:
     options = RunOptions(control="mine/control.ctl", device="/dev/hda3")
     assert options.to_plan()["name"] == "mine/control.ctl"
-    assert RunOptions.from_words(**options.to_plan()) == options
+    assert RunOptions.from_words(options.to_plan()) == options
 
 
 def test_the_package_imports_nothing_before_it_is_used() -> None:

@@ -9,8 +9,7 @@ from agelab.base.errors import InputError
 from agelab.runner.execute.companion_disk import companion_cell
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.runner.request.run_request import cell_requests
+from agelab.runner.request.request import cell_requests, resolve
 from agelab.scenario import selection, toml_files
 from agelab.scenario.machine import Machine
 

@@ -17,7 +17,7 @@ from agelab.evaluate import maps
 from agelab.evaluate.derived_samples import slowdowns
 from agelab.present.view.aging import print_measures
 from agelab.results.result import Sample
-from agelab.runner.execute import disk_maps, map_images
+from agelab.runner.execute import disk_maps
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.scenario.step import StepId
 from harness import maps as guest
@@ -171,14 +171,14 @@ def test_pictures_are_drawn_of_what_is_known(tmp_path: Path) -> None:
     names = ["curve-12", "aged"]
     found = list(disk_maps.reader(cell()).read(tmp_path, names))
     samples = [sample for one in found for sample in maps.samples(one, ("extents",))]
-    map_images.draw(tmp_path, cell(), found, samples)
-    assert "not measured" in (tmp_path / "maps" / map_images.BLOCK_MAP).read_text()
-    assert "at its end 0.500" in (tmp_path / "maps" / map_images.SCORE).read_text()
+    disk_maps.draw(tmp_path, cell(), found, samples)
+    assert "not measured" in (tmp_path / "maps" / disk_maps.BLOCK_MAP).read_text()
+    assert "at its end 0.500" in (tmp_path / "maps" / disk_maps.SCORE).read_text()
 
 
 def test_a_guest_that_brings_nothing_back_has_a_picture_without_maps(tmp_path: Path) -> None:
-    map_images.draw(tmp_path, cell(), list(disk_maps.reader(cell()).read(tmp_path, ["aged"])), [])
-    assert "not measured" in (tmp_path / "maps" / map_images.BLOCK_MAP).read_text()
+    disk_maps.draw(tmp_path, cell(), list(disk_maps.reader(cell()).read(tmp_path, ["aged"])), [])
+    assert "not measured" in (tmp_path / "maps" / disk_maps.BLOCK_MAP).read_text()
 
 
 def test_the_guest_keeps_what_programs_print_or_how_they_failed(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ from agelab.base import process
 from agelab.base.errors import InputError, silent
 from agelab.machine.image import Image
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.support import unsupported
+from agelab.runner.plan.guest_plan import unsupported
 from agelab.runner.prepare import mkfs_trial
 from agelab.runner.prepare.mkfs_trial import try_options
-from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.request.options import RunOptions
+from agelab.runner.request.request import planned_cells
 from agelab.store.artefacts import Store
 
 IMAGE = cast(Image, SimpleNamespace(root=Path("root.squashfs")))

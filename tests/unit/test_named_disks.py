@@ -11,7 +11,7 @@ from agelab import kernel as kernels
 from agelab.base.errors import InputError
 from agelab.bisect.kernel_runs import KernelRuns
 from agelab.cli import main
-from agelab.runner.prepare import package_questions
+from agelab.runner.prepare import parts
 from agelab.runner.request.options import RunOptions
 from agelab.store.artefacts import Store
 from tests.unit import simulated_bisect
@@ -23,7 +23,7 @@ SEEN = "holds data: 'backup/notes' at byte 512, where an empty disk has zeros"
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(package_questions, "ask", goes_on)
+    monkeypatch.setattr(parts, "ask_packages", goes_on)
     return tmp_path / "home"
 
 

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from agelab.base.errors import InputError
-from agelab.present.report.command import MAKE_VARIABLES
 from agelab.runner.plan.disk_plans import mkfs, mount_and_umount
-from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.request.options import RunOptions
+from agelab.runner.request.request import planned_cells
 from agelab.scenario import selection
 from agelab.scenario.option_matrix import parse_choices, parse_matrix
 
@@ -138,7 +137,6 @@ def test_commas_and_alternatives() -> None:
     ]  # fmt: skip
 
 
-def test_a_control_file_has_no_matrix_and_make_has() -> None:
+def test_a_control_file_has_no_matrix() -> None:
     with pytest.raises(InputError, match="a control file says itself which options there are"):
         RunOptions(control="x", options="ext4:noatime")
-    assert MAKE_VARIABLES["options"] == "OPTIONS"

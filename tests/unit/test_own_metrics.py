@@ -20,7 +20,7 @@ from agelab.present.view.run_tables import print_run
 from agelab.results.result import Sample
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.runner.request.request import resolve
 from tests.unit import run_builder
 from tests.unit.test_workloads import ECHO, MY_OPS, chosen
 

@@ -15,7 +15,7 @@ from agelab.results import own, run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import recent_cells
 from agelab.runner.request.options import RunOptions
-from agelab.runner.reuse.ended_cells import EndedCells
+from agelab.runner.reuse.cells import EndedCells
 from tests.unit import aging_runs, run_builder
 from tests.unit.reuse_cells import KEY, ended
 
@@ -116,7 +116,7 @@ def test_the_secret_is_its_owners_alone_and_stays_what_it_is(tmp_path: Path) -> 
 def test_how_long_cells_take_is_known_from_this_stores_own(tmp_path: Path) -> None:
     words: dict[str, Any] = {
         "scenario": "aging",
-        "command": {"directory": "/", "name": "aging", "words": {}, "more": {}},
+        "command": {"directory": "/", "name": "aging", "options": {}},
     }
     for home, seconds in (("theirs", 9e9), ("mine", 7.0)):
         run = run_builder.begin(tmp_path / home, [run_builder.cell()], **words)
@@ -232,7 +232,7 @@ def test_a_strangers_run_does_not_say_what_may_be_erased(
     seen: list[RunOptions] = []
     monkeypatch.setattr(resume, "execute", lambda options, run: seen.append(options))
     words = {"disks": "block:/dev/nowhere", "erase": "SERIAL"}
-    command = {"directory": "/", "name": "aging-ext4", "words": words, "more": {}}
+    command = {"directory": "/", "name": "aging-ext4", "options": words}
     run = run_builder.begin(tmp_path / "theirs", [run_builder.cell()], clock="wall", command=command)
     copied(run, tmp_path / "mine")
     named = ["--disks", "block:/dev/nowhere"]

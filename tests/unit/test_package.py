@@ -54,8 +54,8 @@ from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.phases import phases
 from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.runner.request.run_request import cell_requests
+from agelab.runner.request.request import resolve
+from agelab.runner.request.request import cell_requests
 from agelab.scenario import selection
 from agelab.store.artefacts import file_hash
 
@@ -256,7 +256,7 @@ def test_the_store_of_an_installed_copy_is_where_the_users_data_is(
 
 
 def test_a_page_of_an_installed_copy_speaks_of_no_make(monkeypatch: pytest.MonkeyPatch) -> None:
-    command = {"directory": "/", "name": "aging", "words": {"seeds": "1,2"}, "more": {}}
+    command = {"directory": "/", "name": "aging", "options": {"seeds": "1,2"}}
     plan = run_builder.plan(command=command)
     assert repeat_command(plan) == "make scenario NAME=aging SEEDS=1,2"
     monkeypatch.setattr(places, "INSTALLED", True)

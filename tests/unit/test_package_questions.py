@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.base.errors import AgelabError
+from agelab.base.errors import AgelabError, InputError
 from agelab.debian import buildroot, dated_archive, snapshot
 from agelab.kernel import build_inputs
 from agelab.machine import qemu
@@ -15,11 +15,12 @@ from agelab.machine.drive import module as modules
 from agelab.machine.image import packer
 from agelab.machine.image import root as roots
 from agelab.runner.execute import runner
+from agelab.runner.prepare.parts import MadeParts, ask_all_packages
 from agelab.runner.prepare.prepare import prepare
 from agelab.runner.prepare.run_manifest import root_of
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.runner.request.request import resolve
 from agelab.store.artefacts import Store
 from tests.unit.deb_builder import deb
 
@@ -34,9 +35,9 @@ def debs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     directory = tmp_path_factory.mktemp("debs")
     named = {
         *roots.question(*root_of(resolve(OPTIONS)))["packages"],
-        *buildroot.compiler_question("bookworm")["programs"],
+        *buildroot._COMPILER,
         *qemu.question()["packages"],
-        *modules.question("bookworm", RELEASE, "1")["tools"],
+        *modules._TOOLS,
         *build_inputs._PACKAGES,
         *("busybox-static", packer.PACKAGE, f"linux-image-{RELEASE}", HEADERS, "linux-source-6.1"),
     }
@@ -56,7 +57,8 @@ def prepared(options: RunOptions, debs: Sequence[Path], without: str, place: Pat
     dated_archive.write(place / "mirror", {"bookworm": kept})
     with pytest.MonkeyPatch.context() as patch, ExitStack() as held:
         patch.setenv(snapshot.VARIABLE, f"trusted:{place / 'mirror'}")
-        prepare(resolve(options), Store(place / "store"), Progress(), held)
+        request, store = resolve(options), Store(place / "store")
+        prepare(request, MadeParts(request, store, print), store, Progress(), held)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +70,29 @@ def test_what_a_snapshot_lacks_is_told_before_anything_is_made(
     told = "no kernel 'debian:6.1' in Debian's suites" if "image" in absent else absent
     with pytest.raises(AgelabError, match=told):
         prepared(OPTIONS, debs, absent, tmp_path)
+
+
+def test_what_was_answered_once_is_answered_again_without_an_archive(
+    debs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a capsule's replay and by other hosts: of each question that is asked anew the same."""
+    dated_archive.write(tmp_path / "mirror", {"bookworm": debs})
+    monkeypatch.setenv(snapshot.VARIABLE, f"trusted:{tmp_path / 'mirror'}")
+    request, store = resolve(OPTIONS), Store(tmp_path / "store")
+    with store.recording() as before:
+        ask_all_packages(request, (), store, print)
+    assert len(before) >= 5
+    monkeypatch.delenv(snapshot.VARIABLE)
+    for host in ("bookworm", "trixie"):
+        monkeypatch.setattr("agelab.debian.snapshot.host_suite", lambda suite=host: suite)
+        monkeypatch.setattr("agelab.debian.resolution._cached", lambda *_: pytest.fail("an archive is asked"))
+        fixed = Store(tmp_path / host, resolutions=before)
+        with fixed.recording() as after:
+            ask_all_packages(request, (), fixed, print)
+        assert after == before
+    spoiled = Store(tmp_path / "spoiled", resolutions={key: {"of": "somebody"} for key in before})
+    with pytest.raises(InputError, match="are not named as agelab does"):
+        ask_all_packages(request, (), spoiled, print)
 
 
 @pytest.mark.parametrize("absent", ["flex", "linux-source-6.1"])

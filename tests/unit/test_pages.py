@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from agelab.runner.request.options import OPTIONS, make_variable
+
 PROJECT = Path(__file__).parents[2]
 PAGES = [PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES += sorted((PROJECT / "docs").rglob("*.md"))
 MAKEFILE = (PROJECT / "Makefile").read_text()
 WIDTH = 160
-MADE = ("<!-- table:", "<!-- drives", "<!-- machines")
+MADE = ("<!-- table:", "<!-- drives", "<!-- machines", "<!-- options")
 """Marks before a table that a program has made; ``<!-- end -->`` follows it."""
 PATH = re.compile(
     r"(?<![\w/.~-])(?:agelab|harness|bench|docs|images|packer|scenarios|tests|validation)/[\w./-]*[\w/](?![\w<*{])"
@@ -49,9 +51,8 @@ def test_every_path_that_a_page_names_is_there(page: Path) -> None:
 def test_every_variable_that_a_page_gives_to_make_is_one_of_make(page: Path) -> None:
     commands = re.findall(r"\bmake [a-z][a-z-]* ([^`\n#&|;]*)", page.read_text())
     given = {name for command in commands for name in re.findall(r"\b([A-Z][A-Z_]*)=", command)}
-    [options] = re.findall(r"^SCENARIO_OPTIONS := (.*)$", MAKEFILE, re.M)
-    [others] = re.findall(r"^export (.*) \$\(SCENARIO_OPTIONS\)$", MAKEFILE, re.M)
-    assert given - {*options.split(), *others.split(), "SNAPSHOT"} == set()
+    [others] = re.findall(r"^export (.*) \$\(OPTIONS_run\)$", MAKEFILE, re.M)
+    assert given - {*map(make_variable, OPTIONS), *others.split(), "SNAPSHOT"} == set()
 
 
 def test_the_index_lists_every_page() -> None:

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from agelab.runner.plan.boot import BootStart
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.guest_plan import guest_plan, map_plan
+from agelab.runner.plan.guest_plan import BootStart, guest_plan, map_plan
 from agelab.runner.plan.phases import Phase, phases
 from agelab.scenario.scenario import Scenario
 from tests.unit.test_scenario import CORPUS, spec

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from agelab.base.errors import InputError
-from agelab.runner.execute import plan_disk as host
-from agelab.runner.execute.plan_disk import ModuleFile
+from agelab.runner.execute import disks as host
+from agelab.runner.execute.disks import ModuleFile
 from harness import plan_disk as guest
 
 PROGRAMS = {"tools/extents": b"\x7fELF", "control/1": b"#!/bin/sh\n"}
@@ -19,7 +19,7 @@ MODULES = {"dm_mod": ModuleFile(b"one"), "crc32c": ModuleFile(b"two", optional=T
 
 def test_the_harness_takes_what_was_written_and_erases_the_secret(tmp_path: Path) -> None:
     disk, secret = tmp_path / "plan", bytes(range(32))
-    host.write(disk, secret, host.archive(b"{}", PROGRAMS, MODULES))
+    host.write_plan_disk(disk, secret, host.plan_archive(b"{}", PROGRAMS, MODULES))
     assert disk.stat().st_size == host.PLAN_DISK_BYTES and host.SECRET_BLOCK == guest.BLOCK
     assert guest.take(disk, tmp_path) == secret
     assert (tmp_path / "plan.json").read_bytes() == b"{}"
@@ -31,18 +31,22 @@ def test_the_harness_takes_what_was_written_and_erases_the_secret(tmp_path: Path
 
 
 def test_equal_content_gives_equal_bytes() -> None:
-    assert host.archive(b"{}", PROGRAMS, MODULES) == host.archive(b"{}", dict(PROGRAMS), dict(MODULES))
+    assert host.plan_archive(b"{}", PROGRAMS, MODULES) == host.plan_archive(
+        b"{}", dict(PROGRAMS), dict(MODULES)
+    )
 
 
 def test_more_than_the_disk_holds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "PLAN_DISK_BYTES", 1 << 16)
     with pytest.raises(InputError, match=r"take \d+ bytes: there is room for 65536"):
-        host.archive(b"{}", {"tools/large": bytes(1 << 16)}, {})
+        host.plan_archive(b"{}", {"tools/large": bytes(1 << 16)}, {})
 
 
 def test_a_module_that_is_not_optional_and_not_taken_is_named(tmp_path: Path) -> None:
     disk = tmp_path / "plan"
-    host.write(disk, b"", host.archive(b"{}", {}, {"broken": ModuleFile(b"no module", optional=False)}))
+    host.write_plan_disk(
+        disk, b"", host.plan_archive(b"{}", {}, {"broken": ModuleFile(b"no module", optional=False)})
+    )
     guest.take(disk, tmp_path)
     with pytest.raises(OSError, match=r"the kernel refuses the module broken\.ko"):
         guest.insert_modules(tmp_path)
@@ -69,7 +73,7 @@ def test_a_module_that_is_not_optional_and_not_taken_is_named(tmp_path: Path) ->
 )
 def test_a_name_that_leads_to_another_place_is_refused(names: list[str], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        host.archive(b"{}", dict.fromkeys((*names, "tools/other"), b""), MODULES)
+        host.plan_archive(b"{}", dict.fromkeys((*names, "tools/other"), b""), MODULES)
 
 
 PARTS = (
@@ -139,7 +143,7 @@ def test_whatever_its_files_are_called_each_gets_to_its_own_place_and_no_other(
         programs = {name(): b"theirs" for _ in range(drawn.randint(1, 2))}
         modules = MODULES | ({drawn.choice(PARTS): ModuleFile(b"hostile")} if drawn.random() < 0.1 else {})
         try:
-            packed = host.archive(b"{}", programs, modules)
+            packed = host.plan_archive(b"{}", programs, modules)
         except InputError:
             continue
         taken += 1

@@ -16,11 +16,9 @@ from agelab.evaluate.derived_samples import recovery_times
 from agelab.present.view import run_tables as shown
 from agelab.results.result import Sample
 from agelab.runner.execute import runner
-from agelab.runner.plan.boot import BootStart
-from agelab.runner.plan.guest_plan import guest_plan
+from agelab.runner.plan.guest_plan import BootStart, guest_plan
 from agelab.runner.plan.phases import phases
-from agelab.runner.plan.power_cut import PowerCut
-from agelab.runner.plan.step_plan import StepPlan
+from agelab.runner.plan.steps import PowerCut, StepPlan
 from agelab.scenario import selection
 from agelab.scenario.filesystem import Filesystem
 from agelab.scenario.metrics import METRICS

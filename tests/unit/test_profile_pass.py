@@ -16,10 +16,10 @@ from agelab.machine.vm.hypervisor import Hypervisor
 from agelab.results.profile import CellProfile
 from agelab.results.result import CellEnded, End, RebootRequested, Status
 from agelab.runner.execute.cell import CellRunner
-from agelab.runner.execute.cell_boots import CellGoals
-from agelab.runner.execute.profile_pass import Profiler
-from agelab.runner.plan.boot import Boot
-from agelab.runner.plan.profiling import DISK_VARIABLE
+from agelab.runner.execute.passes import Profiler
+from agelab.runner.execute.phases import CellGoals
+from agelab.runner.plan.guest_plan import Boot
+from agelab.runner.plan.passes import SAMPLES_VARIABLE
 from agelab.store.artefacts import Store
 from tests.unit import profiler_log as made
 from tests.unit import run_builder
@@ -37,12 +37,12 @@ def carried_out(
     told: list[str] = []
 
     def says(boot: Boot, heard: BootEvents) -> None:
-        profiled = DISK_VARIABLE in boot.plan["environment"]
+        profiled = SAMPLES_VARIABLE in boot.plan["environment"]
         reboots = not boot.number and not boot.name
         heard.reboot = RebootRequested(event="reboot", next=1) if reboots else None
         heard.ended = None if reboots else HUNG if profiled and boot.name == failing else OK
         if profiled:
-            disk = boot.disks[int(boot.plan["environment"][DISK_VARIABLE]) - 3].path
+            disk = boot.disks[int(boot.plan["environment"][SAMPLES_VARIABLE]) - 3].path
             assert "samples" in disk.name and all(
                 "step-profile" in step["run"] for step in boot.plan["steps"]
             )

@@ -15,7 +15,7 @@ from agelab.present.report.page import build_page
 from agelab.results.profile import FILE, PLACE, CellProfile, StepProfile
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.plan import profiling
+from agelab.runner.plan import passes
 from agelab.runner.request.options import RunOptions
 from tests.unit import run_builder
 
@@ -192,14 +192,14 @@ def test_names_in_stacks_are_text_in_a_report(home: Path) -> None:
 
 def test_a_step_is_wrapped_as_a_whole_and_once() -> None:
     from agelab.runner.plan.phases import Phase
-    from agelab.runner.plan.step_plan import StepPlan
+    from agelab.runner.plan.steps import StepPlan
     from agelab.scenario.step import Action
 
     action = Action(name="copy", run="cp \"$SOURCE\" 'a b'; x=$((1 + 1))", sync=True, origin="estimated")
     step = StepPlan.of(action, 3, None)  # type: ignore[arg-type]
     cut = StepPlan.of(action.model_copy(update={"name": "cut", "cut_after": (1.0, 1.0)}), 1, None)  # type: ignore[arg-type]
     keeper = StepPlan.of(action.model_copy(update={"name": "copy.output"}), 1, None)  # type: ignore[arg-type]
-    found = profiling.profiled(Phase("making", (step, cut, keeper), 0), 1000).steps
+    found = passes.profiled(Phase("making", (step, cut, keeper), 0), 1000).steps
     assert found[0].run.startswith('exec step-profile "$PROFILE_DISK" 2147483648 1000 1 copy 3 sh -ec ')
     assert found[1:] == (cut, keeper)
 

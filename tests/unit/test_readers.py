@@ -15,7 +15,7 @@ from agelab.capsule import pack
 from agelab.data.corpus import CorpusSpec, corpus_from_user, make
 from agelab.data.history import artefact, engines
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.runner.request.request import resolve
 from agelab.scenario.history import Logged, Repository
 from agelab.store import stored_disk
 from agelab.store.artefacts import Store

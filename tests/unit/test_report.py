@@ -458,7 +458,7 @@ def test_hostile_names_and_messages_stay_text(tmp_path: Path) -> None:
     run = run_builder.begin(
         tmp_path, cells, label="hostile", scenario=HOSTILE, scale=HOSTILE, unstated=(HOSTILE,),
         provenance={HOSTILE: HOSTILE},
-        command={"directory": "/", "name": HOSTILE, "words": {"corpus": HOSTILE}, "more": {}},
+        command={"directory": "/", "name": HOSTILE, "options": {"corpus": HOSTILE}},
     )  # fmt: skip
     rows = [
         {"cell": cell, "step": step, "metric": metric, "value": value, "unit": HOSTILE, "repetition": 1,
@@ -545,7 +545,7 @@ def test_every_result_is_in_the_page(tmp_path: Path) -> None:
             {"curve": True, "disk": None, "prove_all": False},
             "make scenario NAME=aging KERNEL=6.12 FS=ext4,xfs SEEDS=1,2 TRACE=1 CORPUS='my data.iso' CURVE=1",
         ),
-        ({"corpus_seed": 2}, {}, "make scenario NAME=aging CORPORA=2"),
+        ({"corpora": "2"}, {}, "make scenario NAME=aging CORPORA=2"),
         (
             {"seeds": "1,2", "corpora": "3,4", "design": "paired"},
             {},
@@ -557,7 +557,7 @@ def test_every_result_is_in_the_page(tmp_path: Path) -> None:
 def test_the_command_that_makes_it_again(
     words: dict[str, object], more: dict[str, object], said: str
 ) -> None:
-    command = {"directory": "/tmp", "name": "aging", "words": words, "more": more}
+    command = {"directory": "/tmp", "name": "aging", "options": {**words, **more}}
     assert repeat_command(run_builder.plan(command=command)) == said
 
 

@@ -18,7 +18,7 @@ from agelab.runner.execute import runner
 from agelab.runner.prepare import input_data
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.run_request import RunRequest
+from agelab.runner.request.request import RunRequest
 
 SMALL = str(Path(__file__).parents[1] / "vm" / "small.toml")
 
@@ -75,7 +75,7 @@ def test_images_of_several_kernels_prove_what_is_measured_and_a_run_of_them_is_r
     assert [(one.kernel, one.options.prove_all) for one in seen] == [
         ("debian:5.10", False), ("debian:6.1", False), ("debian:6.1", True),
     ]  # fmt: skip
-    assert RunOptions.from_words(**seen[0].options.to_plan()) == seen[0].options
+    assert RunOptions.from_words(seen[0].options.to_plan()) == seen[0].options
 
 
 def test_a_sweep_goes_on_without_a_kernel_that_is_unfit_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import shlex
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from click.testing import CliRunner
@@ -15,11 +16,11 @@ from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.execute.run_plan import refuse_other_inputs
+from agelab.runner.prepare.parts import Parts
 from agelab.runner.prepare.prepare import prepare
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.runner.request.run_request import RunRequest
+from agelab.runner.request.request import RunRequest, resolve
 from agelab.store.artefacts import Store
 from tests.unit import run_builder
 
@@ -45,7 +46,7 @@ def test_what_was_not_asked_for_is_not_asked_for_again(
 ) -> None:
     """Resume a run of a verb with fewer options than run, or of a version before an option existed."""
     words = {"kernel": "debian:6.1", "seeds": "1", "jobs": 1, "scale": "quick", "disks": None, "erase": ""}
-    command = {"directory": str(tmp_path), "name": "aging-ext4", "words": words, "more": {"keep_disk": True}}
+    command = {"directory": str(tmp_path), "name": "aging-ext4", "options": {**words, "keep_disk": True}}
     run.write_plan(run.plan().model_copy(update={"command": command}))
     asked = []
     monkeypatch.setattr(runner, "run_request", lambda request, *_, **__: asked.append(request.options))
@@ -54,7 +55,7 @@ def test_what_was_not_asked_for_is_not_asked_for_again(
         (3, ("X",), True, False, False)
     ]
     CliRunner().invoke(resume, ["latest", "--jobs", "auto"], catch_exceptions=False)
-    command["words"] = {**words, "jobs": "auto"}
+    command["options"] = {**words, "jobs": "auto"}
     run.write_plan(run.plan().model_copy(update={"command": command}))
     CliRunner().invoke(resume, ["latest"], catch_exceptions=False)
     assert [one.jobs for one in asked] == [3, "auto", "auto"]
@@ -84,7 +85,7 @@ def test_a_real_disk_of_a_plan_is_written_to_only_where_the_command_line_names_i
         pass
     token = held.value.hint.partition("--erase ")[2].split()[0]
     words = {"filesystem": "ext4,xfs", "seeds": "1,2,3,4,5", "disks": f"file:{notes}", "erase": token, **more}
-    command = {"directory": str(tmp_path), "name": "aging", "words": words, "more": {}}
+    command = {"directory": str(tmp_path), "name": "aging", "options": words}
     run.write_plan(run.plan().model_copy(update={"command": command}))
     with pytest.raises(InputError, match="must be named on the command line") as refused:
         CliRunner().invoke(resume, ["latest"], catch_exceptions=False)
@@ -110,7 +111,7 @@ def test_a_real_disk_of_a_plan_is_written_to_only_where_the_command_line_names_i
 
 
 def test_a_run_without_real_disks_takes_none_when_it_goes_on(run: RunDirectory, tmp_path: Path) -> None:
-    command = {"directory": str(tmp_path), "name": "aging-ext4", "words": {}, "more": {}}
+    command = {"directory": str(tmp_path), "name": "aging-ext4", "options": {}}
     run.write_plan(run.plan().model_copy(update={"command": command}))
     with pytest.raises(InputError, match="the plan has no real disks"):
         CliRunner().invoke(resume, ["latest", "--disks", "file:/a"], catch_exceptions=False)
@@ -123,12 +124,13 @@ def test_whoever_reads_a_plan_writes_to_nothing_that_it_names(
     there = {name: word.format(notes=notes) for name, word in words.items()}
     if "control" in there:
         notes.write_text("filesystem ext4\n")
-    command = {"directory": str(tmp_path), "name": "aging-ext4", "words": there, "more": {}}
+    command = {"directory": str(tmp_path), "name": "aging-ext4", "options": there}
     options = RunOptions.from_plan(run_builder.plan(command=command))
     before = sorted(tmp_path.iterdir()), notes.read_bytes()
     with pytest.raises(InputError, match="only a command line may name it"):
         prepare(
             replace(resolve(RunOptions(name="aging-ext4")), options=options.changed(jobs=1)),
+            cast(Parts, None),
             Store(tmp_path / "store"),
             Progress(),
             ExitStack(),
@@ -136,7 +138,7 @@ def test_whoever_reads_a_plan_writes_to_nothing_that_it_names(
     assert (sorted(tmp_path.iterdir()), notes.read_bytes()) == before
 
 
-ASKED = {"directory": ".", "name": "aging-ext4", "words": {}, "more": {}}
+ASKED = {"directory": ".", "name": "aging-ext4", "options": {}}
 """The command as a run stores it."""
 
 
@@ -145,7 +147,7 @@ ASKED = {"directory": ".", "name": "aging-ext4", "words": {}, "more": {}}
     [
         ({}, "does not say what was asked for"),
         (
-            {**ASKED, "words": {"control": "mine/control.ctl"}},
+            {**ASKED, "options": {"control": "mine/control.ctl"}},
             "is of a control file, which has a journal of its own",
         ),
     ],
@@ -158,7 +160,7 @@ def test_what_cannot_be_resumed_is_said(run: RunDirectory, command: dict[str, ob
 
 def test_a_run_that_has_ended_is_shown_and_nothing_runs(run: RunDirectory) -> None:
     run_builder.end(run, status=Status.FAILED)
-    run.write_plan(run.plan().model_copy(update={"command": {**ASKED, "words": {"control": None}}}))
+    run.write_plan(run.plan().model_copy(update={"command": {**ASKED, "options": {"control": None}}}))
     done = CliRunner().invoke(resume, [], standalone_mode=False)
     assert done.return_value == 1 and "status      failed" in done.output
     assert done.output.startswith(f"{run.name}: nothing is left to run: each of its cells has ended\n")

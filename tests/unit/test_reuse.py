@@ -19,14 +19,13 @@ from agelab.results import run_lookup
 from agelab.results.digest import inputs_key
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.cluster import worker
-from agelab.runner.execute import evaluation, map_images, runner
-from agelab.runner.execute.cell_reuse import CellReuse, of_run
+from agelab.runner.cluster import shared_plan
+from agelab.runner.execute import disk_maps, evaluation, runner
+from agelab.runner.execute.answers import CellReuse, of_run
 from agelab.runner.plan import cell_inputs
 from agelab.runner.request.options import RunOptions
-from agelab.runner.reuse import bundle
-from agelab.runner.reuse.ended_cell import CellKey, EndedCell
-from agelab.runner.reuse.store_runs import StoreRuns
+from agelab.runner.reuse import cells
+from agelab.runner.reuse.cells import CellKey, EndedCell, StoreRuns
 from agelab.scenario.seeds import CellName
 from agelab.scenario.workloads import Workload, program
 from tests.unit import hostile_runs, run_builder
@@ -95,7 +94,7 @@ def test_pictures_come_along_where_they_are_what_was_drawn(tmp_path: Path) -> No
     assert restore(tmp_path)
     assert (tmp_path / "taken/maps/block-map.svg").read_text() == "<svg/>"
     assert not (tmp_path / "taken/outside.svg").exists()
-    there = map_images.are_there
+    there = disk_maps.are_there
     assert there(tmp_path / "taken", {"block-map.svg": drawn})
     assert not there(tmp_path / "taken", {"block-map.svg": "0" * 64})
     assert not there(tmp_path / "taken", {"score.svg": drawn}) and not there(tmp_path / "taken", {})
@@ -137,7 +136,7 @@ class Worker:
     def run(self, cell: CellName, key: CellKey, directory: Path, memory: int) -> EndedCell:
         there = CellKey.of(first_end(self.measured))
         assert there
-        return bundle.unpack(worker.pack(self.measured), there, directory)
+        return cells.unpack(shared_plan.pack(self.measured), there, directory)
 
 
 def test_what_a_worker_knew_is_reused_and_what_it_ran_is_not(tmp_path: Path) -> None:
@@ -228,7 +227,7 @@ def test_whatever_makes_samples_or_a_status_is_what_evaluates_a_cell() -> None:
         if makes.search(path.read_text().replace("class Sample(", ""))
     }
     # A sweep's sums are in no result, nor is what a pass of its own says.
-    apart = {"analysis/result_grid.py", "runner/execute/block_pass.py", "runner/execute/profile_pass.py"}
+    apart = {"analysis/result_grid.py", "runner/execute/passes.py"}
     named = {f"runner/execute/{name}" for name in evaluation.CARRIES_OUT}
     assert named < modules
     assert [module for module in modules - apart - named if not module.startswith("evaluate/")] == []

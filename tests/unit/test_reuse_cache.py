@@ -3,13 +3,13 @@
 import base64
 import contextlib
 import hashlib
-import http.server
 import json
 import socket
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +17,17 @@ import pytest
 
 from agelab.base import fileio
 from agelab.base.errors import InputError
+from agelab.base.hashing import canonical_json
 from agelab.results.digest import digest
 from agelab.results.result import Sample, Status
-from agelab.runner.execute.cell_reuse import of_run
+from agelab.runner.execute.answers import of_run
 from agelab.runner.request.options import RunOptions
-from agelab.runner.reuse import cache
-from agelab.runner.reuse.cache import CellCache, entry_name, files_of_entry
-from agelab.runner.reuse.ended_cell import EndedCell
-from agelab.runner.reuse.store_runs import StoreRuns
-from agelab.store import action_result, http_blobs
-from agelab.store.action_result import CachedFile
-from agelab.store.blobs import CacheUnreachable, DirectoryBlobs, WrongEntry
-from agelab.store.http_blobs import HttpBlobs
+from agelab.runner.reuse import cache, cells
+from agelab.runner.reuse.cache import DirectoryPlace
+from agelab.runner.reuse.cells import CellCache, EndedCell, StoreRuns, entry_name
+from agelab.store import http, parcel
+from agelab.store.http import HttpPlace
+from agelab.store.parcel import PackedFile, Parcel, PlaceUnreachable, Refused
 from tests.unit.reuse_cells import INPUTS, KEY, MAPS, Guests, ended
 
 OTHER = {"making": {"kernel": "6.2"}}
@@ -54,7 +53,7 @@ def filled(directory: Path, home: Path) -> Path:
     """A cache in a directory that holds one cell."""
     directory.mkdir()
     cell, maps = a_cell(home)
-    CellCache(DirectoryBlobs(directory), print).add(KEY, cell, maps)
+    CellCache(DirectoryPlace(directory), print).add(KEY, cell, maps)
     return directory
 
 
@@ -62,50 +61,33 @@ def restored(blobs: Any, place: Path, said: list[str]) -> EndedCell | None:
     return CellCache(blobs, said.append).restore(KEY, place)
 
 
-# ---- the list of files ----
+# ---- the list of a parcel ----
 
 
-def test_the_list_of_files_is_an_action_result_as_protoc_encodes_it() -> None:
-    """By hand from the encoding's rules: field 2 of ActionResult, its path 1, its digest 2 with hash 1 and size 2."""
-    one = CachedFile("a", "b" * 2, 300)
-    assert (
-        action_result.encode([one])
-        == b"\x12\x0c" + b"\x0a\x01a" + b"\x12\x07" + b"\x0a\x02bb" + b"\x10\xac\x02"
-    )
+CELL = Parcel[EndedCell]
 
 
-def test_a_list_of_files_is_read_back_and_what_a_server_adds_is_passed_over() -> None:
-    files = [CachedFile("cell.json", "0" * 64, 0), CachedFile("maps/ä.gz", "f" * 64, 2**63)]
-    message = action_result.encode(files)
-    metadata = b"\x4a\x0b\x0a\x09127.0.0.1"  # execution_metadata.worker
-    assert (
-        action_result.decode(message + metadata + b"\x20\x00" + b"\x2d\0\0\0\0" + b"\x31" + b"\0" * 8)
-        == files
-    )
+def a_list(home: Path) -> bytes:
+    cell, maps = a_cell(home)
+    return cells.packed(cell, maps)[0].listed()
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        b"\x12",
-        b"\x12\x05abc",
-        b"\x80" * 11,
-        b"\x13",
-        b"\x12\x02\x0a\x00",
-        b"<html>404",
-        b"\x12\x03\x0a\x01\xff",
-    ],
-)
-def test_what_is_no_list_of_files_is_refused(message: bytes) -> None:
-    with pytest.raises(ValueError):
-        action_result.decode(message)
+def test_every_changed_byte_of_a_list_is_refused(tmp_path: Path) -> None:
+    line = a_list(tmp_path)
+    assert parcel.parse(line, CELL).listed() == line
+    for at in range(len(line)):
+        with pytest.raises(Refused):
+            parcel.parse(line[:at] + bytes([line[at] ^ 1]) + line[at + 1 :], CELL)
+    for wrong in (b"", b"<html>404", line[:-1], line + b" ", line + line):
+        with pytest.raises(Refused):
+            parcel.parse(wrong, CELL)
 
 
-@pytest.mark.parametrize("field", [b"\x08\x00", b"\x12\x06\x0a\x00\x12\x02\x0a\x00"])
-def test_a_list_of_files_is_not_read_without_end(field: bytes) -> None:
-    """64 MiB of it, which is what a cache may answer, take a minute and gigabytes."""
-    with pytest.raises(WrongEntry, match="its list of files has more than 1 MiB"):
-        files_of_entry(field * ((2 << 20) // len(field)))
+def test_a_list_is_not_read_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = a_list(tmp_path)
+    monkeypatch.setattr(parcel, "MAX_BLOB", len(line) - 1)
+    with pytest.raises(Refused, match="its list has more than"):
+        parcel.parse(line, CELL)
 
 
 # ---- a directory ----
@@ -115,9 +97,9 @@ def test_a_cell_comes_back_from_a_directory_as_it_went_in(tmp_path: Path) -> Non
     shared = tmp_path / "cache"
     shared.mkdir()
     before, maps = a_cell(tmp_path)
-    CellCache(DirectoryBlobs(shared), print).add(KEY, before, maps)
+    CellCache(DirectoryPlace(shared), print).add(KEY, before, maps)
     said: list[str] = []
-    found = restored(DirectoryBlobs(shared), tmp_path / "there", said)
+    found = restored(DirectoryPlace(shared), tmp_path / "there", said)
     assert found and found.end == before.end and not said
     assert (found.inputs, found.samples, found.origin) == (before.inputs, before.samples, before.origin)
     for name, path in found.map_places(tmp_path / "there").items():
@@ -135,14 +117,12 @@ def test_what_its_steps_printed_comes_back_and_nothing_outside_of_the_directory(
     shared.mkdir()
     cell, directory = a_cell(tmp_path)
     (directory / "fio-1.output").write_bytes(b"printed")
-    CellCache(DirectoryBlobs(shared), print).add(KEY, cell, directory)
-    assert restored(DirectoryBlobs(shared), there, [])
+    CellCache(DirectoryPlace(shared), print).add(KEY, cell, directory)
+    assert restored(DirectoryPlace(shared), there, [])
     assert (there / "fio-1.output").read_bytes() == b"printed"
 
-    printed = CachedFile("outputs/../out.output", hashlib.sha256(b"printed").hexdigest(), 7)
-    entry = shared / "ac" / entry_name(KEY)[:2] / entry_name(KEY)
-    entry.write_bytes(entry.read_bytes() + action_result.encode([printed]))
-    assert restored(DirectoryBlobs(shared), there, []) and not (tmp_path / "out.output").exists()
+    _relist(shared, lambda files: files.update({"outputs/../out.output": files["outputs/fio-1.output"]}))
+    assert restored(DirectoryPlace(shared), there, []) and not (tmp_path / "out.output").exists()
 
 
 def test_what_steps_printed_goes_with_an_entry_that_is_not_used(tmp_path: Path) -> None:
@@ -152,11 +132,11 @@ def test_what_steps_printed_goes_with_an_entry_that_is_not_used(tmp_path: Path) 
     cell, directory = a_cell(tmp_path)
     for name in ("fio-1.output", "fio-2.output"):
         (directory / name).write_bytes(name.encode())
-    CellCache(DirectoryBlobs(shared), print).add(KEY, cell, directory)
+    CellCache(DirectoryPlace(shared), print).add(KEY, cell, directory)
     last = hashlib.sha256(b"fio-2.output").hexdigest()
     (shared / "cas" / last[:2] / last).write_bytes(b"other")
     said: list[str] = []
-    assert restored(DirectoryBlobs(shared), there, said) is None and "is not used" in said[0]
+    assert restored(DirectoryPlace(shared), there, said) is None and "is not used" in said[0]
     assert not list(there.glob("*"))
 
 
@@ -165,7 +145,7 @@ def test_nothing_in_a_cache_is_written_twice(tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in shared.rglob("*")}
     cell, maps = a_cell(tmp_path)
     other = cell.model_copy(update={"origin": cell.origin.model_copy(update={"run": "later"})})
-    CellCache(DirectoryBlobs(shared), print).add(KEY, other, maps)
+    CellCache(DirectoryPlace(shared), print).add(KEY, other, maps)
     assert {path: path.stat().st_mtime_ns for path in shared.rglob("*")} == before
 
 
@@ -174,7 +154,7 @@ def test_two_writers_at_once_leave_one_whole_entry(tmp_path: Path) -> None:
     shared.mkdir()
     cell, maps = a_cell(tmp_path)
     writers = [
-        threading.Thread(target=CellCache(DirectoryBlobs(shared), print).add, args=(KEY, cell, maps))
+        threading.Thread(target=CellCache(DirectoryPlace(shared), print).add, args=(KEY, cell, maps))
         for _ in range(8)
     ]
     for writer in writers:
@@ -182,7 +162,7 @@ def test_two_writers_at_once_leave_one_whole_entry(tmp_path: Path) -> None:
     for writer in writers:
         writer.join()
     said: list[str] = []
-    assert restored(DirectoryBlobs(shared), tmp_path / "there", said) and not said
+    assert restored(DirectoryPlace(shared), tmp_path / "there", said) and not said
     assert not [*shared.rglob("*.partial")]
 
 
@@ -191,8 +171,18 @@ def test_an_entry_whose_files_are_gone_is_none_and_no_error(tmp_path: Path) -> N
     for path in shared.glob("cas/*/*"):
         path.unlink()
         said: list[str] = []
-        assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None and not said
+        assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None and not said
         assert not [*(tmp_path / "there").rglob("*.gz")]
+
+
+def test_what_a_cache_has_lost_of_a_cell_is_put_there_again(tmp_path: Path) -> None:
+    shared = filled(tmp_path / "cache", tmp_path)
+    before = sorted(shared.rglob("*"))
+    next(shared.glob("cas/*/*")).unlink()
+    found, (cell, maps) = CellCache(DirectoryPlace(shared), print), a_cell(tmp_path)
+    assert found.restore(KEY, tmp_path / "there") is None
+    found.add(KEY, cell, maps)
+    assert sorted(shared.rglob("*")) == before and found.restore(KEY, tmp_path / "there")
 
 
 def test_a_directory_that_is_not_there_is_refused_before_anything_runs(
@@ -200,26 +190,33 @@ def test_a_directory_that_is_not_there_is_refused_before_anything_runs(
 ) -> None:
     monkeypatch.setenv("AGELAB_CACHE", str(tmp_path / "unmounted"))
     with pytest.raises(InputError, match="unmounted is no directory"):
-        cache.of_environment(print)
+        cache.of_environment()
 
 
 # ---- entries that are wrong ----
 
 
+def _entry(shared: Path) -> Path:
+    return shared / "ac" / entry_name(KEY)[:2] / entry_name(KEY)
+
+
 def _replace(shared: Path, change: Callable[[bytes], bytes]) -> None:
-    """Change the record, under the hash of what it then is."""
-    name = entry_name(KEY)
-    entry = shared / "ac" / name[:2] / name
-    files = action_result.decode(entry.read_bytes())
-    for number, file in enumerate(files):
-        if file.path == "cell.json":
-            data = change((shared / "cas" / file.sha256[:2] / file.sha256).read_bytes())
-            hashed = hashlib.sha256(data).hexdigest()
-            place = shared / "cas" / hashed[:2] / hashed
-            place.parent.mkdir(exist_ok=True)
-            place.write_bytes(data)
-            files[number] = CachedFile(file.path, hashed, len(data))
-    entry.write_bytes(action_result.encode(files))
+    """Change the record in a list, whose seal fits what it then is."""
+    content = _entry(shared).read_bytes().rpartition(b',"seal":')[0] + b"}"
+    before, after = json.loads(content)["manifest"], b'{"files":'
+    record = change(canonical_json(before))
+    files = canonical_json(json.loads(content)["files"])
+    whole = after + files + b',"manifest":' + record + b',"parcel":1}'
+    seal = hashlib.sha256(whole).hexdigest().encode()
+    _entry(shared).write_bytes(whole[:-1] + b',"seal":"' + seal + b'"}\n')
+
+
+def _relist(shared: Path, change: Callable[[dict[str, PackedFile]], object]) -> None:
+    """Change the files of a list."""
+    before = parcel.parse(_entry(shared).read_bytes(), CELL)
+    files = dict(before.files)
+    change(files)
+    _entry(shared).write_bytes(before.model_copy(update={"files": files}).listed())
 
 
 def _edited(change: Callable[[dict[str, Any]], None]) -> Callable[[bytes], bytes]:
@@ -239,10 +236,9 @@ def _with_maps(found: dict[str, Any], maps: dict[str, str]) -> dict[str, Any]:
 
 
 WRONG: dict[str, tuple[Callable[[bytes], bytes], str]] = {
-    "no JSON": (lambda _: b"<html>", "damaged"),
-    "too deep": (lambda _: b"[" * 100_000, "damaged"),
-    "another schema": (_edited(lambda found: found.update(schema=2)), "another schema"),
-    "unknown keys": (_edited(lambda found: found.update(more=1)), "damaged"),
+    "no JSON": (lambda _: b"<html>", "its list: 'Invalid JSON"),
+    "too deep": (lambda _: b"[" * 100_000, "its list: "),
+    "unknown keys": (_edited(lambda found: found.update(more=1)), "its list: 'manifest.more"),
     "other inputs": (_edited(lambda found: found.update(inputs=OTHER)), "another key"),
     "another key's cell": (
         _edited(lambda found: found.update(inputs=OTHER, end={**found["end"], "inputs_key": "sha256:1"})),
@@ -263,7 +259,7 @@ WRONG: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         ),
         "names no maps/aged.gz",
     ),
-    "NaN": (lambda data: data.replace(b'"value":1.5', b'"value":NaN'), "damaged"),
+    "NaN": (lambda data: data.replace(b'"value":1.5', b'"value":NaN'), "its list: 'manifest.samples"),
 }
 
 
@@ -275,7 +271,7 @@ def test_a_record_that_is_not_of_the_key_and_its_digest_is_told_and_not_used(
     change, why = WRONG[case]
     _replace(shared, change)
     said: list[str] = []
-    assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None
+    assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None
     assert len(said) == 1 and f"ac/{entry_name(KEY)} is not used" in said[0] and why in said[0]
     assert not [*(tmp_path / "there").rglob("*.gz")]
 
@@ -286,21 +282,16 @@ def test_content_that_is_not_of_its_hash_is_told_and_not_used(tmp_path: Path) ->
         before = path.read_bytes()
         path.write_bytes(before[:-1] + b"?")
         said: list[str] = []
-        assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None
+        assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None
         assert len(said) == 1 and "another hash than its name says" in said[0]
         path.write_bytes(before)
 
 
 def test_a_map_of_another_cell_under_its_own_hash_is_told_and_not_used(tmp_path: Path) -> None:
     shared = filled(tmp_path / "cache", tmp_path)
-    name = entry_name(KEY)
-    entry = shared / "ac" / name[:2] / name
-    by_path = {file.path: file for file in action_result.decode(entry.read_bytes())}
-    swapped = by_path["maps/aged/free.gz"]
-    by_path["maps/aged/extents.gz"] = CachedFile("maps/aged/extents.gz", swapped.sha256, swapped.size)
-    entry.write_bytes(action_result.encode(by_path.values()))
+    _relist(shared, lambda files: files.update({"maps/aged/extents.gz": files["maps/aged/free.gz"]}))
     said: list[str] = []
-    assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None
+    assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None
     assert "its map aged/extents is not that of its digest" in said[0]
 
 
@@ -308,13 +299,9 @@ def test_maps_that_cannot_lie_beside_each_other_are_told_and_not_used(tmp_path: 
     shared = filled(tmp_path / "cache", tmp_path)
     maps = {"aged": "0" * 64, "aged.gz/free": "1" * 64}
     _replace(shared, _edited(lambda found: found["end"].update(_with_maps(found, maps))))
-    name = entry_name(KEY)
-    entry = shared / "ac" / name[:2] / name
-    [record, one, *_] = action_result.decode(entry.read_bytes())
-    files = [record, *(CachedFile(f"maps/{of}.gz", one.sha256, one.size) for of in maps)]
-    entry.write_bytes(action_result.encode(files))
+    _relist(shared, lambda files: files.update({f"maps/{of}.gz": files["maps/aged/free.gz"] for of in maps}))
     said: list[str] = []
-    assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None
+    assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None
     assert len(said) == 1 and "is not used" in said[0]
 
 
@@ -326,7 +313,7 @@ def test_a_link_in_a_cache_is_not_followed_to_read(tmp_path: Path, what: str) ->
     place = {"file": entry, "kind": shared / "ac", "part": entry.parent}[what]
     place.rename(tmp_path / "elsewhere")
     place.symlink_to(tmp_path / "elsewhere")
-    assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None
+    assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None
     assert len(said) == 1 and "link" in said[0] and "\n" not in said[0]
 
 
@@ -342,7 +329,7 @@ def test_a_link_in_a_cache_is_not_followed_to_write(tmp_path: Path, what: str, d
     place.symlink_to(elsewhere)
     cell, maps = a_cell(tmp_path)
     said: list[str] = []
-    CellCache(DirectoryBlobs(shared), said.append).add(KEY, cell, maps)
+    CellCache(DirectoryPlace(shared), said.append).add(KEY, cell, maps)
     if dangling:
         assert not elsewhere.exists()
     else:
@@ -353,7 +340,7 @@ def test_a_link_in_a_cache_is_not_followed_to_write(tmp_path: Path, what: str, d
 def test_a_cache_that_is_named_by_a_link_is_used(tmp_path: Path) -> None:
     shared, said = filled(tmp_path / "cache", tmp_path), list[str]()
     (tmp_path / "named").symlink_to(shared)
-    assert restored(DirectoryBlobs(tmp_path / "named"), tmp_path / "there", said) and not said
+    assert restored(DirectoryPlace(tmp_path / "named"), tmp_path / "there", said) and not said
 
 
 def test_maps_are_not_unpacked_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -362,7 +349,7 @@ def test_maps_are_not_unpacked_without_end(tmp_path: Path, monkeypatch: pytest.M
     each = max(map(len, MAPS.values()))
     monkeypatch.setattr(fileio, "MAP", sum(map(len, MAPS.values())) - 1)
     assert each < fileio.MAP
-    assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None
+    assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None
     assert len(said) == 1 and "cannot be unpacked" in said[0] and not [*(tmp_path / "there").rglob("*.gz")]
 
 
@@ -370,17 +357,29 @@ def test_the_files_of_a_cell_are_not_fetched_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared, said = filled(tmp_path / "cache", tmp_path), list[str]()
-    monkeypatch.setattr(cache, "MOST_BYTES", 1 << 20)
-    names = [CachedFile(f"outputs/{number}.output", "0" * 64, 2000) for number in range(900)]
-    for path in (shared / "ac").rglob("?" * 64):
-        path.write_bytes(path.read_bytes() + action_result.encode(names))
-    assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None
+    monkeypatch.setattr(cells, "MOST_BYTES", 1 << 20)
+    more = {f"outputs/{number}.output": PackedFile(sha256="0" * 64, size=2000) for number in range(900)}
+    _relist(shared, lambda files: files.update(more))
+    assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None
     assert "its files have more than 1 MiB" in said[0]
-    for path in (shared / "ac").rglob("?" * 64):  # sizes that are not true
-        listed = cache.files_of_entry(path.read_bytes()).values()
-        path.write_bytes(action_result.encode([CachedFile(one.path, one.sha256, 1) for one in listed]))
-    assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None
-    assert "cell.json has another size than is said" in said[1]
+    _relist(
+        shared,
+        lambda files: files.update(dict.fromkeys([*more, *map(str, range(200))], more["outputs/1.output"])),
+    )
+    assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None
+    assert "it names more than 1000 files" in said[1]
+
+
+def test_a_size_that_is_not_true_is_told_and_not_used(tmp_path: Path) -> None:
+    shared, said = filled(tmp_path / "cache", tmp_path), list[str]()
+
+    def change(files: dict[str, PackedFile]) -> None:
+        for name, file in files.items():
+            files[name] = file.model_copy(update={"size": 1})
+
+    _relist(shared, change)
+    assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None
+    assert "has another size than is said" in said[0]
 
 
 def test_a_pipe_in_a_cache_is_not_waited_for(tmp_path: Path) -> None:
@@ -391,19 +390,19 @@ def test_a_pipe_in_a_cache_is_not_waited_for(tmp_path: Path) -> None:
     (shared / "ac" / name[:2] / name).unlink()
     os.mkfifo(shared / "ac" / name[:2] / name)
     said: list[str] = []
-    assert restored(DirectoryBlobs(shared), tmp_path / "there", said) is None and "pipe" in said[0]
+    assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None and "pipe" in said[0]
 
 
 # ---- a server ----
 
 
-class _Server(http.server.ThreadingHTTPServer):
+class _Server(ThreadingHTTPServer):
     answer: "Callable[[_Handler], None]"
     kept: dict[str, bytes]
     asked: list[tuple[str, str]]
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_GET(self) -> None:
@@ -457,14 +456,14 @@ def url(of: _Server, user: str = "") -> str:
 def test_a_cell_comes_back_from_a_server_as_it_went_in(tmp_path: Path) -> None:
     cell, maps = a_cell(tmp_path)
     with server(_keeps) as there:
-        CellCache(HttpBlobs(url(there) + "/some/path/"), print).add(KEY, cell, maps)
+        CellCache(HttpPlace(url(there) + "/some/path/"), print).add(KEY, cell, maps)
         assert [path for method, path in there.asked if method == "PUT"][
             -1
         ] == f"/some/path/ac/{entry_name(KEY)}"
         said: list[str] = []
-        assert restored(HttpBlobs(url(there) + "/some/path"), tmp_path / "there", said) and not said
+        assert restored(HttpPlace(url(there) + "/some/path"), tmp_path / "there", said) and not said
         there.asked.clear()
-        CellCache(HttpBlobs(url(there) + "/some/path"), print).add(KEY, cell, maps)
+        CellCache(HttpPlace(url(there) + "/some/path"), print).add(KEY, cell, maps)
         assert [method for method, _ in there.asked] == ["HEAD"]
 
 
@@ -510,12 +509,12 @@ UNUSABLE: dict[str, tuple[Callable[[_Handler], None], str]] = {
 def test_a_server_that_is_of_no_use_is_told_once_and_the_run_goes_on(
     tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_blobs, "MAX_BLOB", 1 << 20)
+    monkeypatch.setattr(http, "MAX_BLOB", 1 << 20)
     answer, why = UNUSABLE[case]
     cell, maps = a_cell(tmp_path)
     said: list[str] = []
     with server(answer) as there:
-        found = CellCache(HttpBlobs(url(there, "user:secret@"), silence=0.5, patience=1.0), said.append)
+        found = CellCache(HttpPlace(url(there, "user:secret@"), silence=0.5, patience=1.0), said.append)
         assert found.restore(KEY, tmp_path / "there") is None
         asked = len(there.asked)
         assert found.restore(KEY, tmp_path / "there") is None
@@ -525,11 +524,11 @@ def test_a_server_that_is_of_no_use_is_told_once_and_the_run_goes_on(
     assert "secret" not in said[0] and "\n" not in said[0]
 
 
-@pytest.mark.parametrize("content", [b"<html>welcome</html>", b"", b"\x12\x03\x0a\x01a"])
+@pytest.mark.parametrize("content", [b"<html>welcome</html>", b"", b"{}"])
 def test_a_server_that_answers_nonsense_to_a_key_has_no_cell(tmp_path: Path, content: bytes) -> None:
     said: list[str] = []
     with server(lambda handler: handler.send(200, content)) as there:
-        assert restored(HttpBlobs(url(there)), tmp_path / "there", said) is None
+        assert restored(HttpPlace(url(there)), tmp_path / "there", said) is None
     assert len(said) == 1 and "is not used" in said[0]
 
 
@@ -538,7 +537,7 @@ def test_a_server_that_is_down_is_told_once(tmp_path: Path) -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     said: list[str] = []
-    assert restored(HttpBlobs(f"http://127.0.0.1:{port}"), tmp_path, said) is None
+    assert restored(HttpPlace(f"http://127.0.0.1:{port}"), tmp_path, said) is None
     assert said == [f"cache http://127.0.0.1:{port}: Connection refused; the run goes on without it"]
 
 
@@ -555,7 +554,7 @@ def test_a_password_comes_from_the_url_or_from_netrc(tmp_path: Path, by: str) ->
         netrc.write_text("machine 127.0.0.1 login me password p@ss\n")
         netrc.chmod(0o600)
     with server(note) as there:
-        assert restored(HttpBlobs(url(there, "me:p%40ss@" if by == "url" else "")), tmp_path, []) is None
+        assert restored(HttpPlace(url(there, "me:p%40ss@" if by == "url" else "")), tmp_path, []) is None
     assert seen == [f"Basic {base64.b64encode(b'me:p@ss').decode()}"]
 
 
@@ -571,7 +570,7 @@ def test_a_password_comes_from_the_url_or_from_netrc(tmp_path: Path, by: str) ->
 def test_what_names_no_cache_is_refused(value: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGELAB_CACHE", value)
     with pytest.raises(InputError, match=why):
-        cache.of_environment(print)
+        cache.of_environment()
 
 
 @pytest.mark.parametrize("name", ["AGELAB_CACHE_CA", "AGELAB_CACHE_CERT", "AGELAB_CACHE_KEY"])
@@ -580,7 +579,7 @@ def test_certificates_that_cannot_be_read_are_refused(
 ) -> None:
     monkeypatch.setenv(name, str(tmp_path / "missing.pem"))
     with pytest.raises(InputError, match=name):
-        HttpBlobs("https://127.0.0.1")
+        HttpPlace("https://127.0.0.1")
 
 
 def test_a_server_whose_certificate_nobody_trusts_is_told_once(tmp_path: Path) -> None:
@@ -606,14 +605,14 @@ def test_a_server_whose_certificate_nobody_trusts_is_told_once(tmp_path: Path) -
     said: list[str] = []
     with server(_keeps) as there:
         there.socket = context.wrap_socket(there.socket, server_side=True)
-        blobs = HttpBlobs(f"https://127.0.0.1:{there.server_port}")
+        blobs = HttpPlace(f"https://127.0.0.1:{there.server_port}")
         assert restored(blobs, tmp_path, said) is None
     assert len(said) == 1 and "its certificate is not trusted" in said[0]
 
 
 def test_what_a_cache_cannot_do_does_not_reach_a_caller() -> None:
-    with pytest.raises(CacheUnreachable, match="Connection refused"):
-        HttpBlobs("http://127.0.0.1:1").get("ac", "0" * 64)
+    with pytest.raises(PlaceUnreachable, match="Connection refused"):
+        HttpPlace("http://127.0.0.1:1").get("ac", "0" * 64)
 
 
 # ---- a run with a cache ----

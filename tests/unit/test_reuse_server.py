@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from agelab.runner.reuse.cache import CellCache, entry_name
-from agelab.runner.reuse.shared_artefacts import CachedArtefacts
+from agelab.runner.reuse.artefacts import CachedArtefacts
+from agelab.runner.reuse.cells import CellCache, entry_name
 from agelab.store.artefacts import Store
-from agelab.store.http_blobs import HttpBlobs
+from agelab.store.http import HttpPlace
+from agelab.store.parcel import PlaceUnreachable
 from tests import capabilities
 from tests.unit.reuse_cells import KEY
 from tests.unit.test_reuse_cache import a_cell, restored
@@ -33,12 +34,13 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @contextmanager
-def bazel_remote(directory: Path, *words: str) -> Iterator[str]:
+def bazel_remote(directory: Path, *words: str, plain: bool = True) -> Iterator[str]:
     """Start the server on a free port of this host, and yield its host and port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{free.getsockname()[1]}"
     fixed = ["--dir", str(directory), "--max_size", "1", "--http_address", place, "--grpc_address", "none"]
+    fixed += ["--disable_http_ac_validation"] * plain
     assert PROGRAM
     log = directory.with_suffix(".log")
     with (
@@ -68,7 +70,7 @@ def test_a_cell_comes_back_as_it_went_in(tmp_path: Path) -> None:
     cell, maps = a_cell(tmp_path)
     with bazel_remote(tmp_path / "server") as place:
         said: list[str] = []
-        shared = CellCache(HttpBlobs(f"http://{place}"), said.append)
+        shared = CellCache(HttpPlace(f"http://{place}"), said.append)
         assert shared.restore(KEY, tmp_path / "there") is None
         shared.add(KEY, cell, maps)
         found = shared.restore(KEY, tmp_path / "there")
@@ -76,14 +78,13 @@ def test_a_cell_comes_back_as_it_went_in(tmp_path: Path) -> None:
         for name, path in found.map_places(tmp_path / "there").items():
             assert path.read_bytes() == cell.map_places(maps)[name].read_bytes()
     with bazel_remote(tmp_path / "server") as place:  # what it keeps, it keeps on its disk
-        assert restored(HttpBlobs(f"http://{place}"), tmp_path / "later", said) == cell and not said
+        assert restored(HttpPlace(f"http://{place}"), tmp_path / "later", said) == cell and not said
 
 
-def test_the_server_itself_refuses_a_list_of_files_that_is_none(tmp_path: Path) -> None:
-    """So what is put under a key is what the server takes for an ActionResult, not just any bytes."""
-    with bazel_remote(tmp_path / "server") as place:
-        blobs = HttpBlobs(f"http://{place}")
-        with pytest.raises(Exception, match="answers PUT with 400"):
+def test_a_server_that_takes_messages_of_bazel_alone_is_told_with_what_to_do(tmp_path: Path) -> None:
+    with bazel_remote(tmp_path / "server", plain=False) as place:
+        blobs = HttpPlace(f"http://{place}")
+        with pytest.raises(PlaceUnreachable, match=r"answers PUT with 400 .*--disable_http_ac_validation"):
             blobs.put("ac", entry_name(KEY), b"no message")
         with pytest.raises(Exception, match="answers PUT with"):
             blobs.put("cas", hashlib.sha256(b"one").hexdigest(), b"another")
@@ -92,12 +93,12 @@ def test_the_server_itself_refuses_a_list_of_files_that_is_none(tmp_path: Path) 
 def test_an_entry_whose_files_the_server_has_not_is_no_entry(tmp_path: Path) -> None:
     cell, maps = a_cell(tmp_path)
     with bazel_remote(tmp_path / "server") as place:
-        blobs = HttpBlobs(f"http://{place}")
+        blobs = HttpPlace(f"http://{place}")
         CellCache(blobs, print).add(KEY, cell, maps)
         entry = blobs.get("ac", entry_name(KEY))
     assert entry
     with bazel_remote(tmp_path / "empty") as place:
-        blobs = HttpBlobs(f"http://{place}")
+        blobs = HttpPlace(f"http://{place}")
         blobs.put("ac", entry_name(KEY), entry)
         said: list[str] = []
         assert restored(blobs, tmp_path / "there", said) is None and not said
@@ -109,9 +110,9 @@ def test_only_who_has_the_password_gets_in(tmp_path: Path) -> None:
     (tmp_path / "htpasswd").write_text(f"me:{{SHA}}{hashed}\n")
     with bazel_remote(tmp_path / "server", "--htpasswd_file", str(tmp_path / "htpasswd")) as place:
         said: list[str] = []
-        CellCache(HttpBlobs(f"http://me:p%40ss@{place}"), said.append).add(KEY, cell, maps)
-        assert restored(HttpBlobs(f"http://me:p%40ss@{place}"), tmp_path / "there", said) == cell and not said
-        assert restored(HttpBlobs(f"http://me:wrong@{place}"), tmp_path / "there", said) is None
+        CellCache(HttpPlace(f"http://me:p%40ss@{place}"), said.append).add(KEY, cell, maps)
+        assert restored(HttpPlace(f"http://me:p%40ss@{place}"), tmp_path / "there", said) == cell and not said
+        assert restored(HttpPlace(f"http://me:wrong@{place}"), tmp_path / "there", said) is None
     assert said == [f"cache http://{place}: it answers GET with 401; the run goes on without it"]
 
 
@@ -139,14 +140,14 @@ def test_server_and_client_know_each_other_by_certificates(
     words = [word for name, file in files.items() for word in (f"--tls_{name}_file", str(tmp_path / file))]
     said: list[str] = []
     with bazel_remote(tmp_path / "server", *words) as place:
-        assert restored(HttpBlobs(f"https://{place}"), tmp_path / "there", said) is None
+        assert restored(HttpPlace(f"https://{place}"), tmp_path / "there", said) is None
         monkeypatch.setenv("AGELAB_CACHE_CA", str(tmp_path / "ca.crt"))
-        assert restored(HttpBlobs(f"https://{place}"), tmp_path / "there", said) is None
+        assert restored(HttpPlace(f"https://{place}"), tmp_path / "there", said) is None
         monkeypatch.setenv("AGELAB_CACHE_CERT", str(tmp_path / "client.crt"))
         monkeypatch.setenv("AGELAB_CACHE_KEY", str(tmp_path / "client.key"))
         assert len(said) == 2 and "its certificate is not trusted" in said[0] and "GET with 401" in said[1]
-        CellCache(HttpBlobs(f"https://{place}"), said.append).add(KEY, cell, maps)
-        assert restored(HttpBlobs(f"https://{place}"), tmp_path / "there", said) == cell and len(said) == 2
+        CellCache(HttpPlace(f"https://{place}"), said.append).add(KEY, cell, maps)
+        assert restored(HttpPlace(f"https://{place}"), tmp_path / "there", said) == cell and len(said) == 2
 
 
 def test_an_artefact_comes_back_from_the_server_as_it_went_in(tmp_path: Path) -> None:
@@ -154,7 +155,7 @@ def test_an_artefact_comes_back_from_the_server_as_it_went_in(tmp_path: Path) ->
     with bazel_remote(tmp_path / "server") as place:
 
         def store(home: str, said: list[str]) -> Store:
-            return Store(tmp_path / home, shared=CachedArtefacts(said.append, HttpBlobs(f"http://{place}")))
+            return Store(tmp_path / home, shared=CachedArtefacts(said.append, HttpPlace(f"http://{place}")))
 
         def build(directory: Path) -> None:
             (directory / "vmlinux").write_bytes(os.urandom(20 << 20))

@@ -91,7 +91,7 @@ def test_a_failed_step_that_printed_no_error_is_said_to_have_printed_none(
 def test_a_control_file_s_run_shows_the_seconds_of_each_test_on_each_filesystem(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = {"directory": "/", "name": "a.ctl", "words": {"control": "a.ctl"}, "more": {}}
+    command = {"directory": "/", "name": "a.ctl", "options": {"control": "a.ctl"}}
     cells = run_builder.cells(["ext3-journal-read1", "xfs-read1", "ext3-journal-write"], (1, 2))
     run = run_builder.begin(tmp_path, cells, command=command)
     took = ((1, 1.2), (1, 1.4), (2, 2.4), (2, 2.6), (3, 9), (3, 9.5))

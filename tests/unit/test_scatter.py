@@ -12,9 +12,8 @@ from pydantic import ValidationError
 from agelab.base.errors import InputError
 from agelab.runner.execute import companion_disk
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.request import resolve
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.run_request import cell_requests
+from agelab.runner.request.request import cell_requests, resolve
 from agelab.scenario.disk_use import Scatter
 from harness import scatter
 
@@ -85,7 +84,7 @@ def changes(order: list[str]) -> int:
 
 
 def cell(name: str, **more: Any) -> CellSpec:
-    request = resolve.resolve(RunOptions(name=name, **more))
+    request = resolve(RunOptions(name=name, **more))
     return cell_requests(request, 16, (), None)[0].spec
 
 

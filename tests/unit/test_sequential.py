@@ -17,10 +17,8 @@ from agelab.cli import agelab, main
 from agelab.results.result import Cell, End, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
-from agelab.runner.request.option_values import LOOKS
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.runner.request.run_request import cell_requests
+from agelab.runner.request.options import LOOKS, RunOptions
+from agelab.runner.request.request import cell_requests, resolve
 from agelab.runner.sequential import LEVEL, Outcome, run_until_decided
 from agelab.store.artefacts import Store
 from tests.unit import run_builder

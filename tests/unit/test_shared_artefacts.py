@@ -1,11 +1,11 @@
 """Artefacts that machines share through the cache: whatever it answers, what is used is what was made for the key."""
 
-import hashlib
 import json
 import os
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,12 +13,14 @@ from agelab.base.hashing import key_of
 from agelab.debian import Package, buildroot
 from agelab.debian.buildroot import BuildRoot
 from agelab.machine.image import tools
-from agelab.runner.reuse import shared_artefacts
-from agelab.runner.reuse.shared_artefacts import PIECE, RECORD, CachedArtefacts
-from agelab.store import action_result
-from agelab.store.action_result import CachedFile
+from agelab.results.checksummed import sealed_line
+from agelab.runner.reuse import artefacts
+from agelab.runner.reuse.artefacts import PIECE, ArtefactRecord, CachedArtefacts
+from agelab.runner.reuse.cache import DirectoryPlace
+from agelab.store import parcel
 from agelab.store.artefacts import Artefact, Store
-from agelab.store.blobs import CacheUnreachable, DirectoryBlobs, Kind
+from agelab.store.parcel import Kind, PackedFile, Parcel, PlaceUnreachable
+from tests.unit.capsule_builder import key_asked
 
 INPUTS = {"package": "linux-image", "version": "6.1"}
 NOISE = random.Random(1).randbytes(70_000)
@@ -51,16 +53,16 @@ def refuse(directory: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_artefacts, "PIECE_BYTES", 1 << 16)
+    monkeypatch.setattr(artefacts, "PIECE_BYTES", 1 << 16)
 
 
 class Machine:
     """A machine with a store of its own."""
 
-    def __init__(self, home: Path, cache: Path, blobs: DirectoryBlobs | None = None) -> None:
+    def __init__(self, home: Path, cache: Path, blobs: DirectoryPlace | None = None) -> None:
         cache.mkdir(exist_ok=True)
         self.said: list[str] = []
-        self.blobs = blobs or DirectoryBlobs(cache)
+        self.blobs = blobs or DirectoryPlace(cache)
         self.store = Store(home, shared=CachedArtefacts(self.said.append, self.blobs))
 
     def kernel(self, build: Callable[[Path], None] = fill, *, shared: bool = True) -> Artefact:
@@ -79,8 +81,8 @@ def entry(cache: Path) -> Path:
     return found
 
 
-def listed(cache: Path) -> dict[str, CachedFile]:
-    return {file.path: file for file in action_result.decode(entry(cache).read_bytes())}
+def listed(cache: Path) -> dict[str, PackedFile]:
+    return parcel.parse(entry(cache).read_bytes(), Parcel[ArtefactRecord]).files
 
 
 def content(cache: Path, name: str) -> Path:
@@ -88,14 +90,16 @@ def content(cache: Path, name: str) -> Path:
     return cache / "cas" / sha256[:2] / sha256
 
 
-def put_record(cache: Path, record: bytes) -> None:
-    """Put a record of somebody's own in place of the entry's, under its right hash."""
-    files = listed(cache)
-    sha256 = hashlib.sha256(record).hexdigest()
-    files[RECORD] = CachedFile(RECORD, sha256, len(record))
-    (cache / "cas" / sha256[:2]).mkdir(exist_ok=True)
-    (cache / "cas" / sha256[:2] / sha256).write_bytes(record)
-    entry(cache).write_bytes(action_result.encode(files.values()))
+def record_of(cache: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(entry(cache).read_bytes())["manifest"]
+    return record
+
+
+def put_record(cache: Path, record: dict[str, Any]) -> None:
+    """Put a record of somebody's own in place of the entry's, under a seal that fits."""
+    whole = json.loads(entry(cache).read_bytes())
+    del whole["seal"]
+    entry(cache).write_bytes(sealed_line({**whole, "manifest": record}))
 
 
 def files_of(cache: Path) -> dict[str, int]:
@@ -112,7 +116,7 @@ def test_what_one_machine_has_made_another_takes_from_the_cache(tmp_path: Path, 
     assert made and taken.manifest == made.manifest and not taken.damage()
     assert (taken / "vmlinux").read_bytes() == NOISE
     assert os.access(taken / "replay", os.X_OK) and not os.access(taken / "empty", os.X_OK)
-    size = sum(file.size for file in listed(cache).values()) - listed(cache)[RECORD].size
+    size = sum(file.size for file in listed(cache).values())
     assert machine.said == [f"kernel {taken.key[:12]} is taken from the cache, {size / 1e6:.1f} MB"]
 
 
@@ -165,8 +169,9 @@ def lose_piece(cache: Path) -> None:
 
 
 def end_too_soon(cache: Path) -> None:
-    files = [file for path, file in listed(cache).items() if path != PIECE.format(1)]
-    entry(cache).write_bytes(action_result.encode(files))
+    whole = json.loads(entry(cache).read_bytes())
+    del whole["seal"], whole["files"][PIECE.format(1)]
+    entry(cache).write_bytes(sealed_line(whole))
 
 
 def no_list(cache: Path) -> None:
@@ -174,38 +179,38 @@ def no_list(cache: Path) -> None:
 
 
 def no_record(cache: Path) -> None:
-    put_record(cache, b"{}")
+    put_record(cache, {})
 
 
 def changed(**fields: object) -> Callable[[Path], None]:
     """The record with other fields."""
 
     def change(cache: Path) -> None:
-        record = json.loads(content(cache, RECORD).read_bytes())
-        put_record(cache, json.dumps({**record, **fields}).encode())
+        record = record_of(cache)
+        put_record(cache, {**record, **fields})
 
     return change
 
 
 def of_another_key(cache: Path) -> None:
-    record = json.loads(content(cache, RECORD).read_bytes())
+    record = record_of(cache)
     record["manifest"]["inputs"]["version"] = "6.2"
-    put_record(cache, json.dumps(record).encode())
+    put_record(cache, record)
 
 
 def other_content(cache: Path) -> None:
     """What the manifest says is not what the pieces hold."""
-    record = json.loads(content(cache, RECORD).read_bytes())
+    record = record_of(cache)
     record["manifest"]["files"]["vmlinux"] = "0" * 64
-    put_record(cache, json.dumps(record).encode())
+    put_record(cache, record)
 
 
 def named(name: str) -> Callable[[Path], None]:
     def rename(cache: Path) -> None:
-        record = json.loads(content(cache, RECORD).read_bytes())
+        record = record_of(cache)
         record["manifest"]["files"][name] = record["manifest"]["files"].pop("empty")
         record["sizes"][name] = record["sizes"].pop("empty")
-        put_record(cache, json.dumps(record).encode())
+        put_record(cache, record)
 
     return rename
 
@@ -223,10 +228,9 @@ SIZES = {
     ("spoil", "why"),
     [
         (damage_piece, "files-0001 has another hash than its name says"),
-        (lose_piece, "files-0001 is not there"),
         (end_too_soon, "ended before the end-of-stream marker"),
-        (no_list, "it is no list of files"),
-        (no_record, "artefact.json is damaged: "),
+        (no_list, "its list is not what was written"),
+        (no_record, "its list: 'manifest.manifest: Field required"),
         (of_another_key, "it is of another key"),
         (other_content, "its file vmlinux has another hash than its manifest says"),
         (changed(sizes={"vmlinux": 1}), "its list of files is not that of its manifest"),
@@ -272,7 +276,7 @@ def test_a_piece_that_a_cache_has_dropped_is_put_there_again(tmp_path: Path, cac
     assert not Machine(tmp_path / "third", cache).kernel(refuse).damage()
 
 
-class Gone(DirectoryBlobs):
+class Gone(DirectoryPlace):
     """A cache that cannot be reached from some request on."""
 
     def __init__(self, directory: Path, left: int) -> None:
@@ -282,11 +286,11 @@ class Gone(DirectoryBlobs):
     def get(self, kind: Kind, sha256: str) -> bytes | None:
         self.asked += 1
         if self.asked > self.left:
-            raise CacheUnreachable("it does not answer in time")
+            raise PlaceUnreachable("it does not answer in time")
         return super().get(kind, sha256)
 
 
-@pytest.mark.parametrize("left", [0, 1, 2, 3])
+@pytest.mark.parametrize("left", [0, 1, 2])
 def test_a_cache_that_goes_away_is_told_once_and_not_asked_again(
     tmp_path: Path, cache: Path, left: int
 ) -> None:
@@ -301,15 +305,15 @@ def test_a_cache_that_goes_away_is_told_once_and_not_asked_again(
 def test_the_guests_tools_of_the_cache_need_no_compiler(tmp_path: Path) -> None:
     """Their key says which packages would make it: neither these nor the build root are fetched."""
     package = Package(name="gcc", version="12", filename="gcc_12_amd64.deb", size=1, sha256="0" * 64)
-    suite = buildroot.compiler_question("bookworm")
     packages = BuildRoot(suite="bookworm", packages=(package,))
-    resolutions = {key_of(suite): packages.model_dump(mode="json")}
+    key = key_asked(lambda store: buildroot.resolve_compiler(store, "bookworm"))
+    resolutions = {key: packages.model_dump(mode="json")}
     source = tmp_path / "sources"
     source.mkdir()
     (source / "replay.c").write_text("int main(void) { return 0; }\n")
 
     def store(home: str) -> Store:
-        blobs = DirectoryBlobs(tmp_path / "cache")
+        blobs = DirectoryPlace(tmp_path / "cache")
         return Store(
             tmp_path / home, resolutions=resolutions, shared=CachedArtefacts(lambda line: None, blobs)
         )

@@ -470,8 +470,16 @@ def run_of(store: Store, spec: str) -> RunDirectory:
         tools=compiler,
         sources={},
     )
-    write(run.path / run_manifest.MADE_OF, made.model_dump_json())
+    _write(run, made)
     return run
+
+
+def _write(run: RunDirectory, made: RunManifest) -> None:
+    """Write what a run is made of, with what its questions about packages were answered."""
+    named = {"guest": made.guest, "kernel": made.kernel, "qemu": made.qemu}
+    answers = {name: part.model_dump(mode="json") for name, part in named.items() if part}
+    told = made.model_copy(update={"resolutions": {**answers, "headers": "bookworm"}})
+    write(run.path / run_manifest.MADE_OF, told.model_dump_json())
 
 
 @pytest.mark.parametrize("signed", [True, False])
@@ -549,7 +557,7 @@ def test_a_mirror_has_no_package_in_two_versions(upstream: Store, tmp_path: Path
     made = read(other.path / run_manifest.MADE_OF, RunManifest)
     newer = made.guest.busybox.model_copy(update={"version": "2"})
     guest = made.guest.model_copy(update={"busybox": newer})
-    write(other.path / run_manifest.MADE_OF, made.model_copy(update={"guest": guest}).model_dump_json())
+    _write(other, made.model_copy(update={"guest": guest}))
     with pytest.raises(InputError, match="has busybox-static 2, another run 1"):
         mirror.make(tmp_path / "mirror", [run, other], upstream, print)
     assert not (tmp_path / "mirror").exists()

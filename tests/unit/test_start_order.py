@@ -1,6 +1,7 @@
 """Cells that run several at a time start in the order of what they are expected to take; their numbers stay."""
 
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,7 +12,7 @@ from agelab.base.errors import InputError
 from agelab.machine.vm.hypervisor import Hypervisor
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
-from agelab.runner.execute.runner import StartedRun
+from agelab.runner.execute.runner import RunSession, StartedRun
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.store.artefacts import Store
@@ -19,7 +20,7 @@ from tests.unit import run_builder
 from tests.unit.test_scenario import CORPUS, spec
 
 VARIANTS = ["ext4", "jfs", "zfs", "xfs"]
-COMMAND: dict[str, Any] = {"directory": "/", "name": "aging", "words": {}, "more": {}}
+COMMAND: dict[str, Any] = {"directory": "/", "name": "aging", "options": {}}
 
 
 def begun(home: Path, number: int, jobs: int) -> StartedRun:
@@ -31,7 +32,9 @@ def begun(home: Path, number: int, jobs: int) -> StartedRun:
         corpora=[CORPUS] * len(VARIANTS),
         jobs=jobs,
     )
-    return StartedRun(cast(Any, prepared), directory, directory.plan(), {}, number * len(VARIANTS))
+    return StartedRun(
+        cast(Any, prepared), directory, directory.plan(), {}, number * len(VARIANTS), cast(Any, None)
+    )
 
 
 def started(runs: list[StartedRun], monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], list[str]]:
@@ -43,11 +46,11 @@ def started(runs: list[StartedRun], monkeypatch: pytest.MonkeyPatch) -> tuple[li
         def begin_runs(self, request: Any, runs: Any, waiting: Any, jobs: int) -> None:
             told.extend(waiting)
 
-    def run_cell(run: StartedRun, number: int, *_: object) -> None:
+    def run_cell(_: RunSession, run: StartedRun, number: int) -> None:
         ended.append(f"{run.plan.cells[number].variant} {run.first + number}")
 
-    monkeypatch.setattr(runner, "_run_cell", run_cell)
-    runner._run_cells(runs, cast(Hypervisor, None), cast(Store, None), Told())
+    monkeypatch.setattr(RunSession, "run_cell", run_cell)
+    RunSession(cast(Store, None), Told(), cast(Hypervisor, None), ExitStack()).run_cells(runs)
     return told, ended
 
 

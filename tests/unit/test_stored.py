@@ -19,7 +19,7 @@ from agelab.results.result import Sample
 from agelab.runner.prepare.prepare import _start_disk
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.runner.request.request import resolve
 from agelab.store import stored_disk
 from agelab.store.artefacts import Store, content_hash, file_hash
 from agelab.store.stored_disk import SLOT_BYTES, DiskRecipe, StoredDisk

@@ -17,8 +17,8 @@ from agelab.runner.plan.disk_plans import mkfs
 from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import Phase, phases
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.runner.request.run_request import cell_requests as requested
+from agelab.runner.request.request import cell_requests as requested
+from agelab.runner.request.request import resolve
 from agelab.scenario import selection
 from agelab.scenario.scenario import Scenario
 from harness.syscalls import counted

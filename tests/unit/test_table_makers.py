@@ -12,8 +12,9 @@ from agelab.results.result import RunKernel, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.evaluation import evaluated_by
 from agelab.runner.plan.cell_inputs import harness_hash, parts_of_files
-from agelab.runner.prepare.planned import cell_of, planned_cells
+from agelab.runner.plan.cell_spec import cell_of
 from agelab.runner.request.options import RunOptions
+from agelab.runner.request.request import planned_cells
 from docs.make import block, findings, proof
 from docs.make.catalogue import Made, Table
 from docs.make.forecast import forecast

@@ -1,6 +1,7 @@
 """The time that is left of a run, by what cells took; and which cell is expected to take longest."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from agelab.runner.cell_times import (
     expected_cost,
     recent_cells,
 )
+from agelab.runner.request.options import RunOptions
 from tests.unit import run_builder
 from tests.unit.test_scenario import CORPUS, spec
 
@@ -97,9 +99,9 @@ def begun(
     seconds: float | None,
     scale: str = "quick",
     layout: str = "single",
-    **said: object,
+    **said: Any,
 ) -> RunDirectory:
-    command = {"directory": "/", "name": "aging", "words": said, "more": {}}
+    command = RunOptions(name="aging", directory="/", **said).to_plan()
     run = run_builder.begin(
         home, [cell(variant).model_copy(update={"layout": layout})], scale=scale, command=command
     )
@@ -121,7 +123,7 @@ def test_earlier_runs_are_the_newest_that_were_asked_the_same(tmp_path: Path) ->
 
 
 def test_the_runs_of_a_sweep_and_others_tell_each_other_s_time(tmp_path: Path) -> None:
-    command = {"directory": "/", "name": "aging", "words": {"kernel": "6.1"}, "more": {"prove_all": False}}
+    command = {"directory": "/", "name": "aging", "options": {"kernel": "6.1", "prove_all": False}}
     swept = run_builder.begin(tmp_path, [cell("ext4")], scale="quick", command=command)
     run_builder.end(swept, 0, host_seconds=7)
     assert [end.host_seconds for _, end in recent_cells(begun(tmp_path, "ext4", None))] == [7]

@@ -18,7 +18,7 @@ from agelab.machine.vm.processor_time import Program, ProgramWatch, Times
 from agelab.results.result import CellEnded, Ending, Event, HarnessReady, PowerIsCut, StepBegun, StepDone
 from agelab.results.timing import BootTime, CellTiming, StepTime
 from agelab.runner.execute.host_timing import CellTimer, boot_time
-from agelab.runner.plan.boot import Boot
+from agelab.runner.plan.guest_plan import Boot
 from agelab.runner.request.options import RunOptions
 from tests.unit import run_builder
 
@@ -179,7 +179,7 @@ def test_a_damaged_one_is_refused(tmp_path: Path) -> None:
 def test_a_plan_keeps_that_it_was_asked_for() -> None:
     options = RunOptions(name="aging-ext4", timing=True)
     said = options.to_plan()
-    assert RunOptions.from_words(said["directory"], said["name"], said["words"], said["more"]).timing
+    assert RunOptions.from_words(said).timing
     assert options.arguments() == ["aging-ext4", "--timing"]
-    older = {name: value for name, value in said["more"].items() if name != "timing"}
-    assert not RunOptions.from_words(said["directory"], said["name"], said["words"], older).timing
+    del said["options"]["timing"]
+    assert not RunOptions.from_words(said).timing

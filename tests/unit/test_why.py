@@ -18,10 +18,9 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.execute.run_plan import profiles_hash, scenario_hash
 from agelab.runner.plan.cell_inputs import harness_hash
-from agelab.runner.prepare.planned import planned_cells
-from agelab.runner.prepare.prepare import filesystems_made
+from agelab.runner.prepare.parts import filesystems_made
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.runner.request.request import planned_cells, resolve
 from tests.unit import run_builder
 
 CLAIM = "copy-1g-ext-same"

@@ -11,7 +11,7 @@ import pytest
 
 from agelab.base import places
 from agelab.base.errors import InputError
-from agelab.runner.prepare import job_check
+from agelab.runner.prepare import prepare
 from agelab.runner.prepare.brought_files import PATH, brought
 from agelab.scenario import selection, workloads
 from agelab.scenario.metrics import METRICS
@@ -285,8 +285,8 @@ def test_the_hosts_program_tells_what_it_refuses_before_anything_is_built(
     workload = replace(found.workload, programs={"fio": strict})
     cell = replace(spec(), scenario=found.scenario, workload=workload, brought=brought(workload))
     with pytest.raises(InputError, match=r"^step rand: job\.fio: fio: bad option <rw=reed>$"):
-        job_check.check([cell])
+        prepare.check_jobs([cell])
     known = replace(cell.brought, files={**cell.brought.files, "jobs/job.fio": b"known"})
-    job_check.check([replace(cell, brought=known)])
+    prepare.check_jobs([replace(cell, brought=known)])
     absent = strict.model_copy(update={"check": ("no-such-program", "{job}")})
-    job_check.check([replace(cell, workload=replace(workload, programs={"fio": absent}))])
+    prepare.check_jobs([replace(cell, workload=replace(workload, programs={"fio": absent}))])

@@ -14,13 +14,13 @@ import pytest
 from agelab.base import atomic, readers
 from agelab.machine.image.assemble import DESCRIPTION
 from agelab.runner.execute import runner
-from agelab.runner.execute.elsewhere import CellLost
+from agelab.runner.execute.answers import CellLost
 from agelab.runner.request.options import RunOptions
-from agelab.runner.reuse.ended_cell import CellKey, EndedCell
-from agelab.runner.reuse.shared_artefacts import CachedArtefacts
+from agelab.runner.reuse.artefacts import CachedArtefacts
+from agelab.runner.reuse.cache import DirectoryPlace
+from agelab.runner.reuse.cells import CellKey, EndedCell
 from agelab.scenario.seeds import CellName
 from agelab.store.artefacts import MANIFEST, Artefact, Store, file_hash
-from agelab.store.blobs import DirectoryBlobs
 from tests.vm.cells import store_of_parts
 
 pytestmark = pytest.mark.vm
@@ -77,7 +77,8 @@ def planned(machine: Machine) -> str:
     machine.used = {}
     asked = KeyAlone()
     try:
-        runner.run(OPTIONS, machine, elsewhere=asked)
+        with runner.asked(OPTIONS) as request:
+            runner.run_request(request, machine, elsewhere=asked)
     except MadeHere:
         return REFUSED
     [key] = asked.keys
@@ -121,7 +122,7 @@ def key_with(part: Artefact, directory: Path, made: str = "") -> str:
     """
     cache = directory / "cache"
     cache.mkdir()
-    CachedArtefacts(print, DirectoryBlobs(cache)).offer(part)
+    CachedArtefacts(print, DirectoryPlace(cache)).offer(part)
     home = store_of_parts(directory / "home")
     kind = home / "store" / part.manifest.kind
     others = [one for one in kind.iterdir() if one.name != part.key]
@@ -131,7 +132,7 @@ def key_with(part: Artefact, directory: Path, made: str = "") -> str:
         (kind / one.name).symlink_to(one.resolve())
     if made:
         (home / "store" / made).unlink()
-    machine = Machine(home, shared=Taken(print, DirectoryBlobs(cache)))
+    machine = Machine(home, shared=Taken(print, DirectoryPlace(cache)))
     machine.lacks = part.manifest.kind
     return planned(machine)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agelab.cli.options import open_store
-from agelab.runner.execute import saved_guests
+from agelab.runner.execute import guests
 from tests.vm.cells import agelab, newest, scenario, store_of_parts
 from tests.vm.test_measured import HISTORY, MEASURES, TESTS
 
@@ -46,7 +46,7 @@ def test_a_known_cell_starts_no_guest_here_or_elsewhere(
         [cell] = json.loads(agelab("show", "--json").stdout)["cells"]
         started = bool([*directory.glob("cells/0/*domain*.xml")])
         pictures = {file.name: file.read_bytes() for file in directory.glob("cells/0/maps/*.svg")}
-        results.append((cell, started, pictures, bool(open_store().all(saved_guests.KIND))))
+        results.append((cell, started, pictures, bool(open_store().all(guests.KIND))))
         assert ("reused" in done.stdout) == bool(cell["reused"])
         if home == other and not words:
             shutil.rmtree(cache)  # from here on only its own run is known

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agelab.cli.options import open_store
-from agelab.runner.execute import saved_guests
+from agelab.runner.execute import guests
 from agelab.store.artefacts import MANIFEST, Artefact, content_hash
 from tests.vm.cells import agelab, newest, run, scenario, step, store_of_parts
 from tests.vm.test_repeat import both_cores_busy
@@ -29,7 +29,7 @@ def store_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def saved() -> list[Artefact]:
-    return open_store().all(saved_guests.KIND)
+    return open_store().all(guests.KIND)
 
 
 def elapsed(cell: dict[str, Any]) -> dict[tuple[str, int], float]:
@@ -49,9 +49,9 @@ def test_it_has_the_same_bytes_whenever_it_is_made_and_is_made_anew_where_it_doe
         [loaded] = run(str(path))
     assert [(one.key, one.manifest) for one in saved()] == [(guest.key, guest.manifest)]
 
-    (guest / saved_guests.STATE).write_bytes(b"no state at all")
+    (guest / guests.STATE).write_bytes(b"no state at all")
     manifest = json.loads((guest / MANIFEST).read_text())
-    manifest["files"][saved_guests.STATE] = content_hash(guest / saved_guests.STATE)
+    manifest["files"][guests.STATE] = content_hash(guest / guests.STATE)
     (guest / MANIFEST).write_text(json.dumps(manifest))  # so that only QEMU finds it damaged
     done = agelab("run", str(path))
     assert done.returncode == 0, done.stdout + done.stderr

@@ -16,9 +16,8 @@ from agelab.machine import qemu
 from agelab.results.conditions import text
 from agelab.runner.execute.run_plan import profiles_hash, scenario_hash
 from agelab.runner.plan.cell_inputs import harness_hash
-from agelab.runner.prepare.planned import planned_cells
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.runner.request.request import planned_cells, resolve
 from agelab.scenario.scenario import Scenario
 from agelab.scenario.seeds import Seeds
 from agelab.store.artefacts import Store

@@ -9,8 +9,8 @@ from agelab.base.types import Defaults
 from agelab.bisect.why.baseline import Baseline
 from agelab.kernel import debian_kernel
 from agelab.results.conditions import KERNEL
-from agelab.runner.prepare.planned import planned_cells
-from agelab.runner.request.option_fields import SourceState
+from agelab.runner.request.options import SourceState
+from agelab.runner.request.request import planned_cells
 from agelab.scenario import selection
 from agelab.scenario.drive import Drive, RotatingDisk
 from agelab.scenario.machine import MachineLabel

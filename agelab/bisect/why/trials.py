@@ -13,8 +13,9 @@ from agelab.results.conditions import EFFORT, SEEDS, Differences
 from agelab.results.result import Cell
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.runner import UNFIT_KERNEL
-from agelab.runner.prepare.planned import cell_of, planned_cells
+from agelab.runner.plan.cell_spec import cell_of
 from agelab.runner.request.options import RunOptions
+from agelab.runner.request.request import planned_cells
 
 RunOne = Callable[[RunOptions], RunDirectory]
 DECIDED = (ClaimVerdict.REPLICATED, ClaimVerdict.NOT)

@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from agelab.base import places
 from agelab.base.errors import AgelabError, HostError, InputError, Notify, silent
@@ -151,13 +150,13 @@ def resolve_packages(
         kept = {headers, *(package for package in found if not _NOT_NEEDED.fullmatch(package.name))}
         return sorted(kept, key=lambda package: package.name)
 
-    asked = question(suite, kernel.release, kernel.version, more)
-    return buildroot.resolve(store, suite, asked, choose, refresh=refresh)
-
-
-def question(suite: str, release: str, version: str, more: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the question under which the resolution of these packages is cached."""
-    return {"buildroot": suite, "release": release, "version": version, "tools": (*_TOOLS, *more)}
+    question = {
+        "buildroot": suite,
+        "release": kernel.release,
+        "version": kernel.version,
+        "tools": (*_TOOLS, *more),
+    }
+    return buildroot.resolve(store, suite, question, choose, refresh=refresh)
 
 
 def _suite_of_headers(kernel: NamedKernel, store: Store, progress: Notify, product: str) -> str:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from agelab.base import atomic, confine, fileio, places, process
 from agelab.base.errors import HostError, Notify, full_disk_line
@@ -139,13 +138,8 @@ KIND = PROGRAM = PACKAGE = "packer"
 def resolve_package(store: Store, *, refresh: bool = False) -> BuildRoot:
     """Resolve Packer's package, from the cache unless ``refresh``."""
     return buildroot.resolve(
-        store, SUITE, question(), lambda archive: [archive.package(PACKAGE)], refresh=refresh
+        store, SUITE, {"packer": SUITE}, lambda archive: [archive.package(PACKAGE)], refresh=refresh
     )
-
-
-def question() -> dict[str, Any]:
-    """Return the question under which the resolution of the package is cached."""
-    return {"packer": SUITE}
 
 
 def obtain(store: Store, progress: Notify) -> Path:

@@ -6,21 +6,8 @@ from shlex import join, quote
 from agelab.base import places
 from agelab.base.errors import InputError
 from agelab.results.result import RunPlan
-from agelab.runner.request.options import RunOptions
+from agelab.runner.request.options import RunOptions, make_variable
 from agelab.stats.phrasing import ENOUGH_CORPORA, ENOUGH_SEEDS
-
-MAKE_VARIABLES = {
-    "corpus": "CORPUS", "log": "LOG", "kernel": "KERNEL", "filesystem": "FS", "options": "OPTIONS",
-    "layout": "LAYOUT", "scale": "SCALE",
-    "clock": "CLOCK", "defaults": "DEFAULTS", "disks": "DISKS", "erase": "ERASE", "machine": "MACHINE",
-    "machine_band": "MACHINE_BAND", "block": "BLOCK", "source": "SOURCE",
-    "vcpus": "VCPUS", "seeds": "SEEDS", "corpora": "CORPORA", "design": "DESIGN", "ask": "ASK", "budget": "BUDGET",
-    "jobs": "JOBS", "trace": "TRACE", "fail": "FAIL",
-    "disk": "DISK", "keep_disk": "KEEP_DISK", "curve": "CURVE", "timing": "TIMING", "blocks": "BLOCKS",
-    "profile": "PROFILE",
-    "fresh": "FRESH", "check": "CHECK",
-}  # fmt: skip
-"""Option -> variable of ``make scenario``."""
 
 
 def repeat_command(plan: RunPlan) -> str:
@@ -32,11 +19,11 @@ def repeat_command(plan: RunPlan) -> str:
         options = RunOptions.from_plan(plan)
     except InputError:
         return ""
-    said = {name: value for name, value in options.set_options().items() if name != "prove_all"}
-    if options.name and set(said) <= set(MAKE_VARIABLES) and not places.INSTALLED:
+    given = {name: word for name, word in options.set_options().items() if name != "prove_all"}
+    if options.name and all(map(make_variable, given)) and not places.INSTALLED:
         words = (
-            f"{MAKE_VARIABLES[name]}={'1' if value is True else quote(str(value).replace('$', '$$'))}"
-            for name, value in said.items()
+            f"{make_variable(name)}={'1' if word is True else quote(str(word).replace('$', '$$'))}"
+            for name, word in given.items()
         )
         return " ".join(["make scenario", f"NAME={quote(options.name.replace('$', '$$'))}", *words])
     return _agelab(options)

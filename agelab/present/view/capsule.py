@@ -77,15 +77,15 @@ def capsule_json(capsule: Capsule) -> dict[str, Any]:
         "run": capsule.run,
         "carries": _carries(capsule),
         "plan": capsule.request.plan.model_dump(mode="json", exclude={"command"}),
-        "asked": {**capsule.request.words, **capsule.request.more},
+        "asked": capsule.request.options,
         "kernel": capsule.kernel.model_dump(mode="json"),
-        "made_of": capsule.run_manifest.model_dump(mode="json"),
+        "made_of": capsule.run_manifest.model_dump(mode="json", exclude={"resolutions"}),
         "scenario": capsule.scenario,
         "cells": [
             {**ran.cell.model_dump(mode="json"), **_keys(capsule, number), "samples": len(ran.samples)}
             for number, ran in enumerate(capsule.cells)
         ],
-        "members": {name: one.model_dump() for name, one in capsule.manifest.members.items()},
+        "members": {name: one.model_dump() for name, one in capsule.members.items()},
     }
 
 

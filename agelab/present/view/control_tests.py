@@ -10,7 +10,7 @@ from agelab.results.result import RunPlan
 
 def is_of_control_file(plan: RunPlan) -> bool:
     """Return True where the cells are the lines of a control file."""
-    return plan.repeatable and bool(plan.command["words"].get("control"))
+    return plan.repeatable and bool(plan.command["options"].get("control"))
 
 
 def print_tests(console: Console, group: RunSet) -> None:

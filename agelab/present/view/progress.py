@@ -18,7 +18,7 @@ from agelab.results.result import Cell, End
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import recent_cells
 from agelab.runner.progress import Progress
-from agelab.runner.request.run_request import RunRequest
+from agelab.runner.request.request import RunRequest
 from agelab.scenario.step import (
     AGED,
     CONTROL,

@@ -2,7 +2,7 @@
 
 from agelab.present.view.terminal import open_console, print_wrapped
 from agelab.results.measure import ALL_STEPS, ALL_STEPS_TITLE
-from agelab.runner.request.option_values import LOOKS
+from agelab.runner.request.options import LOOKS
 from agelab.runner.sequential import LEVEL, Outcome
 
 

@@ -1,5 +1,6 @@
 """Cells on the workers of a Dask scheduler: one cell a task, each in a process of its own there."""
 
+import base64
 import os
 import secrets
 import shutil
@@ -13,21 +14,20 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from agelab.base import atomic, fileio, process
-from agelab.base.errors import AgelabError, HostError, InputError
+from agelab.base.errors import AgelabError, HostError
 from agelab.base.plain_path import temp_parent
 from agelab.base.process import ProcessFailed
 from agelab.base.sanitize import escape_controls
 from agelab.debian import snapshot
-from agelab.runner.cluster import inert, other_key, scheduler, shared_plan
+from agelab.runner.cluster import scheduler, shared_plan
 from agelab.runner.cluster.shared_plan import SharedPlan
-from agelab.runner.execute.elsewhere import CellLost
-from agelab.runner.execute.guest_launcher import TIMEOUT_VARIABLE
+from agelab.runner.execute.answers import CellLost
+from agelab.runner.execute.guests import TIMEOUT_VARIABLE
 from agelab.runner.prepare.capacity import DISKS_VARIABLE
-from agelab.runner.reuse import bundle
-from agelab.runner.reuse.bundle import OfAnotherKey
-from agelab.runner.reuse.ended_cell import CellKey, EndedCell
+from agelab.runner.reuse import cache, cells
+from agelab.runner.reuse.cells import MOST_SENT, CellKey, EndedCell, OtherKey
 from agelab.scenario.seeds import CellName
-from agelab.store import environment
+from agelab.store.parcel import Refused
 
 RESOURCE, MEMORY = "cell", "memory"
 """The resources of a worker: the cells that it runs at a time, and the bytes of memory that all of them may take."""
@@ -75,16 +75,15 @@ class DaskCells:
         )  # fmt: skip
         try:
             host, text, why = self._awaited(task, memory)
-            sent = text.encode(errors="replace")
             if why:
                 raise CellLost(f"{host}: {why}")
-            return bundle.unpack(sent, key, directory)
-        except OfAnotherKey as error:
-            differs = other_key.why(sent, key, directory / "inputs.json")
-            raise CellLost(
-                f"{host}: a cell of another key: {differs}" if differs else f"{host}: {error}"
-            ) from error
-        except InputError as error:
+            sent = _decoded(text)
+            return cells.unpack(sent, key, directory)
+        except OtherKey as error:
+            differs = shared_plan.other_key(sent, key, directory / "inputs.json")
+            more = f": {differs}" if differs else ""
+            raise CellLost(f"{host}: a cell of another key{more}") from error
+        except Refused as error:
             raise CellLost(f"{host}: {error}") from error
         finally:
             task.release()
@@ -112,7 +111,7 @@ class DaskCells:
                 if alone >= SILENCE:
                     raise CellLost(_nobody(memory, among=len(there))) from None
             except Exception as error:  # whatever a lost worker, or a strange one, leaves behind
-                why = _short(inert.told(error)) or type(error).__name__
+                why = _short(scheduler.told(error)) or type(error).__name__
                 raise CellLost(f"no worker ran it to its end: {why}") from error
         raise CellLost("the run was ended")
 
@@ -141,7 +140,7 @@ def connected(address: str, plan: SharedPlan) -> Iterator[DaskCells]:
     except ImportError as error:
         raise HostError("--on takes Dask", hint="pip install 'agelab[cluster]'") from error
     scheduler.require_answer(address)
-    with inert.reading():
+    with scheduler.reading():
         try:
             client = Client(
                 url, timeout=scheduler.CONNECT_SECONDS, security=scheduler.security(), set_as_default=False
@@ -172,6 +171,14 @@ def _answer(found: object) -> Answer:
         case (str(host), str(sent), str(why)):
             return _short(host), sent, _short(why)
     raise TypeError("what it sent is no cell")
+
+
+def _decoded(sent: str) -> bytes:
+    """Return the bytes that a worker sent as text. Raises Refused."""
+    try:
+        return base64.b64decode(sent, validate=True)
+    except ValueError as error:
+        raise Refused("what it sent is no cell") from error
 
 
 def _room(has: Resources, memory: int) -> int:
@@ -209,7 +216,7 @@ def work(plan: bytes, stop: str) -> Answer:
             done = process.run(command, env=own_environment(), ok=(0, 1), grace=GRACE, give_up=ended.is_set)
             if not answer.exists():  # the cell has nothing that could be sent
                 return name, "", _told(done.stderr, "it has sent nothing")
-            return name, fileio.read_bytes(answer, 2 * fileio.RECORD).decode(errors="replace"), ""
+            return name, base64.b64encode(fileio.read_bytes(answer, MOST_SENT)).decode(), ""
         except ProcessFailed as error:
             return name, "", _told(error.stderr, str(error))
         except (OSError, AgelabError) as error:
@@ -243,4 +250,4 @@ def program() -> str:
 def own_environment() -> dict[str, str]:
     """Return what an agelab of this worker needs of its environment."""
     kept = {name: os.environ[name] for name in OF_A_WORKER if name in os.environ}
-    return {**kept, **environment.passed_on()}
+    return {**kept, **cache.passed_on()}

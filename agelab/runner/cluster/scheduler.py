@@ -1,23 +1,39 @@
-"""The way to a Dask scheduler: its address, its certificates, and whether anybody there answers.
+"""The way to a Dask scheduler: its address, its certificates, whether anybody there answers, and what is read of it.
 
 Connections are by mutual TLS, unless the scheduler is on this host's loopback: a task is a program, so whoever can send
 one to a worker is its user.
+
+What a cluster sends is data: while it is read, no pickle names a function or a class. Dask unpickles results, errors,
+types, what its topics ``warn`` and ``print`` bring, and any part of any message; its settings reach only some of these.
+All of them look names up in the same place of Python, which an audit hook sees.
 """
 
 import ipaddress
+import logging
 import os
 import socket
 import ssl
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 from urllib.parse import urlsplit
 
 from agelab.base.errors import HostError, InputError
+from agelab.store.http import tls
 
 CERTIFICATE, KEY, AUTHORITY = "AGELAB_CLUSTER_CERT", "AGELAB_CLUSTER_KEY", "AGELAB_CLUSTER_CA"
 """Files (PEM): this host's certificate and its key, and the certificate of the authority of all of them."""
 CONNECT_SECONDS = 20
 START = "start one: dask scheduler (docs/howto/cluster.md)"
+UNREAD = "it is a Python object, which is not read here: see the logs of scheduler and workers"
+"""Stands for an object that is not unpickled; Dask itself takes a text in the place of an error and its traceback."""
+_reading = 0
+"""Connections that are open."""
 
 
 def address_of(address: str) -> str:
@@ -94,15 +110,60 @@ def require_answer(address: str) -> None:
 def _tls() -> ssl.SSLContext:
     """Return how a scheduler is verified, as Dask does: by its authority, whatever its name is."""
     security()  # says which file is missing
-    named = {name: os.environ[name] for name in (CERTIFICATE, KEY, AUTHORITY)}
-    try:
-        context = ssl.create_default_context(cafile=named[AUTHORITY])
-        context.check_hostname = False
-        context.load_cert_chain(named[CERTIFICATE], named[KEY], password="")
-    except OSError as error:  # ssl.SSLError is one
-        said = ", ".join(f"{name}={value}" for name, value in named.items())
-        raise InputError(
-            f"the certificates of the cluster cannot be read ({said}): {error.strerror or error}",
-            hint="name PEM files: a certificate, its key without a password, the authority's certificate",
-        ) from error
+    context = tls(CERTIFICATE, KEY, AUTHORITY, "cluster")
+    context.check_hostname = False
     return context
+
+
+def told(error: Exception) -> str:
+    """Return what an error says; Dask makes one of the bytes of an error that it could not unpickle."""
+    return UNREAD if any(isinstance(one, bytes) for one in error.args) else str(error)
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Refuse all but plain values in pickles, and let Dask neither print, warn nor log, in this whole process."""
+    global _reading
+    from distributed import Client
+    from distributed.protocol.serialize import families
+
+    _watch_names()
+    loaders, topics, silenced = dict(families), Client._default_event_handlers, logging.root.manager.disable
+    _reading += 1
+    try:
+        Client._default_event_handlers = {}
+        families.update(
+            (name, (dumps, _inert(loads), *more)) for name, (dumps, loads, *more) in loaders.items()
+        )
+        logging.disable(logging.CRITICAL)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(silenced)
+        families.update(loaders)
+        Client._default_event_handlers = topics
+        _reading -= 1
+
+
+def _inert(loads: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a reader that gives UNREAD for what cannot be read, where Dask would break off the connection."""
+
+    def read(*words: Any) -> Any:
+        try:
+            return loads(*words)
+        except Exception:
+            return UNREAD
+
+    return read
+
+
+@cache
+def _watch_names() -> None:
+    """Add the hook, once: no hook can be taken away."""
+    sys.addaudithook(_refuse_names)
+
+
+def _refuse_names(event: str, words: tuple[Any, ...]) -> None:
+    if event == "pickle.find_class" and _reading:
+        raise UnpicklingError("a pickle of a cluster names a function or a class")

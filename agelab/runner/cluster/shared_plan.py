@@ -1,6 +1,13 @@
-"""The plan of a run for several hosts: its options, its cells, and the packages that all of them take."""
+"""The plan of a run for several hosts: its options, its cells, and the packages that all of them take.
 
+A host runs one cell of it, with the packages of the plan, and sends what a cache would keep
+(agelab.runner.reuse.cells).
+"""
+
+import json
 from collections.abc import Mapping
+from contextlib import chdir, suppress
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
@@ -8,26 +15,28 @@ from typing import Any, Literal
 from pydantic import Field
 
 from agelab import kernel as kernel_specs
-from agelab.base.errors import InputError
-from agelab.base.hashing import key_of
+from agelab.analysis.cell_diff import ValueDifference, diff_inputs
+from agelab.base.errors import AgelabError, InputError
+from agelab.base.fileio import read_bytes
 from agelab.base.types import Frozen, Label
-from agelab.debian import buildroot
-from agelab.kernel import debian_kernel
-from agelab.machine import dkms, qemu
-from agelab.machine.drive import module as modules
-from agelab.machine.image import root as roots
+from agelab.machine.vm import host
 from agelab.results import checksummed
-from agelab.runner.prepare.planned import planned_cells
-from agelab.runner.prepare.run_manifest import module_packages, root_of
+from agelab.results.result import CellOrigin
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute import runner
+from agelab.runner.prepare.parts import ask_all_packages
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
+from agelab.runner.request.request import RunRequest, resolve
+from agelab.runner.reuse import cache, cells
+from agelab.runner.reuse.cells import CellKey, EndedCell
 from agelab.scenario.seeds import CellName, Seeds
-from agelab.store import environment
 from agelab.store.artefacts import Store
 
-OF_THE_COORDINATOR = {"jobs": 1, "check": None, "keep_disk": False, "timing": False}
-"""Options that say nothing of a cell: who puts the run together decides them."""
+SAYS_MOST = ("version", "release", "package")
+"""Last words of places that tell a reader more than hashes and commands do."""
+WIDTH = 60
+"""Characters of a value."""
 
 
 class SharedPlan(Frozen):
@@ -35,7 +44,7 @@ class SharedPlan(Frozen):
 
     of_schema: Literal[1] = Field(alias="schema")
     agelab: Label = Field(description="version; another one may have other keys")
-    command: dict[str, Any] = Field(description="directory, name, words and more, as in plan.json")
+    command: dict[str, Any] = Field(description="directory, name and options, as in plan.json")
     resolutions: dict[str, Any] = Field(description="what questions about packages resolve to")
     cells: tuple[tuple[str, str, int, int], ...] = Field(
         min_length=1, description="variant, layout, corpus seed and run seed of each"
@@ -44,23 +53,23 @@ class SharedPlan(Frozen):
     @property
     def options(self) -> RunOptions:
         """Raises InputError for options that this agelab does not know, or that are no other host's."""
-        said = self.command
-        asked = RunOptions.from_words(said["directory"], said["name"], said["words"], said["more"])
-        require_shareable(asked)
-        return asked.changed(**OF_THE_COORDINATOR, of_plan=True)
+        asked = RunOptions.from_words(self.command)
+        asked.require_shareable()
+        return asked.of_worker()
 
     def afresh(self) -> "SharedPlan":
         """Return the plan whose cells run in any case, also where their keys are known."""
-        more = {**self.command["more"], "fresh": True, "check": None}
-        return self.model_copy(update={"command": {**self.command, "more": more}})
+        return self._with({"fresh": True, "check": None})
 
     def of_one(self, number: int) -> "SharedPlan":
         """Return the plan of this cell alone, whose options name no other seeds: what one task takes."""
         _, _, corpus, run = self.cells[number]
-        words = {**self.command["words"], "seeds": str(run), "corpora": str(corpus), "design": "crossed"}
-        return self.model_copy(
-            update={"command": {**self.command, "words": words}, "cells": (self.cells[number],)}
-        )
+        alone = self._with({"seeds": str(run), "corpora": str(corpus), "design": "crossed"})
+        return alone.model_copy(update={"cells": (self.cells[number],)})
+
+    def _with(self, options: Mapping[str, Any]) -> "SharedPlan":
+        command = {**self.command, "options": self.command["options"] | options}
+        return self.model_copy(update={"command": command})
 
     def name_of(self, number: int) -> CellName:
         """Return the name of a cell. Raises InputError for a number that none has."""
@@ -68,23 +77,6 @@ class SharedPlan(Frozen):
             raise InputError(f"--cell {number}: the plan has cells 0 to {len(self.cells) - 1}")
         variant, layout, corpus, run = self.cells[number]
         return variant, layout, Seeds(corpus, run)
-
-
-def require_shareable(options: RunOptions) -> None:
-    """Raise InputError for a run whose cells no other host can run."""
-    why = {
-        "a control file has its journal here": options.control,
-        "real disks are this host's": options.real_disks,
-        "the wall clock is one host's": options.guest_clock == "wall",
-        "a stored disk is this store's": options.disk,
-        "--keep-disk keeps disks in this store": options.keep_disk,
-        "--timing takes this host's time": options.timing,
-        "--blocks keeps its records beside the cell": options.blocks,
-        "--profile keeps its stacks beside the cell": options.profile,
-        "--seeds auto decides after each look": options.until_decided,
-    }
-    if told := [reason for reason, given in why.items() if given]:
-        raise InputError(f"the cells cannot run on other hosts: {told[0]}")
 
 
 def own_files(options: RunOptions) -> list[str]:
@@ -100,43 +92,29 @@ def own_files(options: RunOptions) -> list[str]:
     return [word for word in words if word]
 
 
-def make(options: RunOptions, store: Store, progress: Progress) -> SharedPlan:
-    """Make the plan of these options; packages are resolved here, once. Raises as ``agelab run`` does.
+def make(request: RunRequest, store: Store, progress: Progress) -> SharedPlan:
+    """Make the plan of a request; packages are resolved here, once. Raises as ``agelab run`` does.
 
     Where cells are checked, or AGELAB_FRESH is set here, no host answers with a cell that it knows.
     """
-    require_shareable(options)
-    cells = [(one.variant.name, one.layout, one.corpus_seed, one.run_seed) for one in planned_cells(options)]
+    options = request.options
+    options.require_shareable()
+    names = [(spec.variant.name, spec.layout, spec.corpus_seed, spec.run_seed) for spec in request.planned()]
     plan = SharedPlan(
         schema=1,
         agelab=version("agelab"),
         command=options.to_plan(),
-        resolutions=_resolutions(options, store, progress),
-        cells=tuple(cells),
+        resolutions=_resolutions(request, store, progress),
+        cells=tuple(names),
     )
-    return plan.afresh() if options.check is not None or environment.every_cell_runs() else plan
+    return plan.afresh() if options.check is not None or cache.every_cell_runs() else plan
 
 
-def _resolutions(options: RunOptions, store: Store, progress: Progress) -> dict[str, Any]:
-    request = resolve(options)
-    definition, filesystems = root_of(request)
-    suite = roots.definition().suite
-    kernel = kernel_specs.resolve(request.kernel, store, progress=progress.stage)
-    found: list[tuple[Mapping[str, Any], Any]] = [
-        (roots.question(definition, filesystems), roots.resolve_packages(definition, filesystems, store)),
-        (qemu.question(), qemu.resolve_packages(store)),
-        (buildroot.compiler_question(suite), buildroot.resolve_compiler(store, suite)),
-    ]
-    if kernel.kind == "debian":
-        wanted = kernel.spec.partition(":")[2]
-        found.append((debian_kernel.question(wanted), debian_kernel.resolve_packages(wanted, store)))
-    if not kernel.build_inputs:
-        built = modules.resolve_packages(kernel, store, progress=progress.stage)
-        found.append((modules.question(built.suite, kernel.release, kernel.version), built))
-    by_name = {one.name: one for one in filesystems}
-    for name, packages in module_packages(request, kernel, store).items():
-        found += dkms.questions((kernel.release, kernel.version), by_name[name], packages)
-    return {key_of(question): answer.model_dump(mode="json") for question, answer in found}
+def _resolutions(request: RunRequest, store: Store, progress: Progress) -> dict[str, Any]:
+    with store.recording() as answers:
+        kernel_specs.resolve(request.kernel, store, progress=progress.stage)
+        ask_all_packages(request, (), store, progress.stage)
+    return answers
 
 
 def read(path: Path) -> SharedPlan:
@@ -152,3 +130,66 @@ def read(path: Path) -> SharedPlan:
 
 def write(path: Path, plan: SharedPlan) -> None:
     checksummed.write_sealed(path, plan)
+
+
+class NothingToSend(AgelabError):
+    """The cell has no result that could stand for another of its key."""
+
+
+def run_cell(plan: SharedPlan, number: int, store: Store, progress: Progress) -> RunDirectory:
+    """Run a cell of the plan in a run of its own, unless its key is known. Raises as ``agelab run`` does."""
+    options, name = plan.options, plan.name_of(number)
+    if not Path(options.directory).is_dir():
+        if named := own_files(options):
+            raise InputError(
+                f"the plan was made in {options.directory}, which this host does not have, and names {named[0]}"
+            )
+        options = options.changed(directory="/")
+    fixed = Store(store.home, store.warn, resolutions=plan.resolutions, shared=store.shared)
+    with chdir(options.directory):
+        request = replace(resolve(options), only=frozenset([name]))
+        if name not in request.cell_names:
+            raise InputError(
+                f"--cell {number}: the plan's own options ask for no such cell: {', '.join(name[:2])}"
+            )
+        return runner.run_request(request, fixed, progress)
+
+
+def pack(run: RunDirectory) -> bytes:
+    """Return the one cell of a run as bytes to be sent. Raises NothingToSend for one without a digest."""
+    end = run.end(0)
+    if end is None or CellKey.of(end) is None:
+        raise NothingToSend(end.reason or end.status if end else "it has no end record")
+    here = CellOrigin(run=run.name, host=host.description(), ended=end.ended or "")
+    cell = EndedCell(
+        inputs=run.recorded_inputs(0),
+        end=end.model_copy(update={"disk": None, "pictures": {}}),
+        samples=tuple(run.samples().get(0, ())),
+        origin=end.reused or here,
+    )
+    return cells.pack(cell, run.cell_directory(0))
+
+
+def other_key(sent: bytes, key: CellKey, inputs: Path) -> str:
+    """Return what differs in a cell that is not of ``key``, whose inputs are in a file; "" where that is unknown."""
+    with suppress(AgelabError, OSError, ValueError):
+        found = cells.sent_cell(sent)
+        differing = list(diff_inputs(json.loads(read_bytes(inputs)), found.inputs))
+        if differing:
+            first = min(differing, key=_rank)
+            more = f", and {len(differing) - 1} more" if len(differing) > 1 else ""
+            return f"{first.place} is {_cut(first.right)} there, {_cut(first.left)} here{more}"
+        if found.end.evaluated_by != key.evaluated_by:
+            return "another agelab has made samples of it"
+    return ""
+
+
+def _rank(difference: ValueDifference) -> int:
+    """Order differences by what they say: the first of those that name a version, or any."""
+    return 0 if difference.place.rpartition(".")[2] in SAYS_MOST else 1
+
+
+def _cut(value: Mapping[str, Any] | object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = " ".join(text.split())
+    return text if len(text) <= WIDTH else f"{text[:WIDTH]}..."

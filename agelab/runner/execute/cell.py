@@ -14,22 +14,24 @@ from agelab.evaluate.derived_samples import derived
 from agelab.results.digest import digest, inputs_key
 from agelab.results.result import MOMENT, End, Sample, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import disk_maps, history_points, map_images
-from agelab.runner.execute.block_pass import BlockPass
-from agelab.runner.execute.cell_boots import CellBoots, CellGoals
-from agelab.runner.execute.cell_progress import CellProgress, PhaseAborted
-from agelab.runner.execute.cell_reuse import CellReuse
-from agelab.runner.execute.elsewhere import CellLost, Elsewhere
+from agelab.runner.execute import disk_maps
+from agelab.runner.execute.answers import CellLost, CellReuse, Elsewhere
+from agelab.runner.execute.disk_maps import PointsBoot
 from agelab.runner.execute.evaluation import evaluated_by
-from agelab.runner.execute.guest_launcher import GuestLauncher
-from agelab.runner.execute.history_points import PointsBoot
+from agelab.runner.execute.guests import GuestLauncher
 from agelab.runner.execute.host_timing import CellTimer
-from agelab.runner.execute.phase_runner import BootRunner, PhaseRunner
-from agelab.runner.execute.profile_pass import ProfilePass, Profiler
-from agelab.runner.plan.boot import Boot
-from agelab.runner.plan.kept_output import outputs
-from agelab.runner.plan.support import unsupported
-from agelab.runner.reuse.ended_cell import CellKey, EndedCell
+from agelab.runner.execute.passes import BlockPass, ProfilePass, Profiler
+from agelab.runner.execute.phases import (
+    BootRunner,
+    CellBoots,
+    CellGoals,
+    CellProgress,
+    PhaseAborted,
+    PhaseRunner,
+)
+from agelab.runner.plan.guest_plan import Boot, unsupported
+from agelab.runner.plan.passes import outputs
+from agelab.runner.reuse.cells import CellKey, EndedCell
 from agelab.scenario.step import AGED, CONTROL, CONTROL_COPY, ForkName, StepId
 from agelab.store import stored_disk
 from agelab.store.artefacts import Store
@@ -109,11 +111,11 @@ class CellRunner:
         """Finish the cell with the samples, maps and pictures of an ended one; what lacks is drawn anew."""
         directory, spec = self.launcher.directory, self.launcher.spec
         self.run.append_all(self.number, earlier.samples)
-        if end.maps and not map_images.are_there(directory, end.pictures):
+        if end.maps and not disk_maps.are_there(directory, end.pictures):
             drawn: dict[str, str] = {}
             with suppress(AgelabError):  # then the cell has failed for it, which its record says
                 known = list(disk_maps.reader(spec).read(directory, self.boots.mapped_forks))
-                drawn = map_images.draw(directory, spec, known, earlier.samples)
+                drawn = disk_maps.draw(directory, spec, known, earlier.samples)
             end = end.model_copy(update={"pictures": drawn})
         return self._finish(end, earlier.samples)
 
@@ -217,7 +219,7 @@ class _StartedCell:
         copied = {one.repetition for one in samples if (one.step, one.metric) == (copy, "elapsed")}
         for point in set(reached) - copied:
             forks.remove(str(ForkName(CONTROL, point)))
-        names = [name for name in history_points.fork_names(reached) if forks.exists(name)]
+        names = [name for name in disk_maps.fork_names(reached) if forks.exists(name)]
         for boot in boots.testing(names):
             if self.progress.status.status is not Status.INTERRUPTED:
                 self._test_at_points(boot)
@@ -264,7 +266,7 @@ class _StartedCell:
             for found in known:
                 for sample in maps.samples(found, boots.spec.scenario.measures):
                     progress.record(sample)
-            progress.pictures = map_images.draw(boots.directory, boots.spec, known, progress.samples)
+            progress.pictures = disk_maps.draw(boots.directory, boots.spec, known, progress.samples)
         except AgelabError as error:
             progress.judge(CellStatus(Status.FAILED, f"maps: {error}"))
 

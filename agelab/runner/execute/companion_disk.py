@@ -1,5 +1,6 @@
 """The filesystem beside the disk under test: filled once, in a guest of its own, and kept as a stored disk."""
 
+import shlex
 from dataclasses import replace
 
 from agelab.base import atomic, readers
@@ -9,22 +10,73 @@ from agelab.machine.image import tools
 from agelab.machine.vm.hypervisor import Hypervisor
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import saved_guests
+from agelab.runner.execute import guests
 from agelab.runner.execute.cell import CellRunner
-from agelab.runner.execute.cell_boots import CellGoals
-from agelab.runner.execute.disk_recipe import disk_recipe, making_command
-from agelab.runner.execute.guest_launcher import GuestLauncher
-from agelab.runner.plan.brought import NOTHING_BROUGHT
-from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.support import unsupported
+from agelab.runner.execute.guests import GuestLauncher
+from agelab.runner.execute.phases import CellGoals
+from agelab.runner.plan.cell_spec import NOTHING_BROUGHT, CellSpec
+from agelab.runner.plan.guest_plan import unsupported
 from agelab.runner.prepare.prepare import PreparedRun
+from agelab.runner.request.request import RunRequest
 from agelab.scenario import selection
 from agelab.scenario.disk_use import DiskUse, Scatter
+from agelab.scenario.history import Logged, Pulled
 from agelab.scenario.scenario import Scenario, Variant
 from agelab.scenario.step import Action
 from agelab.store import stored_disk
 from agelab.store.artefacts import Store
-from agelab.store.stored_disk import StoredDisk
+from agelab.store.stored_disk import DiskRecipe, StoredDisk
+
+
+def disk_recipe(spec: CellSpec, kernel: str, scale: str | None, command: str) -> DiskRecipe:
+    """Return the recipe of the disk that a cell makes; ``command`` makes it again."""
+    return DiskRecipe(
+        makes=spec.scenario.makes,
+        scenario=spec.scenario.name,
+        scale=scale,
+        variant=spec.variant.name,
+        filesystem=spec.filesystem.name,
+        layout=spec.layout,
+        defaults=spec.defaults,
+        machine=spec.machine.name,
+        drives=spec.disk.drive_specs,
+        kernel=kernel,
+        run_seed=spec.run_seed,
+        corpus_seed=spec.corpus_seed,
+        sizes=tuple(spec.disk.memory_disks[place] for place in spec.disk.member_places),
+        command=command,
+    )
+
+
+def making_command(request: RunRequest, spec: CellSpec, verb: str = "age") -> str:
+    """Return the command that makes the disk of one cell again."""
+    history = spec.history
+    log = history.log if isinstance(history, Logged) else None
+    pulled = history.repository if isinstance(history, Pulled) else ""
+    options = request.options.changed(
+        kernel=request.kernel,
+        scale=request.scale,
+        machine=spec.machine.plain_name,
+        layout=spec.layout,
+        defaults=spec.defaults,
+        corpus=pulled or (str(request.corpus) if request.corpus else None),
+        log=log,
+        trace=False,
+        erase=(),
+        jobs=1,
+        keep_disk=False,
+        disk=None,
+        crash_at=None,
+        fail=None,
+    )
+    seeds = ((spec.run_seed,), (spec.corpus_seed,))
+    if request.name.endswith(".toml"):
+        options = options.changed(filesystem=spec.filesystem.name).of_seeds(*seeds)
+    elif not request.control:
+        variant = spec.variant.plain_name if log else spec.variant.name
+        options = options.changed(name=f"{spec.scenario.name}-{variant}", filesystem=None).of_seeds(*seeds)
+    return shlex.join(["agelab", verb, *options.arguments()])
+
 
 COPY = Action(name="copy", run='cp -a "$SOURCE/." .', sync=True, deadline=100_000, origin="inferred")
 
@@ -117,7 +169,7 @@ def _obtain(
     assert spec.companion is not None
     own = companion_cell(spec)
     keep = disk_recipe(own, image.kernel.spec, None, making_command(prepared.request, spec, "run"))
-    saved = saved_guests.of_run(prepared, hypervisor, store, progress)
+    saved = guests.of_run(prepared, hypervisor, store, progress)
     with atomic.temp_dir(store.cache("beside")) as work:
         run = RunDirectory(work)
         programs = tools.obtain_filesystem_tools(own.filesystem.tools, store, progress)

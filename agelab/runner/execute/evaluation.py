@@ -13,7 +13,7 @@ from agelab.runner.plan.cell_spec import CellSpec
 
 CODE = "agelab.evaluate"
 """The package that evaluates; the modules that it imports are a part of it."""
-CARRIES_OUT = ("cell.py", "cell_progress.py", "phase_runner.py")
+CARRIES_OUT = ("cell.py", "phases.py")
 """Modules beside this one that say which boots count, and give a cell a status for what its host saw."""
 
 

@@ -11,7 +11,7 @@ from agelab.evaluate.boot_events import BootEvents
 from agelab.machine.vm.processor_time import Program, ProgramWatch
 from agelab.results.result import Ending, Event, HarnessReady, PowerIsCut, StepBegun, StepDone
 from agelab.results.timing import BootTime, CellTiming, StepTime
-from agelab.runner.plan.boot import Boot
+from agelab.runner.plan.guest_plan import Boot
 
 MAKING = "making"
 """The phase of boots whose files have no prefix."""

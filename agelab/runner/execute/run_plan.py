@@ -13,9 +13,8 @@ from agelab.machine.vm.guest import Clock
 from agelab.results.conditions import EFFORT, Conditions, text
 from agelab.results.result import Cell, DefinedMetric, RunKernel, RunPlan
 from agelab.runner.plan.cell_inputs import drive_sources, harness_hash
-from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.cell_spec import CellSpec, cell_of
 from agelab.runner.prepare import input_data
-from agelab.runner.prepare.planned import cell_of
 from agelab.runner.prepare.prepare import PreparedRun
 from agelab.scenario.scenario import Scenario
 
@@ -38,7 +37,7 @@ def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
     return RunPlan(
         run=name,
         scenario=scenario.name,
-        scale=input_data.scale_name(request),
+        scale=request.scale_name,
         clock=options.guest_clock,
         cells=cells,
         kernel=kernel,

@@ -2,9 +2,9 @@
 
 import shlex
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, chdir, suppress
+from contextlib import ExitStack, chdir, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,22 +22,21 @@ from agelab.results import run_lookup
 from agelab.results.result import RunPlan, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import Took, expected_cost, recent_cells
-from agelab.runner.execute import cell_reuse, companion_disk, saved_guests
+from agelab.runner.execute import answers, companion_disk, guests
+from agelab.runner.execute.answers import CellReuse, Elsewhere
 from agelab.runner.execute.cell import CellRunner
-from agelab.runner.execute.cell_boots import CellGoals
-from agelab.runner.execute.cell_reuse import CellReuse
-from agelab.runner.execute.disk_recipe import disk_recipe, making_command
-from agelab.runner.execute.elsewhere import Elsewhere
-from agelab.runner.execute.guest_launcher import CellInitramfs, GuestLauncher, boot_timeout
+from agelab.runner.execute.companion_disk import disk_recipe, making_command
+from agelab.runner.execute.guests import CellInitramfs, GuestLauncher, boot_timeout
 from agelab.runner.execute.host_timing import RunTimer
-from agelab.runner.execute.profile_pass import Profiler
+from agelab.runner.execute.passes import Profiler
+from agelab.runner.execute.phases import CellGoals
 from agelab.runner.execute.run_plan import refuse_other_inputs, run_plan
-from agelab.runner.prepare import input_data, package_questions, run_manifest
-from agelab.runner.prepare.prepare import PreparedRun, ProvidedParts, prepare
+from agelab.runner.prepare import run_manifest
+from agelab.runner.prepare.parts import CarriedParts, MadeParts, ask_packages
+from agelab.runner.prepare.prepare import PreparedRun, prepare
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.resolve import resolve
-from agelab.runner.request.run_request import RunRequest
+from agelab.runner.request.request import RunRequest, resolve
 from agelab.store import stored_disk
 from agelab.store.artefacts import Store
 from agelab.store.stored_disk import StoredDisk
@@ -59,7 +58,7 @@ class StartedRun:
     """Corpus seed to the disk beside those under test; empty where there is none."""
     first: int
     """Number of its first cell among those of all runs that go on together."""
-    initramfs: CellInitramfs | None = None
+    initramfs: CellInitramfs
     """What all its guests boot."""
 
 
@@ -70,19 +69,27 @@ def run(
     *,
     begun: RunDirectory | None = None,
     claims: tuple[DriveClaim, ...] | None = None,
-    elsewhere: Elsewhere | None = None,
 ) -> RunDirectory:
     """Run every cell that the options ask for, or the unfinished cells of ``begun``. Returns the finished run.
 
-    ``claims`` are the real disks where the caller holds them, for several runs. ``elsewhere`` are hosts that run the
-    cells. Raises InputError or HostError before
+    ``claims`` are the real disks where the caller holds them, for several runs. Raises InputError or HostError before
     anything has run; what goes wrong in a cell is its status.
     """
-    with _in_directory(options):
+    with asked(options, begun) as request:
+        return run_request(request, store, progress, begun=begun, claims=claims)
+
+
+@contextmanager
+def asked(options: RunOptions, begun: RunDirectory | None = None) -> Iterator[RunRequest]:
+    """Yield the request that options make, in the directory in which their relative paths start.
+
+    ``begun`` is the run that goes on. Raises InputError where the directory is gone, and as ``resolve`` does.
+    """
+    if not Path(options.directory).is_dir():
+        raise InputError(f"the run was asked for in {options.directory}, which is not there any more")
+    with chdir(options.directory):
         request = resolve(options)
-        if begun:
-            request = replace(request, begun=tuple(cell.name for cell in begun.plan().cells))
-        return run_request(request, store, progress, begun=begun, claims=claims, elsewhere=elsewhere)
+        yield replace(request, begun=tuple(cell.name for cell in begun.plan().cells)) if begun else request
 
 
 def run_kernels(
@@ -99,14 +106,14 @@ def run_kernels(
     if options.until_decided:
         raise InputError("--seeds auto takes one kernel: which seeds the others have could not be decided")
     progress = progress or Progress()
-    with _in_directory(options):
+    with asked(options) as request:
         specs = [canonical(kernel) for kernel in kernels]
         if twice := [spec for spec in specs if specs.count(spec) > 1]:
             raise InputError(f"--kernel {twice[0]} is named twice")
-        requests = [resolve(options.changed(kernel=kernel, prove_all=False)) for kernel in kernels]
+        requests = [request.on_kernel(kernel) for kernel in kernels]
         for request in requests:  # a package that is not there is told before any kernel is made
             with suppress(*UNFIT_KERNEL):
-                package_questions.ask(request, (), store, progress.stage)
+                ask_packages(request, (), store, progress.stage)
         for spec in specs:  # a wrong one is told before the data of the others are made
             with suppress(*UNFIT_KERNEL):
                 resolve_kernel(spec, store, progress=progress.stage)
@@ -120,7 +127,7 @@ def run_request(
     *,
     begun: RunDirectory | None = None,
     claims: tuple[DriveClaim, ...] | None = None,
-    provided: ProvidedParts | None = None,
+    provided: CarriedParts | None = None,
     elsewhere: Elsewhere | None = None,
 ) -> RunDirectory:
     """Run a request as ``run`` does. ``provided`` parts are used in place of those that would be found or made."""
@@ -136,46 +143,41 @@ def succeeded(run: RunDirectory) -> bool:
     return all(end is not None and end.status is Status.OK and not end.disputes for end in ends)
 
 
-def _in_directory(options: RunOptions) -> "chdir[str]":
-    """Go to the directory in which relative paths of the options start. Raises InputError where it is gone."""
-    if not Path(options.directory).is_dir():
-        raise InputError(f"the run was asked for in {options.directory}, which is not there any more")
-    return chdir(options.directory)
-
-
 def _run_all(
     requests: Sequence[RunRequest],
     store: Store,
     progress: Progress,
     begun: RunDirectory | None = None,
     claims: tuple[DriveClaim, ...] | None = None,
-    provided: ProvidedParts | None = None,
+    provided: CarriedParts | None = None,
     elsewhere: Elsewhere | None = None,
 ) -> list[RunDirectory | AgelabError]:
     """Run requests that differ in their kernels alone. Returns the run of each, or why its kernel has none."""
-    boot_timeout(requests[0].options.guest_clock)  # refuses a wrong setting before anything is made
+    options = requests[0].options
+    boot_timeout(options.guest_clock)  # refuses a wrong setting before anything is made
     for orphan in orphans.terminate_orphans():
         progress.stage(f"ended {orphan}: the agelab that had started it was killed")
-    reuse = cell_reuse.of_run(requests[0].options, store.runs, progress.stage)
+    reuse = answers.of_run(options, store.runs, progress.stage)
     with ExitStack() as held:
-        timer = held.enter_context(RunTimer()) if requests[0].options.timing else None
+        timer = held.enter_context(RunTimer()) if options.timing else None
         unfit: dict[int, AgelabError] = {}
         prepared: list[PreparedRun] = []
         for place, request in enumerate(requests):
             try:
-                prepared.append(prepare(request, store, progress, held, len(requests), claims, provided))
+                parts = provided or MadeParts(request, store, progress.stage)
+                prepared.append(prepare(request, parts, store, progress, held, len(requests), claims))
             except UNFIT_KERNEL as error:
                 unfit[place] = error
                 progress.stage(f"kernel {request.kernel} is left out: {error}")
         if not prepared:
             return list(unfit.values())
         hypervisor = held.enter_context(connected(_opened_by_guests(prepared, store)))
+        session = RunSession(store, progress, hypervisor, held, timer, reuse, elsewhere)
         runs: list[StartedRun] = []
-        for one in prepared:
-            first = sum(len(run.prepared.specs) for run in runs)
-            runs.append(_start(one, hypervisor, store, progress, held, begun, first))
+        for ready in prepared:
+            runs.append(session.start(ready, begun, sum(len(run.prepared.specs) for run in runs)))
         with goes_on("; ".join(map(_resuming_command, runs))):
-            _run_cells(runs, hypervisor, store, progress, timer, reuse, elsewhere)
+            session.run_cells(runs)
         done = iter(runs)
         return [unfit.get(place) or next(done).directory for place, _ in enumerate(requests)]
 
@@ -196,42 +198,6 @@ def _opened_by_guests(prepared: Sequence[PreparedRun], store: Store) -> list[Pat
     return list(dict.fromkeys((store.home, store.runs, *images, *corpora, *emulators)))
 
 
-def _start(
-    prepared: PreparedRun,
-    hypervisor: Hypervisor,
-    store: Store,
-    progress: Progress,
-    held: ExitStack,
-    begun: RunDirectory | None,
-    first: int,
-) -> StartedRun:
-    """Create the run's directory and write its plan, or check that ``begun`` has the same one.
-
-    Where seeds are added until a question is decided, ``begun`` may have the first cells alone: then its plan grows.
-    """
-    companions: dict[int, StoredDisk] = {}
-    if prepared.specs[0].companion:
-        companions = companion_disk.obtain(prepared, hypervisor, store, progress.stage)
-        for companion in companions.values():
-            held.enter_context(stored_disk.in_use(companion))
-    with run_lookup.creation_lock(store.runs):
-        directory = begun or RunDirectory.create(store.runs, Path(prepared.request.name).stem)
-        readers.restrict(directory.path, _readers(prepared, companions.values()))
-        held.enter_context(directory.lock())
-    plan = run_plan(directory.name, prepared)
-    if begun:
-        before = begun.plan()
-        grows = prepared.request.options.until_decided and len(plan.cells) > len(before.cells)
-        same = prepared.first(len(before.cells)) if grows else prepared
-        refuse_other_inputs(before, run_plan(directory.name, same))
-        if grows:
-            directory.write_plan(plan)
-    else:
-        run_manifest.write(directory, prepared.request, prepared.specs, prepared.manifest)
-        directory.write_plan(plan)
-    return StartedRun(prepared, directory, plan, companions, first, CellInitramfs(prepared.image))
-
-
 def _readers(prepared: PreparedRun, companions: Iterable[StoredDisk]) -> int:
     """Return who may read the run: those who may read everything that it is made of."""
     disks = [disk.artefact.directory for disk in (prepared.disk, *companions) if disk]
@@ -240,40 +206,144 @@ def _readers(prepared: PreparedRun, companions: Iterable[StoredDisk]) -> int:
     return prepared.request.readable_by & readers.of_made(*dict.fromkeys(made))
 
 
-def _run_cells(
-    runs: Sequence[StartedRun],
-    hypervisor: Hypervisor,
-    store: Store,
-    progress: Progress,
-    timer: RunTimer | None = None,
-    reuse: CellReuse | None = None,
-    elsewhere: Elsewhere | None = None,
-) -> None:
-    """Run the unfinished cells of all runs, as many at a time as the requests ask for."""
-    waiting = [(run, number) for run in runs for number in run.directory.unfinished()]
-    prepared = runs[0].prepared
+@dataclass(frozen=True)
+class RunSession:
+    """Runs that go on together, and what all of their cells have to do with."""
 
-    def slots() -> int:
-        return elsewhere.slots(prepared.cell_bytes) if elsewhere else prepared.jobs
+    store: Store
+    progress: Progress
+    hypervisor: Hypervisor
+    held: ExitStack
+    """Ends with the session: what the runs keep from others until their last cell has ended."""
+    timer: RunTimer | None = None
+    reuse: CellReuse | None = None
+    elsewhere: Elsewhere | None = None
 
-    jobs = slots()
-    if (jobs > 1 or elsewhere) and len(waiting) > jobs:
-        waiting = _longest_first(waiting, list(recent_cells(runs[0].directory)))
-    numbers = [run.first + number for run, number in waiting]
-    progress.begin_runs(prepared.request, [run.directory for run in runs], numbers, jobs)
-    if timer:
-        timer.begin_cells()
-    cells = [
-        partial(_run_cell, run, number, hypervisor, store, progress, timer, reuse, elsewhere)
-        for run, number in waiting
-    ]
+    def start(self, prepared: PreparedRun, begun: RunDirectory | None, first: int) -> StartedRun:
+        """Create the run's directory and write its plan, or check that ``begun`` has the same one.
 
-    def abandon() -> None:
-        hypervisor.abandon()
-        if elsewhere:
-            elsewhere.stop()
+        Where seeds are added until a question is decided, ``begun`` may have the first cells alone: then its plan
+        grows.
+        """
+        companions: dict[int, StoredDisk] = {}
+        if prepared.specs[0].companion:
+            companions = companion_disk.obtain(prepared, self.hypervisor, self.store, self.progress.stage)
+            for companion in companions.values():
+                self.held.enter_context(stored_disk.in_use(companion))
+        with run_lookup.creation_lock(self.store.runs):
+            directory = begun or RunDirectory.create(self.store.runs, Path(prepared.request.name).stem)
+            readers.restrict(directory.path, _readers(prepared, companions.values()))
+            self.held.enter_context(directory.lock())
+        plan = run_plan(directory.name, prepared)
+        if begun:
+            before = begun.plan()
+            grows = prepared.request.options.until_decided and len(plan.cells) > len(before.cells)
+            same = prepared.first(len(before.cells)) if grows else prepared
+            refuse_other_inputs(before, run_plan(directory.name, same))
+            if grows:
+                directory.write_plan(plan)
+        else:
+            run_manifest.write(directory, prepared.request, prepared.specs, prepared.manifest)
+            directory.write_plan(plan)
+        return StartedRun(prepared, directory, plan, companions, first, CellInitramfs(prepared.image))
 
-    _at_a_time(slots, cells, abandon)
+    def run_cells(self, runs: Sequence[StartedRun]) -> None:
+        """Run the unfinished cells of all runs, as many at a time as the requests ask for."""
+        waiting = [(run, number) for run in runs for number in run.directory.unfinished()]
+        jobs = self._slots(runs)
+        if (jobs > 1 or self.elsewhere) and len(waiting) > jobs:
+            waiting = _longest_first(waiting, list(recent_cells(runs[0].directory)))
+        numbers = [run.first + number for run, number in waiting]
+        directories = [run.directory for run in runs]
+        self.progress.begin_runs(runs[0].prepared.request, directories, numbers, jobs)
+        if self.timer:
+            self.timer.begin_cells()
+        cells = [partial(self.run_cell, run, number) for run, number in waiting]
+        _at_a_time(partial(self._slots, runs), cells, self._abandon)
+
+    def _slots(self, runs: Sequence[StartedRun]) -> int:
+        """Return how many cells run at a time now: other hosts come and go."""
+        prepared = runs[0].prepared
+        return self.elsewhere.slots(prepared.cell_bytes) if self.elsewhere else prepared.jobs
+
+    def _abandon(self) -> None:
+        """End the guests that run."""
+        self.hypervisor.abandon()
+        if self.elsewhere:
+            self.elsewhere.stop()
+
+    def run_cell(self, run: StartedRun, number: int) -> None:
+        """Run one cell, and keep a control file's journal of it."""
+        prepared, directory, shown = run.prepared, run.directory, run.first + number
+        spec, line, journal = prepared.specs[number], prepared.cells[number].line, prepared.journal
+        cell = run.plan.cells[number]
+        if journal and line:
+            journal.begin(line, spec.run_seed)
+        self.progress.begin_cell(cell, shown)
+        directory.restart_cell(number)
+
+        def end_step(step: str) -> None:
+            self.progress.end_step(shown, step)
+            if journal and line:
+                journal.step(line, spec.run_seed, step)
+
+        profiler = None
+        if prepared.profiler:
+            profiler = Profiler(prepared.profiler, partial(self.progress.end_step, shown))
+        place = directory.cell_directory(number)
+        end = CellRunner(
+            directory,
+            number,
+            self._launcher(run, number),
+            _goals(run, number),
+            self.store,
+            end_step,
+            timer=self.timer.of_cell(place) if self.timer else None,
+            reuse=self.reuse,
+            blocks=prepared.request.options.blocks,
+            profiler=profiler,
+            elsewhere=self.elsewhere,
+        ).carry_out()
+        self.progress.end_cell(cell, shown, end)
+        if journal and line:
+            journal.end(line, spec.run_seed, end, directory.samples().get(number, []))
+
+    def _launcher(self, run: StartedRun, number: int) -> GuestLauncher:
+        """Return what starts the guests of a cell."""
+        prepared = run.prepared
+        return GuestLauncher(
+            directory=run.directory.cell_directory(number),
+            spec=prepared.specs[number],
+            image=prepared.image,
+            corpus=prepared.corpora[number],
+            hypervisor=self.hypervisor,
+            emulator=prepared.emulator,
+            saved=guests.of_run(prepared, self.hypervisor, self.store, self.progress.stage),
+            module=prepared.module,
+            tools=prepared.programs[number],
+            store=self.store,
+            shared=run.initramfs,
+        )
+
+
+def _goals(run: StartedRun, number: int) -> CellGoals:
+    """Return the goals of a cell beyond its scenario."""
+    prepared, spec = run.prepared, run.prepared.specs[number]
+    request = prepared.request
+    recipe = None
+    if request.options.keep_disk:
+        command = making_command(request, spec)
+        recipe = disk_recipe(spec, prepared.image.kernel.spec, request.scale_name, command)
+    return CellGoals(
+        start_from=prepared.disk,
+        companion=run.companions.get(spec.corpus_seed),
+        keep_as=recipe,
+        measure=request.options.measure,
+        curve=request.options.curve,
+        readable_by=readers.of_made(run.directory.path),
+        disks_in_memory=prepared.disks_in_memory,
+        host_bytes=prepared.cell_bytes,
+    )
 
 
 def _longest_first(waiting: Sequence[tuple[StartedRun, int]], before: Took) -> list[tuple[StartedRun, int]]:
@@ -309,76 +379,3 @@ def _at_a_time(
         except BaseException:
             abandon()
             raise
-
-
-def _run_cell(
-    run: StartedRun,
-    number: int,
-    hypervisor: Hypervisor,
-    store: Store,
-    progress: Progress,
-    timer: RunTimer | None = None,
-    reuse: CellReuse | None = None,
-    elsewhere: Elsewhere | None = None,
-) -> None:
-    """Run one cell, and keep a control file's journal of it."""
-    prepared, directory, told = run.prepared, run.directory, run.first + number
-    spec, line, journal = prepared.specs[number], prepared.cells[number].line, prepared.journal
-    cell = run.plan.cells[number]
-    if journal and line:
-        journal.begin(line, spec.run_seed)
-    progress.begin_cell(cell, told)
-    directory.restart_cell(number)
-    launcher = GuestLauncher(
-        directory.cell_directory(number),
-        spec,
-        prepared.image,
-        prepared.corpora[number],
-        hypervisor,
-        prepared.emulator,
-        saved_guests.of_run(prepared, hypervisor, store, progress.stage),
-        prepared.module,
-        prepared.programs[number],
-        store,
-        run.initramfs,
-    )
-    options = prepared.request.options
-    recipe = None
-    if options.keep_disk:
-        scale, command = input_data.scale_name(prepared.request), making_command(prepared.request, spec)
-        recipe = disk_recipe(spec, prepared.image.kernel.spec, scale, command)
-    readable_by = readers.of_made(directory.path)
-    goals = CellGoals(
-        prepared.disk,
-        run.companions.get(spec.corpus_seed),
-        recipe,
-        options.measure,
-        options.curve,
-        readable_by=readable_by,
-        disks_in_memory=prepared.disks_in_memory,
-        host_bytes=prepared.cell_bytes,
-    )
-
-    def end_step(step: str) -> None:
-        progress.end_step(told, step)
-        if journal and line:
-            journal.step(line, spec.run_seed, step)
-
-    taken = timer.of_cell(launcher.directory) if timer else None
-    profiler = Profiler(prepared.profiler, partial(progress.end_step, told)) if prepared.profiler else None
-    end = CellRunner(
-        directory,
-        number,
-        launcher,
-        goals,
-        store,
-        end_step,
-        taken,
-        reuse,
-        prepared.request.options.blocks,
-        profiler,
-        elsewhere,
-    ).carry_out()
-    progress.end_cell(cell, told, end)
-    if journal and line:
-        journal.end(line, spec.run_seed, end, directory.samples().get(number, []))

@@ -1,4 +1,4 @@
-"""One cell to run: its parts, and the sizes, memory and seeds that follow from them."""
+"""One cell: its scenario, variant and drives, and what follows from them."""
 
 import hashlib
 from collections.abc import Mapping
@@ -10,10 +10,9 @@ from agelab.base.types import Defaults, Figure, LayoutName
 from agelab.data.corpus import Corpus
 from agelab.machine.disk import DriveClaim, DriveSpec, parse
 from agelab.machine.vm.guest import Accelerator, Clock
-from agelab.runner.plan.brought import NOTHING_BROUGHT, Brought
+from agelab.results.result import Cell
 from agelab.runner.plan.disk_layout import DiskLayout, lay_out
-from agelab.runner.plan.drive_failure import DriveFailure
-from agelab.runner.plan.power_cut import PowerCut
+from agelab.runner.plan.steps import DriveFailure, PowerCut
 from agelab.scenario import selection
 from agelab.scenario.filesystem import Filesystem
 from agelab.scenario.history import History, Pulled
@@ -22,6 +21,25 @@ from agelab.scenario.scenario import Scenario, Variant
 from agelab.scenario.seeds import CellName, Seeds
 from agelab.scenario.workloads import NOTHING, Workload
 from agelab.store.stored_disk import DISK_ALIGNMENT
+
+
+@dataclass(frozen=True)
+class Brought:
+    """Files for the guest, and how its steps find them."""
+
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """Content by path below /run/agelab."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables of the steps: where programs and libraries are."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files: they lie in the guest's memory."""
+        return sum(map(len, self.files.values()))
+
+
+NOTHING_BROUGHT = Brought()
+
 
 MIB = 1 << 20
 MEMORY_STEP = 16 * MIB
@@ -272,3 +290,19 @@ def _aligned(size: float) -> int:
 def _even(size: int) -> int:
     """Round up so that one partition and two of RAID-0 have the same size."""
     return 2 * _aligned(size / 2)
+
+
+def cell_of(spec: CellSpec, release: str) -> Cell:
+    """Return the cell as results name it, on a kernel of that release."""
+    return Cell(
+        variant=spec.variant.name,
+        filesystem=spec.filesystem.name,
+        layout=spec.layout,
+        kernel=release,
+        machine="+".join((spec.machine.name, *spec.changes)),
+        drives=spec.disk.drive_specs,
+        accelerator=spec.accelerator,
+        defaults=spec.defaults,
+        seed=spec.run_seed,
+        corpus_seed=spec.corpus_seed,
+    )

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agelab.runner.plan.block_change import is_served_by_ext4
-from agelab.runner.plan.boot import MountedAs
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import MAKING
 from agelab.scenario.filesystem import Filesystem
 from agelab.scenario.layout import fill
 from agelab.scenario.step import CONTROL, ForkName
 
+MountedAs = tuple[str, str]
+"""Type and options of a mount."""
 FILESYSTEM_UUID = {
     "making": "6167656c-6162-4000-8000-000000000001",
     "control": "6167656c-6162-4000-8000-000000000003",

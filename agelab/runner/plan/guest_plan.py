@@ -1,17 +1,21 @@
-"""The plan that the harness carries out: everything a boot does, and nothing about this host.
+"""The boots of a cell as data, and the plan that the harness carries out in one, with nothing about this host.
 
 Format: docs/design.md, "The plan and the events"; the other end is harness/plan.py.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from agelab.data.corpus import Corpus
-from agelab.runner.plan.boot import FIRST_BOOT, BootStart
-from agelab.runner.plan.cell_spec import CellSpec
+from agelab.kernel import MissingModule
+from agelab.machine.image import Image
+from agelab.machine.vm.guest import MemoryDisk
+from agelab.runner.plan.cell_spec import MIB, CellSpec
 from agelab.runner.plan.disk_plans import (
     BESIDE_MOUNT,
     UNDER_TEST,
+    MountedAs,
     companion,
     device,
     fill_in,
@@ -21,10 +25,68 @@ from agelab.runner.plan.disk_plans import (
     mount_and_umount,
     mount_and_umount_under_test,
 )
-from agelab.runner.plan.kept_output import DISK_VARIABLE, disk_bytes
+from agelab.runner.plan.passes import OUTPUT_VARIABLE, output_bytes
 from agelab.runner.plan.phases import Phase
-from agelab.runner.plan.step_plan import StepPlan
+from agelab.runner.plan.steps import StepPlan
 from agelab.scenario.filesystem import FreeSpaceTool
+
+
+@dataclass(frozen=True)
+class BootStart:
+    """The start of a boot in its phase, and what the boot before it has left."""
+
+    number: int = 0
+    """The boot's number in its phase, from 0."""
+    first_step: int = 0
+    mounted: MountedAs | None = None
+    """The mount of the disk under test by a script in an earlier boot."""
+    survived: str | None = None
+    """After a power cut, the content of the steps' safe place."""
+
+
+FIRST_BOOT = BootStart()
+
+
+@dataclass(frozen=True)
+class Boot:
+    """One boot, ready to start."""
+
+    name: str
+    """The prefix of its files' names in the cell's directory: the phase's name and a dash, or nothing."""
+    number: int
+    """The boot's number in its phase, from 0."""
+    day: int
+    """The date, in days after the cell's first boot."""
+    plan: Mapping[str, Any]
+    memory_mib: int
+    disks: tuple[MemoryDisk, ...]
+    """The memory-backed disks after root and corpus."""
+    phase: str = ""
+    """The phase in the names of its samples' steps: nothing while the disk is made."""
+
+
+PROOF = "the image's proof"
+"""The start of the reason where the image could not prove a filesystem; the proof's own status follows."""
+
+
+def unsupported(spec: CellSpec, image: Image) -> str | None:
+    """Say why this image or its kernel cannot serve the cell, or None where it can."""
+    if spec.refused:
+        return f"mkfs refuses its options: {spec.refused}"
+    try:
+        image.kernel.modules.closure(spec.modules)
+    except MissingModule as missing:
+        return ": ".join(filter(None, (str(missing), spec.filesystem.modules_why)))
+    smallest = (spec.variant.minimum_mib or spec.filesystem.minimum_mib) * MIB
+    if spec.disk_bytes < smallest:
+        return f"{spec.filesystem.name} needs {smallest} bytes of disk, the cell has {spec.disk_bytes}"
+    proof = image.proof.get((spec.filesystem.name, spec.defaults))
+    if proof is None:
+        return f"the image has no proof of {spec.filesystem.name} with the {spec.defaults} defaults"
+    if proof.status == "unsupported":
+        return proof.reason
+    return None if proof.status == "ok" else f"{PROOF} {proof.status}: {proof.reason}"
+
 
 PLAN_DISK, CORPUS_DISK, DATA_DISK = 1, 2, 3
 """Places of the plan, the corpus and the first data disk among the memory-backed disks; the root is 0."""
@@ -41,8 +103,8 @@ def guest_plan(spec: CellSpec, corpus: Corpus, phase: Phase, start: BootStart = 
     drives = spec.disk.to_json(spec.run_seed, DATA_DISK, undo=_has_cut(phase))
     source, next_disk = None, DATA_DISK + len(spec.disk.memory_disks)
     output = {}
-    if disk_bytes(phase):
-        output = {DISK_VARIABLE: str(next_disk)}
+    if output_bytes(phase):
+        output = {OUTPUT_VARIABLE: str(next_disk)}
         next_disk += 1
     if phase.source and start.number == 0:
         source = fork_on_memory(spec, drives, next_disk, "aged", AGED_MOUNT)

@@ -4,9 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agelab.data.corpus import Corpus
-from agelab.runner.plan.drive_failure import DriveFailure
-from agelab.runner.plan.power_cut import PowerCut
-from agelab.runner.plan.step_plan import StepPlan
+from agelab.runner.plan.steps import DriveFailure, PowerCut, StepPlan
 from agelab.scenario.scenario import Scenario
 from agelab.scenario.step import (
     AGED,

@@ -15,8 +15,8 @@ from agelab.base.places import HARNESS
 from agelab.base.plain_path import temp_parent
 from agelab.base.sanitize import require_utf_8
 from agelab.debian import unpack
-from agelab.runner.plan.brought import Brought
-from agelab.runner.plan.kept_output import PROGRAM
+from agelab.runner.plan.cell_spec import Brought
+from agelab.runner.plan.passes import KEEPER
 from agelab.scenario.workloads import GUEST, JOBS, Workload, guest_name
 
 TOOLS, PLACE = "tools", "brought"
@@ -30,7 +30,7 @@ LIBRARIES = ("lib", "lib/x86_64-linux-gnu", "usr/lib", "usr/lib/x86_64-linux-gnu
 """Where programs and libraries are looked for in a directory that was brought."""
 OWN_TOOLS = (
     *("checkufs", "extents", "mkufs", "random-read", "record-blocks", "replay", "replay-blocks", "spool"),
-    *("step-profile", PROGRAM),
+    *("step-profile", KEEPER),
 )
 
 
@@ -40,7 +40,7 @@ def brought(workload: Workload, programs: Sequence[str] = ()) -> Brought:
     Raises InputError for what cannot be brought, and as ``unpack``.
     """
     files = {f"{JOBS}/{name}": data for name, data in sorted(workload.jobs.items())}
-    for name in (*([PROGRAM] if workload.programs or workload.metrics else []), *programs):
+    for name in (*([KEEPER] if workload.programs or workload.metrics else []), *programs):
         files[f"{TOOLS}/{name}"] = fileio.read_bytes(HARNESS / "output" / name)
     total = 0
     for path in workload.bring:

@@ -10,7 +10,7 @@ from agelab.data.corpus import Corpus, CorpusSpec, corpus_from_user, make
 from agelab.data.history import artefact
 from agelab.machine.vm.domain import MEMORY_SLOTS
 from agelab.runner.plan.cell_spec import MIB, CellSpec
-from agelab.runner.request.run_request import RunRequest
+from agelab.runner.request.request import RunRequest
 from agelab.store.artefacts import Store
 
 AnyData = TypeVar("AnyData")
@@ -18,17 +18,10 @@ OTHER_DISKS = 3
 """Memory-backed disks of a guest that measures forks, beside the forks: root, corpus, results."""
 
 
-def user_corpus(
-    request: RunRequest, carried: Mapping[str, Corpus] | None, store: Store, say: Notify
-) -> Corpus | None:
-    """Return the user's own source data, if there are any; ``carried`` are the corpora of a capsule.
-
-    Raises InputError for data that are empty or of the wrong kind.
-    """
+def user_corpus(request: RunRequest, store: Store, say: Notify) -> Corpus | None:
+    """Return the user's own source data, if there are any. Raises InputError for empty ones and a wrong kind."""
     if request.corpus is None:
         return None
-    if carried:
-        return carried[""]
     say(f"corpus {request.corpus}")
     wanted = request.selection.scenario.corpus
     expected = wanted.kind if wanted and not request.control else None
@@ -57,27 +50,10 @@ def carried_data(carried: Mapping[str, AnyData], history: str | None, corpus_see
     return carried.get(f"{name}@{corpus_seed}", carried[name])
 
 
-def shrink(request: RunRequest, own: Corpus | None) -> float:
-    """Return the factor by which sizes are smaller than the study's."""
-    scenario = request.selection.scenario
-    if own and scenario.corpus and not request.control:
-        return scenario.corpus.mib.value * MIB / own.content_bytes
-    return scenario.scales[request.scale].shrink
-
-
-def scale_name(request: RunRequest) -> str:
-    """Return the scale as results name it: ``corpus`` where the sizes follow a user's own data.
-
-    They do not in a control file, whose scripts use the data as they like.
-    """
-    return "corpus" if request.corpus and not request.control else request.scale
-
-
 def corpora(
     request: RunRequest,
     specs: Sequence[CellSpec],
     own: Corpus | None,
-    carried: Mapping[str, Corpus] | None,
     store: Store,
     say: Notify,
 ) -> list[Corpus]:
@@ -85,11 +61,9 @@ def corpora(
 
     Raises InputError for a history that cannot be made, HostError where the host's disk is too full for one.
     """
-    if carried:
-        return [carried_data(carried, spec.variant.history, spec.corpus_seed) for spec in specs]
     if own or (wanted := request.selection.scenario.corpus) is None:
         return [own] * len(specs) if own else _histories(specs, store, say)
-    size = int(wanted.mib.value * MIB / shrink(request, None))
+    size = int(wanted.mib.value * MIB / request.shrink(None))
     made: dict[int, Corpus] = {}
     for seed in dict.fromkeys(spec.corpus_seed for spec in specs):
         say(f"corpus {wanted.kind}, {size / 1e6:.0f} MB, seed {seed}")

@@ -5,59 +5,77 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agelab import kernel as kernel_specs
-from agelab.base.errors import InputError
-from agelab.data.corpus import Corpus, require_corpus
+from agelab.base import atomic, confine, process
+from agelab.base.errors import InputError, Notify
+from agelab.base.plain_path import temp_parent
+from agelab.base.process import ProcessFailed, TimedOut
+from agelab.data.corpus import Corpus
 from agelab.data.history import traced
 from agelab.kernel import Kernel, guest_needs
-from agelab.machine import dkms, qemu
-from agelab.machine import image as images
+from agelab.machine import qemu
 from agelab.machine.disk import DriveClaim, claim_drives
-from agelab.machine.drive import module as modules
 from agelab.machine.image import Image, tools
-from agelab.machine.image import root as roots
 from agelab.machine.qemu import Emulator
 from agelab.machine.vm import host
 from agelab.machine.vm.guest import Accelerator, Clock
 from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.guest_plan import step_environment
+from agelab.runner.plan.passes import PROFILER as PROFILER
 from agelab.runner.plan.phases import phases
-from agelab.runner.plan.profiling import PROGRAM as PROFILER
-from agelab.runner.prepare import (
-    brought_files,
-    capacity,
-    input_data,
-    job_check,
-    mkfs_trial,
-    package_questions,
-)
+from agelab.runner.prepare import brought_files, capacity
 from agelab.runner.prepare.capacity import RunNeeds
 from agelab.runner.prepare.control_journal import ControlJournal
-from agelab.runner.prepare.run_manifest import RunManifest, collect, filesystems_of, root_of
+from agelab.runner.prepare.parts import Parts, filesystems_made
+from agelab.runner.prepare.run_manifest import RunManifest
 from agelab.runner.progress import Progress
-from agelab.runner.request.run_request import CellRequest, RunRequest, cell_requests
-from agelab.scenario.filesystem import Filesystem
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.request import CellRequest, RunRequest, cell_requests
 from agelab.scenario.history import Traced
 from agelab.scenario.jobs import AUTO
+from agelab.scenario.step import Action
+from agelab.scenario.workloads import JOBS
 from agelab.store import stored_disk
 from agelab.store.artefacts import Store
 from agelab.store.stored_disk import StoredDisk
 
+CHECK_SECONDS = 20.0
+CHECK_LINES = 3
+"""Lines of the program to quote."""
+
+
+def check_jobs(specs: Sequence[CellSpec]) -> None:
+    """Raise InputError, with the program's own words, for a job file that it refuses."""
+    wrong = []
+    for spec in specs:
+        for action in (*spec.scenario.actions(), *spec.scenario.tests):
+            if action.job and (why := _refusal(action, spec)):
+                wrong.append(f"step {action.name}: {action.job}: {why}")
+    if wrong:
+        raise InputError("\n".join(dict.fromkeys(wrong)))
+
+
+def _refusal(action: Action, spec: CellSpec) -> str:
+    """Return what the program says against a step's job file; empty where it takes it, or the host lacks it."""
+    program = spec.workload.programs[action.program or ""]
+    if not program.check or process.find(program.check[0]) is None:
+        return ""
+    with atomic.temp_dir(temp_parent()) as directory:
+        job = directory.resolve() / action.job.rpartition("/")[2]
+        job.write_bytes(spec.brought.files[f"{JOBS}/{job.name}"])
+        argv = [word.replace("{job}", str(job)) for word in program.check]
+        guests = spec.brought.environment  # paths of the guest
+        env = {name: value for name, value in step_environment(spec).items() if name not in guests}
+        try:
+            confine.run(argv, read=[job], env=env, timeout=CHECK_SECONDS)
+        except (ProcessFailed, TimedOut) as error:
+            said = error.stderr if isinstance(error, ProcessFailed) else str(error)
+            lines = [line.strip() for line in said.replace(str(job), job.name).splitlines() if line.strip()]
+            return " / ".join(lines[:CHECK_LINES])[:400] or f"{program.name} refuses it"
+    return ""
+
+
 MOST_OF_COMPANION = 0.9
 """Share of the partition beside the disk under test that data may take."""
-
-
-@dataclass(frozen=True)
-class ProvidedParts:
-    """Parts that a capsule carries, in place of those that would be made. Guests run them; the host runs none."""
-
-    image: Image
-    module: Path | None
-    """The modelled drive's, for the image's kernel."""
-    programs: Mapping[str, Path]
-    """Programs for the guest, by name."""
-    corpora: Mapping[str, Corpus]
-    """By history; "" for the corpus of a scenario without histories."""
-    manifest: RunManifest
 
 
 @dataclass(frozen=True)
@@ -96,12 +114,12 @@ class PreparedRun:
 
 def prepare(
     request: RunRequest,
+    parts: Parts,
     store: Store,
     progress: Progress,
     held: ExitStack,
     kernels: int = 1,
     claims: tuple[DriveClaim, ...] | None = None,
-    provided: ProvidedParts | None = None,
 ) -> PreparedRun:
     """Make or find what the cells need.
 
@@ -109,84 +127,69 @@ def prepare(
     such requests whose cells run side by side. ``claims`` are the real disks where the caller holds them already.
     Raises InputError, or HostError where the host has no room for the cells.
     """
-    options, scenario = request.options, request.selection.scenario
+    options, scenario, say = request.options, request.selection.scenario, progress.stage
     options.require_asked()
+    answers = held.enter_context(store.recording())
     if claims is None:
         claims = held.enter_context(claim_drives(options.disks, options.erase))
     journal = ControlJournal(request.control.path.parent) if request.control else None
     ended = held.enter_context(journal.opened(proceed=options.proceed)) if journal else {}
-    carried = provided.corpora if provided else None
-    if request.corpus and not carried:
-        require_corpus(request.corpus)
     # Before any data are made: that takes minutes, and a wrong file, package or kernel is told at once.
-    workload = request.selection.workload
-    replays = any(isinstance(one, Traced) for one in request.selection.scenario.histories)
-    files = brought_files.brought(workload, [traced.PROGRAM] if replays else [])
-    if not provided:
-        package_questions.ask(request, claims, store, progress.stage)
-        roots.resolve_packages(*root_of(request), store)
-    kernel = provided.image.kernel if provided else _kernel(request, store, progress)
-    if not provided:
-        kernel = dkms.with_modules(kernel, filesystems_of(request), store, progress.stage)
+    replays = any(isinstance(history, Traced) for history in scenario.histories)
+    files = brought_files.brought(request.selection.workload, [traced.PROGRAM] if replays else [])
+    parts.require(claims)
+    kernel = parts.kernel()
     disk = _start_disk(request, store, progress, held)
-    own = input_data.user_corpus(request, carried, store, progress.stage)
-    cells = cell_requests(request, input_data.shrink(request, own), claims, disk, ended)
+    own = parts.own_corpus() if request.corpus else None
+    cells = cell_requests(request, request.shrink(own), claims, disk, ended)
     if journal and not cells:
         raise journal.nothing_left(ended)
     cells = [replace(cell, spec=replace(cell.spec, brought=files)) for cell in cells]
-    specs = [cell.spec for cell in cells]
+    specs: Sequence[CellSpec] = [cell.spec for cell in cells]
     _tell_lacking(kernel, specs, store, progress)
-    job_check.check(specs[:1])
-    corpora = input_data.corpora(request, specs, own, carried, store, progress.stage)
+    check_jobs(specs[:1])
+    corpora = parts.corpora(specs, own)
     _check_power_cuts(specs, corpora)
-    image = provided.image if provided else _image(request, kernel, specs, store, progress)
-    if not provided:
-        specs = list(mkfs_trial.try_options(specs, image, store, progress.stage))
+    image, specs = parts.image(kernel, specs)
     needs = needs_of(request, specs, corpora, kernels)
     jobs = _jobs(request, needs, store, progress)
-    progress.stage(needs.require(store.home, jobs))
+    say(needs.require(store.home, jobs))
     in_memory, where = needs.fit_in_memory(jobs, options.guest_clock)
-    progress.stage(where)
-    emulator = qemu.obtain(store, progress.stage)
-    saves = options.guest_clock == "virtual" and options.boot == "saved"
-    if saves:
-        config = image.kernel.config
-        unfit = emulator.unfit or guest_needs.cannot_stop_itself(image.kernel.release, config)
-        if unfit:
-            progress.stage(f"every guest boots in full, as with --boot full: {unfit}")
-            saves = False
-    modelled = any(spec.has_modelled_drive for spec in specs)
-    module = None
-    if modelled:
-        module = provided.module if provided else modules.obtain(image.kernel, store, progress.stage)
+    say(where)
+    emulator = qemu.obtain(store, say)
     accelerator = _accelerator(options.guest_clock, store, progress)
     specs = [replace(spec, accelerator=accelerator) for spec in specs]
     _check_companion(specs, corpora)
     common = bool(_measures(request) or scenario.histories or scenario.has_power_cuts)
-    programs = [_programs(provided, spec, store, progress, common=common) for spec in specs]
-    manifest = (
-        provided.manifest
-        if provided
-        else collect(request, specs, image.kernel, corpora, store, modelled=modelled)
-    )
+    modelled = any(spec.has_modelled_drive for spec in specs)
     return PreparedRun(
-        request,
-        cells,
-        specs,
-        disk,
-        corpora,
-        image,
-        emulator,
-        module,
-        programs,
-        journal,
-        manifest,
-        jobs,
-        needs.cell_bytes,
-        in_memory,
-        saves,
-        tools.obtain(store, progress.stage, tools.PROFILER)[PROFILER] if options.profile else None,
+        request=request,
+        cells=cells,
+        specs=specs,
+        disk=disk,
+        corpora=corpora,
+        image=image,
+        emulator=emulator,
+        saves_guests=_saves_guests(options, image, emulator, say),
+        module=parts.module(image) if modelled else None,
+        programs=[parts.programs(spec, common=common) for spec in specs],
+        journal=journal,
+        manifest=parts.manifest(specs, image, corpora, answers, modelled=modelled),
+        jobs=jobs,
+        cell_bytes=needs.cell_bytes,
+        disks_in_memory=in_memory,
+        profiler=tools.obtain(store, say, tools.PROFILER)[PROFILER] if options.profile else None,
     )
+
+
+def _saves_guests(options: RunOptions, image: Image, emulator: Emulator, say: Notify) -> bool:
+    """Return whether guests begin as copies of saved ones; where these cannot be made, say why."""
+    if options.in_wall_clock or options.boot != "saved":
+        return False
+    unfit = emulator.unfit or guest_needs.cannot_stop_itself(image.kernel.release, image.kernel.config)
+    if unfit:
+        say(f"every guest boots in full, as with --boot full: {unfit}")
+    return not unfit
 
 
 def needs_of(
@@ -228,11 +231,6 @@ def _check_companion(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> No
             )
 
 
-def _kernel(request: RunRequest, store: Store, progress: Progress) -> Kernel:
-    progress.stage(f"kernel {request.kernel}")
-    return kernel_specs.resolve(request.kernel, store, progress=progress.stage)
-
-
 def _tell_lacking(kernel: Kernel, specs: Sequence[CellSpec], store: Store, progress: Progress) -> None:
     """Say of each filesystem that the kernel lacks which kernels have it."""
     for one in filesystems_made(specs):
@@ -242,52 +240,6 @@ def _tell_lacking(kernel: Kernel, specs: Sequence[CellSpec], store: Store, progr
             found = guest_needs.kernels_with(kernel, one.modules, one.kernel_config, store)
             these = f"these have it: {', '.join(found)}" if found else "no kernel in the store has it"
             progress.stage(f"{one.name}: {why}; {these}")
-
-
-def _image(
-    request: RunRequest, kernel: Kernel, specs: Sequence[CellSpec], store: Store, progress: Progress
-) -> Image:
-    return images.build(
-        kernel,
-        store,
-        root_of(request)[1],
-        proved=proved_by(request, specs),
-        packages=request.packages,
-        suite=request.selection.scenario.suite,
-        programs={one.name: one.proof for one in request.selection.workload.programs.values() if one.proof},
-        progress=progress.stage,
-    )
-
-
-def proved_by(request: RunRequest, specs: Sequence[CellSpec]) -> list[Filesystem] | None:
-    """Return the filesystems that the image is to prove; None for all that it serves.
-
-    An image with packages of its own is for one scenario, so it proves those of its variants.
-    """
-    made = filesystems_made(specs)
-    if not request.options.prove_all:
-        return made
-    if not request.packages:
-        return None
-    names = {*(one.filesystem for one in request.selection.scenario.variants), *(one.name for one in made)}
-    return [one for one in root_of(request)[1] if one.name in names]
-
-
-def filesystems_made(specs: Sequence[CellSpec]) -> list[Filesystem]:
-    """Return each filesystem that these cells make: under test, and beside it."""
-    made = [one for spec in specs for one in (spec.filesystem, spec.companion) if one]
-    return list({one.name: one for one in made}.values())
-
-
-def _programs(
-    provided: ProvidedParts | None, spec: CellSpec, store: Store, progress: Progress, *, common: bool
-) -> dict[str, Path]:
-    """Find or build the programs for a cell's guest: those of every guest where ``common``, and its filesystem's."""
-    if provided:
-        names = [*(tools.programs(tools.source_files()) if common else ()), *spec.filesystem.tools]
-        return {name: path for name, path in provided.programs.items() if name in names}
-    general = tools.obtain(store, progress.stage) if common else {}
-    return {**general, **tools.obtain_filesystem_tools(spec.filesystem.tools, store, progress.stage)}
 
 
 def _measures(request: RunRequest) -> bool:

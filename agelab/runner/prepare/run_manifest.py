@@ -1,15 +1,16 @@
 """The manifest of a run, kept in its directory: every part that it takes to run it again, elsewhere or later."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from pydantic import Base64Bytes, Field
+from pydantic import Base64Bytes, Field, JsonValue
 
 from agelab.base import process
+from agelab.base.errors import InputError
 from agelab.base.types import AlsoFrom, Frozen
 from agelab.data.corpus import Corpus
 from agelab.debian import buildroot
@@ -22,11 +23,11 @@ from agelab.machine.drive import module as modules
 from agelab.machine.drive.module import NoHeaders
 from agelab.machine.image import root as roots
 from agelab.results import run_directory
-from agelab.results.checksummed import write_sealed
+from agelab.results.checksummed import read, write_sealed
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.prepare.input_data import named_data
-from agelab.runner.request.run_request import RunRequest
+from agelab.runner.request.request import RunRequest
 from agelab.scenario.drive import Drive
 from agelab.scenario.filesystem import Filesystem
 from agelab.scenario.history import Logged
@@ -74,6 +75,9 @@ class RunManifest(Frozen):
         description="by history, which of a scenario with a corpus has no name; with @2 behind it of corpus seed 2, "
         "where that is not the run's first"
     )
+    resolutions: dict[str, JsonValue] = Field(
+        default={}, description="what questions about packages were answered: the key of each to its answer"
+    )
     brings: bool = Field(default=False, description="whether the scenario brought files of the user's")
     scenario_sha256: str | None = Field(default=None, description="of the scenario's text, as it is kept")
 
@@ -99,6 +103,17 @@ class JobFiles(Frozen):
     """The job files of a scenario's programs."""
 
     jobs: dict[str, Base64Bytes]
+
+
+def of_run(run: RunDirectory) -> RunManifest:
+    """Return the manifest of a run. Raises InputError for a run that did not record what it was made of."""
+    path = run.path / MADE_OF
+    made = read(path, RunManifest) if path.exists() else None
+    if made is None or not made.resolutions:
+        raise InputError(
+            f"{run.name} was made by an older agelab: it did not record its packages", hint="run it again"
+        )
+    return made
 
 
 def root_of(request: RunRequest) -> tuple[roots.RootDefinition, list[Filesystem]]:
@@ -130,16 +145,18 @@ def collect(
     kernel: Kernel,
     corpora: Sequence[Corpus],
     store: Store,
+    answers: Mapping[str, JsonValue],
     *,
     modelled: bool,
 ) -> RunManifest:
     """Collect what the parts of a run were made of. They have just been made, so that the store remembers it.
 
-    ``modelled`` says that there is a module of a modelled drive.
+    ``answers`` is what package questions have been answered since the preparation began. ``modelled`` says that
+    there is a module of a modelled drive.
     """
     definition, filesystems = root_of(request)
     of_debian = kernel.kind == "debian"
-    return RunManifest(
+    made = RunManifest(
         agelab=version("agelab"),
         programs=host_programs(),
         kernel=debian_kernel.resolve_packages(kernel.spec.partition(":")[2], store) if of_debian else None,
@@ -155,6 +172,7 @@ def collect(
             specs, [_source(request, spec, corpus) for spec, corpus in zip(specs, corpora, strict=True)]
         ),
     )
+    return made.model_copy(update={"resolutions": dict(answers)})
 
 
 def _source(request: RunRequest, spec: CellSpec, corpus: Corpus) -> CorpusRecord:

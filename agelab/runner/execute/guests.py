@@ -1,4 +1,4 @@
-"""Starts the guests of one cell: domain and disks of each boot."""
+"""The guests of one cell: domain and disks of each boot, and saved guests, which begin where another one had booted."""
 
 import hashlib
 import os
@@ -10,8 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from agelab.base import fileio
-from agelab.base.errors import InputError, is_disk_full
+from agelab.base import fileio, process
+from agelab.base.errors import HostError, InputError, Notify, is_disk_full
 from agelab.base.hashing import canonical_json
 from agelab.base.sanitize import parse_digits
 from agelab.data.corpus import Corpus
@@ -28,21 +28,143 @@ from agelab.machine.vm.guest import (
     GuestSpec,
     MemoryDisk,
     RealDisk,
+    SavedMemory,
     SlotLayout,
     slots_for,
 )
 from agelab.machine.vm.hypervisor import DaemonLost, Hypervisor
 from agelab.machine.vm.saved_guest import NotRestored
 from agelab.results.result import Ending, Sample
-from agelab.runner.execute import plan_disk, saved_guests
-from agelab.runner.execute.plan_disk import ModuleFile
-from agelab.runner.execute.saved_guests import SavedGuests
+from agelab.runner.execute import disks
+from agelab.runner.execute.disks import ModuleFile
 from agelab.runner.plan import cell_inputs
-from agelab.runner.plan.boot import Boot
 from agelab.runner.plan.cell_drive import CellDrive
 from agelab.runner.plan.cell_spec import BASE_MODULES, CellSpec
+from agelab.runner.plan.guest_plan import Boot
+from agelab.runner.prepare.prepare import PreparedRun
 from agelab.store import stored_disk
-from agelab.store.artefacts import Artefact, Store
+from agelab.store.artefacts import Artefact, Store, content_hash
+
+KIND = "guest"
+MEMORY, STATE, EMPTY, INITRAMFS = "memory", "state", "empty", "initramfs"
+"""Files of a saved guest: its memory, its devices, the hole that was its disks, and what it booted."""
+LAST_LINES = 5
+SOMEWHERE = Path("/agelab/saved")
+"""Stands for a saved guest's directory in what its key and a cell's inputs are made of."""
+
+
+@dataclass(frozen=True)
+class SavedGuests:
+    """The saved guests for the cells of a run."""
+
+    store: Store
+    hypervisor: Hypervisor
+    image: Image
+    emulator: Emulator
+    progress: Notify
+
+    def restored(self, guest: GuestSpec, directory: Path = SOMEWHERE) -> GuestSpec:
+        """Return the guest that begins as a copy of the one saved in ``directory``, with the disks of ``guest``."""
+        return replace(
+            guest,
+            initramfs=directory / INITRAMFS,
+            preload=(self.emulator.clock, self.emulator.main_loop),
+            saved=SavedMemory(directory / MEMORY, restored=True),
+        )
+
+    def obtain(self, guest: GuestSpec, initramfs: bytes) -> Artefact:
+        """Return the saved guest of which ``guest``, with its disks in slots, can be a copy; made now if there is none.
+
+        Raises HostError or AgelabError where it cannot be made.
+        """
+        inputs = {
+            "kernel": self.image.kernel.key,
+            "image": self.image.content,
+            "initramfs": hashlib.sha256(initramfs).hexdigest(),
+            "command": self._command(self._to_save(guest, SOMEWHERE)),
+            "qemu": self.emulator.identity,
+        }
+
+        def build(directory: Path) -> None:
+            self.progress(f"booting a guest of {guest.memory_mib} MiB to be saved")
+            self._make(self._to_save(guest, directory), directory, initramfs)
+
+        return self.store.obtain(KIND, inputs, build, content_hash)
+
+    def _command(self, guest: GuestSpec) -> list[str]:
+        """Return the QEMU command of a guest, with names for this host's directories."""
+        if guest not in self._commands:
+            command = self.hypervisor.command_line(self._domain_xml(guest))
+            places = {
+                "saved": SOMEWHERE,
+                "image": self.image.artefact.directory,
+                "qemu": self.emulator.artefact.directory,
+            }
+            self._commands[guest] = cell_inputs.guest_command(command, places)
+        return self._commands[guest]
+
+    @cached_property
+    def _commands(self) -> dict[GuestSpec, list[str]]:
+        """The commands that are known: each boot asks for one."""
+        return {}
+
+    def _domain_xml(self, guest: GuestSpec) -> str:
+        models = self.hypervisor.security_models
+        return domain.domain_xml(guest, models, self.store.cache(virt_install.CACHE))
+
+    def discard(self, made: Artefact, error: NotRestored) -> None:
+        """Remove a saved guest that does not start, so that it is made anew."""
+        self.progress(f"{error}: it is made anew")
+        self.store.discard(made)
+
+    def _to_save(self, guest: GuestSpec, directory: Path) -> GuestSpec:
+        """Return the guest that is saved in ``directory``.
+
+        Each of its disks is a shared mapping: the content of any other would be part of the saved state.
+        """
+        empty = directory / EMPTY
+        root, plan, corpus, *data = guest.disks
+        return replace(
+            guest,
+            name=f"agelab-saved-{hashlib.sha256(str(directory).encode()).hexdigest()[:12]}",
+            initramfs=directory / INITRAMFS,
+            disks=(
+                root,
+                replace(plan, path=empty, written=True),
+                replace(corpus, path=empty),
+                *(replace(disk, path=empty, written=True) for disk in data),
+            ),
+            console=directory / "console.log",
+            events=directory / "events",
+            preload=(self.emulator.clock, self.emulator.main_loop),
+            saved=SavedMemory(directory / MEMORY, restored=False),
+        )
+
+    def _make(self, guest: GuestSpec, directory: Path, initramfs: bytes) -> None:
+        guest.initramfs.write_bytes(initramfs)
+        for file in (guest.console, guest.events):
+            file.touch()
+        with (directory / EMPTY).open("wb") as empty:
+            empty.truncate(max(disk.size for disk in guest.disks))
+        try:
+            self.hypervisor.save(guest.name, self._domain_xml(guest), directory / STATE)
+        except DaemonLost:
+            raise
+        except HostError as error:
+            words = " ".join(guest_output.console_text(guest.console).splitlines()[-LAST_LINES:])
+            raise HostError(f"{error}; it said last: {words or 'nothing'}", error.hint) from error
+        guest.events.unlink()
+        process.run(["fallocate", "--dig-holes", str(directory / MEMORY)])
+
+
+def of_run(
+    prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify
+) -> SavedGuests | None:
+    """Return the saved guests of a run; None where its guests boot in full."""
+    if not prepared.saves_guests:
+        return None
+    return SavedGuests(store, hypervisor, prepared.image, prepared.emulator, progress)
+
 
 BOOT_TIMEOUT: dict[Clock, float] = {"virtual": 6 * 3600.0, "wall": 7 * 86400.0}
 """Host seconds for one boot."""
@@ -168,14 +290,14 @@ class GuestLauncher:
         output = guest_output.GuestOutput(guest.events, guest.console, limit)
         xml = self._domain_xml(guest)
         (self.directory / f"{boot.name}domain-{boot.number}.xml").write_text(xml, encoding="utf-8")
-        plan_disk.write(self._plan_disk(boot), events.secret, self._archive(boot))
+        disks.write_plan_disk(self._plan_disk(boot), events.secret, self._archive(boot))
         return self.hypervisor.run(
             guest.name,
             xml,
             output,
             lambda line: events.hear(line, boot.phase, record, on_step),
             boot_timeout(self.spec.clock),
-            saved / saved_guests.STATE if saved else None,
+            saved / STATE if saved else None,
         )
 
     def _guest_to_run(self, boot: Boot) -> tuple[GuestSpec, Artefact | None]:
@@ -236,7 +358,7 @@ class GuestLauncher:
             "cell": ANY_CELL,
             "image": self.image.artefact.directory,
             "corpus": self.corpus.image.parent,
-            "saved": saved_guests.SOMEWHERE,
+            "saved": SOMEWHERE,
             "qemu": self.emulator.artefact.directory,
             **{f"drive{n}": Path(drive.claim.source) for n, drive in self._real_drives() if drive.claim},
             **{name: self._any_cell(path) for name, path in places.items()},
@@ -291,7 +413,7 @@ class GuestLauncher:
         module = self.module if any(drive["settings"] for drive in boot.plan["drives"]) else None
         drive = {module.stem: ModuleFile(fileio.read_bytes(module, fileio.PROGRAM))} if module else {}
         plan = canonical_json(self._plan(boot))
-        return plan_disk.archive(plan, self._programs, self._modules | drive)
+        return disks.plan_archive(plan, self._programs, self._modules | drive)
 
     @cached_property
     def _programs(self) -> dict[str, bytes]:
@@ -364,7 +486,7 @@ class GuestLauncher:
     def _disks(self, boot: Boot) -> tuple[MemoryDisk, ...]:
         return (
             MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False, constant=True),
-            MemoryDisk(self._plan_disk(boot), plan_disk.PLAN_DISK_BYTES, written=False),
+            MemoryDisk(self._plan_disk(boot), disks.PLAN_DISK_BYTES, written=False),
             MemoryDisk(self.corpus.image, self.corpus.size, written=False, constant=True),
             *boot.disks,
         )

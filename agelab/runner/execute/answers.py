@@ -1,20 +1,20 @@
-"""Whether a cell runs, or an ended cell of the same key stands for it."""
+"""Whether a cell runs here: an ended cell of the same key may stand for it, or other hosts run it."""
 
 import hashlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from agelab.base import readers
-from agelab.base.errors import InputError, Notify
+from agelab.base.errors import AgelabError, InputError, Notify
 from agelab.machine.vm import host
 from agelab.results.result import CellOrigin, End, Sample
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions
-from agelab.runner.reuse.ended_cell import CellKey, EndedCell
-from agelab.runner.reuse.ended_cells import EndedCells
-from agelab.store import environment
+from agelab.runner.reuse import cache
+from agelab.runner.reuse.cells import CellKey, EndedCell, EndedCells
+from agelab.scenario.seeds import CellName
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,28 @@ def of_run(options: RunOptions, runs: Path, say: Notify) -> CellReuse | None:
     """
     if options.guest_clock != "virtual":
         return None
-    everywhere = os.environ.get(environment.FRESH, "") not in ("", "0")
+    everywhere = cache.every_cell_runs()
     if everywhere and options.check is not None:
-        raise InputError(f"--check {options.check:g}: {environment.FRESH} has every cell run: unset it")
+        raise InputError(f"--check {options.check:g}: {cache.FRESH} has every cell run: unset it")
     looks_up = not (everywhere or options.fresh or options.keep_disk or options.timing)
     return CellReuse(EndedCells(runs, say), looks_up, options.check or 0.0)
+
+
+class CellLost(AgelabError):
+    """No other host has run the cell to its end."""
+
+
+class Elsewhere(Protocol):
+    """Other hosts."""
+
+    def slots(self, memory: int) -> int:
+        """Return how many cells they run now at a time, each of so many bytes of a host's memory: one at least."""
+
+    def run(self, cell: CellName, key: CellKey, directory: Path, memory: int) -> EndedCell:
+        """Have a cell run, put its maps into ``directory``, and return it, verified; its origin is where it ran.
+
+        ``memory`` are the bytes that it takes of the host's. Raises CellLost, with the reason in one line.
+        """
+
+    def stop(self) -> None:
+        """End the guests of all of them: an error or an interrupt ends the run."""

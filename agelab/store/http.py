@@ -1,7 +1,7 @@
 """A cache behind HTTP: ``GET``, ``HEAD`` and ``PUT`` of ``/ac/<sha256>`` and ``/cas/<sha256>``.
 
-That is what bazel-remote speaks; a WebDAV or S3 gateway does as well. No redirection is followed, and no answer is
-waited for longer, or read further, than the limits here.
+That is what bazel-remote speaks, with ``--disable_http_ac_validation``; a WebDAV or S3 gateway does as well. No
+redirection is followed, and no answer is waited for longer, or read further, than the limits here.
 """
 
 import base64
@@ -17,9 +17,10 @@ from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from agelab.base.errors import InputError
-from agelab.store.blobs import MAX_BLOB, CacheUnreachable, Kind
-from agelab.store.environment import AUTHORITY, CERTIFICATE, CERTIFICATE_KEY
+from agelab.store.parcel import MAX_BLOB, Kind, PlaceUnreachable
 
+CERTIFICATE, CERTIFICATE_KEY, AUTHORITY = "AGELAB_CACHE_CERT", "AGELAB_CACHE_KEY", "AGELAB_CACHE_CA"
+"""Files (PEM): the client's certificate and its key, and the certificate of the authority of the server's."""
 SILENCE = 10.0
 """Seconds to wait for the next bytes."""
 PATIENCE = 60.0
@@ -34,7 +35,7 @@ class _NoRedirection(urllib.request.HTTPRedirectHandler):
         """Follow none: it may lead to a host that is nobody's cache, with our password."""
 
 
-class HttpBlobs:
+class HttpPlace:
     """A server, by its URL."""
 
     def __init__(self, url: str, *, silence: float = SILENCE, patience: float = PATIENCE) -> None:
@@ -53,7 +54,9 @@ class HttpBlobs:
         self._headers = _credentials(parts.username, parts.password, host)
         handlers: list[urllib.request.BaseHandler] = [_NoRedirection()]
         if parts.scheme == "https":
-            handlers.append(urllib.request.HTTPSHandler(context=_tls()))
+            handlers.append(
+                urllib.request.HTTPSHandler(context=tls(CERTIFICATE, CERTIFICATE_KEY, AUTHORITY, "cache"))
+            )
         self._opener = urllib.request.build_opener(*handlers)
 
     def get(self, kind: Kind, sha256: str) -> bytes | None:
@@ -73,7 +76,8 @@ class HttpBlobs:
     def put(self, kind: Kind, sha256: str, content: bytes) -> None:
         status, _ = self._ask("PUT", kind, sha256, content)
         if status not in STORED:
-            raise self._unreachable(f"it answers PUT with {status}")
+            hint = " (bazel-remote: --disable_http_ac_validation)" if status == 400 and kind == "ac" else ""
+            raise self._unreachable(f"it answers PUT with {status}{hint}")
 
     def _ask(self, method: str, kind: Kind, sha256: str, content: bytes | None = None) -> tuple[int, bytes]:
         """Send a request, and return the status and content of the answer."""
@@ -98,12 +102,12 @@ class HttpBlobs:
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise self._unreachable(error) from error
 
-    def _unreachable(self, why: object) -> CacheUnreachable:
+    def _unreachable(self, why: object) -> PlaceUnreachable:
         if isinstance(why, TimeoutError):
-            return CacheUnreachable("it does not answer in time")
+            return PlaceUnreachable("it does not answer in time")
         if isinstance(why, ssl.SSLCertVerificationError):
-            return CacheUnreachable(f"its certificate is not trusted: {why.verify_message} ({AUTHORITY})")
-        return CacheUnreachable(
+            return PlaceUnreachable(f"its certificate is not trusted: {why.verify_message} ({AUTHORITY})")
+        return PlaceUnreachable(
             " ".join(str(getattr(why, "strerror", None) or why or repr(why)).split())[:200]
         )
 
@@ -156,19 +160,22 @@ def _basic(user: str, password: str) -> dict[str, str]:
     return {"Authorization": f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"}
 
 
-def _tls() -> ssl.SSLContext:
-    """Return how the server is verified, and who we are. Raises InputError for files that cannot be read."""
-    named = {name: os.environ.get(name) or None for name in (CERTIFICATE, CERTIFICATE_KEY, AUTHORITY)}
+def tls(certificate: str, key: str, authority: str, of: str) -> ssl.SSLContext:
+    """Return how a server ``of`` something is verified, and who we are, by files that these variables name.
+
+    Raises InputError for files that cannot be read.
+    """
+    named = {name: os.environ.get(name) or None for name in (certificate, key, authority)}
     try:
-        context = ssl.create_default_context(cafile=named[AUTHORITY])
-        if certificate := named[CERTIFICATE]:
-            context.load_cert_chain(certificate, named[CERTIFICATE_KEY], password="")
+        context = ssl.create_default_context(cafile=named[authority])
+        if own := named[certificate]:
+            context.load_cert_chain(own, named[key], password="")
     except OSError as error:  # ssl.SSLError is one
-        said = ", ".join(f"{name}={value}" for name, value in named.items() if value)
+        files = ", ".join(f"{name}={value}" for name, value in named.items() if value)
         raise InputError(
-            f"the certificates of the cache cannot be read ({said}): {error.strerror or error}",
+            f"the certificates of the {of} cannot be read ({files}): {error.strerror or error}",
             hint="name PEM files: a certificate, its key without a password, the authority's certificate",
         ) from error
-    if named[CERTIFICATE_KEY] and not named[CERTIFICATE]:
-        raise InputError(f"{CERTIFICATE_KEY} goes with {CERTIFICATE}")
+    if named[key] and not named[certificate]:
+        raise InputError(f"{key} goes with {certificate}")
     return context

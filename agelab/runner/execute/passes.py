@@ -1,0 +1,334 @@
+"""Passes beside a cell: its phases once more in guests of their own, profiled or with the drives' requests recorded.
+
+Nothing that they measure is a result, so neither key nor digest of the cell knows of them.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from agelab.base import atomic
+from agelab.base.hashing import key_of
+from agelab.base.places import HARNESS
+from agelab.evaluate.cell_status import CellStatus
+from agelab.evaluate.stacks.folded import FoldedStep, fold
+from agelab.evaluate.stacks.log import UnreadableLog
+from agelab.machine.drive import block_trace
+from agelab.machine.drive.block_trace import BlockRequest, UnreadableEvents
+from agelab.machine.vm.guest import MemoryDisk
+from agelab.results import block_record, profile
+from agelab.results.block_record import RequestRecord, StepRecord
+from agelab.results.profile import CellProfile, StepProfile
+from agelab.results.result import Status
+from agelab.results.run_directory import RunDirectory
+from agelab.runner.execute.guests import GuestLauncher
+from agelab.runner.execute.host_timing import CellTimer
+from agelab.runner.execute.phases import (
+    BootRunner,
+    CellBoots,
+    CellGoals,
+    CellProgress,
+    PassProgress,
+    PhaseAborted,
+    PhaseRunner,
+)
+from agelab.runner.plan import passes
+from agelab.runner.plan.guest_plan import DATA_DISK, Boot, BootStart
+from agelab.runner.plan.passes import HEADER_BYTES, RECORD_BYTES
+from agelab.runner.plan.phases import Phase
+from agelab.runner.plan.steps import StepPlan
+from agelab.scenario.step import StepId
+from agelab.store.artefacts import file_hash
+
+
+@dataclass(frozen=True)
+class FoundDisk:
+    """The disk to which the guests of a phase write what a pass is about."""
+
+    file: str
+    """The end of its file's name."""
+    variable: str
+    """The environment variable with its number in the guest."""
+    size_of: Callable[[Phase], int]
+    """Its bytes."""
+
+
+@dataclass(frozen=True)
+class PassBoots(CellBoots):
+    """Plans the pass_boots of a pass: the cell's own, with other steps and one more disk."""
+
+    disk: FoundDisk
+    changed: Callable[[Phase], Phase]
+    """A phase of the cell to that of the pass."""
+
+    @cached_property
+    def phases(self) -> tuple[Phase, ...]:
+        return tuple(map(self.changed, super().phases))
+
+    def of_phase(self, phase: Phase, start: BootStart) -> Boot:
+        boot = super().of_phase(phase, start)
+        number = DATA_DISK + len(boot.disks)
+        environment = boot.plan["environment"] | {self.disk.variable: str(number)}
+        disks = (*boot.disks, self.found_disk(phase))
+        return replace(boot, plan={**boot.plan, "environment": environment}, disks=disks)
+
+    def found_disk(self, phase: Phase) -> MemoryDisk:
+        path = self.directory / f"{phase.file_prefix}{self.disk.file}"
+        return MemoryDisk(path, self.disk.size_of(phase), written=True)
+
+
+def pass_boots(
+    launcher: GuestLauncher,
+    goals: CellGoals,
+    directory: Path,
+    tools: Mapping[str, Path],
+    disk: FoundDisk,
+    changed: Callable[[Phase], Phase],
+    set_aside: int = 0,
+) -> PassBoots:
+    """Plan the pass_boots of a pass in a directory of its own, of the cell's ``launcher`` and ``goals``.
+
+    ``tools`` are the guest's programs for it, ``set_aside`` the bytes of memory that it takes beside the steps.
+    """
+    scenario = launcher.spec.scenario.model_copy(update={"measures": (), "traces": ()})
+    own = replace(
+        launcher,
+        directory=directory,
+        spec=replace(launcher.spec, scenario=scenario, set_aside=set_aside),
+        tools={**launcher.tools, **tools},
+    )
+    return PassBoots(own, replace(goals, keep_as=None), disk, changed)
+
+
+def run_pass(runner: BootRunner, planned: PassBoots, read: Callable[[Path, Phase], None]) -> None:
+    """Run the phases of a pass, and ``read`` the disk of each in the end, however far it came."""
+    first = planned.phases[0]
+    with suppress(PhaseAborted), ExitStack() as cleanup:
+        for phase in planned.phases:
+            if phase is first and planned.goals.start_from:
+                continue
+            goes_on = phase is not first or planned.spec.scenario.experiments
+            with suppress(PhaseAborted) if goes_on else nullcontext():
+                _run_pass_phase(runner, planned, phase, cleanup, read)
+
+
+def _run_pass_phase(
+    runner: BootRunner,
+    planned: PassBoots,
+    phase: Phase,
+    cleanup: ExitStack,
+    read: Callable[[Path, Phase], None],
+) -> None:
+    disk, files = planned.found_disk(phase), planned.disk_files
+    files.create(disk.path, disk.size)
+    try:
+        try:
+            PhaseRunner(runner, phase, cleanup).run()
+        finally:
+            read(disk.path, phase)
+    finally:
+        files.remove(disk.path)
+
+
+@dataclass(frozen=True)
+class Profiler:
+    """What a profile takes beside the cell."""
+
+    program: Path
+    """The guest's profiler."""
+    on_step: Callable[[str], None]
+    """Hears of each step of the pass as it ends: ``profile/copy 7``."""
+
+
+SAMPLES = FoundDisk("samples", passes.SAMPLES_VARIABLE, lambda phase: passes.SAMPLES_BYTES)
+
+
+@dataclass(frozen=True)
+class ProfilePass:
+    """Takes the profile of one cell."""
+
+    run_directory: RunDirectory
+    number: int
+    launcher: GuestLauncher
+    """The cell's own."""
+    goals: CellGoals
+    profiler: Profiler
+    timer: CellTimer | None = None
+    steps: list[StepProfile] = field(default_factory=list)
+
+    @cached_property
+    def directory(self) -> Path:
+        """The profile's directory, in that of the cell."""
+        path = self.launcher.directory / profile.PLACE
+        path.mkdir()
+        return path
+
+    @cached_property
+    def boots(self) -> PassBoots:
+        nanoseconds = passes.interval(self.launcher.spec.machine)
+        tools = {passes.PROFILER: self.profiler.program}
+        changed = partial(passes.profiled, nanoseconds=nanoseconds)
+        return pass_boots(self.launcher, self.goals, self.directory, tools, SAMPLES, changed)
+
+    @cached_property
+    def progress(self) -> CellProgress:
+        return PassProgress(self.run_directory, self.number, self.boots.spec)
+
+    def run(self, inputs_key: str) -> CellProfile:
+        """Run the phases of the cell, fold what was sampled, and write it down."""
+        timer = replace(self.timer, directory=self.directory, boots=[]) if self.timer else None
+        runner = BootRunner(self.boots, self.progress, self._tell, timer)
+        run_pass(runner, self.boots, self._fold)
+        return self._written(inputs_key, timer)
+
+    def _tell(self, step: str) -> None:
+        if " " in step:  # else a guest is ready
+            self.profiler.on_step(f"{profile.PLACE}/{step}")
+
+    def _written(self, inputs_key: str, timer: CellTimer | None) -> CellProfile:
+        status, machine = self.progress.status, self.boots.spec.machine
+        guest_nanoseconds = passes.interval(machine)
+        key = {"cell": inputs_key, "program": file_hash(self.profiler.program), "interval": guest_nanoseconds}
+        found = CellProfile(
+            status=status.status,
+            reason=status.reason,
+            key=f"sha256:{key_of(key)}",
+            instructions=passes.INSTRUCTIONS,
+            nanoseconds=round(guest_nanoseconds * self.boots.spec.dilation),
+            steps=tuple(self.steps),
+            processor_seconds=round(sum(boot.processor for boot in timer.boots), 3) if timer else None,
+        )
+        self.run_directory.write_profile(self.number, found)
+        return found
+
+    def _fold(self, disk: Path, phase: Phase) -> None:
+        planned = {(step.name, step.repetition) for step in phase.steps if passes.is_profiled(step)}
+        try:
+            with disk.open("rb") as file:
+                for step in fold(file):
+                    name = step.section.step, step.section.repetition
+                    if name not in planned:
+                        raise UnreadableLog(f"the phase has no step {name[0][:60]!r}, repetition {name[1]}")
+                    planned.remove(name)
+                    self.steps.append(self._kept(step, phase))
+        except UnreadableLog as error:
+            self.progress.judge(
+                CellStatus(Status.FAILED, f"{phase.name}: what was sampled cannot be read: {error}")
+            )
+
+    def _kept(self, step: FoldedStep, phase: Phase) -> StepProfile:
+        section = step.section
+        name = str(StepId.parse(section.step).inside(phase.in_samples))
+        # A step's own name has no dot: aged.read-1.folded is of no step of the making.
+        file = f"{name.replace('/', '.')}-{section.repetition}.folded"
+        data = step.stacks.text.encode()
+        atomic.write(self.directory / file, data)
+        return StepProfile(
+            step=name,
+            repetition=section.repetition,
+            file=file,
+            sha256=hashlib.sha256(data).hexdigest(),
+            samples=step.stacks.samples,
+            idle=step.idle,
+            profiler=step.profiler,
+            lost=step.lost,
+        )
+
+
+RECORDS = FoundDisk("records", passes.RECORDS_VARIABLE, passes.records_bytes)
+RECORDING_TOOLS = {passes.RECORDER: HARNESS / "output" / passes.RECORDER}
+
+
+@dataclass(frozen=True)
+class BlockPass:
+    """Records the requests of one cell."""
+
+    run_directory: RunDirectory
+    number: int
+    launcher: GuestLauncher
+    """The cell's own."""
+    goals: CellGoals
+    on_step: Callable[[str], None]
+    steps: list[StepRecord] = field(default_factory=list)
+
+    @cached_property
+    def boots(self) -> PassBoots:
+        directory = self.launcher.directory / block_record.PLACE
+        directory.mkdir(exist_ok=True)
+        what = (self.launcher, self.goals, directory, RECORDING_TOOLS, RECORDS, passes.recorded)
+        return pass_boots(*what, passes.EVENTS_MEMORY)
+
+    @cached_property
+    def progress(self) -> CellProgress:
+        return PassProgress(self.run_directory, self.number, self.boots.spec)
+
+    def run(self) -> RequestRecord:
+        """Run the phases of the cell, and write down what their drives were sent."""
+        run_pass(BootRunner(self.boots, self.progress, self.on_step), self.boots, self._read)
+        status = self.progress.status
+        found = RequestRecord(status=status.status, reason=status.reason, steps=tuple(self.steps))
+        self.run_directory.write_blocks(self.number, found)
+        return found
+
+    def _read(self, disk: Path, phase: Phase) -> None:
+        """Write the records of the steps that have ended, as far as the phase came."""
+        ended = {(one.step, one.repetition) for one in self.progress.samples if one.metric == "elapsed"}
+        with disk.open("rb") as file:
+            for place, step in enumerate(filter(passes.is_recorded, phase.steps)):
+                step_id = str(StepId.parse(step.name).inside(phase.in_samples))
+                if (step_id, step.repetition) not in ended:
+                    continue
+                try:
+                    header, requests = _record(file, place, self.boots.spec.dilation)
+                except UnreadableEvents as error:
+                    why = f"{step_id} {step.repetition}: what was recorded cannot be read: {error}"
+                    self.progress.judge(CellStatus(Status.FAILED, why))
+                    continue
+                self._write(header, requests, phase, step, step_id)
+
+    def _write(
+        self,
+        header: dict[str, Any],
+        requests: list[BlockRequest],
+        phase: Phase,
+        step: StepPlan,
+        step_id: str,
+    ) -> None:
+        name = f"{phase.file_prefix}{step.name}-{step.repetition}"
+        devices = {drive: number.replace(":", ",") for number, drive in header["drives"].items()}
+        for ending, lines in (
+            ("iolog", block_trace.iolog(requests)),
+            ("blkparse", block_trace.blkparse(requests, devices)),
+        ):
+            text = "".join(f"{line}\n" for line in lines)
+            atomic.write(self.boots.directory / f"{name}.{ending}", text.encode())
+        sent = sum(not one.done for one in requests)
+        self.steps.append(
+            StepRecord(
+                step=step_id, repetition=step.repetition, file=name, requests=sent, lost=header["lost"]
+            )
+        )
+
+
+def _record(file: BinaryIO, place: int, dilation: float) -> tuple[dict[str, Any], list[BlockRequest]]:
+    """Return the header and the requests of a place, which a guest wrote. Raises UnreadableEvents."""
+    file.seek(place * RECORD_BYTES)
+    try:
+        header = json.loads(file.read(HEADER_BYTES).rstrip(b"\0"))
+        size, lost, drives = header["bytes"], header["lost"], header["drives"]
+        named = all(isinstance(one, str) and one.isascii() and one.isalnum() for one in drives.values())
+        if not (0 <= size <= RECORD_BYTES - HEADER_BYTES and lost >= 0 and named):
+            raise ValueError
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise UnreadableEvents("its header is none") from None
+    text = file.read(size).decode(errors="replace")
+    return {"lost": lost, "drives": drives}, block_trace.read_events(_lines(text), drives, dilation)
+
+
+def _lines(text: str) -> Iterator[str]:
+    yield from text.removesuffix("\n").split("\n") if text else ()

@@ -1,0 +1,43 @@
+# Made of the table of RunOptions: AGELAB_REGENERATE=1 .venv/bin/pytest tests/unit/test_option_table.py
+OPTIONS_calibrate := KERNEL FS OPTIONS SEEDS TRACE SCALE CORPUS LOG CORPORA DESIGN DEFAULTS LAYOUT CLOCK DISKS ERASE BOOT VCPUS MACHINE MACHINE_BAND BLOCK SOURCE JOBS
+ASKED_calibrate = \
+  $${KERNEL:+--kernel "$$KERNEL$(PATCHED)"} \
+  $${FS:+--filesystem "$$FS"} \
+  $${OPTIONS:+--options "$$OPTIONS"} \
+  $${SEEDS:+--seeds "$$SEEDS"} \
+  $${TRACE:+--trace} \
+  $${SCALE:+--scale "$$SCALE"} \
+  $${CORPUS:+--corpus "$$CORPUS"} \
+  $${LOG:+--log "$$LOG"} \
+  $${CORPORA:+--corpora "$$CORPORA"} \
+  $${DESIGN:+--design "$$DESIGN"} \
+  $${DEFAULTS:+--defaults "$$DEFAULTS"} \
+  $${LAYOUT:+--layout "$$LAYOUT"} \
+  $${CLOCK:+--clock "$$CLOCK"} \
+  $${DISKS:+--disks "$$DISKS"} \
+  $${ERASE:+--erase "$$ERASE"} \
+  $${BOOT:+--boot "$$BOOT"} \
+  $${VCPUS:+--vcpus "$$VCPUS"} \
+  $${MACHINE:+--machine "$$MACHINE"} \
+  $${MACHINE_BAND:+--machine-band "$$MACHINE_BAND"} \
+  $${BLOCK:+--block "$$BLOCK"} \
+  $${SOURCE:+--source "$$SOURCE"} \
+  $${JOBS:+--jobs "$$JOBS"} \
+
+OPTIONS_sweep := $(OPTIONS_calibrate) FRESH CHECK
+ASKED_sweep = $(ASKED_calibrate) \
+  $${FRESH:+--fresh} \
+  $${CHECK:+--check "$$CHECK"} \
+
+OPTIONS_run := $(OPTIONS_sweep) CRASH_AT FAIL ASK BUDGET DISK KEEP_DISK CURVE TIMING BLOCKS PROFILE
+ASKED_run = $(ASKED_sweep) \
+  $${CRASH_AT:+--crash-at "$$CRASH_AT"} \
+  $${FAIL:+--fail "$$FAIL"} \
+  $${ASK:+--ask "$$ASK"} \
+  $${BUDGET:+--budget "$$BUDGET"} \
+  $${DISK:+--disk "$$DISK"} \
+  $${KEEP_DISK:+--keep-disk} \
+  $${CURVE:+--curve} \
+  $${TIMING:+--timing} \
+  $${BLOCKS:+--blocks} \
+  $${PROFILE:+--profile} \
