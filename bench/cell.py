@@ -35,7 +35,8 @@ from agelab.base.errors import AgelabError, HostError, InputError
 from agelab.base.hashing import key_of
 from agelab.cli.options import open_store
 from agelab.machine.vm.processor_time import Program, ProgramWatch
-from agelab.present.view.terminal import Head, open_console, print_table
+from agelab.present.report.blocks import Column, Table
+from agelab.present.view.terminal import print_blocks
 from agelab.store.artefacts import Store
 from bench.common import guests
 
@@ -219,9 +220,9 @@ def main() -> int:
     except AgelabError as error:
         print(f"bench.cell: {error}\n  {error.hint}".rstrip(), file=sys.stderr)
         return error.exit_code
-    heads: list[Head] = [("processor seconds", "left")]
-    heads += [(head, "right") for head in ("here", "range", other.name, "range", "ratio")]
-    print_table(open_console(), heads, rows(found))
+    heads: list[Column] = [Column("processor seconds")]
+    heads += [Column(head, "right") for head in ("here", "range", other.name, "range", "ratio")]
+    print_blocks([Table(heads, rows(found))])
     print(
         f"\n{options.scenario}: medians of {options.repeat} runs of each, in turns, after one that is not counted"
     )

@@ -1,6 +1,5 @@
 """Text of other people: control characters escaped before it is shown, whole numbers read."""
 
-import re
 import unicodedata
 from typing import Any
 
@@ -37,11 +36,6 @@ def escape_controls(text: str, kept: str = LINE_LAYOUT) -> str:
         else one
         for one in text
     )
-
-
-def escape_markdown(text: str) -> str:
-    """Put a text on one line, with Markdown and HTML escaped."""
-    return re.sub(r"([\\`*_\[\]<>|#&~])", r"\\\1", " ".join(text.split()))
 
 
 def require_utf_8(name: str) -> None:

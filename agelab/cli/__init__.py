@@ -24,7 +24,7 @@ from agelab.base.fileio import RefusedFile
 from agelab.base.sanitize import escape_controls
 from agelab.base.verbs import VERBS, as_called
 from agelab.cli import encoding
-from agelab.present.view import colour
+from agelab.present import view
 
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
@@ -94,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         limits.prepare()
         result = agelab.main(
-            argv, prog_name="agelab", standalone_mode=False, color=False if colour.is_unwanted() else None
+            argv, prog_name="agelab", standalone_mode=False, color=False if view.colour_unwanted() else None
         )
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:

@@ -14,14 +14,15 @@ from agelab.runner.request.options import RunOptions
 def age(**words: Any) -> int:
     """Make the disks of a scenario's cells, measure nothing of them, and keep them in the store."""
     from agelab.cli.options import open_store
-    from agelab.present.view.artefacts import print_disks
-    from agelab.present.view.summary import print_result
+    from agelab.present.view.artefacts import disks_blocks
+    from agelab.present.view.summary import result_blocks
+    from agelab.present.view.terminal import print_blocks
     from agelab.runner.execute import runner
     from agelab.store import stored_disk
 
     finished = execute(RunOptions(keep_disk=True, measure=False, **words))
-    print_result(finished)
+    print_blocks(result_blocks(finished))
     ends = [finished.end(number) for number, _ in enumerate(finished.plan().cells)]
     made = {end.disk for end in ends if end and end.disk}
-    print_disks([disk for disk in stored_disk.list_disks(open_store()) if disk.key in made])
+    print_blocks(disks_blocks([disk for disk in stored_disk.list_disks(open_store()) if disk.key in made]))
     return 0 if runner.succeeded(finished) else 1

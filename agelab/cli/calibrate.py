@@ -55,7 +55,8 @@ def _in_the_virtual_clock(options: RunOptions, everything: bool, as_json: bool) 
     """Run all seeds, and the first of them once more."""
     from agelab.analysis.cell_diff import CellPair
     from agelab.analysis.cells import load, seed_groups
-    from agelab.present.view.calibration import floors_json, print_floors
+    from agelab.present.view.calibration import floors_blocks, floors_json
+    from agelab.present.view.terminal import print_blocks
 
     seeds = options.seeds
     seeded = execute(options)
@@ -68,7 +69,7 @@ def _in_the_virtual_clock(options: RunOptions, everything: bool, as_json: bool) 
     if as_json:
         print_json(floors_json(seeded, again, calibrated))
     else:
-        print_floors(seeded, again, calibrated, everything)
+        print_blocks(floors_blocks(seeded, again, calibrated, everything))
     ok = all(ran.ok for group, proof in calibrated for ran in (*group.cells.values(), proof.right))
     return 0 if ok and all(proof.proven for _, proof in calibrated) else 1
 
@@ -85,7 +86,8 @@ def _in_the_wall_clock(options: RunOptions, everything: bool, as_json: bool) -> 
     from agelab.analysis.step_floors import calibrate as calibrate_host
     from agelab.machine.disk import claim_drives
     from agelab.present.view import calibration as shown
-    from agelab.present.view.input_diff import input_lines
+    from agelab.present.view.comparison import input_lines
+    from agelab.present.view.terminal import print_blocks
 
     store = open_store()
     calibration.read_records(store.home)  # a damaged one is refused before the guests run
@@ -104,18 +106,19 @@ def _in_the_wall_clock(options: RunOptions, everything: bool, as_json: bool) -> 
     if as_json:
         print_json(shown.host_json(seeded, again, pairs, found))
     else:
-        shown.print_calibrated(seeded, pairs, found, path, everything)
+        print_blocks(shown.calibrated_blocks(seeded, pairs, found, path, everything))
     return 0 if all(ran.ok for pair in cells for ran in (pair.left, pair.right)) else 1
 
 
 def _show(name: str | None, everything: bool, as_json: bool) -> int:
     from agelab.analysis import calibration
-    from agelab.present.view.calibration import print_records, records_json
+    from agelab.present.view.calibration import records_blocks, records_json
+    from agelab.present.view.terminal import print_blocks
 
     if name:
         raise InputError(f"--show shows all that is recorded: leave {name} out")
     records = calibration.read_records(open_store().home)
-    print_json(records_json(records)) if as_json else print_records(records, everything)
+    print_json(records_json(records)) if as_json else print_blocks(records_blocks(records, everything))
     return 0
 
 

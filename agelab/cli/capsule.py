@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from agelab.base.errors import InputError
-from agelab.base.sanitize import parse_digits
+from agelab.base.sanitize import escape_controls, parse_digits
 from agelab.base.verbs import as_called
 from agelab.cli.options import (
     OUTPUT,
@@ -97,10 +97,11 @@ def _write_artifact(runs: Sequence[RunDirectory], store: Store, directory: Path,
 def show(file: Path, as_json: bool) -> None:
     """Say what is in the capsule FILE, having held everything in it against everything else."""
     from agelab.capsule import read
-    from agelab.present.view.capsule import capsule_json, print_capsule
+    from agelab.present.view.capsule import capsule_blocks, capsule_json
+    from agelab.present.view.terminal import print_blocks
 
     found = read.open_capsule(file)
-    print_json(capsule_json(found)) if as_json else print_capsule(found)
+    print_json(capsule_json(found)) if as_json else print_blocks(capsule_blocks(found))
 
 
 @capsule.command(
@@ -122,8 +123,9 @@ def replay(
     as any other: agelab list shows it. Of a directory, each capsule in it is replayed, one after the other.
     """
     from agelab.capsule import read, replay
-    from agelab.present.view.capsule import print_replay, replay_json
+    from agelab.present.view.capsule import replay_blocks, replay_json
     from agelab.present.view.progress import show_progress
+    from agelab.present.view.terminal import print_blocks
 
     if file.is_dir():
         if numbers or corpus or kernel:
@@ -133,7 +135,7 @@ def replay(
     cells = _numbers(numbers, len(found.cells))
     with show_progress() as progress:
         done = replay.replay(found, cells, open_store(), progress, jobs=jobs, corpus=corpus, kernel=kernel)
-    print_json(replay_json(done)) if as_json else print_replay(done)
+    print_json(replay_json(done)) if as_json else print_blocks(replay_blocks(done))
     outcomes = {one.outcome for one in done.cells}
     return 1 if "differs" in outcomes else 3 if "could not be rebuilt" in outcomes else 0
 
@@ -143,13 +145,15 @@ def _replay_directory(directory: Path, jobs: Jobs, as_json: bool) -> int:
     from agelab.capsule import read, replay
     from agelab.capsule.replay import ReplayedCapsule
     from agelab.present import artifact
-    from agelab.present.view.capsule import print_escaped, print_replay, print_replays, replays_json
+    from agelab.present.report.blocks import Line
+    from agelab.present.view.capsule import replay_blocks, replays_blocks, replays_json
     from agelab.present.view.progress import show_progress
+    from agelab.present.view.terminal import print_blocks
 
     store, done = open_store(), []
     for path in artifact.capsules_in(directory):
         if not as_json:
-            print_escaped(f"{path}:")
+            print_blocks([Line(escape_controls(f"{path}:", kept=""))])
         try:
             found = read.open_capsule(path)
         except InputError as error:
@@ -159,8 +163,8 @@ def _replay_directory(directory: Path, jobs: Jobs, as_json: bool) -> int:
                 one = replay.replay(found, range(len(found.cells)), store, progress, jobs=jobs)
         done.append(one)
         if not as_json:
-            print_replay(one)
-    print_json(replays_json(done)) if as_json else print_replays(done)
+            print_blocks(replay_blocks(one))
+    print_json(replays_json(done)) if as_json else print_blocks(replays_blocks(done))
     return 0 if all(one.reproduced for one in done) else 1
 
 

@@ -62,10 +62,11 @@ def compare(
     from agelab.analysis.cell_diff import pair_by_seed
     from agelab.analysis.comparison import caveats, compare_steps, host_noise_of, no_ok_cells, slower_steps
     from agelab.base.errors import InputError
-    from agelab.present.view.comparison import comparison_json, print_comparison
-    from agelab.present.view.comparison_markdown import markdown_lines
-    from agelab.present.view.footnotes import ratio_texts
+    from agelab.present.view import markdown as markdown_view
+    from agelab.present.view.comparison import comparison_blocks, comparison_json, pairs_blocks
     from agelab.present.view.junit import gate_lines
+    from agelab.present.view.ratio_table import ratio_texts
+    from agelab.present.view.terminal import print_blocks
 
     if junit and gate is None:
         raise click.UsageError("--junit is of a --gate: name its percent, too")
@@ -90,12 +91,12 @@ def compare(
     if as_json:
         print_json(comparison_json(found, tables, doubts, everything))
     elif markdown:
-        for line in markdown_lines(found, tables, doubts):
+        for line in markdown_view.lines(pairs_blocks(found, tables, doubts)):
             click.echo(line)
     else:
         left_out = {} if of_one else results.uncompared_groups(found, asked)
         shown = {"each": each, "every_input": every_input, "everything": everything}
-        print_comparison(found, tables, doubts, left_out, **shown)
+        print_blocks(comparison_blocks(found, tables, doubts, left_out, **shown))
     if not any(one.counted and other.counted for one, other in pairs):
         raise no_ok_cells(found, of_one=of_one)
     margin = Fraction(str(gate or 0)) / 100

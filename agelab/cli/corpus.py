@@ -12,7 +12,8 @@ from agelab.cli.types import SIZE
 from agelab.data.corpus import Corpus, CorpusSpec, corpus_from_user
 from agelab.data.corpus import make as make_corpus
 from agelab.data.corpus.artefact import list_corpora as stored_corpora
-from agelab.present.view.artefacts import corpus_json, print_corpora, print_corpus
+from agelab.present.view.artefacts import corpora_blocks, corpus_blocks, corpus_json
+from agelab.present.view.terminal import print_blocks
 
 
 @click.group()
@@ -64,7 +65,7 @@ def list_corpora(as_json: bool) -> None:
     if as_json:
         print_json({"schema": 1, "corpora": [corpus_json(one) for one in found]})
     else:
-        print_corpora(found)
+        print_blocks(corpora_blocks(found))
 
 
 @corpus.command()
@@ -82,4 +83,4 @@ def show(key: str, as_json: bool) -> None:
 
 
 def _show(one: Corpus, as_json: bool) -> None:
-    print_json({"schema": 1, **corpus_json(one)}) if as_json else print_corpus(one)
+    print_json({"schema": 1, **corpus_json(one)}) if as_json else print_blocks(corpus_blocks(one))

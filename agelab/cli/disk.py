@@ -9,7 +9,8 @@ import click
 from agelab.base.errors import InputError
 from agelab.base.verbs import as_called
 from agelab.cli.options import json_option, open_store, print_json
-from agelab.present.view.artefacts import disk_json, print_disk, print_disks
+from agelab.present.view.artefacts import disk_blocks, disk_json, disks_blocks
+from agelab.present.view.terminal import print_blocks
 from agelab.store import stored_disk
 
 SCHEMA = 1
@@ -34,7 +35,7 @@ def list_disks(as_json: bool) -> None:
         print_json({"schema": SCHEMA, "disks": [disk_json(found) for found in disks], "damaged": keys})
         return
     if disks:
-        print_disks(disks)
+        print_blocks(disks_blocks(disks))
     for artefact in damaged:
         short = artefact.key[: stored_disk.SHORT_KEY]
         click.echo(as_called(f" {short}  DAMAGED: it cannot be read; remove it: agelab disk rm {short}"))
@@ -52,7 +53,7 @@ def show(key: str, as_json: bool) -> None:
         found.verify()
         print_json({"schema": SCHEMA, **disk_json(found), "inputs": found.inputs})
     else:
-        print_disk(found)
+        print_blocks(disk_blocks(found))
 
 
 @disk.command()
@@ -94,7 +95,7 @@ def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
     command = shlex.join(["agelab", "disk", "import", *options])
     layout: Any = "raid0" if len(images) == 2 else "single"
     found = stored_disk.import_images(open_store(), images, filesystem, layout, defaults, command)
-    print_disks([found])
+    print_blocks(disks_blocks([found]))
 
 
 @disk.command()

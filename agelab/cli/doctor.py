@@ -1,11 +1,37 @@
 """agelab doctor: what this host can do."""
 
+from collections.abc import Iterator
+
 import click
 
 from agelab.base.errors import HostError
+from agelab.base.verbs import as_called
 from agelab.cli.options import json_option, open_store, print_json
-from agelab.present.view.doctor import print_findings
-from agelab.runner.doctor import examine, leftovers
+from agelab.present.report.blocks import Block, Table, TableCell, headings
+from agelab.present.view.terminal import print_blocks
+from agelab.runner.doctor import HostReport, ProbeStatus, examine, leftovers
+
+HEADS = headings("what ", "status ", "found ", "what it means", wrapped=("found ", "what it means"))
+COLOURS = {
+    ProbeStatus.OK: "green",
+    ProbeStatus.MISSING: "red",
+    ProbeStatus.LIMITED: "yellow",
+    ProbeStatus.UNKNOWN: "yellow",
+}
+
+
+def findings_blocks(report: HostReport) -> Iterator[Block]:
+    """Yield what was found, with the fix below its meaning."""
+    rows = [
+        (
+            finding.name,
+            TableCell(finding.status, colour=COLOURS[finding.status]),
+            finding.found,
+            TableCell(finding.meaning, more=finding.fix and f"-> {as_called(finding.fix)}"),
+        )
+        for finding in report.findings
+    ]
+    yield Table(HEADS, rows)
 
 
 @click.command()
@@ -28,6 +54,6 @@ def doctor(as_json: bool, again: bool, clean: bool) -> int:
     if as_json:
         print_json({**report.model_dump(mode="json", by_alias=True), "virtual_clock": report.virtual_clock})
     else:
-        print_findings(report)
+        print_blocks(findings_blocks(report))
         click.echo(f"The virtual clock {'can' if report.virtual_clock else 'cannot'} run here.")
     return 0 if report.virtual_clock else HostError.exit_code

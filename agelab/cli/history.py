@@ -1,18 +1,132 @@
 """``agelab history``: operation logs, written by the engines or checked; and the results of runs over time."""
 
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import click
 from pydantic import TypeAdapter, ValidationError
 
+from agelab.analysis.cells import RunResult, load
+from agelab.analysis.over_time import Axis
+from agelab.base import limits
 from agelab.base.errors import InputError, did_you_mean
-from agelab.cli.options import OUTPUT, force_option, json_option, print_json
-from agelab.cli.over_time import results
-from agelab.cli.types import SIZE
-from agelab.present.view.histories import print_log, print_profiles
+from agelab.cli.options import OUTPUT, PAGE, find_runs, force_option, json_option, print_json, write_output
+from agelab.cli.types import MEASURE, SIZE
+from agelab.data.history.operations import LogSummary
+from agelab.data.history.profile import Profile
+from agelab.present.report.blocks import Block, Column, Table, facts
+from agelab.present.view.terminal import print_blocks
+from agelab.results.run_directory import RunDirectory
 from agelab.scenario.history import History
+
+POINTS = 10
+"""Points of a log to name."""
+
+
+def log_blocks(log: LogSummary) -> Iterator[Block]:
+    shown_facts: dict[str, object] = {}
+    for name, value in asdict(log).items():
+        shown = value
+        if name == "counts":
+            shown = ", ".join(f"{what} {count}" for what, count in value.items())
+        elif name == "points":
+            named = ", ".join(map(str, value[:POINTS]))
+            shown = str(len(value)) + (f", after operation {named}" if value else "")
+            shown += " ..." if len(value) > POINTS else ""
+        unit = " bytes" if name in ("space", "peak_space") or "bytes" in name else ""
+        words = name.replace("_bytes", "").replace("bytes_", "").replace("_", " ")
+        shown_facts[words] = f"{shown}{unit}"
+    yield facts(shown_facts)
+
+
+def profiles_blocks(profiles: Sequence[Profile]) -> Iterator[Block]:
+    rows = [
+        row for one in profiles for row in ((f"{one.name:14}", one.title), ("", f"read by {one.read_by}"))
+    ]
+    yield Table([Column(""), Column("", "wrapped")], rows)
+
+
+CAPSULE = ".capsule"
+NO_HOST = "a host that it does not name"
+
+
+@click.command("results")
+@click.argument("names", metavar="RUN...", nargs=-1, required=True)
+@click.option(
+    "--metric",
+    "asked",
+    multiple=True,
+    metavar=MEASURE,
+    help="Show this in place of layout scores, slowdowns and the sum of all steps (without mkfs and mount).",
+)
+@click.option(
+    "--by",
+    type=click.Choice([axis.value for axis in Axis]),
+    default=Axis.KERNEL.value,
+    show_default=True,
+    help="What to show over.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=PAGE,
+    default=Path("history.html"),
+    show_default=True,
+    help="Where the page goes; a page of agelab that is there is replaced.",
+)
+@force_option
+@json_option
+def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Path, as_json: bool) -> None:
+    """Show results over kernels or dates: one page, a chart for each metric, change points marked.
+
+    agelab history RUN... is the same.
+
+    RUN is a run, or a capsule of somebody: FILE.capsule, or WHOSE=FILE.capsule, which says whose it is. Runs with
+    another scenario, guest, harness or QEMU, and those of others, stay on lines of their own.
+    """
+    from agelab.analysis.over_time import chosen_measures, over_time
+    from agelab.present.report.html import render
+    from agelab.present.report.over_time import build_page
+    from agelab.present.view.sweep import over_time_blocks, over_time_json
+    from agelab.present.view.terminal import print_blocks
+
+    ours = [own_run(run) for run in find_runs(name for name in names if not name.endswith(CAPSULE))]
+    theirs = [_imported(name) for name in names if name.endswith(CAPSULE)]
+    runs = list({(run.origin, run.name): run for run in (*ours, *theirs)}.values())
+    limits.require_to_draw()
+    found = over_time(runs, Axis(by))
+    measures = chosen_measures([one.grid for one in found.joined], asked)
+    text = render(build_page(found, measures))
+    write_output(output, text.encode(), pages=True)
+    print_json(over_time_json(found, measures)) if as_json else print_blocks(
+        over_time_blocks(found, measures)
+    )
+    click.echo(f"{output}: open it in any browser: {output.absolute().as_uri()}", err=as_json)
+
+
+def own_run(run: RunDirectory) -> RunResult:
+    """Read a run: of this store, or of somebody, where it lies outside."""
+    found = load(run)
+    return found if run.in_store else replace(found, origin=str(found.plan.provenance.get("host", NO_HOST)))
+
+
+def _imported(words: str) -> RunResult:
+    """Read a capsule, every part of which is held against the others. Raises InputError for one that is not sound."""
+    from agelab.base.hashing import key_of
+    from agelab.capsule import read
+
+    whose, equals, name = words.partition("=")
+    if not equals or "/" in whose:
+        whose, name = "", words
+    found = read.open_capsule(Path(name))
+    plan = found.request.plan
+    host = str(plan.provenance.get("host", NO_HOST))
+    guest = key_of(found.run_manifest.guest.model_dump(mode="json"))
+    directory = RunDirectory(Path(name).with_name(plan.run))
+    return RunResult(directory, plan, False, found.cells, guest, whose or host)
+
 
 TAKES = {
     "profile": ("profile", "fullness", "overwrites", "points", "seed"),
@@ -107,7 +221,7 @@ def check(file: Path, as_json: bool) -> None:
     from agelab.data.history.operations import check_log as checked
 
     log = checked(file)
-    print_json({"schema": 1, **asdict(log)}) if as_json else print_log(log)
+    print_json({"schema": 1, **asdict(log)}) if as_json else print_blocks(log_blocks(log))
 
 
 @history.command()
@@ -120,7 +234,7 @@ def profiles(as_json: bool) -> None:
     if as_json:
         print_json({"schema": 1, "profiles": [one.model_dump(mode="json") for one in found]})
     else:
-        print_profiles(found)
+        print_blocks(profiles_blocks(found))
 
 
 def _wanted(engine: str, asked: dict[str, Any]) -> Any:

@@ -8,7 +8,8 @@ from agelab import kernel as kernels
 from agelab.base.errors import InputError
 from agelab.cli.options import json_option, open_store, print_json, say
 from agelab.machine import image as images
-from agelab.present.view.artefacts import images_json, print_images
+from agelab.present.view.artefacts import images_blocks, images_json
+from agelab.present.view.terminal import print_blocks
 
 kernel_option = click.option(
     "--kernel",
@@ -63,4 +64,4 @@ def show(spec: str, as_json: bool) -> None:
 
 
 def _show(made: Sequence[images.Image], as_json: bool) -> None:
-    print_json(images_json(made)) if as_json else print_images(made)
+    print_json(images_json(made)) if as_json else print_blocks(images_blocks(made))

@@ -10,6 +10,7 @@ from agelab.base.errors import InputError
 from agelab.cli.options import json_option, open_store, print_json, say
 from agelab.machine.drive import module
 from agelab.present.view import artefacts
+from agelab.present.view.terminal import print_blocks
 
 
 @click.group()
@@ -30,7 +31,7 @@ def list_kernels(refresh: bool, as_json: bool) -> None:
     store = open_store()
     offered = kernels.available(store, refresh=refresh, progress=say)
     rows = artefacts.kernel_rows(store, [one.model_dump() for one in offered])
-    print_json(rows) if as_json else artefacts.print_kernels(rows)
+    print_json(rows) if as_json else print_blocks(artefacts.kernels_blocks(rows))
 
 
 @kernel.command()
@@ -117,4 +118,4 @@ def show(spec: str, as_json: bool) -> None:
         provenance_json = came.model_dump(mode="json")
         print_json({**artefacts.kernel_json(found), "provenance": provenance_json, "filesystems": served})
     else:
-        artefacts.print_provenance(found, came, filesystems, served)
+        print_blocks(artefacts.provenance_blocks(found, came, filesystems, served))

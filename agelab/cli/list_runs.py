@@ -12,7 +12,8 @@ from agelab.results import run_lookup
 @json_option
 def list_runs(as_json: bool) -> int:
     """List runs, newest first."""
-    from agelab.present.view.run_tables import print_runs
+    from agelab.present.view.run_tables import runs_blocks
+    from agelab.present.view.terminal import print_blocks
 
     runs, damaged = [], 0
     for run in run_lookup.all_runs(open_store().runs)[::-1]:
@@ -27,7 +28,7 @@ def list_runs(as_json: bool) -> int:
         plans = [run.plan().model_dump(mode="json", exclude={"cells"}) for run in runs]
         print_json({"schema": 1, "runs": plans})
     elif runs:
-        print_runs(runs)
+        print_blocks(runs_blocks(runs))
     elif not damaged:
         click.echo(as_called("no runs yet; make one: agelab run aging-reiserfs"))
     return damaged

@@ -29,7 +29,8 @@ def plan(as_json: bool, slurm: Path | None, **words: Any) -> None:
 
     Its cells, and how long they take, by what such cells took in earlier runs of this store.
     """
-    from agelab.present.view.forecast import forecast_json, print_forecast
+    from agelab.present.view.forecast import forecast_blocks, forecast_json
+    from agelab.present.view.terminal import print_blocks
     from agelab.runner.forecast import forecast
 
     options = RunOptions(**words)
@@ -39,7 +40,7 @@ def plan(as_json: bool, slurm: Path | None, **words: Any) -> None:
         _write_array(options, slurm)
         return
     found = forecast(options, open_store().runs)
-    print_json(forecast_json(found)) if as_json else print_forecast(found)
+    print_json(forecast_json(found)) if as_json else print_blocks(forecast_blocks(found))
 
 
 def _write_array(options: RunOptions, directory: Path) -> None:

@@ -51,7 +51,8 @@ def profile(
     STEP is called as in agelab show: copy, aged/read. Repetitions, and cells that differ in their seeds, are added up.
     """
     from agelab.evaluate.stacks import flame
-    from agelab.present.view.profile import print_changes, print_top, profile_json
+    from agelab.present.view.profile import changes_blocks, profile_json, top_blocks
+    from agelab.present.view.terminal import print_blocks
 
     words = f"{run}{',' if ':' in run else ':'}{cell}" if cell else run
     found = _stacks(words, step)
@@ -63,9 +64,9 @@ def profile(
     elif as_json:
         print_json(profile_json(found, before))
     elif before:
-        print_changes(found, before, everything=everything)
+        print_blocks(changes_blocks(found, before, everything=everything))
     else:
-        print_top(found, everything=everything)
+        print_blocks(top_blocks(found, everything=everything))
     if svg:
         label = f"{found.name}: {found.step}" + (f", against {before.name}: {before.step}" if before else "")
         drawn = flame.document(found.stacks, before.stacks if before else None, label=label)

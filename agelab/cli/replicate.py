@@ -23,9 +23,9 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
     Exit: 0 whatever the verdicts.
     """
     from agelab.analysis.published.report import study_reports
-    from agelab.present.view.replication import print_report
-    from agelab.present.view.replication_json import reports_json
-    from agelab.present.view.replication_markdown import markdown_lines
+    from agelab.present.view import markdown as markdown_view
+    from agelab.present.view.replication import page_blocks, report_blocks, reports_json
+    from agelab.present.view.terminal import print_blocks
 
     if as_json and markdown:
         raise click.UsageError("--json and --markdown: one of them")
@@ -37,10 +37,10 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
     if as_json:
         print_json(reports_json(found))
     elif markdown:
-        click.echo("\n".join(line for report in found for line in markdown_lines(report)))
+        click.echo("\n".join(line for report in found for line in markdown_view.lines(page_blocks(report))))
     else:
         for report in found:
-            print_report(report, everything)
+            print_blocks(report_blocks(report, everything))
 
 
 def loaded(run: RunDirectory) -> RunResult:

@@ -34,7 +34,8 @@ def resume(run: str, jobs: Jobs | None, disks: str | None, erase: str, on: str |
 
     Ended cells stay as they are. The others start again, from the inputs that the run was begun with.
     """
-    from agelab.present.view.summary import print_result
+    from agelab.present.view.summary import result_blocks
+    from agelab.present.view.terminal import print_blocks
     from agelab.runner.execute import runner
 
     [found] = find_runs([run])
@@ -66,5 +67,5 @@ def resume(run: str, jobs: Jobs | None, disks: str | None, erase: str, on: str |
             execute(changed, found)
     else:
         click.echo(f"{found.name}: nothing is left to run: each of its cells has ended")
-    print_result(found)
+    print_blocks(result_blocks(found))
     return 0 if runner.succeeded(found) else 1

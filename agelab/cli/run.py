@@ -28,9 +28,9 @@ def run(kernel: tuple[str, ...], on: str | None, **words: Any) -> int:
 
     With --kernel more than once it is a sweep: a run for each kernel, and one table of all.
     """
-    from agelab.present.view.profile import print_profiles
-    from agelab.present.view.summary import print_result
-    from agelab.present.view.timing import print_timing
+    from agelab.present.view.profile import profiles_blocks
+    from agelab.present.view.summary import result_blocks, timing_blocks
+    from agelab.present.view.terminal import print_blocks
     from agelab.runner.execute import runner
 
     options = RunOptions(kernel=kernel[0], **words)
@@ -41,11 +41,11 @@ def run(kernel: tuple[str, ...], on: str | None, **words: Any) -> int:
     if options.until_decided:
         return run_until_decided(options)
     finished = execute_on(on, options) if on else execute(options)
-    print_result(finished)
+    print_blocks(result_blocks(finished))
     if options.timing:
-        print_timing(finished)
+        print_blocks(timing_blocks(finished))
     if options.profile:
-        print_profiles(finished)
+        print_blocks(profiles_blocks(finished))
     print_report_command([finished])
     return 0 if runner.succeeded(finished) else 1
 
@@ -67,15 +67,15 @@ def execute_on(address: str, options: RunOptions, begun: RunDirectory | None = N
 def run_until_decided(options: RunOptions, begun: RunDirectory | None = None) -> int:
     """Add run seeds until the question is decided, and print the run and what was decided."""
     from agelab.present.view.progress import show_progress
-    from agelab.present.view.sequential import print_outcome
-    from agelab.present.view.summary import print_result
+    from agelab.present.view.summary import outcome_blocks, result_blocks
+    from agelab.present.view.terminal import print_blocks
     from agelab.runner import sequential
     from agelab.runner.execute import runner
 
     with show_progress() as progress:
         finished, outcome = sequential.run_until_decided(options, open_store(), progress, begun)
-    print_result(finished)
-    print_outcome(outcome)
+    print_blocks(result_blocks(finished))
+    print_blocks(outcome_blocks(outcome))
     print_report_command([finished])
     return 0 if runner.succeeded(finished) else 1
 

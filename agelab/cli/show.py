@@ -11,13 +11,14 @@ from agelab.cli.options import find_runs, json_option, print_json
 @click.option("--timing", is_flag=True, help="Show the host's time of a run made with --timing, too.")
 def show(run: str, as_json: bool, timing: bool) -> None:
     """Show the samples, keys and digests of RUN (default: the latest), or of the run in any directory: ./their-run."""
-    from agelab.present.view.run_tables import print_run
-    from agelab.present.view.timing import print_timing
+    from agelab.present.view.run_tables import run_blocks
+    from agelab.present.view.summary import timing_blocks
+    from agelab.present.view.terminal import print_blocks
 
     [found] = find_runs([run])
     if as_json:
         print_json(found.as_json())
         return
-    print_run(found, curves=True)
+    print_blocks(run_blocks(found, curves=True))
     if timing:
-        print_timing(found)
+        print_blocks(timing_blocks(found))

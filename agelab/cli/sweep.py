@@ -34,12 +34,13 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
 
     RUN... are runs on different kernels, or of further run seeds, as agelab run --kernel A --kernel B makes them.
     """
-    from agelab.present.view.sweep import print_sweep, sweep_json, write_plots
+    from agelab.present.view.sweep import sweep_blocks, sweep_json, write_plots
+    from agelab.present.view.terminal import print_blocks
 
     store = open_store()
     found = load_sweep([run_lookup.find(store.runs, name) for name in names])
     measures = chosen_measures([found], asked)
-    print_json(sweep_json(found, measures)) if as_json else print_sweep(found, measures)
+    print_json(sweep_json(found, measures)) if as_json else print_blocks(sweep_blocks(found, measures))
     if plots:
         limits.require_to_draw()
         plots.mkdir(parents=True, exist_ok=True)
@@ -55,10 +56,11 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
 
 def print_finished_sweep(runs: Sequence[RunDirectory], unfit: Sequence[tuple[str, AgelabError]] = ()) -> None:
     """Print the table of runs that have just ended, why a kernel (its spec) has none, and how to see it again."""
-    from agelab.present.view.sweep import print_sweep
+    from agelab.present.view.sweep import sweep_blocks
+    from agelab.present.view.terminal import print_blocks
 
     found = load_sweep(runs)
-    print_sweep(found, found.measures())
+    print_blocks(sweep_blocks(found, found.measures()))
     for spec, why in unfit:
         click.echo(f"not in the table: kernel {spec}: {str(why).splitlines()[0]}")
     click.echo(as_called(f"\nagain, or as JSON or plots: agelab sweep {' '.join(run.name for run in runs)}"))

@@ -40,7 +40,8 @@ def why(run: str, claim: str, factors: str | None, filesystem: str | None, jobs:
     from agelab.bisect.why.factors import choose_factors
     from agelab.bisect.why.trials import ClaimAnswer, carry_out, plan_trial
     from agelab.present.view.progress import show_progress
-    from agelab.present.view.why import answer_json, plan_lines, print_answer
+    from agelab.present.view.terminal import print_blocks
+    from agelab.present.view.why import answer_blocks, answer_json, plan_lines
     from agelab.runner.cell_times import recent_cells
     from agelab.runner.execute import runner
 
@@ -66,4 +67,4 @@ def why(run: str, claim: str, factors: str | None, filesystem: str | None, jobs:
                 say(one.name)
             trials.append(carry_out(baseline, one, run_one))
     answer = ClaimAnswer(baseline, tuple(trials))
-    print_json(answer_json(answer)) if as_json else print_answer(answer)
+    print_json(answer_json(answer)) if as_json else print_blocks(answer_blocks(answer))

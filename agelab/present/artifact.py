@@ -13,8 +13,8 @@ from agelab.base.errors import InputError
 from agelab.capsule.pack import SUFFIX, corpora_of, pack
 from agelab.capsule.read import Capsule
 from agelab.capsule.replay import replay_request
+from agelab.present.report.blocks import BlockMapFigure, Charts, FlameGraph, Part, Picture, Results, Table
 from agelab.present.report.html import render
-from agelab.present.report.model import BlockMapFigure, Charts, FlameGraph, Part, Picture, Results, Table
 from agelab.present.report.page import build_page
 from agelab.present.report.study import compare_with_study
 from agelab.results.run_directory import RunDirectory

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from agelab.analysis.published.phrasing import describe_column
 from agelab.analysis.published.report import study_reports
 from agelab.cli.replicate import loaded
-from agelab.present.view.replication_markdown import theirs_text, verdict_text
+from agelab.present.view.markdown import escape
+from agelab.present.view.replication import reason_with_figures, theirs_text
 from agelab.results.run_directory import RunDirectory
 from docs.make.catalogue import Made, Table
 from docs.make.page import grid, line
@@ -21,7 +22,9 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
         lines += grid(["claim", "theirs", "ours"])
         for claim, judged in report.claims:
             if claim.test and f'"{filesystem}"' in claim.test.model_dump_json():
-                said = dict.fromkeys(verdict_text(one) for _, one in judged)
+                said = dict.fromkeys(
+                    f"**{one.verdict}**: {escape(reason_with_figures(one))}" for _, one in judged
+                )
                 lines.append(line([f"{claim.says} `{claim.id}`", theirs_text(judged), "; ".join(said)]))
         lines.append("")
     return Made("\n".join(lines))

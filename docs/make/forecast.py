@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agelab.base.errors import InputError
 from agelab.base.hashing import canonical_json
-from agelab.present.view.eta import format_time_left, time_left
+from agelab.present.view.progress import format_time_left, time_left
 from agelab.results import run_lookup
 from agelab.results.conditions import Conditions, between
 from agelab.results.result import Cell, Status

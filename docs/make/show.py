@@ -4,7 +4,8 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
 
-from agelab.present.view.run_tables import print_run
+from agelab.present.view.run_tables import run_blocks
+from agelab.present.view.terminal import print_blocks
 from agelab.results.run_directory import RunDirectory
 from docs.make.catalogue import Made, Table
 
@@ -35,7 +36,7 @@ def environment(runs: Sequence[RunDirectory]) -> str:
 def _cells(run: RunDirectory) -> list[str]:
     """Return the lines about cells: not the run's own head, nor what the study leaves open."""
     with redirect_stdout(io.StringIO()) as out:
-        print_run(run)
+        print_blocks(run_blocks(run))
     _, _, cells = out.getvalue().lstrip("\n").partition("\n\n")
     cells, _, _ = cells.partition("\n\nwhat the study leaves open")
     lines = (line.rstrip() for line in cells.split("\n"))

@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 
-from agelab.present.view.summary import print_result
+from agelab.present.view.summary import result_blocks
+from agelab.present.view.terminal import print_blocks
 from agelab.results.run_directory import RunDirectory
 from docs.make.catalogue import Made, Table
 from docs.make.show import shown_block
@@ -21,7 +22,7 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     """Show what stands between the run's head and its cells."""
     [run] = runs
     with redirect_stdout(io.StringIO()) as out:
-        print_result(run)
+        print_blocks(result_blocks(run))
     printed = "\n".join(line.rstrip() for line in out.getvalue().strip("\n").split("\n"))
     _, _, answer = printed.partition("\n\n")
     [answer, *_] = CELLS.split(answer, maxsplit=1)

@@ -9,7 +9,8 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 from agelab.analysis.over_time import Sweep, chosen_measures, load_sweep
-from agelab.present.view.sweep import print_sweep, write_plots
+from agelab.present.view.sweep import sweep_blocks, write_plots
+from agelab.present.view.terminal import print_blocks
 from agelab.results.measure import Measure
 from agelab.results.run_directory import RunDirectory
 from docs.make.catalogue import Made, Table
@@ -23,7 +24,7 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     found = load_sweep(runs)
     measures = chosen_measures([found], table.metrics)
     with redirect_stdout(io.StringIO()) as out:
-        print_sweep(found, measures)
+        print_blocks(sweep_blocks(found, measures))
     lines = ["```", *map(_narrow, out.getvalue().strip("\n").split("\n")), "```", "", environment(runs)]
     files = _plots(found, measures, table.pictures) if table.pictures else {}
     for path in files:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from agelab.present.view.eta import format_time_left
+from agelab.present.view.progress import format_time_left
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import TimeRange

@@ -13,11 +13,11 @@ from agelab.analysis.over_time import Axis, chosen_measures, over_time
 from agelab.base.errors import AgelabError
 from agelab.capsule import replay
 from agelab.capsule.read import Capsule, open_capsule
-from agelab.cli import over_time as over_time_verb
+from agelab.cli import history as over_time_verb
 from agelab.present.report.html import render
 from agelab.present.report.over_time import build_page
 from agelab.present.view import capsule as shown
-from agelab.present.view.over_time import over_time_json
+from agelab.present.view.sweep import over_time_json
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.progress import Progress
 from agelab.store.artefacts import Store

@@ -19,7 +19,7 @@ from agelab.base.errors import InputError
 from agelab.cli import calibrate as verb
 from agelab.cli import main
 from agelab.machine.disk import DriveClaim
-from agelab.present.report import provenance, step_statistics
+from agelab.present.report import provenance, tables
 from agelab.present.report.answer.headline import answers
 from agelab.results.result import RunKernel, RunPlan, Status
 from agelab.results.run_directory import RunDirectory
@@ -27,6 +27,7 @@ from agelab.runner.request.options import RunOptions
 from agelab.scenario.jobs import Jobs
 from agelab.store.artefacts import Store
 from tests.unit import study_runs
+from tests.unit.report_tables import cells
 from tests.unit.test_compare import Values, make, seeds
 
 A, AGAIN = seeds(1.0, 1.1, 1.2, 1.3, 1.4), seeds(1.2, 1.3, 1.25, 1.4, 1.6)
@@ -381,8 +382,8 @@ def test_a_report_calls_nothing_slower_below_the_floor_of_the_host(
 
     def verdicts() -> tuple[list[str], str]:
         [group] = run_sets([load(run)])
-        [table] = step_statistics.step_tables(group, ["copy"], "part")
-        return [row[-1].text for row in table.rows], " ".join(provenance.main_doubts(group))
+        [table] = tables.step_tables(group, ["copy"], "part")
+        return [row[-1].text for row in cells(table)], " ".join(provenance.main_doubts(group))
 
     words, doubts = verdicts()
     assert words == ["lowest median", "slower"]

@@ -236,4 +236,4 @@ def test_of_another_system_claims_are_counted_and_seconds_are_not(
     shown = replicated(capsys, "latest")
     assert "7 of 7 replicated; drives and machines that are all alike would give 1." in shown
     assert "within 25 %" not in shown
-    assert "copy-file of ufs2-sata, ufs2-pata, ufs2-p4, ufs-4200: another system\n" in shown
+    assert "copy-file of ufs2-sata, ufs2-pata, ufs2-p4, ufs-4200: another system.\n" in shown

@@ -14,7 +14,8 @@ from agelab import cli
 from agelab.base.errors import AgelabError, HostError, InputError
 from agelab.base.verbs import VERBS, as_called
 from agelab.cli.options import open_store
-from agelab.present.view.terminal import open_console, print_wrapped
+from agelab.present.report.blocks import Text
+from agelab.present.view.terminal import print_blocks
 from agelab.runner.execute import runner
 
 AGELAB = [sys.executable, "-c", "import sys; from agelab.cli import main; sys.exit(main())"]
@@ -170,7 +171,7 @@ def test_a_hint_has_the_command_as_it_was_called(
     assert capsys.readouterr().err == (
         f"agelab: it is not there\n  all runs: {typed} list; agelab builds none\n"
     )
-    print_wrapped(open_console(), "a page to read: agelab report latest")
+    print_blocks([Text("a page to read: agelab report latest")])
     assert capsys.readouterr().out == f"a page to read: {typed} report latest\n"
 
 

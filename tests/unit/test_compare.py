@@ -12,8 +12,8 @@ from rich.console import Console
 
 from agelab.analysis import cell_diff
 from agelab.cli import main
-from agelab.present.view import comparison
-from agelab.present.view.series_table import HEADLINES
+from agelab.present.view import terminal
+from agelab.present.view.ratio_table import HEADLINES
 from agelab.results import run_directory, run_lookup
 from agelab.results.digest import digest
 from agelab.results.result import End, Sample, Status
@@ -34,7 +34,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Standard output is a terminal of 80 characters."""
     console = Console(width=80, color_system=None, highlight=False, markup=False)
-    monkeypatch.setattr(comparison, "open_console", lambda: console)
+    monkeypatch.setattr(terminal, "open_console", lambda: console)
 
 
 FEW = "so few cannot exclude chance, four of one corpus can, or three of each of two"
@@ -172,6 +172,12 @@ def test_markdown_has_a_row_for_each_step(home: Path, capsys: pytest.CaptureFixt
     assert shown[0] == "## ext4, single: A and B"
     assert "| copy | elapsed, s | 1.20 | 2.20 | 1.83 | 1.54 | 2.20 | B slower |" in shown
     assert {line.count("|") - line.count("\\|") for line in shown if line.startswith("|")} == {9}
+
+
+def test_markdown_escapes_whatever_a_run_names(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [make(home, {"ext4": ONE}, cell={"kernel": f"6.{minor}|<b>`x`"}) for minor in (1, 2)]
+    shown = said(capsys, *runs, "--markdown")
+    assert "6.1\\|\\<b\\>\\`x\\`" in shown and "<b>" not in shown.replace("\\<b", "")
 
 
 def test_how_much_of_all_differs_is_said(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,7 @@ from agelab.cli import agelab
 from agelab.machine.disk import parse
 from agelab.present.view import cell_names, run_tables
 from agelab.present.view.junit import junit_lines
+from agelab.present.view.terminal import print_blocks
 from agelab.results import rows
 from agelab.results.result import Cell
 from agelab.runner.execute import companion_disk
@@ -196,9 +197,9 @@ def test_exports_and_lists_name_the_corpus(tmp_path: Path, capsys: pytest.Captur
         run_builder.end(run, number, [run_builder.sample()])
     assert [(row["seed"], row["corpus_seed"]) for row in rows.rows(run)] == [(1, 1), (2, 1), (1, 2), (2, 2)]
     assert "ext4, single, 6.1, seed 1 of corpus 2" in "\n".join(junit_lines([run]))
-    run_tables.print_run(run)
+    print_blocks(run_tables.run_blocks(run))
     assert "period defaults, seed 1 of corpus 2" in capsys.readouterr().out
-    run_tables.print_runs([run])
+    print_blocks(run_tables.runs_blocks([run]))
     head, line = capsys.readouterr().out.splitlines()[:2]
     assert "corpora" in head and "1-2" in line
 

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from agelab.cli.compare import compare
-from agelab.present.view.input_diff import _short
+from agelab.present.view.comparison import _short
 from agelab.results.result import Status
 from tests.unit import run_builder
 

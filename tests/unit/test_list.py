@@ -7,7 +7,7 @@ from rich.console import Console
 
 from agelab.base import places
 from agelab.cli import main
-from agelab.present.view import run_tables
+from agelab.present.view import run_tables, terminal
 from agelab.present.view.cell_names import beside_docs, list_cells, ranges
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
@@ -65,7 +65,8 @@ def test_a_narrow_terminal_gets_fewer_columns_and_whole_words(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int, head: str
 ) -> None:
     watched = Console(width=width, force_terminal=True, color_system=None)
-    monkeypatch.setattr(run_tables, "open_console", lambda: watched)
+    for module in (run_tables, terminal):
+        monkeypatch.setattr(module, "open_console", lambda: watched)
     drives = ("model:samsung-hd501lj", "model:samsung-hd160hj")
     name = make(home, "fedorchuk-2008", TIMES, layout="raid0", drives=drives, unsupported=("reiserfs",))
     lines = listed(capsys)

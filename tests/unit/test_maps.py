@@ -15,7 +15,8 @@ from rich.console import Console
 from agelab.base.errors import AgelabError
 from agelab.evaluate import maps
 from agelab.evaluate.derived_samples import slowdowns
-from agelab.present.view.aging import print_measures
+from agelab.present.view.run_tables import measures_blocks
+from agelab.present.view.terminal import print_blocks
 from agelab.results.result import Sample
 from agelab.runner.execute import disk_maps
 from agelab.runner.plan.cell_spec import CellSpec
@@ -225,7 +226,7 @@ def test_the_table_has_both_disks_side_by_side(tmp_path: Path) -> None:
     both += [sample for one in (found, control) for sample in maps.samples(one, ("extents", "free_space"))]
     both += slowdowns([StepId("read")], both)
     console = Console(file=io.StringIO(), width=120, highlight=False)
-    print_measures(console, both)
+    print_blocks(measures_blocks(both), console)
     assert isinstance(console.file, io.StringIO)
     shown = console.file.getvalue()
     [read] = [line.split() for line in shown.splitlines() if line.startswith(" read ")]

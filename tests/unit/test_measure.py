@@ -15,11 +15,11 @@ from agelab.analysis.decision import decide, main_question, parse_question
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.kernel_runs import KernelRuns
 from agelab.cli import main
-from agelab.present.report.model import Charts
+from agelab.present.report.blocks import Charts
 from agelab.present.report.page import build_page
-from agelab.present.view.calibration import print_floors
-from agelab.present.view.sequential import print_outcome
-from agelab.present.view.summary import print_result
+from agelab.present.view.calibration import floors_blocks
+from agelab.present.view.summary import outcome_blocks, result_blocks
+from agelab.present.view.terminal import print_blocks
 from agelab.results.measure import ALL_STEPS, MEAN, Measure, own_steps
 from agelab.results.result import RunKernel
 from agelab.results.run_directory import RunDirectory
@@ -126,13 +126,15 @@ def test_the_summary_and_the_decision_name_the_same_as_the_quickest(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = ten_lines(home)
-    print_result(run)
+    print_blocks(result_blocks(run))
     shown = " ".join(capsys.readouterr().out.split())
     assert "xfs. All steps, without mkfs and mount, together take 0.903 s" in shown
     groups = seed_groups(load(run))
     question = main_question(groups)
     assert str(question) == "best:all steps:elapsed"
-    print_outcome(Outcome(question, decide(question, groups, Fraction(1, 100)), len(SEEDS), ""))
+    print_blocks(
+        outcome_blocks(Outcome(question, decide(question, groups, Fraction(1, 100)), len(SEEDS), ""))
+    )
     asked, said, *_ = capsys.readouterr().out.strip().splitlines()
     assert asked == "Which is best by all steps, without mkfs and mount?" and said.startswith(
         "decided: best is xfs"
@@ -189,8 +191,10 @@ def test_a_step_without_a_repetition_is_the_mean_of_all_in_every_verb(
     [times] = [one for one in blocks if isinstance(one, Charts) and one.title == "Time of each step"]
     [words] = [chart.words for chart in times.charts if chart.title == "copy, mean of 3"]
     assert re.search(r"ext4 3\.0.*; xfs 2", words)
-    print_floors(
-        run.directory, run.directory, [(one, CellPair(*2 * one.results[:1])) for one in groups], False
+    print_blocks(
+        floors_blocks(
+            run.directory, run.directory, [(one, CellPair(*2 * one.results[:1])) for one in groups], False
+        )
     )
     assert re.search(r"copy, mean of 3 +3\.0", capsys.readouterr().out)
     assert bisected(home, monkeypatch, Measure("copy", MEAN, "elapsed"), name) == [

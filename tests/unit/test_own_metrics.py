@@ -16,7 +16,8 @@ from agelab.cli.compare import compare
 from agelab.cli.export import export
 from agelab.cli.report import report
 from agelab.cli.sweep import sweep
-from agelab.present.view.run_tables import print_run
+from agelab.present.view.run_tables import run_blocks
+from agelab.present.view.terminal import print_blocks
 from agelab.results.result import Sample
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions
@@ -66,7 +67,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_show_prints_aged_beside_control_and_what_was_not_measured(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    print_run(made(home))
+    print_blocks(run_blocks(made(home)))
     shown = " ".join(capsys.readouterr().out.split())
     assert "mine.one my_ops 1/s 50.005 100.01 0.500" in shown
     assert "mine.one my_pain s 3.0003e-05 1.0001e-05 3.000" in shown

@@ -4,7 +4,8 @@ import io
 
 from rich.console import Console
 
-from agelab.present.view.aging import drives_at_points, print_points
+from agelab.present.view.run_tables import drives_at_points, points_blocks
+from agelab.present.view.terminal import print_blocks
 from agelab.results.result import Sample
 from agelab.scenario.metrics import METRICS
 
@@ -16,7 +17,7 @@ def sample(step: str, metric: str, value: float | None, point: int = 1, why: str
 
 def shown(samples: list[Sample]) -> list[str]:
     console = Console(file=io.StringIO(), width=120, highlight=False)
-    print_points(console, samples, drives_at_points(samples))
+    print_blocks(points_blocks(samples, drives_at_points(samples)), console)
     assert isinstance(console.file, io.StringIO)
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 

@@ -121,7 +121,7 @@ def test_tables_and_titles_are_plain_where_that_is_wanted(
         "latest",
     ]
     text = on_a_terminal(command, AGELAB_HOME=str(tmp_path), **more)
-    [head] = [line for line in text.split("\n") if "theirs" in line and "rank" in line]
+    [head] = [line for line in text.split("\n") if "filesystem" in line and "rank" in line]
     assert ("\x1b[1m" in head) is obeyed and ("\x1b" in text) is obeyed
 
 

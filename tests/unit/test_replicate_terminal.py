@@ -90,7 +90,7 @@ def test_each_study_begins_with_its_counts(home: Path, capsys: pytest.CaptureFix
     names = [make(home, name, printed(name), seeds=5) for name in ("tum-2005", "piszcz-2006")]
     names.append(make(home, "tum-2005", printed("tum-2005"), seeds=5, defaults="today"))
     lines = said(capsys, *names).splitlines()
-    heads = [at for at, line in enumerate(lines) if line.startswith(("A  scale ", "B  scale "))]
+    heads = [at for at, line in enumerate(lines) if line.startswith(("A: scale ", "B: scale "))]
     counted = "0 not replicated, 0 not known; not counted: 2 denied by the study itself, 3 uninformative, "
     assert len(heads) == 3 and all(
         re.fullmatch(r"   \d+ of \d+ replicated; .* tested", lines[at + 1]) for at in heads
@@ -108,10 +108,10 @@ def test_a_run_of_one_variant_says_how_to_have_the_rest(
     assert "   1 of 6 variants were run; for the rest: agelab run piszcz-2006\n" in shown
     # Of four tables there is one with a step of ours: the times of part II.
     tables = shown.partition("\nclaims\n")[0]
-    assert tables.count("\ntable ") == 1 and "\n touch\n" in tables and "\n mkdir\n" not in tables
+    assert tables.count("\nThe study's table ") == 1 and "\n touch\n" in tables and "\n mkdir\n" not in tables
     assert "\nleft out, as no run here has a figure of them: 3 tables, 20 steps; --all shows them\n" in shown
     whole = said(capsys, "latest", "--all")
-    assert whole.partition("\nclaims\n")[0].count("\ntable ") == 4 and "\n mkdir\n" in whole
+    assert whole.partition("\nclaims\n")[0].count("\nThe study's table ") == 4 and "\n mkdir\n" in whole
     assert "left out" not in whole
     page = said(capsys, "latest", "--markdown")
     assert "| touch |" in page and "| mkdir |" not in page

@@ -12,18 +12,18 @@ import pytest
 from agelab.analysis import vega
 from agelab.analysis.cells import RunSet, last_slowdowns, load, run_sets
 from agelab.cli import main
-from agelab.present.report import step_statistics
+from agelab.present.report import tables
 from agelab.present.report.answer.headline import answers
+from agelab.present.report.blocks import Answer, Charts, Page, Section, Table
 from agelab.present.report.command import repeat_command
 from agelab.present.report.html import escape_unshown, render
-from agelab.present.report.maps import parse_block_map
-from agelab.present.report.model import Answer, Charts, Page, Section, Table
-from agelab.present.report.page import build_page
+from agelab.present.report.page import build_page, parse_block_map
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.seeds import Seeds
 from docs.make import example
 from tests.unit import aging_runs, run_builder, study_runs
+from tests.unit.report_tables import cells
 
 PICTURES = Path(__file__).parents[2] / "docs" / "aging"
 FIVE = (1, 2, 3, 4, 5)
@@ -133,7 +133,7 @@ def test_what_was_varied_and_where_the_spread_comes_from_is_said(tmp_path: Path)
         if getattr(one, "id", "") == "part1-shares"
     ]
     assert isinstance(table, Table)
-    for row in table.rows:
+    for row in cells(table):
         assert sum(cell.value or 0 for cell in row[2:]) == pytest.approx(100)
     assert "Where the spread comes from" in elements.text
     alone = aging_runs.make(tmp_path, {"ext4": 1.4})
@@ -184,7 +184,7 @@ def test_the_statistics_of_each_test_and_step(tmp_path: Path) -> None:
     assert [column.name for column in tests.columns][-5:] == [
         "slowdown", "its interval", "Cliff’s delta", "p", "aged against unaged",
     ]  # fmt: skip
-    by_name = {(row[0].text, row[1].text): [cell.text for cell in row] for row in tests.rows}
+    by_name = {(row[0].text, row[1].text): [cell.text for cell in row] for row in cells(tests)}
     words = {row[-1].partition(":")[0] for (_, variant), row in by_name.items() if variant == "ext4"}
     assert words == {"the same", "not known"}
     assert {row[-1] for (_, variant), row in by_name.items() if variant == "xfs"} == {"slower"}
@@ -193,7 +193,7 @@ def test_the_statistics_of_each_test_and_step(tmp_path: Path) -> None:
     low, high = map(float, by_name["read", "xfs"][-4].split(" to "))
     assert low <= float(by_name["read", "xfs"][-5]) <= high
     steps = tables["part1-compared"]
-    copy = {row[1].text: row for row in steps.rows if row[0].text == f"copy, mean of {aging_runs.COPIES}"}
+    copy = {row[1].text: row for row in cells(steps) if row[0].text == f"copy, mean of {aging_runs.COPIES}"}
     assert copy["ext4"][-1].text == "lowest median"
     assert copy["xfs"][-1].text == "slower"
     assert (copy["xfs"][6].value or 0) > 1
@@ -365,8 +365,8 @@ def test_a_table_has_no_p_where_there_is_no_test(tmp_path: Path) -> None:
     for seeds in ((1, 2, 3), FIVE):
         name = aging_runs.make(tmp_path, SHOWCASE, seeds=seeds, corpora=(1,))
         [group] = runs(tmp_path, name)
-        [table] = step_statistics.test_tables(group, last_slowdowns(group.places), "here")
-        deltas, ps = ({row[at].text for row in table.rows} for at in (9, 10))
+        [table] = tables.test_tables(group, last_slowdowns(group.places), "here")
+        deltas, ps = ({row[at].text for row in cells(table)} for at in (9, 10))
         assert "1.00" in deltas and ("–" in ps) is (len(seeds) == 3) and "1" not in ps
 
 
@@ -655,7 +655,7 @@ def test_system_calls_have_their_shares_and_those_that_wait_stand_apart(tmp_path
     assert isinstance(charts, Charts)
     assert charts.charts[0].words == "strace/read1: ext4 read 75 %, open 25 %, brk 0 %"
     assert isinstance(table, Table)
-    assert [[cell.text for cell in row][2:6] for row in table.rows] == [
+    assert [[cell.text for cell in row][2:6] for row in cells(table)] == [
         ["read", "3", "75.0", "10"],
         ["open", "0.990000", "24.8", "10"],
         ["wait4", "9", "waits", "10"],
@@ -664,7 +664,7 @@ def test_system_calls_have_their_shares_and_those_that_wait_stand_apart(tmp_path
     assert isinstance(times, Charts)
     assert [chart.words for chart in times.charts] == ["ext4, s: read1 4"]
     assert isinstance(table, Table)
-    assert [row[0].text for row in table.rows] == ["read1"]
+    assert [row[0].text for row in cells(table)] == ["read1"]
 
 
 def test_real_time_without_kvm_is_called_emulated(tmp_path: Path) -> None:

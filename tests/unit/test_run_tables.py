@@ -6,8 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 from agelab.cli.compare import compare
-from agelab.present.view.run_tables import print_run, print_runs
-from agelab.present.view.summary import print_result
+from agelab.present.view.run_tables import run_blocks, runs_blocks
+from agelab.present.view.summary import result_blocks
+from agelab.present.view.terminal import print_blocks
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from tests.unit import run_builder
@@ -27,7 +28,7 @@ def test_brackets_in_what_a_guest_said_are_shown_as_they_are(
 ) -> None:
     run_builder.end(run, status=Status.FAILED, reason="no such\n file: [/mnt/a] [bold]\n")
     run.write_plan(run.plan().model_copy(update={"unstated": ("the size of the [disk]",)}))
-    print_run(run)
+    print_blocks(run_blocks(run))
     shown = capsys.readouterr().out
     assert "no such file: [/mnt/a] [bold]" in shown and "  - the size of the [disk]\n" in shown
 
@@ -37,12 +38,12 @@ def test_cells_of_a_run_that_is_going_on_are_running_or_wait(
     run: RunDirectory, capsys: pytest.CaptureFixture[str], end: Status | None, status: str
 ) -> None:
     run_builder.end(run, status=end)
-    print_run(run)
-    print_runs([run])
+    print_blocks(run_blocks(run))
+    print_blocks(runs_blocks([run]))
     assert capsys.readouterr().out.count("interrupted") == 2
     with run.lock():
-        print_run(run)
-        print_runs([run])
+        print_blocks(run_blocks(run))
+        print_blocks(runs_blocks([run]))
         assert run.as_json()["cells"][0]["status"] == "interrupted"
     shown = capsys.readouterr().out
     assert f"  status      {status}\n" in shown and f" 1 {status}\n" in shown and "interrupted" not in shown
@@ -63,9 +64,9 @@ def test_a_wall_clock_without_kvm_is_called_emulated_wherever_it_is_shown(
     plan = run.plan()
     cells = tuple(cell.model_copy(update={"accelerator": accelerator}) for cell in plan.cells)
     run.write_plan(plan.model_copy(update={"clock": clock, "cells": cells}))
-    print_run(run)
+    print_blocks(run_blocks(run))
     assert ("EMULATED" in capsys.readouterr().out) is emulated
-    print_runs([run])
+    print_blocks(runs_blocks([run]))
     assert ("EMULATED" in capsys.readouterr().out) is emulated
     assert ("EMULATED" in CliRunner().invoke(compare, [run.name, run.name]).output) is emulated
     assert run.as_json()["cells"][0]["accelerator"] == accelerator
@@ -83,7 +84,7 @@ def test_a_failed_step_that_printed_no_error_is_said_to_have_printed_none(
         ("step cp, repetition 1, exited 1: no room: /mnt/a", "exited 1: no room: /mnt/a"),
     ):
         run_builder.end(run, status=Status.FAILED, reason=reason)
-        print_run(run)
+        print_blocks(run_blocks(run))
         [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  status")]
         assert line.endswith(f"repetition 1, {why}")
 
@@ -99,8 +100,8 @@ def test_a_control_file_s_run_shows_the_seconds_of_each_test_on_each_filesystem(
         step = "write" if test == 3 else "read1"
         samples = [run_builder.sample("mkfs", 50), run_builder.sample(step, seconds)]
         run_builder.end(run, number, samples, status=Status.FAILED if number == 5 else Status.OK)
-    for show in (print_run, print_result):
-        show(run)
+    for blocks in (run_blocks, result_blocks):
+        print_blocks(blocks(run))
         shown = capsys.readouterr().out
         assert (
             " ".join(shown.split()).count("test, s ext3-journal xfs read1 1.30 (0.20) 2.50 (0.20) write 9 -")
@@ -120,5 +121,5 @@ def test_a_reused_cell_is_counted_once(
     origin = {"run": "first", "host": "there", "ended": "2026-01-01T00:00:00Z"}
     for number, status in enumerate((Status.OK, Status.OK, Status.FAILED)):
         run_builder.end(run, number, status=status, reused=origin if number in reused else None)
-    print_runs([run])
+    print_blocks(runs_blocks([run]))
     assert said in capsys.readouterr().out

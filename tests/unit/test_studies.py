@@ -9,7 +9,8 @@ from rich.console import Console
 
 from agelab.base.errors import InputError
 from agelab.evaluate.derived_samples import syscall_shares
-from agelab.present.view.syscalls import print_syscalls
+from agelab.present.view.run_tables import syscalls_blocks
+from agelab.present.view.terminal import print_blocks
 from agelab.results.result import Sample
 from agelab.runner.execute import companion_disk
 from agelab.runner.plan.cell_spec import CellSpec
@@ -190,7 +191,9 @@ def test_calls_that_wait_for_a_process_are_set_apart_from_the_others_shares() ->
         "strace/write/read": (None, "no call took any time"),
     }
     console = Console(width=80, record=True, file=io.StringIO())
-    print_syscalls(console, [*samples, *syscall_shares(samples), *_calls("strace/read1", poll=0.001)])
+    print_blocks(
+        syscalls_blocks([*samples, *syscall_shares(samples), *_calls("strace/read1", poll=0.001)]), console
+    )
     lines = [" ".join(line.split()) for line in console.export_text().splitlines()]
     assert lines[1:6] == [
         "strace/read1, 20.000000 s in all",

@@ -8,9 +8,10 @@ from rich.console import Console
 from agelab.analysis.cells import RunSet, load
 from agelab.cli import main
 from agelab.present.report.answer.headline import answers
-from agelab.present.view import sparkline, summary
-from agelab.present.view.summary import print_result
-from agelab.present.view.terminal import Head, print_table
+from agelab.present.report.blocks import Column, Table
+from agelab.present.view import sparkline, summary, terminal
+from agelab.present.view.summary import result_blocks
+from agelab.present.view.terminal import print_blocks
 from agelab.results.result import End, Sample, Status
 from agelab.results.run_directory import RunDirectory
 from tests.unit import run_builder
@@ -20,11 +21,12 @@ from tests.unit.aging_runs import COPIES, make
 def watched(monkeypatch: pytest.MonkeyPatch, width: int = 80) -> None:
     """Standard output is a terminal of that width."""
     console = Console(width=width, color_system=None, highlight=False, markup=False)
-    monkeypatch.setattr(summary, "open_console", lambda: console)
+    for module in (summary, terminal):
+        monkeypatch.setattr(module, "open_console", lambda: console)
 
 
 def ended(run: RunDirectory, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    print_result(run)
+    print_blocks(result_blocks(run))
     return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
 
 
@@ -171,9 +173,9 @@ def test_bars_begin_at_zero_and_curves_go_from_the_lowest_to_the_highest() -> No
 def test_a_table_that_is_too_wide_comes_in_parts_and_loses_no_figure(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    heads: list[Head] = [(" step", "left"), *((f"column {at}", "right") for at in range(12))]
+    heads = [Column(" step"), *(Column(f"column {at}", "right") for at in range(12))]
     rows = [(" copy", *(f"{at}.123456" for at in range(12)))]
-    print_table(Console(width=80, color_system=None), heads, rows)
+    print_blocks([Table(heads, rows)], Console(width=80, color_system=None))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80 and [line[:5] for line in lines] == [
         " step",
@@ -183,10 +185,10 @@ def test_a_table_that_is_too_wide_comes_in_parts_and_loses_no_figure(
         " copy",
     ]
     assert [word for line in lines[1::3] for word in line.split()[1:]] == list(rows[0][1:])
-    print_table(Console(width=80, color_system=None), heads, rows, together=5)
+    print_blocks([Table(heads, rows, together=5)], Console(width=80, color_system=None))
     figures = [line.split()[1:] for line in capsys.readouterr().out.splitlines() if line.startswith(" copy")]
     assert list(map(len, figures)) == [5, 7]
-    print_table(Console(width=1000, color_system=None), heads, rows)
+    print_blocks([Table(heads, rows)], Console(width=1000, color_system=None))
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 

@@ -185,7 +185,7 @@ def test_a_study_has_its_tables_and_no_names_of_runs(tmp_path: Path, scale: str,
     found = RunDirectory(tmp_path / "runs" / name)
     text = made("replication", [found]).text
     assert text.startswith(f"{heading}\n\n- **A**: scale {scale}, ")
-    assert f"scale {scale}" in text and "**replicated**" in text
+    assert f"scale {scale}" in text and "replicated**: " in text
     assert name not in text
     counted = made("claims", [found]).text
     assert counted.startswith("| study |") and "| `tum-2005` | period, seed 1 | " in counted

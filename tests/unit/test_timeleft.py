@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agelab.present.view.eta import format_time_left, time_left
+from agelab.present.view.progress import format_time_left, time_left
 from agelab.results.result import Cell, End, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import (

@@ -9,14 +9,35 @@ from agelab.analysis import vega
 from agelab.analysis.cells import RunSet, SeedGroup
 from agelab.analysis.judge import Ranked
 from agelab.analysis.vega import Bar, ChartLine
-from agelab.present.report.model import Chart, Charts, Mark
+from agelab.present.report.blocks import Chart, Charts, Mark
 from agelab.present.report.numbers import text, unit_name
-from agelab.present.report.step_selection import aged_and_control, repeated_steps
 from agelab.results.measure import own_steps
 from agelab.scenario.metrics import METRICS
-from agelab.scenario.step import StepId
+from agelab.scenario.step import AGED, CONTROL, StepId
 from agelab.stats.formatting import unit_scale
 from agelab.stats.series import Place, Series, Summary
+
+
+def aged_and_control(step: str) -> tuple[str, str]:
+    """Return the steps of a test on the aged disk and on its control."""
+    test = StepId.parse(step)
+    return str(test.on(AGED)), str(test.on(CONTROL))
+
+
+def traced_steps(group: RunSet) -> list[str]:
+    """Return the steps run under strace."""
+    traced = (step for step, _, metric in group.places if metric == "syscall_seconds")
+    return list(dict.fromkeys(StepId.parse(step).group for step in traced))
+
+
+def repeated_steps(group: RunSet) -> list[str]:
+    """Return the steps with at least three repetitions, which are drawn as a curve."""
+    most: dict[str, int] = {}
+    for step, repetition, metric in group.places:
+        if metric == "elapsed" and not StepId.parse(step).within:
+            most[step] = max(repetition, most.get(step, 0))
+    return [step for step, number in most.items() if number > 2]
+
 
 MAX_CHARTS = 40
 """Maximum number of charts of one kind; a control file with hundreds of tests has the rest in the table of results."""

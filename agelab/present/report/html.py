@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from agelab.base import fileio
-from agelab.present.report.model import Page, Results
+from agelab.present.report.blocks import Page, Results
 
 PRINTED = 3
 """Sections of each part that are printed: with all of them the example of four filesystems has 29 pages, not 11."""

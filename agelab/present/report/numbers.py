@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from agelab.present.report.model import TableCell
+from agelab.present.report.blocks import TableCell
 from agelab.stats.formatting import decimals_for_spread, format_decimal, format_median, unit_scale
 from agelab.stats.series import Series, Summary
 from agelab.stats.shift import Interval

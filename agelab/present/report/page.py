@@ -1,27 +1,101 @@
 """Build the page of runs: parts of runs that belong together, each with answer and sections."""
 
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
+from xml.etree import ElementTree
 
 from agelab import __version__
 from agelab.analysis.cells import RunResult, RunSet, last_slowdowns, run_sets
 from agelab.base import fileio
-from agelab.present.report import (
-    charts,
-    profiles,
-    program_tables,
-    provenance,
-    result_tables,
-    step_statistics,
-    study,
-)
+from agelab.evaluate.layout.picture import CELL_HEIGHT, CELL_WIDTH, COLUMNS, FILL, LEFT
+from agelab.present.report import charts, profiles, provenance, study, tables
 from agelab.present.report.answer import all_tests, headline
-from agelab.present.report.maps import parse_block_map
-from agelab.present.report.model import Answer, Block, Page, Part, Picture, Prose, Section
-from agelab.present.report.step_selection import aged_and_control
+from agelab.present.report.blocks import (
+    Answer,
+    Block,
+    BlockMapFigure,
+    MapPanel,
+    Page,
+    Part,
+    Picture,
+    Prose,
+    Section,
+)
+from agelab.present.report.charts import aged_and_control
 from agelab.results.measure import own_steps
 from agelab.scenario.seeds import seeds_text
 from agelab.stats.series import Place
+
+SVG = "{http://www.w3.org/2000/svg}"
+PATH = re.compile(r"[MmHhVvZz0-9 .-]*")
+ROW = re.compile(rf"M{LEFT} (\d+)h")
+KIND = {fill: kind.name.lower() for kind, fill in FILL.items()}
+HEADING, WORDS, NOTE, LABEL = ("12", "600"), ("12", "400"), ("11", "400"), ("10", "400")
+"""Font size and weight of the texts in a picture."""
+
+
+class ForeignPicture(ValueError):
+    """A picture that agelab did not write."""
+
+
+def parse_block_map(title: str, content: bytes) -> BlockMapFigure | None:
+    """Parse a picture into its parts; return None if agelab did not write it."""
+    try:
+        return _parts(title, content)
+    except (ForeignPicture, ElementTree.ParseError, LookupError, ValueError):
+        return None
+
+
+def _parts(title: str, content: bytes) -> BlockMapFigure:
+    if b"<!" in content:  # entities and document types are refused
+        raise ForeignPicture
+    root = ElementTree.fromstring(content)
+    scale = ""
+    disks: list[MapPanel] = []
+    heads: list[str] = []
+    rows: list[list[str]] = []
+    headings: list[str] = []
+    layers: list[tuple[str, str]] = []
+    for one in root:
+        name, words = one.tag.removeprefix(SVG), (one.text or "").strip()
+        letters = (one.get("font-size", ""), one.get("font-weight", ""))
+        if name == "path":
+            path = one.get("d", "")
+            if not PATH.fullmatch(path):
+                raise ForeignPicture
+            if one.get("fill") != "none":
+                layers.append((KIND[one.get("fill", "")], path))
+                continue
+            disks.append(MapPanel(" ".join(headings), _view(path), tuple(layers), path, ()))
+            headings, layers = [], []
+        elif name == "rect" and one.get("fill") in KIND and one.get("height") == "13":
+            rows.append([KIND[one.get("fill", "")]])
+        elif name == "text" and rows:
+            rows[-1].append(words)
+        elif name == "text" and letters == HEADING:
+            (heads if one.get("text-anchor") == "end" else headings).append(words)
+        elif name == "text" and letters == NOTE and disks:
+            last = disks[-1]
+            disks[-1] = MapPanel(last.heading, last.view, last.layers, last.outline, (*last.notes, words))
+        elif name == "text" and letters == WORDS and not disks:
+            scale = words
+        elif name not in ("title", "desc", "defs", "rect", "text"):
+            raise ForeignPicture
+    if not disks or not rows or {len(row) for row in rows} != {2 + len(heads)}:
+        raise ForeignPicture
+    kinds = tuple((row[0], row[1], tuple(row[2:])) for row in rows)
+    return BlockMapFigure(title, scale, tuple(disks), tuple(heads), kinds)
+
+
+def _view(outline: str) -> str:
+    """Return the viewBox of a disk's cells."""
+    places = [int(found) for found in ROW.findall(outline)]
+    if not places:
+        raise ForeignPicture
+    height = places[-1] - places[0] + CELL_HEIGHT
+    return f"{LEFT - 1} {places[0] - 1} {COLUMNS * CELL_WIDTH + 2} {height + 2}"
+
 
 MAX_PICTURES = 32
 """Maximum number of pictures of disks on a page, and"""
@@ -73,20 +147,20 @@ def _sections(
     yield "ran", "What was run, and how to run it again", provenance.run_facts(group)
     if places:
         yield "aging", "What aging did", _aging(group, places, where, more)
-    yield "programs", "What programs measured", program_tables.program_tables(group, where)
-    yield "disks", "Where things lie", [*result_tables.layout_tables(group, where), *_pictures(group)]
+    yield "programs", "What programs measured", tables.program_tables(group, where)
+    yield "disks", "Where things lie", [*tables.layout_tables(group, where), *_pictures(group)]
     yield "curves", "Repetition by repetition", charts.history_charts(group)
     yield "study", "The study and these runs", beside
-    by_step: list[Block] = [*charts.time_charts(group), *step_statistics.step_tables(group, steps, where)]
+    by_step: list[Block] = [*charts.time_charts(group), *tables.step_tables(group, steps, where)]
     yield "steps", "Step by step", by_step
     yield "drive", "What the drive did", charts.split_charts(group, steps, charts.DRIVE)
     yield "processor", "What the processor did", charts.split_charts(group, steps, charts.PROCESSOR)
     yield "profile", "Where the time goes", profiles.flame_graphs(group)
-    yield "calls", "System calls", result_tables.syscall_tables(group, where)
+    yield "calls", "System calls", tables.syscall_tables(group, where)
     yield "doubts", "Doubts", provenance.all_doubts(group)
-    results = result_tables.all_results(group, where)
+    results = tables.all_results(group, where)
     yield "everything", "Every result", [results] if results.rows else []
-    cells = result_tables.cell_table(group, where)
+    cells = tables.cell_table(group, where)
     yield "provenance", "Provenance", [cells, *provenance.all_provenance(group)]
 
 
@@ -97,8 +171,8 @@ def _aging(group: RunSet, places: Sequence[Place], where: str, more: Sequence[st
     if worst.rows:
         yield worst
     yield from charts.slowdown_charts(group, places)
-    yield from step_statistics.test_tables(group, places, where)
-    yield from step_statistics.share_tables(group, places, where)
+    yield from tables.test_tables(group, places, where)
+    yield from tables.share_tables(group, places, where)
 
 
 def _pictures(group: RunSet) -> Iterator[Block]:

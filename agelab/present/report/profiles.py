@@ -8,7 +8,7 @@ from agelab.analysis.profiles import StepStacks
 from agelab.base.errors import InputError
 from agelab.evaluate.stacks import flame
 from agelab.evaluate.stacks.folded import top
-from agelab.present.report.model import Block, FlameGraph, Prose
+from agelab.present.report.blocks import Block, FlameGraph, Prose
 from agelab.scenario.step import AGED, CONTROL, StepId
 
 MOST = 48

@@ -7,9 +7,9 @@ from agelab.analysis.cells import RunSet
 from agelab.base.errors import InputError, name_some
 from agelab.data.history.report import HistoryReport as History
 from agelab.data.history.report import report_lines
+from agelab.present.report.blocks import Block, Command, Facts, Prose
 from agelab.present.report.command import repeat_command
-from agelab.present.report.model import Block, Command, Facts, Prose
-from agelab.present.report.step_statistics import list_outliers
+from agelab.present.report.tables import list_outliers
 from agelab.results.rows import GOING, origins
 from agelab.scenario import selection
 from agelab.scenario.scenario import Scenario

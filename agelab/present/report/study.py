@@ -15,24 +15,103 @@ from agelab.analysis.published.phrasing import (
     count_verdicts,
     describe_column,
     deviation_counts,
+    deviation_lines,
+    factor_text,
     figure_text,
     ranking_title,
     readings,
     reason_text,
+    times_text,
     value_text,
     variants_not_run,
     verdict_label,
 )
 from agelab.analysis.published.report import RankedColumn as Side
-from agelab.analysis.published.report import RankedRow, Ranking, StudyReport, study_reports
+from agelab.analysis.published.report import (
+    RankedRow,
+    Ranking,
+    StepDeviation,
+    StudyReport,
+    TableDeviation,
+    measured,
+    study_reports,
+)
+from agelab.analysis.published.run_columns import RunColumn
 from agelab.analysis.published.verdict import ClaimVerdict, JudgedClaim
 from agelab.analysis.vega import Bar
 from agelab.base.errors import InputError
+from agelab.present.report.blocks import (
+    Answer,
+    Block,
+    Chart,
+    Charts,
+    Item,
+    Mark,
+    Prose,
+    Table,
+    TableCell,
+    headings,
+)
 from agelab.present.report.charts import MAX_CHARTS
-from agelab.present.report.deviation import deviation_blocks
-from agelab.present.report.model import Answer, Block, Chart, Charts, Heading, Mark, Prose, Table, TableCell
 from agelab.stats.phrasing import capital
 from agelab.stats.series import Series
+
+NUMBERS = ("within\n25 %", "within a\nfactor of 2", "beyond", "step's\npart", "own")
+
+
+def side_list(report: StudyReport, *, names: bool = True) -> Prose:
+    """List the sides: what ran, how many claims it bears out, how far its cells are off, and what is left out."""
+
+    def notes(letter: str, side: RunColumn) -> Iterator[str]:
+        yield count_verdicts(report, letter)
+        yield from variants_not_run(side)
+        yield from deviation_counts(report, letter)
+        yield from side.names if names else ()
+        yield from (f"left out: {line}" for line in side.left_out)
+        yield from chance_notes(report, letter)
+
+    items = (
+        Item(describe_column(side), lead=letter, below=tuple(map(Item, notes(letter, side))))
+        for letter, side in report.sides
+    )
+    return Prose(tuple(items), listed=True)
+
+
+def ranking_blocks(
+    report: StudyReport, ranking: Ranking, where: str = "", number: int = 0
+) -> Iterator[Block]:
+    """Yield the study's table beside ours, and how far ours are off."""
+    yield _table(report, ranking, f"{where}-ranking-{number}")
+    yield from _deviation_blocks(report, ranking, f"{where}-off-{number}")
+
+
+def _deviation_blocks(report: StudyReport, ranking: Ranking, id: str) -> Iterator[Block]:
+    """Yield for each side a row for each step, and below it what is said of all of them."""
+    for column, found in zip(report.columns, ranking.deviations, strict=True):
+        if not found.steps:
+            continue
+        name = f"{column.name}, table {ranking.table}, {ranking.layout}, {ranking.metric}"
+        if rows := tuple(_row(step) for step in found.steps if step.ratios):
+            columns = headings("step", *NUMBERS, "farthest own", numbers=NUMBERS)
+            yield Table(columns, rows, _caption(name, found), id=f"{id}-{column.name.replace(' ', '-')}")
+        lines = tuple(f"{capital(line)}." for line in deviation_lines(found))
+        yield Prose(lines, listed=True)
+
+
+def _caption(name: str, found: TableDeviation) -> str:
+    return f"How far off, in cells: {name}. Off is {times_text(found)}"
+
+
+def _row(step: StepDeviation) -> tuple[TableCell, ...]:
+    far = f"{step.farthest} {factor_text(step.rest[step.farthest])}" if step.farthest else "-"
+    return (
+        TableCell(step.step),
+        *(TableCell(str(number), number) for number in step.bands),
+        TableCell(factor_text(step.common), step.common),
+        TableCell(factor_text(step.typical_rest), step.typical_rest),
+        TableCell(far),
+    )
+
 
 STUDY_COLOUR = 6
 """Number of the study's colour."""
@@ -74,20 +153,13 @@ def study_answer(report: StudyReport) -> Answer:
 
 
 def study_blocks(report: StudyReport, where: str) -> Iterator[Block]:
-    """Return what ran, the claims, and for each table the study's ranking beside ours."""
-    lines = [f"{report.study.claims.about}."]
-    for letter, side in report.sides:
-        lines.append(f"{letter}: {describe_column(side)}.")
-        lines += [f"{letter}: {line}." for line in deviation_counts(report, letter)]
-        lines += [f"{letter}: left out: {line}" for line in side.left_out]
-        lines += [f"{letter}: {line}" for line in chance_notes(report, letter)]
-    yield Prose(tuple(lines), listed=True)
+    """Yield what ran, the claims, and for each table the study's ranking beside ours."""
+    yield Prose((f"{report.study.claims.about}.",))
+    yield side_list(report)
     yield _claims(report, where)
-    for number, ranking in enumerate(report.rankings):
-        if rows := ranking.measured_rows:
-            yield _table(report, ranking, rows, f"{where}-ranking-{number}")
-            yield from deviation_blocks(report, ranking, f"{where}-off-{number}")
-            yield from _charts(report, ranking, rows)
+    for number, ranking in enumerate(measured(report.rankings)):
+        yield from ranking_blocks(report, ranking, where, number)
+        yield from _charts(report, ranking, ranking.rows)
 
 
 def _claims(report: StudyReport, where: str) -> Table:
@@ -111,19 +183,19 @@ def _claims(report: StudyReport, where: str) -> Table:
     # Tested claims come first, among them those that do not hold.
     order = (ClaimVerdict.NOT, ClaimVerdict.REPLICATED, ClaimVerdict.UNKNOWN, ClaimVerdict.UNTESTED)
     rows = [cells for _, cells in sorted(found, key=lambda row: order.index(row[0]))]
-    columns = ("claim", "what the study says", "side", "verdict", "why", "some figures: theirs / ours")
-    return Table(
-        f"{where}-claims", "The study's claims, and what these runs say of each",
-        tuple(map(Heading, columns)), tuple(rows),
-    )  # fmt: skip
+    columns = headings(
+        "claim", "what the study says", "side", "verdict", "why", "some figures: theirs / ours"
+    )
+    caption = "The study's claims, and what these runs say of each"
+    return Table(columns, rows, caption, id=f"{where}-claims")
 
 
-def _table(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow], id: str) -> Table:
-    """Return a row for each step and variant: values beside each other and how far off, then ratios and ranks."""
+def _table(report: StudyReport, ranking: Ranking, id: str) -> Table:
+    """Make a row for each step and variant: values beside each other and how far off, then ratios and ranks."""
     found = []
-    for row in rows:
-        for variant in row.theirs[0].values:
-            values = [_value("-".join(readings(row, variant)), row.theirs[0].values[variant])]
+    for row in ranking.rows:
+        for variant, theirs in sorted(row.theirs[0].values.items(), key=lambda item: item[1].median):
+            values = [_value("-".join(readings(row, variant)), theirs)]
             for ours, deviation in zip(row.ours, ranking.deviations, strict=True):
                 step = deviation.step(row.step)
                 off = step.ratios.get(variant) if step else None
@@ -133,19 +205,33 @@ def _table(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow], id:
             found.append((TableCell(name), TableCell(variant), *values, *ranks))
     unit = "times the other" if ranking.unit == "times" else ranking.unit
     names = [column.name for column in report.columns]
-    heads = [f"study: {unit}", *(head for name in names for head in (f"{name}: {unit}", f"{name}: off"))]
-    heads += [head for name in ("study", *names) for head in (f"{name}: times the lowest", f"{name}: rank")]
-    columns = (Heading("step"), Heading("filesystem"), *(Heading(head, True) for head in heads))
-    said = "; ".join(
-        f"{column.name}: tau-b of the sums {agreement_text(one.ours)} "
-        f"({one.ours.common} variants, {len(one.steps)} steps)"
-        for column, one in zip(report.columns, ranking.overall, strict=True)
-        if one
+    heads = [f"study:\n{unit}"]
+    heads += [head for name in names for head in (f"{name}:\n{unit}", f"{name}:\noff")]
+    heads += [head for name in ("study", *names) for head in (f"{name}: times\nthe lowest", f"{name}:\nrank")]
+    sums = "; ".join(
+        f"{name}: tau-b of the sums {agreement_text(overall.ours)} "
+        f"({overall.ours.common} variants, {len(overall.steps)} steps)"
+        for name, overall in zip(names, ranking.overall, strict=True)
+        if overall
     )
     caption = f"The study's {ranking_title(report, ranking)}" + (
-        f". Agreement with it: {said}" if said else ""
+        f". Agreement with it: {sums}" if sums else ""
     )
-    return Table(id, caption, columns, tuple(found))
+    by_step = "; ".join(
+        f"{row.step} {' / '.join(map(agreement_text, row.ours))}"
+        for row in ranking.rows
+        if any(column.tau is not None for column in row.ours)
+    )
+    return Table(
+        headings("step", "filesystem", *heads, numbers=heads),
+        found,
+        caption,
+        by_step and f"tau-b, step by step ({', '.join(names)}): {by_step}",
+        id=id,
+        together=2,
+        repeated=2,
+        grouped=True,
+    )
 
 
 def _value(text: str, value: Series) -> TableCell:

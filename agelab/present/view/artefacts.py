@@ -1,19 +1,157 @@
 """Kernels, guest images, corpora and stored disks on a terminal and as JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
-import click
-
+from agelab.base.errors import name_some
 from agelab.base.verbs import as_called
 from agelab.data.corpus import Corpus
 from agelab.kernel import Kernel
 from agelab.kernel.stored_kernel import Provenance, release_and_version
 from agelab.machine.image import Image
-from agelab.present.view.terminal import Head, open_console, print_facts, print_table
+from agelab.present.report.blocks import Block, Column, Line, Table, facts, headings
 from agelab.scenario.filesystem import Filesystem
 from agelab.store.artefacts import Store
 from agelab.store.stored_disk import SHORT_KEY, StoredDisk
+from agelab.store.usage import Pruned, StoredItem, StoreUsage, total_size
+
+SCHEMA = 1
+MAX_NAMED = 2
+"""Runs and disks to name beside an artefact."""
+
+
+def kinds(usage: StoreUsage) -> dict[str, list[StoredItem]]:
+    """Group the items by kind, artefacts first."""
+    found: dict[str, list[StoredItem]] = {}
+    for item in sorted(usage.items, key=lambda item: (not item.is_artefact, item.kind)):
+        found.setdefault(item.kind, []).append(item)
+    return found
+
+
+def usage_blocks(usage: StoreUsage) -> Iterator[Block]:
+    """Yield number, size and last use of each kind, and the sum."""
+    heads = headings(" kind", "number", "MB", " last use", numbers=("number", "MB"))
+    rows = [
+        (f" {name}", "" if number is None else str(number), _megabytes(size), _day(moment))
+        for name, number, size, moment in _usage_rows(usage)
+    ]
+    rows.append((" all", "", _megabytes(usage.size), ""))
+    yield Table(heads, rows)
+    if total_size(item.files for item in usage.items) < sum(item.size for item in usage.items):
+        yield Line("a file that several artefacts share counts in each, and once in all")
+    yield from _damaged_blocks(usage)
+
+
+def items_blocks(usage: StoreUsage, items: Sequence[StoredItem]) -> Iterator[Block]:
+    """Yield one line for each item, the least recently used first."""
+    heads = headings(" key", "MB", " last use", " named by", numbers=("MB",), wrapped=(" named by",))
+    rows = []
+    for item in _by_use(items):
+        names = usage.named_by.get(item.path, ())
+        said = name_some(names, MAX_NAMED)
+        rows.append((f" {_short(item)}", _megabytes(item.size), _day(item.last_use), f" {said}"))
+    yield Table(heads, rows)
+    yield from _damaged_blocks(usage)
+
+
+def pruned_blocks(pruned: Pruned, limit: int, *, dry_run: bool) -> Iterator[Block]:
+    """Yield what was removed, how much that freed, and why the rest stays where it is more than the limit."""
+    verb = "would remove" if dry_run else "removed"
+    downloads: dict[str, list[int]] = {}
+    for item, freed in pruned.removed:
+        if item.is_artefact:
+            last_use = _day(item.last_use)
+            yield Line(f"{verb} {item.kind} {_short(item)}, {_megabytes(freed)} MB, last used{last_use}")
+        else:
+            downloads.setdefault(item.kind, []).append(freed)
+    for kind, sizes in downloads.items():
+        yield Line(f"{verb} {len(sizes)} of {kind}, {_megabytes(sum(sizes))} MB")
+    verb = "would free" if dry_run else "freed"
+    yield Line(f"{verb} {_megabytes(pruned.freed)} MB; {_megabytes(pruned.left)} MB are left")
+    if pruned.left > limit:
+        yield Line(f"that is more than {_megabytes(limit)} MB, and the rest stays:")
+        for reason, items in pruned.kept.items():
+            yield Line(f"  {_megabytes(_size(items))} MB, {len(items)} artefacts or downloads: {reason}")
+        yield Line(as_called("remove stored disks with agelab disk rm, runs by removing their directories"))
+
+
+def _damaged_blocks(usage: StoreUsage) -> Iterator[Block]:
+    for name in usage.damaged_runs:
+        yield Line(f"run {name} cannot be read: what it names is not known, so no artefact is pruned")
+
+
+def usage_json(usage: StoreUsage) -> dict[str, Any]:
+    rows = [
+        {"kind": name, "number": number, "bytes": size, "last_use": _moment(moment)}
+        for name, number, size, moment in _usage_rows(usage)
+    ]
+    return {
+        "schema": SCHEMA, "bytes": usage.size, "kinds": rows, "damaged_runs": list(usage.damaged_runs)
+    }  # fmt: skip
+
+
+def items_json(usage: StoreUsage, items: Sequence[StoredItem]) -> dict[str, Any]:
+    rows = [
+        {**_item_json(item), "named_by": list(usage.named_by.get(item.path, ()))} for item in _by_use(items)
+    ]
+    return {"schema": SCHEMA, "items": rows, "damaged_runs": list(usage.damaged_runs)}
+
+
+def pruned_json(pruned: Pruned, limit: int, *, dry_run: bool) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "dry_run": dry_run,
+        "limit": limit,
+        "left": pruned.left,
+        "freed": pruned.freed,
+        "removed": [{**_item_json(item), "freed": freed} for item, freed in pruned.removed],
+        "kept": {
+            reason.value: {"number": len(items), "bytes": _size(items)}
+            for reason, items in pruned.kept.items()
+        },
+    }
+
+
+def _item_json(item: StoredItem) -> dict[str, Any]:
+    return {
+        "kind": item.kind, "key": item.name, "bytes": item.size, "last_use": _moment(item.last_use)
+    }  # fmt: skip
+
+
+def _usage_rows(usage: StoreUsage) -> Iterator[tuple[str, int | None, int, float | None]]:
+    """Yield name, number, bytes and last use of each kind, then of what is no item; that has no number."""
+    for kind, items in kinds(usage).items():
+        yield kind, len(items), _size(items), max(item.last_use for item in items)
+    for name, files in usage.rest.items():
+        yield f"{name} (never pruned)" if name == "cache" else name, None, total_size([files]), None
+
+
+def _size(items: Sequence[StoredItem]) -> int:
+    return total_size(item.files for item in items)
+
+
+def _by_use(items: Sequence[StoredItem]) -> list[StoredItem]:
+    return sorted(items, key=lambda item: item.last_use)
+
+
+def _short(item: StoredItem) -> str:
+    return item.name[:SHORT_KEY] if item.is_artefact else item.name
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f}"
+
+
+def _day(moment: float | None) -> str:
+    """Format a moment in this host's time, with a blank before it; a damaged artefact has none."""
+    if moment is None:
+        return ""
+    return f" {datetime.fromtimestamp(moment):%Y-%m-%d %H:%M}" if moment else " damaged"
+
+
+def _moment(moment: float | None) -> str | None:
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds") if moment else None
 
 
 def kernel_rows(store: Store, offered: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -32,24 +170,24 @@ def kernel_rows(store: Store, offered: Sequence[Mapping[str, Any]]) -> list[dict
     return rows
 
 
-def print_kernels(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print one line for each row of ``kernel_rows``."""
+def kernels_blocks(rows: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
+    """Yield one line for each row of ``kernel_rows``."""
     table = []
     for row in rows:
         mark = "*" if row["stored"] else " "
         where, note = row["suite"] or "the store alone", row["key"][:SHORT_KEY] if row["spec"] is None else ""
         note = "no headers: model:none alone" if row["headers"] is False else note
         table.append((f"{mark} {row['spec'] or row['release']}", row["version"], where, note))
-    heads: list[Head] = [("", "left"), ("", "left"), ("", "wrapped"), ("", "wrapped")]
-    print_table(open_console(), heads, table, named=False)
-    click.echo("* in the store")
+    heads = [*headings("", ""), *headings("", "", wrapped=("",))]
+    yield Table(heads, table)
+    yield Line("* in the store")
 
 
-def print_provenance(
+def provenance_blocks(
     found: Kernel, source: Provenance, filesystems: Sequence[Filesystem], served: Mapping[str, str]
-) -> None:
-    """Print where a kernel came from, and how it serves each filesystem."""
-    click.echo(f"{found.spec} is {found.release} ({found.version})")
+) -> Iterator[Block]:
+    """Yield where a kernel came from, and how it serves each filesystem."""
+    yield Line(f"{found.spec} is {found.release} ({found.version})")
     lines = [
         ("key", found.key),
         ("in", str(found.directory)),
@@ -68,7 +206,7 @@ def print_provenance(
     ]
     for name, value in lines:
         if value:
-            click.echo(f"  {name:<10} {value}")
+            yield Line(f"  {name:<10} {value}")
 
 
 def _serving_module(filesystem: Filesystem) -> str:
@@ -88,35 +226,35 @@ def kernel_json(found: Kernel) -> dict[str, Any]:
     }
 
 
-def print_images(images: Sequence[Image]) -> None:
-    """Print each image with what it proved in a guest."""
+def images_blocks(images: Sequence[Image]) -> Iterator[Block]:
+    """Yield each image with what it proved in a guest."""
     for one in images:
-        click.echo(f"image {one.key[:SHORT_KEY]} of {one.kernel.release} ({one.kernel.version})")
-        click.echo(f"  content  {one.content}")
-        click.echo(f"  in       {one.artefact.directory}")
+        yield Line(f"image {one.key[:SHORT_KEY]} of {one.kernel.release} ({one.kernel.version})")
+        yield Line(f"  content  {one.content}")
+        yield Line(f"  in       {one.artefact.directory}")
         for (filesystem, defaults), proof in one.proof.items():
             reason = f": {proof.reason}" if proof.reason else ""
-            click.echo(f"  {filesystem:<10} {defaults:<7} {proof.status}{reason}")
+            yield Line(f"  {filesystem:<10} {defaults:<7} {proof.status}{reason}")
 
 
 def images_json(images: Sequence[Image]) -> list[dict[str, Any]]:
     return [{"key": one.key, "content": one.content, **one.description.model_dump()} for one in images]
 
 
-def print_corpora(corpora: Sequence[Corpus]) -> None:
+def corpora_blocks(corpora: Sequence[Corpus]) -> Iterator[Block]:
     rows = [
         (one.key[:SHORT_KEY], f" {one.size / 1e6:8.1f} MB ", f" {one.files:7d} files ", one.description)
         for one in corpora
     ]
     if rows:
-        heads: list[Head] = [("", "left"), ("", "left"), ("", "left"), ("", "wrapped")]
-        print_table(open_console(), heads, rows, named=False)
+        heads = [*headings("", "", ""), Column("", "wrapped")]
+        yield Table(heads, rows)
     else:
-        click.echo(as_called("none yet; a run makes what it needs, or: agelab corpus make"))
+        yield Line(as_called("none yet; a run makes what it needs, or: agelab corpus make"))
 
 
-def print_corpus(one: Corpus) -> None:
-    print_facts(
+def corpus_blocks(one: Corpus) -> Iterator[Block]:
+    yield facts(
         {
             name.replace("_bytes", ""): f"{value} bytes" if name in ("size", "content_bytes") else value
             for name, value in corpus_json(one).items()
@@ -137,7 +275,7 @@ def corpus_json(one: Corpus) -> dict[str, Any]:
     }
 
 
-def print_disks(disks: Sequence[StoredDisk]) -> None:
+def disks_blocks(disks: Sequence[StoredDisk]) -> Iterator[Block]:
     corpora = any(found.recipe.corpus_seed not in (None, 1) for found in disks)
     names = (
         "disk",
@@ -150,8 +288,8 @@ def print_disks(disks: Sequence[StoredDisk]) -> None:
         *["corpus"] * corpora,
         "kernel",
     )
-    heads: list[Head] = [
-        *((f" {name}", "left") for name in names), *((f" {name}", "right") for name in ("MB", "MB here"))
+    heads: list[Column] = [
+        *(Column(f" {name}") for name in names), *(Column(f" {name}", "right") for name in ("MB", "MB here"))
     ]  # fmt: skip
     rows = []
     for found in disks:
@@ -169,14 +307,14 @@ def print_disks(disks: Sequence[StoredDisk]) -> None:
         )
         sizes = (f"{size / 1e6:.0f}" for size in (sum(recipe.sizes), found.occupied_bytes))
         rows.append([f" {cell}" for cell in (*cells, recipe.kernel or "", *sizes)])
-    print_table(open_console(), heads, rows)
+    yield Table(heads, rows)
 
 
-def print_disk(disk: StoredDisk) -> None:
-    """Print what a disk is, then whether its content is what was stored. Raises Damaged where it is not."""
-    print_facts(disk_json(disk))
+def disk_blocks(disk: StoredDisk) -> Iterator[Block]:
+    """Yield what a disk is, then whether its content is what was stored. Raises Damaged where it is not."""
+    yield facts(disk_json(disk))
     disk.verify()
-    print_facts({"content": "verified: it is what was stored"})
+    yield facts({"content": "verified: it is what was stored"})
 
 
 def disk_json(disk: StoredDisk) -> dict[str, Any]:

@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from agelab.analysis.cells import CellResult
 from agelab.base import templates
 from agelab.base.errors import InputError
-from agelab.base.sanitize import escape_controls, escape_markdown
+from agelab.base.sanitize import escape_controls
 from agelab.capsule.replay import selection_of
 from agelab.present.artifact import REPORT, Artifact, PackedRun, ShownResult
 from agelab.present.report.command import repeat_command
 from agelab.present.view.cell_names import count_reproduced, count_statuses
-from agelab.present.view.eta import format_time_left
+from agelab.present.view.markdown import escape as escape_markdown
+from agelab.present.view.progress import format_time_left
 from agelab.runner.cell_times import TimeRange
 from agelab.scenario.scenario import Citation
 

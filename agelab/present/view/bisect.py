@@ -17,8 +17,8 @@ from agelab.bisect.answer import BisectAnswer, NeighbourProfiles, ValueFormat
 from agelab.bisect.bisect_directory import DETAIL, BisectDirectory
 from agelab.bisect.measurements import Decision
 from agelab.evaluate.stacks import flame
-from agelab.present.view.profile import print_changes
-from agelab.present.view.terminal import can_redraw, open_console
+from agelab.present.view.profile import changes_blocks
+from agelab.present.view.terminal import can_redraw, open_console, print_blocks
 
 FLAME_GRAPH = "difference.svg"
 """Differential flame graph of the two sides of the change, in the bisect's directory."""
@@ -60,7 +60,7 @@ def show_profiles(path: Path, found: NeighbourProfiles, *, quiet: bool) -> None:
     """Print the functions that differ, unless ``quiet``, and draw their differential flame graph into ``path``."""
     before, after = found.before, found.after
     if not quiet:
-        print_changes(after, before)
+        print_blocks(changes_blocks(after, before))
     label = f"{after.step}: {after.name}, against {before.name}"
     atomic.write(path, flame.document(after.stacks, before.stacks, label=label).encode())
     click.echo(f"flame graph  {path}", err=True)

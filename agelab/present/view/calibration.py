@@ -5,8 +5,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import click
-
 from agelab.analysis.calibration import (
     CALIBRATE,
     Calibration,
@@ -18,17 +16,10 @@ from agelab.analysis.calibration import (
 from agelab.analysis.cell_diff import CellPair
 from agelab.analysis.cells import CellResult, SeedGroup
 from agelab.base.verbs import as_called
-from agelab.present.view.input_diff import differences_json, input_lines, print_samples
+from agelab.present.report.blocks import Block, Line, Table
+from agelab.present.view.comparison import differences_json, input_lines, samples_blocks
+from agelab.present.view.ratio_table import by_metric, heads, metrics_in_order, series_blocks, series_json
 from agelab.present.view.run_tables import describe_run
-from agelab.present.view.series_table import (
-    by_metric,
-    heads,
-    metrics_in_order,
-    percent,
-    print_series,
-    series_json,
-)
-from agelab.present.view.terminal import open_console, print_table
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.seeds import Seeds, seeds_text
 from agelab.stats.formatting import json_number
@@ -43,52 +34,52 @@ WIDTH = 24
 """Characters of the place of a floor."""
 
 
-def print_floors(
+def floors_blocks(
     seeded: RunDirectory,
     again: RunDirectory,
     calibrated: Sequence[tuple[SeedGroup, CellPair]],
     everything: bool,
-) -> None:
-    click.echo(f"\n{describe_run(seeded.plan())}")
+) -> Iterator[Block]:
+    yield Line(f"\n{describe_run(seeded.plan())}")
     for group, proof in calibrated:
         once = seeds_text([proof.left.seeds])
-        click.echo(f"\n{group.name}: {seeds_text(group.cells)}, and {once} once more")
-        _print_proof(proof)
+        yield Line(f"\n{group.name}: {seeds_text(group.cells)}, and {once} once more")
+        yield from _proof_blocks(proof)
         for ran in [*group.cells.values(), proof.right]:
             if not ran.ok:
-                click.echo(
+                yield Line(
                     f"  not ok, in no figure below: {seeds_text([ran.seeds])} of {ran.run}: {ran.ended}"
                 )
         if n := len(group.counted):
-            covers = percent(coverage(n, interval_rank(n)))
-            click.echo(
-                f"  from .. to holds the median over all run seeds with {covers}; spread: largest less smallest"
+            covers = float(100 * coverage(n, interval_rank(n)))
+            yield Line(
+                f"  from .. to holds the median over all run seeds with {covers:.4g} %; spread: largest less smallest"
             )
             repeated = [one for one in group.series.values() if everything and one.repetitions > 1]
-            print_series([*group.steps.values(), *repeated], everything)
-    click.echo(as_called(f"\nagainst another run: agelab compare {seeded.name} <run>"))
-    click.echo(f"the second execution of {seeds_text([calibrated[0][1].left.seeds])}: {again.name}")
+            yield from series_blocks([*group.steps.values(), *repeated], everything)
+    yield Line(as_called(f"\nagainst another run: agelab compare {seeded.name} <run>"))
+    yield Line(f"the second execution of {seeds_text([calibrated[0][1].left.seeds])}: {again.name}")
 
 
-def _print_proof(proof: CellPair) -> None:
-    """Print the result of A/A."""
+def _proof_blocks(proof: CellPair) -> Iterator[Block]:
+    """Yield the result of A/A."""
     differ = f"{len(proof.samples)} of {proof.compared} samples differ"
     if proof.unfinished:
-        click.echo(f"  no A/A: not finished: {' and '.join(proof.unfinished)}")
+        yield Line(f"  no A/A: not finished: {' and '.join(proof.unfinished)}")
     elif not proof.compared:
-        click.echo("  no A/A: nothing was measured")
+        yield Line("  no A/A: nothing was measured")
     elif proof.inputs:
-        click.echo(f"  A/A FAILED: the second execution had other inputs; {differ}")
+        yield Line(f"  A/A FAILED: the second execution had other inputs; {differ}")
         for line in input_lines(proof.inputs, every=True):
-            click.echo(f"  input {line}")
+            yield Line(f"  input {line}")
     elif proof.broken:
-        click.echo(f"  A/A FAILED: EQUAL INPUTS AND DIFFERENT SAMPLES: {differ}; first:")
-        print_samples(proof, SHOWN)
-        click.echo("  that breaks agelab's promise; please report it")
+        yield Line(f"  A/A FAILED: EQUAL INPUTS AND DIFFERENT SAMPLES: {differ}; first:")
+        yield from samples_blocks(proof, SHOWN)
+        yield Line("  that breaks agelab's promise; please report it")
     else:
         digest = proof.left.end.digest if proof.left.end else None
-        click.echo(f"  A/A: the same twice, to the last digit: {proof.compared} samples, all differences 0")
-        click.echo(f"  digest {digest}")
+        yield Line(f"  A/A: the same twice, to the last digit: {proof.compared} samples, all differences 0")
+        yield Line(f"  digest {digest}")
 
 
 def floors_json(
@@ -127,52 +118,52 @@ def _runs_json(seeded: RunDirectory, again: RunDirectory) -> dict[str, Any]:
     return {"schema": SCHEMA, "run": seeded.name, "again": again.name, **asked}
 
 
-def print_calibrated(
+def calibrated_blocks(
     seeded: RunDirectory,
     pairs: Sequence[tuple[SeedGroup, SeedGroup]],
     found: tuple[MeasuredHost, Calibration] | None,
     path: Path | None,
     everything: bool,
-) -> None:
-    """Print the result of A/A in the wall clock: the cells that count in no figure, then what was recorded where."""
-    click.echo(f"\n{describe_run(seeded.plan())}")
+) -> Iterator[Block]:
+    """Yield the result of A/A in the wall clock: the cells that count in no figure, then what was recorded where."""
+    yield Line(f"\n{describe_run(seeded.plan())}")
     for ran in _cells_of(pairs):
         if not ran.ok:
             which = f"{ran.cell.variant}, {seeds_text([ran.seeds])} of {ran.run}"
-            click.echo(f"  not ok, in no figure below: {which}: {ran.ended}")
+            yield Line(f"  not ok, in no figure below: {which}: {ran.ended}")
     if found:
-        print_host(found[0])
-        print_calibration(found[1], everything)
-        click.echo(as_called(f"recorded in {path}; agelab calibrate --show"))
+        yield from host_blocks(found[0])
+        yield from calibration_blocks(found[1], everything)
+        yield Line(as_called(f"recorded in {path}; agelab calibrate --show"))
     else:
-        click.echo("nothing is recorded: no five run seeds measured anything both times")
+        yield Line("nothing is recorded: no five run seeds measured anything both times")
 
 
 def _cells_of(pairs: Sequence[tuple[SeedGroup, SeedGroup]]) -> Iterator[CellResult]:
     return (ran for pair in pairs for group in pair for ran in group.cells.values())
 
 
-def print_calibration(one: Calibration, everything: bool) -> None:
-    """Print a table of the steps for each metric, and what it means."""
-    click.echo(f"\n{one.scenario}, scale {one.scale}, {one.kernel}; {'; '.join(one.variants)}")
-    click.echo(f"  {one.conditions}; {seeds_text(Seeds(1, seed) for seed in one.seeds)}")
-    click.echo(f"  A {one.runs[0]}, A' {one.runs[1]}, {one.day}")
+def calibration_blocks(one: Calibration, everything: bool) -> Iterator[Block]:
+    """Yield a table of the steps for each metric, and what it means."""
+    yield Line(f"\n{one.scenario}, scale {one.scale}, {one.kernel}; {'; '.join(one.variants)}")
+    yield Line(f"  {one.conditions}; {seeds_text(Seeds(1, seed) for seed in one.seeds)}")
+    yield Line(f"  A {one.runs[0]}, A' {one.runs[1]}, {one.day}")
     rows = by_metric(
         (metric, _cells(floor)) for metric, floors in _by_metric(one.floors, everything) for floor in floors
     )
     columns = heads("  step", "places", "A' - A, %", "floor, %", last=" widest in")
-    print_table(open_console(), columns, rows)
+    yield Table(columns, rows)
     n = min(len(side) for floor in one.floors for side in (floor.widest.first, floor.widest.second))
-    covers = percent(Fraction(int(1000 * aa_coverage(2 * n, n)), 1000))
-    click.echo("  A' - A: of the medians, where they lie farthest apart. floor: largest less")
-    click.echo("  smallest of A and A' together, where that is widest. Both in % of the median.")
-    click.echo(f"  Two later medians of {n} seeds in one place are no farther apart, with {covers}")
-    click.echo("  at least, while the host stays what it was")
+    covers = f"{int(1000 * aa_coverage(2 * n, n)) / 10:g} %"
+    yield Line("  A' - A: of the medians, where they lie farthest apart. floor: largest less")
+    yield Line("  smallest of A and A' together, where that is widest. Both in % of the median.")
+    yield Line(f"  Two later medians of {n} seeds in one place are no farther apart, with {covers}")
+    yield Line("  at least, while the host stays what it was")
     if any(floor.metric == "elapsed" and floor.share > WIDE for floor in one.floors):
-        click.echo(
-            f"  A floor above {percent(WIDE)} hides most differences: end other work, take KVM where it"
+        yield Line(
+            f"  A floor above {float(100 * WIDE):g} % hides most differences: end other work, take KVM where it"
         )
-        click.echo("  is to be had, and calibrate again")
+        yield Line("  is to be had, and calibrate again")
 
 
 def _by_metric(floors: Iterable[StepFloor], everything: bool) -> list[tuple[str, list[StepFloor]]]:
@@ -192,22 +183,23 @@ def _cells(floor: StepFloor) -> tuple[str, ...]:
     return (f"  {floor.step}", str(floor.places), *shares, f" {where}")
 
 
-def print_host(host: MeasuredHost) -> None:
-    """Print the host and how its guests run."""
+def host_blocks(host: MeasuredHost) -> Iterator[Block]:
+    """Yield the host and how its guests run."""
     how = "KVM" if host.accelerator == "kvm" else "EMULATED"
-    click.secho(f"{host.processor or 'a host that its run does not name'}; {how}", bold=True)
+    yield Line(f"{host.processor or 'a host that its run does not name'}; {how}", bold=True)
     for line in (host.kernel, host.qemu):
-        click.echo(f"  {line}")
+        yield Line(f"  {line}")
 
 
-def print_records(records: Sequence[HostRecord], everything: bool) -> None:
+def records_blocks(records: Sequence[HostRecord], everything: bool) -> Iterator[Block]:
     if not records:
-        click.echo(as_called(f"no A/A of any host is recorded: {CALIBRATE}"))
+        yield Line(as_called(f"no A/A of any host is recorded: {CALIBRATE}"))
     for number, record in enumerate(records):
-        click.echo("\n" * bool(number), nl=False)
-        print_host(record.host)
+        if number:
+            yield Line("")
+        yield from host_blocks(record.host)
         for one in record.calibrations:
-            print_calibration(one, everything)
+            yield from calibration_blocks(one, everything)
 
 
 def records_json(records: Sequence[HostRecord]) -> dict[str, Any]:

@@ -1,16 +1,14 @@
 """Capsules and their replays on a terminal and as JSON."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from agelab.base.sanitize import escape_controls
 from agelab.base.verbs import as_called
 from agelab.capsule.read import Capsule
+from agelab.present.report.blocks import Block, Column, Line, Table
 from agelab.present.view.cell_names import count_reproduced, name_seeds
-from agelab.present.view.input_diff import differences_json, input_lines
-from agelab.present.view.terminal import Head, open_console, print_table
+from agelab.present.view.comparison import differences_json, input_lines
 from agelab.results.result import Cell
 
 if TYPE_CHECKING:
@@ -65,9 +63,9 @@ def _data_name(name: str) -> str:
     return f"corpus{name}" if name[:1] in ("", "@") else name
 
 
-def print_capsule(capsule: Capsule) -> None:
+def capsule_blocks(capsule: Capsule) -> Iterator[Block]:
     for line in capsule_lines(capsule):
-        print_escaped(line)
+        yield _escaped(line)
 
 
 def capsule_json(capsule: Capsule) -> dict[str, Any]:
@@ -101,35 +99,35 @@ def _carries(capsule: Capsule) -> str:
     return "image, kernel, programs and data: a replay needs no mirror"
 
 
-def print_replay(done: "ReplayedCapsule") -> None:
-    """Print each cell's verdict, and where it differs from the capsule's."""
+def replay_blocks(done: "ReplayedCapsule") -> Iterator[Block]:
+    """Yield each cell's verdict, and where it differs from the capsule's."""
     if done.problem:
-        print_escaped(done.problem)
+        yield _escaped(done.problem)
     every = [one.ran.cell for one in done.cells]
     for one in done.cells:
-        print_escaped(f"{one.number}  {cell_name(one.ran.cell, every)}: {one.outcome}: {one.why}")
+        yield _escaped(f"{one.number}  {cell_name(one.ran.cell, every)}: {one.outcome}: {one.why}")
         for line in input_lines(one.inputs, False):
-            print_escaped(f"     input {line}")
+            yield _escaped(f"     input {line}")
         for row in one.samples[:SHOWN]:
-            print_escaped(f"     sample {row.place}: {row.left} | {row.right}")
+            yield _escaped(f"     sample {row.place}: {row.left} | {row.right}")
         if len(one.samples) > SHOWN:
-            print_escaped(f"     and {len(one.samples) - SHOWN} more samples")
+            yield _escaped(f"     and {len(one.samples) - SHOWN} more samples")
     if done.run:
-        click.echo(as_called(f"the replay: agelab show {done.run.name}"))
+        yield Line(as_called(f"the replay: agelab show {done.run.name}"))
 
 
-def print_replays(done: "Sequence[ReplayedCapsule]") -> None:
-    """Print what reproduced of each capsule, and of all."""
-    heads: list[Head] = [("capsule", "left"), *((f" {name}", "right") for name in COUNTS), ("", "left")]
+def replays_blocks(done: "Sequence[ReplayedCapsule]") -> Iterator[Block]:
+    """Yield what reproduced of each capsule, and of all."""
+    heads = [Column("capsule"), *(Column(f" {name}", "right") for name in COUNTS), Column("")]
     rows = [[escape_controls(one.path.name, kept=""), *_counts(one), _not_reproduced(one)] for one in done]
-    click.echo()
-    print_table(open_console(), heads, rows)
+    yield Line("")
+    yield Table(heads, rows)
     cells = [cell for one in done for cell in one.cells]
     same = sum(cell.outcome == "identical" for cell in cells)
-    click.echo()
-    click.echo(count_reproduced(same, len(cells), sum(one.reproduced for one in done), len(done)))
+    yield Line("")
+    yield Line(count_reproduced(same, len(cells), sum(one.reproduced for one in done), len(done)))
     if runs := [one.run.name for one in done if one.run]:
-        click.echo(as_called(f"the replays: agelab report {' '.join(runs)} -o replayed.html"))
+        yield Line(as_called(f"the replays: agelab report {' '.join(runs)} -o replayed.html"))
 
 
 def _counts(one: "ReplayedCapsule") -> list[str]:
@@ -192,6 +190,6 @@ def replay_json(done: "ReplayedCapsule") -> dict[str, Any]:
     }
 
 
-def print_escaped(line: str) -> None:
-    """Print text from a file; its control characters are escaped, so that they cannot move the terminal."""
-    click.echo(escape_controls(line, kept=""))
+def _escaped(line: str) -> Line:
+    """Return text from a file; its control characters are escaped, so that they cannot move the terminal."""
+    return Line(escape_controls(line, kept=""))

@@ -1,24 +1,113 @@
 """Print what ``agelab compare`` found, on a terminal and as JSON."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
-
-import click
-from rich.console import Console
 
 from agelab.analysis.cell_diff import CellPair, ValueDifference, pair_by_seed
 from agelab.analysis.cells import RunResult, SeedGroup
 from agelab.analysis.comparison import Comparison, ComparisonTable, column_names
 from agelab.base.verbs import as_called
+from agelab.present.report.blocks import Block, Heading, Line, Prose, Table, Text, headings
 from agelab.present.report.command import settling_command
-from agelab.present.view.input_diff import differences_json, input_lines, print_samples
-from agelab.present.view.ratio_table import print_several, print_two, rows_json
+from agelab.present.view.ratio_table import rows_json, several_blocks, two_blocks, two_sides
 from agelab.present.view.run_tables import describe_run
-from agelab.present.view.terminal import open_console, print_wrapped
 from agelab.scenario.seeds import Seeds, seeds_text
 from agelab.stats.formatting import letter
 from agelab.stats.verdict import ComparedSeries, about_files
+
+MAX_PLACES = 2
+"""Places to name of an input that differs in several."""
+WIDTH = 60
+"""Characters of a value."""
+SHORT_WIDTH = 16
+"""Characters of a value in the short form: both values fit a line of 80."""
+NOTHING = "nothing"
+
+
+def input_lines(differing: Sequence[ValueDifference], every: bool) -> list[str]:
+    """Make a line for each input that differs, or with ``every`` for each place in it."""
+    lines = []
+    for name, those in groupby(sorted(differing, key=lambda d: d.name), lambda d: d.name):
+        found = list(those)
+        if every or len(found) == 1:
+            width = WIDTH if every else SHORT_WIDTH
+            lines += [f"{difference.place}: {_values(difference, width)}" for difference in found]
+        else:
+            places = ", ".join(difference.place for difference in found[:MAX_PLACES])
+            more = ", ..." if len(found) > MAX_PLACES else ""
+            named = f" ({places}{more})"
+            lines.append(f"{name}: {len(found)} places{named if len(named) < WIDTH else ''}")
+    return lines
+
+
+def _values(difference: ValueDifference, width: int) -> str:
+    """Format both values; of lists the items that differ."""
+    if difference.list_changes is None:
+        return _short(difference.left, difference.right, width)
+    removed, added = (" ".join(map(_value, words)) or NOTHING for words in difference.list_changes)
+    return f"only A: {_cut(removed, 0, width)} | only B: {_cut(added, 0, width)}"
+
+
+def samples_blocks(pair: CellPair, most: int) -> Iterator[Block]:
+    """Yield the samples that differ, ``most`` of them; where equal inputs broke the promise also the ends."""
+    for row in pair.samples[:most]:
+        yield Line(f"  sample {row.place}: {_value(row.left)} | {_value(row.right)}")
+    if len(pair.samples) > most:
+        yield Line(
+            as_called(f"  and {len(pair.samples) - most} more samples; agelab compare --all shows them")
+        )
+    for row in pair.endings if pair.broken else []:
+        yield Line(f"  {row.place}: {_value(row.left)} | {_value(row.right)}")
+
+
+def _value(value: object) -> str:
+    """Format a value as JSON, a text without quotes; ``nothing`` where one side has none."""
+    if value is None or isinstance(value, str):
+        return NOTHING if value is None else value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _short(left: object, right: object, width: int = WIDTH) -> str:
+    """Format both values side by side; long ones from just before the place where they differ."""
+    one, other = _value(left), _value(right)
+    parted = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
+    start = max(0, parted - width // 3) if max(len(one), len(other)) > width else 0
+    return f"{_cut(one, start, width)} | {_cut(other, start, width)}"
+
+
+def _cut(text: str, start: int, width: int) -> str:
+    """Cut a text to a width, with dots for the rest."""
+    before, after = "..." if start else "", "..." if len(text) > start + width else ""
+    return before + text[start : start + width] + after
+
+
+def differences_json(found: Iterable[ValueDifference]) -> list[dict[str, Any]]:
+    return [{"place": d.place, "left": d.left, "right": d.right} for d in found]
+
+
+PAIR_NUMBERS = ("A", "B", "B/A", "from", "to")
+PAIR = headings("step", "metric", *PAIR_NUMBERS, "verdict", numbers=PAIR_NUMBERS)
+
+
+def pairs_blocks(
+    found: Sequence[Comparison],
+    tables: Sequence[Sequence[ComparisonTable]],
+    doubts: Mapping[int, Sequence[str]],
+) -> Iterator[Block]:
+    """Yield a heading and a table for each pair of sides: for the summary of a CI job."""
+    for comparison, judged_sides in zip(found, tables, strict=True):
+        base = comparison.base
+        for other, judged in zip(comparison.others, judged_sides, strict=True):
+            yield Heading(f"{base.name or base.run.name}: A and B")
+            sides = [
+                f"{mark}: {f'{side.run.name} {side.name}'.strip()}, {side.cell.kernel}, {seeds_text(side.cells)}"
+                for mark, side in (("A", base), ("B", other))
+            ]
+            yield Prose((*sides, *doubts[id(other)]), listed=True)
+            yield Table(PAIR, [(step, metric, *cells) for metric, step, cells in two_sides(judged.rows)])
+
 
 SHOWN = 20
 """Differing samples to print for one pair of cells."""
@@ -31,7 +120,7 @@ CHOSEN = ("filesystem", "layout", "kernel", "machine", "drives", "defaults", "ac
 """Fields of a cell that its run chose, beside variant and seed."""
 
 
-def print_comparison(
+def comparison_blocks(
     found: Sequence[Comparison],
     tables: Sequence[Sequence[ComparisonTable]],
     doubts: Mapping[int, Sequence[str]],
@@ -40,29 +129,28 @@ def print_comparison(
     each: bool,
     every_input: bool,
     everything: bool,
-) -> None:
-    """Print the runs, then each comparison: a table for two sides, or one for several unless ``each`` has its own.
+) -> Iterator[Block]:
+    """Yield the runs, then each comparison: a table for two sides, or one for several unless ``each`` has its own.
 
     ``doubts`` are the caveats of a side by its ``id``; ``left_out`` the groups that not every run has, by run.
     """
-    console = open_console()
-    _print_runs(found)
+    yield from _runs_blocks(found)
     for run, groups in left_out.items():
-        print_wrapped(console, f"not compared, for not every run has them: of {run} {'; '.join(groups)}", 2)
+        yield Text(f"not compared, for not every run has them: of {run} {'; '.join(groups)}", 2)
     for one, table in zip(found, tables, strict=True):
         if len(one.others) == 1 or each:
             for other, rows in zip(one.others, table, strict=True):
-                _print_pair(console, one.base, other, rows, doubts[id(other)], every_input, everything)
+                yield from _pair_blocks(one.base, other, rows, doubts[id(other)], every_input, everything)
         else:
-            _print_several(console, one, table, doubts, every_input, everything)
+            yield from _several_blocks(one, table, doubts, every_input, everything)
     if commands := _settling(found, [row for table in tables for side in table for row in side.rows]):
-        click.echo("\nto settle what is open:")
+        yield Line("\nto settle what is open:")
     for command in commands:
-        click.echo(f"  {as_called(command)}")
+        yield Line(f"  {as_called(command)}")
 
 
-def _print_runs(found: Sequence[Comparison]) -> None:
-    """Print each run with the letters of its sides."""
+def _runs_blocks(found: Sequence[Comparison]) -> Iterator[Block]:
+    """Yield each run with the letters of its sides."""
     groups = [(letter(at), group) for one in found for at, group in enumerate((one.base, *one.others))]
     runs: dict[str, tuple[list[str], RunResult]] = {}
     for name, group in groups:
@@ -71,45 +159,44 @@ def _print_runs(found: Sequence[Comparison]) -> None:
             letters.append(name)
     for letters, run in runs.values():
         names = f"{letters[0]}-{letters[-1]}" if len(letters) > 2 else ",".join(letters)
-        click.echo(f"{names}  {run.name}: {describe_run(run.plan)}")
+        yield Line(f"{names}  {run.name}: {describe_run(run.plan)}")
         if run.running:
-            click.echo("   it is still going on: compared as far as it is")
+            yield Line("   it is still going on: compared as far as it is")
 
 
-def _print_pair(
-    console: Console,
+def _pair_blocks(
     one: SeedGroup,
     other: SeedGroup,
     judged: ComparisonTable,
     doubts: Sequence[str],
     every_input: bool,
     everything: bool,
-) -> None:
+) -> Iterator[Block]:
     names = [group.name for group in (one, other)]
     seeds = [seeds_text(group.cells) for group in (one, other)]
-    click.echo("\n" + " | ".join(dict.fromkeys(names)) + ": " + " | ".join(seeds))
+    yield Line("\n" + " | ".join(dict.fromkeys(names)) + ": " + " | ".join(seeds))
     for line in doubts:
-        click.secho(f"  {line}", bold=True)
+        yield Line(f"  {line}", bold=True)
     cells = pair_by_seed(one, other)
     for line in _chosen(cells[0]):
-        click.echo(f"  {line}")
+        yield Line(f"  {line}")
     differing = _differing(cells)
     for line in input_lines(differing, every_input):
-        click.echo(f"  input {line}")
+        yield Line(f"  input {line}")
     if differing and not every_input:
-        click.echo("  (--inputs shows each place of these inputs, and more of each value)")
+        yield Line("  (--inputs shows each place of these inputs, and more of each value)")
     if differing and cells[0].left.seeds != cells[0].right.seeds:
-        click.echo(
+        yield Line(
             "  (no seeds are equal: a seed by itself changes the plan, the initramfs and QEMU's command)"
         )
     several = max(len(one.cells), len(other.cells)) > 1
     table = bool(one.counted and other.counted and (several or differing))
-    _print_endings(cells, several, everything, each=not several and (everything or not table))
+    yield from _endings_blocks(cells, several, everything, each=not several and (everything or not table))
     for side, group in (("A", one), ("B", other)):
         for line in _left_out(group) if several else ():
-            click.echo(f"  left out of the table: {side}, {line}")
+            yield Line(f"  left out of the table: {side}, {line}")
     if table:
-        print_two(console, judged.rows, everything)
+        yield from two_blocks(judged.rows, everything)
 
 
 def _settling(found: Sequence[Comparison], rows: Sequence[ComparedSeries]) -> list[str]:
@@ -120,16 +207,18 @@ def _settling(found: Sequence[Comparison], rows: Sequence[ComparedSeries]) -> li
     return [*dict.fromkeys(filter(None, commands))]
 
 
-def _print_endings(cells: Sequence[CellPair], several: bool, everything: bool, each: bool = False) -> None:
-    """Print what inputs and samples say together, by seed; samples where the promise is broken, or with ``each``."""
+def _endings_blocks(
+    cells: Sequence[CellPair], several: bool, everything: bool, each: bool = False
+) -> Iterator[Block]:
+    """Yield what inputs and samples say together, by seed; samples where the promise is broken, or with ``each``."""
     for summary, those in groupby(cells, _summary):
         found = list(those)
         which = f": {seeds_text(pair.left.seeds for pair in found)}" if several else ""
         if summary:
-            click.echo(f"  {summary}{which}")
+            yield Line(f"  {summary}{which}")
         for pair in found:
             if pair.broken or each:
-                print_samples(pair, SHOWN if not everything else pair.compared)
+                yield from samples_blocks(pair, SHOWN if not everything else pair.compared)
 
 
 def _differing(cells: Iterable[CellPair]) -> list[ValueDifference]:
@@ -150,47 +239,46 @@ def _left_out(group: SeedGroup) -> list[str]:
     return [f"{seeds_text(seeds)}: {why}" for why, seeds in reasons.items()]
 
 
-def _print_several(
-    console: Console,
+def _several_blocks(
     one: "Comparison",
     judged: Sequence[ComparisonTable],
     doubts: Mapping[int, Sequence[str]],
     every_input: bool,
     everything: bool,
-) -> None:
-    """Print several sides against the base in one table."""
+) -> Iterator[Block]:
+    """Yield several sides against the base in one table."""
     groups = (one.base, *one.others)
     letters = [letter(at) for at in range(len(groups))]
     labels = column_names(groups)
     labels = labels if all(labels) else letters
-    click.echo("")
+    yield Line("")
     labelled = list(zip(letters, labels, groups, strict=True))
     for side, name, group in (one for one in labelled if one[2].begun):
-        click.echo(
+        yield Line(
             f"{side}  {group.name}{'' if name in (side, group.variant) else f' ({name})'}: "
             f"{seeds_text(group.cells)}{', the base' if group is one.base else ''}"
         )
         for line in doubts.get(id(group), ()):
-            click.secho(f"   {line}", bold=True)
+            yield Line(f"   {line}", bold=True)
         if group is not one.base:
             cells = pair_by_seed(one.base, group)
             differing = _differing(cells)
             for line in input_lines(differing, True) if every_input else ():
-                click.echo(f"   input {line}")
+                yield Line(f"   input {line}")
             if differing and not every_input:
                 differ = ", ".join(sorted({found.name for found in differing}))
-                print_wrapped(console, f"   inputs that differ: {differ}", 5)
-            _print_endings([pair for pair in cells if pair.broken], True, everything)
+                yield Text(f"   inputs that differ: {differ}", 5)
+            yield from _endings_blocks([pair for pair in cells if pair.broken], True, everything)
         if left_out := _left_out(group):
-            print_wrapped(console, f"   left out of the table: {'; '.join(left_out)}", 5)
+            yield Text(f"   left out of the table: {'; '.join(left_out)}", 5)
     if waiting := [f"{side} {group.name}" for side, _, group in labelled if not group.begun]:
-        print_wrapped(console, f"not begun: {'; '.join(waiting)}", 2)
+        yield Text(f"not begun: {'; '.join(waiting)}", 2)
     counted = [at for at, group in enumerate(one.others) if group.counted]
     if one.base.counted and counted:
         tables = [judged[at].rows for at in counted]
         names = [labels[0], *(labels[at + 1] for at in counted)]
-        print_several(console, tables, names, everything)
-        click.echo("  (--each: medians and intervals of each; --json: all)")
+        yield from several_blocks(tables, names, everything)
+        yield Line("  (--each: medians and intervals of each; --json: all)")
 
 
 def _chosen(pair: CellPair) -> list[str]:

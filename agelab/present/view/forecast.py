@@ -1,11 +1,12 @@
 """A run before it is made, on a terminal and as JSON: its cells and its time."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from agelab.machine.vm import host
+from agelab.present.report.blocks import Block, Heading, Text
 from agelab.present.view.cell_names import count_cells
-from agelab.present.view.eta import format_time_left, time_left
-from agelab.present.view.terminal import open_console, print_wrapped
+from agelab.present.view.progress import format_time_left, time_left
 from agelab.runner.cell_times import TimeRange
 from agelab.runner.forecast import Forecast
 from agelab.scenario.jobs import AUTO
@@ -14,13 +15,14 @@ from agelab.scenario.seeds import seeds_text
 SCHEMA = 2
 
 
-def print_forecast(planned: Forecast) -> None:
-    """Print the cells and the time."""
-    console, clock = open_console(), planned.options.guest_clock
-    head = f"{planned.scenario}, scale {planned.scale}, {clock} clock: {count_cells(len(planned.cells))}"
-    console.print(f"\n{head}", style="bold")
+def forecast_blocks(planned: Forecast) -> Iterator[Block]:
+    """Yield the cells and the time."""
+    clock = planned.options.guest_clock
+    yield Heading(
+        f"{planned.scenario}, scale {planned.scale}, {clock} clock: {count_cells(len(planned.cells))}"
+    )
     for line in (_cells(planned), _time_line(planned)):
-        print_wrapped(console, f"  {line}", 2)
+        yield Text(f"  {line}", 2)
 
 
 def _cells(planned: Forecast) -> str:

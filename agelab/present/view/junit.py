@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from agelab.analysis.comparison import Comparison, ComparisonTable, gate_times, is_slower
 from agelab.present.view.cell_names import name_seeds
-from agelab.present.view.footnotes import ratio_texts
+from agelab.present.view.ratio_table import ratio_texts
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.stats import phrasing

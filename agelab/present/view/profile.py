@@ -1,14 +1,14 @@
 """Print the profile of a step: the functions that the processor was in, or how that differs from another profile."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agelab.analysis import profiles
 from agelab.analysis.cells import load
 from agelab.analysis.profiles import StepStacks
 from agelab.evaluate.stacks.folded import changes, top
+from agelab.present.report.blocks import Block, Heading, Table, Text, headings
 from agelab.present.view.cell_names import name_seeds
-from agelab.present.view.terminal import Head, open_console, print_table, print_wrapped
 from agelab.results.run_directory import RunDirectory
 
 SCHEMA = 1
@@ -16,47 +16,37 @@ ROWS = 25
 """Functions that are shown without --all."""
 SMALLEST_TASK = 0.005
 """Tasks with a smaller share of the samples are left out of the line that names them."""
-TOP: tuple[Head, ...] = (
-    ("self %", "right"),
-    ("total %", "right"),
-    ("samples", "right"),
-    ("function", "left"),
-)
-CHANGES: tuple[Head, ...] = (
-    ("change", "right"), ("%", "right"), ("before", "right"), ("after", "right"), ("function", "left")
-)  # fmt: skip
+TOP_NUMBERS, CHANGE_NUMBERS = ("self %", "total %", "samples"), ("change", "%", "before", "after")
+TOP = headings(*TOP_NUMBERS, "function", numbers=TOP_NUMBERS)
+CHANGES = headings(*CHANGE_NUMBERS, "function", numbers=CHANGE_NUMBERS)
 
 
-def print_top(found: StepStacks, *, everything: bool = False) -> None:
-    """Print the functions in which the processor was most often."""
-    console = open_console()
-    _print_head(found)
+def top_blocks(found: StepStacks, *, everything: bool = False) -> Iterator[Block]:
+    """Yield the functions in which the processor was most often."""
+    yield from _head_blocks(found)
     rows = top(found.stacks)
     shown = rows if everything else rows[:ROWS]
     every = found.stacks.samples or 1
-    print_table(
-        console,
+    yield Table(
         TOP,
         [
             (_percent(one.itself, every), _percent(one.total, every), str(one.itself), one.name)
             for one in shown
         ],
     )
-    _print_rest(len(rows) - len(shown))
+    yield from _rest_blocks(len(rows) - len(shown))
 
 
-def print_changes(found: StepStacks, before: StepStacks, *, everything: bool = False) -> None:
-    """Print the functions whose own samples differ most."""
-    console = open_console()
-    print_wrapped(console, "before:", style="bold")
-    _print_head(before)
-    print_wrapped(console, "after:", style="bold")
-    _print_head(found)
+def changes_blocks(found: StepStacks, before: StepStacks, *, everything: bool = False) -> Iterator[Block]:
+    """Yield the functions whose own samples differ most."""
+    yield Text("before:", bold=True)
+    yield from _head_blocks(before)
+    yield Text("after:", bold=True)
+    yield from _head_blocks(found)
     rows = [one for one in changes(before.stacks, found.stacks) if one.change]
     shown = rows if everything else rows[:ROWS]
     every = before.stacks.samples or 1
-    print_table(
-        console,
+    yield Table(
         CHANGES,
         [
             (
@@ -69,34 +59,32 @@ def print_changes(found: StepStacks, before: StepStacks, *, everything: bool = F
             for one in shown
         ],
     )
-    print_wrapped(
-        console,
+    yield Text(
         "samples in the function itself; %: the change, of all samples before; all functions: "
         f"{found.stacks.samples - before.stacks.samples:+d} samples, "
-        f"{100 * (found.stacks.samples - before.stacks.samples) / every:+.1f} %",
+        f"{100 * (found.stacks.samples - before.stacks.samples) / every:+.1f} %"
     )
-    _print_rest(len(rows) - len(shown))
+    yield from _rest_blocks(len(rows) - len(shown))
 
 
-def print_profiles(run: RunDirectory) -> None:
-    """Print how the profile of each cell of a run went, and how its steps are looked at."""
-    console = open_console()
+def profiles_blocks(run: RunDirectory) -> Iterator[Block]:
+    """Yield how the profile of each cell of a run went, and how its steps are looked at."""
     result = load(run)
-    console.print("\nprofiles", style="bold")
+    yield Heading("profiles")
     steps: dict[str, None] = {}
     for cell in result.cells:
         name = f"{cell.cell.short_label}, {name_seeds(cell.cell, result.plan.cells)}"
         found = profiles.of_cell(cell)
         if found is None:
-            print_wrapped(console, f"{name}: none: the cell is not ok", 2)
+            yield Text(f"{name}: none: the cell is not ok", 2)
             continue
         steps |= dict.fromkeys(profiles.step_names(found))
         if found.reason:
-            print_wrapped(console, f"{name}: {found.status}: {' '.join(found.reason.split())}", 2)
+            yield Text(f"{name}: {found.status}: {' '.join(found.reason.split())}", 2)
         if lost := sum(one.lost for one in found.steps):
-            print_wrapped(console, f"{name}: {lost} samples are lost", 2)
+            yield Text(f"{name}: {lost} samples are lost", 2)
     if steps:
-        print_wrapped(console, f"of {', '.join(steps)}: agelab profile {run.name} STEP", 2)
+        yield Text(f"of {', '.join(steps)}: agelab profile {run.name} STEP", 2)
 
 
 def profile_json(found: StepStacks, before: StepStacks | None) -> dict[str, Any]:
@@ -130,16 +118,14 @@ def _facts(found: StepStacks) -> dict[str, Any]:
     }
 
 
-def _print_head(found: StepStacks) -> None:
-    console = open_console()
+def _head_blocks(found: StepStacks) -> Iterator[Block]:
     times = [
         f"{count} {what}s"
         for count, what in ((found.repetitions, "repetition"), (found.cells, "cell"))
         if count > 1
     ]
     over = f", {' in '.join(times)}" if times else ""
-    print_wrapped(
-        console,
+    yield Text(
         f"{found.name}: {found.step}{over}: {found.stacks.samples} samples, one every {found.instructions} "
         f"instructions ({found.nanoseconds / 1e6:.3f} ms): {found.seconds:.3f} s of the processor; it waited at "
         f"{100 * found.idle_share:.0f} % of all samples{f'; {found.lost} samples are lost' if found.lost else ''}",
@@ -149,13 +135,13 @@ def _print_head(found: StepStacks) -> None:
     every = found.stacks.samples or 1
     named = [f"{name} {_percent(count, every)} %" for name, count in tasks if count >= SMALLEST_TASK * every]
     if named:
-        print_wrapped(console, f"tasks: {', '.join(named)}", 2)
+        yield Text(f"tasks: {', '.join(named)}", 2)
 
 
 def _percent(count: int, every: int) -> str:
     return f"{100 * count / every:.1f}"
 
 
-def _print_rest(left: int) -> None:
+def _rest_blocks(left: int) -> Iterator[Block]:
     if left > 0:
-        print_wrapped(open_console(), f"{left} more: --all")
+        yield Text(f"{left} more: --all")

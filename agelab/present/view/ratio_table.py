@@ -1,20 +1,350 @@
 """Ratios of ``agelab compare`` as tables and JSON: two sides, or several against the first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from itertools import groupby
+from typing import Any, TypeVar
 
-from rich.console import Console
-
-from agelab.present.view.footnotes import print_notes, ratio_texts
-from agelab.present.view.series_table import by_metric, heads, in_order, median_of, place_json, summary_json
-from agelab.present.view.terminal import Head, print_table
-from agelab.scenario.seeds import seeds_key
-from agelab.stats.formatting import decimals_for_spread, format_decimal, json_number, unit_scale
-from agelab.stats.series import Series
+from agelab.analysis.calibration import AA_SEEDS
+from agelab.base.errors import name_some
+from agelab.present.report.blocks import Block, Column, Line, Table, Text
+from agelab.scenario.metrics import METRICS
+from agelab.scenario.seeds import Seeds, seeds_key, seeds_text
+from agelab.stats import phrasing
+from agelab.stats.formatting import (
+    decimals_for_spread,
+    format_decimal,
+    format_median,
+    format_ratio,
+    json_number,
+    unit_scale,
+)
+from agelab.stats.rank_test import LEVEL, seeds_needed
+from agelab.stats.series import Series, Summary
 from agelab.stats.shift import Interval
 from agelab.stats.spread import SpreadShares, outliers, spread_shares
-from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
+from agelab.stats.verdict import MARGIN, POWER, ComparedSeries, DifferenceVerdict, about_files, left_out
+
+Item = TypeVar("Item")
+
+HEADLINES = (
+    "elapsed",
+    "throughput_ratio",
+    "slowdown",
+    "layout_score",
+    "dynamic_layout_score",
+    "locality_score",
+    "extents",
+    "fragmented_files",
+    "free_extents",
+    "free_usable_1mib",
+    "space_used",
+)
+"""Metrics to show in a table of statistics, in this order; programs and ``--all`` get every metric."""
+
+
+def series_blocks(found: Sequence[Series], everything: bool) -> Iterator[Block]:
+    """Yield the median, its interval and the spread of each step of each metric of one group of cells."""
+    lines = by_metric(
+        (metric, [step, *_series_cells(one)])
+        for metric, step, one in in_order(found, lambda one: one, everything)
+    )
+    columns = heads("  step", "median", "from", "to", "spread", "spread %", last="")
+    yield Table(columns, lines, names_above=True)
+
+
+def metrics_in_order(measured: Iterable[str], everything: bool) -> list[str]:
+    """Return the headline metrics that were measured, and those of scenario and programs; ``everything`` is all."""
+    every = dict.fromkeys(measured)
+    headlines = [name for name in HEADLINES if name in every]
+    headlines += [name for name in every if name not in METRICS]
+    return list(dict.fromkeys([*headlines, *every])) if everything else headlines
+
+
+def in_order(
+    found: Sequence[Item], series: Callable[[Item], Series], everything: bool
+) -> Iterator[tuple[str, str, Item]]:
+    """Yield the items to show by metric and step: the metric with its unit, the step's name, the item.
+
+    Without ``everything`` the headline metrics alone.
+    """
+    for metric in metrics_in_order((series(item).metric for item in found), everything):
+        by_step: dict[str, dict[int, Item]] = {}
+        for item in found:
+            if series(item).metric == metric:
+                by_step.setdefault(series(item).step, {})[series(item).repetition] = item
+        for repetitions in by_step.values():
+            for _, item in sorted(repetitions.items(), key=lambda one: one[0]):
+                unit = unit_scale(series(item).unit).name
+                yield f"{metric}, {unit}".removesuffix(", 1"), f"  {series(item).title}", item
+
+
+def _series_cells(one: Series) -> list[str]:
+    summary = one.summary
+    if summary is None:
+        return ["?", "", "", "", "", f"not measured: {one.missing[0][1]}" if one.missing else "not measured"]
+    unit = unit_scale(one.unit)
+    figures = (summary.median, summary.interval.low, summary.interval.high, summary.spread)
+    *others, spread = (figure / unit.divisor for figure in figures)
+    places = decimals_for_spread(unit.decimals, spread, *others)
+    share = summary.relative_spread
+    return [
+        *(format_decimal(other, places) for other in (*others, spread)),
+        "-" if share is None else f"{float(100 * share):.2f}",
+        f"{summary.n} seed{'s' * (summary.n > 1)}" if summary.n < AA_SEEDS else "",
+    ]
+
+
+def median_of(one: Series) -> str:
+    """Format the median; a question mark where there is none."""
+    return format_median(one.summary, one.unit) if one.summary else "?"
+
+
+def by_metric(rows: Iterable[tuple[str, Sequence[str]]]) -> list[list[str] | str]:
+    """Put a line with the metric's name before the rows of each metric."""
+    lines: list[list[str] | str] = []
+    for metric, those in groupby(rows, lambda row: row[0]):
+        lines += [f" {metric}", *([*cells] for _, cells in those)]
+    return lines
+
+
+def heads(first: str, *others: str, last: str) -> list[Column]:
+    """Make columns of figures between one of names and one of words."""
+    return [Column(first), *(Column(name, "right") for name in others), Column(last)]
+
+
+def summary_json(summary: Summary | None) -> dict[str, Any] | None:
+    if summary is None:
+        return None
+    return {
+        "n": summary.n,
+        "median": json_number(summary.median),
+        "low": json_number(summary.interval.low),
+        "high": json_number(summary.interval.high),
+        "coverage": json_number(summary.interval.coverage),
+        "spread": json_number(summary.spread),
+    }
+
+
+def series_json(one: Series) -> dict[str, Any]:
+    """Return a series as exact numbers in the metric's own unit."""
+    summary = one.summary
+    relative = summary.relative_spread if summary else None
+    return {
+        **place_json(one),
+        "values": {seeds_key(at): json_number(value) for at, value in one.values},
+        "not_measured": {seeds_key(at): why for at, why in one.missing},
+        "summary": summary_json(summary),
+        "spread_relative": None if relative is None else json_number(relative),
+    }
+
+
+def place_json(one: Series) -> dict[str, Any]:
+    return {"step": one.step, "repetition": one.repetition, "metric": one.metric, "unit": one.unit}
+
+
+Shown = tuple[str, str, ComparedSeries]
+"""A row that a table shows: its metric with the unit, its step, and the row."""
+
+OUTLIERS = 6
+"""Outliers to name below a table."""
+WORDS = ("slower", "faster", "worse", "better", "higher", "lower")
+"""The words for a difference, in the order of the columns."""
+REASONS = 4
+"""Reasons to give for rows without a verdict, or without a value."""
+
+
+def notes_blocks(
+    found: Sequence[Sequence[ComparedSeries]],
+    seen: Sequence[Sequence[Shown]],
+    names: Sequence[str],
+    everything: bool,
+) -> Iterator[Block]:
+    """Yield the notes of a table.
+
+    ``found`` has each side's rows, ``seen`` those that the table shows, ``names`` the base's name and theirs.
+    """
+    every = [one for side in found for one in side]
+    for line in (
+        *_too_few(found, names),
+        *_left_out(found, names),
+        *_depends(seen, names),
+        *_not_measured(seen, names),
+        *_more_seeds(seen),
+        *_outliers(seen, names),
+    ):
+        yield Text(f"  {line}", 4)
+    tested = [one for one in every if one.enough]
+    if tested:
+        differ, alike = sum(one.differs for one in tested), sum(one.alike for one in tested)
+        more = "" if everything else " (--all shows each)"
+        yield Line(
+            f"  {differ} of all {len(tested)} results differ{more}: p <= {float(LEVEL)} in a rank test"
+        )
+        same = (
+            f"; {alike} {'is' if alike == 1 else 'are'} the same, within {float(100 * MARGIN):g} %"
+            if alike
+            else ""
+        )
+        yield Line(f"  corrected for the comparisons of the metric{same}")
+        if about := about_files(tested):
+            yield Text(f"  {about}", 4)
+        if len(found) == 1:
+            yield from _short_blocks(f" in short, {names[1]} is", _by_metric(seen[0]))
+        else:
+            metrics = (one.row.left.metric for lines in seen for _, _, one in lines if one.differs)
+            yield from _short_blocks(" in short", dict(zip(names[1:], seen, strict=True)), next(metrics, ""))
+
+
+def _too_few(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:
+    """Name the sides with too few seeds; where only some rows have too few, those rows and why."""
+    few: dict[str, None] = {}
+    rows: dict[tuple[str, str], list[str]] = {}
+    needed: set[int] = set()
+    lacking = [[one for one in side if one.too_few] for side in found]
+    for one in (one for side in lacking for one in side):
+        needed.add(seeds_needed(1, len(one.row.blocks)))
+    for who, series in _sides(lacking, names):
+        if len(series.values) < max(needed):
+            has = f"{who} has {seeds_text(seeds for seeds, _ in series.values)}"
+            if series.missing:
+                rows.setdefault((has, _missing(series)), []).append(f"{series.step} {series.metric}")
+            else:
+                few[has] = None
+    if few:
+        yield f"not known: {', '.join(few)}: so few {phrasing.CANNOT}"
+    for (has, why), steps in _first(rows):
+        yield f"not known, of {name_some(steps, 1)}: {has}: so few {phrasing.CANNOT}; {why}"
+
+
+def _left_out(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:
+    """Name the corpora that one of two sides lacks: their values are in no verdict."""
+    said: dict[str, None] = {}
+    for name, rows in zip(names[1:], found, strict=True):
+        if alone := sorted(
+            {corpus for one in rows if one.left and one.right for corpus in left_out(one.row)}
+        ):
+            corpora = f"corp{'us' if len(alone) == 1 else 'ora'} {','.join(map(str, alone))}"
+            said[f"in no ratio and no verdict: {corpora}, which {names[0]} and {name} do not both have"] = (
+                None
+            )
+    yield from said
+
+
+def _depends(seen: Sequence[Sequence[Shown]], names: Sequence[str]) -> Iterator[str]:
+    """Name the rows whose corpora contradict each other, and how far."""
+    found = [
+        f"{one.row.left.step} {one.row.left.metric}{f', {name}' if len(seen) > 1 else ''}: {one.reason}"
+        for name, lines in zip(names[1:], seen, strict=True)
+        for *_, one in lines
+        if one.verdict is DifferenceVerdict.UNKNOWN and one.opposed
+    ]
+    yield from found[:REASONS]
+    if len(found) > REASONS:
+        yield f"{len(found) - REASONS} more depend on the files: --json has each"
+
+
+def _more_seeds(seen: Sequence[Sequence[Shown]]) -> Iterator[str]:
+    """Say what the number behind ``not known`` means."""
+    more = [one.more_seeds for lines in seen for *_, one in lines if one.more_seeds and not one.too_few]
+    if more:
+        least = min(more)
+        yield (
+            f"not known, +{least}: {phrasing.needs_seeds(least)}, if the spread stays what it is, to be known with "
+            f"{float(100 * POWER):.0f} %"
+        )
+
+
+def _not_measured(seen: Sequence[Sequence[Shown]], names: Sequence[str]) -> Iterator[str]:
+    rows: dict[tuple[str, str], list[str]] = {}
+    for who, series in _sides([[one for *_, one in lines] for lines in seen], names):
+        if not series.values:
+            rows.setdefault((who, _missing(series)), []).append(f"{series.step} {series.metric}")
+    for (who, why), steps in _first(rows):
+        yield f"not measured: {who}, {name_some(list(dict.fromkeys(steps)), 1)}: {why}"
+
+
+def _sides(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[tuple[str, Series]]:
+    """Yield both series of each row, each with the name of its side."""
+    for name, rows in zip(names[1:], found, strict=True):
+        for one in rows:
+            yield names[0], one.row.left
+            yield name, one.row.right
+
+
+def _missing(series: Series) -> str:
+    """Name the seeds without a value, and the first reason."""
+    if not series.missing:
+        return "no sample"
+    _, why = series.missing[0]
+    without = seeds_text(seeds for seeds, other in series.missing if other == why)
+    return f"{without}: {' '.join(why.split())}"
+
+
+def _first(rows: dict[tuple[str, str], list[str]]) -> Iterator[tuple[tuple[str, str], list[str]]]:
+    """Yield the first reasons, then how many rows have others."""
+    yield from list(rows.items())[:REASONS]
+    if rest := sum(len(steps) for steps in list(rows.values())[REASONS:]):
+        yield (("some", "other reasons"), [f"{rest} more rows"])
+
+
+def _outliers(seen: Sequence[Sequence[Shown]], names: Sequence[str]) -> Iterator[str]:
+    named: dict[tuple[str, str, Seeds, str], str] = {}
+    for who, series in _sides([[one for *_, one in lines] for lines in seen], names):
+        unit = unit_scale(series.unit)
+        for seeds, value in outliers(series):
+            text = f"{float(value / unit.divisor):.6g} {unit.name}".removesuffix(" 1")
+            named[series.step, series.metric, seeds, who] = text
+    for (step, metric, seeds, who), text in list(named.items())[:OUTLIERS]:
+        yield f"outlier, counted: {who}, {seeds_text([seeds])}: {step} {metric} {text}"
+    if len(named) > OUTLIERS:
+        more = len(named) - OUTLIERS
+        yield f"and {more} more outlier{'s' * (more > 1)}: --json names each"
+
+
+def _by_metric(lines: Sequence[Shown]) -> dict[str, list[Shown]]:
+    found: dict[str, list[Shown]] = {}
+    for line in lines:
+        found.setdefault(line[2].row.left.metric, []).append(line)
+    return found
+
+
+def _short_blocks(head: str, kinds: Mapping[str, Sequence[Shown]], metric: str = "") -> Iterator[Block]:
+    """Yield how many rows of each kind differ how, and the largest ratio, of all or of that metric."""
+    said = {name: [line for line in lines if line[2].enough] for name, lines in kinds.items()}
+    apart = {name: [line for line in lines if line[2].differs] for name, lines in said.items()}
+    there = {line[2].reader_word for lines in apart.values() for line in lines}
+    words = [word for word in WORDS if word in there]
+    rows = []
+    for name, lines in ((name, lines) for name, lines in apart.items() if lines):
+        counts = [sum(line[2].reader_word == word for line in lines) for word in words]
+        alike = sum(line[2].alike for line in said[name])
+        fit = [line for line in lines if metric in ("", line[2].row.left.metric)]
+        _, step, one = max(fit, key=_apart, default=("", "", None))
+        most = f"{step.strip()} {ratio_texts(one)[0]}" if one else ""
+        rest = len(said[name]) - len(lines) - alike
+        rows.append([f"  {name}", *map(str, counts), str(alike), str(rest), most])
+    if rows:
+        last = f"most of {metric}" if metric else "most"
+        columns = heads(head, *words, "the same", "not known", last=last)
+        yield Table(columns, rows, names_above=True)
+    if alone := [name for name, lines in said.items() if lines and not apart[name]]:
+        yield Text(f"  no difference found: {', '.join(alone)}", 4)
+
+
+def _apart(line: Shown) -> float:
+    value = line[2].ratio
+    return float(max(value, 1 / value)) if value else 0.0
+
+
+def ratio_texts(one: ComparedSeries) -> list[str]:
+    """Format the ratio and the ends of its interval; empty where there are none."""
+    if one.ratio is None:
+        return ["-", "", ""]
+    equal = one.verdict is DifferenceVerdict.EQUAL
+    ends = (one.interval.low, one.interval.high) if one.interval and not equal else ()
+    return [*format_ratio(one.ratio, ends, one.differs), "", ""][:3]
+
 
 MARKS = {
     DifferenceVerdict.BELOW: "~",
@@ -32,19 +362,19 @@ def two_sides(found: Sequence[ComparedSeries]) -> Iterator[tuple[str, str, list[
         yield metric, step, _cells(one)
 
 
-def print_two(console: Console, found: Sequence[ComparedSeries], everything: bool) -> None:
-    """Print two sides: a row for each step, below a line for each metric."""
+def two_blocks(found: Sequence[ComparedSeries], everything: bool) -> Iterator[Block]:
+    """Yield two sides: a row for each step, below a line for each metric."""
     lines = list(in_order(found, lambda one: one.row.left, everything))
     columns = heads("  step", "A", "B", "B/A", "from", "to", last="verdict")
     rows = by_metric((metric, [step, *_cells(one)]) for metric, step, one in lines)
-    print_table(console, columns, rows, names_above=True)
-    print_notes(console, [found], [lines], "AB", everything)
+    yield Table(columns, rows, names_above=True)
+    yield from notes_blocks([found], [lines], "AB", everything)
 
 
-def print_several(
-    console: Console, found: Sequence[Sequence[ComparedSeries]], names: Sequence[str], everything: bool
-) -> None:
-    """Print several sides against the first: a row for each step, a column for each side.
+def several_blocks(
+    found: Sequence[Sequence[ComparedSeries]], names: Sequence[str], everything: bool
+) -> Iterator[Block]:
+    """Yield several sides against the first: a row for each step, a column for each side.
 
     ``names`` has the base's first.
     """
@@ -56,12 +386,12 @@ def print_several(
         there = [side.get(label) for side in by_label]
         base = next(median_of(one.row.left) for one in there if one)
         rows.append((label[0], [label[1], base, *(f" {_short(one)}" for one in there)]))
-    columns: list[Head] = [("  step", "left"), (names[0], "right")]
-    columns += [(f" {name}", "left") for name in names[1:]]
-    console.print(f"medians of {names[0]}, and the ratio of each other one's values to its")
-    print_table(console, columns, by_metric(rows), repeated=2)
-    console.print(f"  {LEGEND}")
-    print_notes(console, found, tables, names, everything)
+    columns = [Column("  step"), Column(names[0], "right")]
+    columns += [Column(f" {name}") for name in names[1:]]
+    yield Text(f"medians of {names[0]}, and the ratio of each other one's values to its")
+    yield Table(columns, by_metric(rows), repeated=2)
+    yield Line(f"  {LEGEND}")
+    yield from notes_blocks(found, tables, names, everything)
 
 
 def _short(one: ComparedSeries | None) -> str:

@@ -1,141 +1,344 @@
 """A study beside our runs, on a terminal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
 
-import click
-from rich.console import Console
-
-from agelab.analysis.published.claims import Claim
+from agelab.analysis.published.claims import Claim, Extreme
+from agelab.analysis.published.outcome import ClaimOutcome, describe_extreme
 from agelab.analysis.published.phrasing import (
     agreement_text,
-    chance_notes,
-    chance_text,
     claim_notes,
     comparison_rows,
     count_verdicts,
-    describe_column,
-    deviation_counts,
     deviation_lines,
     factor_text,
     figure_text,
     ranking_title,
+    readings,
     reason_text,
-    tau_text,
     times_text,
     unmeasured_text,
     value_text,
-    variants_not_run,
     verdict_label,
 )
-from agelab.analysis.published.report import RankedRow, Ranking, StudyReport, TableDeviation, measured
-from agelab.analysis.published.verdict import JudgedClaim
-from agelab.present.view.terminal import Head, open_console, print_table, print_wrapped
+from agelab.analysis.published.report import (
+    Bands,
+    ClaimCounts,
+    RankedColumn,
+    Ranking,
+    StepDeviation,
+    StudyReport,
+    TableDeviation,
+    measured,
+)
+from agelab.analysis.published.run_columns import RunColumn
+from agelab.analysis.published.study import NOISES
+from agelab.analysis.published.verdict import ClaimVerdict, JudgedClaim
+from agelab.present.report.blocks import Block, Column, Heading, Item, Line, Prose, Table, Text, headings
+from agelab.present.report.study import ranking_blocks, side_list
+from agelab.stats.phrasing import capital
+
+SHOWN = 7
+"""Figures of a claim to print."""
 
 
-def print_report(report: StudyReport, everything: bool) -> None:
-    """Print the runs, the rankings table by table, each claim, and the number of each verdict."""
-    console = open_console()
-    print_wrapped(console, f"\n{report.study.name}: {report.study.claims.about}", style="bold")
-    for letter, side in report.sides:
-        print_wrapped(console, f"{letter}  {describe_column(side)}", hang=3)
-        left_out = [f"left out: {line}" for line in side.left_out]
-        for line in (
-            *(count_verdicts(report, letter), *variants_not_run(side), *deviation_counts(report, letter)),
-            *(*side.names, *left_out, *chance_notes(report, letter)),
-        ):
-            print_wrapped(console, f"   {line}", hang=5)
-    for ranking in report.rankings if everything else measured(report.rankings):
-        _print_ranking(report, ranking)
-    if not everything and (without := unmeasured_text(report.rankings)):
-        print_wrapped(
-            console, f"\nleft out, as no run here has a figure of them: {without}; --all shows them"
-        )
-    click.secho("\nclaims", bold=True)
-    for claim, judged in report.claims:
-        _print_claim(report, claim, judged, everything)
-    click.echo()
-    for letter, _ in report.sides:
-        click.echo(f"{letter}: {count_verdicts(report, letter)}")
+def page_blocks(report: StudyReport) -> Iterator[Block]:
+    """Yield the page of a study, for Markdown."""
+    yield Heading(report.study.name)
+    yield Text(f"{report.study.claims.about}.")
+    yield from found_blocks(report)
 
 
-def _print_ranking(report: StudyReport, ranking: Ranking) -> None:
-    """Print for each step the variants in the study's order: value, ratio to the lowest, rank; theirs and ours."""
-    console = open_console()
-    print_wrapped(console, f"\n{ranking_title(report, ranking)}", style="bold")
+def found_blocks(report: StudyReport, *, names: bool = True) -> Iterator[Block]:
+    """Yield what is below the study's name: runs, rankings, verdicts."""
+    yield side_list(report, names=names)
+    for ranking in measured(report.rankings):
+        yield from _matrix_blocks(report, ranking)
+    if without := unmeasured_text(report.rankings):
+        yield Text(f"Left out, as no run here has a figure of them: {without}.")
+    yield from _claims(report)
+
+
+def _matrix_blocks(report: StudyReport, ranking: Ranking) -> Iterator[Block]:
+    """Yield a table with a row for the study and each of ours, step by step; then how far ours are off."""
     names = [column.name for column in report.columns]
-    head = ["", "theirs", "x", "rank", *(word for name in names for word in (name, "x", "rank", "off"))]
-    lines = [line for row in ranking.rows for line in _row_lines(row, ranking.deviations)]
-    _print_columns(head, lines, repeated=4, together=4)
-    for name, one in zip(names, ranking.overall, strict=True):
-        if one:
-            size = f"{one.ours.common} variants, {len(one.steps)} steps"
-            print_wrapped(console, f" tau-b of the sums: {name} {agreement_text(one.ours)}: {size}", hang=3)
-    for name, found in zip(names, ranking.deviations, strict=True):
-        _print_deviation(console, name, found)
+    yield Heading(ranking_title(report, ranking), 3)
+    yield Prose(
+        [
+            Item(
+                f"{name}, behind each value in brackets: {times_text(found)}",
+                below=tuple(map(Item, deviation_lines(found))),
+            )
+            for name, found in zip(names, ranking.deviations, strict=True)
+        ],
+        listed=True,
+    )
+    rows: list[list[str]] = []
+    for row in ranking.rows:
+        theirs = ["-".join(readings(row, name)) for name in ranking.variants]
+        rows.append([f"{row.step}{' (in a circle)' if row.circle else ''}", "theirs", *theirs, *[""] * 6])
+        for name, column, found in zip(names, row.ours, ranking.deviations, strict=True):
+            step = found.step(row.step)
+            ours = [_cell(column, step, variant) for variant in ranking.variants]
+            tau = f"{agreement_text(column)}, {column.common}" if column.tau is not None else "-"
+            rows.append(["", name, *ours, tau, *_off(step)])
+    for name, overall, found in zip(names, ranking.overall, ranking.deviations, strict=True):
+        tau = f"{agreement_text(overall.ours)}, {len(overall.steps)} steps" if overall else "-"
+        bands = [str(number) if found.bands.cells else "" for number in found.bands]
+        parts = [factor_text(found.typical_step), factor_text(found.typical_rest)]
+        rows.append(["in all", name, *("" for _ in ranking.variants), tau, *bands, *parts])
+    heads = headings("step", "", *ranking.variants, "tau-b", "25 %", "x 2", "beyond", "step's", "own")
+    yield Table(heads, rows)
 
 
-def _print_deviation(console: Console, name: str, found: TableDeviation) -> None:
-    """Print how far a side's cells are off, step by step, and in all."""
-    if not found.steps:
-        return
-    print_wrapped(console, f"\n {name}, off: {times_text(found)}", hang=3, style="bold")
-    lines = []
-    for step in found.steps:
-        if step.ratios:
-            far = f"{step.farthest} {factor_text(step.rest[step.farthest])}" if step.farthest else "-"
-            parts = [factor_text(step.common), factor_text(step.typical_rest), far]
-            lines.append([f"   {step.step}", *map(str, step.bands), *parts])
-    if lines:
-        _print_columns(["", "25 %", "x 2", "beyond", "step's", "own", "farthest own"], lines)
-    for line in deviation_lines(found):
-        print_wrapped(console, f"   {line}", hang=5)
+def _cell(column: RankedColumn, step: StepDeviation | None, variant: str) -> str:
+    """Format our value, and how far it is off where that is known."""
+    if variant not in column.values:
+        return ""
+    off = step.ratios.get(variant) if step else None
+    return value_text(column.values[variant]) + (f" ({figure_text(off)})" if off is not None else "")
 
 
-def _row_lines(row: RankedRow, deviations: Sequence[TableDeviation]) -> list[list[str]]:
-    columns = [row.theirs[0], *row.ours]
-    cells_off = [found.step(row.step) for found in deviations]
-    mark = " (in a circle)" if row.circle else ""
-    found = [[f" {row.step}{mark}", *("" for _ in range(3 + 4 * len(row.ours)))]]
-    order = sorted(row.theirs[0].values.items(), key=lambda item: item[1].median)
-    for name, _ in order:
-        cells = [f"   {name}"]
-        for number, column in enumerate(columns):
-            value = value_text(column.values[name])
-            if number == 0 and len(row.theirs) > 1:
-                value = "-".join(value_text(reading.values[name]) for reading in row.theirs)
-            cells += [value, figure_text(column.ratio(name)), str(column.rank(name) or "-")]
-            if number:
-                step = cells_off[number - 1]
-                cells.append(figure_text(step.ratios.get(name) if step else None))
-        found.append(cells)
-    taus = [word for column in row.ours for word in ("", tau_text(column.tau), "", "")]
-    chances = [word for column in row.ours for word in ("", chance_text(column.chance), "", "")]
-    return [*found, ["   tau-b", "", "", "", *taus], ["   chance", "", "", "", *chances]]
+def _off(step: StepDeviation | None) -> list[str]:
+    if step is None or not step.ratios:
+        return [""] * 5
+    return [*map(str, step.bands), factor_text(step.common), factor_text(step.typical_rest)]
 
 
-def _print_columns(
-    head: Sequence[str], lines: Iterable[Sequence[str]], together: int = 1, repeated: int = 1
-) -> None:
-    """Print columns of figures; their names, to the left, may take several lines."""
-    heads: list[Head] = [(name, "right" if at else "wrapped") for at, name in enumerate(head)]
-    print_table(open_console(), heads, list(lines), together=together, repeated=repeated)
+def _claims(report: StudyReport) -> Iterator[Block]:
+    """Yield an item for each claim, and below it one for each verdict with the sides or stand-ins that have it."""
+    stand_ins = report.study.claims.stand_ins
+    if stand_ins:
+        own = ", ".join(dict.fromkeys(figure.filesystem for figure in report.study.figures.by_place.values()))
+        yield Text(f"For the study's own filesystem ({own}) no claim could be tested: {stand_ins.why}.")
+    names = dict.fromkeys(
+        verdict_label(letter, one)
+        for _, judged in report.claims
+        for letter, one in judged
+        if one.stand_in or not stand_ins
+    )
+    items = []
+    for claim, judged in report.claims:
+        found = {verdict_label(letter, one): one for letter, one in judged}
+        those = ((name, found.get(name, judged[0][1])) for name in names)
+        verdicts = [(name, one.verdict, reason_with_figures(one)) for name, one in those]
+        remarks = claim_notes(judged[0][1])
+        if isinstance(claim.test, Extreme) and report.study.claims.ranked - {
+            *claim.test.of,
+            *claim.test.among,
+        }:
+            remarks.insert(0, f"tested: {describe_extreme(claim.test, report.study.claims)}")
+        theirs = theirs_text(judged)
+        below = [Item(f"theirs: {theirs}")] if theirs != "-" else []
+        sentences = tuple(f"{capital(line)}." for line in remarks)
+        items.append(Item(claim.says, "", claim.id, sentences, (*below, *_verdict_items(verdicts))))
+    yield Prose(items, listed=True)
 
 
-def _print_claim(
-    report: StudyReport, claim: Claim, judged: Sequence[tuple[str, JudgedClaim]], everything: bool
-) -> None:
-    console = open_console()
-    print_wrapped(console, f" {claim.id}: {claim.says}", hang=3)
-    verdicts: dict[str, list[str]] = {}
-    for letter, one in judged:
-        verdicts.setdefault(f"{one.verdict}: {reason_text(one)}", []).append(verdict_label(letter, one))
-    said = [f"{', '.join(labels)}: {verdict}" for verdict, labels in verdicts.items()]
-    for line in (*claim_notes(judged[0][1]), *said):
-        print_wrapped(console, f"   {line}", hang=5)
+def _verdict_items(verdicts: Iterable[tuple[str, ClaimVerdict, str]]) -> list[Item]:
+    """Make an item for each verdict and its reason, led by the labels of those that have it."""
+    labels: dict[tuple[ClaimVerdict, str], list[str]] = {}
+    for label, verdict, reason in verdicts:
+        labels.setdefault((verdict, reason), []).append(label)
+    return [
+        Item(reason, lead=f"{', '.join(those)}: {verdict}") for (verdict, reason), those in labels.items()
+    ]
+
+
+def theirs_text(judged: Sequence[tuple[str, JudgedClaim]]) -> str:
+    """Format the study's own figures, percentages in each reading."""
+    theirs = next((one.theirs for _, one in judged if one.theirs), ())
+    return "; ".join(dict.fromkeys(_figures(one) for one in theirs)) or "-"
+
+
+def _figures(outcome: ClaimOutcome) -> str:
+    figures = [figure_text(one.figure) for one in outcome.comparisons if one.figure is not None]
+    more = ", ..." if len(figures) > SHOWN else ""
+    return (", ".join(figures[:SHOWN]) + more) or "-"
+
+
+def reason_with_figures(one: JudgedClaim) -> str:
+    """Format the reason of a verdict, with our figures."""
+    figures, reason = _figures(one.ours) if one.ours else "-", reason_text(one)
+    if figures == "-":
+        return reason
+    return f"{reason}; ours: {figures}" if one.verdict is ClaimVerdict.UNTESTED else f"{figures} ({reason})"
+
+
+SCHEMA = 1
+
+
+def reports_json(reports: Iterable[StudyReport]) -> dict[str, Any]:
+    return {"schema": SCHEMA, "studies": [_report_json(report) for report in reports]}
+
+
+def _report_json(report: StudyReport) -> dict[str, Any]:
+    return {
+        "study": report.study.name,
+        "sides": [
+            {"letter": letter, **_side_json(side), **_counts_json(report.counts(letter))}
+            for letter, side in report.sides
+        ],
+        "columns": [{"letter": one.letter, "stand_in": one.stand_in or None} for one in report.columns],
+        "tables": [_ranking_json(ranking) for ranking in report.rankings],
+        "claims": [
+            {
+                **claim.model_dump(mode="json", exclude={"test"}, exclude_defaults=True),
+                "kind": claim.test.kind if claim.test else None,
+                "scale": claim.scale,
+                "defaults": claim.defaults,
+                "verdicts": [{"letter": letter, **_judged_json(one)} for letter, one in judged],
+            }
+            for claim, judged in report.claims
+        ],
+    }
+
+
+def _side_json(side: RunColumn) -> dict[str, Any]:
+    return {
+        "runs": side.names,
+        "scale": side.plan.scale,
+        "clock": side.plan.clock,
+        "emulated": side.emulated,
+        "defaults": side.first.defaults,
+        "kernel": side.first.kernel,
+        "machines": side.machines,
+        "drives": side.drives,
+        "seeds": side.seeds,
+        "left_out": side.left_out,
+        "labels": side.labels,
+    }
+
+
+def _counts_json(counts: ClaimCounts) -> dict[str, Any]:
+    return {
+        "counts": counts.kinds,
+        "with_base_rate": {
+            "claims": counts.rated.counted,
+            "replicated": counts.rated.replicated,
+            "by_alike": _rates_json(counts.alike),
+        },
+    }
+
+
+def _rates_json(rates: Sequence[float]) -> dict[str, float]:
+    return {f"noise_{100 * noise:.0f}_percent": rate for noise, rate in zip(NOISES, rates, strict=False)}
+
+
+def _ranking_json(ranking: Ranking) -> dict[str, Any]:
+    def column(one: RankedColumn) -> dict[str, Any]:
+        values = {}
+        for name, value in one.values.items():
+            known = {} if value.values else {"reason": value.why_missing}
+            median = value.median if value.values else None
+            ranked = {"ratio": one.ratio(name), "rank": one.rank(name)}
+            values[name] = {"value": median, "seeds": len(value.values), **known, **ranked}
+        return {"tau_b": one.tau, "chance": one.chance, "variants": one.common, "values": values}
+
+    def columns(found: Sequence[RankedColumn]) -> list[dict[str, Any]]:
+        return [column(one) for one in found]
+
+    return {
+        "table": ranking.table,
+        "layout": ranking.layout,
+        "metric": ranking.metric,
+        "unit": ranking.unit,
+        "steps": [
+            {
+                "step": row.step,
+                "circle": row.circle or None,
+                "theirs": columns(row.theirs),
+                "ours": columns(row.ours),
+            }
+            for row in ranking.rows
+        ],
+        "deviations": [_deviation_json(found) for found in ranking.deviations],
+        "overall": [
+            one and {"steps": list(one.steps), "theirs": column(one.theirs), "ours": column(one.ours)}
+            for one in ranking.overall
+        ],
+    }
+
+
+def _deviation_json(found: TableDeviation) -> dict[str, Any]:
+    return {
+        "times": found.times,
+        **_bands_json(found.bands),
+        "typical": found.typical,
+        "typical_step": found.typical_step,
+        "typical_own": found.typical_rest,
+        "own": found.own,
+        "steps": [
+            {
+                "step": step.step,
+                **_bands_json(step.bands),
+                "common": step.common,
+                "own": step.rest,
+                "over_theirs": step.ratios,
+                "not_counted": step.left_out,
+            }
+            for step in found.steps
+        ],
+    }
+
+
+def _bands_json(found: Bands) -> dict[str, int]:
+    return {
+        "cells": found.cells,
+        "within_25_percent": found.near,
+        "within_factor_2": found.fair,
+        "beyond": found.far,
+    }
+
+
+def _judged_json(one: JudgedClaim) -> dict[str, Any]:
+    return {
+        "filesystem": one.filesystem or None,
+        "stand_in": one.stand_in,
+        "verdict": one.verdict.value,
+        "reason": one.reason,
+        "in_band": {end or "middle": verdict.value for end, verdict in one.in_band.items()} or None,
+        "few_seeds": one.few_seeds or None,
+        "base_rate": _rates_json(one.rate) if one.rate else None,
+        "counted_as": one.kind,
+        "theirs": [_outcome_json(outcome) for outcome in one.theirs],
+        "ours": one.ours and _outcome_json(one.ours),
+    }
+
+
+def _outcome_json(outcome: ClaimOutcome) -> dict[str, Any]:
+    return {"holds": outcome.holds, **asdict(outcome)}
+
+
+def report_blocks(report: StudyReport, everything: bool) -> Iterator[Block]:
+    """Yield the runs, the rankings table by table, each claim, and the number of each verdict."""
+    yield Heading(f"{report.study.name}: {report.study.claims.about}")
+    yield side_list(report)
+    for ranking in report.rankings if everything else measured(report.rankings):
+        yield from ranking_blocks(report, ranking)
+    if not everything and (without := unmeasured_text(report.rankings)):
+        yield Text(f"\nleft out, as no run here has a figure of them: {without}; --all shows them")
+    yield Heading("claims")
+    for claim, judged in report.claims:
+        yield from _claim_blocks(claim, judged, everything)
+    yield Line("")
+    for letter, _ in report.sides:
+        yield Line(f"{letter}: {count_verdicts(report, letter)}")
+
+
+def _claim_blocks(
+    claim: Claim, judged: Sequence[tuple[str, JudgedClaim]], everything: bool
+) -> Iterator[Block]:
+    """Yield the claim with its verdicts, and figures of theirs and ours."""
+    verdicts = [(verdict_label(letter, one), one.verdict, reason_text(one)) for letter, one in judged]
+    remarks = tuple(claim_notes(judged[0][1]))
+    yield Prose((Item(claim.says, "", claim.id, remarks, tuple(_verdict_items(verdicts))),), listed=True)
     lines = comparison_rows([one for _, one in judged], everything)
     if lines:
         names = [verdict_label(letter, one) for letter, one in judged if one.ours]
-        _print_columns(["    ", "theirs", *names], [[f"     {where}", *cells] for where, *cells in lines])
+        heads = [Column("    ", "wrapped"), *(Column(name, "right") for name in ("theirs", *names))]
+        yield Table(heads, [[f"     {where}", *cells] for where, *cells in lines])
         number = max(len(one.ours.comparisons) for _, one in judged if one.ours)
         if number > len(lines):
-            click.echo(f"     and {number - len(lines)} more; --all shows them")
+            yield Line(f"     and {number - len(lines)} more; --all shows them")

@@ -1,26 +1,265 @@
 """Print runs: one in full, or all of them a line each."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import click
-from rich.console import Console
-
 from agelab.analysis.cells import RunSet, load
+from agelab.base.errors import name_some
 from agelab.base.sanitize import escape_controls
 from agelab.base.verbs import as_called
 from agelab.data.history.report import HistoryReport, report_lines
-from agelab.present.view import aging, cell_names, sparkline
-from agelab.present.view.aging import format_sample
-from agelab.present.view.control_tests import is_of_control_file, print_tests
-from agelab.present.view.own_metrics import print_own_metrics
-from agelab.present.view.syscalls import print_syscalls, traced_steps
-from agelab.present.view.terminal import Head, open_console, print_table, print_wrapped
+from agelab.evaluate import derived_samples
+from agelab.present.report.blocks import Block, Column, Heading, Line, Table, Text, headings
+from agelab.present.report.numbers import with_spread
+from agelab.present.view import cell_names, sparkline
+from agelab.present.view.terminal import open_console
 from agelab.results.block_record import RequestRecord
 from agelab.results.result import Cell, End, RunPlan, Sample, Status
 from agelab.results.rows import WAITING
 from agelab.results.run_directory import RunDirectory
-from agelab.scenario.step import DISKS, IMPLICIT, StepId
+from agelab.scenario.metrics import METRICS
+from agelab.scenario.step import AGED, AGED_MAP, CONTROL, CONTROL_COPY, CONTROL_MAP, DISKS, IMPLICIT, StepId
+from agelab.stats.formatting import unit_scale
+
+NO_TESTS = (*IMPLICIT, CONTROL_COPY)
+"""Steps on both disks that are none of the scenario's tests."""
+MAP_ROWS: dict[str, tuple[str, float, int]] = {
+    "files": ("files", 1, 0),
+    "extents": ("extents", 1, 0),
+    "extents_per_file": ("extents a file", 1, 4),
+    "fragmented_files": ("files in several pieces, %", 0.01, 1),
+    "layout_score": ("layout score", 1, 4),
+    "extent_length_p50": ("median extent, KiB", 1024, 0),
+    "locality_score": ("files that follow the one before, share", 1, 4),
+    "locality_distance": ("distance to the file before, KiB", 1024, 0),
+    "free_bytes": ("free, MB", 1e6, 1),
+    "free_extents": ("free extents", 1, 0),
+    "free_extent_largest": ("largest free extent, MB", 1e6, 1),
+    "free_usable_1mib": ("free in runs of 1 MiB and more, %", 0.01, 1),
+}
+"""Metric of a map to its label, divisor and decimals."""
+
+PointColumn = tuple[str, str, str, float, int]
+"""Heading, step, metric, divisor, decimals."""
+
+
+def measures_blocks(samples: Sequence[Sample]) -> Iterator[Block]:
+    """Yield the tests' times on both disks with the slowdown, then the measures of both layouts."""
+    values = _by_place(samples)
+    tests = dict.fromkeys(
+        (one.step_id.name, one.repetition)
+        for one in samples
+        if one.step_id.within == (AGED,) and one.metric == "elapsed" and one.step_id.name not in NO_TESTS
+    )
+    if tests:
+        yield from _tests_blocks(values, list(tests))
+    rows = []
+    for metric, (label, scale, decimals) in MAP_ROWS.items():
+        both = [values.get((step, metric, 1)) for step in (AGED_MAP, CONTROL_MAP)]
+        if both[0]:
+            rows.append((f" {label}", *(format_sample(one, decimals, scale) for one in both)))
+    if rows:
+        yield Table([Column(" layout"), Column("aged", "right"), Column("control", "right")], rows)
+        for reason, places in _gaps(samples).items():
+            yield Line(f"  not measured: {name_some(places, 1)}: {reason}")
+
+
+def _tests_blocks(
+    values: Mapping[tuple[str, str, int], Sample], tests: Sequence[tuple[str, int]]
+) -> Iterator[Block]:
+    """Yield a row for each test: its time on the aged disk and on the control, slowdown, dynamic layout scores."""
+    scores = (f"dynamic layout\nscore, {disk}" for disk in (AGED, CONTROL))
+    names = ("aged\ns", "control\ns", "slowdown\n", *scores)
+    heads = [Column(" test"), *(Column(name, "right") for name in names)]
+    rows = []
+    for test, number in tests:
+        label = f" {test}" if sum(name == test for name, _ in tests) == 1 else f" {test} {number}"
+        aged, control = (str(StepId.parse(test).on(disk)) for disk in (AGED, CONTROL))
+        cells = (
+            (aged, "elapsed", 6), (control, "elapsed", 6), (test, "slowdown", 3),
+            (aged, "dynamic_layout_score", 4), (control, "dynamic_layout_score", 4),
+        )  # fmt: skip
+        found = ((values.get((step, metric, number)), decimals) for step, metric, decimals in cells)
+        rows.append((label, *(format_sample(*one) for one in found)))
+    yield Table(heads, rows)
+
+
+def drives_at_points(samples: Sequence[Sample]) -> list[str]:
+    """Name the drives that were tested at points of a history; none in other scenarios."""
+    return list(
+        dict.fromkeys(one.step_id.label for one in samples if one.step_id.on_aged_disk and one.step_id.label)
+    )
+
+
+def points_blocks(samples: Sequence[Sample], labels: Sequence[str]) -> Iterator[Block]:
+    """Yield a row for each point: slowdowns against the point's control, layout scores, free space."""
+    columns = list(_point_columns(samples, labels))
+    values = _by_place(samples)
+    points = sorted({one.repetition for one in samples if one.metric == "slowdown" or one.step == AGED_MAP})
+    heads = [Column(" point"), *(Column(heading, "right") for heading, *_ in columns)]
+    rows = []
+    for point in points:
+        cells = (
+            format_sample(values.get((step, metric, point)), decimals, scale)
+            for _, step, metric, scale, decimals in columns
+        )
+        rows.append((f" {point}", *cells))
+    yield Table(heads, rows)
+    for reason in _gaps(samples):
+        yield Line(f"  not measured: {reason}")
+
+
+def _point_columns(samples: Sequence[Sample], labels: Sequence[str]) -> Iterator[PointColumn]:
+    for label in labels:
+        for test in _tests(samples, label):
+            yield f"slowdown\n{label}\n{test}", str(StepId(test, (label,))), "slowdown", 1, 3
+    for test in _tests(samples, labels[0])[:1]:
+        step = str(StepId(test, (labels[0], AGED)))
+        yield f"dynamic\n{labels[0]}\n{test}", step, "dynamic_layout_score", 1, 4
+    for step, disk in ((AGED_MAP, AGED), (CONTROL_MAP, CONTROL)):
+        yield f"layout\nscore\n{disk}", step, "layout_score", 1, 4
+    for step, disk in ((AGED_MAP, AGED), (CONTROL_MAP, CONTROL)):
+        yield f"% free in\n>= 1 MiB\n{disk}", step, "free_usable_1mib", 0.01, 1
+    for step in dict.fromkeys(one.step for one in samples if one.metric == "refused"):
+        yield f"refused\n{step}", step, "refused", 1, 0
+
+
+def _tests(samples: Sequence[Sample], label: str) -> list[str]:
+    found = (one.step_id for one in samples if one.metric == "slowdown")
+    return list(dict.fromkeys(test.name for test in found if test.label == label))
+
+
+def _by_place(samples: Sequence[Sample]) -> Mapping[tuple[str, str, int], Sample]:
+    return {(one.step, one.metric, one.repetition): one for one in samples}
+
+
+def format_sample(sample: Sample | None, decimals: int, scale: float = 1) -> str:
+    """Format a value: a dash where there is no sample, a question mark where it was not measured."""
+    if sample is None:
+        return "-"
+    return "?" if sample.value is None else f"{sample.value / scale:.{decimals}f}"
+
+
+def _gaps(samples: Sequence[Sample]) -> dict[str, list[str]]:
+    """Return the reasons for gaps in maps and slowdowns, each with the steps and metrics that it explains."""
+    found: dict[str, list[str]] = {}
+    for one in samples:
+        if one.not_measured and (one.step_id.is_map or one.metric == "slowdown"):
+            found.setdefault(one.not_measured, []).append(f"{one.step} {one.metric}")
+    return found
+
+
+FIGURES = 6
+"""Figures of a value to show; exports have all."""
+
+OwnPlace = tuple[str, int, str]
+"""Step without its disk, repetition, metric."""
+
+
+def own_metrics_blocks(samples: Sequence[Sample]) -> Iterator[Block]:
+    """Yield a row for each metric that the registry does not have; nothing where there is none."""
+    own = [one for one in samples if one.metric not in METRICS]
+    if not own:
+        return
+    found: dict[OwnPlace, dict[str, Sample]] = {}
+    for one in own:
+        disk = one.step_id.disk
+        step = StepId(one.step_id.name, one.step_id.within[:-1] if disk in DISKS else one.step_id.within)
+        found.setdefault((str(step), one.repetition, one.metric), {})[disk] = one
+    repeated = {step for step, number, _ in found if number > 1}
+    plain = {line: by for line, by in found.items() if set(by) == {""}}
+    aged = {line: by for line, by in found.items() if line not in plain}
+    if plain:
+        yield from _own_blocks(("value",), plain, repeated, ("",))
+    if aged:
+        yield from _own_blocks((AGED, CONTROL, f"{AGED} /\n{CONTROL}"), aged, repeated, (AGED, CONTROL))
+    reasons: dict[str, list[str]] = {}
+    for one in own:
+        if one.not_measured:
+            reasons.setdefault(one.not_measured, []).append(f"{one.step} {one.metric}")
+    for reason, places in reasons.items():
+        yield Line(f"  not measured: {name_some(places, 1)}: {reason}")
+
+
+def _own_blocks(
+    names: Iterable[str],
+    lines: Mapping[OwnPlace, Mapping[str, Sample]],
+    repeated: set[str],
+    disks: Sequence[str],
+) -> Iterator[Block]:
+    heads = [Column(" step"), Column("metric"), Column("unit")]
+    heads += [Column(name, "right") for name in names]
+    rows = []
+    for (step, repetition, metric), by_disk in lines.items():
+        label = f" {step} {repetition}" if step in repeated else f" {step}"
+        scale = unit_scale(next(iter(by_disk.values())).unit)
+        values = [by_disk[disk].value if disk in by_disk else None for disk in disks]
+        cells = [_figures(value, scale.divisor) for value in values]
+        if len(disks) > 1:
+            first, second = values
+            cells.append(f"{first / second:.3f}" if first is not None and second else "-")
+        rows.append([label, metric, scale.name, *cells])
+    yield Table(heads, rows)
+
+
+def _figures(value: float | None, divisor: int) -> str:
+    if value is None:
+        return "?"
+    return f"{value / divisor:.{FIGURES}g}"
+
+
+SMALLEST_SHARE = 0.005
+"""Calls with a smaller share of their step's time share a row."""
+CALL_NUMBERS = ("s", "%", "calls", "errors")
+CALL_COLUMNS = headings(" system call", *CALL_NUMBERS, numbers=CALL_NUMBERS)
+CALL_METRICS = ("syscall_seconds", "syscall_calls", "syscall_errors")
+
+Calls = Mapping[str, Mapping[str, Sample]]
+
+
+def traced_steps(samples: Sequence[Sample]) -> set[str]:
+    return {one.step_id.group for one in samples if one.metric in CALL_METRICS}
+
+
+def syscalls_blocks(samples: Sequence[Sample]) -> Iterator[Block]:
+    """Yield for each step the calls that took the most time, then those that wait for a process."""
+    steps: dict[str, dict[str, dict[str, Sample]]] = {}
+    took = {one.step: one.value for one in samples if one.metric == "elapsed"}
+    for sample in samples:
+        if sample.metric.startswith("syscall_"):
+            call = sample.step_id
+            steps.setdefault(call.group, {}).setdefault(call.name, {})[sample.metric] = sample
+    if not steps:
+        return
+    rows: list[tuple[str, ...]] = []
+    for step, calls in steps.items():
+        rows += [(f" {step}, {took.get(step) or 0:.6f} s in all", "", "", "", ""), *_call_rows(calls)]
+    yield Table(CALL_COLUMNS, rows)
+
+
+def _call_rows(calls: Calls) -> list[tuple[str, ...]]:
+    shares = {
+        name: of["syscall_share"].value or 0 if "syscall_share" in of else 0.0
+        for name, of in calls.items()
+        if name not in derived_samples.WAITING
+    }
+    ranked = sorted(shares, key=lambda name: -shares[name])
+    large = [name for name in ranked if shares[name] >= SMALLEST_SHARE]
+    small = [name for name in ranked if shares[name] < SMALLEST_SHARE]
+    waiting = [name for name in calls if name in derived_samples.WAITING]
+    rows = [_call_row(name, [calls[name]], f"{100 * shares[name]:.1f}") for name in large]
+    if small:
+        rest = sum(shares[name] for name in small)
+        rows.append(_call_row(f"{len(small)} others", [calls[name] for name in small], f"{100 * rest:.1f}"))
+    return rows + [_call_row(name, [calls[name]], "waits") for name in waiting]
+
+
+def _call_row(label: str, calls: Sequence[Mapping[str, Sample]], share: str) -> tuple[str, ...]:
+    seconds, count, errors = (
+        sum(of[metric].value or 0 for of in calls if metric in of) for metric in CALL_METRICS
+    )
+    return f"   {label}", f"{seconds:.6f}", share, f"{count:.0f}", f"{errors:.0f}"
+
 
 CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
 COLUMNS: dict[str, tuple[str, float, int]] = {
@@ -54,21 +293,45 @@ PROMISED = ("files_intact", "files_damaged", "files_missing")
 CHANGED = tuple(f"unsynced_{what}" for what in ("whole", "older", "short", "zeros", "garbage", "missing"))
 
 
-def print_run(run: RunDirectory, *, curves: bool = False) -> None:
-    """Print every cell of a run: its steps, and below them its key and digest.
+def is_of_control_file(plan: RunPlan) -> bool:
+    """Return True where the cells are the lines of a control file."""
+    return plan.repeatable and bool(plan.command["options"].get("control"))
+
+
+def tests_blocks(group: RunSet) -> Iterator[Block]:
+    """Yield the median of each test on each filesystem, the spread of its repetitions in brackets."""
+    found: dict[tuple[str, str], str] = {}
+    for subject in group.groups:
+        for (step, metric), series in subject.steps.items():
+            # A variant is called <filesystem>-<test>, and its test's step as the test.
+            if metric == "elapsed" and series.summary and subject.variant.endswith(f"-{step}"):
+                name = subject.variant.removesuffix(f"-{step}")
+                found[step, name] = with_spread(series.summary, "s", 6)
+    if not found:
+        return
+    tests, filesystems = (list(dict.fromkeys(names)) for names in zip(*found, strict=True))
+    heads = [Column(" test, s"), *(Column(name, "right") for name in filesystems)]
+    yield Line("")
+    rows = [(f" {test}", *(found.get((test, name), "-") for name in filesystems)) for test in tests]
+    yield Table(heads, rows)
+    if any(len(subject.counted) > 1 for subject in group.groups):
+        yield Text("medians; in brackets the spread over the repetitions")
+
+
+def run_blocks(run: RunDirectory, *, curves: bool = False) -> Iterator[Block]:
+    """Yield every cell of a run: its steps, and below them its key and digest.
 
     With ``curves`` also how repeated steps went on from the first to the last repetition.
     """
-    console = open_console()
     plan, ends, samples = run.read_all()
     statuses = cell_names.statuses(run, ends)
-    print_head(console, plan)
+    yield from head_blocks(plan)
     if is_of_control_file(plan):
-        print_tests(console, RunSet((load(run),)))
+        yield from tests_blocks(RunSet((load(run),)))
     for name, report in plan.histories.items():
-        console.print(f"\nhistory {name}", style="bold")
+        yield Heading(f"history {name}")
         for line in _history(report):
-            console.print(f"  {line}", soft_wrap=True)
+            yield Line(f"  {line}")
     empty: dict[str, list[Cell]] = {}
     for number, cell in enumerate(plan.cells):
         if ends[number] is None and number not in samples:
@@ -76,29 +339,28 @@ def print_run(run: RunDirectory, *, curves: bool = False) -> None:
             continue
         name = f"{cell.label} on {', '.join(cell.drives)}, {cell.machine}, {cell.defaults} defaults"
         name = f"{name}, {cell_names.name_seeds(cell, plan.cells)}"
-        _print_cell(console, name, ends[number], samples.get(number, []), statuses[number], curves)
+        yield from _cell_blocks(name, ends[number], samples.get(number, []), statuses[number], curves)
         if record := run.blocks(number):
-            console.print(f"  blocks      {_recorded(run, number, record)}", soft_wrap=True)
+            yield Line(f"  blocks      {_recorded(run, number, record)}")
         for picture in sorted(run.path.glob(f"cells/{number}/maps/*.svg")):
-            console.print(f"  picture     {escape_controls(str(picture))}", soft_wrap=True)
+            yield Line(f"  picture     {escape_controls(str(picture))}")
     for status, found in empty.items():
-        print_wrapped(
-            console,
+        yield Text(
             f"\n{cell_names.count_cells(len(found))} {status}, nothing measured: "
-            f"{cell_names.list_cells(found, plan.cells)}",
+            f"{cell_names.list_cells(found, plan.cells)}"
         )
     if plan.unstated:
-        console.print("\nwhat the study leaves open, or is not reproduced:")
+        yield Line("\nwhat the study leaves open, or is not reproduced:")
         for line in plan.unstated:
-            print_wrapped(console, f"  - {line}", 4)
-    click.echo(as_called(f"\nthe whole result: agelab show {escape_controls(run.named)} --json"))
+            yield Text(f"  - {line}", 4)
+    yield Line(as_called(f"\nthe whole result: agelab show {escape_controls(run.named)} --json"))
 
 
-def print_head(console: Console, plan: RunPlan) -> None:
-    """Print the run's name, kernel, emulator and clock model."""
-    console.print(f"\n{plan.run}: {plan.scenario}, scale {plan.scale}, {clock_of(plan)}", style="bold")
-    print_wrapped(console, f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}", 2)
-    print_wrapped(console, f"  {plan.provenance.get('model')}", 2)
+def head_blocks(plan: RunPlan) -> Iterator[Block]:
+    """Yield the run's name, kernel, emulator and clock model."""
+    yield Heading(f"{plan.run}: {plan.scenario}, scale {plan.scale}, {clock_of(plan)}")
+    yield Text(f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}", 2)
+    yield Text(f"  {plan.provenance.get('model')}", 2)
 
 
 def _history(report: Mapping[str, Any]) -> list[str]:
@@ -120,66 +382,64 @@ def clock_of(plan: RunPlan) -> str:
     return f"{plan.clock} clock" + (", EMULATED" if plan.emulated else "")
 
 
-def _print_cell(
-    console: Console, name: str, end: End | None, samples: Sequence[Sample], status: str, curves: bool
-) -> None:
-    print_wrapped(console, f"\n{name}", 2)
+def _cell_blocks(
+    name: str, end: End | None, samples: Sequence[Sample], status: str, curves: bool
+) -> Iterator[Block]:
+    yield Text(f"\n{name}", 2)
     if samples:
-        labels = aging.drives_at_points(samples)
+        labels = drives_at_points(samples)
         phases = {*DISKS, *labels}
         apart = traced_steps(samples)
         steps = [one for one in samples if phases.isdisjoint(one.step_id.within[:1])]
         steps = [one for one in steps if apart.isdisjoint(_within(one))]
-        _print_steps(console, steps)
+        yield from _steps_blocks(steps)
         drawn = {(one.step, one.repetition, one.metric): one.value for one in steps} if curves else {}
-        for name, curve in sparkline.curves(drawn, console.encoding).items():
-            console.print(f"  {name}: {curve}", soft_wrap=True)
-        print_syscalls(console, samples)
+        for name, curve in sparkline.curves(drawn, open_console().encoding).items():
+            yield Line(f"  {name}: {curve}")
+        yield from syscalls_blocks(samples)
         if labels:
-            aging.print_points(console, samples, labels)
+            yield from points_blocks(samples, labels)
         else:
-            aging.print_measures(console, samples)
-        print_own_metrics(console, samples)
+            yield from measures_blocks(samples)
+        yield from own_metrics_blocks(samples)
         for sample in samples:
             if sample.metric == "throughput_ratio":
                 text = sample.not_measured if sample.value is None else f"{sample.value:.3f}"
-                console.print(f"  {sample.step}: throughput of the last repetition / of the first: {text}")
+                yield Line(f"  {sample.step}: throughput of the last repetition / of the first: {text}")
             if sample.metric in REPORTED:
                 text = sample.not_measured if sample.value is None else f"{sample.value / 1e6:.3f} MB"
-                console.print(f"  {sample.step}: {REPORTED[sample.metric]}: {text}", soft_wrap=True)
+                yield Line(f"  {sample.step}: {REPORTED[sample.metric]}: {text}")
         for line in recovery_lines(samples):
-            console.print(f"  {line}", soft_wrap=True)
+            yield Line(f"  {line}")
     if end is None or status == WAITING:
         why = ": it has no end record" if status == Status.INTERRUPTED else ""
-        console.print(f"  status      {status}{why}")
+        yield Line(f"  status      {status}{why}")
         return
     why = f": {end.why}" if end.why else ""
-    print_wrapped(console, f"  status      {status}{why}", 14)
+    yield Text(f"  status      {status}{why}", 14)
     for task in end.stuck:
-        console.print(f"  task        {task.name} ({task.pid}) {task.state} {task.waits_in}", soft_wrap=True)
+        yield Line(f"  task        {task.name} ({task.pid}) {task.state} {task.waits_in}")
         for call in task.stack:
-            console.print(f"                {call}", soft_wrap=True)
+            yield Line(f"                {call}")
     if end.inputs_key:
-        console.print(f"  inputs_key  {end.inputs_key}", soft_wrap=True)
+        yield Line(f"  inputs_key  {end.inputs_key}")
         if end.digest:
-            console.print(f"  digest      {end.digest}", soft_wrap=True)
+            yield Line(f"  digest      {end.digest}")
             for line in cell_names.beside_docs([end]):
-                console.print(f"  {line}", soft_wrap=True)
+                yield Line(f"  {line}")
         else:
-            print_wrapped(
-                console, "  digest      none: only a finished cell of the virtual clock has one", 14
-            )
+            yield Text("  digest      none: only a finished cell of the virtual clock has one", 14)
     if end.reused:
-        print_wrapped(console, f"  reused      {end.reused}", 14)
+        yield Text(f"  reused      {end.reused}", 14)
     if end.disputes:
-        print_wrapped(console, f"  disputes    {end.disputes}, {DISPUTED}", 14)
+        yield Text(f"  disputes    {end.disputes}, {DISPUTED}", 14)
 
 
-def _print_steps(console: Console, samples: Sequence[Sample]) -> None:
-    """Print a row for each step; of a repeated one for its first and last repetition."""
+def _steps_blocks(samples: Sequence[Sample]) -> Iterator[Block]:
+    """Yield a row for each step; of a repeated one for its first and last repetition."""
     measured = {sample.metric for sample in samples}
     shown = {name: column for name, column in COLUMNS.items() if name not in NOT_ALWAYS or name in measured}
-    heads: list[Head] = [(" step", "left"), *((heading, "right") for heading, _, _ in shown.values())]
+    heads = [Column(" step"), *(Column(heading, "right") for heading, _, _ in shown.values())]
     by_step: dict[str, dict[int, dict[str, Sample]]] = {}
     for sample in samples:
         repetitions = by_step.setdefault(_shortened(sample.step), {})
@@ -192,7 +452,7 @@ def _print_steps(console: Console, samples: Sequence[Sample]) -> None:
             label = " " + step if len(numbers) == 1 else f" {step} {number}/{len(numbers)}"
             cells = (_cell(timed[number], name, scale, places) for name, (_, scale, places) in shown.items())
             rows.append([label, *cells])
-    print_table(console, heads, rows)
+    yield Table(heads, rows)
 
 
 def _within(sample: Sample) -> set[str]:
@@ -251,26 +511,25 @@ def _recorded(run: RunDirectory, number: int, record: RequestRecord) -> str:
     return f"{sent} requests in {len(record.steps)} steps, {lost} events lost: {place}{ended}"
 
 
-def print_runs(runs: Sequence[RunDirectory]) -> None:
-    """Print a line for each run: what it was, and how its cells ended."""
-    console = open_console()
+def runs_blocks(runs: Sequence[RunDirectory]) -> Iterator[Block]:
+    """Yield a line for each run: what it was, and how its cells ended; fewer columns on a narrow terminal."""
+    width = open_console().width
     rows = [_listed(run) for run in runs]
     columns = [name for name in rows[0] if name not in SEEDS or any(row[name] for row in rows)]
     widths = {name: _width(name, rows, parts=name == "drives") for name in columns}
 
     def drop(names: Sequence[str]) -> None:
         for name in names:
-            if sum(widths[one] for one in columns) > console.width:
+            if sum(widths[one] for one in columns) > width:
                 columns.remove(name)
 
     drop(DROPPED)
-    if sum(widths[one] for one in columns) > console.width:
+    if sum(widths[one] for one in columns) > width:
         widths[SPLIT] = _width(SPLIT, rows, parts=True)
         rows = [{**row, SPLIT: row[SPLIT].replace(", ", ",\n")} for row in rows]
     drop(DROPPED_LAST)
-    console.width = max(console.width, sum(widths[one] for one in columns))
-    heads: list[Head] = [(f" {name}", "wrapped" if name == "drives" else "left") for name in columns]
-    print_table(console, heads, [[_indented(row[name]) for name in columns] for row in rows])
+    heads = [Column(f" {name}", "wrapped" if name == "drives" else "left") for name in columns]
+    yield Table(heads, [[_indented(row[name]) for name in columns] for row in rows])
 
 
 def _indented(cell: str) -> str:

@@ -1,26 +1,115 @@
 """Print the end of a run: the whole cell, or of several cells a summary."""
 
 from collections import Counter
-from collections.abc import Sequence
-
-from rich.console import Console
+from collections.abc import Iterator, Mapping, Sequence
 
 from agelab.analysis.cells import RunSet, SeedGroup, load, main_measures
 from agelab.analysis.judge import Ranked, rank_by_median
 from agelab.base.verbs import as_called
 from agelab.present.report.answer import headline
+from agelab.present.report.blocks import Block, Column, Heading, Line, Table, Text
+from agelab.present.report.charts import repeated_steps
 from agelab.present.report.numbers import with_spread
-from agelab.present.report.step_selection import repeated_steps
 from agelab.present.view import cell_names, sparkline
-from agelab.present.view.control_tests import is_of_control_file, print_tests
-from agelab.present.view.run_tables import DISPUTED, print_head, print_run
-from agelab.present.view.terminal import WHOLE, Head, open_console, print_table, print_wrapped
-from agelab.results.measure import ALL_STEPS
+from agelab.present.view.cell_names import name_seeds
+from agelab.present.view.run_tables import DISPUTED, head_blocks, is_of_control_file, run_blocks, tests_blocks
+from agelab.present.view.terminal import WHOLE, open_console
+from agelab.results.measure import ALL_STEPS, ALL_STEPS_TITLE
 from agelab.results.result import Cell, End
 from agelab.results.rows import origins
 from agelab.results.run_directory import RunDirectory
+from agelab.results.timing import CellTiming
+from agelab.runner.request.options import LOOKS
+from agelab.runner.sequential import LEVEL, Outcome
 from agelab.scenario.metrics import METRICS
 from agelab.scenario.seeds import seeds_text
+
+
+def outcome_blocks(outcome: Outcome) -> Iterator[Block]:
+    """Yield the question, the decision or why there is none, and how often that is wrong."""
+    decision, question = outcome.decision, outcome.question
+    measure = ALL_STEPS_TITLE if question.measure == ALL_STEPS else str(question.measure)
+    asked = (
+        f"Which is {question.extreme}" if question.extreme else f"Do {' and '.join(question.sides)} differ"
+    )
+    yield Heading(f"{asked} by {measure}?")
+    yield Text(f"{'decided' if decision.decided else 'not decided'}: {decision.said}")
+    if outcome.ended:
+        yield Text(outcome.ended)
+    yield Text(
+        f"looked at after {', '.join(map(str, LOOKS))} run seeds, each time at {float(100 * LEVEL):g} %, 5 % in all; "
+        f"here after {outcome.seeds}"
+    )
+
+
+COLUMNS = ("launch", "ready", "steps", "between", "end", "beside", "all", "QEMU", "waiting")
+MEANING = (
+    "launch: until QEMU runs; ready: until the harness is, by a boot or a restore; between: mounts, caches, maps; "
+    "end: until the guest has gone; beside: the host's own side between boots; QEMU: its processor seconds; "
+    "waiting: seconds in which QEMU ran without a processor"
+)
+Times = Mapping[str, float]
+"""Seconds by column."""
+
+
+def timing_blocks(run: RunDirectory) -> Iterator[Block]:
+    """Yield the host seconds of each boot of a run's only cell, or of each of its cells."""
+    plan = run.plan()
+    found = {number: timing for number, _ in enumerate(plan.cells) if (timing := run.timing(number))}
+    yield Heading("the host's time, s")
+    if not found:
+        yield Text("it was not taken: agelab run --timing takes it")
+        return
+    rows = _of_boots(found[0]) if len(plan.cells) == 1 else _of_cells(plan.cells, found)
+    heads = [Column(""), *(Column(f" {name}", "right") for name in COLUMNS)]
+    yield Table(heads, [[name, *_texts(times)] for name, times in rows])
+    first = found[min(found)]
+    yield Text(f"before the first cell: {first.prepared:.2f}; {MEANING}", 2)
+
+
+def _of_boots(timing: CellTiming) -> list[tuple[str, Times]]:
+    boots = [
+        (f"{boot.phase} {boot.number}", times)
+        for boot, times in zip(timing.boots, _boots(timing), strict=True)
+    ]
+    return [*boots, ("all", _whole(timing))]
+
+
+def _of_cells(cells: Sequence[Cell], found: Mapping[int, CellTiming]) -> list[tuple[str, Times]]:
+    named = [
+        (f"{cells[number].short_label}, {name_seeds(cells[number], cells)}", _whole(one))
+        for number, one in found.items()
+    ]
+    return [*named, ("all", _sum([times for _, times in named]))]
+
+
+def _boots(timing: CellTiming) -> list[Times]:
+    return [
+        {
+            "launch": boot.launch,
+            "ready": boot.ready,
+            "steps": boot.in_steps,
+            "between": boot.between,
+            "end": boot.end,
+            "all": boot.seconds,
+            "QEMU": boot.processor,
+            "waiting": boot.waiting,
+        }
+        for boot in timing.boots
+    ]
+
+
+def _whole(timing: CellTiming) -> Times:
+    return {**_sum(_boots(timing)), "beside": timing.beside_boots, "all": timing.seconds}
+
+
+def _sum(several: Sequence[Times]) -> Times:
+    return {name: sum(times.get(name, 0) for times in several) for name in COLUMNS}
+
+
+def _texts(times: Times) -> list[str]:
+    return [f"{times[name]:.2f}" if name in times else "" for name in COLUMNS]
+
 
 BAR = 16
 """Characters of the longest bar."""
@@ -34,35 +123,35 @@ MAX_LINES = 16
 """The most cells that have a line each."""
 
 
-def print_result(run: RunDirectory) -> None:
-    """Print a run of one cell in full, one of several as a summary."""
+def result_blocks(run: RunDirectory) -> Iterator[Block]:
+    """Yield a run of one cell in full, one of several as a summary."""
     plan = run.plan()
     if len(plan.cells) == 1:
-        print_run(run)
+        yield from run_blocks(run)
         return
-    console, group = open_console(), RunSet((load(run),))
-    print_head(console, plan)
+    group = RunSet((load(run),))
+    yield from head_blocks(plan)
     # A cut comes at another moment with each run seed: times say little of it.
     if is_of_control_file(plan):
-        print_tests(console, group)
+        yield from tests_blocks(group)
     elif all(metric != "cut_after" for _, _, metric in group.places):
         for one in headline.answers(group):
-            console.print(f"\n{one.question}", style="bold")
-            print_wrapped(console, f"{one.named}. {one.verdict}" if one.named else one.verdict)
+            yield Heading(one.question)
+            yield Text(f"{one.named}. {one.verdict}" if one.named else one.verdict)
             if one.sure:
-                print_wrapped(console, one.sure)
+                yield Text(one.sure)
             if one.settled_by:
-                console.print(f"  {as_called(one.settled_by)}", soft_wrap=True, markup=False)
+                yield Line(f"  {as_called(one.settled_by)}")
             # Where nothing ended ok the cells below say why.
             for line in one.because[:REASONS] if any(subject.counted for subject in group.groups) else ():
-                print_wrapped(console, f"- {line}", 2)
-        _print_bars(console, group)
-    console.print()
-    (_print_each if len(plan.cells) <= MAX_LINES else _print_together)(console, run)
-    _print_reuse(console, run)
+                yield Text(f"- {line}", 2)
+        yield from _bars_blocks(group)
+    yield Line("")
+    yield from (_each_blocks if len(plan.cells) <= MAX_LINES else _together_blocks)(run)
+    yield from _reuse_blocks(run)
     for line, count in Counter(cell_names.beside_docs(end for _, _, end in _ended(run))).items():
-        print_wrapped(console, f"{cell_names.count_cells(count)}: {line}", 2)
-    print_wrapped(console, f"\nevery sample, key and digest: agelab show {run.name}")
+        yield Text(f"{cell_names.count_cells(count)}: {line}", 2)
+    yield Text(f"\nevery sample, key and digest: agelab show {run.name}")
 
 
 def _ordered(group: RunSet) -> tuple[str, str, Ranked]:
@@ -75,27 +164,28 @@ def _ordered(group: RunSet) -> tuple[str, str, Ranked]:
     return "", "1", rank_by_median([])
 
 
-def _print_bars(console: Console, group: RunSet) -> None:
-    """Print for each variant its median, the spread where there is a floor, and a bar from zero."""
+def _bars_blocks(group: RunSet) -> Iterator[Block]:
+    """Yield for each variant its median, the spread where there is a floor, and a bar from zero."""
     name, unit, order = _ordered(group)
     if not order.order:
         return
     most = max(float(summary.median) for _, summary in order.order)
+    encoding = open_console().encoding
     steps = repeated_steps(group)[:1]
-    drawn = {subject.name: _curves(subject, steps, console.encoding) for subject, _ in order.order}
+    drawn = {subject.name: _curves(subject, steps, encoding) for subject, _ in order.order}
     curves = list(dict.fromkeys(head for of in drawn.values() for head in of))
-    heads: list[Head] = [("", "left"), (name, "right"), ("", "left")]
-    heads += [(f" {head}", "left") for head in curves]
+    heads = [Column(""), Column(name, "right"), Column("")]
+    heads += [Column(f" {head}") for head in curves]
     rows = []
     for subject, summary in order.order:
-        bar = sparkline.bar(float(summary.median), most, BAR, console.encoding)
+        bar = sparkline.bar(float(summary.median), most, BAR, encoding)
         more = (f" {drawn[subject.name].get(head, '')}" for head in curves)
         rows.append((f" {subject.name}", with_spread(summary, unit), f"{bar:<{BAR}}", *more))
-    console.print()
-    print_table(console, heads, rows)
+    yield Line("")
+    yield Table(heads, rows)
     if order.enough:
         spread = "in brackets: the spread over the seeds; which differences are chance: agelab compare"
-        print_wrapped(console, spread)
+        yield Text(spread)
 
 
 def _curves(subject: SeedGroup, steps: Sequence[str], encoding: str) -> dict[str, str]:
@@ -108,14 +198,14 @@ def _curves(subject: SeedGroup, steps: Sequence[str], encoding: str) -> dict[str
     return sparkline.curves(medians, encoding)
 
 
-def _print_each(console: Console, run: RunDirectory) -> None:
-    """Print how each cell ended, and its digest or why it has none."""
-    rows, above = [], ""
+def _each_blocks(run: RunDirectory) -> Iterator[Block]:
+    """Yield how each cell ended, and its digest or why it has none."""
+    rows, above, narrow = [], "", open_console().width < WHOLE
     ended = _ended(run)
     every = [cell for cell, _, _ in ended]
     for cell, status, end in ended:
         digest = end.digest or "" if end else ""
-        shown = digest[:SHORT] if console.width < WHOLE else digest
+        shown = digest[:SHORT] if narrow else digest
         why = _why(end)
         found = "; ".join(filter(None, (shown, "as above" if why and why == above else why)))
         rows.append(
@@ -126,11 +216,11 @@ def _print_each(console: Console, run: RunDirectory) -> None:
             )
         )
         above = why
-    print_table(console, [(" cell", "left"), ("status", "left"), ("digest", "wrapped")], rows)
+    yield Table([Column(" cell"), Column("status"), Column("digest", "wrapped")], rows)
 
 
-def _print_together(console: Console, run: RunDirectory) -> None:
-    """Print how the cells ended, those that ended alike in one line."""
+def _together_blocks(run: RunDirectory) -> Iterator[Block]:
+    """Yield how the cells ended, those that ended alike in one line."""
     ended = _ended(run)
     every = [cell for cell, _, _ in ended]
     found: dict[tuple[str, str], list[Cell]] = {}
@@ -141,20 +231,20 @@ def _print_together(console: Console, run: RunDirectory) -> None:
         for (status, why), some in found.items()
     ]
     of = seeds_text(cell.seeds for cell in every)
-    print_table(console, [(" cells", "right"), ("status", "left"), (f"{of} of", "wrapped")], rows)
+    yield Table([Column(" cells", "right"), Column("status"), Column(f"{of} of", "wrapped")], rows)
 
 
-def _print_reuse(console: Console, run: RunDirectory) -> None:
-    """Print where reused cells come from, and which cells dispute earlier ones."""
+def _reuse_blocks(run: RunDirectory) -> Iterator[Block]:
+    """Yield where reused cells come from, and which cells dispute earlier ones."""
     ended = _ended(run)
     every = [cell for cell, _, _ in ended]
     for line in origins(end for _, _, end in ended):
-        print_wrapped(console, f"reused: {line}", 2)
+        yield Text(f"reused: {line}", 2)
     for cell, _, end in ended:
         if end and end.disputes:
             digests = f"{end.digest} disputes {end.disputes}, {DISPUTED}"
             name = f"{cell.short_label}, {cell_names.name_seeds(cell, every)}"
-            print_wrapped(console, f"{name}: {digests}", 2)
+            yield Text(f"{name}: {digests}", 2)
 
 
 def _ended(run: RunDirectory) -> list[tuple[Cell, str, End | None]]:

@@ -1,20 +1,82 @@
 """Print a sweep over kernels as tables, plots and JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import click
-
 from agelab.analysis import vega
-from agelab.analysis.over_time import Row, Sweep
+from agelab.analysis.over_time import VARIES, JoinedRuns, OverTime, Row, Sweep
+from agelab.present.report.blocks import Block, Column, Line, Table, Text
 from agelab.present.report.command import settling_command
-from agelab.present.view.ratio_table import MARKS, general_json
-from agelab.present.view.terminal import Head, open_console, print_table, print_wrapped
+from agelab.present.report.over_time import change_points, count_words
+from agelab.present.view.ratio_table import MARKS, general_json, place_json, summary_json
 from agelab.results.measure import ALL_STEPS, Measure
 from agelab.stats.formatting import UnitScale, format_median, json_number, unit_scale
 from agelab.stats.verdict import ComparedSeries, about_files
+
+OVER_TIME_SCHEMA = 1
+
+
+def over_time_blocks(found: OverTime, measures: Sequence[Measure]) -> Iterator[Block]:
+    """Yield the change points, how many pairs of neighbours are none, and what is on no line or apart."""
+    yield Line(count_words(found, measures))
+    lines = [f"* {line}" for line in change_points(found, measures)]
+    lines += [f"apart: {line}" for line in found.apart]
+    lines += [f"on no line: {line}" for one in found.joined for line in one.left_out]
+    lines += [label for one in found.joined for label in one.grid.host.unknown]
+    for line in dict.fromkeys(lines):
+        yield Text(f"  {line}", 4)
+
+
+def over_time_json(found: OverTime, measures: Sequence[Measure]) -> dict[str, Any]:
+    return {
+        "schema": OVER_TIME_SCHEMA,
+        "by": found.axis.value,
+        "lines": [_joined_json(one, measures) for one in found.joined],
+        "apart": [*found.apart],
+    }
+
+
+def _joined_json(joined: JoinedRuns, measures: Sequence[Measure]) -> dict[str, Any]:
+    plan = joined.runs[0].plan
+    return {
+        "scenario": plan.scenario,
+        "scale": plan.scale,
+        "clock": plan.clock,
+        "origin": joined.runs[0].origin or None,
+        "runs": [run.name for run in joined.runs],
+        "conditions": joined.runs[0].conditions[0].told(VARIES),
+        "points": [*joined.grid.names],
+        "rows": [*_rows(joined, measures)],
+        "left_out": [*joined.left_out],
+        "labels": [*joined.grid.host.unknown],
+    }
+
+
+def _rows(joined: JoinedRuns, measures: Sequence[Measure]) -> Iterator[dict[str, Any]]:
+    grid = joined.grid
+    for measure in measures:
+        changes = joined.changes(measure)
+        for row in grid.entries:
+            for column, name in enumerate(grid.names):
+                series, change = grid.series(row, column, measure), changes.get((row, column))
+                if series is None:
+                    continue
+                yield {
+                    "subject": row[0],
+                    "point": name,
+                    **place_json(series),
+                    "summary": summary_json(series.summary),
+                    "before": grid.names[joined.before(row, column, measure)] if change else None,
+                    "change_point": change.differs if change else False,
+                    "verdict": change.verdict.value if change else None,
+                    "word": change.word if change else None,
+                    "reason": change.reason if change else None,
+                    "ratio": json_number(change.ratio) if change and change.ratio is not None else None,
+                    "more_seeds": change.more_seeds if change else None,
+                }
+
 
 SCHEMA = 1
 UNKNOWN = "?"
@@ -28,47 +90,46 @@ LEGEND = (
 )
 
 
-def print_sweep(found: Sweep, measures: Sequence[Measure]) -> None:
-    """Print a table for each metric, of several times one for each variant; below all of them the reasons for gaps."""
+def sweep_blocks(found: Sweep, measures: Sequence[Measure]) -> Iterator[Block]:
+    """Yield a table for each metric, of several times one for each variant; below all of them the reasons for gaps."""
     rows = list(found.entries)
-    console = open_console()
-    heads: list[Head] = [("", "left"), *((f" {name}", "right") for name in found.names)]
+    heads = [Column(""), *(Column(f" {name}", "right") for name in found.names)]
     changes = {measure: found.changes(measure) for measure in measures}
 
-    def print_one(title: str, named: Sequence[tuple[str, Row, Measure]]) -> None:
+    def one_blocks(title: str, named: Sequence[tuple[str, Row, Measure]]) -> Iterator[Block]:
         unit = _scale(found, named[0][2]).name
-        print_wrapped(console, f"\n{title}{unit and f', {unit}'}")
+        yield Text(f"\n{title}{unit and f', {unit}'}")
         columns = range(len(found.kernels))
         cells = [
             [name, *(_cell(found, row, column, measure, changes[measure]) for column in columns)]
             for name, row, measure in named
         ]
-        print_table(console, heads, cells)
+        yield Table(heads, cells)
 
     times = [measure for measure in measures if measure.metric == ALL_STEPS.metric]
     for measure in measures:
         if measure not in times or len(times) == 1:
-            print_one(_title(found, measure), [(found.label(row), row, measure) for row in rows])
+            yield from one_blocks(_title(found, measure), [(found.label(row), row, measure) for row in rows])
     for row in rows if len(times) > 1 else ():
         named = [(found.title(measure), row, measure) for measure in times]
-        print_one(f"{found.label(row)}, {ALL_STEPS.metric}", named)
+        yield from one_blocks(f"{found.label(row)}, {ALL_STEPS.metric}", named)
     judged = [change for measure in measures for change in changes[measure].values()]
-    print_wrapped(console, f"\n{LEGEND}")
+    yield Text(f"\n{LEGEND}")
     if about := about_files(judged):
-        print_wrapped(console, about)
+        yield Text(about)
     if command := _deciding_command(found, judged):
-        print_wrapped(console, f"for a verdict in place of ?: {command}", 2)
+        yield Text(f"for a verdict in place of ?: {command}", 2)
     for line in found.host.labels(judged):
-        click.secho(line, bold=True)
+        yield Line(line, bold=True)
     for row in rows:
         on: dict[str, list[str]] = {}
         for kernel, entry in zip(found.names, found.entries[row], strict=True):
             if entry and entry.why_left_out:
                 on.setdefault(entry.why_left_out, []).append(kernel)
         for why, kernels in on.items():
-            click.echo(f"{found.label(row)} on {', '.join(kernels)}: {why}")
+            yield Line(f"{found.label(row)} on {', '.join(kernels)}: {why}")
         if last := found.last_seen(row):
-            click.echo(f"{found.label(row)} was last seen in {last}")
+            yield Line(f"{found.label(row)} was last seen in {last}")
 
 
 def _deciding_command(found: Sweep, judged: Sequence[ComparedSeries]) -> str:

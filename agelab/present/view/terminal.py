@@ -1,42 +1,50 @@
-"""Print lines and tables: on a terminal within its width, for a file, a program or a pager in whole lines.
+"""Show documents on a terminal within its width, and for a file, a program or a pager in whole lines.
 
 docs/terminal.md tells the user.
 """
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import TextWrapper
-from typing import Literal
 
-import click
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from rich.table import Table as RichTable
+from rich.text import Text as RichText
 
 from agelab.base.verbs import as_called
-from agelab.present.view import colour
+from agelab.present import view
+from agelab.present.report.blocks import (
+    Align,
+    Block,
+    Column,
+    Command,
+    Facts,
+    Heading,
+    Item,
+    Line,
+    Prose,
+    Results,
+    Table,
+    TableCell,
+    Text,
+    in_words,
+)
 
 WHOLE = 10_000
 """Characters of a line that does not go to a terminal."""
-Stands = Literal["left", "right", "wrapped"]
-"""The alignment of a column: left, right, or left on as many lines as it takes."""
-Head = tuple[str, Stands]
-Cell = str | Text
-Row = Sequence[Cell] | Text
-"""The cells of a row, or a line across all columns."""
 INDENT = "   "
 """The first cell of a row whose name stands above it."""
 
 
 def can_redraw(console: Console) -> bool:
-    """Tell whether lines may be redrawn in place: on a terminal, and not in a log.
+    """Return True if lines may be redrawn in place: on a terminal, and not in a log.
 
     FORCE_COLOR asks for colours in a log, which makes no terminal of it.
     """
     in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
-    return console.file.isatty() and os.environ.get("TERM") not in colour.DUMB_TERMINALS and not in_ci
+    return console.file.isatty() and os.environ.get("TERM") not in view.DUMB_TERMINALS and not in_ci
 
 
 def open_console(*, stderr: bool = False) -> Console:
@@ -48,12 +56,62 @@ def open_console(*, stderr: bool = False) -> Console:
         markup=False,
         emoji=False,
         width=None if watched else WHOLE,
-        color_system=None if colour.is_unwanted() else "auto",
+        color_system=None if view.colour_unwanted() else "auto",
     )
 
 
-def print_wrapped(console: Console, line: str, hang: int = 0, style: str = "") -> None:
-    """Print a line of words, on a terminal as several lines; those after the first are indented by ``hang``.
+def print_blocks(blocks: Iterable[Block], console: Console | None = None) -> None:
+    """Print a document: each block as soon as it is made. Of a figure there are its words."""
+    console = console or open_console()
+    for block in blocks:
+        match block:
+            case Heading():
+                _print_words(console, f"\n{block.text}", 0, bold=True)
+            case Text():
+                _print_words(console, block.text, block.hang, bold=block.bold)
+            case Line():
+                console.print(block.text, soft_wrap=True, style=_style(block.bold))
+            case Table():
+                if block.caption:
+                    _print_words(console, f"\n{block.caption}", 0, bold=True)
+                _print_table(console, block)
+                if block.note:
+                    _print_words(console, block.note, 2)
+            case Facts():
+                for name, value in block.rows:
+                    console.print(f"{name:12} {value}", soft_wrap=True)
+            case Prose():
+                if block.title:
+                    _print_words(console, f"\n{block.title}", 0, bold=True)
+                for line in block.lines:
+                    if isinstance(line, Item):
+                        _print_item(console, line, 0)
+                    else:
+                        _print_words(console, f"- {line}" if block.listed else line, 2 if block.listed else 0)
+            case Command():
+                _print_words(console, block.about, 2)
+                console.print(f"  {as_called(block.text)}", soft_wrap=True)
+            case Results():
+                _print_words(console, f"\n{block.caption}: {len(block.rows)} rows", 2)
+            case _:
+                for words in in_words(block):
+                    _print_words(console, words, 2)
+
+
+def _print_item(console: Console, item: Item, depth: int) -> None:
+    name, blank = item.lead or item.code, INDENT * depth
+    hang = len(blank) + (2 if depth else len(INDENT))
+    _print_words(console, f"{blank}{name and f'{name}: '}{item.text}", hang)
+    for below in (*map(Item, item.remarks), *item.below):
+        _print_item(console, below, depth + 1)
+
+
+def _style(bold: bool) -> str:
+    return "bold" if bold else ""
+
+
+def _print_words(console: Console, line: str, hang: int, *, bold: bool = False) -> None:
+    """Print a line of words, on a terminal as several lines.
 
     No word is broken: one that is longer than the terminal is wide can still be copied. Commands are as the user has to
     type them.
@@ -64,87 +122,96 @@ def print_wrapped(console: Console, line: str, hang: int = 0, style: str = "") -
             console.width, subsequent_indent=" " * hang, break_long_words=False, break_on_hyphens=False
         )
         line = "\n".join(words.fill(row) for row in line.split("\n"))
-    console.print(line, soft_wrap=True, style=style)
+    console.print(line, soft_wrap=True, style=_style(bold))
 
 
-def print_facts(facts: Mapping[str, object]) -> None:
-    """Print one line for each name and value; several values with commas between them."""
-    for name, value in facts.items():
-        words = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
-        click.echo(f"{name:12} {words}")
-
-
-def print_table(
-    console: Console,
-    heads: Sequence[Head],
-    rows: Sequence[Row],
-    *,
-    named: bool = True,
-    together: int = 1,
-    repeated: int = 1,
-    names_above: bool = False,
-) -> None:
-    """Print rows below their heads, where the columns are ``named``; what is too wide is printed in parts.
-
-    Each part begins with the ``repeated`` first columns; of the others so many at a time are kept ``together``. No
-    figure is cut. With ``names_above`` the first cell of a row that is too wide stands on a line of its own, in place
-    of more parts.
-    """
-    cells = [row for row in rows if not isinstance(row, Text)]
+def _print_table(console: Console, table: Table) -> None:
+    """Print rows below their heads, where any column has one. No figure is cut."""
+    heads, rows = table.columns, table.rows
+    if table.grouped:
+        heads, rows = heads[1:], [*_grouped(rows)]
+    cells = [row for row in rows if not isinstance(row, str)]
     widths = [_width(head, [row[at] for row in cells]) for at, head in enumerate(heads)]
-    parts = [range(len(heads))] if names_above else _parts(widths, console.width, together, repeated)
+    named = any(head.name for head in heads)
+    if table.names_above:
+        parts = [list(range(len(heads)))]
+    else:
+        parts = _parts(widths, console.width, table.together, table.repeated)
     for number, part in enumerate(parts):
         if number:
             console.print()
-        above = names_above and sum(widths) - 1 > console.width
-        columns = [(*heads[at], widths[at]) for at in part]
+        above = table.names_above and sum(widths) - 1 > console.width
+        columns = [(heads[at].name, heads[at].align, widths[at]) for at in part]
         if above:
             columns[0] = (INDENT, "left", 1 + len(INDENT))
-            console.print(heads[0][0], style="bold")
-        table = _table(columns, named=named)
+            console.print(heads[0].name, style="bold")
+        grid = _grid(columns, named=named)
         for row in rows:
-            name = row if isinstance(row, Text) else row[0] if above else None
-            if name is not None:
-                _print_rows(console, table)
-                console.print(name, soft_wrap=True)
-                table = _table(columns, named=False)
-            if not isinstance(row, Text):
-                table.add_row(*(INDENT if above and not at else row[at] for at in part))
-        _print_rows(console, table)
+            across = isinstance(row, str)
+            if across or above:
+                _print_rows(console, grid, sum(widths))
+                console.print(
+                    _rich(row if isinstance(row, str) else row[0]), soft_wrap=True, style=_style(across)
+                )
+                grid = _grid(columns, named=False)
+            if not isinstance(row, str):
+                grid.add_row(*(INDENT if above and not at else _rich(row[at]) for at in part))
+        _print_rows(console, grid, sum(widths))
 
 
-def _print_rows(console: Console, table: Table) -> None:
-    if table.row_count or table.show_header:
-        console.print(table, crop=False)
+def _grouped(rows: Sequence[Sequence[str | TableCell] | str]) -> Iterator[Sequence[str | TableCell] | str]:
+    """Yield rows without their first cell, which stands above all that have it."""
+    above = None
+    for row in rows:
+        if isinstance(row, str):
+            yield row
+            continue
+        if (group := str(_rich(row[0]))) != above:
+            yield f" {group}"
+            above = group
+        yield [f"   {_rich(row[1])}", *row[2:]]
 
 
-def _table(columns: Sequence[tuple[str, Stands, int]], *, named: bool) -> Table:
+def _rich(cell: str | TableCell) -> RichText | str:
+    if isinstance(cell, str):
+        return cell
+    text = RichText(cell.text, cell.colour)
+    if cell.more:
+        text.append(f"\n{cell.more}", style="bold")
+    return text
+
+
+def _print_rows(console: Console, grid: RichTable, least: int) -> None:
+    if grid.row_count or grid.show_header:
+        console.print(grid, crop=False, width=max(console.width, least))
+
+
+def _grid(columns: Sequence[tuple[str, Align, int]], *, named: bool) -> RichTable:
     """Make an empty table whose columns are as wide as in the tables that continue it."""
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", show_header=named)
-    if all(stands != "wrapped" for _, stands, _ in columns):
-        table.width = (
+    grid = RichTable(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", show_header=named)
+    if all(align != "wrapped" for _, align, _ in columns):
+        grid.width = (
             sum(width for _, _, width in columns) - 1
         )  # Rich cuts cells where this is more than there is
-    for name, stands, width in columns:
-        table.add_column(
+    for name, align, width in columns:
+        grid.add_column(
             name,
-            justify="right" if stands == "right" else "left",
-            no_wrap=stands != "wrapped",
+            justify="right" if align == "right" else "left",
+            no_wrap=align != "wrapped",
             overflow="fold",
-            min_width=None if stands == "wrapped" else width - 1,
+            min_width=None if align == "wrapped" else width - 1,
         )
-    return table
+    return grid
 
 
-def _width(head: Head, cells: Sequence[Cell]) -> int:
+def _width(head: Column, cells: Sequence[str | TableCell]) -> int:
     """Return the width of a column with the blank that follows it; a wrapped one needs its longest word."""
-    name, stands = head
-    lines = (line for cell in (name, *cells) for line in _unbreakable(str(cell), stands))
+    lines = (line for cell in (head.name, *cells) for line in _unbreakable(str(_rich(cell)), head.align))
     return 1 + max(map(cell_len, lines))
 
 
-def _unbreakable(cell: str, stands: Stands) -> list[str]:
-    return (cell.split() if stands == "wrapped" else cell.split("\n")) or [""]
+def _unbreakable(cell: str, align: Align) -> list[str]:
+    return (cell.split() if align == "wrapped" else cell.split("\n")) or [""]
 
 
 def _parts(widths: Sequence[int], width: int, together: int, repeated: int) -> list[list[int]]:
@@ -153,7 +220,7 @@ def _parts(widths: Sequence[int], width: int, together: int, repeated: int) -> l
     parts = [[*first]]
     for at in range(repeated, len(widths), together):
         kept = list(range(at, min(at + together, len(widths))))
-        if len(parts[-1]) > repeated and sum(widths[one] for one in (*parts[-1], *kept)) - 1 > width:
+        if len(parts[-1]) > repeated and sum(widths[column] for column in (*parts[-1], *kept)) - 1 > width:
             parts.append([*first])
         parts[-1] += kept
     return parts

@@ -1,17 +1,15 @@
 """Why a claim came out so: a table of what was changed, the sentence below it, and both as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
-
-import click
 
 from agelab.analysis.published.phrasing import claim_notes, describe_column, figure_text
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.analysis.published.verdict import JudgedClaim
 from agelab.bisect.why.baseline import Baseline
 from agelab.bisect.why.trials import ClaimAnswer, PlannedTrial, Trial
-from agelab.present.view.eta import format_time_left, time_left
-from agelab.present.view.terminal import Head, open_console, print_table, print_wrapped
+from agelab.present.report.blocks import Block, Column, Heading, Line, Table, Text, headings
+from agelab.present.view.progress import format_time_left, time_left
 from agelab.results.conditions import text
 from agelab.runner.cell_times import Took
 from agelab.scenario.jobs import Jobs
@@ -37,34 +35,30 @@ def plan_lines(planned: Sequence[PlannedTrial], jobs: Jobs, before: Took) -> lis
     return [*lines, f"to run: {count}{at_once}; {expected}"]
 
 
-def print_answer(answer: ClaimAnswer) -> None:
-    """Print the claim, the table, and the sentence."""
-    console, baseline = open_console(), answer.baseline
-    click.secho(f"\n{baseline.study.name}, {baseline.claim.id}: {baseline.claim.says}", bold=True)
+def answer_blocks(answer: ClaimAnswer) -> Iterator[Block]:
+    """Yield the claim, the table, and the sentence."""
+    baseline = answer.baseline
+    yield Heading(f"{baseline.study.name}, {baseline.claim.id}: {baseline.claim.says}")
     for line in (
         *claim_notes(baseline.judged),
         describe_column(RunColumn((baseline.run,))),
         baseline.run.name,
     ):
-        print_wrapped(console, f"  {line}", hang=2)
-    click.echo()
+        yield Text(f"  {line}", hang=2)
+    yield Line("")
     many = len(_comparisons(baseline.judged)) > 1
-    heads: list[Head] = [
-        ("factor", "left"),
-        ("changed to", "wrapped"),
-        ("verdict", "wrapped"),
-        ("figure", "right"),
-    ]
+    names, words = ("factor", "changed to", "verdict", "figure"), ("changed to", "verdict")
+    heads = headings(*names, numbers=("figure",), wrapped=words)
     own = baseline.judged
     rows = [["as it was run", "", str(own.verdict), _figure(answer, own), _count(own)]]
     rows += [_row(answer, trial) for trial in answer.trials]
     if many:
-        heads.append(("so", "right"))
-    print_table(console, heads, [row[: len(heads)] for row in rows])
-    click.echo()
+        heads.append(Column("so", "right"))
+    yield Table(heads, [row[: len(heads)] for row in rows])
+    yield Line("")
     for line in _remarks(answer):
-        print_wrapped(console, line, hang=2)
-    click.secho(answer.sentence, bold=True)
+        yield Text(line, hang=2)
+    yield Line(answer.sentence, bold=True)
 
 
 def _row(answer: ClaimAnswer, trial: Trial) -> list[str]:

@@ -7,7 +7,7 @@ from statistics import geometric_mean
 
 from agelab.analysis.cells import RunSet, SeedGroup
 from agelab.analysis.judge import Ranked, rank_by_median, rank_by_place
-from agelab.present.report.model import Table, TableCell, headings
+from agelab.present.report.blocks import Table, TableCell, headings
 from agelab.present.report.numbers import interval_cell, number_cell, text
 from agelab.scenario.seeds import Seeds
 from agelab.scenario.step import StepId
@@ -175,4 +175,4 @@ _verdict(order)                ),
     )
     caption = "Test by test: the highest slowdown, and whether it is distinguishable from all others"
     numbers = ("times", "times the next", "its interval")
-    return Table(f"{where}-worst", caption, headings(*columns, numbers=numbers), tuple(rows))
+    return Table(headings(*columns, numbers=numbers), tuple(rows), caption, id=f"{where}-worst")

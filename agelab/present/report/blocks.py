@@ -1,9 +1,43 @@
-"""The page as frozen types, ready for the template."""
+"""What agelab shows, as a document of frozen blocks: a verb builds one, and a terminal, Markdown or a page shows it.
 
-from collections.abc import Callable, Container
+Each renderer escapes what it is given: names and reasons come from guests and files.
+"""
+
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal
+
+Align = Literal["left", "right", "wrapped"]
+"""The alignment of a column: left, right, or left on as many lines as it takes."""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading within a section."""
+
+    kind: ClassVar[str] = "heading"
+    text: str
+    level: int = 2
+
+
+@dataclass(frozen=True)
+class Text:
+    """A line of words, on a terminal as several lines; those after the first are indented by ``hang``."""
+
+    kind: ClassVar[str] = "text"
+    text: str
+    hang: int = 0
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that stays whole, so that it can be copied."""
+
+    kind: ClassVar[str] = "line"
+    text: str
+    bold: bool = False
 
 
 @dataclass(frozen=True)
@@ -12,31 +46,52 @@ class TableCell:
     value: float | None = None
     """Sort key within the column; the text if not given."""
     code: bool = False
+    colour: str = ""
+    """Its colour on a terminal, and"""
+    more: str = ""
+    """a second line, which stands out."""
 
 
 @dataclass(frozen=True)
-class Heading:
-    """Heading of a column; numbers are right-aligned."""
+class Column:
+    """Heading of a column, in one line or several; numbers are right-aligned."""
 
     name: str
-    number: bool = False
+    align: Align = "left"
+
+    @property
+    def number(self) -> bool:
+        return self.align == "right"
 
 
-def headings(*names: str, numbers: Container[str] = ()) -> tuple[Heading, ...]:
-    """Make the headings of a table, of which ``numbers`` are right-aligned."""
-    return tuple(Heading(name, name in numbers) for name in names)
+def headings(*names: str, numbers: Container[str] = (), wrapped: Container[str] = ()) -> list[Column]:
+    """Make the columns of a table, of which ``numbers`` are right-aligned, and those that are ``wrapped`` wrap."""
+    return [
+        Column(name, "right" if name in numbers else "wrapped" if name in wrapped else "left")
+        for name in names
+    ]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table that the reader can sort and, if long, filter."""
+    """A table; on a page the reader can sort and, if long, filter it.
+
+    A row that is one text stands across all columns. What is too wide for a terminal is shown in parts: each begins
+    with the ``repeated`` first columns, and of the others so many at a time are kept ``together``; with ``names_above``
+    the first cell of each row stands on a line of its own, in place of more parts. Of ``grouped`` rows a terminal shows
+    the first cell once, on a line above all that have it.
+    """
 
     kind: ClassVar[str] = "table"
-    id: str
-    caption: str
-    columns: tuple[Heading, ...]
-    rows: tuple[tuple[TableCell, ...], ...]
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[str | TableCell] | str]
+    caption: str = ""
     note: str = ""
+    id: str = ""
+    together: int = 1
+    repeated: int = 1
+    names_above: bool = False
+    grouped: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,7 +101,7 @@ class Results:
     kind: ClassVar[str] = "results"
     id: str
     caption: str
-    columns: tuple[Heading, ...]
+    columns: Sequence[Column]
     rows: tuple[tuple[str | float | None, ...], ...]
 
 
@@ -132,11 +187,22 @@ class BlockMapFigure:
 
 
 @dataclass(frozen=True)
+class Item:
+    """An item of a list, with what it is called before it or behind it, remarks, and items below it."""
+
+    text: str
+    lead: str = ""
+    code: str = ""
+    remarks: tuple[str, ...] = ()
+    below: tuple["Item", ...] = ()
+
+
+@dataclass(frozen=True)
 class Prose:
     """Paragraphs, or a list."""
 
     kind: ClassVar[str] = "prose"
-    lines: tuple[str, ...]
+    lines: Sequence[str | Item]
     listed: bool = False
     title: str = ""
 
@@ -149,6 +215,15 @@ class Facts:
     rows: tuple[tuple[str, str], ...]
 
 
+def facts(values: Mapping[str, object]) -> Facts:
+    """Name values; several of one name have commas between them."""
+    words = {
+        name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        for name, value in values.items()
+    }
+    return Facts(tuple(words.items()))
+
+
 @dataclass(frozen=True)
 class Command:
     """A command to copy."""
@@ -158,7 +233,21 @@ class Command:
     text: str
 
 
-Block = Table | Results | Charts | Picture | BlockMapFigure | FlameGraph | Prose | Facts | Command
+Figure = Charts | Picture | BlockMapFigure | FlameGraph
+Block = Heading | Text | Line | Table | Results | Figure | Prose | Facts | Command
+
+
+def in_words(figure: Figure) -> list[str]:
+    """Describe a figure where there are no pictures."""
+    match figure:
+        case Charts():
+            return [chart.words for chart in figure.charts]
+        case BlockMapFigure():
+            return [
+                f"{figure.title}: {disk.heading}: {figure.words(at)}" for at, disk in enumerate(figure.disks)
+            ]
+        case _:
+            return [f"{figure.title}: {figure.words}"]
 
 
 @dataclass(frozen=True)
