@@ -16,7 +16,7 @@ from agelab.results.run_directory import RunDirectory
 from docs.make import command
 from docs.make.command import Answer
 from docs.make.page import DOCS, grid
-from tests.unit import aging_runs
+from tests.build import aging_runs
 
 SAMPLES = 10_000
 VARIANTS = (

@@ -3,23 +3,21 @@
 import os
 import signal
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import capabilities
 
+TESTS = Path(__file__).parent
 IMAGE = "vm/test_image.py"
 """Makes the image that all guests boot, for two minutes and more where the store is empty."""
 BESIDE_IT = (
-    *("unit/test_hostile_pages.py", "unit/test_setup.py", "unit/test_bisect.py", "unit/test_fuzz.py"),
-    *(
-        "unit/test_bad_runs.py",
-        "unit/test_full_disk.py",
-        "unit/test_report_browser.py",
-        "unit/test_confine.py",
-    ),
-    *("unit/test_corpus_study.py", "unit/test_capsule.py", "unit/test_site.py", "unit/test_howto.py"),
+    *("unit/present/test_hostile_pages.py", "unit/cli/test_setup.py", "unit/bisect/test_bisect.py"),
+    *("unit/base/test_fuzz.py", "unit/cli/test_bad_runs.py", "unit/base/test_full_disk.py"),
+    *("unit/present/test_report_browser.py", "unit/base/test_confine.py", "unit/data/test_corpus_study.py"),
+    *("unit/capsule/test_capsule.py", "unit/docs/test_site.py", "unit/docs/test_howto.py"),
 )
 """What needs no guest and takes longest: for the other worker meanwhile, about as long as the image."""
 LONG = (
@@ -85,8 +83,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _place(item: pytest.Item) -> tuple[int, int]:
-    folder = item.path.parent.name
-    named = f"{folder}/{item.path.name}"
+    named = os.path.relpath(item.path, TESTS)
+    folder = named.partition("/")[0]
     for order, files in enumerate(((IMAGE,), BESIDE_IT)):
         if named in files:
             return order, files.index(named)

@@ -5,8 +5,8 @@
 Draws results of twelve filesystems whose truth is known, and lets the judge's rule look at them: how often one is named
 the worst although it is not, and how often the worst one is found. What is said of these files is held against the
 means of the drawn corpora, what is said of other files against the population's. The rule here is a twin of the code's
-that judges all draws at once; tests/unit/test_decide.py holds the two together. The same tables for everybody: the
-generators are fixed.
+that judges all draws at once; tests/unit/validation/test_decide.py holds the two together. The same tables for
+everybody: the generators are fixed.
 """
 
 import sys

@@ -7,7 +7,7 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[2]
 DOCS = PROJECT / "docs"
 WIDTH = 160
-"""Characters of a line of a page (tests/unit/test_pages.py)."""
+"""Characters of a line of a page (tests/unit/docs/test_pages.py)."""
 
 
 def line(cells: Iterable[str]) -> str:

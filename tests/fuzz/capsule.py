@@ -16,9 +16,9 @@ from agelab.runner.request.options import RunOptions
 from agelab.store import parcel
 from agelab.store.artefacts import Store
 from agelab.store.parcel import Parcel, Refused
-from tests.unit import capsule_verbs
-from tests.unit.capsule_builder import contents, made_run, write_capsule
-from tests.unit.run_readers import OBEYED
+from tests.build import capsule_verbs
+from tests.build.capsule_builder import contents, made_run, write_capsule
+from tests.build.run_readers import OBEYED
 
 
 @cache

@@ -6,9 +6,8 @@ from contextlib import suppress
 
 from agelab.base.errors import AgelabError
 from agelab.kernel import elf, guest_needs, recipes
+from tests.build.kernel_builder import bzimage, gzip, kernel, module
 from tests.fuzz._files import directory
-from tests.unit.kernel_builder import module
-from tests.unit.test_kernel_vmlinux import bzimage, gzip, kernel
 
 ELF = b"\x7fELF\x02"
 CONFIG = 'CONFIG_64BIT=y\nCONFIG_EXT4_FS=m\n# CONFIG_XFS_FS is not set\nCONFIG_CC_VERSION_TEXT="gcc"\n'

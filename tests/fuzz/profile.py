@@ -7,7 +7,7 @@ from contextlib import suppress
 from agelab.evaluate.stacks import flame
 from agelab.evaluate.stacks.folded import Folded, fold
 from agelab.evaluate.stacks.log import UnreadableLog
-from tests.unit import profiler_log as made
+from tests.build import profiler_log as made
 
 
 def one(data: bytes) -> None:

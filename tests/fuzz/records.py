@@ -17,8 +17,8 @@ from agelab.results import checksummed
 from agelab.runner.prepare.run_manifest import MADE_OF, PROFILES, ControlScripts, Profiles, RunManifest
 from agelab.store.artefacts import Manifest, Store
 from agelab.store.stored_disk import DiskRecipe
+from tests.build.capsule_builder import made_run
 from tests.fuzz._files import directory
-from tests.unit.capsule_builder import made_run
 
 KINDS: tuple[type[BaseModel], ...] = (
     RunManifest, Profiles, ControlScripts, HostRecord, BisectQuestion, Description, CorpusDescription, DiskRecipe,

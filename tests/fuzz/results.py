@@ -12,10 +12,10 @@ from agelab.results import rows
 from agelab.results.checksummed import SEAL
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
+from tests.build import run_builder
+from tests.build.hostile_runs import HOSTILE
+from tests.build.run_readers import OBEYED
 from tests.fuzz._files import directory
-from tests.unit import run_builder
-from tests.unit.hostile_runs import HOSTILE
-from tests.unit.run_readers import OBEYED
 
 FILES = (
     "plan.json",

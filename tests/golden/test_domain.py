@@ -20,28 +20,11 @@ from agelab.machine import qemu
 from agelab.machine.vm import domain
 from agelab.machine.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk, SavedMemory
 from agelab.machine.vm.hypervisor import Hypervisor, connected
-from agelab.scenario import selection
 from agelab.scenario.machine import Copies
 from tests import capabilities
+from tests.build.guest_spec import SPEC
 
 HERE = Path(__file__).parent
-SPEC = GuestSpec(
-    name="agelab-golden",
-    emulator=Path("/agelab/qemu/qemu-system-x86_64"),
-    machine=selection.machine("pentium4-2800"),
-    memory_mib=256,
-    kernel=Path("/agelab/image/vmlinux"),
-    initramfs=Path("/agelab/cell/initramfs"),
-    disks=(
-        MemoryDisk(Path("/agelab/image/root.squashfs"), 100 << 20, written=False, constant=True),
-        MemoryDisk(Path("/agelab/cell/plan"), 256 << 20, written=False),
-        MemoryDisk(Path("/agelab/corpus/corpus.iso"), 42 << 20, written=False, constant=True),
-        MemoryDisk(Path("/agelab/cell/disk"), 640 << 20, written=True),
-    ),
-    console=Path("/agelab/cell/console-1.log"),
-    events=Path("/agelab/cell/events-1.jsonl"),
-    preload=(Path("/agelab/clock/clock.so"),),
-)
 WALL = replace(SPEC, clock="wall", vcpus=2, preload=(), disks=SPEC.disks[:3])
 # virt-install wants to see what it is given: devices that every host has stand in for disks, its host bridge for a
 # controller.

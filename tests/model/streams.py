@@ -7,6 +7,8 @@ from random import Random
 from agelab.machine.drive import geometry
 from agelab.scenario import selection
 from agelab.scenario.drive import Flash, RotatingDisk
+from tests.model.native import Native
+from tests.model.reference import Reference
 
 _DRIVES = {drive.name: drive for drive in selection.drives()}
 DISKS = [name for name, drive in _DRIVES.items() if isinstance(drive.medium, RotatingDisk)]
@@ -138,3 +140,12 @@ def requests(seed: int, text: str, count: int) -> Iterator[Request]:
         cursors[cursor] = first + length - (random.randint(1, 2 * length) if random.random() < again else 0)
         kind = "read" if random.random() < reads else "through" if random.random() < through else "write"
         yield Request(kind, first, length, gap)
+
+
+def run(drive: Native | Reference, request: Request, now: int) -> int:
+    """When it completes."""
+    if request.kind == "flush":
+        return drive.flush(now)
+    if request.kind == "read":
+        return drive.read(request.first, request.sectors, now)
+    return drive.write(request.first, request.sectors, now, through=request.kind == "through")

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from docs.make import command
+from tests.build import traced_drive
 from tests.model.native import Library
-from tests.unit import traced_drive
 from validation import demerit
 from validation.drive_traces import Request, TracedDrive, read_all
 from validation.traced_profile import Figures, profile

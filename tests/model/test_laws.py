@@ -7,8 +7,7 @@ import pytest
 
 from tests.model.native import Library, Native
 from tests.model.reference import EXTENTS, PIECE
-from tests.model.streams import DISKS, HUGE, NINETIES, SMALL, Request, number, requests, settings
-from tests.model.test_reference import run
+from tests.model.streams import DISKS, HUGE, NINETIES, SMALL, Request, number, requests, run, settings
 
 TEXTS = {name: settings(name) for name in DISKS} | {"small": SMALL, "huge": HUGE, "nineties": NINETIES}
 SEEDS = range(10, 14)

@@ -2,9 +2,19 @@
 
 import pytest
 
-from tests.model.native import Library, Native
+from tests.model.native import Library
 from tests.model.reference import Reference
-from tests.model.streams import DISKS, HUGE, NINETIES, SMALL, Request, number, old_scsi, requests, settings
+from tests.model.streams import (
+    DISKS,
+    HUGE,
+    NINETIES,
+    SMALL,
+    number,
+    old_scsi,
+    requests,
+    run,
+    settings,
+)
 
 TEXTS = {name: settings(name) for name in DISKS} | {
     "small": SMALL,
@@ -22,15 +32,6 @@ TEXTS = {name: settings(name) for name in DISKS} | {
     "one-segment": SMALL.replace("segments=4", "segments=1"),
     "skewed": SMALL + " track_skew_ns=1200000 cylinder_skew_ns=2000000 any_order=1",
 }
-
-
-def run(drive: Native | Reference, request: Request, now: int) -> int:
-    """When it completes."""
-    if request.kind == "flush":
-        return drive.flush(now)
-    if request.kind == "read":
-        return drive.read(request.first, request.sectors, now)
-    return drive.write(request.first, request.sectors, now, through=request.kind == "through")
 
 
 @pytest.mark.parametrize("name", TEXTS)

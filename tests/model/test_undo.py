@@ -6,8 +6,7 @@ import pytest
 
 from agelab.scenario.drive import SECTOR
 from tests.model.native import Library
-from tests.model.streams import NINETIES, SMALL, Request, number, requests
-from tests.model.test_reference import run
+from tests.model.streams import NINETIES, SMALL, Request, number, requests, run
 
 TEXTS = {"small": SMALL, "nineties": NINETIES}
 

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from agelab.cli import agelab as command
 from agelab.cli.options import open_store
+from agelab.scenario import selection
 
 SMALL = Path(__file__).with_name("small.toml")
 PROGRAM = str(Path(sys.executable).with_name("agelab"))
@@ -79,3 +80,26 @@ def store_of_parts(home: Path) -> Path:
     shared.cache("debs")
     (home / "cache").symlink_to(shared.home / "cache")
     return home
+
+
+OWN = f"model:{selection.machine('pentium4-2800').drives[0].drive}"
+
+
+COPY = step("copy", 'cp -r "$SOURCE/." copy', "sync = true")
+
+
+READ = step("read", "find . -type f -print0 | xargs -0 cat > /dev/null", 'caches = "reboot"')
+
+
+CONTROL = """
+[control]
+run = 'cp -a "$AGED/." .'
+"""
+
+
+MEASURES = 'measures = ["extents", "free_space"]'
+
+
+def measured(cell: dict[str, Any], name: str) -> dict[str, Any]:
+    """Metric to value of a step."""
+    return {s["metric"]: s["value"] for s in cell["samples"] if s["step"] == name}

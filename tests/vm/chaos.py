@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from agelab.machine.vm import libvirt_daemon
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.doctor import leftovers
 from agelab.store.artefacts import Store
-from tests.vm.cells import SMALL, step
+from tests.vm.cells import SMALL, run, step
 
 SHARED = ("image", "kernel", "root", "qemu", "tools", "drive", "buildroot", "guest")
 """Artefacts that a test's own home takes from the store of all tests, with the locks of both."""
@@ -195,3 +196,58 @@ def domains(store: Store) -> list[str]:
     with libvirt_daemon.keep_running():
         listed = process.run(["virsh", "--connect", libvirt_daemon.uri(), "list", "--all", "--name"]).stdout
     return sorted(named & set(listed.split()))
+
+
+def faults(
+    directory: Path, commands: Mapping[str, str], cells: Mapping[str, str] | None = None, deadline: int = 20
+) -> Path:
+    """A scenario on the smallest guest there is: a step that does a cell's command, one before it and one after.
+
+    ``cells``: variant to the command that is its own; without it each command has a cell of its name. All cells have
+    the same steps: which command it is, the filesystem's label says.
+    """
+    name = directory.name.replace("_", "-")
+    text = SMALL.read_text().split("[[variants]]")[0].replace('name = "small"', f'name = "{name}"')
+    text = text.replace("mib = { value = 24,", "mib = { value = 1,").replace("value = 320,", "value = 48,")
+    variants = "".join(
+        f'[[variants]]\nname = "{variant}"\nfilesystem = "ext4"\nmkfs_options = ["-L", "{own}"]\n\n'
+        for variant, own in (cells or dict(zip(commands, commands, strict=True))).items()
+    )
+    cases = "".join(f"{one})\n{command}\n;;\n" for one, command in commands.items())
+    body = step("fault", f'case "$(e2label "$DEVICE")" in\n{cases}esac', f"deadline = {deadline}")
+    path = directory / f"{name}.toml"
+    path.write_text(f"{text}\n{variants}\n{step('before', 'true')}{body}{step('after', 'true')}")
+    return path
+
+
+def ran(path: Path, *words: str) -> dict[str, dict[str, Any]]:
+    """The cells of that scenario, by variant; each has kept what the step before the fault measured."""
+    cells = {cell["variant"]: cell for cell in run(str(path), *words, code=1)}
+    for cell in cells.values():
+        assert "before" in {sample["step"] for sample in cell["samples"]}
+    return cells
+
+
+BURSTS = """
+import random, sys, time
+chosen = random.Random(int(sys.argv[1]))
+while True:
+    seconds = 10 ** chosen.uniform(-3, -0.3)
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        pass
+    time.sleep(2 * seconds)
+"""
+"""Works for a millisecond to half a second at a time, and rests twice as long."""
+
+
+@contextmanager
+def both_cores_busy() -> Iterator[None]:
+    """Two processes that do nothing but take time away from the guest, now and then: its speed is never the same."""
+    busy = [subprocess.Popen([sys.executable, "-c", BURSTS, str(seed)]) for seed in range(2)]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from distributed import Client, LocalCluster
 
+from tests.vm.aged import HISTORY, MEASURES, TESTS
 from tests.vm.cells import PROGRAM, agelab, newest, runs, scenario, store_of_parts
-from tests.vm.test_measured import HISTORY, MEASURES, TESTS
 
 pytestmark = [pytest.mark.vm, pytest.mark.full]
 DASK = str(Path(sys.executable).with_name("dask"))

@@ -9,19 +9,14 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from agelab.scenario import selection
 from tests import capabilities
-from tests.vm.cells import agelab, run, runs, scenario, step
-from tests.vm.test_repeat import both_cores_busy
+from tests.vm.cells import CONTROL, COPY, MEASURES, OWN, READ, agelab, measured, run, runs, scenario, step
+from tests.vm.chaos import both_cores_busy
 
 pytestmark = pytest.mark.vm
-OWN = f"model:{selection.machine('pentium4-2800').drives[0].drive}"
-COPY = step("copy", 'cp -r "$SOURCE/." copy', "sync = true")
-READ = step("read", "find . -type f -print0 | xargs -0 cat > /dev/null", 'caches = "reboot"')
 MODELLED = {
     "seeks",
     "seek_distance",
@@ -31,20 +26,10 @@ MODELLED = {
     "cache_hits",
     "queue_depth",
 }
-CONTROL = """
-[control]
-run = 'cp -a "$AGED/." .'
-"""
-MEASURES = 'measures = ["extents", "free_space"]'
 MIB = 1 << 20
 LOOP_SET_STATUS64, LOOP_GET_STATUS64 = 0x4C04, 0x4C05
 LOOP_INFO64, LO_SIZELIMIT = 232, 32
 """Size of struct loop_info64, and where lo_sizelimit lies in it (linux/loop.h)."""
-
-
-def measured(cell: dict[str, Any], name: str) -> dict[str, Any]:
-    """Metric to value of a step."""
-    return {s["metric"]: s["value"] for s in cell["samples"] if s["step"] == name}
 
 
 def test_raid0_over_modelled_drives_has_the_same_digest_on_a_loaded_host(tmp_path: Path) -> None:

@@ -8,10 +8,8 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +18,8 @@ from agelab.base import process
 from agelab.cli.options import open_store
 from agelab.machine.drive import module
 from agelab.machine.vm import libvirt_daemon
-from tests.vm.cells import PROGRAM, SMALL, agelab, newest, run, runs, scenario, step
+from tests.vm.cells import PROGRAM, agelab, newest, run, runs, scenario, step
+from tests.vm.chaos import faults, ran
 
 pytestmark = pytest.mark.vm
 
@@ -34,36 +33,6 @@ def insert() -> str:
     built = module.obtain(kernels.resolve(kernels.DEFAULT, store), store, sources=SOURCES)
     text = base64.b64encode(gzip.compress(built.read_bytes(), mtime=0)).decode()
     return f"echo {text} | base64 -d | gzip -d > /run/trouble.ko; insmod /run/trouble.ko how="
-
-
-def faults(
-    directory: Path, commands: Mapping[str, str], cells: Mapping[str, str] | None = None, deadline: int = 20
-) -> Path:
-    """A scenario on the smallest guest there is: a step that does a cell's command, one before it and one after.
-
-    ``cells``: variant to the command that is its own; without it each command has a cell of its name. All cells have
-    the same steps: which command it is, the filesystem's label says.
-    """
-    name = directory.name.replace("_", "-")
-    text = SMALL.read_text().split("[[variants]]")[0].replace('name = "small"', f'name = "{name}"')
-    text = text.replace("mib = { value = 24,", "mib = { value = 1,").replace("value = 320,", "value = 48,")
-    variants = "".join(
-        f'[[variants]]\nname = "{variant}"\nfilesystem = "ext4"\nmkfs_options = ["-L", "{own}"]\n\n'
-        for variant, own in (cells or dict(zip(commands, commands, strict=True))).items()
-    )
-    cases = "".join(f"{one})\n{command}\n;;\n" for one, command in commands.items())
-    body = step("fault", f'case "$(e2label "$DEVICE")" in\n{cases}esac', f"deadline = {deadline}")
-    path = directory / f"{name}.toml"
-    path.write_text(f"{text}\n{variants}\n{step('before', 'true')}{body}{step('after', 'true')}")
-    return path
-
-
-def ran(path: Path, *words: str) -> dict[str, dict[str, Any]]:
-    """The cells of that scenario, by variant; each has kept what the step before the fault measured."""
-    cells = {cell["variant"]: cell for cell in run(str(path), *words, code=1)}
-    for cell in cells.values():
-        assert "before" in {sample["step"] for sample in cell["samples"]}
-    return cells
 
 
 RECOGNISED = 10

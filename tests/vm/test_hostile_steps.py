@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.vm.cells import newest
-from tests.vm.test_guest_faults import faults, ran
+from tests.vm.chaos import faults, ran
 
 pytestmark = pytest.mark.vm
 

@@ -15,8 +15,7 @@ from agelab.evaluate.layout import extents
 from agelab.evaluate.layout.mapping import parse_mapping
 from agelab.evaluate.layout.model import ExtentMap
 from agelab.store import stored_disk
-from tests.vm.cells import agelab, newest, run, scenario, step
-from tests.vm.test_drives import measured
+from tests.vm.cells import agelab, measured, newest, run, scenario, step
 
 pytestmark = pytest.mark.vm
 BLOCK, SECTOR = 4096, 512

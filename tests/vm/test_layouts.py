@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.vm.cells import run, scenario, step
-from tests.vm.test_drives import CONTROL, COPY, MEASURES, OWN, READ, measured
+from tests.vm.cells import CONTROL, COPY, MEASURES, OWN, READ, measured, run, scenario, step
 
 pytestmark = pytest.mark.vm
 TEST = READ.replace("[[steps]]", "[[tests]]").replace('caches = "reboot"', "")

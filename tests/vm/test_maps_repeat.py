@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.vm.aged import HISTORY, MEASURES
 from tests.vm.cells import run, scenario
-from tests.vm.test_measured import HISTORY, MEASURES
 
 pytestmark = [pytest.mark.vm, pytest.mark.full]
 FILESYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "reiserfs")

@@ -10,45 +10,10 @@ import pytest
 from agelab.base import process
 from agelab.cli.options import open_store
 from agelab.store import stored_disk
+from tests.vm.aged import HISTORY, MEASURES, TESTS
 from tests.vm.cells import agelab, newest, run, scenario, step
 
 pytestmark = pytest.mark.vm
-MEASURES = 'makes = "aged"\nmeasures = ["extents", "free_space"]\n'
-HISTORY = """
-[[steps]]
-repeat = 4
-
-[[steps.cycle]]
-name = "copy"
-run = 'cp -r "$SOURCE/." "copy-$REPETITION"'
-origin = "estimated"
-
-[[steps.cycle]]
-name = "delete"
-run = 'find "copy-$REPETITION" -type f | sort | awk "NR % 2" | xargs rm -f'
-origin = "estimated"
-"""
-TESTS = """
-[[tests]]
-name = "read"
-run = 'find . -type f -print0 | xargs -0 cat > /dev/null'
-origin = "estimated"
-
-[[tests]]
-name = "random-read"
-run = 'find . -type f -print0 | sort -z | random-read "$CORPUS_SEED" 50'
-caches = "remount"
-origin = "estimated"
-
-[[tests]]
-name = "filefrag"
-run = "find . -type f -print0 | xargs -0 filefrag | awk '{ extents += $(NF - 2) } END { print extents }'"
-records = "extents"
-origin = "estimated"
-
-[control]
-run = 'cp -a "$AGED/." .'
-"""
 
 
 def test_a_stored_disk_gives_the_digest_of_one_made_afresh_however_many_cells_run_at_once(

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.cells import agelab, run, runs, scenario
-from tests.vm.test_drives import COPY, measured
+from tests.vm.cells import COPY, agelab, measured, run, runs, scenario
 
 pytestmark = pytest.mark.vm
 

@@ -9,7 +9,7 @@ from agelab.analysis.cells import load
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from tests.vm.cells import agelab, newest, run, scenario, step
-from tests.vm.test_repeat import both_cores_busy
+from tests.vm.chaos import both_cores_busy
 
 pytestmark = [pytest.mark.vm, pytest.mark.full]
 STEPS = (

@@ -1,10 +1,6 @@
 """The promise: equal inputs, equal digests, on a loaded host and from another directory."""
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,33 +8,9 @@ import pytest
 
 from agelab.results.run_directory import RunDirectory
 from tests.vm.cells import SMALL, agelab, newest, run, scenario, step
+from tests.vm.chaos import both_cores_busy
 
 pytestmark = pytest.mark.vm
-
-
-BURSTS = """
-import random, sys, time
-chosen = random.Random(int(sys.argv[1]))
-while True:
-    seconds = 10 ** chosen.uniform(-3, -0.3)
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        pass
-    time.sleep(2 * seconds)
-"""
-"""Works for a millisecond to half a second at a time, and rests twice as long."""
-
-
-@contextmanager
-def both_cores_busy() -> Iterator[None]:
-    """Two processes that do nothing but take time away from the guest, now and then: its speed is never the same."""
-    busy = [subprocess.Popen([sys.executable, "-c", BURSTS, str(seed)]) for seed in range(2)]
-    try:
-        yield
-    finally:
-        for process in busy:
-            process.kill()
-            process.wait()
 
 
 @pytest.fixture(scope="module")

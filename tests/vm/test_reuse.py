@@ -10,8 +10,8 @@ import pytest
 
 from agelab.cli.options import open_store
 from agelab.runner.execute import guests
+from tests.vm.aged import HISTORY, MEASURES, TESTS
 from tests.vm.cells import agelab, newest, scenario, store_of_parts
-from tests.vm.test_measured import HISTORY, MEASURES, TESTS
 
 pytestmark = pytest.mark.vm
 

@@ -11,7 +11,7 @@ from agelab.cli.options import open_store
 from agelab.runner.execute import guests
 from agelab.store.artefacts import MANIFEST, Artefact, content_hash
 from tests.vm.cells import agelab, newest, run, scenario, step, store_of_parts
-from tests.vm.test_repeat import both_cores_busy
+from tests.vm.chaos import both_cores_busy
 
 pytestmark = pytest.mark.vm
 

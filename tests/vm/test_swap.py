@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.cells import run, scenario, step
-from tests.vm.test_drives import measured
+from tests.vm.cells import measured, run, scenario, step
 
 pytestmark = pytest.mark.vm
 TESTED = "model:seagate-st3400832a"

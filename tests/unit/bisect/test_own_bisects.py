@@ -1,0 +1,180 @@
+"""A bisect goes on from what its own store recorded, and from nothing that was put into its directory since."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from agelab.bisect import kernel_runs
+from agelab.bisect.bisect_directory import BisectDirectory
+from agelab.bisect.measurements import KernelOutcome, KernelVerdict, OutcomeKind
+from agelab.cli import bisect, main
+from agelab.results import checksummed, own
+from agelab.results.conditions import Conditions
+from agelab.store.artefacts import Store
+from tests.build import run_builder
+from tests.build import simulated_bisect as simulated
+from tests.build.simulated_bisect import planted
+
+LAST = 16
+
+
+@pytest.fixture(scope="module")
+def linux(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tree") / "linux"
+    simulated.history(path, LAST + 1)
+    return path
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(bisect, "STEP", simulated.STEP)
+    monkeypatch.setattr(kernel_runs, "KernelRuns", lambda directory, *_, **__: simulated.Toy(directory))
+    return Store(tmp_path / "home")
+
+
+def stopped(store: Store, linux: Path, first_bad: int = 11, at: int = 10) -> BisectDirectory:
+    """A bisect of that tree that stopped in its middle, with steps judged before."""
+    directory = simulated.asked_of_tree(
+        store, linux, planted(first_bad, LAST, **{f"at_{at}": "disk full"}), "v6.0", f"v6.{LAST}"
+    )
+    assert main(["bisect", "--continue", directory.name]) == 3
+    (directory.path / simulated.BEHAVIOUR).write_text(json.dumps(planted(first_bad, LAST)))
+    assert directory.rows("verdicts", KernelVerdict)
+    return directory
+
+
+def go_on(directory: BisectDirectory, capsys: pytest.CaptureFixture[str]) -> str:
+    """Go on with a bisect and return its first bad commit, or the one line with which it is refused."""
+    capsys.readouterr()
+    code = main(["bisect", "--continue", directory.name])
+    out, err = capsys.readouterr()
+    if code == 0:
+        return out.splitlines()[0].partition('"')[2].partition('"')[0]
+    assert code == 2 and not out, err
+    assert len([line for line in err.splitlines() if line.startswith("agelab: ")]) == 1
+    return err
+
+
+def test_a_bisect_goes_on_from_what_it_recorded(
+    store: Store, linux: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = stopped(store, linux)
+    before = simulated.calls(directory)
+    assert go_on(directory, capsys) == "11"
+    assert not set(simulated.calls(directory)[len(before) :]) & set(before) - {"10 1"}
+    assert go_on(directory, capsys) == "11", "asked again"
+
+
+@pytest.mark.parametrize("what", ["measured.jsonl", "verdicts.jsonl", "question.json", "conditions.json"])
+@pytest.mark.parametrize("how", ["changed", "of another bisect"])
+def test_a_record_that_was_changed_is_not_believed(
+    store: Store, linux: Path, capsys: pytest.CaptureFixture[str], what: str, how: str
+) -> None:
+    directory = stopped(store, linux)
+    directory.conditions(Conditions.of(run_builder.plan(provenance={"qemu": "7"}), None))
+    path = directory.path / what
+    if how == "changed":
+        line = json.loads(path.read_text().splitlines()[-1] if what.endswith("l") else path.read_text())
+        line.pop("seal", None)
+        line |= {"value": 9.0, "decision": "bad", "alpha": "1/2", "qemu": "8"}
+        path.write_text(json.dumps(checksummed.seal(line)) + "\n")
+    else:
+        other = stopped(store, linux, 4, 4)
+        other.conditions(Conditions.of(run_builder.plan(provenance={"qemu": "8"}), None))
+        for name in (what, f"{what}{own.ENDING}"):
+            if (other.path / name).exists():
+                shutil.copy(other.path / name, directory.path / name)
+    said = go_on(directory, capsys)
+    assert "was changed since" in said and "ask again: agelab bisect" in said
+
+
+def test_lists_without_a_code_are_refused(
+    store: Store, linux: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = stopped(store, linux)
+    for path in directory.path.glob(f"*{own.ENDING}"):
+        path.unlink()
+    assert "was not begun in this store" in go_on(directory, capsys)
+
+
+@pytest.mark.parametrize("written", ["nothing", "half a line", "the line"])
+@pytest.mark.parametrize("what", ["measured", "verdicts"])
+def test_a_bisect_killed_while_it_added_to_a_list_goes_on(
+    store: Store, linux: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, what: str,
+    written: str,
+) -> None:  # fmt: skip
+    directory = stopped(store, linux)
+    path = directory.path / f"{what}.jsonl"
+    before = path.read_bytes()
+    measured, verdicts = directory.rows("measured", KernelOutcome), directory.rows("verdicts", KernelVerdict)
+    directory.append(what, measured[0] if what == "measured" else verdicts[0])
+    assert path.read_bytes() != before
+    if written == "nothing":
+        path.write_bytes(before)
+    elif written == "half a line":
+        path.write_bytes(path.read_bytes()[:-10])
+    assert go_on(directory, capsys) == "11"
+
+
+HOOKS = ("post-checkout", "reference-transaction", "post-index-change")
+
+
+def test_the_repository_that_lies_in_a_bisect_is_not_obeyed(
+    store: Store, linux: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = stopped(store, linux)
+    evil = tmp_path / "evil"
+    evil.write_text(f"#!/bin/sh\ntouch {tmp_path}/mark\n")
+    evil.chmod(0o755)
+    with (directory.git / "config").open("a") as file:
+        file.write(f"[core]\n\thooksPath = {tmp_path}/hooks\n\tpager = {evil}\n[gpg]\n\tprogram = {evil}\n")
+    for place in (tmp_path / "hooks", directory.git / "hooks"):
+        place.mkdir(exist_ok=True)
+        for name in HOOKS:
+            shutil.copy(evil, place / name)
+    assert go_on(directory, capsys) == "11"
+    assert not (tmp_path / "mark").exists()
+
+
+def test_the_log_of_git_that_lies_in_a_bisect_is_not_believed(
+    store: Store, linux: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory, other = stopped(store, linux), stopped(store, linux, 4, 4)
+    assert go_on(other, capsys) == "4"
+    shutil.rmtree(directory.git)
+    shutil.copytree(other.git, directory.git)
+    assert go_on(directory, capsys) == "11"
+
+
+@pytest.mark.parametrize("name", ["git.log", "log", "bisect.log", "bisect.lock", "reproduce.sh", "git"])
+def test_a_link_in_a_bisect_leads_to_no_file_of_the_users(
+    store: Store, linux: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    directory = stopped(store, linux)
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "file").write_text("kept\n")
+    path = directory.path / name
+    if name == "git":
+        shutil.rmtree(path)
+        path.symlink_to(mine)
+    else:
+        path.unlink(missing_ok=True)
+        path.symlink_to(mine / "file")
+    said = go_on(directory, capsys)
+    assert said == "11" if name == "git" else f"{name} is no regular file" in said
+    assert [(one.name, one.read_text()) for one in mine.iterdir()] == [("file", "kept\n")]
+
+
+def test_only_skipped_commits_that_are_left_are_the_answer_again(
+    store: Store, linux: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = planted(11, LAST) | {str(one): OutcomeKind.NO_BUILD for one in range(9, 12)}
+    directory = simulated.asked_of_tree(store, linux, broken, "v6.0", f"v6.{LAST}")
+    assert main(["bisect", "--continue", directory.name]) == 1
+    first, calls = capsys.readouterr().out, simulated.calls(directory)
+    assert main(["bisect", "--continue", directory.name]) == 1
+    assert capsys.readouterr().out == first and simulated.calls(directory) == calls

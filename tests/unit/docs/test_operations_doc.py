@@ -1,0 +1,99 @@
+"""docs/operations.md does what it says: its example is a log, and its recipes make logs of real traces.
+
+The samples are of strace 6.1 (some lines of other calls left out) and of fio 3.33; what was traced is job.sh.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agelab.base import process
+from agelab.data.history.operations import LogSummary, check_log
+from tests import capabilities
+from tests.build.native_tools import compiled
+
+PAGE = (Path(__file__).parents[3] / "docs/operations.md").read_text()
+SAMPLES = Path(__file__).parents[2] / "golden/operations"
+TRACED = "/tmp/trace"
+
+
+def block(name: str) -> str:
+    """The block of the page that follows a line with the file's name."""
+    found = re.search(rf"^`{re.escape(name)}`:\n```\w*\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert found, name
+    return found[1]
+
+
+def from_strace(trace: Path, directory: str, where: Path) -> Path:
+    (where / "from_strace.py").write_text(block("from_strace.py"))
+    return made([sys.executable, str(where / "from_strace.py"), str(trace), directory], where)
+
+
+def from_fio(trace: Path, where: Path) -> Path:
+    (where / "from_fio.awk").write_text(block("from_fio.awk"))
+    return made(
+        ["awk", "-v", f"directory={TRACED}/fio", "-f", str(where / "from_fio.awk"), str(trace)], where
+    )
+
+
+def made(argv: list[str], where: Path) -> Path:
+    with (where / "my.log").open("wb") as out:
+        subprocess.run(argv, stdout=out, check=True)
+    return where / "my.log"
+
+
+def sizes(root: Path) -> dict[str, int]:
+    """Return the files below a directory by their sizes, directories by -1."""
+    return {
+        str(path.relative_to(root)): path.stat().st_size if path.is_file() else -1 for path in root.rglob("*")
+    }
+
+
+def test_the_example_is_a_log(tmp_path: Path) -> None:
+    (tmp_path / "my.log").write_text(block("my.log"))
+    found = check_log(tmp_path / "my.log")
+    assert (found.files, found.live_bytes, found.directories, len(found.points)) == (1, 15000, 0, 2)
+
+
+def test_a_strace_log_becomes_one_of_operations(tmp_path: Path) -> None:
+    found = check_log(from_strace(SAMPLES / "job.strace", f"{TRACED}/work", tmp_path))
+    assert found.counts == {
+        "append": 1, "create": 8, "fsync": 1, "mkdir": 5, "rename": 2, "rmdir": 1, "truncate": 4, "unlink": 3,
+        "write": 29,
+    }  # fmt: skip
+    # a and copy/a, ä, y; b, cut to 5000.
+    assert (found.files, found.live_bytes, found.directories) == (5, 6 + 6 + 10 + 2 + 5000, 4)
+
+
+def test_what_is_traced_now_is_left_by_a_replay(tmp_path: Path) -> None:
+    sources = tmp_path / "in"
+    (sources / "sub").mkdir(parents=True)
+    for name, size in (("a", 6), ("sub/b", 200_000), ("sub/c d", 10)):
+        (sources / name).write_bytes(b"x" * size)
+    subprocess.run(["tar", "cf", "in.tar", "in"], cwd=tmp_path, check=True)
+    work, again = tmp_path / "work", tmp_path / "again"
+    work.mkdir()
+    again.mkdir()
+    trace = ["strace", "-f", "-y", "-e", "trace=%file,%desc", "-o", str(tmp_path / "trace")]
+    done = subprocess.run([*trace, "sh", str(SAMPLES / "job.sh")], cwd=work, capture_output=True, check=False)
+    if done.returncode:
+        capabilities.skip("tracing", done.stderr.decode()[-200:])
+    log = from_strace(tmp_path / "trace", str(work), tmp_path)
+    check_log(log)
+    process.run([str(compiled("replay", tmp_path)), str(log)], cwd=again)
+    assert sizes(again) == sizes(work) and len(sizes(work)) == 9
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_an_iolog_of_fio_becomes_one_of_operations(version: int, tmp_path: Path) -> None:
+    trace = tmp_path / "mail.iolog"
+    text = (SAMPLES / "mail.iolog").read_text()
+    if version == 2:  # the same without times
+        text = re.sub(r"^\d+ ", "", text.replace("version 3", "version 2"), flags=re.MULTILINE)
+    trace.write_text(text)
+    found: LogSummary = check_log(from_fio(trace, tmp_path))
+    assert found.counts == {"create": 2, "fsync": 1, "mkdir": 1, "write": 8}
+    assert (found.bytes_written, found.live_bytes) == (65536, 65536)

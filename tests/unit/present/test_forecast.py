@@ -1,0 +1,78 @@
+"""``agelab plan``: a run's cells, its time and the differences that it finds, by earlier runs; nothing runs."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agelab.cli import main
+from tests.build import run_builder
+
+VALUES = {1: 10.0, 2: 10.5, 3: 11.0}
+"""What a step took, by run seed; in corpus 2 twice as long."""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "100")
+    return tmp_path
+
+
+def make(
+    home: Path, variants: Sequence[str] = ("ext4",), corpora: Sequence[int] = (1,), **fields: Any
+) -> str:
+    """A run of scenario aging with three run seeds of each corpus."""
+    cells = [
+        run_builder.cell(
+            variant,
+            seed,
+            corpus_seed=corpus,
+            machine="pentium4-2800",
+            drives=("model:seagate-st3120026as",),
+        )
+        for variant in variants
+        for corpus in corpora
+        for seed in VALUES
+    ]
+    command = {"directory": "/", "name": "aging", "options": {}}
+    run = run_builder.begin(
+        home, cells, **{"scenario": "aging", "command": command, "provenance": {"vcpus": 1}, **fields}
+    )
+    for number, cell in enumerate(cells):
+        samples = [
+            run_builder.sample("copy", VALUES[cell.seed] * cell.corpus_seed, repetition=at) for at in (1, 2)
+        ]
+        run_builder.end(run, number, samples, host_seconds=60)
+    return run.name
+
+
+def planned(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main(["plan", *words, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_without_an_earlier_run_the_time_is_not_known(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "aging-ext4", "--seeds", "1,2", "--corpora", "1,2", "--jobs", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "aging, scale quick, virtual clock: 4 cells" in said
+    assert "ext4; each with seeds 1,2 of corpora 1,2" in said
+    assert "time: not known: no such cell has ended in this store" in said
+    assert planned(capsys, "aging-ext4")["seconds"] is None
+
+
+def test_the_time_is_what_such_cells_took(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make(home)
+    found = planned(capsys, "aging-ext4", "--seeds", "1,2,3,4", "--corpora", "1,2", "--jobs", "2")
+    assert (len(found["cells"]), found["seconds"]) == (8, [240, 240])
+    main(["plan", "aging-ext4", "--seeds", "1,2,3,4", "--corpora", "1,2"])
+    assert "time: about 8 min, by what such cells took in this store before" in capsys.readouterr().out
+
+
+def test_a_paired_design_has_a_cell_for_each_pair(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--seeds", "1,2,3,4,5,6", "--corpora", "1,2,3,4,5,6", "--design", "paired")
+    assert len(planned(capsys, "aging-ext4", *words)["cells"]) == 6

@@ -1,0 +1,70 @@
+"""A pass that records: each step stands between two that begin and keep, and nothing else of the cell changes."""
+
+from dataclasses import replace
+
+import pytest
+
+from agelab.base.errors import InputError
+from agelab.runner.plan.passes import (
+    EVENTS_MEMORY,
+    RECORD_BYTES,
+    is_keeper,
+    is_recorded,
+    recorded,
+    records_bytes,
+    with_keepers,
+)
+from agelab.runner.plan.steps import StepPlan
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.request import cell_requests, resolve
+from agelab.scenario.step import Action
+from tests.build.cell_builder import CORPUS, FIO, PLAIN, phase, spec
+
+COLD = Action(name="read", run="cat *", caches="reboot", pause=5, origin="estimated")
+
+
+def test_a_step_stands_between_the_beginning_and_the_keeping_of_its_record() -> None:
+    found = recorded(phase(PLAIN))
+    assert [(step.name, step.run) for step in found.steps] == [
+        ("copy.begin.output", "exec record-blocks begin"),
+        ("copy", "cp a b"),
+        ("copy.blocks.output", 'exec record-blocks keep "$BLOCKS_DISK" 0'),
+    ]
+    assert [is_keeper(step.name) for step in found.steps] == [True, False, True]
+
+
+def test_caches_and_pause_come_before_the_record_and_forks_stay() -> None:
+    found = recorded(phase(PLAIN, COLD, forks={1: "point", 2: "aged"}))
+    begins, reads = found.steps[3:5]
+    assert (begins.caches, begins.pause) == ("reboot", 5) and (reads.caches, reads.pause) == ("keep", 0)
+    assert found.forks == {3: "point", 6: "aged"}
+
+
+def test_what_is_printed_is_kept_beside_and_places_count_recorded_steps_alone() -> None:
+    found = recorded(with_keepers(phase(FIO, PLAIN)))
+    assert [step.name for step in found.steps] == [
+        "fio.begin.output", "fio", "fio.blocks.output", "fio.output",
+        "copy.begin.output", "copy", "copy.blocks.output",
+    ]  # fmt: skip
+    assert found.steps[-1].run.endswith(" 1") and records_bytes(found) == 2 * RECORD_BYTES
+
+
+def test_a_step_that_loses_its_power_is_not_recorded() -> None:
+    cut = StepPlan.of(PLAIN.model_copy(update={"cut_after": (1.0, 1.0)}), 1, CORPUS)
+    assert not is_recorded(cut)
+    assert recorded(replace(phase(PLAIN), steps=(cut,))).steps == (cut,)
+
+
+def test_the_memory_for_the_events_is_not_the_steps() -> None:
+    cell = spec()
+    passed = replace(cell, set_aside=EVENTS_MEMORY)
+    assert passed.available_bytes == cell.available_bytes + EVENTS_MEMORY
+    assert passed.memory_mib(CORPUS) >= cell.memory_mib(CORPUS)
+
+
+def test_recording_takes_the_virtual_clock_and_a_modelled_drive() -> None:
+    with pytest.raises(InputError, match="in the wall clock there are none"):
+        RunOptions(name="aging", blocks=True, clock="wall")
+    bare = resolve(RunOptions(name="aging-ext4", blocks=True, disks="model:none"))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"--blocks: .* the disk is none of theirs"):
+        cell_requests(bare, 14, (), None)

@@ -1,0 +1,302 @@
+"""Power cuts: where a scenario or a user asks for one, what the guest is told, and what comes of its answers."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from pydantic import ValidationError
+
+from agelab.base.errors import InputError
+from agelab.cli.run import run
+from agelab.evaluate.derived_samples import recovery_times
+from agelab.present.view import run_tables as shown
+from agelab.results.result import Sample
+from agelab.runner.execute import runner
+from agelab.runner.plan.guest_plan import BootStart, guest_plan
+from agelab.runner.plan.phases import phases
+from agelab.runner.plan.steps import PowerCut, StepPlan
+from agelab.scenario import selection
+from agelab.scenario.filesystem import Filesystem
+from agelab.scenario.metrics import METRICS
+from agelab.scenario.scenario import Scenario
+from agelab.scenario.step import Action
+from harness import recovery
+from harness.events import Events
+from harness.plan import Disk, Recovery
+from harness.step import Outcome
+from tests.build.cell_builder import CORPUS, made, spec
+
+
+def action(**changes: Any) -> Action:
+    return Action.model_validate({"name": "work", "run": "true", "origin": "estimated", **changes})
+
+
+# ---- in a scenario ----
+
+
+def test_a_step_is_cut_at_a_moment_or_in_a_window() -> None:
+    assert action().cut_after is None
+    assert action(cut_after=2.5).cut_after == (2.5, 2.5)
+    assert action(cut_after=[2, 6]).cut_after == (2, 6)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, [3, 2], [5, 20], 20, [0, 5]])
+def test_a_moment_outside_the_step_is_refused(wrong: object) -> None:
+    with pytest.raises(ValidationError, match=r"cut_after: .* is not between 0 and the deadline, 20 s"):
+        action(cut_after=wrong, deadline=20)
+
+
+def test_the_window_is_the_run_seeds() -> None:
+    moments = [replace(spec(), run_seed=seed).cut_at(4, 9) for seed in (1, 2, 3, 4, 5)]
+    assert moments == [7.09, 5.18, 8.271, 6.361, 4.451]
+    assert spec().cut_at(3, 3) == 3
+
+
+def changed(**changes: Any) -> Scenario:
+    whole = selection.select("recovery-ext4").scenario.model_dump()
+    return Scenario.model_validate({**whole, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"tests": [{"name": "read", "run": "true", "cut_after": 3, "origin": "inferred"}]},
+            "test 'read': only a step's power is cut",
+        ),
+        ({"curve": {"step": "fill", "after": [1]}}, "a curve and power cuts cannot be combined"),
+        ({"tests": [{"name": "fsck", "run": "true", "origin": "inferred"}]}, "a step cannot be called"),
+    ],
+)
+def test_what_does_not_go_with_a_cut_is_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=re.escape(said)):
+        changed(**changes)
+
+
+def test_a_plan_without_a_cut_says_nothing_of_it() -> None:
+    plan = made(spec())
+    assert "recovery" not in plan
+    assert all("cut_after" not in step for step in plan["steps"])
+
+
+def test_drives_keep_what_a_cut_takes_back_where_one_is_planned_and_nowhere_else() -> None:
+    kept = [
+        ["undo=1" in drive["settings"].split() for drive in made(spec(name, drives=()))["drives"]]
+        for name in ("recovery-ext4", "aging-ext4")
+    ]
+    assert kept == [[True], [False]]
+
+
+def test_the_plan_has_the_moment_and_what_is_done_after_it() -> None:
+    cell = spec("recovery-jfs", run_seed=2)
+    [phase] = phases(cell.scenario, CORPUS)
+    plan = guest_plan(cell, CORPUS, phase)
+    assert {step["name"]: step.get("cut_after") for step in plan["steps"]} == {
+        "fill": None,
+        "work": 5.18,
+        "check": None,
+    }
+    device = "/dev/disk/under-test"
+    wanted = {
+        "repair": ["jfs_fsck", "-p", device],
+        "repair_first": True,
+        "fsck": ["jfs_fsck", "-n", "-f", device],
+    }
+    assert plan["recovery"] == {**wanted, "survived": None}
+    later = guest_plan(cell, CORPUS, phase, BootStart(1, 2, survived="665\n"))
+    assert later["recovery"]["survived"] == "665\n"
+
+
+def test_each_variant_of_recovery_can_be_repaired() -> None:
+    names = {variant.filesystem for variant in selection.select("recovery").variants}
+    assert len(names) > 5 and all(selection.filesystem(name).repair for name in names)
+
+
+def test_a_repair_names_its_device_and_one_that_comes_first_is_there() -> None:
+    file = selection.filesystem("ext4").model_dump()
+    with pytest.raises(ValidationError, match="repair does not name"):
+        Filesystem.model_validate({**file, "repair": ["e2fsck", "-y"]})
+    with pytest.raises(ValidationError, match="repair_first needs a repair"):
+        Filesystem.model_validate({**file, "repair": [], "repair_first": True})
+
+
+# ---- asked for ----
+
+
+@pytest.mark.parametrize(
+    "text", ["", "copy", "copy+", "copy:+1", "copy:0+1", "copy:1+0", "copy+-1", "copy+1e3", "copy+nan", "+1"]
+)
+def test_a_crash_is_said_as_step_repetition_and_seconds(text: str) -> None:
+    assert PowerCut.parse("copy:3+1.5") == PowerCut("copy", 3, 1.5)
+    assert PowerCut.parse("copy+2") == PowerCut("copy", 1, 2.0)
+    with pytest.raises(InputError, match=r"--crash-at .*: say STEP\+SECONDS or STEP:REPETITION\+SECONDS"):
+        PowerCut.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["aging-ext4", "--crash-at", "read+1"], "read is a test of aging; only the power of a step .* is"),
+        (["aging-ext4", "--crash-at", "copi+1"], "no step for --crash-at in aging 'copi'; did you mean copy"),
+        (["aging-ext4", "--crash-at", "copy+1800"], "copy:1\\+1800: a step that has not ended after 1800 s"),
+        (["tum-2005-ext3", "--crash-at", "read1+1"], "scenario tum-2005 is made of experiments"),
+        (["aging-ext4", "--crash-at", "copy+1", "--disks", "file:/x"], "copy:1\\+1: file:/x.* is a real"),
+        (["recovery-ext4", "--disks", "file:/x"], "scenario recovery cuts the power: file:/x.* is a real"),
+        (["aging-ext4", "--crash-at", "copy+1", "--keep-disk"], "leave --keep-disk out"),
+        (["aging-ext4", "--crash-at", "copy+1", "--disk", "ab"], "leave --disk out"),
+        (["aging-ext4", "--crash-at", "copy+1", "--curve"], "leave --curve out"),
+        (["aging-ext4", "--crash-at", ""], "say STEP"),
+    ],
+)
+def test_a_crash_that_makes_no_sense_is_refused(
+    words: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "run_request", None)
+    with pytest.raises(InputError, match=said) as error:
+        CliRunner().invoke(run, words, catch_exceptions=False)
+    assert "\n" not in str(error.value)
+
+
+def crashed(text: str) -> tuple[StepPlan, ...]:
+    """The steps of the aging study's only phase."""
+    crash = PowerCut.parse(text)
+    cell = spec(scale="paper")
+    [phase] = phases(crash.applied_to(cell.scenario), CORPUS, crash=crash)
+    assert not phase.forks
+    return phase.steps
+
+
+def test_nothing_of_the_scenario_comes_after_the_crash() -> None:
+    steps = crashed("delete:3+0.5")
+    assert [(step.name, step.repetition) for step in steps][-2:] == [("copy", 3), ("delete", 3)]
+    assert [step.cut_after for step in steps] == [None] * 5 + [(0.5, 0.5)]
+    scenario = PowerCut.parse("copy+1").applied_to(spec().scenario)
+    assert not (scenario.tests or scenario.control or scenario.measures or scenario.curve or scenario.ratios)
+    with pytest.raises(InputError, match="copy:25\\+1: step copy has 24 repetitions"):
+        crashed("copy:25+1")
+
+
+# ---- after it ----
+
+
+class Heard(Events):
+    """The harness's events."""
+
+    said: list[dict[str, Any]]
+
+    @classmethod
+    def none(cls) -> "Heard":
+        heard = cls(-1, b"")
+        object.__setattr__(heard, "said", [])
+        return heard
+
+    def emit(self, event: str, **fields: object) -> None:
+        self.said.append({"event": event, **fields})
+
+
+FORK: dict[str, Any] = {"name": "d", "members": (), "layers": None, "mkfs": None, "source": None}
+DISK = Disk(**FORK, mount=("mount",), umount=("umount",))
+
+
+class Lost(Exception):
+    """The cell has failed."""
+
+
+def recovered(
+    tmp_path: Path, *, first: bool, mounts: Sequence[int], repair: str = "repair"
+) -> tuple[list[str], Heard]:
+    """Return the commands that ran, in order, where the mounts have these exit statuses."""
+    ran: list[str] = []
+    answers = iter(mounts)
+    heard = Heard.none()
+
+    def call(name: str, argv: tuple[str, ...], expect: tuple[int, ...]) -> Outcome:
+        ran.append(name)
+        if argv[0] == "sh":
+            Path(argv[3]).write_text("one\ntwo\n")
+            return Outcome(4, "")
+        return Outcome(next(answers), "no")
+
+    def do(argv: list[str], what: str) -> None:
+        ran.append(argv[0])
+
+    def must(outcome: Outcome, what: str) -> None:
+        if outcome.status:
+            raise Lost(what)
+
+    todo = Recovery((repair,) if repair else (), first, ("fsck",), "")
+    recovery.recover(DISK, todo, 2, call, do, must, tmp_path, heard)
+    return ran, heard
+
+
+def test_a_journal_is_replayed_by_the_mount_and_checked_while_it_is_not_mounted(tmp_path: Path) -> None:
+    ran, heard = recovered(tmp_path, first=False, mounts=[0])
+    assert ran == ["recovery", "umount", "fsck", "mount"]
+    found = {(one["step"], one["metric"]): one["value"] for one in heard.said if one["event"] == "sample"}
+    assert found == {("recovery", "mount_status"): 0, ("fsck", "fsck_status"): 4, ("fsck", "fsck_lines"): 2}
+    assert {"event": "checked", "step": "fsck", "status": 4, "said": "one\ntwo\n"} in heard.said
+
+
+def test_what_has_no_journal_or_cannot_be_mounted_is_repaired_before(tmp_path: Path) -> None:
+    assert recovered(tmp_path, first=True, mounts=[0])[0] == ["repair", "recovery", "umount", "fsck", "mount"]
+    ran, heard = recovered(tmp_path, first=False, mounts=[32, 0])
+    assert ran == ["recovery", "repair-after", "recovery-repaired", "umount", "fsck", "mount"]
+    ran, _ = recovered(tmp_path, first=True, mounts=[32, 0])
+    assert ran[:4] == ["repair", "recovery", "repair-after", "recovery-repaired"]
+    assert {"event": "checked", "step": "recovery", "status": 32, "said": "no"} in heard.said
+
+
+@pytest.mark.parametrize(
+    ("first", "mounts", "repair"), [(True, [32, 32], "fix"), (False, [32, 32], "fix"), (False, [32], "")]
+)
+def test_what_no_repair_brings_back_fails_the_cell(
+    tmp_path: Path, first: bool, mounts: list[int], repair: str
+) -> None:
+    with pytest.raises(Lost, match="mounting what the power cut and a repair have left"):
+        recovered(tmp_path, first=first, mounts=mounts, repair=repair)
+
+
+def test_of_what_a_check_says_the_beginning_and_the_end_are_told() -> None:
+    said = "a" * 1500 + "b" * 1500
+    assert recovery.shortened(said) == "a" * 1000 + "\n[...]\n" + "b" * 1000
+    assert recovery.shortened("short") == "short"
+
+
+def sample(step: str, metric: str, value: float, repetition: int = 2) -> Sample:
+    return Sample(step=step, metric=metric, value=value, unit=METRICS[metric].unit, repetition=repetition)
+
+
+def test_the_time_to_recover_has_the_repair_in_it_and_a_mount_that_failed() -> None:
+    told = [
+        sample("recovery", "elapsed", 0.25),
+        sample("recovery", "mount_status", 32),
+        sample("repair-after", "elapsed", 2),
+        sample("recovery-repaired", "elapsed", 0.5),
+        sample("recovery-repaired", "mount_status", 0),
+        sample("recovery", "elapsed", 0.125, 4),
+        sample("recovery", "mount_status", 0, 4),
+    ]
+    found = [(one.step, one.repetition, one.value) for one in recovery_times(told)]
+    assert found == [("recovery-repaired", 2, 2.75), ("recovery", 4, 0.125)]
+
+
+def test_a_result_tells_of_the_cut_and_of_what_was_promised() -> None:
+    told = [
+        sample("work", "cut_after", 7.096574, 1),
+        sample("recovery", "mount_status", 32),
+        sample("fsck", "fsck_status", 4),
+        sample("check", "files_synced", 12, 1),
+        sample("check", "files_intact", 9, 1),
+        sample("check", "files_damaged", 2, 1),
+        sample("check", "files_missing", 1, 1),
+    ]
+    assert list(shown.recovery_lines(told)) == [
+        "work 1: power cut 7.097 s after its begin",
+        "recovery: the mount failed, exit 32",
+        "fsck: exit 4",
+        "check: 12 files were synced: 9 intact, 2 damaged, 1 missing",
+    ]

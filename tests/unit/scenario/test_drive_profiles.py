@@ -1,0 +1,224 @@
+"""Drive and machine files: whole, honest about their figures, and as docs/drives.md prints them.
+
+``AGELAB_REGENERATE=1 pytest tests/unit/scenario/test_drive_profiles.py`` writes its tables anew; read the difference.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from agelab.base.errors import InputError
+from agelab.base.types import Sourced
+from agelab.scenario import selection, toml_files
+from agelab.scenario.drive import Drive, RotatingDisk
+from agelab.scenario.machine import Machine
+
+DRIVES = selection.drives()
+MACHINES = toml_files.read_all("machines", Machine)
+PAGE = Path("docs/drives.md")
+each_drive = pytest.mark.parametrize("drive", DRIVES, ids=lambda drive: drive.name)
+
+
+def example() -> str:
+    """The drive file that the page shows."""
+    [text] = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    return str(text)
+
+
+def complaint(directory: Path, text: str) -> str:
+    """Return the error about a drive file with that content."""
+    path = directory / "my-disk.toml"
+    path.write_text(text)
+    with pytest.raises(InputError) as error:
+        toml_files.read(path, Drive)
+    return str(error.value)
+
+
+@each_drive
+def test_a_drive_says_what_its_figures_rest_on(drive: Drive) -> None:
+    assert drive == selection.drive(drive.name)
+    said = " ".join(f"({figure.source}) {figure.note}" for _, figure in drive.figures())
+    assert [key for key in drive.sources if f"({key})" not in said] == []
+    assert [
+        place for place, figure in drive.figures() if figure.origin != "published" and not figure.note
+    ] == []
+
+
+@each_drive
+def test_a_drive_has_the_size_in_its_summary(drive: Drive) -> None:
+    [(size, unit)] = re.findall(r"([\d.]+) (GB|TB)", drive.summary)
+    stated = float(size) * (1e9 if unit == "GB" else 1e12)
+    assert drive.sectors.value * 512 == pytest.approx(stated, rel=0.002)
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
+def test_a_machines_drives_are_there(machine: Machine) -> None:
+    assert machine == selection.machine(machine.name)
+    assert machine.drives
+    for one in machine.drives:
+        selection.drive(one.drive)
+        assert one.note
+
+
+def test_the_pages_example_is_a_drive(tmp_path: Path) -> None:
+    path = tmp_path / "my-disk.toml"
+    path.write_text(example())
+    assert isinstance(toml_files.read(path, Drive).medium, RotatingDisk)
+
+
+def test_every_error_of_a_drive_is_told(tmp_path: Path) -> None:
+    broken = example()
+    for before, after in (
+        ("outer_mb_s = { value = 100", "outer_mb_s = { value = 40"),
+        ("full_stroke_ms = { value = 16", "full_stroke_ms = { value = 30"),
+        ("write_average_ms = { value = 9.5", "write_average_ms = { value = 7"),
+        ("heads = { value = 4", "heads = { value = 0"),
+        ("kib = { value = 16384", "kib = { value = 16320"),
+        ("segments = { value = 16", "segments = { value = 32"),
+        ('mb_per_s = { value = 300, origin = "published", source = "sheet" }', "mb_per_s = { value = 0 }"),
+        ('sheet = "Maker', 'paper = "Maker'),
+    ):
+        assert before in broken
+        broken = broken.replace(before, after)
+    assert "interface.mb_per_s.origin: is missing" in complaint(tmp_path, broken)
+    said = complaint(
+        tmp_path, broken.replace("mb_per_s = { value = 0 }", 'mb_per_s = { value = 0, origin = "published" }')
+    )
+    for problem in (
+        "medium: outer_mb_s 40 is less than inner_mb_s 50",
+        "medium: full_stroke_ms 30: with this track_to_track_ms and average_ms the seek curve rises all the way only"
+        " from 11.30 to 23.90",
+        "medium: write_average_ms 7 is less than average_ms 8.5",
+        "medium: heads must be at least 1",
+        "cache: a segment (510 KiB) must hold read_ahead_kib (512)",
+        "interface: mb_per_s must be more than 0",
+        "interface.mb_per_s: is published, and names no source",
+        "sectors: no source 'sheet' in sources",
+    ):
+        assert problem in said, said
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('kind = "disk"', 'kind = "tape"', 'medium: kind must be "disk" or "flash"'),
+        ('kind = "disk"\n', "", 'medium: kind must be "disk" or "flash"'),
+        ("rpm = { value = 7200", "rpm = { value = 7200.5", "medium.rpm.value: Input should be a valid"),
+        ("average_ms = { value = 8.5", "average_ms = { value = 0.5", "medium: not track_to_track_ms 0.8 <= "),
+        ('name = "my-disk"', 'name = "My disk"', "name: String should match pattern"),
+    ],
+)
+def test_a_wrong_figure_is_told_with_its_place(tmp_path: Path, before: str, after: str, said: str) -> None:
+    assert said in complaint(tmp_path, example().replace(before, after, 1))
+
+
+def test_a_dilation_that_no_timer_survives_is_refused(tmp_path: Path) -> None:
+    text = (toml_files.SCENARIOS / "machines" / "pentium4-2800.toml").read_text()
+    path = tmp_path / "pentium4-2800.toml"
+    path.write_text(text.replace("shift = 0", "shift = 5"))
+    stands_for = re.escape(f"{round(selection.machine('pentium4-2800').instruction_ns / 32, 6):g}")
+    with pytest.raises(
+        InputError, match=rf"shift is 5: .* stand for {stands_for} s\. .* the nearest shift is 0"
+    ):
+        toml_files.read(path, Machine)
+    path.write_text(text.replace("shift = 0", "shift = 1"))
+    one, other = toml_files.read(path, Machine), selection.machine("pentium4-2800")
+    wanted = pytest.approx(other.instruction_ns, abs=2e-6)
+    assert other.dilation == wanted and 2 * one.dilation == wanted
+
+
+def test_a_machines_swap_is_on_one_of_its_drives(tmp_path: Path) -> None:
+    text = (toml_files.SCENARIOS / "machines" / "pentium3-500.toml").read_text()
+    path = tmp_path / "pentium3-500.toml"
+    path.write_text(text.replace("drive = 1\n", "drive = 3\n"))
+    with pytest.raises(InputError, match=r"swap\.drive is 3: there are 3 drives, from 0"):
+        toml_files.read(path, Machine)
+
+
+def marked(figure: Sourced, value: object) -> str:
+    """A value with its origin's mark."""
+    return f"{value}{ {'published': '', 'inferred': ' *i*', 'calibrated': ' *c*', 'estimated': ' *e*'}[figure.origin] }"
+
+
+def drive_table() -> list[str]:
+    """The page's table of drives."""
+    lines = [
+        "| drive | what it is | rpm, heads | outer / inner MB/s | seek: next / mean / full / mean write, ms |"
+        " cache KiB | interface | queue |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    flash = [
+        "| drive | what it is | read / write, us | channels | read / write MB/s | interface | queue |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for drive in DRIVES:
+        medium, start = drive.medium, f"| `{drive.name}` | {drive.summary} |"
+        end = f"{drive.interface.name} | {marked(drive.queue_depth, drive.queue_depth.value)} |"
+
+        def several(*figures: Sourced) -> str:
+            return " / ".join(marked(one, f"{one.value:g}") for one in figures)  # type: ignore[attr-defined]
+
+        if isinstance(medium, RotatingDisk):
+            seeks = (
+                medium.track_to_track_ms,
+                medium.average_ms,
+                medium.full_stroke_ms,
+                medium.write_average_ms,
+            )
+            turning = f"{medium.rpm.value}, {marked(medium.heads, medium.heads.value)}"
+            cache = marked(drive.cache.kib, drive.cache.kib.value)
+            rates = several(medium.outer_mb_s, medium.inner_mb_s)
+            lines.append(f"{start} {turning} | {rates} | {several(*seeks)} | {cache} | {end}")
+        else:
+            times = several(medium.read_us, medium.write_us)
+            rates = several(medium.read_mb_s, medium.write_mb_s)
+            flash.append(
+                f"{start} {times} | {marked(medium.channels, medium.channels.value)} | {rates} | {end}"
+            )
+    return [*lines, "", *flash]
+
+
+def machine_table() -> list[str]:
+    """The page's table of machines."""
+    lines = [
+        "| machine | clock MHz | instructions a cycle | ns an instruction, on the guest's clock |"
+        " memory, swap MiB | drives |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in MACHINES:
+        swap = "none"
+        if one.swap:
+            swap = f"{marked(one.swap, f'{one.swap.mib:g}')} on `{one.drives[one.swap.drive].drive}`"
+        cells = (
+            f"`{one.name}`",
+            marked(one.clock_mhz, f"{one.clock_mhz.value:g}"),
+            marked(one.instructions_per_cycle, one.instructions_per_cycle.value),
+            f"{one.instruction_ns:.2f}, {1 << one.shift}",
+            f"{marked(one.memory_mib, f'{one.memory_mib.value:g}')}, {swap}",
+            ", ".join(f"`{drive.drive}`" for drive in one.drives),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+@pytest.mark.parametrize("name", ["drives", "machines"])
+def test_the_pages_tables_are_the_files(name: str) -> None:
+    table = "\n".join(drive_table() if name == "drives" else machine_table())
+    place = re.compile(rf"(<!-- {name} -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+    if os.environ.get("AGELAB_REGENERATE"):
+        PAGE.write_text(place.sub(lambda found: f"{found[1]}{table}\n{found[3]}", PAGE.read_text()))
+    found = place.search(PAGE.read_text())
+    assert found is not None
+    assert found[2] == f"{table}\n"
+
+
+def test_a_file_that_calls_itself_by_another_name_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "drives").mkdir()
+    (tmp_path / "drives" / "other.toml").write_text(example())
+    monkeypatch.setattr(toml_files, "SCENARIOS", tmp_path)
+    with pytest.raises(InputError, match=r"other\.toml: name: is .*, the file's name is 'other'"):
+        selection.drive("other")
