@@ -28,26 +28,26 @@ OOM_KILL = re.compile(r"ut of memory: Killed process (\d+) \((.*?)\)")
 
 def panic_message(console: str) -> str | None:
     """Return the panic message with the first kernel error and its address, or None without a panic."""
-    found = PANIC.search(console)
-    if not found:
+    panic = PANIC.search(console)
+    if not panic:
         return None
     why = []
     if trouble := KERNEL_ERROR.search(console):
         why.append(trouble.group().strip())
         if where := KERNEL_ADDRESS.search(console, trouble.end()):
             why.append(f"in {where[1]}")
-    if HARNESS_ENDED in found.group():
+    if HARNESS_ENDED in panic.group():
         why.append("the harness, the guest's first process, has ended")
         why += [f"it raised {raised[1].strip()}" for raised in TRACEBACK.finditer(console)][-1:]
-    return found.group().strip() + (f" ({'; '.join(why)})" if why else "")
+    return panic.group().strip() + (f" ({'; '.join(why)})" if why else "")
 
 
 def out_of_memory_panic(console: str) -> str | None:
     """Return which process found no memory in the guest, or None."""
-    found = OUT_OF_MEMORY.search(console)
-    if not found:
+    panic = OUT_OF_MEMORY.search(console)
+    if not panic:
         return None
-    process = CURRENT.search(console, found.end())
+    process = CURRENT.search(console, panic.end())
     if not process:
         return "out of memory: none was left"
     who = "the harness" if process[2] == HARNESS else f"{process[2]} (process {process[1]})"
@@ -69,5 +69,5 @@ def filesystem_shutdown(console: str, gone: Iterable[str]) -> str | None:
 
 def last_line(console: str) -> str | None:
     """Return the last that the kernel said before the guest ended, or None."""
-    found = LINE.findall(console)
-    return found[-1].strip() if found else None
+    lines = LINE.findall(console)
+    return lines[-1].strip() if lines else None

@@ -28,7 +28,7 @@ def derived(
 
 def repetition_ratios(ratios: Iterable[Ratio], samples: Sequence[Sample]) -> list[Sample]:
     """Return a sample for each ratio: the metric's last repetition over its first, or why there is none."""
-    found = []
+    ratio_samples = []
     for ratio in ratios:
         series = sorted(
             (sample for sample in samples if (sample.step, sample.metric) == (ratio.step, ratio.metric)),
@@ -41,48 +41,54 @@ def repetition_ratios(ratios: Iterable[Ratio], samples: Sequence[Sample]) -> lis
             why = f"{ratio.metric} of the first or last {ratio.step} is not measured"
         elif (value := _over(series[-1].value, series[0].value)) is None:
             why = NO_NUMBER
-        found.append(_derived(ratio.step, ratio.name, value, why))
-    return found
+        ratio_samples.append(_derived(ratio.step, ratio.name, value, why))
+    return ratio_samples
 
 
 def syscall_shares(samples: Sequence[Sample]) -> list[Sample]:
     """Return each system call's share of its step's time, without the waiting calls (as the study of 2005 did)."""
-    times = [one for one in samples if one.metric == "syscall_seconds"]
+    times = [sample for sample in samples if sample.metric == "syscall_seconds"]
     sums: dict[str, float] = {}
-    for one in times:
-        step, call = one.step_id.group, one.step_id.name
-        sums[step] = sums.get(step, 0) + (0 if call in WAITING else one.value or 0)
-    found = []
-    for one in times:
-        step, call = one.step_id.group, one.step_id.name
+    for sample in times:
+        step, call = sample.step_id.group, sample.step_id.name
+        sums[step] = sums.get(step, 0) + (0 if call in WAITING else sample.value or 0)
+    shares = []
+    for sample in times:
+        step, call = sample.step_id.group, sample.step_id.name
         why = None if sums[step] else "no call took any time"
         if call in WAITING:
             why = "it waits for another process"
-        value = None if why else _over(one.value or 0, sums[step])
+        value = None if why else _over(sample.value or 0, sums[step])
         why = NO_NUMBER if value is None and why is None else why
-        found.append(_derived(one.step, "syscall_share", value, why, one.repetition))
-    return found
+        shares.append(_derived(sample.step, "syscall_share", value, why, sample.repetition))
+    return shares
 
 
 def recovery_times(samples: Sequence[Sample]) -> list[Sample]:
     """Return, for each mount after a power cut, how long the filesystem took to be usable again, repair included."""
-    times = {(one.step, one.repetition): one.value or 0 for one in samples if one.metric == "elapsed"}
-    found = []
-    for one in samples:
-        if one.metric == "mount_status" and one.value == 0:
-            steps = [str(one.step_id.beside(name)) for name in RECOVERING]
-            value = round(sum(times.get((step, one.repetition), 0) for step in steps), 6)
-            sample = one.model_copy(update={"metric": "recovery_time", "value": value, "unit": "s"})
-            found.append(sample)
-    return found
+    times = {
+        (sample.step, sample.repetition): sample.value or 0
+        for sample in samples
+        if sample.metric == "elapsed"
+    }
+    recoveries = []
+    for mount in samples:
+        if mount.metric == "mount_status" and mount.value == 0:
+            steps = [str(mount.step_id.beside(name)) for name in RECOVERING]
+            value = round(sum(times.get((step, mount.repetition), 0) for step in steps), 6)
+            sample = mount.model_copy(update={"metric": "recovery_time", "value": value, "unit": "s"})
+            recoveries.append(sample)
+    return recoveries
 
 
 def slowdowns(
     tests: Iterable[StepId], samples: Sequence[Sample], no_control: str | None = None
 ) -> list[Sample]:
     """Divide each test's time on the aged disk by that on the control; ``no_control`` says why there is none."""
-    times = {(one.step, one.repetition): one.value for one in samples if one.metric == "elapsed"}
-    found = []
+    times = {
+        (sample.step, sample.repetition): sample.value for sample in samples if sample.metric == "elapsed"
+    }
+    slowdown_samples = []
     for test in tests:
         old, new = (str(test.on(disk)) for disk in (AGED, CONTROL))
         repetitions = sorted(number for step, number in times if step == old)
@@ -90,8 +96,8 @@ def slowdowns(
             ours, theirs = times.get((old, number)), times.get((new, number))
             value = _over(ours, theirs) if ours and theirs else None
             why = None if value is not None else no_control or "the test did not end on both disks"
-            found.append(_derived(str(test), "slowdown", value, why, number))
-    return found
+            slowdown_samples.append(_derived(str(test), "slowdown", value, why, number))
+    return slowdown_samples
 
 
 def _derived(step: str, metric: str, value: float | None, why: str | None, repetition: int = 1) -> Sample:
@@ -101,5 +107,5 @@ def _derived(step: str, metric: str, value: float | None, why: str | None, repet
 
 def _over(value: float, other: float) -> float | None:
     """Return the ratio of two values of a guest, or None where no sample could hold it."""
-    found = round(value / other, 6)
-    return found if abs(found) <= MAX_MAGNITUDE else None
+    ratio = round(value / other, 6)
+    return ratio if abs(ratio) <= MAX_MAGNITUDE else None

@@ -137,17 +137,17 @@ def _output(files: Path, name: str) -> tuple[bytes | None, str]:
     return None, b"".join(fileio.unpacked_pieces(failed, fileio.TEXT)).decode()
 
 
-def samples(found: DiskMap, wanted: Sequence[str]) -> list[Sample]:
+def samples(disk_map: DiskMap, measures: Sequence[str]) -> list[Sample]:
     """Return the measures of a map as samples. A point of the history is a repetition of ``aged/map``."""
-    fork = ForkName.parse(found.name)
+    fork = ForkName.parse(disk_map.name)
     found_measures: list[LayoutMeasure] = []
-    if "extents" in wanted:
-        found_measures += layout.layout_measures(found.extents, found.no_extents)
-        if found.mapping or found.no_mapping:
-            why = found.no_extents or found.no_mapping
-            found_measures += layout.drive_measures(found.extents, found.mapping, why)
-    if "free_space" in wanted:
-        found_measures += layout.free_space_measures(found.free, found.no_free)
+    if "extents" in measures:
+        found_measures += layout.layout_measures(disk_map.extents, disk_map.no_extents)
+        if disk_map.mapping or disk_map.no_mapping:
+            why = disk_map.no_extents or disk_map.no_mapping
+            found_measures += layout.drive_measures(disk_map.extents, disk_map.mapping, why)
+    if "free_space" in measures:
+        found_measures += layout.free_space_measures(disk_map.free, disk_map.no_free)
     return [
         Sample(
             step=str(StepId(MAP, (fork.kind,))),

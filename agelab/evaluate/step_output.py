@@ -73,17 +73,18 @@ def _of_step(
             not_measured=why,
         )
 
-    expected = tuple(one.metric for one in program.numbers) if program else output.records
+    expected = tuple(number.metric for number in program.numbers) if program else output.records
     try:
-        found = _readings(data, output)
+        readings = _readings(data, output)
     except UnreadableOutput as error:
         for metric in expected or tuple(program.metrics if program else ())[:1]:
             yield sample(metric, None, str(error))
         return
-    for one in found:
-        yield sample(one.metric, one.in_machine_time(metrics[one.metric].unit, dilation), None, one.part)
+    for reading in readings:
+        value = reading.in_machine_time(metrics[reading.metric].unit, dilation)
+        yield sample(reading.metric, value, reading.not_measured, reading.part)
     for metric in dict.fromkeys(expected):
-        if metric not in {one.metric for one in found}:
+        if metric not in {reading.metric for reading in readings}:
             yield sample(metric, None, f"{program.name if program else None} printed no such number")
 
 

@@ -7,12 +7,20 @@ from pydantic import AfterValidator, Field, model_validator
 
 from agelab.base.types import Frozen, Name, Pattern
 from agelab.scenario.metrics import METRICS, Metric
+from agelab.scenario.units import time_power
 
 PackageName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+$", max_length=100)]
 """Name of a Debian package (deb-control(5))."""
 MetricName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
-Unit = Annotated[str, Field(pattern=r"^[A-Za-z0-9%/._-]+$", max_length=20)]
-"""A unit without blanks: s, B/s, 1/s, 1."""
+
+
+def _of_known_time(unit: str) -> str:
+    time_power(unit)
+    return unit
+
+
+Unit = Annotated[str, Field(pattern=r"^[A-Za-z0-9%/._-]+$", max_length=20), AfterValidator(_of_known_time)]
+"""A unit without blanks, as benchmarks print them: s, us/op, MB/sec, IOPS, 1."""
 DIRECTIONS: dict[str, Literal["lower", "higher"]] = {"more": "higher", "less": "lower"}
 """A file's word for the better direction, to the registry's."""
 
@@ -20,7 +28,9 @@ DIRECTIONS: dict[str, Literal["lower", "higher"]] = {"more": "higher", "less": "
 class OwnMetric(Frozen):
     """A metric that a scenario or a program defines."""
 
-    unit: Unit = Field(description="s, B/s, 1/s; 1 for a count or a ratio")
+    unit: Unit = Field(
+        description="as the program prints it: s, us/op, MB/sec, IOPS; 1 for a count or a ratio"
+    )
     meaning: str = Field(min_length=1, max_length=200, description="what is measured, in one line")
     better: Literal["more", "less"] | None = Field(
         default=None, description="the better direction, given the same work; by default neither"

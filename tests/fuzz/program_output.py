@@ -16,11 +16,10 @@ def one(data: bytes) -> None:
     text = data[1:].decode(errors="replace")
     program = PROGRAMS[data[0] % len(PROGRAMS) if data else 0]
     with suppress(UnreadableOutput):
-        for found in read_program(program, text):
-            unit = program.metrics[found.metric].unit
-            Sample(
-                step=f"s.{found.part}", metric=found.metric, value=found.in_machine_time(unit, 1), unit=unit
-            )
+        for reading in read_program(program, text):
+            unit = program.metrics[reading.metric].unit
+            value = reading.in_machine_time(unit, 1)
+            Sample(step=f"s.{reading.part}", metric=reading.metric, value=value, unit=unit)
     with suppress(UnreadableOutput):
         read_records(("one", "two"), text)
 

@@ -118,7 +118,7 @@ def file_runs(file: FileMap, block_size: int) -> list[list[Stretch]] | None:
     """
     if file.unmapped is not None:
         return None
-    found: list[list[Stretch]] = []
+    stretches: list[list[Stretch]] = []
     before: Extent | None = None
     for extent in file.extents:
         flags = extent.flags
@@ -131,15 +131,15 @@ def file_runs(file: FileMap, block_size: int) -> list[list[Stretch]] | None:
         # With FIBMAP the last extent ends with the file, not with its block.
         end = start + (length if flags & NOT_ALIGNED else -(-length // block_size) * block_size)
         if before is None:
-            found.append([(start, end)])
+            stretches.append([(start, end)])
         elif start - before.physical == before.length:
-            found[-1][-1] = (found[-1][-1][0], end)
+            stretches[-1][-1] = (stretches[-1][-1][0], end)
         elif start - before.physical == extent.logical - before.logical:
-            found[-1].append((start, end))
+            stretches[-1].append((start, end))
         else:
-            found.append([(start, end)])
+            stretches.append([(start, end)])
         before = extent
-    return found
+    return stretches
 
 
 def _claim_files(extents: ExtentMap, claims: list[Claim]) -> FileCensus:

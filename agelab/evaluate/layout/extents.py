@@ -45,21 +45,21 @@ def parse_extents(text: bytes) -> ExtentMap:
     files: list[FileMap] = []
     current: _FileLines | None = None
     for number, line in enumerate(lines[1:], start=2):
-        if found := _FILE.fullmatch(line):
+        if match := _FILE.fullmatch(line):
             if current:
                 files.append(current.done())
-            inode, size, allocated, links = map(int, found.groups()[:4])
-            current = _FileLines(_unescape(found[5]), inode, size, allocated, links)
+            inode, size, allocated, links = map(int, match.groups()[:4])
+            current = _FileLines(_unescape(match[5]), inode, size, allocated, links)
         elif current is None or current.unmapped is not None:
             _reject(number, b"no file's line: " + line)
-        elif found := _EXTENT.fullmatch(line):
-            logical, physical, length = map(int, found.groups()[:3])
+        elif match := _EXTENT.fullmatch(line):
+            logical, physical, length = map(int, match.groups()[:3])
             last = current.extents[-1] if current.extents else None
             if last and logical < last.logical + last.length:
                 _reject(number, b"an extent that begins before the end of the one above it: " + line)
-            current.extents.append(Extent(logical, physical, length, int(found[4], 16)))
-        elif (found := _UNMAPPED.fullmatch(line)) and not current.extents:
-            current.unmapped = found[1].decode()
+            current.extents.append(Extent(logical, physical, length, int(match[4], 16)))
+        elif (match := _UNMAPPED.fullmatch(line)) and not current.extents:
+            current.unmapped = match[1].decode()
         else:
             _reject(number, b"not a line of an extent map: " + line)
     if current:
@@ -69,7 +69,7 @@ def parse_extents(text: bytes) -> ExtentMap:
 
 
 def _unescape(path: bytes) -> str:
-    plain = _ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), path)
+    plain = _ESCAPED.sub(lambda escape: bytes([int(escape[1], 8)]), path)
     return plain.decode("utf-8", "surrogateescape")
 
 

@@ -34,14 +34,14 @@ class Mapping:
 
     def follow(self, offset: int, length: int) -> list[tuple[int, int, int]]:
         """Return member, offset and length of each piece. Raises NotFollowed."""
-        found: list[tuple[int, int, int]] = []
+        pieces: list[tuple[int, int, int]] = []
         for device, start, size in self._pieces((self.top, offset, length)):
             member = self.members[device]
-            if found and found[-1][0] == member and sum(found[-1][1:]) == start:
-                size += found[-1][2]
-                start = found.pop()[1]
-            found.append((member, start, size))
-        return found
+            if pieces and pieces[-1][0] == member and sum(pieces[-1][1:]) == start:
+                size += pieces[-1][2]
+                start = pieces.pop()[1]
+            pieces.append((member, start, size))
+        return pieces
 
     def _pieces(self, place: Place, depth: int = 0) -> Iterator[Place]:
         device, offset, length = place
@@ -61,28 +61,28 @@ class Mapping:
 
 def parse_mapping(text: bytes) -> Mapping:
     """Parse what a guest has written. Raises AgelabError for a line that is none."""
-    found = Mapping()
+    mapping = Mapping()
     for number, line in enumerate(text.decode("ascii", "replace").splitlines(), start=1):
         kind, *words = line.split()
         try:
             if kind == "member":
-                found.members[words[1]] = int(words[0])
+                mapping.members[words[1]] = int(words[0])
             elif kind == "top":
-                [found.top] = words
+                [mapping.top] = words
             elif kind == "dm":
-                _add_target(found, words[0], words[1:])
+                _add_target(mapping, words[0], words[1:])
             elif kind == "md":
-                _add_array(found, words[0], words[1], int(words[2]), int(words[3]), words[4:])
+                _add_array(mapping, words[0], words[1], int(words[2]), int(words[3]), words[4:])
             else:
                 raise ValueError(kind)
         except (ValueError, IndexError, TypeError, ZeroDivisionError) as error:
             raise AgelabError(
                 f"mapping of the disk, line {number}: not as expected: {line[:80]!r}"
             ) from error
-    return found
+    return mapping
 
 
-def _add_target(found: Mapping, device: str, words: Sequence[str]) -> None:
+def _add_target(mapping: Mapping, device: str, words: Sequence[str]) -> None:
     """Add a line of a dm table."""
     begin, sectors, target = int(words[0]) * SECTOR, int(words[1]) * SECTOR, words[2]
     arguments = words[3:]
@@ -94,28 +94,29 @@ def _add_target(found: Mapping, device: str, words: Sequence[str]) -> None:
         below = _shifted(begin, sectors, arguments[0], 0)
     elif target == "striped":
         pairs = [
-            (one, int(start) * SECTOR) for one, start in zip(arguments[2::2], arguments[3::2], strict=True)
+            (lower, int(start) * SECTOR)
+            for lower, start in zip(arguments[2::2], arguments[3::2], strict=True)
         ]
         below = _striped(begin, sectors, int(arguments[1]) * SECTOR, pairs)
     else:
-        found.unknown[device] = f"dm-{target}"
+        mapping.unknown[device] = f"dm-{target}"
         return
-    found.devices.setdefault(device, []).append(below)
+    mapping.devices.setdefault(device, []).append(below)
 
 
 def _add_array(
-    found: Mapping, device: str, level: str, chunk: int, layout: int, slots: Sequence[str]
+    mapping: Mapping, device: str, level: str, chunk: int, layout: int, slots: Sequence[str]
 ) -> None:
     """Add an array of md, whose members have the same size."""
-    parts = [(one, int(offset) * SECTOR) for offset, _, one in (slot.partition(":") for slot in slots)]
+    parts = [(member, int(offset) * SECTOR) for offset, _, member in (slot.partition(":") for slot in slots)]
     if level == "raid0":
-        found.devices[device] = [_striped(0, 1 << 62, chunk, parts)]
+        mapping.devices[device] = [_striped(0, 1 << 62, chunk, parts)]
     elif level == "raid1":  # each holds the same: the first stands for all
-        found.devices[device] = [_shifted(0, 1 << 62, *parts[0])]
+        mapping.devices[device] = [_shifted(0, 1 << 62, *parts[0])]
     elif level == "raid5" and layout == LEFT_SYMMETRIC:
-        found.devices[device] = [_with_parity(chunk, parts)]
+        mapping.devices[device] = [_with_parity(chunk, parts)]
     else:
-        found.unknown[device] = f"md's {level}, layout {layout},"
+        mapping.unknown[device] = f"md's {level}, layout {layout},"
 
 
 def _shifted(begin: int, size: int, device: str, start: int) -> Callable[[int, int], Iterator[Place]]:

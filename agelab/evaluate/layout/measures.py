@@ -64,19 +64,19 @@ class PlacedFile:
     """Number of its parts in the filesystem's metadata."""
 
 
-def layout_measures(found: ExtentMap | None, why: str = "") -> list[LayoutMeasure]:
+def layout_measures(extent_map: ExtentMap | None, why: str = "") -> list[LayoutMeasure]:
     """Return every measure of a map; for None, each as not measured, with the reason ``why``."""
-    if found is None:
+    if extent_map is None:
         return [LayoutMeasure(metric, None, why) for metric in METRICS]
-    files = list(without_hard_links(found.files))
-    placed = [locate(file, found.block_size) for file in files]
+    files = list(without_hard_links(extent_map.files))
+    placed = [locate(file, extent_map.block_size) for file in files]
     directories = [posixpath.dirname(file.path) for file in files]
-    reasons = Counter(one for one in placed if isinstance(one, str))
-    known = [one for one in placed if isinstance(one, PlacedFile)]
+    reasons = Counter(reason for reason in placed if isinstance(reason, str))
+    known = [file for file in placed if isinstance(file, PlacedFile)]
     values: dict[str, Fraction | int | str] = {"files": len(files), "unmapped_files": sum(reasons.values())}
     if reasons:
         # The most common reason; of several, the first by name.
-        reason = min(reasons, key=lambda one: (-reasons[one], one))
+        reason = min(reasons, key=lambda reason: (-reasons[reason], reason))
         words = f"{sum(reasons.values())} of {len(files)} files could not be mapped ({reason})"
         values |= dict.fromkeys(TOTALS, words)
     else:
@@ -93,19 +93,21 @@ def layout_measures(found: ExtentMap | None, why: str = "") -> list[LayoutMeasur
     return [_measure(metric, values[metric]) for metric in METRICS]
 
 
-def drive_measures(found: ExtentMap | None, mapping: Mapping | None, why: str = "") -> list[LayoutMeasure]:
+def drive_measures(
+    extent_map: ExtentMap | None, mapping: Mapping | None, why: str = ""
+) -> list[LayoutMeasure]:
     """Return the measures of a map on the drives that the disk is made of; not measured, with the reason, where files
     or the layout cannot be followed."""
-    if found is None or mapping is None:
+    if extent_map is None or mapping is None:
         return [LayoutMeasure(metric, None, why) for metric in DRIVE_METRICS]
     extents = blocks = pairs = following = 0
     try:
-        for file in without_hard_links(found.files):
-            located = located_extents(file, found.block_size)
+        for file in without_hard_links(extent_map.files):
+            located = located_extents(file, extent_map.block_size)
             if isinstance(located, str):
                 continue
-            length = sum(-(-one.length // found.block_size) for one in located)
-            runs = _runs_on_drives(located, mapping, found.block_size)
+            length = sum(-(-extent.length // extent_map.block_size) for extent in located)
+            runs = _runs_on_drives(located, mapping, extent_map.block_size)
             extents, blocks = extents + runs, blocks + length
             pairs += max(0, length - 1)
             following += max(0, length - runs)

@@ -15,23 +15,23 @@ MAX_DIGITS = 40
 def read(program: GuestProgram, text: str) -> list[Reading]:
     """Return each number of the program's file that is in the text, of the last line that has it."""
     lines = [line[:MAX_LINE] for line in text.splitlines()]
-    found: list[Reading] = []
-    for one in program.numbers:
-        expression = re.compile(one.pattern)
+    readings: list[Reading] = []
+    for number in program.numbers:
+        expression = re.compile(number.pattern)
         matches = [match for line in lines if (match := expression.search(line))]
         if matches and matches[-1][1] is not None:
-            found.append(Reading(one.metric, rounded(_number(matches[-1][1]) * one.times)))
-    if not found:
+            readings.append(Reading(number.metric, rounded(_number(matches[-1][1]) * number.times)))
+    if not readings:
         raise UnreadableOutput(f"{program.name} printed none of its numbers; it printed {quoted(text)}")
-    return found
+    return readings
 
 
 def read_records(metrics: Sequence[str], text: str) -> list[Reading]:
     """Return one number for each metric, in their order."""
     words = text.split()
     if len(words) != len(metrics) or not all(_is_number(word) for word in words):
-        wanted = "no number" if len(metrics) == 1 else f"not {len(metrics)} numbers"
-        raise UnreadableOutput(f"the step printed {wanted}: {quoted(text)}")
+        wrong = "no number" if len(metrics) == 1 else f"not {len(metrics)} numbers"
+        raise UnreadableOutput(f"the step printed {wrong}: {quoted(text)}")
     return [Reading(metric, _number(word)) for metric, word in zip(metrics, words, strict=True)]
 
 

@@ -1,9 +1,10 @@
 """A measurement in a program's output, and the machine's time for the guest's."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agelab.results.result import MAX_MAGNITUDE
+from agelab.scenario.units import time_power
 
 DIGITS = 9
 """Significant digits of a number that was scaled."""
@@ -20,24 +21,23 @@ class Reading:
     """One number, in its metric's unit and in the guest's time."""
 
     metric: str
-    value: float
+    value: float | None
     part: str = ""
     """The part of the program that measured it, as a job of fio; empty for the whole."""
+    not_measured: str | None = None
+    """The reason where there is no value."""
 
-    def in_machine_time(self, unit: str, dilation: float) -> float:
+    def of_part(self, part: str) -> "Reading":
+        """Return it as one of a part's."""
+        return replace(self, part=part)
+
+    def in_machine_time(self, unit: str, dilation: float) -> float | None:
         """Return the value as the machine's clock has it: ``dilation`` of its seconds pass in one of the guest's."""
         power = time_power(unit)
-        if power == 0 or dilation == 1:
+        if self.value is None or power == 0 or dilation == 1:
             return self.value
         scaled = self.value * dilation if power > 0 else self.value / dilation
         return rounded(scaled)
-
-
-def time_power(unit: str) -> int:
-    """Return 1 for a time, -1 for something in a unit of time, 0 for anything else."""
-    if unit in ("s", "ms", "us", "ns", "min"):
-        return 1
-    return -1 if unit.rpartition("/")[2] in ("s", "min") and "/" in unit else 0
 
 
 def rounded(value: float) -> float:

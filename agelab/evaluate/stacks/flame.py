@@ -49,17 +49,17 @@ def boxes(profile: Folded, before: Folded | None = None, narrowest: float = NARR
     _count(root, profile.stacks.items(), compared=False)
     _count(root, before.stacks.items() if before else (), compared=True)
     scale = WIDTH / root.samples if root.samples else 0
-    found: list[Box] = []
+    drawn: list[Box] = []
     waiting: list[tuple[_Node, int, float]] = [(root, 0, 0.0)]
     while waiting:
         node, depth, x = waiting.pop()
         for name, callee in sorted(node.callees.items()):
             width = callee.samples * scale
             if width >= narrowest:
-                found.append(Box(name, depth, x, width, callee.samples, callee.before))
+                drawn.append(Box(name, depth, x, width, callee.samples, callee.before))
                 waiting.append((callee, depth + 1, x))
             x += width
-    return sorted(found, key=lambda box: (box.depth, box.x))
+    return sorted(drawn, key=lambda box: (box.depth, box.x))
 
 
 def _count(root: _Node, stacks: Iterable[tuple[Stack, int]], *, compared: bool) -> None:
@@ -82,11 +82,11 @@ def document(profile: Folded, before: Folded | None = None, *, label: str) -> st
 
 def svg(profile: Folded, before: Folded | None = None, narrowest: float = NARROWEST) -> str:
     """Draw a flame graph; with ``before`` a differential one: red has more samples than there, blue fewer."""
-    found = boxes(profile, before, narrowest)
-    depth = 1 + max((box.depth for box in found), default=0)
+    drawn_boxes = boxes(profile, before, narrowest)
+    depth = 1 + max((box.depth for box in drawn_boxes), default=0)
     height = depth * HEIGHT
     total, former = profile.samples, before.samples if before else 0
-    drawn = "".join(_drawn(box, height, total, former if before else None) for box in found)
+    drawn = "".join(_drawn(box, height, total, former if before else None) for box in drawn_boxes)
     return f'<svg class="flame" viewBox="0 0 {WIDTH} {height}">{drawn}</svg>'
 
 

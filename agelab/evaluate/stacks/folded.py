@@ -43,7 +43,7 @@ class Folded:
     @classmethod
     def parse(cls, text: str) -> "Folded":
         """Read folded stacks. Raises ValueError, which names the line, for any other text."""
-        found: Counter[Stack] = Counter()
+        counts: Counter[Stack] = Counter()
         for number, line in enumerate(text.split("\n")[:-1], start=1):
             words, space, count = line.rpartition(" ")
             stack = tuple(escape_controls(words, kept="").split(";"))
@@ -56,44 +56,44 @@ class Folded:
                 and len(stack) <= MAX_FRAMES
             ):
                 raise ValueError(f"line {number} is no stack with a number of samples: {line[:60]!r}")
-            found[stack] += int(count)
+            counts[stack] += int(count)
         if text and not text.endswith("\n"):
             raise ValueError("its last line is cut short")
-        return cls(found)
+        return cls(counts)
 
     @classmethod
     def sum(cls, parts: Iterable["Folded"]) -> "Folded":
         """Add up repetitions of a step."""
-        found: Counter[Stack] = Counter()
+        counts: Counter[Stack] = Counter()
         for part in parts:
-            found.update(part.stacks)
-        return cls(found)
+            counts.update(part.stacks)
+        return cls(counts)
 
     @property
     def tasks(self) -> Counter[str]:
         """Samples of each task's name."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for stack, count in self.stacks.items():
-            found[stack[0]] += count
-        return found
+            counts[stack[0]] += count
+        return counts
 
     @property
     def in_function(self) -> Counter[str]:
         """Samples that were in a function itself."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for stack, count in self.stacks.items():
             if len(stack) > 1:
-                found[stack[-1]] += count
-        return found
+                counts[stack[-1]] += count
+        return counts
 
     @property
     def under_function(self) -> Counter[str]:
         """Samples that were in a function or in what it called; of a recursion each counts once."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for stack, count in self.stacks.items():
             for function in set(stack[1:]):
-                found[function] += count
-        return found
+                counts[function] += count
+        return counts
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ def top(profile: Folded) -> list[FunctionSamples]:
 
 def changes(before: Folded, after: Folded) -> list[FunctionChange]:
     """Return all functions that were sampled themselves, those first whose samples changed most."""
-    one, other = before.in_function, after.in_function
-    rows = [FunctionChange(name, one[name], other[name]) for name in {*one, *other}]
+    earlier, other = before.in_function, after.in_function
+    rows = [FunctionChange(name, earlier[name], other[name]) for name in {*earlier, *other}]
     return sorted(rows, key=lambda row: (-abs(row.change), row.name))
 
 
@@ -182,7 +182,7 @@ class _Tasks:
     @classmethod
     def parse(cls, texts: list[str]) -> "_Tasks":
         """Read what there was when the step began."""
-        found = cls()
+        tasks = cls()
         whole: dict[tuple[str, int], str] = {}
         for text in texts:
             head, _, rest = text.partition("\n")
@@ -192,19 +192,19 @@ class _Tasks:
             whole[kind, int(number)] = whole.get((kind, int(number)), "") + rest
         for (kind, pid), text in whole.items():
             if kind == "comm":
-                found.names[pid] = _task_name(text.strip("\n"))
+                tasks.names[pid] = _task_name(text.strip("\n"))
             else:
-                found.mappings[pid] = tuple(_mappings(text))
-        return found
+                tasks.mappings[pid] = tuple(_mappings(text))
+        return tasks
 
     def add(self, pid: int, mapping: MappedFile) -> None:
         if len(self.mappings.get(pid, ())) >= MAX_MAPPINGS or self._is_new_beyond(pid, self.mappings):
             return
         end = mapping.first + mapping.size
         kept = (
-            one
-            for one in self.mappings.get(pid, ())
-            if one.first + one.size <= mapping.first or one.first >= end
+            mapped
+            for mapped in self.mappings.get(pid, ())
+            if mapped.first + mapped.size <= mapping.first or mapped.first >= end
         )
         self.mappings[pid] = (*kept, mapping)
 
@@ -234,7 +234,7 @@ def _mappings(text: str) -> Iterator[MappedFile]:
 
 def fold(file: BinaryIO) -> list[FoldedStep]:
     """Fold every step of a log that came to its end. Raises UnreadableLog."""
-    found = []
+    steps = []
     symbols: KernelSymbols | None = None
     for section in sections(file):
         if section.dropped is None:
@@ -243,8 +243,8 @@ def fold(file: BinaryIO) -> list[FoldedStep]:
             symbols = _symbols(file, section)
         if symbols is None:
             raise UnreadableLog(f"the log has no symbols of the kernel before step {section.step}")
-        found.append(_fold(file, section, symbols))
-    return found
+        steps.append(_fold(file, section, symbols))
+    return steps
 
 
 def _symbols(file: BinaryIO, section: StepLog) -> KernelSymbols:

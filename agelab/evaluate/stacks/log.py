@@ -39,19 +39,19 @@ class KernelSymbols:
     @classmethod
     def parse(cls, lines: Iterable[str]) -> "KernelSymbols":
         """Read /proc/kallsyms. Raises ValueError where it names no function, or hides the addresses."""
-        found: dict[int, tuple[tuple[int, bool, str], str]] = {}
+        best: dict[int, tuple[tuple[int, bool, str], str]] = {}
         for line in lines:
             match = SYMBOL.fullmatch(line)
             if not match or match[2] not in CODE_TYPES or match[3].startswith("__pfx_"):
                 continue
             address, rank = int(match[1], 16), _preference(match[3], match[2])
             name = VARIANT.sub("", match[3])
-            if address not in found or rank < found[address][0]:
-                found[address] = rank, frame(f"{name}_[{match[4]}]" if match[4] else name)
-        if not found.keys() - {0}:
+            if address not in best or rank < best[address][0]:
+                best[address] = rank, frame(f"{name}_[{match[4]}]" if match[4] else name)
+        if not best.keys() - {0}:
             raise ValueError("it has no symbols of the kernel")
-        addresses = sorted(found)
-        return cls(addresses, [found[address][1] for address in addresses])
+        addresses = sorted(best)
+        return cls(addresses, [best[address][1] for address in addresses])
 
     def name(self, address: int) -> str:
         """Return the function that holds an address."""
@@ -78,9 +78,9 @@ class MappedFile:
 
 def program_frame(mappings: Iterable[MappedFile], address: int) -> str | None:
     """Return the frame of a program's address; None for one that is no program's."""
-    for one in mappings:
-        if one.first <= address < one.first + one.size:
-            return one.name
+    for mapping in mappings:
+        if mapping.first <= address < mapping.first + mapping.size:
+            return mapping.name
     return None
 
 
@@ -119,14 +119,14 @@ class StepLog:
 
 def sections(file: BinaryIO) -> list[StepLog]:
     """Return the sections of a log. Raises UnreadableLog."""
-    found: list[StepLog] = []
+    steps: list[StepLog] = []
     for kind, place, size in _chunks(file):
         if kind == STEP:
-            found.append(_section(_text(file, place, size)))
+            steps.append(_section(_text(file, place, size)))
             continue
-        if not found:
+        if not steps:
             raise UnreadableLog(f"its first chunk is of kind {kind}, and begins no step")
-        current = found[-1]
+        current = steps[-1]
         if kind == TASKS:
             current.tasks.append(_text(file, place, size))
         elif kind == RECORDS:
@@ -137,7 +137,7 @@ def sections(file: BinaryIO) -> list[StepLog]:
             current.dropped = _dropped(_text(file, place, size))
         else:
             raise UnreadableLog(f"a chunk is of kind {kind}, which there is not")
-    return found
+    return steps
 
 
 def _chunks(file: BinaryIO) -> Iterator[tuple[int, int, int]]:

@@ -52,9 +52,9 @@ def parse(output: bytes) -> FreeSpace:
         raise FormatError(
             f"its map has {total_bytes(used)} used blocks, its total is {fields['used blocks'][0]}"
         )
-    if len(told := set(fields["free blocks"])) != 1:
+    if len(totals := set(fields["free blocks"])) != 1:
         raise FormatError(
-            f"superblock and block allocator tell of {' and '.join(map(str, sorted(told)))} free blocks"
+            f"superblock and block allocator tell of {' and '.join(map(str, sorted(totals)))} free blocks"
         )
     blocks = fields["total blocks"][0]
     own += [(0, fields["superblock"][0] + 1), (fields["status block"][0], 1)]

@@ -28,12 +28,12 @@ def parse(output: bytes) -> FreeSpace:
     if not {_BITMAP, _UPPER_CASE} <= entries.keys() or entries[_BITMAP][0] != 2:
         raise FormatError("its bitmap is not at the heap's beginning")
     length = -(-clusters // 8)
-    bitmap, told = output[2 * _SECTOR : 2 * _SECTOR + length], output[2 * _SECTOR + length :]
-    if len(bitmap) < length or not (found := _FREE.search(told)):
+    bitmap, summary = output[2 * _SECTOR : 2 * _SECTOR + length], output[2 * _SECTOR + length :]
+    if len(bitmap) < length or not (free_clusters := _FREE.search(summary)):
         raise FormatError("the bitmap or dump.exfat's free clusters are missing")
     runs = list(clear_bits(bitmap, clusters))
-    if (free := sum(count for _, count in runs)) != int(found[1]):
-        raise FormatError(f"its bitmap has {free} free clusters, dump.exfat says {int(found[1])}")
+    if (free := sum(count for _, count in runs)) != int(free_clusters[1]):
+        raise FormatError(f"its bitmap has {free} free clusters, dump.exfat says {int(free_clusters[1])}")
     own = [
         (start + (first - 2) * unit, -(-size // unit) * unit)
         for first, size in (entries[_BITMAP], entries[_UPPER_CASE])

@@ -58,14 +58,14 @@ def _space(fields: dict[str, int], segments: list[tuple[int, int, int, bytearray
     for segment, (number, valid, kind, bitmap) in enumerate(segments):
         first = main + segment * blocks
         # A segment without valid blocks has no bitmap.
-        found = list(
+        free_runs = list(
             to_bytes(clear_bits(bytes(bitmap) or bytes(blocks // 8), blocks, high_first=True), 1, first)
         )
-        if sum(length for _, length in found) != blocks - valid:
+        if sum(length for _, length in free_runs) != blocks - valid:
             raise FormatError(f"the bitmap of segment {segment} does not hold {valid} valid blocks", number)
-        free += found
+        free += free_runs
         if kind in NODES:
-            own += subtract([(first, blocks)], found)
+            own += subtract([(first, blocks)], free_runs)
     size = len(segments) * blocks
     return build_free_space(
         main + size, free, own, size - fields["valid_block_count"], unit=1 << fields["log_blocksize"]

@@ -74,8 +74,8 @@ def _page(disk: bytes, at: int, number: int, blocks: int) -> Iterator[Run]:
     if (count, start) != (min(PER_PAGE, blocks - first), first):
         raise FormatError(f"page {number} of the map is of blocks {start} to {start + count}")
     words = struct.unpack_from("<256I", disk, page + 3072)  # the map on disk, not the working one
-    found = list(clear_bits(struct.pack(">256I", *words), count, high_first=True))
-    if sum(length for _, length in found) != free:
+    free_runs = list(clear_bits(struct.pack(">256I", *words), count, high_first=True))
+    if sum(length for _, length in free_runs) != free:
         raise FormatError(f"page {number} of the map does not hold the {free} free blocks it says")
-    for offset, length in found:
+    for offset, length in free_runs:
         yield first + offset, length

@@ -34,6 +34,6 @@ def parse(output: bytes) -> FreeSpace:
     if text.count("End of inode reached") < SYSTEM_FILES:
         raise FormatError("ntfsinfo's lists of the system files are not whole")
     runs = clear_bits(output[512 : 512 + bitmap], clusters)
-    found = (_RUN.fullmatch(line.rstrip()) for line in text.splitlines())
-    system_files = [(int(match[1], 16), int(match[2], 16)) for match in found if match]
+    matches = (_RUN.fullmatch(line.rstrip()) for line in text.splitlines())
+    system_files = [(int(match[1], 16), int(match[2], 16)) for match in matches if match]
     return build_free_space(clusters, runs, system_files, int(total[1]), unit=unit)

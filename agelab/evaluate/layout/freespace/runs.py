@@ -30,16 +30,16 @@ def require_fields(fields: Collection[str], needed: Iterable[str]) -> None:
 
 def join_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
     """Return the same bytes as disjoint runs, sorted; neighbours and overlaps are joined."""
-    found: list[Run] = []
+    joined: list[Run] = []
     for start, length in sorted(runs):
         if length <= 0:
             continue
-        if found and start <= sum(found[-1]):
-            first, have = found[-1]
-            found[-1] = (first, max(have, start + length - first))
+        if joined and start <= sum(joined[-1]):
+            first, have = joined[-1]
+            joined[-1] = (first, max(have, start + length - first))
         else:
-            found.append((start, length))
-    return tuple(found)
+            joined.append((start, length))
+    return tuple(joined)
 
 
 def total_bytes(runs: Iterable[Run]) -> int:
@@ -68,9 +68,9 @@ def _without(runs: tuple[Run, ...], taken: tuple[Run, ...]) -> Iterator[Run]:
             yield at, end - at
 
 
-def overlap_bytes(one: Iterable[Run], other: Iterable[Run]) -> int:
+def overlap_bytes(runs: Iterable[Run], other: Iterable[Run]) -> int:
     """Return the number of bytes that both cover."""
-    mine = join_runs(one)
+    mine = join_runs(runs)
     return total_bytes(mine) - total_bytes(subtract(mine, other))
 
 
@@ -114,14 +114,14 @@ def build_free_space(
     All are in blocks of ``unit`` bytes; ``free`` is the amount reported by the tool, if any. Raises FormatError.
     """
     size *= unit
-    found, own = (join_runs(to_bytes(some, unit)) for some in (runs, metadata))
-    for run in (*found[:1], *found[-1:], *own[:1], *own[-1:]):
+    free_runs, own = (join_runs(to_bytes(some, unit)) for some in (runs, metadata))
+    for run in (*free_runs[:1], *free_runs[-1:], *own[:1], *own[-1:]):
         if run[0] < 0 or sum(run) > size:
             raise FormatError(f"bytes {run[0]} to {sum(run)} are not within the {size} there are")
-    if free is not None and total_bytes(found) != free * unit:
+    if free is not None and total_bytes(free_runs) != free * unit:
         raise FormatError(
-            f"its runs of free space have {total_bytes(found)} bytes, its total is {free * unit}"
+            f"its runs of free space have {total_bytes(free_runs)} bytes, its total is {free * unit}"
         )
-    if both := overlap_bytes(found, own):
+    if both := overlap_bytes(free_runs, own):
         raise FormatError(f"{both} bytes are called free and metadata")
-    return FreeSpace(size, found, own)
+    return FreeSpace(size, free_runs, own)

@@ -54,16 +54,16 @@ class _Metaslab:
         """Replay the logs and return the free space. Raises FormatError if that is impossible."""
         whole = [(self.start, end - self.start)]
         taken = _replay([], self.log)
-        found = subtract(whole, taken)
+        free_runs = subtract(whole, taken)
         if self.histogram is not None:
-            lengths = Counter(length.bit_length() - 1 for _, length in found)
+            lengths = Counter(length.bit_length() - 1 for _, length in free_runs)
             if lengths != {power: count for power, count in self.histogram.items() if count}:
                 raise FormatError(
                     f"the metaslab at {self.start}: its log leaves free segments of other lengths than it says",
                     self.line,
                 )
-        elif len(found) != self.segments:
-            what = f"its log leaves {len(found)} free segments, it says {self.segments}"
+        elif len(free_runs) != self.segments:
+            what = f"its log leaves {len(free_runs)} free segments, it says {self.segments}"
             raise FormatError(f"the metaslab at {self.start}: {what}", self.line)
         return subtract(whole, _replay(taken, self.later))
 
