@@ -12,7 +12,10 @@ from agelab.scenario.workload import GuestProgram
 
 NOT_READ = "the step printed more than the 1 MiB that is kept"
 TOO_LARGE = "the number is larger than any that a sample holds"
-
+NOT_OF_THIS_DISK = (
+    "not of this disk: the program moved data, and the disk under test saw no request meanwhile "
+    "(the data lay in memory, or elsewhere)"
+)
 
 PLACE_BYTES = 1 << 20
 """Bytes of an output at most; what is beyond is left out."""
@@ -47,13 +50,32 @@ def samples(
     The outputs themselves are left beside the disk, as ``[<phase>-]<step>-<repetition>.output``.
     """
     there = {(sample.step, sample.repetition) for sample in ended if sample.metric == "elapsed"}
+    idle = {
+        (sample.step, sample.repetition)
+        for sample in ended
+        if sample.metric == "requests" and sample.value == 0
+    }
     with disk.open("rb") as file:
         for output in kept:
-            if (str(output.step), output.repetition) in there:
+            step = str(output.step), output.repetition
+            if step in there:
                 file.seek(output.place * PLACE_BYTES)
                 data = file.read(PLACE_BYTES).rstrip(b"\0")
                 (disk.parent / output.file_name).write_bytes(data)
-                yield from _of_step(data, output, {**METRICS, **own}, dilation)
+                printed = list(_of_step(data, output, {**METRICS, **own}, dilation))
+                if step in idle and _moved_data(output.program, printed):
+                    printed = [_not_of_this_disk(sample) for sample in printed]
+                yield from printed
+
+
+def _moved_data(program: GuestProgram | None, printed: Iterable[Sample]) -> bool:
+    moves = program.moves if program else ()
+    return any(sample.metric in moves and sample.value for sample in printed)
+
+
+def _not_of_this_disk(sample: Sample) -> Sample:
+    """Return it with the caveat, if it has a value."""
+    return sample if sample.value is None else sample.model_copy(update={"caveat": NOT_OF_THIS_DISK})
 
 
 def _of_step(

@@ -66,6 +66,9 @@ class Sample(Frozen):
     unit: Label = Field(description="unit of the metric")
     repetition: Count = Field(default=1, description="repetition of the step, from 1")
     not_measured: Text | None = Field(default=None, description="reason for a missing value")
+    caveat: Text | None = Field(
+        default=None, description="why the value says less than its name: it is not of this disk"
+    )
 
     @property
     def step_id(self) -> StepId:

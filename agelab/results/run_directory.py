@@ -373,9 +373,7 @@ class RunDirectory:
             end = ends[number] or End(
                 status=Status.INTERRUPTED, reason="it has no end record", host_seconds=0
             )
-            rows = [
-                sample.model_dump(exclude_none=sample.value is not None) for sample in samples.get(number, [])
-            ]
+            rows = [_row(sample) for sample in samples.get(number, [])]
             cells.append(
                 {
                     **cell.model_dump(mode="json"),
@@ -446,5 +444,7 @@ def _sorted(value: Any) -> Any:
 
 
 def _row(sample: Sample) -> dict[str, Any]:
-    """Return a sample as it is written: the value always, the reason only where there is no value."""
-    return sample.model_dump(exclude=set() if sample.not_measured else {"not_measured"})
+    """Return a sample as it is written: the value always, a reason or a caveat only where there is one."""
+    return sample.model_dump(
+        exclude={name for name in ("not_measured", "caveat") if not getattr(sample, name)}
+    )

@@ -85,6 +85,9 @@ class GuestProgram(Frozen):
     )
     numbers: tuple[PrintedNumber, ...] = Field(default=(), description="numbers in its output")
     metrics: dict[MetricName, OwnMetric] = Field(min_length=1, description="what its output holds")
+    moves: tuple[MetricName, ...] = Field(
+        default=(), description="metrics that are above 0 where it read or wrote data"
+    )
     limits: tuple[str, ...] = Field(default=(), description="known limits, one sentence each")
 
     @model_validator(mode="after")
@@ -94,8 +97,11 @@ class GuestProgram(Frozen):
             f"metric {name!r} does not begin with {own!r}" for name in self.metrics if name[: len(own)] != own
         ]
         wrong += [
-            f"numbers: no metric {one.metric!r}" for one in self.numbers if one.metric not in self.metrics
+            f"numbers: no metric {number.metric!r}"
+            for number in self.numbers
+            if number.metric not in self.metrics
         ]
+        wrong += [f"moves: no metric {name!r}" for name in self.moves if name not in self.metrics]
         if (self.reader == "numbers") != bool(self.numbers):
             wrong.append("numbers are listed for the reader of that name, and for it alone")
         if bool(self.packages) == bool(self.brought):

@@ -90,7 +90,12 @@ def test_the_output_disk_comes_after_the_drives_and_before_what_a_control_is_cop
 
 
 def read(
-    tmp_path: Path, kept: Phase, *texts: bytes, dilation: float = 1, ended: int | None = None
+    tmp_path: Path,
+    kept: Phase,
+    *texts: bytes,
+    dilation: float = 1,
+    ended: int | None = None,
+    requests: int = 1,
 ) -> list[Sample]:
     disk = tmp_path / "output"
     with disk.open("wb") as file:
@@ -99,7 +104,11 @@ def read(
             file.write(text)
         file.truncate(output_bytes(kept))
     printed = list(outputs(kept, WORKLOAD.programs))
-    there = [Sample(step=str(output.step), metric="elapsed", value=1, unit="s") for output in printed[:ended]]
+    there = [
+        Sample(step=str(output.step), metric=metric, value=value, unit=unit)
+        for output in printed[:ended]
+        for metric, value, unit in (("elapsed", 1, "s"), ("requests", requests, "1"))
+    ]
     return list(step_output.samples(disk, printed, WORKLOAD.metrics, dilation, there))
 
 
@@ -119,6 +128,21 @@ def test_a_time_grows_with_what_a_guests_second_stands_for_and_a_rate_shrinks(tm
         "dbench_throughput": 160e6,
         "dbench_latency_max": 0.002,
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "requests", "marked"),
+    [
+        (b"Throughput 80 MB/sec  1 clients  1 procs  max_latency=4.000 ms\n", 0, True),
+        (b"Throughput 80 MB/sec  1 clients  1 procs  max_latency=4.000 ms\n", 1, False),
+        (b"Throughput 0 MB/sec  1 clients  1 procs  max_latency=4.000 ms\n", 0, False),
+    ],
+)
+def test_what_moved_data_while_the_disk_saw_no_request_is_not_of_this_disk(
+    tmp_path: Path, text: bytes, requests: int, marked: bool
+) -> None:
+    samples = read(tmp_path, with_keepers(phase(DBENCH)), text, requests=requests)
+    assert len(samples) == 2 and {sample.caveat is not None for sample in samples} == {marked}
 
 
 @pytest.mark.parametrize(
