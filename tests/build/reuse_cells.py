@@ -42,7 +42,7 @@ def ended(
     for name, content in MAPS.items():
         path = run.cell_directory(0) / "maps" / f"{name}.gz"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(gzip.compress(content))
+        path.write_bytes(gzip.compress(content, mtime=0))
     samples = [run_builder.sample(value=value), run_builder.sample("read", None)]
     maps = {name: hashlib.sha256(content).hexdigest() for name, content in MAPS.items()}
     run_builder.end(run, 0, samples, inputs=inputs or INPUTS, maps=maps, **fields)
