@@ -94,19 +94,19 @@ def _in_the_wall_clock(options: RunOptions, everything: bool, as_json: bool) -> 
     with claim_drives(options.disks, options.erase) as claims:
         seeded, again = execute(options, claims=claims), execute(options, claims=claims)
     pairs = [*zip(seed_groups(load(seeded)), seed_groups(load(again)), strict=True)]
-    cells = [pair for one, other in pairs for pair in pair_by_seed(one, other)]
-    if other := next((pair for pair in cells if pair.inputs and not pair.unfinished), None):
+    cells = [pair for first, second in pairs for pair in pair_by_seed(first, second)]
+    if differing := next((pair for pair in cells if pair.inputs and not pair.unfinished), None):
         raise InputError(
             f"{seeded.name} and {again.name} had other inputs, so nothing is recorded: "
-            f"{'; '.join(input_lines(other.inputs, every=False))}",
+            f"{'; '.join(input_lines(differing.inputs, every=False))}",
             hint="something was upgraded or replaced meanwhile: calibrate again",
         )
-    found = calibrate_host(seeded, again, pairs)
-    path = calibration.record_calibration(store, *found) if found else None
+    calibrated = calibrate_host(seeded, again, pairs)
+    path = calibration.record_calibration(store, *calibrated) if calibrated else None
     if as_json:
-        print_json(shown.host_json(seeded, again, pairs, found))
+        print_json(shown.host_json(seeded, again, pairs, calibrated))
     else:
-        print_blocks(shown.calibrated_blocks(seeded, pairs, found, path, everything))
+        print_blocks(shown.calibrated_blocks(seeded, pairs, calibrated, path, everything))
     return 0 if all(ran.ok for pair in cells for ran in (pair.left, pair.right)) else 1
 
 

@@ -87,7 +87,7 @@ def require_output(path: Path, *, pages: bool = False) -> None:
 
 
 def _is_page(path: Path) -> bool:
-    """Return whether a file begins as a page of agelab does (agelab/present/report/templates/page.html)."""
+    """Return True if a file begins as a page of agelab does (agelab/present/report/templates/page.html)."""
     with suppress(OSError), fileio.opened(path) as file:
         return PAGE_MARK in file.read(PAGE_HEAD)
     return False
@@ -118,11 +118,11 @@ def find_runs(names: Iterable[str]) -> list[RunDirectory]:
     Raises InputError for an unknown one, and for two of one name: in tables and files they could not be told apart.
     """
     runs = open_store().runs
-    found = {run.path: run for run in (run_lookup.find(runs, name) for name in names)}
+    by_path = {run.path: run for run in (run_lookup.find(runs, name) for name in names)}
     called: dict[str, RunDirectory] = {}
-    for run in found.values():
+    for run in by_path.values():
         if (other := called.setdefault(run.name, run)) is not run:
             raise InputError(
                 f"{other.path} and {run.path} have the same name", hint="rename the directory of one of them"
             )
-    return [*found.values()]
+    return [*by_path.values()]

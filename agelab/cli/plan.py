@@ -39,8 +39,8 @@ def plan(as_json: bool, slurm: Path | None, **words: Any) -> None:
     if slurm:
         _write_array(options, slurm)
         return
-    found = forecast(options, open_store().runs)
-    print_json(forecast_json(found)) if as_json else print_blocks(forecast_blocks(found))
+    planned = forecast(options, open_store().runs)
+    print_json(forecast_json(planned)) if as_json else print_blocks(forecast_blocks(planned))
 
 
 def _write_array(options: RunOptions, directory: Path) -> None:

@@ -35,10 +35,12 @@ def list_items(kind: str | None = None, as_json: bool = False) -> None:
     if kind is None:
         print_json(usage_json(usage)) if as_json else print_blocks(usage_blocks(usage))
         return
-    found = kinds(usage)
-    if kind not in found:
-        raise unknown("kind", kind, list(found) or ["none yet"])
-    print_json(items_json(usage, found[kind])) if as_json else print_blocks(items_blocks(usage, found[kind]))
+    by_kind = kinds(usage)
+    if kind not in by_kind:
+        raise unknown("kind", kind, list(by_kind) or ["none yet"])
+    print_json(items_json(usage, by_kind[kind])) if as_json else print_blocks(
+        items_blocks(usage, by_kind[kind])
+    )
 
 
 @store.command(epilog="Exit: 0 it fits; 1 what must stay is more than SIZE alone; 2 wrong input.")
