@@ -9,6 +9,7 @@ from agelab.base.errors import InputError
 from agelab.base.sanitize import escape_controls, parse_digits
 from agelab.base.verbs import as_called
 from agelab.cli.options import (
+    JOBS,
     OUTPUT,
     find_runs,
     force_option,
@@ -17,7 +18,6 @@ from agelab.cli.options import (
     print_json,
     require_output,
 )
-from agelab.cli.types import JOBS
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.jobs import Jobs
 from agelab.store.artefacts import Store

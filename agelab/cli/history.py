@@ -12,8 +12,17 @@ from agelab.analysis.cells import RunResult, load
 from agelab.analysis.over_time import Axis
 from agelab.base import limits
 from agelab.base.errors import InputError, did_you_mean
-from agelab.cli.options import OUTPUT, PAGE, find_runs, force_option, json_option, print_json, write_output
-from agelab.cli.types import MEASURE, SIZE
+from agelab.cli.options import (
+    MEASURE,
+    OUTPUT,
+    PAGE,
+    SIZE,
+    find_runs,
+    force_option,
+    json_option,
+    print_json,
+    write_output,
+)
 from agelab.data.history.operations import LogSummary
 from agelab.data.history.profile import Profile
 from agelab.present.report.blocks import Block, Column, Table, facts
@@ -236,7 +245,7 @@ def profiles(as_json: bool) -> None:
 
     profiles = load_profiles()
     if as_json:
-        print_json({"schema": 1, "profiles": [profile.model_dump(mode="json") for profile in profiles]})
+        print_json({"schema": 1, "profiles": profiles})
     else:
         print_blocks(profiles_blocks(profiles))
 

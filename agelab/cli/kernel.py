@@ -30,7 +30,7 @@ def list_kernels(refresh: bool, as_json: bool) -> None:
     """List the kernels of all the mirror's suites, and those in the store."""
     store = open_store()
     offered = kernels.available(store, refresh=refresh, progress=say)
-    rows = artefacts.kernel_rows(store, [kernel.model_dump() for kernel in offered])
+    rows = artefacts.kernel_rows(store, offered)
     print_json(rows) if as_json else print_blocks(artefacts.kernels_blocks(rows))
 
 
@@ -115,7 +115,6 @@ def show(spec: str, as_json: bool) -> None:
         for filesystem in filesystems
     }
     if as_json:
-        provenance_json = provenance.model_dump(mode="json")
-        print_json({**artefacts.kernel_json(kernel), "provenance": provenance_json, "filesystems": served})
+        print_json({**artefacts.kernel_json(kernel), "provenance": provenance, "filesystems": served})
     else:
         print_blocks(artefacts.provenance_blocks(kernel, provenance, filesystems, served))

@@ -5,8 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from agelab.cli.options import open_store
-from agelab.cli.types import JOBS
+from agelab.cli.options import JOBS, open_store
 from agelab.machine.disk import DriveClaim
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request import options as table

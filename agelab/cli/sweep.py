@@ -9,8 +9,7 @@ from agelab.analysis.over_time import chosen_measures, load_sweep
 from agelab.base import atomic, limits
 from agelab.base.errors import AgelabError
 from agelab.base.verbs import as_called
-from agelab.cli.options import force_option, json_option, open_store, print_json, require_output
-from agelab.cli.types import MEASURE
+from agelab.cli.options import MEASURE, force_option, json_option, open_store, print_json, require_output
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 

@@ -5,8 +5,7 @@ import shlex
 import click
 
 from agelab.base.errors import goes_on
-from agelab.cli.options import find_runs, json_option, open_store, print_json, say
-from agelab.cli.types import JOBS
+from agelab.cli.options import JOBS, find_runs, json_option, open_store, print_json, say
 from agelab.results.run_directory import LATEST, RunDirectory
 from agelab.runner.request.options import RunOptions
 from agelab.scenario.jobs import Jobs

@@ -8,6 +8,7 @@ from agelab.base.errors import name_some
 from agelab.base.verbs import as_called
 from agelab.data.corpus import Corpus
 from agelab.kernel import Kernel
+from agelab.kernel.debian_kernel import AvailableKernel
 from agelab.kernel.stored_kernel import Provenance, release_and_version
 from agelab.machine.image import Image
 from agelab.present.report.blocks import Block, Column, Line, Table, facts, headings
@@ -154,15 +155,15 @@ def _moment(moment: float | None) -> str | None:
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds") if moment else None
 
 
-def kernel_rows(store: Store, offered: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def kernel_rows(store: Store, offered: Sequence[AvailableKernel]) -> list[dict[str, Any]]:
     """List the mirror's kernels, then those that only the store has, as JSON objects."""
     stored = {artefact.key: release_and_version(artefact) for artefact in store.all("kernel")}
     keys = {named: key for key, named in stored.items()}
     rows = []
     for kernel in offered:
-        key = keys.get((kernel["release"], kernel["version"]))
-        rows.append({"spec": f"debian:{kernel['release']}", **kernel, "stored": key is not None, "key": key})
-    there = {(kernel["release"], kernel["version"]) for kernel in offered}
+        key = keys.get((kernel.release, kernel.version))
+        rows.append({"spec": kernel.spec, **kernel.model_dump(), "stored": key is not None, "key": key})
+    there = {(kernel.release, kernel.version) for kernel in offered}
     for key, (release, version) in stored.items():
         if (release, version) not in there:
             row = {"spec": None, "release": release, "version": version, "suite": None, "headers": None}

@@ -17,7 +17,7 @@ from agelab.analysis.cell_diff import CellPair
 from agelab.analysis.cells import CellResult, SeedGroup
 from agelab.base.verbs import as_called
 from agelab.present.report.blocks import Block, Line, Table
-from agelab.present.view.comparison import differences_json, input_lines, samples_blocks
+from agelab.present.view.comparison import cells_json, input_lines, samples_blocks
 from agelab.present.view.ratio_table import by_metric, heads, metrics_in_order, series_blocks, series_json
 from agelab.present.view.run_tables import describe_run
 from agelab.results.run_directory import RunDirectory
@@ -91,19 +91,16 @@ def floors_json(
             {
                 "variant": group.variant,
                 "layout": group.layout,
-                "cells": [
-                    {"seed": at.run, "corpus_seed": at.corpus, "status": ran.end_status}
-                    for at, ran in group.cells.items()
-                ],
+                "cells": cells_json(group),
                 "same_twice": {
                     "seed": proof.left.cell.seed,
                     "proven": proof.proven,
                     "inputs_key": proof.left.end.inputs_key if proof.left.end else None,
                     "digests": [ran.end.digest if ran.end else None for ran in (proof.left, proof.right)],
                     "compared": proof.compared,
-                    "inputs": differences_json(proof.inputs),
-                    "samples": differences_json(proof.samples),
-                    "endings": differences_json(proof.endings),
+                    "inputs": proof.inputs,
+                    "samples": proof.samples,
+                    "endings": proof.endings,
                 },
                 "series": [series_json(series) for series in group.series.values()],
             }
@@ -209,7 +206,7 @@ def records_blocks(records: Sequence[HostRecord], everything: bool) -> Iterator[
 def records_json(records: Sequence[HostRecord]) -> dict[str, Any]:
     hosts = [
         {
-            "host": record.host.model_dump(mode="json"),
+            "host": record.host,
             "calibrations": [calibration_json(calibration) for calibration in record.calibrations],
         }
         for record in records
@@ -249,6 +246,5 @@ def host_json(
         **_runs_json(seeded, again),
         "emulated": seeded.plan().emulated,
         "cells": cells,
-        "recorded": calibrated
-        and {"host": calibrated[0].model_dump(mode="json"), **calibration_json(calibrated[1])},
+        "recorded": calibrated and {"host": calibrated[0], **calibration_json(calibrated[1])},
     }

@@ -8,7 +8,7 @@ from agelab.base.verbs import as_called
 from agelab.capsule.read import Capsule
 from agelab.present.report.blocks import Block, Column, Line, Table
 from agelab.present.view.cell_names import count_reproduced, name_seeds
-from agelab.present.view.comparison import differences_json, input_lines
+from agelab.present.view.comparison import input_lines
 from agelab.results.result import Cell
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def capsule_json(capsule: Capsule) -> dict[str, Any]:
         "carries": _carries(capsule),
         "plan": capsule.request.plan.model_dump(mode="json", exclude={"command"}),
         "asked": capsule.request.options,
-        "kernel": capsule.kernel.model_dump(mode="json"),
+        "kernel": capsule.kernel,
         "made_of": capsule.run_manifest.model_dump(mode="json", exclude={"resolutions"}),
         "scenario": capsule.scenario,
         "cells": [
@@ -179,14 +179,11 @@ def replay_json(done: "ReplayedCapsule") -> dict[str, Any]:
         "cells": [
             {
                 "cell": cell.number,
-                "variant": cell.ran.cell.variant,
-                "layout": cell.ran.cell.layout,
-                "seed": cell.ran.cell.seed,
-                "corpus_seed": cell.ran.cell.corpus_seed,
+                **cell.ran.cell.model_dump(include={"variant", "layout", "seed", "corpus_seed"}),
                 "verdict": cell.outcome,
                 "why": cell.why,
-                "inputs": differences_json(cell.inputs),
-                "samples": differences_json(cell.samples),
+                "inputs": cell.inputs,
+                "samples": cell.samples,
             }
             for cell in done.cells
         ],

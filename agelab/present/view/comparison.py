@@ -83,10 +83,6 @@ def _cut(text: str, start: int, width: int) -> str:
     return before + text[start : start + width] + after
 
 
-def differences_json(differences: Iterable[ValueDifference]) -> list[dict[str, Any]]:
-    return [{"place": d.place, "left": d.left, "right": d.right} for d in differences]
-
-
 PAIR_NUMBERS = ("A", "B", "B/A", "from", "to")
 PAIR = headings("step", "metric", *PAIR_NUMBERS, "verdict", numbers=PAIR_NUMBERS)
 
@@ -308,6 +304,13 @@ def _summary(pair: CellPair) -> str:
     return "" if pair.inputs else "equal inputs; real time is not the same twice"
 
 
+def cells_json(group: SeedGroup) -> list[dict[str, Any]]:
+    return [
+        {"seed": at.run, "corpus_seed": at.corpus, "status": cell.end_status}
+        for at, cell in group.cells.items()
+    ]
+
+
 def comparison_json(
     comparisons: Sequence[Comparison],
     tables: Sequence[Sequence[ComparisonTable]],
@@ -317,23 +320,20 @@ def comparison_json(
     def side(group: SeedGroup) -> dict[str, Any]:
         asked = group.run.plan.model_dump(include={"scenario", "scale", "clock"})
         about = group.cell.model_dump(mode="json", exclude={"seed", "corpus_seed"})
-        cells = [
-            {"seed": at.run, "corpus_seed": at.corpus, "status": cell.end_status}
-            for at, cell in group.cells.items()
-        ]
-        return {"run": group.run.name, **asked, **about, "going_on": group.run.running, "cells": cells}
+        going_on, cells = group.run.running, cells_json(group)
+        return {"run": group.run.name, **asked, **about, "going_on": going_on, "cells": cells}
 
     def cells(pair: CellPair) -> dict[str, Any]:
         each = everything or pair.broken or not pair.samples
         return {
             "seeds": [pair.left.seeds.run, pair.right.seeds.run],
             "corpus_seeds": [pair.left.seeds.corpus, pair.right.seeds.corpus],
-            "inputs": differences_json(pair.inputs),
+            "inputs": pair.inputs,
             "compared": pair.compared,
             "differing": len(pair.samples),
-            "samples": differences_json(pair.samples) if each else None,
+            "samples": pair.samples if each else None,
             "finished": not pair.unfinished,
-            "endings": differences_json(pair.endings),
+            "endings": pair.endings,
             "promise_broken": pair.broken,
         }
 

@@ -253,9 +253,6 @@ def sweep_json(grid: Sweep, measures: Sequence[Measure]) -> dict[str, Any]:
                         "reason": entry.why_left_out or None,
                     }
                 )
-    kernels = [
-        {"release": kernel.release, "version": kernel.version, "spec": kernel.spec} for kernel in grid.kernels
-    ]
     last = {grid.label(row): seen for row in grid.entries if (seen := grid.last_seen(row))}
     labels = grid.host.labels([change for table in changes.values() for change in table.values()])
-    return {"schema": SCHEMA, "kernels": kernels, "rows": rows, "last_seen": last, "labels": labels}
+    return {"schema": SCHEMA, "kernels": grid.kernels, "rows": rows, "last_seen": last, "labels": labels}
