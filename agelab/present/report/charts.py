@@ -197,7 +197,7 @@ def history_charts(group: RunSet) -> Iterator[Charts]:
         charts.append(Chart(title, f"{title}{name and f', {name}'}, by {axis}: {ends}", drawn))
     if charts:
         legend = [
-            Mark(subject.name, *_style(number))
+            Mark(subject.name, *line_style(number))
             for number, subject in enumerate(group.groups)
             if subject.counted
         ]
@@ -209,7 +209,7 @@ def _named(step: str) -> str:
     return step_id.group if step_id.is_map else step
 
 
-def _style(number: int) -> tuple[int, int]:
+def line_style(number: int) -> tuple[int, int]:
     """Return colour and dash of the line with that number."""
     return number % vega.COLOURS, number // vega.COLOURS
 
@@ -221,7 +221,7 @@ def _line(number: int, subject: SeedGroup, step: str, metric: str) -> ChartLine:
             summary = series.summary
             value = float(summary.median / unit_scale(series.unit).divisor) if summary else None
             points.append((float(place[1]), value))
-    return ChartLine(subject.name, sorted(points), *_style(number))
+    return ChartLine(subject.name, sorted(points), *line_style(number))
 
 
 def _end(line: ChartLine, at: int) -> str:

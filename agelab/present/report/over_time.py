@@ -26,6 +26,7 @@ from agelab.present.report.blocks import (
     TableCell,
     headings,
 )
+from agelab.present.report.charts import line_style
 from agelab.present.report.numbers import interval_cell, number_cell, text, unit_name
 from agelab.results.conditions import names
 from agelab.results.measure import Measure
@@ -313,7 +314,7 @@ def _metric(trends: OverTime, measure: Measure, table: str) -> Iterator[Block]:
         charts.append(Chart(title, f"{measure_words(trends.joined, measure)}, {title}: {words}", draw))
         rows += own
     shown = dict.fromkeys(row[0] for *_, lines in drawn for row in lines)
-    marks = tuple(Mark(name, *_style(colours[name])) for name in shown)
+    marks = tuple(Mark(name, *line_style(colours[name])) for name in shown)
     yield Charts(f"Over {trends.axis}s", tuple(charts), marks, MARKS)
     several = len(charts) > 1
     numbers = ("median", "interval", "seeds", "times", "from, to")
@@ -337,14 +338,10 @@ def _titled(trends: OverTime) -> Iterator[tuple[str, JoinedRuns]]:
 def _lines(joined: JoinedRuns, measure: Measure, colours: Mapping[str, int]) -> dict[Row, TimeLine]:
     """Return the lines that have a point."""
     lines = {
-        row: TimeLine(_points(joined, row, measure), *_style(colours[row[0]])) for row in joined.grid.entries
+        row: TimeLine(_points(joined, row, measure), *line_style(colours[row[0]]))
+        for row in joined.grid.entries
     }
     return {row: line for row, line in lines.items() if line.points}
-
-
-def _style(number: int) -> tuple[int, int]:
-    """Return colour and dash of the subject with that number."""
-    return number % vega.COLOURS, number // vega.COLOURS
 
 
 def _unit(joined: JoinedRuns, measure: Measure) -> str:

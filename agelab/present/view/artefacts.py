@@ -189,15 +189,13 @@ def provenance_blocks(
 ) -> Iterator[Block]:
     """Yield where a kernel came from, and how it serves each filesystem."""
     yield Line(f"{kernel.spec} is {kernel.release} ({kernel.version})")
+    kind = source.kind.removesuffix("s")
     lines = [
         ("key", kernel.key),
         ("in", str(kernel.directory)),
         ("suite", kernel.suite or "none of Debian's"),
         *(
-            (
-                source.kind.removesuffix("s"),
-                f"{file.name} {file.version}".rstrip() + f", sha256 {file.sha256}",
-            )
+            (kind, f"{file.name} {file.version}".rstrip() + f", sha256 {file.sha256}")
             for file in source.sources
         ),
         ("commit", source.commit),

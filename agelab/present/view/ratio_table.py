@@ -82,14 +82,8 @@ def in_order(
 def _series_cells(series: Series) -> list[str]:
     summary = series.summary
     if summary is None:
-        return [
-            "?",
-            "",
-            "",
-            "",
-            "",
-            f"not measured: {series.missing[0][1]}" if series.missing else "not measured",
-        ]
+        why = f": {series.missing[0][1]}" if series.missing else ""
+        return ["?", "", "", "", "", f"not measured{why}"]
     unit = unit_scale(series.unit)
     figures = (summary.median, summary.interval.low, summary.interval.high, summary.spread)
     *others, spread = (figure / unit.divisor for figure in figures)
@@ -188,10 +182,8 @@ def notes_blocks(
         yield Text(f"  {line}", 4)
     tested = [compared for compared in every if compared.enough]
     if tested:
-        differ, alike = (
-            sum(compared.differs for compared in tested),
-            sum(compared.alike for compared in tested),
-        )
+        differ = sum(compared.differs for compared in tested)
+        alike = sum(compared.alike for compared in tested)
         more = "" if everything else " (--all shows each)"
         yield Line(
             f"  {differ} of all {len(tested)} results differ{more}: p <= {float(LEVEL)} in a rank test"
@@ -207,10 +199,9 @@ def notes_blocks(
         if len(sides) == 1:
             yield from _short_blocks(f" in short, {names[1]} is", _by_metric(seen[0]))
         else:
-            metrics = (
-                compared.row.left.metric for lines in seen for _, _, compared in lines if compared.differs
-            )
-            yield from _short_blocks(" in short", dict(zip(names[1:], seen, strict=True)), next(metrics, ""))
+            differing = (compared.row for lines in seen for *_, compared in lines if compared.differs)
+            metric = next((row.left.metric for row in differing), "")
+            yield from _short_blocks(" in short", dict(zip(names[1:], seen, strict=True)), metric)
 
 
 def _too_few(sides: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:
@@ -238,14 +229,8 @@ def _left_out(sides: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -
     """Name the corpora that one of two sides lacks: their values are in no verdict."""
     lines: dict[str, None] = {}
     for name, rows in zip(names[1:], sides, strict=True):
-        if alone := sorted(
-            {
-                corpus
-                for compared in rows
-                if compared.left and compared.right
-                for corpus in left_out(compared.row)
-            }
-        ):
+        both = [compared.row for compared in rows if compared.left and compared.right]
+        if alone := sorted({corpus for row in both for corpus in left_out(row)}):
             corpora = f"corp{'us' if len(alone) == 1 else 'ora'} {','.join(map(str, alone))}"
             lines[f"in no ratio and no verdict: {corpora}, which {names[0]} and {name} do not both have"] = (
                 None
@@ -268,13 +253,8 @@ def _depends(seen: Sequence[Sequence[Shown]], names: Sequence[str]) -> Iterator[
 
 def _more_seeds(seen: Sequence[Sequence[Shown]]) -> Iterator[str]:
     """Say what the number behind ``not known`` means."""
-    more = [
-        compared.more_seeds
-        for lines in seen
-        for *_, compared in lines
-        if compared.more_seeds and not compared.too_few
-    ]
-    if more:
+    enough = [compared for lines in seen for *_, compared in lines if not compared.too_few]
+    if more := [compared.more_seeds for compared in enough if compared.more_seeds]:
         least = min(more)
         yield (
             f"not known, +{least}: {phrasing.needs_seeds(least)}, if the spread stays what it is, to be known with "
@@ -422,31 +402,22 @@ def several_blocks(
 
 
 def _short(compared: ComparedSeries | None) -> str:
-    return (
-        ""
-        if compared is None
-        else f"{ratio_texts(compared)[0]:>6} {MARKS.get(compared.verdict, compared.reader_word)}"
-    )
+    if compared is None:
+        return ""
+    return f"{ratio_texts(compared)[0]:>6} {MARKS.get(compared.verdict, compared.reader_word)}"
 
 
 def _cells(compared: ComparedSeries) -> list[str]:
     if not compared.left or not compared.right:
-        missing = [
-            letter
-            for letter, side in (("A", compared.row.left), ("B", compared.row.right))
-            if not side.values
-        ]
-        reason = f"{' and '.join(missing)} not measured"
-        return [median_of(compared.row.left), median_of(compared.row.right), "", "", "", reason]
+        sides = {"A": compared.row.left, "B": compared.row.right}
+        missing = " and ".join(letter for letter, side in sides.items() if not side.values)
+        return [*map(median_of, sides.values()), "", "", "", f"{missing} not measured"]
     unit = unit_scale(compared.row.left.unit)
     medians = [summary.median / unit.divisor for summary in (compared.left, compared.right)]
     spread = max(compared.left.spread, compared.right.spread) / unit.divisor
     places = decimals_for_spread(unit.decimals, spread, *medians)
-    return [
-        *(format_decimal(median, places) for median in medians),
-        *ratio_texts(compared),
-        _verdict(compared),
-    ]
+    figures = [format_decimal(median, places) for median in medians]
+    return [*figures, *ratio_texts(compared), _verdict(compared)]
 
 
 def _verdict(compared: ComparedSeries) -> str:
@@ -470,11 +441,8 @@ def rows_json(judged: Sequence[ComparedSeries]) -> list[dict[str, Any]]:
 def _row_json(compared: ComparedSeries) -> dict[str, Any]:
     test, shift = compared.test, compared.shift
     apart = compared.difference
-    relative = (
-        apart / abs(compared.left.median)
-        if apart is not None and compared.left and compared.left.median
-        else None
-    )
+    base = compared.left.median if compared.left else None
+    relative = apart / abs(base) if apart is not None and base else None
     return {
         **place_json(compared.row.left),
         "left": _side_json(compared.row.left),

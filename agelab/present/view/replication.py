@@ -153,9 +153,8 @@ def theirs_text(judged: Sequence[tuple[str, JudgedClaim]]) -> str:
 
 
 def _figures(outcome: ClaimOutcome) -> str:
-    figures = [
-        figure_text(comparison.figure) for comparison in outcome.comparisons if comparison.figure is not None
-    ]
+    known = (comparison.figure for comparison in outcome.comparisons if comparison.figure is not None)
+    figures = [*map(figure_text, known)]
     more = ", ..." if len(figures) > SHOWN else ""
     return (", ".join(figures[:SHOWN]) + more) or "-"
 
@@ -165,11 +164,8 @@ def reason_with_figures(judgement: JudgedClaim) -> str:
     figures, reason = _figures(judgement.ours) if judgement.ours else "-", reason_text(judgement)
     if figures == "-":
         return reason
-    return (
-        f"{reason}; ours: {figures}"
-        if judgement.verdict is ClaimVerdict.UNTESTED
-        else f"{figures} ({reason})"
-    )
+    untested = judgement.verdict is ClaimVerdict.UNTESTED
+    return f"{reason}; ours: {figures}" if untested else f"{figures} ({reason})"
 
 
 SCHEMA = 1

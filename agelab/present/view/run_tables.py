@@ -49,8 +49,7 @@ def measures_blocks(samples: Sequence[Sample]) -> Iterator[Block]:
     tests = dict.fromkeys(
         (sample.step_id.name, sample.repetition)
         for sample in samples
-        if sample.step_id.within == (AGED,)
-        and sample.metric == "elapsed"
+        if (sample.step_id.within, sample.metric) == ((AGED,), "elapsed")
         and sample.step_id.name not in NO_TESTS
     )
     if tests:
@@ -88,11 +87,8 @@ def _tests_blocks(
 
 def drives_at_points(samples: Sequence[Sample]) -> list[str]:
     """Name the drives that were tested at points of a history; none in other scenarios."""
-    return list(
-        dict.fromkeys(
-            sample.step_id.label for sample in samples if sample.step_id.on_aged_disk and sample.step_id.label
-        )
-    )
+    steps = (sample.step_id for sample in samples)
+    return list(dict.fromkeys(step.label for step in steps if step.on_aged_disk and step.label))
 
 
 def points_blocks(samples: Sequence[Sample], labels: Sequence[str]) -> Iterator[Block]:
@@ -148,11 +144,15 @@ def format_sample(sample: Sample | None, decimals: int, scale: float = 1) -> str
 
 def _gaps(samples: Sequence[Sample]) -> dict[str, list[str]]:
     """Return the reasons for gaps in maps and slowdowns, each with the steps and metrics that it explains."""
-    gaps: dict[str, list[str]] = {}
+    return _reasons(sample for sample in samples if sample.step_id.is_map or sample.metric == "slowdown")
+
+
+def _reasons(samples: Iterable[Sample]) -> dict[str, list[str]]:
+    reasons: dict[str, list[str]] = {}
     for sample in samples:
-        if sample.not_measured and (sample.step_id.is_map or sample.metric == "slowdown"):
-            gaps.setdefault(sample.not_measured, []).append(f"{sample.step} {sample.metric}")
-    return gaps
+        if sample.not_measured:
+            reasons.setdefault(sample.not_measured, []).append(f"{sample.step} {sample.metric}")
+    return reasons
 
 
 FIGURES = 6
@@ -169,10 +169,8 @@ def own_metrics_blocks(samples: Sequence[Sample]) -> Iterator[Block]:
         return
     by_place: dict[OwnPlace, dict[str, Sample]] = {}
     for sample in own:
-        disk = sample.step_id.disk
-        step = StepId(
-            sample.step_id.name, sample.step_id.within[:-1] if disk in DISKS else sample.step_id.within
-        )
+        step_id, disk = sample.step_id, sample.step_id.disk
+        step = StepId(step_id.name, step_id.within[:-1] if disk in DISKS else step_id.within)
         by_place.setdefault((str(step), sample.repetition, sample.metric), {})[disk] = sample
     repeated = {step for step, number, _ in by_place if number > 1}
     plain = {line: by for line, by in by_place.items() if set(by) == {""}}
@@ -181,11 +179,7 @@ def own_metrics_blocks(samples: Sequence[Sample]) -> Iterator[Block]:
         yield from _own_blocks(("value",), plain, repeated, ("",))
     if aged:
         yield from _own_blocks((AGED, CONTROL, f"{AGED} /\n{CONTROL}"), aged, repeated, (AGED, CONTROL))
-    reasons: dict[str, list[str]] = {}
-    for sample in own:
-        if sample.not_measured:
-            reasons.setdefault(sample.not_measured, []).append(f"{sample.step} {sample.metric}")
-    for reason, places in reasons.items():
+    for reason, places in _reasons(own).items():
         yield Line(f"  not measured: {name_some(places, 1)}: {reason}")
 
 
@@ -401,11 +395,8 @@ def _cell_blocks(
         steps = [sample for sample in samples if phases.isdisjoint(sample.step_id.within[:1])]
         steps = [sample for sample in steps if apart.isdisjoint(_within(sample))]
         yield from _steps_blocks(steps)
-        drawn = (
-            {(sample.step, sample.repetition, sample.metric): sample.value for sample in steps}
-            if curves
-            else {}
-        )
+        repeated = steps if curves else []
+        drawn = {(sample.step, sample.repetition, sample.metric): sample.value for sample in repeated}
         for name, curve in sparkline.curves(drawn, open_console().encoding).items():
             yield Line(f"  {name}: {curve}")
         yield from syscalls_blocks(samples)
@@ -490,12 +481,9 @@ def _cell(metrics: Mapping[str, Sample], name: str, divisor: float, decimals: in
 def recovery_lines(samples: Sequence[Sample]) -> Iterator[str]:
     """Yield a line for each cut, recovery and check, and for the files that were checked."""
     for sample in samples:
-        whole, seconds = (
-            ("?", "?") if sample.value is None else (f"{sample.value:.0f}", f"{sample.value:.6f}")
-        )
+        whole, after, seconds = (format_sample(sample, decimals) for decimals in (0, 3, 6))
         match sample.metric:
             case "cut_after":
-                after = "?" if sample.value is None else f"{sample.value:.3f}"
                 yield f"{sample.step} {sample.repetition}: power cut {after} s after its begin"
             case "mount_status" if sample.value:
                 yield f"{sample.step}: the mount failed, exit {whole}"
