@@ -80,12 +80,8 @@ def compare(
     comparisons = (
         [results.compare_within_run(asked[0], base)] if of_one else results.compare_across_runs(asked)
     )
-    doubts = {
-        id(other): caveats(comparison.base, other, anyway)
-        for comparison in comparisons
-        for other in comparison.others
-    }
     pairs = [(comparison.base, other) for comparison in comparisons for other in comparison.others]
+    doubts = {id(right): caveats(left, right, anyway) for left, right in pairs}
     if not any(left.begun and right.begun for left, right in pairs):
         raise no_ok_cells(comparisons, of_one=of_one)
     tables = []

@@ -120,9 +120,9 @@ def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Pat
 def own_run(run: RunDirectory) -> RunResult:
     """Read a run: of this store, or of somebody, where it lies outside."""
     result = load(run)
-    return (
-        result if run.in_store else replace(result, origin=str(result.plan.provenance.get("host", NO_HOST)))
-    )
+    if run.in_store:
+        return result
+    return replace(result, origin=str(result.plan.provenance.get("host", NO_HOST)))
 
 
 def _imported(words: str) -> RunResult:

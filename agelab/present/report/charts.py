@@ -123,16 +123,10 @@ def sort_subjects(
         for at, (subject, summary) in enumerate(order.order)
     ]
     known = {subject.name for subject, _ in order.order}
-    shown += [
-        Bar(
-            subject.name,
-            None,
-            "not measured" if subject.counted else subject.results[0].status,
-            kind=AGED_COLOUR,
-        )
-        for subject in group.groups
-        if subject.name not in known
-    ]
+    for subject in group.groups:
+        if subject.name not in known:
+            status = "not measured" if subject.counted else subject.results[0].status
+            shown.append(Bar(subject.name, None, status, kind=AGED_COLOUR))
     words = "; ".join(f"{bar.name} {bar.shown}" for bar in shown)
     axis = "times the unaged disk's" if base else unit_name(unit)
     return Chart(title, f"{title}: {words}", partial(vega.bars, shown, axis, base=base, side_by_side=False))

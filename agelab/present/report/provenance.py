@@ -40,6 +40,7 @@ def run_facts(group: RunSet) -> Iterator[Block]:
     plans = [run.plan for run in group.runs]
     kernels = (str(plan.kernel or plan.provenance.get("kernel", "not stated")) for plan in plans)
     note = scenario.scales[plan.scale].note if scenario and plan.scale in scenario.scales else ""
+    counts = (f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses))
     rows += [
         ("scale", f"{plan.scale}: {note}" if note else plan.scale),
         ("clock", f"{plan.clock}{', EMULATED: such times are no machine’s' if plan.emulated else ''}"),
@@ -51,10 +52,7 @@ def run_facts(group: RunSet) -> Iterator[Block]:
         ("defaults", ", ".join(dict.fromkeys(cell.defaults for cell in cells)) or "none"),
         ("run seeds", _numbers({seeds.run for seeds in group.seeds})),
         ("corpus seeds", _numbers({seeds.corpus for seeds in group.seeds})),
-        (
-            "cells",
-            ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses)) or "none",
-        ),
+        ("cells", ", ".join(counts) or "none"),
     ]
     if reused := "; ".join(origins(entry.end for _, entry in group.cells)):
         rows.append(("reused", f"not run again, since their keys were known: {reused}"))

@@ -264,13 +264,8 @@ def step_tables(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Tab
                 TableCell(_verdict(compared) if compared else "lowest median"),
             )
         )  # fmt: skip
-    yield Table(
-        STEP,
-        tuple(rows),
-        "Step by step, each filesystem against the quickest",
-        METHOD,
-        id=f"{where}-compared",
-    )
+    caption = "Step by step, each filesystem against the quickest"
+    yield Table(STEP, tuple(rows), caption, METHOD, id=f"{where}-compared")
 
 
 def test_tables(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Table]:

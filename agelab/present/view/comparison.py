@@ -135,10 +135,9 @@ def comparison_blocks(
         yield Text(f"not compared, for not every run has them: of {run} {'; '.join(groups)}", 2)
     for comparison, table in zip(comparisons, tables, strict=True):
         if len(comparison.others) == 1 or each:
+            base = comparison.base
             for other, rows in zip(comparison.others, table, strict=True):
-                yield from _pair_blocks(
-                    comparison.base, other, rows, doubts[id(other)], every_input, everything
-                )
+                yield from _pair_blocks(base, other, rows, doubts[id(other)], every_input, everything)
         else:
             yield from _several_blocks(comparison, table, doubts, every_input, everything)
     if commands := _settling(comparisons, [row for table in tables for side in table for row in side.rows]):
@@ -149,13 +148,8 @@ def comparison_blocks(
 
 def _runs_blocks(comparisons: Sequence[Comparison]) -> Iterator[Block]:
     """Yield each run with the letters of its sides."""
-    groups = [
-        (letter(at), group)
-        for comparison in comparisons
-        for at, group in enumerate((comparison.base, *comparison.others))
-    ]
     runs: dict[str, tuple[list[str], RunResult]] = {}
-    for name, group in groups:
+    for name, group in _groups(comparisons):
         letters, _ = runs.setdefault(group.run.name, ([], group.run))
         if name not in letters:
             letters.append(name)
@@ -164,6 +158,13 @@ def _runs_blocks(comparisons: Sequence[Comparison]) -> Iterator[Block]:
         yield Line(f"{names}  {run.name}: {describe_run(run.plan)}")
         if run.running:
             yield Line("   it is still going on: compared as far as it is")
+
+
+def _groups(comparisons: Sequence[Comparison]) -> Iterator[tuple[str, SeedGroup]]:
+    """Yield the sides of each comparison with their letters."""
+    for comparison in comparisons:
+        for at, group in enumerate((comparison.base, *comparison.others)):
+            yield letter(at), group
 
 
 def _pair_blocks(
@@ -203,11 +204,7 @@ def _pair_blocks(
 
 def _settling(comparisons: Sequence[Comparison], rows: Sequence[ComparedSeries]) -> list[str]:
     """List the commands that run the sides with more run seeds, or more corpora, as the rows need; each once."""
-    plans = {
-        group.run.name: group.run.plan
-        for comparison in comparisons
-        for group in (comparison.base, *comparison.others)
-    }.values()
+    plans = {group.run.name: group.run.plan for _, group in _groups(comparisons)}.values()
     needed = {False: any(row.too_few for row in rows), True: bool(about_files(rows))}
     commands = (settling_command(plan, corpora=more) for more in needed if needed[more] for plan in plans)
     return [*dict.fromkeys(filter(None, commands))]

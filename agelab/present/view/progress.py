@@ -47,17 +47,13 @@ def time_left(
     """
     to_come = [cell_time(cell, took, before) for cell in waiting]
     begun = [(cell_time(cell, took, before), since) for cell, since in running]
-    whole = [estimate for estimate in to_come if estimate]
-    rest = [(estimate, since) for estimate, since in begun if estimate]
+    whole = [span for span in to_come if span]
+    rest = [(span, since) for span, since in begun if span]
     if len(whole) < len(to_come) or len(rest) < len(begun):
         return None
     return TimeRange(
-        _until_the_last(
-            [estimate.low for estimate in whole], [estimate.low - since for estimate, since in rest], jobs
-        ),
-        _until_the_last(
-            [estimate.high for estimate in whole], [estimate.high - since for estimate, since in rest], jobs
-        ),
+        _until_the_last([span.low for span in whole], [span.low - since for span, since in rest], jobs),
+        _until_the_last([span.high for span in whole], [span.high - since for span, since in rest], jobs),
     )
 
 

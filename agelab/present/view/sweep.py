@@ -140,9 +140,8 @@ def _deciding_command(grid: Sweep, judged: Sequence[ComparedSeries]) -> str:
     if not more:
         return ""
     most = max(change.left.n for change in unknown if change.left)
-    return settling_command(
-        plans[0], least=most + min(more), kernels=[kernel.spec for kernel in grid.kernels]
-    )
+    kernels = [kernel.spec for kernel in grid.kernels]
+    return settling_command(plans[0], least=most + min(more), kernels=kernels)
 
 
 def _title(grid: Sweep, measure: Measure) -> str:

@@ -1,6 +1,6 @@
 """The main result in plain words, as far as the seeds support it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -126,10 +126,8 @@ def explain_time(subject: SeedGroup, place: Place) -> Iterator[str]:
 
 def _processor(subject: SeedGroup, place: Place) -> Fraction:
     """Return the difference in processor time in seconds."""
-    parts = [
-        part for metric in ("cpu_user", "cpu_system") if (part := aged_difference(subject, place, metric))
-    ]
-    return sum((part.difference for part in parts), Fraction())
+    parts = (aged_difference(subject, place, metric) for metric in ("cpu_user", "cpu_system"))
+    return sum((part.difference for part in parts if part), Fraction())
 
 
 def _seeks(subject: SeedGroup, place: Place) -> str:
@@ -160,11 +158,8 @@ def _shares(subject: SeedGroup, place: Place) -> list[str]:
     if whole is None or not whole.unaged.median or len(parts) < len(differences):
         return []
     seek, rotation, transfer = parts
-    shares = (
-        100 * seconds / whole.unaged.median
-        for seconds in (seek + rotation, transfer, _processor(subject, place))
-    )
-    return [f"{number(share, 0)} %" for share in shares]
+    times = (seek + rotation, transfer, _processor(subject, place))
+    return [f"{number(100 * seconds / whole.unaged.median, 0)} %" for seconds in times]
 
 
 def explain_layout(subject: SeedGroup, place: Place) -> Iterator[str]:
@@ -222,12 +217,7 @@ def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
     if len(order.order) == 1:
         question = f"How much did {worst.name} age, and why?"
     named, verdict, doubts = _verdict_on_first(order, place)
-    if left_out:
-        few = ", ".join(
-            f"{subject.name} ({text(of)}, {phrasing.several(of.n, 'seed')})" for subject, of in left_out
-        )
-        doubts.append(f"Not in this order, for want of seeds: {few}.")
-    doubts += _unmeasured(group)
+    doubts += [*_lacking_seeds(left_out, text), *_unmeasured(group)]
     other_tests = all_tests.in_other_tests(worst, [subject for subject, _ in order.order], places)
     because = [
         *([f"In all tests: {other_tests.short}"] if other_tests else ()),
@@ -357,6 +347,15 @@ def _slowest(order: Ranked, place: Place) -> Iterator[str]:
         )
 
 
+def _lacking_seeds(
+    subjects: Iterable[tuple[SeedGroup, Summary]], shown: Callable[[Summary], str]
+) -> Iterator[str]:
+    """Name the subjects that have fewer seeds than an order takes."""
+    few = [f"{subject.name} ({shown(of)}, {phrasing.several(of.n, 'seed')})" for subject, of in subjects]
+    if few:
+        yield f"Not in this order, for want of seeds: {', '.join(few)}."
+
+
 def _unmeasured(group: RunSet) -> Iterator[str]:
     """List the subjects without a cell that ended ok, with the reason."""
     reasons: dict[str, list[str]] = {}
@@ -455,13 +454,8 @@ def _compared(
         if subject.counted and (series is None or series.summary is None)
     ]
     because = [f"Not in this order, for want of some figure: {', '.join(left)}."] if left else []
-    few = ", ".join(
-        f"{subject.name} ({shown(of)}, {phrasing.several(of.n, 'seed')})" for subject, of in left_out
-    )
-    doubts = [f"Not in this order, for want of seeds: {few}."] if left_out else []
+    doubts = (*_lacking_seeds(left_out, shown), *_unmeasured(group))
     title = "Data held" if highest else phrasing.capital(ALL_STEPS_TITLE)
     chart = sort_subjects(title, everyone, group, unit=unit) if following else None
-    answer = Answer(
-        question, verdict, tuple(because), (*doubts, *_unmeasured(group)), named, sure, chart=chart
-    )
+    answer = Answer(question, verdict, tuple(because), doubts, named, sure, chart=chart)
     return _settled(answer, order, group) if following else answer
