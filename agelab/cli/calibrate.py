@@ -11,6 +11,7 @@ import click
 from agelab.base.errors import InputError, goes_on
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.run_options import execute, run_options
+from agelab.present.view.terminal import print_blocks
 from agelab.runner.request.options import RunOptions
 
 SEEDS = "1,2,3,4,5"
@@ -56,7 +57,6 @@ def _in_the_virtual_clock(options: RunOptions, everything: bool, as_json: bool) 
     from agelab.analysis.cell_diff import CellPair
     from agelab.analysis.cells import load, seed_groups
     from agelab.present.view.calibration import floors_blocks, floors_json
-    from agelab.present.view.terminal import print_blocks
 
     seeds = options.seeds
     seeded = execute(options)
@@ -87,7 +87,6 @@ def _in_the_wall_clock(options: RunOptions, everything: bool, as_json: bool) -> 
     from agelab.machine.disk import claim_drives
     from agelab.present.view import calibration as shown
     from agelab.present.view.comparison import input_lines
-    from agelab.present.view.terminal import print_blocks
 
     store = open_store()
     calibration.read_records(store.home)  # a damaged one is refused before the guests run
@@ -113,7 +112,6 @@ def _in_the_wall_clock(options: RunOptions, everything: bool, as_json: bool) -> 
 def _show(name: str | None, everything: bool, as_json: bool) -> int:
     from agelab.analysis import calibration
     from agelab.present.view.calibration import records_blocks, records_json
-    from agelab.present.view.terminal import print_blocks
 
     if name:
         raise InputError(f"--show shows all that is recorded: leave {name} out")

@@ -18,6 +18,8 @@ from agelab.cli.options import (
     print_json,
     require_output,
 )
+from agelab.present.view.progress import show_progress
+from agelab.present.view.terminal import print_blocks
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.jobs import Jobs
 from agelab.store.artefacts import Store
@@ -100,7 +102,6 @@ def show(file: Path, as_json: bool) -> None:
     """Say what is in the capsule FILE, having held everything in it against everything else."""
     from agelab.capsule import read
     from agelab.present.view.capsule import capsule_blocks, capsule_json
-    from agelab.present.view.terminal import print_blocks
 
     capsule = read.open_capsule(file)
     print_json(capsule_json(capsule)) if as_json else print_blocks(capsule_blocks(capsule))
@@ -126,8 +127,6 @@ def replay(
     """
     from agelab.capsule import read, replay
     from agelab.present.view.capsule import replay_blocks, replay_json
-    from agelab.present.view.progress import show_progress
-    from agelab.present.view.terminal import print_blocks
 
     if file.is_dir():
         if numbers or corpus or kernel:
@@ -149,8 +148,6 @@ def _replay_directory(directory: Path, jobs: Jobs, as_json: bool) -> int:
     from agelab.present import artifact
     from agelab.present.report.blocks import Line
     from agelab.present.view.capsule import replay_blocks, replays_blocks, replays_json
-    from agelab.present.view.progress import show_progress
-    from agelab.present.view.terminal import print_blocks
 
     store, done = open_store(), []
     for path in artifact.capsules_in(directory):

@@ -101,7 +101,6 @@ def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Pat
     from agelab.present.report.html import render
     from agelab.present.report.over_time import build_page
     from agelab.present.view.sweep import over_time_blocks, over_time_json
-    from agelab.present.view.terminal import print_blocks
 
     ours = [own_run(run) for run in find_runs(name for name in names if not name.endswith(CAPSULE))]
     theirs = [_imported(name) for name in names if name.endswith(CAPSULE)]

@@ -4,6 +4,7 @@ import click
 
 from agelab.base.errors import unknown
 from agelab.cli.options import SIZE, json_option, open_store, print_json
+from agelab.present.view.terminal import print_blocks
 
 
 @click.group(invoke_without_command=True)
@@ -27,7 +28,6 @@ def store(context: click.Context) -> None:
 def list_items(kind: str | None = None, as_json: bool = False) -> None:
     """List number, size and last use of what the store holds, by kind."""
     from agelab.present.view.artefacts import items_blocks, items_json, kinds, usage_blocks, usage_json
-    from agelab.present.view.terminal import print_blocks
     from agelab.store.usage import survey
 
     usage = survey(open_store())
@@ -52,7 +52,6 @@ def prune(limit: int, dry_run: bool, as_json: bool) -> int:
     What a run or a stored disk names stays, and so does what a process uses. Runs and stored disks are never removed.
     """
     from agelab.present.view.artefacts import pruned_blocks, pruned_json
-    from agelab.present.view.terminal import print_blocks
     from agelab.store import usage as store_usage
 
     pruned = store_usage.prune(open_store(), limit, dry_run=dry_run)

@@ -10,6 +10,7 @@ from agelab.base import atomic, limits
 from agelab.base.errors import AgelabError
 from agelab.base.verbs import as_called
 from agelab.cli.options import MEASURE, force_option, json_option, open_store, print_json, require_output
+from agelab.present.view.terminal import print_blocks
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 
@@ -34,7 +35,6 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
     RUN... are runs on different kernels, or of further run seeds, as agelab run --kernel A --kernel B makes them.
     """
     from agelab.present.view.sweep import sweep_blocks, sweep_json, write_plots
-    from agelab.present.view.terminal import print_blocks
 
     store = open_store()
     grid = load_sweep([run_lookup.find(store.runs, name) for name in names])
@@ -56,7 +56,6 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
 def print_finished_sweep(runs: Sequence[RunDirectory], unfit: Sequence[tuple[str, AgelabError]] = ()) -> None:
     """Print the table of runs that have just ended, why a kernel (its spec) has none, and how to see it again."""
     from agelab.present.view.sweep import sweep_blocks
-    from agelab.present.view.terminal import print_blocks
 
     grid = load_sweep(runs)
     print_blocks(sweep_blocks(grid, grid.measures()))

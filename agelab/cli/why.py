@@ -6,6 +6,8 @@ import click
 
 from agelab.base.errors import goes_on
 from agelab.cli.options import JOBS, find_runs, json_option, open_store, print_json, say
+from agelab.present.view.progress import show_progress
+from agelab.present.view.terminal import print_blocks
 from agelab.results.run_directory import LATEST, RunDirectory
 from agelab.runner.request.options import RunOptions
 from agelab.scenario.jobs import Jobs
@@ -38,8 +40,6 @@ def why(run: str, claim: str, factors: str | None, filesystem: str | None, jobs:
     from agelab.bisect.why.baseline import find_baseline
     from agelab.bisect.why.factors import choose_factors
     from agelab.bisect.why.trials import ClaimAnswer, carry_out, plan_trial
-    from agelab.present.view.progress import show_progress
-    from agelab.present.view.terminal import print_blocks
     from agelab.present.view.why import answer_blocks, answer_json, plan_lines
     from agelab.runner.cell_times import recent_cells
     from agelab.runner.execute import runner

@@ -32,7 +32,6 @@ from agelab.analysis.published.report import (
     Ranking,
     StepDeviation,
     StudyReport,
-    TableDeviation,
     measured,
     study_reports,
 )
@@ -93,13 +92,10 @@ def _deviation_blocks(report: StudyReport, ranking: Ranking, id: str) -> Iterato
         name = f"{column.name}, table {ranking.table}, {ranking.layout}, {ranking.metric}"
         if rows := tuple(_row(step) for step in deviation.steps if step.ratios):
             columns = headings("step", *NUMBERS, "farthest own", numbers=NUMBERS)
-            yield Table(columns, rows, _caption(name, deviation), id=f"{id}-{column.name.replace(' ', '-')}")
+            caption = f"How far off, in cells: {name}. Off is {times_text(deviation)}"
+            yield Table(columns, rows, caption, id=f"{id}-{column.name.replace(' ', '-')}")
         lines = tuple(f"{capital(line)}." for line in deviation_lines(deviation))
         yield Prose(lines, listed=True)
-
-
-def _caption(name: str, deviation: TableDeviation) -> str:
-    return f"How far off, in cells: {name}. Off is {times_text(deviation)}"
 
 
 def _row(step: StepDeviation) -> tuple[TableCell, ...]:
