@@ -55,7 +55,7 @@ class ShownResult:
     """A claim of a study, an answer or a figure of the report, and the runs that it is made of."""
 
     name: str
-    said: str
+    verdict: str
     """The verdict or the answer; empty for a figure."""
     anchor: str
     """Where it stands in the report."""

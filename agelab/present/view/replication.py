@@ -47,10 +47,10 @@ def page_blocks(report: StudyReport) -> Iterator[Block]:
     """Yield the page of a study, for Markdown."""
     yield Heading(report.study.name)
     yield Text(f"{report.study.claims.about}.")
-    yield from found_blocks(report)
+    yield from results_blocks(report)
 
 
-def found_blocks(report: StudyReport, *, names: bool = True) -> Iterator[Block]:
+def results_blocks(report: StudyReport, *, names: bool = True) -> Iterator[Block]:
     """Yield what is below the study's name: runs, rankings, verdicts."""
     yield side_list(report, names=names)
     for ranking in measured(report.rankings):

@@ -96,7 +96,7 @@ def sweep_blocks(grid: Sweep, measures: Sequence[Measure]) -> Iterator[Block]:
     heads = [Column(""), *(Column(f" {name}", "right") for name in grid.names)]
     changes = {measure: grid.changes(measure) for measure in measures}
 
-    def one_blocks(title: str, named: Sequence[tuple[str, Row, Measure]]) -> Iterator[Block]:
+    def metric_blocks(title: str, named: Sequence[tuple[str, Row, Measure]]) -> Iterator[Block]:
         unit = _scale(grid, named[0][2]).name
         yield Text(f"\n{title}{unit and f', {unit}'}")
         columns = range(len(grid.kernels))
@@ -109,10 +109,10 @@ def sweep_blocks(grid: Sweep, measures: Sequence[Measure]) -> Iterator[Block]:
     times = [measure for measure in measures if measure.metric == ALL_STEPS.metric]
     for measure in measures:
         if measure not in times or len(times) == 1:
-            yield from one_blocks(_title(grid, measure), [(grid.label(row), row, measure) for row in rows])
+            yield from metric_blocks(_title(grid, measure), [(grid.label(row), row, measure) for row in rows])
     for row in rows if len(times) > 1 else ():
         named = [(grid.title(measure), row, measure) for measure in times]
-        yield from one_blocks(f"{grid.label(row)}, {ALL_STEPS.metric}", named)
+        yield from metric_blocks(f"{grid.label(row)}, {ALL_STEPS.metric}", named)
     judged = [change for measure in measures for change in changes[measure].values()]
     yield Text(f"\n{LEGEND}")
     if about := about_files(judged):
