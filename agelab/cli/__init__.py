@@ -4,10 +4,13 @@ Exit codes: 0 all is well; 1 some cell is not ok; 2 wrong usage or input; 3 this
 70 a bug in agelab; 130 interrupted; 141 whoever read its output has gone. A verb that returns a number exits with it.
 """
 
+import codecs
 import contextlib
 import errno
 import gc
 import importlib
+import io
+import locale
 import os
 import signal
 import sys
@@ -23,7 +26,6 @@ from agelab.base.errors import DISK_ERRNOS, FULL_ERRNOS, AgelabError, HostError,
 from agelab.base.fileio import RefusedFile
 from agelab.base.sanitize import escape_controls
 from agelab.base.verbs import VERBS, as_called
-from agelab.cli import encoding
 from agelab.present import view
 
 INTERNAL_ERROR = 70
@@ -37,6 +39,8 @@ MAX_NAME_SHOWN = 200
 FULL = "free some space there (AGELAB_HOME, or where its output goes)"
 
 FLATTER = "directories within directories, lists within lists and headers of an archive go a few hundred deep at most"
+
+UTF_8 = "utf-8"
 
 OBJECTS = 100_000
 """New objects before Python looks for cycles among them: a run of many cells has millions, and hardly any cycle."""
@@ -82,8 +86,8 @@ def agelab() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line (``sys.argv`` when None) and return its exit code."""
     if argv is None:
-        encoding.use_utf_8()
-    encoding.replace_what_cannot_be_shown()
+        _use_utf_8()
+    _replace_what_cannot_be_shown()
     # Whoever ends a run gets the same clean-up as Ctrl-C; what nohup told us to ignore stays ignored.
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
@@ -136,6 +140,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         return _unexpected(error)
     return result if isinstance(result, int) else 0
+
+
+def _use_utf_8() -> None:
+    """Begin this process anew in Python's UTF-8 mode where the locale would have names and arguments read otherwise.
+
+    Python settles how it reads them when it begins (PEP 540).
+    """
+    if sys.getfilesystemencoding() != UTF_8 and sys.executable:
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+
+
+def _replace_what_cannot_be_shown() -> None:
+    """Let no character end the command: a terminal gets what its locale has, a file or pipe UTF-8."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            shown = locale.getencoding() if stream.isatty() else UTF_8
+            # In the C locale terminals show UTF-8 all the same: nobody has told them otherwise.
+            ascii_only = codecs.lookup(shown).name == "ascii"
+            stream.reconfigure(encoding=UTF_8 if ascii_only else shown, errors="replace")
 
 
 def _unexpected(error: Exception) -> int:

@@ -10,9 +10,8 @@ import click
 
 from agelab.base.errors import InputError, goes_on, unknown
 from agelab.bisect.bisect_directory import BisectQuestion, GitTree, Symptom
-from agelab.cli.options import json_option, open_store, say
+from agelab.cli.options import MEASURE, json_option, open_store, say
 from agelab.cli.run_options import shared_options
-from agelab.cli.types import MEASURE
 from agelab.results.measure import Measure
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import RunRequest, require_measure
@@ -26,19 +25,19 @@ def parse_question(words: dict[str, Any]) -> BisectQuestion:
     if missing := [f"--{name}" for name in ("scenario", "good", "bad") if not words[name]]:
         raise InputError(f"missing: {', '.join(missing)}", hint="see: agelab bisect --help")
     metric = _metric(words)
-    name, wanted = _cell(words)
+    name, request = _cell(words)
     if metric:
-        require_measure(metric, wanted.selection)
-    threshold, relative, alpha = _numbers(words, wanted.options.guest_clock)
-    tree, kernels, count = _kernels(words, wanted)
-    asked = wanted.options.to_plan()["options"]
+        require_measure(metric, request.selection)
+    threshold, relative, alpha = _numbers(words, request.options.guest_clock)
+    tree, kernels, count = _kernels(words, request)
+    asked = request.options.to_plan()["options"]
     shared = {word: value for word, value in asked.items() if word not in ("kernel", "seeds")}
     made = BisectQuestion(
         directory=str(Path.cwd()),
         name=name,
-        variant=wanted.selection.variants[0].name,
+        variant=request.selection.variants[0].name,
         words=shared,
-        clock=wanted.options.guest_clock,
+        clock=request.options.guest_clock,
         good=words["good"],
         bad=words["bad"],
         tree=tree,
@@ -90,26 +89,26 @@ def _cell(words: dict[str, Any]) -> tuple[str, RunRequest]:
     name = f"{scenario}-{variant}" if variant and not own else scenario
     filesystem = None
     if own and variant:
-        variants = {one.name: one for one in selection.select(scenario).variants}
+        variants = {variant.name: variant for variant in selection.select(scenario).variants}
         if variant not in variants:
             raise unknown("variant", variant, list(variants), f"in {scenario}")
         filesystem = variants[variant].filesystem
     shared = {word: value for word, value in words.items() if word in RunOptions.model_fields}
-    wanted = resolve(RunOptions(name=name, filesystem=filesystem, **shared))
-    found = wanted.selection.variants
-    if len(found) > 1:
-        listed = ", ".join(one.name for one in found)
+    request = resolve(RunOptions(name=name, filesystem=filesystem, **shared))
+    chosen = request.selection.variants
+    if len(chosen) > 1:
+        listed = ", ".join(variant.name for variant in chosen)
         raise InputError(f"a bisect measures one variant; {name} has {listed}", hint="choose one: --variant")
-    if len(layouts := wanted.layouts(found[0])) > 1:
+    if len(layouts := request.layouts(chosen[0])) > 1:
         raise InputError(
             f"a bisect measures one layout; {name} has {', '.join(layouts)}", hint="choose one: --layout"
         )
-    if len(corpora := wanted.options.corpora) > 1:
+    if len(corpora := request.options.corpora) > 1:
         raise InputError(
             f"a bisect measures one corpus; --corpora {words['corpora']} names {len(corpora)}",
             hint="name one",
         )
-    return name, wanted
+    return name, request
 
 
 def _numbers(words: dict[str, Any], clock: str) -> tuple[str | None, str | None, str]:
@@ -155,20 +154,20 @@ def _files(words: dict[str, Any], tree: GitTree) -> list[str]:
     return sorted({str(file.absolute()) for file in (*named, *inside, *series) if file.is_file()})
 
 
-def _kernels(words: dict[str, Any], wanted: RunRequest) -> tuple[GitTree | None, list[str], int]:
+def _kernels(words: dict[str, Any], request: RunRequest) -> tuple[GitTree | None, list[str], int]:
     """Return the tree or None, the kernels from good to bad, and the number of candidates. Raises InputError."""
     from agelab.bisect import git_search, search
     from agelab.kernel import build, recipes
     from agelab.machine.disk import DriveSpec, parse
 
-    options = [("base", words["base"]), *(("config", one) for one in words["config"])]
-    options += [("patches", one) for one in words["patches"]]
+    options = [("base", words["base"]), *(("config", fragment) for fragment in words["config"])]
+    options += [("patches", patch) for patch in words["patches"]]
     given = [(name, value) for name, value in options if value]
     if words["path"] is None:
         if given or words["dirty"]:
             raise InputError(f"--{given[0][0] if given else 'dirty'} goes with --tree")
-        scenario = wanted.selection.scenario
-        drives = wanted.options.disks or tuple(map(parse, scenario.disk.drives))
+        scenario = request.selection.scenario
+        drives = request.options.disks or tuple(map(parse, scenario.disk.drives))
         bare = bool(drives) and all(spec == DriveSpec("model", "none") or spec.real for spec in drives)
         needs_headers, asked = scenario.tests_at_points or not bare, words["kernels"].split()
         kernels = search.kernels_between(
@@ -177,13 +176,13 @@ def _kernels(words: dict[str, Any], wanted: RunRequest) -> tuple[GitTree | None,
         return None, kernels, len(kernels) - 1
     if words["kernels"]:
         raise InputError("--kernels goes without --tree: git knows the commits between good and bad")
-    said = "".join(f",{recipes.option(name, value)}" for name, value in given)
+    suffix = "".join(f",{recipes.option(name, value)}" for name, value in given)
     path, good, bad = Path(words["path"]), words["good"], words["bad"]
-    found, count = git_search.resolve_tree(path, good, bad, said, dirty=words["dirty"])
-    kernels = [found.kernel_spec(found.good), found.kernel_spec(found.bad)]
+    tree, count = git_search.resolve_tree(path, good, bad, suffix, dirty=words["dirty"])
+    kernels = [tree.kernel_spec(tree.good), tree.kernel_spec(tree.bad)]
     for kernel in kernels:
         build.check_configuration(kernel, open_store(), say)
-    return found, kernels, count
+    return tree, kernels, count
 
 
 STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
@@ -275,15 +274,15 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
             directory.log_line(f"bisect {directory.name}, each detail in {directory.log}")
             measure = KernelRuns(directory, store)
             judge = search.make_judge(directory, measure, question.words["jobs"])
-            found = search.run_search(directory, judge, [*STEP, str(directory.path)])
-        text = "\n".join(answer_lines(found))
+            conclusion = search.run_search(directory, judge, [*STEP, str(directory.path)])
+        text = "\n".join(answer_lines(conclusion))
         checksummed.write(directory.path / "answer.txt", text)
-        click.echo(found.model_dump_json(indent=1) if as_json else text)
+        click.echo(conclusion.model_dump_json(indent=1) if as_json else text)
         if question.profile:
             with follow_log(directory):
-                profiled = answer.take_profiles(directory, store, found)
+                profiled = answer.take_profiles(directory, store, conclusion)
             show_profiles(directory.path / FLAME_GRAPH, profiled, quiet=as_json)
-    return 0 if found.found else 1
+    return 0 if conclusion.found else 1
 
 
 def _nothing_else(words: dict[str, Any]) -> None:

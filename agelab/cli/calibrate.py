@@ -11,6 +11,7 @@ import click
 from agelab.base.errors import InputError, goes_on
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.cli.run_options import execute, run_options
+from agelab.present.view.terminal import print_blocks
 from agelab.runner.request.options import RunOptions
 
 SEEDS = "1,2,3,4,5"
@@ -56,7 +57,6 @@ def _in_the_virtual_clock(options: RunOptions, everything: bool, as_json: bool) 
     from agelab.analysis.cell_diff import CellPair
     from agelab.analysis.cells import load, seed_groups
     from agelab.present.view.calibration import floors_blocks, floors_json
-    from agelab.present.view.terminal import print_blocks
 
     seeds = options.seeds
     seeded = execute(options)
@@ -87,33 +87,31 @@ def _in_the_wall_clock(options: RunOptions, everything: bool, as_json: bool) -> 
     from agelab.machine.disk import claim_drives
     from agelab.present.view import calibration as shown
     from agelab.present.view.comparison import input_lines
-    from agelab.present.view.terminal import print_blocks
 
     store = open_store()
     calibration.read_records(store.home)  # a damaged one is refused before the guests run
     with claim_drives(options.disks, options.erase) as claims:
         seeded, again = execute(options, claims=claims), execute(options, claims=claims)
     pairs = [*zip(seed_groups(load(seeded)), seed_groups(load(again)), strict=True)]
-    cells = [pair for one, other in pairs for pair in pair_by_seed(one, other)]
-    if other := next((pair for pair in cells if pair.inputs and not pair.unfinished), None):
+    cells = [pair for first, second in pairs for pair in pair_by_seed(first, second)]
+    if differing := next((pair for pair in cells if pair.inputs and not pair.unfinished), None):
         raise InputError(
             f"{seeded.name} and {again.name} had other inputs, so nothing is recorded: "
-            f"{'; '.join(input_lines(other.inputs, every=False))}",
+            f"{'; '.join(input_lines(differing.inputs, every=False))}",
             hint="something was upgraded or replaced meanwhile: calibrate again",
         )
-    found = calibrate_host(seeded, again, pairs)
-    path = calibration.record_calibration(store, *found) if found else None
+    calibrated = calibrate_host(seeded, again, pairs)
+    path = calibration.record_calibration(store, *calibrated) if calibrated else None
     if as_json:
-        print_json(shown.host_json(seeded, again, pairs, found))
+        print_json(shown.host_json(seeded, again, pairs, calibrated))
     else:
-        print_blocks(shown.calibrated_blocks(seeded, pairs, found, path, everything))
+        print_blocks(shown.calibrated_blocks(seeded, pairs, calibrated, path, everything))
     return 0 if all(ran.ok for pair in cells for ran in (pair.left, pair.right)) else 1
 
 
 def _show(name: str | None, everything: bool, as_json: bool) -> int:
     from agelab.analysis import calibration
     from agelab.present.view.calibration import records_blocks, records_json
-    from agelab.present.view.terminal import print_blocks
 
     if name:
         raise InputError(f"--show shows all that is recorded: leave {name} out")

@@ -9,6 +9,7 @@ from agelab.base.errors import InputError
 from agelab.base.sanitize import escape_controls, parse_digits
 from agelab.base.verbs import as_called
 from agelab.cli.options import (
+    JOBS,
     OUTPUT,
     find_runs,
     force_option,
@@ -17,7 +18,8 @@ from agelab.cli.options import (
     print_json,
     require_output,
 )
-from agelab.cli.types import JOBS
+from agelab.present.view.progress import show_progress
+from agelab.present.view.terminal import print_blocks
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.jobs import Jobs
 from agelab.store.artefacts import Store
@@ -53,11 +55,11 @@ def pack(runs: tuple[str, ...], output: Path | None, with_image: bool, artifact:
         raise click.UsageError("--artifact and --output: one of them")
     if len(runs) > 1 and not artifact:
         raise click.UsageError("a capsule is of one run; several go into an --artifact DIRECTORY")
-    store, found = open_store(), find_runs(runs or ["latest"])
+    store, directories = open_store(), find_runs(runs or ["latest"])
     if artifact:
-        _write_artifact(found, store, artifact, with_image)
+        _write_artifact(directories, store, artifact, with_image)
         return
-    [run] = found
+    [run] = directories
     path = output or Path(run.name + packing.SUFFIX)
     require_output(path)
     packed = packing.pack(run, store, path, carry=with_image)
@@ -79,13 +81,15 @@ def _write_artifact(runs: Sequence[RunDirectory], store: Store, directory: Path,
     with atomic.temp_dir(directory.absolute().parent) as place:
         new = place / "new"
         new.mkdir()
-        made = artifacts.pack_runs(runs, store, new, carry=carry)
-        texts = artifact_texts.texts(made)
+        artifact = artifacts.pack_runs(runs, store, new, carry=carry)
+        texts = artifact_texts.texts(artifact)
         for name, text in texts.items():
             atomic.write(new / name, text.encode())
         new.rename(directory)
-    size = sum(one.size for one in made.runs) / 1e6
-    click.echo(f"{directory}: {count_capsules(len(made.runs))}, {count_cells(made.cells)}, {size:.1f} MB")
+    size = sum(run.size for run in artifact.runs) / 1e6
+    click.echo(
+        f"{directory}: {count_capsules(len(artifact.runs))}, {count_cells(artifact.cells)}, {size:.1f} MB"
+    )
     todo = ", ".join(f"{text.count('TO DO')} in {name}" for name, text in texts.items())
     click.echo(f"what only its author can write is marked TO DO: {todo}")
     click.echo(as_called(f"replay all of it: agelab capsule replay {directory}"))
@@ -98,10 +102,9 @@ def show(file: Path, as_json: bool) -> None:
     """Say what is in the capsule FILE, having held everything in it against everything else."""
     from agelab.capsule import read
     from agelab.present.view.capsule import capsule_blocks, capsule_json
-    from agelab.present.view.terminal import print_blocks
 
-    found = read.open_capsule(file)
-    print_json(capsule_json(found)) if as_json else print_blocks(capsule_blocks(found))
+    capsule = read.open_capsule(file)
+    print_json(capsule_json(capsule)) if as_json else print_blocks(capsule_blocks(capsule))
 
 
 @capsule.command(
@@ -124,19 +127,17 @@ def replay(
     """
     from agelab.capsule import read, replay
     from agelab.present.view.capsule import replay_blocks, replay_json
-    from agelab.present.view.progress import show_progress
-    from agelab.present.view.terminal import print_blocks
 
     if file.is_dir():
         if numbers or corpus or kernel:
             raise click.UsageError("--cells, --corpus and --kernel are of one capsule: name its file")
         return _replay_directory(file, jobs, as_json)
-    found = read.open_capsule(file)
-    cells = _numbers(numbers, len(found.cells))
+    capsule = read.open_capsule(file)
+    cells = _numbers(numbers, len(capsule.cells))
     with show_progress() as progress:
-        done = replay.replay(found, cells, open_store(), progress, jobs=jobs, corpus=corpus, kernel=kernel)
+        done = replay.replay(capsule, cells, open_store(), progress, jobs=jobs, corpus=corpus, kernel=kernel)
     print_json(replay_json(done)) if as_json else print_blocks(replay_blocks(done))
-    outcomes = {one.outcome for one in done.cells}
+    outcomes = {cell.outcome for cell in done.cells}
     return 1 if "differs" in outcomes else 3 if "could not be rebuilt" in outcomes else 0
 
 
@@ -147,31 +148,29 @@ def _replay_directory(directory: Path, jobs: Jobs, as_json: bool) -> int:
     from agelab.present import artifact
     from agelab.present.report.blocks import Line
     from agelab.present.view.capsule import replay_blocks, replays_blocks, replays_json
-    from agelab.present.view.progress import show_progress
-    from agelab.present.view.terminal import print_blocks
 
     store, done = open_store(), []
     for path in artifact.capsules_in(directory):
         if not as_json:
             print_blocks([Line(escape_controls(f"{path}:", kept=""))])
         try:
-            found = read.open_capsule(path)
+            capsule = read.open_capsule(path)
         except InputError as error:
-            one = ReplayedCapsule(path, (), problem=str(error))
+            replayed = ReplayedCapsule(path, (), problem=str(error))
         else:
             with show_progress() as progress:
-                one = replay.replay(found, range(len(found.cells)), store, progress, jobs=jobs)
-        done.append(one)
+                replayed = replay.replay(capsule, range(len(capsule.cells)), store, progress, jobs=jobs)
+        done.append(replayed)
         if not as_json:
-            print_blocks(replay_blocks(one))
+            print_blocks(replay_blocks(replayed))
     print_json(replays_json(done)) if as_json else print_blocks(replays_blocks(done))
-    return 0 if all(one.reproduced for one in done) else 1
+    return 0 if all(replayed.reproduced for replayed in done) else 1
 
 
-def _numbers(said: str | None, there: int) -> list[int]:
+def _numbers(text: str | None, count: int) -> list[int]:
     """Parse --cells. Raises InputError."""
-    words = [word.strip() for word in said.split(",")] if said is not None else [str(n) for n in range(there)]
-    found = {word: parse_digits(word, there - 1) for word in words}
-    if wrong := [word for word, number in found.items() if number is None]:
-        raise InputError(f"--cells: {wrong[0][:20]!r} is no cell of the capsule: it has 0 to {there - 1}")
-    return sorted({number for number in found.values() if number is not None})
+    words = [word.strip() for word in text.split(",")] if text is not None else [str(n) for n in range(count)]
+    numbers = {word: parse_digits(word, count - 1) for word in words}
+    if wrong := [word for word, number in numbers.items() if number is None]:
+        raise InputError(f"--cells: {wrong[0][:20]!r} is no cell of the capsule: it has 0 to {count - 1}")
+    return sorted({number for number in numbers.values() if number is not None})

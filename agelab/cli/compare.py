@@ -77,31 +77,33 @@ def compare(
             "--base chooses among the variants of one run; of several runs the first one is the base"
         )
     of_one = len(asked) == 1
-    found = [results.compare_within_run(asked[0], base)] if of_one else results.compare_across_runs(asked)
-    doubts = {id(other): caveats(one.base, other, anyway) for one in found for other in one.others}
-    pairs = [(one.base, other) for one in found for other in one.others]
-    if not any(one.begun and other.begun for one, other in pairs):
-        raise no_ok_cells(found, of_one=of_one)
+    comparisons = (
+        [results.compare_within_run(asked[0], base)] if of_one else results.compare_across_runs(asked)
+    )
+    pairs = [(comparison.base, other) for comparison in comparisons for other in comparison.others]
+    doubts = {id(right): caveats(left, right, anyway) for left, right in pairs}
+    if not any(left.begun and right.begun for left, right in pairs):
+        raise no_ok_cells(comparisons, of_one=of_one)
     tables = []
-    for one in found:
-        host = host_noise_of(one)
-        tables.append(compare_steps(one, host, everything))
-        for other, rows in zip(one.others, tables[-1], strict=True):
+    for comparison in comparisons:
+        host = host_noise_of(comparison)
+        tables.append(compare_steps(comparison, host, everything))
+        for other, rows in zip(comparison.others, tables[-1], strict=True):
             doubts[id(other)] += host.labels(rows.steps)
     if as_json:
-        print_json(comparison_json(found, tables, doubts, everything))
+        print_json(comparison_json(comparisons, tables, doubts, everything))
     elif markdown:
-        for line in markdown_view.lines(pairs_blocks(found, tables, doubts)):
+        for line in markdown_view.lines(pairs_blocks(comparisons, tables, doubts)):
             click.echo(line)
     else:
-        left_out = {} if of_one else results.uncompared_groups(found, asked)
+        left_out = {} if of_one else results.uncompared_groups(comparisons, asked)
         shown = {"each": each, "every_input": every_input, "everything": everything}
-        print_blocks(comparison_blocks(found, tables, doubts, left_out, **shown))
-    if not any(one.counted and other.counted for one, other in pairs):
-        raise no_ok_cells(found, of_one=of_one)
+        print_blocks(comparison_blocks(comparisons, tables, doubts, left_out, **shown))
+    if not any(left.counted and right.counted for left, right in pairs):
+        raise no_ok_cells(comparisons, of_one=of_one)
     margin = Fraction(str(gate or 0)) / 100
     if junit:
-        write_output(junit, "\n".join(gate_lines(found, tables, margin)).encode() + b"\n")
+        write_output(junit, "\n".join(gate_lines(comparisons, tables, margin)).encode() + b"\n")
     slower = [] if gate is None else slower_steps(chain(*tables), margin)
     for row in slower:
         ratio, low, high = ratio_texts(row)

@@ -23,7 +23,7 @@ ENDINGS = {
 @click.argument("names", nargs=-1, metavar="RUN...")
 @click.option(
     "--format",
-    "wanted",
+    "format_name",
     type=click.Choice([*FORMATS, *FILES]),
     help="csv (without a file the default), jsonl, sqlite and parquet: every sample. junit: every cell, for CI.",
 )
@@ -34,12 +34,12 @@ ENDINGS = {
     help=f"A file, in place of the output; its ending names the format: {', '.join(ENDINGS)}.",
 )
 @force_option
-def export(names: tuple[str, ...], wanted: str | None, output: Path | None) -> None:
+def export(names: tuple[str, ...], format_name: str | None, output: Path | None) -> None:
     """Write RUN... (default: the latest) in a form that other programs read.
 
     A run that is still going on is written as far as it is: what has not ended is interrupted.
     """
-    form = _format(wanted, output)
+    form = _format(format_name, output)
     if output is None and form in FILES:
         raise InputError(f"{form} is no text: name a file for it", hint=f"like -o samples.{form}")
     runs = find_runs(names or ("latest",))
@@ -55,17 +55,17 @@ def export(names: tuple[str, ...], wanted: str | None, output: Path | None) -> N
     write_output(output, data)
 
 
-def _format(wanted: str | None, output: Path | None) -> str:
+def _format(format_name: str | None, output: Path | None) -> str:
     """Return the format that is asked for by its name, or by the file's. Raises InputError where the two contradict."""
     named = ENDINGS.get(output.suffix.lower()) if output else "csv"
-    if wanted is None and named is None:
+    if format_name is None and named is None:
         raise InputError(
             f"{output}: its ending names no format",
             hint=f"say --format, or end the name with {', '.join(ENDINGS)}",
         )
-    if output and wanted and named and wanted != named:
+    if output and format_name and named and format_name != named:
         raise InputError(
-            f"--format {wanted}: the ending of {output} says {named}",
+            f"--format {format_name}: the ending of {output} says {named}",
             hint="leave --format out, or name another file",
         )
-    return wanted or named or "csv"
+    return format_name or named or "csv"

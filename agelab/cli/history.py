@@ -12,8 +12,17 @@ from agelab.analysis.cells import RunResult, load
 from agelab.analysis.over_time import Axis
 from agelab.base import limits
 from agelab.base.errors import InputError, did_you_mean
-from agelab.cli.options import OUTPUT, PAGE, find_runs, force_option, json_option, print_json, write_output
-from agelab.cli.types import MEASURE, SIZE
+from agelab.cli.options import (
+    MEASURE,
+    OUTPUT,
+    PAGE,
+    SIZE,
+    find_runs,
+    force_option,
+    json_option,
+    print_json,
+    write_output,
+)
 from agelab.data.history.operations import LogSummary
 from agelab.data.history.profile import Profile
 from agelab.present.report.blocks import Block, Column, Table, facts
@@ -43,7 +52,9 @@ def log_blocks(log: LogSummary) -> Iterator[Block]:
 
 def profiles_blocks(profiles: Sequence[Profile]) -> Iterator[Block]:
     rows = [
-        row for one in profiles for row in ((f"{one.name:14}", one.title), ("", f"read by {one.read_by}"))
+        row
+        for profile in profiles
+        for row in ((f"{profile.name:14}", profile.title), ("", f"read by {profile.read_by}"))
     ]
     yield Table([Column(""), Column("", "wrapped")], rows)
 
@@ -90,26 +101,27 @@ def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Pat
     from agelab.present.report.html import render
     from agelab.present.report.over_time import build_page
     from agelab.present.view.sweep import over_time_blocks, over_time_json
-    from agelab.present.view.terminal import print_blocks
 
     ours = [own_run(run) for run in find_runs(name for name in names if not name.endswith(CAPSULE))]
     theirs = [_imported(name) for name in names if name.endswith(CAPSULE)]
     runs = list({(run.origin, run.name): run for run in (*ours, *theirs)}.values())
     limits.require_to_draw()
-    found = over_time(runs, Axis(by))
-    measures = chosen_measures([one.grid for one in found.joined], asked)
-    text = render(build_page(found, measures))
+    trends = over_time(runs, Axis(by))
+    measures = chosen_measures([joined.grid for joined in trends.joined], asked)
+    text = render(build_page(trends, measures))
     write_output(output, text.encode(), pages=True)
-    print_json(over_time_json(found, measures)) if as_json else print_blocks(
-        over_time_blocks(found, measures)
+    print_json(over_time_json(trends, measures)) if as_json else print_blocks(
+        over_time_blocks(trends, measures)
     )
     click.echo(f"{output}: open it in any browser: {output.absolute().as_uri()}", err=as_json)
 
 
 def own_run(run: RunDirectory) -> RunResult:
     """Read a run: of this store, or of somebody, where it lies outside."""
-    found = load(run)
-    return found if run.in_store else replace(found, origin=str(found.plan.provenance.get("host", NO_HOST)))
+    result = load(run)
+    if run.in_store:
+        return result
+    return replace(result, origin=str(result.plan.provenance.get("host", NO_HOST)))
 
 
 def _imported(words: str) -> RunResult:
@@ -120,12 +132,12 @@ def _imported(words: str) -> RunResult:
     whose, equals, name = words.partition("=")
     if not equals or "/" in whose:
         whose, name = "", words
-    found = read.open_capsule(Path(name))
-    plan = found.request.plan
+    capsule = read.open_capsule(Path(name))
+    plan = capsule.request.plan
     host = str(plan.provenance.get("host", NO_HOST))
-    guest = key_of(found.run_manifest.guest.model_dump(mode="json"))
+    guest = key_of(capsule.run_manifest.guest.model_dump(mode="json"))
     directory = RunDirectory(Path(name).with_name(plan.run))
-    return RunResult(directory, plan, False, found.cells, guest, whose or host)
+    return RunResult(directory, plan, False, capsule.cells, guest, whose or host)
 
 
 TAKES = {
@@ -206,7 +218,7 @@ def make(engine: str, output: Path, disk: int, seed: int, as_json: bool, **optio
     if engine == "git" and options["repository"] is None:
         raise InputError("engine git needs --repository: where the repository is")
     asked = {name: options[name] for name in TAKES[engine] if name != "seed"}
-    report = engines.write_log(engines.log_source(_wanted(engine, asked), disk, seed), output)
+    report = engines.write_log(engines.log_source(_parse_history(engine, asked), disk, seed), output)
     if as_json:
         print_json(report.model_dump(mode="json", by_alias=True))
         return
@@ -228,16 +240,16 @@ def check(file: Path, as_json: bool) -> None:
 @json_option
 def profiles(as_json: bool) -> None:
     """List the profiles of engine profile, and the studies that they come from."""
-    from agelab.data.history.profile import load_profiles as every
+    from agelab.data.history.profile import load_profiles
 
-    found = every()
+    profiles = load_profiles()
     if as_json:
-        print_json({"schema": 1, "profiles": [one.model_dump(mode="json") for one in found]})
+        print_json({"schema": 1, "profiles": profiles})
     else:
-        print_blocks(profiles_blocks(found))
+        print_blocks(profiles_blocks(profiles))
 
 
-def _wanted(engine: str, asked: dict[str, Any]) -> Any:
+def _parse_history(engine: str, asked: dict[str, Any]) -> Any:
     """Make the request as a scenario would. Raises InputError naming the option that is out of range."""
     raw = {
         name: {"value": value, "origin": "estimated"} if name in FIGURES else value

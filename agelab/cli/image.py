@@ -45,9 +45,9 @@ def build(spec: str, more: tuple[str, ...], refresh: bool, as_json: bool) -> Non
     from agelab.machine.image import root
 
     store, filesystems = open_store(), root.served(root.definition(), more)
-    found = kernels.resolve(spec, store, refresh=refresh, progress=say)
-    found = dkms.with_modules(found, filesystems, store, say)
-    _show([images.build(found, store, filesystems, refresh=refresh, progress=say)], as_json)
+    kernel = kernels.resolve(spec, store, refresh=refresh, progress=say)
+    kernel = dkms.with_modules(kernel, filesystems, store, say)
+    _show([images.build(kernel, store, filesystems, refresh=refresh, progress=say)], as_json)
 
 
 @image.command()
@@ -56,12 +56,12 @@ def build(spec: str, more: tuple[str, ...], refresh: bool, as_json: bool) -> Non
 def show(spec: str, as_json: bool) -> None:
     """Show the images of a kernel that are in the store, newest last, with what they proved."""
     store = open_store()
-    found = kernels.resolve(spec, store)
-    made = images.find(found, store)
-    if not made:
-        raise InputError(f"the store has no image of {found.spec}", hint="make it with: agelab image build")
-    _show(made, as_json)
+    kernel = kernels.resolve(spec, store)
+    built = images.find(kernel, store)
+    if not built:
+        raise InputError(f"the store has no image of {kernel.spec}", hint="make it with: agelab image build")
+    _show(built, as_json)
 
 
-def _show(made: Sequence[images.Image], as_json: bool) -> None:
-    print_json(images_json(made)) if as_json else print_blocks(images_blocks(made))
+def _show(built: Sequence[images.Image], as_json: bool) -> None:
+    print_json(images_json(built)) if as_json else print_blocks(images_blocks(built))

@@ -30,7 +30,7 @@ def list_kernels(refresh: bool, as_json: bool) -> None:
     """List the kernels of all the mirror's suites, and those in the store."""
     store = open_store()
     offered = kernels.available(store, refresh=refresh, progress=say)
-    rows = artefacts.kernel_rows(store, [one.model_dump() for one in offered])
+    rows = artefacts.kernel_rows(store, offered)
     print_json(rows) if as_json else print_blocks(artefacts.kernels_blocks(rows))
 
 
@@ -43,17 +43,17 @@ def fetch(specs: tuple[str, ...], refresh: bool, as_json: bool) -> None:
     store = open_store()
     rows: list[dict[str, Any]] = []
     for spec in specs or (kernels.DEFAULT,):
-        found = kernels.resolve(spec, store, refresh=refresh, progress=say)
+        kernel = kernels.resolve(spec, store, refresh=refresh, progress=say)
         try:
-            built, why = str(module.obtain(found, store, say)), ""
+            built, why = str(module.obtain(kernel, store, say)), ""
         except module.NoHeaders as error:
             built, why = "", str(error)
         rows.append(
-            {**artefacts.kernel_json(found), "drive_module": built or None, "why_no_module": why or None}
+            {**artefacts.kernel_json(kernel), "drive_module": built or None, "why_no_module": why or None}
         )
         if not as_json:
-            version = f", package version {found.version}" if found.kind != "image" else ""
-            click.echo(f"{found.spec} is {found.release}{version}, in {found.directory}")
+            version = f", package version {kernel.version}" if kernel.kind != "image" else ""
+            click.echo(f"{kernel.spec} is {kernel.release}{version}, in {kernel.directory}")
             click.echo(f"  the drive's module: {built}" if built else f"  with model:none alone: {why}")
     if as_json:
         print_json(rows)
@@ -86,14 +86,14 @@ def build(
     words += [("config", path) for path in fragments] + [("patches", path) for path in patches]
     whole = ",".join([spec, *(f"{key}={value}" for key, value in words)])
     store = open_store()
-    found = kernels.resolve(whole, store, progress=say)
-    built = module.obtain(found, store, say)
+    kernel = kernels.resolve(whole, store, progress=say)
+    built = module.obtain(kernel, store, say)
     if as_json:
-        print_json({**artefacts.kernel_json(found), "drive_module": str(built)})
+        print_json({**artefacts.kernel_json(kernel), "drive_module": str(built)})
         return
-    click.echo(f"{found.spec} is {found.release}, in {found.directory}")
+    click.echo(f"{kernel.spec} is {kernel.release}, in {kernel.directory}")
     click.echo(f"  the drive's module: {built}")
-    click.echo(f"  to run with it: --kernel {shlex.quote(found.spec)}")
+    click.echo(f"  to run with it: --kernel {shlex.quote(kernel.spec)}")
 
 
 @kernel.command()
@@ -105,17 +105,16 @@ def show(spec: str, as_json: bool) -> None:
     from agelab.scenario.filesystem import Filesystem
     from agelab.scenario.toml_files import read_all
 
-    found = kernels.resolve(spec, open_store(), progress=say)
-    came = stored_kernel.provenance_of(found)
+    kernel = kernels.resolve(spec, open_store(), progress=say)
+    provenance = stored_kernel.provenance_of(kernel)
     filesystems = read_all("filesystems", Filesystem)
     served = {
-        one.name: f"built from {one.module_source.package}"
-        if one.module_source
-        else guest_needs.describe_support(found.modules, one.modules)
-        for one in filesystems
+        filesystem.name: f"built from {filesystem.module_source.package}"
+        if filesystem.module_source
+        else guest_needs.describe_support(kernel.modules, filesystem.modules)
+        for filesystem in filesystems
     }
     if as_json:
-        provenance_json = came.model_dump(mode="json")
-        print_json({**artefacts.kernel_json(found), "provenance": provenance_json, "filesystems": served})
+        print_json({**artefacts.kernel_json(kernel), "provenance": provenance, "filesystems": served})
     else:
-        print_blocks(artefacts.provenance_blocks(found, came, filesystems, served))
+        print_blocks(artefacts.provenance_blocks(kernel, provenance, filesystems, served))

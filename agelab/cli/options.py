@@ -1,19 +1,22 @@
-"""The store, options and output that several verbs share."""
+"""The store, options with their types, and output that several verbs share."""
 
 import json
 import os
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from pydantic import BaseModel
 
 from agelab.base import atomic, fileio
 from agelab.base.errors import InputError
-from agelab.base.sanitize import escape_controls
+from agelab.base.sanitize import escape_controls, parse_digits
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
+from agelab.scenario.jobs import Jobs, parse_jobs
 from agelab.store import home
 from agelab.store.artefacts import Store
 
@@ -22,6 +25,44 @@ PAGE_MARK, PAGE_HEAD = b'<meta name="generator" content="agelab ', 4096
 """What a page of agelab has in its first bytes, and how many of them are looked at."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print a versioned JSON object instead.")
+
+
+UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+MAX_SIZE = 10**18
+
+
+class Size(click.ParamType[int]):
+    """A number of bytes: 650000000, or 650M (decimal units k, M, G, T)."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        number = value.removesuffix("B")
+        unit = number[-1:] if number[-1:] in UNITS else ""
+        size = parse_digits(number.removesuffix(unit), MAX_SIZE)
+        if size is None:
+            self.fail(f"{value[:20]!r} is no number of bytes; say for example 40M", param, ctx)
+        return size * UNITS[unit]
+
+
+class CellsAtOnce(click.ParamType[Jobs]):
+    """A number of cells, or ``auto``."""
+
+    name = "number|auto"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Jobs:
+        try:
+            return parse_jobs(value)
+        except ValueError as error:
+            self.fail(f"{str(value)[:20]!r}: {error}", param, ctx)
+
+
+SIZE = Size()
+JOBS = CellsAtOnce()
+MEASURE = "STEP[:REPETITION]:METRIC"
+"""How help names a measure (``agelab.results.measure``); without a repetition it is the mean over all."""
 
 
 def open_store() -> Store:
@@ -87,7 +128,7 @@ def require_output(path: Path, *, pages: bool = False) -> None:
 
 
 def _is_page(path: Path) -> bool:
-    """Return whether a file begins as a page of agelab does (agelab/present/report/templates/page.html)."""
+    """Return True if a file begins as a page of agelab does (agelab/present/report/templates/page.html)."""
     with suppress(OSError), fileio.opened(path) as file:
         return PAGE_MARK in file.read(PAGE_HEAD)
     return False
@@ -108,8 +149,15 @@ def say(line: str) -> None:
 
 
 def print_json(value: object) -> None:
-    """Print JSON with its keys in the order given, and fractions as floats."""
-    click.echo(json.dumps(value, indent=1, ensure_ascii=False, default=float))
+    """Print JSON with its keys in the order given."""
+    click.echo(json.dumps(value, indent=1, ensure_ascii=False, default=dump))
+
+
+def dump(value: Any) -> Any:
+    """Return what JSON has of a frozen type, its fields; of a fraction, a float."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else float(value)
 
 
 def find_runs(names: Iterable[str]) -> list[RunDirectory]:
@@ -118,11 +166,11 @@ def find_runs(names: Iterable[str]) -> list[RunDirectory]:
     Raises InputError for an unknown one, and for two of one name: in tables and files they could not be told apart.
     """
     runs = open_store().runs
-    found = {run.path: run for run in (run_lookup.find(runs, name) for name in names)}
+    by_path = {run.path: run for run in (run_lookup.find(runs, name) for name in names)}
     called: dict[str, RunDirectory] = {}
-    for run in found.values():
+    for run in by_path.values():
         if (other := called.setdefault(run.name, run)) is not run:
             raise InputError(
                 f"{other.path} and {run.path} have the same name", hint="rename the directory of one of them"
             )
-    return [*found.values()]
+    return [*by_path.values()]

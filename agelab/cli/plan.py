@@ -1,6 +1,7 @@
 """``agelab plan``: what a run would take."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,67 @@ from agelab.base.errors import InputError
 from agelab.base.verbs import as_called
 from agelab.cli.options import force_option, json_option, open_store, print_json, require_output
 from agelab.cli.run_options import run_options
+from agelab.machine.vm import host
+from agelab.present.report.blocks import Block, Heading, Text
+from agelab.present.view.cell_names import count_cells
+from agelab.present.view.progress import format_time_left, show_progress, time_left
+from agelab.present.view.terminal import print_blocks
+from agelab.runner.cell_times import TimeRange
+from agelab.runner.forecast import Forecast, forecast
 from agelab.runner.request.options import RunOptions
+from agelab.scenario.jobs import AUTO
+from agelab.scenario.seeds import seeds_text
+
+SCHEMA = 2
+
+
+def forecast_blocks(planned: Forecast) -> Iterator[Block]:
+    """Yield the cells and the time."""
+    clock = planned.options.guest_clock
+    yield Heading(
+        f"{planned.scenario}, scale {planned.scale}, {clock} clock: {count_cells(len(planned.cells))}"
+    )
+    for line in (_cells_line(planned), _time_line(planned)):
+        yield Text(f"  {line}", 2)
+
+
+def _cells_line(planned: Forecast) -> str:
+    variants = list(dict.fromkeys(cell.short_label for cell in planned.cells))
+    count = f"{len(variants)} variants: " if len(variants) > 1 else ""
+    separator = "; " if any("," in variant for variant in variants) else ", "
+    return f"{count}{separator.join(variants)}; each with {seeds_text(planned.options.repetitions)}"
+
+
+def _time_line(planned: Forecast) -> str:
+    if not (time := _time(planned)):
+        return "time: not known: no such cell has ended in this store"
+    jobs = _jobs(planned)
+    at_once = f", {jobs} at a time" if jobs > 1 else ""
+    return f"time: {format_time_left(time)}{at_once}, by what such cells took in this store before"
+
+
+def _jobs(planned: Forecast) -> int:
+    jobs = planned.options.jobs
+    return host.processors() if jobs == AUTO else int(jobs)
+
+
+def _time(planned: Forecast) -> TimeRange | None:
+    return time_left(planned.cells, (), _jobs(planned), (), planned.before)
+
+
+def forecast_json(planned: Forecast) -> dict[str, Any]:
+    """Return the same; the time is null where no such cell has ended."""
+    time = _time(planned)
+    return {
+        "schema": SCHEMA,
+        "scenario": planned.scenario,
+        "scale": planned.scale,
+        "clock": planned.options.guest_clock,
+        "cells": [
+            cell.model_dump(include={"variant", "layout", "seed", "corpus_seed"}) for cell in planned.cells
+        ],
+        "seconds": [time.low, time.high] if time else None,
+    }
 
 
 @click.command(epilog="Exit: 0; 2 wrong input.")
@@ -29,22 +90,17 @@ def plan(as_json: bool, slurm: Path | None, **words: Any) -> None:
 
     Its cells, and how long they take, by what such cells took in earlier runs of this store.
     """
-    from agelab.present.view.forecast import forecast_blocks, forecast_json
-    from agelab.present.view.terminal import print_blocks
-    from agelab.runner.forecast import forecast
-
     options = RunOptions(**words)
     if options.until_decided:
         raise InputError("--seeds auto: agelab plan says what a number of seeds takes: name the seeds")
     if slurm:
         _write_array(options, slurm)
         return
-    found = forecast(options, open_store().runs)
-    print_json(forecast_json(found)) if as_json else print_blocks(forecast_blocks(found))
+    planned = forecast(options, open_store().runs)
+    print_json(forecast_json(planned)) if as_json else print_blocks(forecast_blocks(planned))
 
 
 def _write_array(options: RunOptions, directory: Path) -> None:
-    from agelab.present.view.progress import show_progress
     from agelab.runner.cluster import shared_plan
     from agelab.runner.cluster import slurm as arrays
     from agelab.runner.request.request import resolve

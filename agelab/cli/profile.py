@@ -55,21 +55,23 @@ def profile(
     from agelab.present.view.terminal import print_blocks
 
     words = f"{run}{',' if ':' in run else ':'}{cell}" if cell else run
-    found = _stacks(words, step)
+    profiled = _stacks(words, step)
     before = _stacks(against or words, against_step or step) if against or against_step else None
     if before:
-        found.require_comparable(before)
+        profiled.require_comparable(before)
     if folded:
-        click.echo(found.stacks.text, nl=False)
+        click.echo(profiled.stacks.text, nl=False)
     elif as_json:
-        print_json(profile_json(found, before))
+        print_json(profile_json(profiled, before))
     elif before:
-        print_blocks(changes_blocks(found, before, everything=everything))
+        print_blocks(changes_blocks(profiled, before, everything=everything))
     else:
-        print_blocks(top_blocks(found, everything=everything))
+        print_blocks(top_blocks(profiled, everything=everything))
     if svg:
-        label = f"{found.name}: {found.step}" + (f", against {before.name}: {before.step}" if before else "")
-        drawn = flame.document(found.stacks, before.stacks if before else None, label=label)
+        label = f"{profiled.name}: {profiled.step}" + (
+            f", against {before.name}: {before.step}" if before else ""
+        )
+        drawn = flame.document(profiled.stacks, before.stacks if before else None, label=label)
         write_output(svg, drawn.encode())
         click.echo(f"flame graph  {svg}", err=True)
 

@@ -33,19 +33,19 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
         name, colon, _ = words.partition(":")
         if colon:
             raise InputError(f"replicate takes whole runs, not {words!r}", hint=f"agelab replicate {name}")
-    found = study_reports(map(loaded, find_runs(runs or (LATEST,))))
+    reports = study_reports(map(loaded, find_runs(runs or (LATEST,))))
     if as_json:
-        print_json(reports_json(found))
+        print_json(reports_json(reports))
     elif markdown:
-        click.echo("\n".join(line for report in found for line in markdown_view.lines(page_blocks(report))))
+        click.echo("\n".join(line for report in reports for line in markdown_view.lines(page_blocks(report))))
     else:
-        for report in found:
+        for report in reports:
             print_blocks(report_blocks(report, everything))
 
 
 def loaded(run: RunDirectory) -> RunResult:
     """Read the run. Raises InputError for one without cells."""
-    found = load(run)
-    if not found.cells:
+    result = load(run)
+    if not result.cells:
         raise InputError(f"{run.name} has no cells: there is nothing to put beside a study")
-    return found
+    return result

@@ -31,11 +31,11 @@ def report(runs: tuple[str, ...], output: Path) -> None:
     from agelab.present.report.html import render
     from agelab.present.report.page import build_page
 
-    found = find_runs(runs or (LATEST,))
+    directories = find_runs(runs or (LATEST,))
     limits.require_to_draw()
-    text = render(build_page(map(load, found)))
+    text = render(build_page(map(load, directories)))
     write_output(output, text.encode(), pages=True)
     click.echo(
-        f"{output}: {len(found)} run{'s' if len(found) > 1 else ''}, {len(text.encode()) / 1e6:.2f} MB\n"
+        f"{output}: {len(directories)} run{'s' if len(directories) > 1 else ''}, {len(text.encode()) / 1e6:.2f} MB\n"
         f"open it in any browser: {output.absolute().as_uri()}"
     )

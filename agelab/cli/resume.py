@@ -5,10 +5,9 @@ import shlex
 import click
 
 from agelab.base.errors import InputError
-from agelab.cli.options import find_runs
+from agelab.cli.options import JOBS, find_runs
 from agelab.cli.run import execute_on, run_until_decided
 from agelab.cli.run_options import execute
-from agelab.cli.types import JOBS
 from agelab.runner.request.options import RunOptions
 from agelab.scenario.jobs import Jobs
 
@@ -38,34 +37,34 @@ def resume(run: str, jobs: Jobs | None, disks: str | None, erase: str, on: str |
     from agelab.present.view.terminal import print_blocks
     from agelab.runner.execute import runner
 
-    [found] = find_runs([run])
-    if not found.in_store:
+    [directory] = find_runs([run])
+    if not directory.in_store:
         raise InputError(
-            f"{found.name} lies outside of this store: its cells would be written there",
+            f"{directory.name} lies outside of this store: its cells would be written there",
             hint="resume it in its own: AGELAB_HOME=<its store>; or run the same again: agelab show names the command",
         )
-    if found.is_running():
-        raise InputError(f"{found.name} is still going on")
+    if directory.is_running():
+        raise InputError(f"{directory.name} is still going on")
     given = {} if jobs is None else {"jobs": jobs}
-    plan = found.plan()
+    plan = directory.plan()
     decided = plan.repeatable and plan.command["options"].get("until_decided")
-    if decided or found.unfinished() or not plan.repeatable:
+    if decided or directory.unfinished() or not plan.repeatable:
         options = RunOptions.from_plan(plan)
         if options.control:
             raise InputError(
-                f"{found.name} is of a control file, which has a journal of its own",
+                f"{directory.name} is of a control file, which has a journal of its own",
                 hint=f"agelab run --control {options.control} --continue",
             )
         # What may be lost is for the user to say, not for the plan.
-        command = shlex.join(["agelab", "resume", found.name, *options.changed(erase="").named_again()])
+        command = shlex.join(["agelab", "resume", directory.name, *options.changed(erase="").named_again()])
         changed = options.changed(**given).asked_again(disks, erase, command)
         if decided:
-            return run_until_decided(changed, found)
+            return run_until_decided(changed, directory)
         if on:
-            execute_on(on, changed, found)
+            execute_on(on, changed, directory)
         else:
-            execute(changed, found)
+            execute(changed, directory)
     else:
-        click.echo(f"{found.name}: nothing is left to run: each of its cells has ended")
-    print_blocks(result_blocks(found))
-    return 0 if runner.succeeded(found) else 1
+        click.echo(f"{directory.name}: nothing is left to run: each of its cells has ended")
+    print_blocks(result_blocks(directory))
+    return 0 if runner.succeeded(directory) else 1

@@ -9,6 +9,8 @@ from agelab.base.errors import AgelabError, InputError
 from agelab.base.verbs import as_called
 from agelab.cli.options import open_store
 from agelab.cli.run_options import execute, options_of_run
+from agelab.present.view.progress import show_progress
+from agelab.present.view.terminal import print_blocks
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions
 
@@ -30,7 +32,6 @@ def run(kernel: tuple[str, ...], on: str | None, **words: Any) -> int:
     """
     from agelab.present.view.profile import profiles_blocks
     from agelab.present.view.summary import result_blocks, timing_blocks
-    from agelab.present.view.terminal import print_blocks
     from agelab.runner.execute import runner
 
     options = RunOptions(kernel=kernel[0], **words)
@@ -52,7 +53,6 @@ def run(kernel: tuple[str, ...], on: str | None, **words: Any) -> int:
 
 def execute_on(address: str, options: RunOptions, begun: RunDirectory | None = None) -> RunDirectory:
     """Run the options on other hosts, or the unfinished cells of ``begun``, and show progress."""
-    from agelab.present.view.progress import show_progress
     from agelab.runner.cluster import dask_cells, scheduler, shared_plan
     from agelab.runner.execute import runner
 
@@ -66,9 +66,7 @@ def execute_on(address: str, options: RunOptions, begun: RunDirectory | None = N
 
 def run_until_decided(options: RunOptions, begun: RunDirectory | None = None) -> int:
     """Add run seeds until the question is decided, and print the run and what was decided."""
-    from agelab.present.view.progress import show_progress
     from agelab.present.view.summary import outcome_blocks, result_blocks
-    from agelab.present.view.terminal import print_blocks
     from agelab.runner import sequential
     from agelab.runner.execute import runner
 
@@ -98,7 +96,6 @@ def _sweep(options: RunOptions, kernels: Sequence[str]) -> int:
 
 def execute_kernels(options: RunOptions, kernels: Sequence[str]) -> dict[str, RunDirectory | AgelabError]:
     """Run the options on several kernels and show progress. Returns the run of each, or why it has none."""
-    from agelab.present.view.progress import show_progress
     from agelab.runner.execute import runner
 
     with show_progress() as progress:

@@ -5,9 +5,9 @@ from typing import Any, TypeVar
 
 import click
 
-from agelab.cli.options import open_store
-from agelab.cli.types import JOBS
+from agelab.cli.options import JOBS, open_store
 from agelab.machine.disk import DriveClaim
+from agelab.present.view.progress import show_progress
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request import options as table
 from agelab.runner.request.options import RunOptions
@@ -73,7 +73,6 @@ def execute(
     claims: tuple[DriveClaim, ...] | None = None,
 ) -> RunDirectory:
     """Run the options in the user's store, or the unfinished cells of ``begun``, and show progress."""
-    from agelab.present.view.progress import show_progress
     from agelab.runner.execute import runner
 
     with show_progress() as progress:

@@ -15,10 +15,10 @@ def show(run: str, as_json: bool, timing: bool) -> None:
     from agelab.present.view.summary import timing_blocks
     from agelab.present.view.terminal import print_blocks
 
-    [found] = find_runs([run])
+    [directory] = find_runs([run])
     if as_json:
-        print_json(found.as_json())
+        print_json(directory.as_json())
         return
-    print_blocks(run_blocks(found, curves=True))
+    print_blocks(run_blocks(directory, curves=True))
     if timing:
-        print_blocks(timing_blocks(found))
+        print_blocks(timing_blocks(directory))

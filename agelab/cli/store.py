@@ -3,8 +3,8 @@
 import click
 
 from agelab.base.errors import unknown
-from agelab.cli.options import json_option, open_store, print_json
-from agelab.cli.types import SIZE
+from agelab.cli.options import SIZE, json_option, open_store, print_json
+from agelab.present.view.terminal import print_blocks
 
 
 @click.group(invoke_without_command=True)
@@ -28,17 +28,18 @@ def store(context: click.Context) -> None:
 def list_items(kind: str | None = None, as_json: bool = False) -> None:
     """List number, size and last use of what the store holds, by kind."""
     from agelab.present.view.artefacts import items_blocks, items_json, kinds, usage_blocks, usage_json
-    from agelab.present.view.terminal import print_blocks
     from agelab.store.usage import survey
 
     usage = survey(open_store())
     if kind is None:
         print_json(usage_json(usage)) if as_json else print_blocks(usage_blocks(usage))
         return
-    found = kinds(usage)
-    if kind not in found:
-        raise unknown("kind", kind, list(found) or ["none yet"])
-    print_json(items_json(usage, found[kind])) if as_json else print_blocks(items_blocks(usage, found[kind]))
+    by_kind = kinds(usage)
+    if kind not in by_kind:
+        raise unknown("kind", kind, list(by_kind) or ["none yet"])
+    print_json(items_json(usage, by_kind[kind])) if as_json else print_blocks(
+        items_blocks(usage, by_kind[kind])
+    )
 
 
 @store.command(epilog="Exit: 0 it fits; 1 what must stay is more than SIZE alone; 2 wrong input.")
@@ -51,7 +52,6 @@ def prune(limit: int, dry_run: bool, as_json: bool) -> int:
     What a run or a stored disk names stays, and so does what a process uses. Runs and stored disks are never removed.
     """
     from agelab.present.view.artefacts import pruned_blocks, pruned_json
-    from agelab.present.view.terminal import print_blocks
     from agelab.store import usage as store_usage
 
     pruned = store_usage.prune(open_store(), limit, dry_run=dry_run)

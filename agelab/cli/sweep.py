@@ -9,8 +9,8 @@ from agelab.analysis.over_time import chosen_measures, load_sweep
 from agelab.base import atomic, limits
 from agelab.base.errors import AgelabError
 from agelab.base.verbs import as_called
-from agelab.cli.options import force_option, json_option, open_store, print_json, require_output
-from agelab.cli.types import MEASURE
+from agelab.cli.options import MEASURE, force_option, json_option, open_store, print_json, require_output
+from agelab.present.view.terminal import print_blocks
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 
@@ -35,17 +35,16 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
     RUN... are runs on different kernels, or of further run seeds, as agelab run --kernel A --kernel B makes them.
     """
     from agelab.present.view.sweep import sweep_blocks, sweep_json, write_plots
-    from agelab.present.view.terminal import print_blocks
 
     store = open_store()
-    found = load_sweep([run_lookup.find(store.runs, name) for name in names])
-    measures = chosen_measures([found], asked)
-    print_json(sweep_json(found, measures)) if as_json else print_blocks(sweep_blocks(found, measures))
+    grid = load_sweep([run_lookup.find(store.runs, name) for name in names])
+    measures = chosen_measures([grid], asked)
+    print_json(sweep_json(grid, measures)) if as_json else print_blocks(sweep_blocks(grid, measures))
     if plots:
         limits.require_to_draw()
         plots.mkdir(parents=True, exist_ok=True)
         with atomic.temp_dir(plots) as place:
-            drawn = {plots / path.name: path for path in write_plots(found, measures, place)}
+            drawn = {plots / path.name: path for path in write_plots(grid, measures, place)}
             for path in drawn:
                 require_output(path)
             for path, made in drawn.items():
@@ -57,10 +56,9 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
 def print_finished_sweep(runs: Sequence[RunDirectory], unfit: Sequence[tuple[str, AgelabError]] = ()) -> None:
     """Print the table of runs that have just ended, why a kernel (its spec) has none, and how to see it again."""
     from agelab.present.view.sweep import sweep_blocks
-    from agelab.present.view.terminal import print_blocks
 
-    found = load_sweep(runs)
-    print_blocks(sweep_blocks(found, found.measures()))
+    grid = load_sweep(runs)
+    print_blocks(sweep_blocks(grid, grid.measures()))
     for spec, why in unfit:
         click.echo(f"not in the table: kernel {spec}: {str(why).splitlines()[0]}")
     click.echo(as_called(f"\nagain, or as JSON or plots: agelab sweep {' '.join(run.name for run in runs)}"))

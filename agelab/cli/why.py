@@ -5,8 +5,9 @@ import shlex
 import click
 
 from agelab.base.errors import goes_on
-from agelab.cli.options import find_runs, json_option, open_store, print_json, say
-from agelab.cli.types import JOBS
+from agelab.cli.options import JOBS, find_runs, json_option, open_store, print_json, say
+from agelab.present.view.progress import show_progress
+from agelab.present.view.terminal import print_blocks
 from agelab.results.run_directory import LATEST, RunDirectory
 from agelab.runner.request.options import RunOptions
 from agelab.scenario.jobs import Jobs
@@ -39,8 +40,6 @@ def why(run: str, claim: str, factors: str | None, filesystem: str | None, jobs:
     from agelab.bisect.why.baseline import find_baseline
     from agelab.bisect.why.factors import choose_factors
     from agelab.bisect.why.trials import ClaimAnswer, carry_out, plan_trial
-    from agelab.present.view.progress import show_progress
-    from agelab.present.view.terminal import print_blocks
     from agelab.present.view.why import answer_blocks, answer_json, plan_lines
     from agelab.runner.cell_times import recent_cells
     from agelab.runner.execute import runner
@@ -49,8 +48,8 @@ def why(run: str, claim: str, factors: str | None, filesystem: str | None, jobs:
     store = open_store()
     [directory] = find_runs([run])
     baseline = find_baseline(load(directory), claim, store, filesystem)
-    settings = [(factor, one) for factor in chosen for one in factor.settings(baseline, store, say)]
-    planned = [plan_trial(baseline, factor, one, jobs) for factor, one in settings]
+    settings = [(factor, setting) for factor in chosen for setting in factor.settings(baseline, store, say)]
+    planned = [plan_trial(baseline, factor, setting, jobs) for factor, setting in settings]
     for line in plan_lines(planned, jobs, list(recent_cells(directory))):
         say(line)
 
@@ -62,9 +61,9 @@ def why(run: str, claim: str, factors: str | None, filesystem: str | None, jobs:
     asked = {"--claim": claim, "--factors": factors, "--filesystem": filesystem, "--jobs": str(jobs)}
     given = [word for option, value in asked.items() if value for word in (option, value)]
     with goes_on(shlex.join(["agelab", "why", directory.name, *given])):
-        for one in planned:
-            if one.to_run:
-                say(one.name)
-            trials.append(carry_out(baseline, one, run_one))
+        for trial in planned:
+            if trial.to_run:
+                say(trial.name)
+            trials.append(carry_out(baseline, trial, run_one))
     answer = ClaimAnswer(baseline, tuple(trials))
     print_json(answer_json(answer)) if as_json else print_blocks(answer_blocks(answer))

@@ -47,7 +47,7 @@ class PackedRun:
     @property
     def seconds(self) -> float:
         """What its cells took of the host, one after the other."""
-        return sum(one.end.host_seconds for one in self.run.cells if one.end)
+        return sum(cell.end.host_seconds for cell in self.run.cells if cell.end)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class ShownResult:
     """A claim of a study, an answer or a figure of the report, and the runs that it is made of."""
 
     name: str
-    said: str
+    verdict: str
     """The verdict or the answer; empty for a figure."""
     anchor: str
     """Where it stands in the report."""
@@ -64,13 +64,13 @@ class ShownResult:
 
     @property
     def seconds(self) -> float:
-        return sum(one.seconds for one in self.runs)
+        return sum(packed.seconds for packed in self.runs)
 
     @property
     def disk(self) -> int | None:
         """Bytes of disk that the replays of its runs take at most, one cell at a time; None if not known."""
-        needs = [one.needs for one in self.runs]
-        return max(one.disk() for one in needs if one) if all(needs) else None
+        needs = [packed.needs for packed in self.runs]
+        return max(need.disk() for need in needs if need) if all(needs) else None
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,12 @@ class Artifact:
 
     @property
     def cells(self) -> int:
-        return sum(len(one.run.cells) for one in self.runs)
+        return sum(len(packed.run.cells) for packed in self.runs)
 
     @property
     def carries(self) -> bool:
         """True if the capsules have kernels, images, programs and data."""
-        return all(one.capsule.artefacts for one in self.runs)
+        return all(packed.capsule.artefacts for packed in self.runs)
 
 
 def require_new(directory: Path) -> None:
@@ -121,7 +121,7 @@ def pack_runs(
     """
     (directory / CAPSULES).mkdir()
     packed = {run.name: _pack(run, store, directory, carry=carry) for run in runs}
-    loaded = [one.run for one in packed.values()]
+    loaded = [packed_run.run for packed_run in packed.values()]
     page = build_page(loaded)
     atomic.write(directory / REPORT, render(page).encode())
     parts = []
@@ -129,7 +129,7 @@ def pack_runs(
         report, _ = compare_with_study(group)
         findings = (
             *(_claims(report, part, packed) if report else ()),
-            *_shown(part, [packed[one.name] for one in group.runs]),
+            *_shown(part, [packed[run.name] for run in group.runs]),
         )
         parts.append(ArtifactPart(part.title, part.subtitle, findings))
     return Artifact(tuple(packed.values()), parts)
@@ -160,8 +160,8 @@ def _needs(capsule: Capsule, store: Store, place: Path) -> RunNeeds | None:
             )
         data = corpora_of(capsule.run_manifest, store)
         shrink = request.shrink(data.get("") if request.corpus else None)
-        specs = [one.spec for one in cell_requests(request, shrink, (), None)]
-        corpora = [input_data.carried_data(data, one.variant.history, one.corpus_seed) for one in specs]
+        specs = [cell.spec for cell in cell_requests(request, shrink, (), None)]
+        corpora = [input_data.carried_data(data, spec.variant.history, spec.corpus_seed) for spec in specs]
         return needs_of(request, specs, corpora)
     except InputError:
         return None
@@ -171,19 +171,19 @@ def _claims(report: StudyReport, part: Part, packed: Mapping[str, PackedRun]) ->
     """Yield the claims that a side decides, with its verdict."""
     sides = dict(report.sides)
     for claim, judged in report.claims:
-        for letter, one in judged:
-            if one.verdict in DECIDED:
-                name = f"{claim.says} ({claim.id}, {verdict_label(letter, one)})"
+        for letter, judgement in judged:
+            if judgement.verdict in DECIDED:
+                name = f"{claim.says} ({claim.id}, {verdict_label(letter, judgement)})"
                 runs = [packed[run] for run in sides[letter].names]
-                said = f"{one.verdict}: {reason_text(one)}"
-                yield ShownResult(name, said, f"{part.id}-claims", runs, claim=True)
+                text = f"{judgement.verdict}: {reason_text(judgement)}"
+                yield ShownResult(name, text, f"{part.id}-claims", runs, claim=True)
 
 
 def _shown(part: Part, runs: Sequence[PackedRun]) -> Iterator[ShownResult]:
     """Yield the answers and the figures of a part of the report."""
     for number, answer in enumerate(part.answers, 1):
-        said = f"{answer.named}. {answer.verdict}" if answer.named else answer.verdict
-        yield ShownResult(answer.question, said, f"{part.id}-answer-{number}", runs)
+        text = f"{answer.named}. {answer.verdict}" if answer.named else answer.verdict
+        yield ShownResult(answer.question, text, f"{part.id}-answer-{number}", runs)
     for section in part.sections:
         for title in dict.fromkeys(_titles(section.blocks)):
             yield ShownResult(title, "", section.id, runs)
@@ -201,7 +201,7 @@ def _titles(blocks: Iterable[object]) -> Iterator[str]:
 def capsules_in(directory: Path) -> list[Path]:
     """List the capsules of an artefact, or of any directory. Raises InputError where there is none."""
     try:
-        found = sorted(
+        capsules = sorted(
             path
             for place in (directory, directory / CAPSULES)
             if place.is_dir()
@@ -210,6 +210,6 @@ def capsules_in(directory: Path) -> list[Path]:
         )
     except OSError as error:
         raise InputError(f"{directory} cannot be read: {error.strerror}") from error
-    if not found:
+    if not capsules:
         raise InputError(f"{directory} has no capsule, nor has {directory / CAPSULES}")
-    return found
+    return capsules

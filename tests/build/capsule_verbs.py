@@ -14,6 +14,7 @@ from agelab.base.errors import AgelabError
 from agelab.capsule import replay
 from agelab.capsule.read import Capsule, open_capsule
 from agelab.cli import history as over_time_verb
+from agelab.cli.options import dump
 from agelab.present.report.html import render
 from agelab.present.report.over_time import build_page
 from agelab.present.view import capsule as shown
@@ -42,10 +43,10 @@ def without_guests() -> Iterator[None]:
 def use(path: Path) -> list[str]:
     """Show and replay a capsule; return the lines that are told. Raises AgelabError for one that is refused."""
     found = open_capsule(path)
-    said = [*shown.capsule_lines(found), json.dumps(shown.capsule_json(found))]
+    said = [*shown.capsule_lines(found), json.dumps(shown.capsule_json(found), default=dump)]
     with tempfile.TemporaryDirectory(dir=path.parent) as home, without_guests():
         done = replay.replay(found, range(len(found.cells)), Store(Path(home)), Progress())
-    said += [json.dumps(shown.replay_json(done)), *(one.why for one in done.cells)]
+    said += [json.dumps(shown.replay_json(done), default=dump), *(one.why for one in done.cells)]
     said += compared(found)
     return said
 

@@ -84,8 +84,8 @@ def time_charts(group: RunSet) -> Iterator[Charts]:
     steps = own_steps(group.places)
     rows: dict[str, Rows] = {}
     for step in steps[:MAX_CHARTS]:
-        found = [(subject.name, subject.steps.get((step, "elapsed")), 0) for subject in group.groups]
-        rows[next(series.title for _, series, _ in found if series)] = found
+        bars = [(subject.name, subject.steps.get((step, "elapsed")), 0) for subject in group.groups]
+        rows[next(series.title for _, series, _ in bars if series)] = bars
     if charts := _charts(group, "s", rows):
         yield Charts("Time of each step", tuple(charts), note=_left_out(len(steps), WHISKERS))
 
@@ -119,15 +119,14 @@ def sort_subjects(
 ) -> Chart:
     """Return the subjects in order of the first colour's values; those without a value come last."""
     shown = [
-        _summary_bar(one.name, summary, unit, FIRST_COLOUR if at == 0 else AGED_COLOUR)
-        for at, (one, summary) in enumerate(order.order)
+        _summary_bar(subject.name, summary, unit, FIRST_COLOUR if at == 0 else AGED_COLOUR)
+        for at, (subject, summary) in enumerate(order.order)
     ]
-    known = {one.name for one, _ in order.order}
-    shown += [
-        Bar(one.name, None, "not measured" if one.counted else one.results[0].status, kind=AGED_COLOUR)
-        for one in group.groups
-        if one.name not in known
-    ]
+    known = {subject.name for subject, _ in order.order}
+    for subject in group.groups:
+        if subject.name not in known:
+            status = "not measured" if subject.counted else subject.results[0].status
+            shown.append(Bar(subject.name, None, status, kind=AGED_COLOUR))
     words = "; ".join(f"{bar.name} {bar.shown}" for bar in shown)
     axis = "times the unaged disk's" if base else unit_name(unit)
     return Chart(title, f"{title}: {words}", partial(vega.bars, shown, axis, base=base, side_by_side=False))
@@ -136,14 +135,14 @@ def sort_subjects(
 def _charts(group: RunSet, unit: str, rows: Mapping[str, Rows], base: float | None = None) -> list[Chart]:
     """Draw a chart of the subjects under each title; of one subject alone one chart, with a bar for each title."""
     if len(group.groups) == 1:
-        alone = [(title, series, kind) for title, found in rows.items() for _, series, kind in found]
+        alone = [(title, series, kind) for title, bars in rows.items() for _, series, kind in bars]
         return _bars(group.groups[0].name, unit, alone, base)
-    return [chart for title, found in rows.items() for chart in _bars(title, unit, found, base)]
+    return [chart for title, bars in rows.items() for chart in _bars(title, unit, bars, base)]
 
 
-def _bars(title: str, unit: str, found: Rows, base: float | None = None) -> list[Chart]:
+def _bars(title: str, unit: str, bars: Rows, base: float | None = None) -> list[Chart]:
     """Draw a chart of medians, or nothing if nothing was measured."""
-    shown = [_bar(name, series, kind) for name, series, kind in found if series is not None]
+    shown = [_bar(name, series, kind) for name, series, kind in bars if series is not None]
     if not any(bar.value is not None for bar in shown):
         return []
     words = "; ".join(f"{bar.name} {bar.shown}" for bar in shown)
@@ -172,17 +171,17 @@ def _left_out(number: int, note: str) -> str:
 
 def history_charts(group: RunSet) -> Iterator[Charts]:
     """Draw the course over a history: throughput by repetition, layout scores and slowdowns by point."""
-    wanted: list[tuple[str, str, str]] = []
+    curves: list[tuple[str, str, str]] = []
     for step in repeated_steps(group):
         measured = {metric for at, _, metric in group.places if at == step}
-        wanted.append((step, "throughput" if "throughput" in measured else "elapsed", "repetition"))
+        curves.append((step, "throughput" if "throughput" in measured else "elapsed", "repetition"))
     points = [at for at in group.places if at[1] > 1 and at[2] in ("layout_score", "slowdown")]
-    wanted += dict.fromkeys((step, metric, "point of the history") for step, _, metric in points)
+    curves += dict.fromkeys((step, metric, "point of the history") for step, _, metric in points)
     charts = []
-    for step, metric, axis in wanted[:MAX_CHARTS]:
+    for step, metric, axis in curves[:MAX_CHARTS]:
         unit = METRICS[metric].unit
-        found = [_line(number, one, step, metric) for number, one in enumerate(group.groups)]
-        known = [line for line in found if any(y is not None for _, y in line.points)]
+        lines = [_line(number, subject, step, metric) for number, subject in enumerate(group.groups)]
+        known = [line for line in lines if any(y is not None for _, y in line.points)]
         if not known:
             continue
         title = f"{_named(step)}: {metric.replace('_', ' ')}"
@@ -191,16 +190,20 @@ def history_charts(group: RunSet) -> Iterator[Charts]:
         drawn = partial(vega.lines, known, axis, name, shares=metric == "layout_score")
         charts.append(Chart(title, f"{title}{name and f', {name}'}, by {axis}: {ends}", drawn))
     if charts:
-        legend = [Mark(one.name, *_style(number)) for number, one in enumerate(group.groups) if one.counted]
+        legend = [
+            Mark(subject.name, *line_style(number))
+            for number, subject in enumerate(group.groups)
+            if subject.counted
+        ]
         yield Charts("Over the history", tuple(charts), tuple(legend), "Medians over run seeds.")
 
 
 def _named(step: str) -> str:
-    found = StepId.parse(step)
-    return found.group if found.is_map else step
+    step_id = StepId.parse(step)
+    return step_id.group if step_id.is_map else step
 
 
-def _style(number: int) -> tuple[int, int]:
+def line_style(number: int) -> tuple[int, int]:
     """Return colour and dash of the line with that number."""
     return number % vega.COLOURS, number // vega.COLOURS
 
@@ -212,7 +215,7 @@ def _line(number: int, subject: SeedGroup, step: str, metric: str) -> ChartLine:
             summary = series.summary
             value = float(summary.median / unit_scale(series.unit).divisor) if summary else None
             points.append((float(place[1]), value))
-    return ChartLine(subject.name, sorted(points), *_style(number))
+    return ChartLine(subject.name, sorted(points), *line_style(number))
 
 
 def _end(line: ChartLine, at: int) -> str:
@@ -222,7 +225,7 @@ def _end(line: ChartLine, at: int) -> str:
 
 def split_charts(group: RunSet, steps: Sequence[str], split: TimeSplit) -> Iterator[Charts]:
     """Draw how the time of each step was spent: a chart for each step, of one subject alone one chart of its steps."""
-    found: dict[str, dict[str, dict[int, float]]] = {}
+    times: dict[str, dict[str, dict[int, float]]] = {}
     for step in steps[:MAX_CHARTS]:
         for subject in group.groups:
             means = [subject.steps.get((step, metric)) for metric, _ in split.parts]
@@ -232,9 +235,9 @@ def split_charts(group: RunSet, steps: Sequence[str], split: TimeSplit) -> Itera
             if parts and sum(parts.values()):
                 title = next(mean.title for mean in means if mean)
                 of, name = (subject.name, title) if len(group.groups) == 1 else (title, subject.name)
-                found.setdefault(of, {})[name] = parts
+                times.setdefault(of, {})[name] = parts
     charts = []
-    for title, names in found.items():
+    for title, names in times.items():
         words = "; ".join(
             f"{name} {', '.join(f'{split.parts[kind][1]} {value:.3g}' for kind, value in parts.items())}"
             for name, parts in names.items()
@@ -247,18 +250,18 @@ def split_charts(group: RunSet, steps: Sequence[str], split: TimeSplit) -> Itera
 
 def share_charts(
     title: str,
-    found: dict[str, dict[str, dict[str, float]]],
+    shares: dict[str, dict[str, dict[str, float]]],
     most: int,
     note: str,
     shown: Callable[[str], str],
 ) -> Iterator[Charts]:
     """Draw shares (chart to name to part to share); the largest parts have their own colours, the others share one."""
     sums: Counter[str] = Counter()
-    for parts in (parts for names in found.values() for parts in names.values()):
+    for parts in (parts for names in shares.values() for parts in names.values()):
         sums.update(parts)
     large = sorted(sums, key=lambda part: -sums[part])[:most]
     charts = []
-    for chart, names in list(found.items())[:MAX_CHARTS]:
+    for chart, names in list(shares.items())[:MAX_CHARTS]:
         drawn: dict[str, dict[int, float]] = {}
         for name, parts in names.items():
             drawn[name] = {kind: 100 * parts.get(part, 0) for kind, part in enumerate(large)}
@@ -270,4 +273,4 @@ def share_charts(
         charts.append(Chart(shown(chart), f"{shown(chart)}: {words}", partial(vega.stacked, drawn, "%")))
     if charts:
         legend = [Mark(part, kind) for kind, part in enumerate(large)] + [Mark("others", len(large))]
-        yield Charts(title, tuple(charts), tuple(legend), _left_out(len(found), note))
+        yield Charts(title, tuple(charts), tuple(legend), _left_out(len(shares), note))

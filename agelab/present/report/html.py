@@ -48,7 +48,7 @@ def escape_unshown(value: Any) -> Any:
     """Escape characters that must not be shown; leave markup and values that are no text unchanged."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    return UNSHOWN_CHARACTERS.sub(lambda found: f"\\u{ord(found.group()):04x}", value)
+    return UNSHOWN_CHARACTERS.sub(lambda match: f"\\u{ord(match.group()):04x}", value)
 
 
 def chart_markup(svg: str) -> Markup:

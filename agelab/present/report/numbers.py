@@ -46,11 +46,13 @@ def number_cell(value: Fraction | float | None, places: int, missing: str = "–
     return TableCell(missing) if value is None else TableCell(number(value, places), float(value))
 
 
-def interval_cell(found: Interval | None, places: int) -> TableCell:
+def interval_cell(interval: Interval | None, places: int) -> TableCell:
     """Format both ends of an interval."""
-    if found is None:
+    if interval is None:
         return TableCell("–")
-    return TableCell(f"{number(found.low, places)} to {number(found.high, places)}", float(found.low))
+    return TableCell(
+        f"{number(interval.low, places)} to {number(interval.high, places)}", float(interval.low)
+    )
 
 
 def number(value: Fraction | float, places: int = 2) -> str:

@@ -26,6 +26,7 @@ from agelab.present.report.blocks import (
     TableCell,
     headings,
 )
+from agelab.present.report.charts import line_style
 from agelab.present.report.numbers import interval_cell, number_cell, text, unit_name
 from agelab.results.conditions import names
 from agelab.results.measure import Measure
@@ -140,7 +141,7 @@ def _draw_lines(
         "shape": {"field": "m", "type": "nominal", "legend": None, "scale": shapes},
         "size": {"field": "s", "type": "quantitative", "legend": None, "scale": None},
     }
-    told = f"datum.m != '{PointMark.UNKNOWN}'"
+    known = f"datum.m != '{PointMark.UNKNOWN}'"
     place = {"x": x, "y": {"field": "y", **y}, "color": colour}
     hollow = {"type": "point", "filled": True, "fill": "var(--paper)", "stroke": None, "opacity": 1}
     layers: list[dict[str, Any]] = [
@@ -151,17 +152,17 @@ def _draw_lines(
             "encoding": {"x": x, "y": {"field": "l", **y}, "y2": {"field": "h"}, "color": colour},
         },
         {
-            "transform": [{"filter": told}],
+            "transform": [{"filter": known}],
             "mark": {"type": "point", "filled": True, "opacity": 1},
             "encoding": {**place, **looks},
         },
         {
-            "transform": [{"filter": f"!({told})"}],
+            "transform": [{"filter": f"!({known})"}],
             "mark": {**hollow, "size": SIZES[PointMark.UNKNOWN]},
             "encoding": {"x": x, "y": {"field": "y", **y}},
         },
         {
-            "transform": [{"filter": f"!({told})"}],
+            "transform": [{"filter": f"!({known})"}],
             "mark": {
                 "type": "point",
                 "filled": False,
@@ -191,69 +192,69 @@ MOST_NAMED = 12
 """Change points to name in the answer."""
 
 
-def build_page(found: OverTime, measures: Sequence[Measure]) -> Page:
+def build_page(trends: OverTime, measures: Sequence[Measure]) -> Page:
     """Build the page: a part for each scenario, in the order of the runs."""
     kinds: dict[tuple[object, ...], list[JoinedRuns]] = {}
-    for one in found.joined:
-        kinds.setdefault(one.runs[0].conditions[0].question, []).append(one)
+    for joined in trends.joined:
+        kinds.setdefault(joined.runs[0].conditions[0].question, []).append(joined)
     parts = tuple(
-        _part(OverTime(found.axis, tuple(those)), measures, f"part{number}")
+        _part(OverTime(trends.axis, tuple(those)), measures, f"part{number}")
         for number, those in enumerate(kinds.values(), 1)
     )
     title = ", ".join(dict.fromkeys(part.title for part in parts))
-    return Page(f"agelab: {title} over {found.axis}s", parts, __version__)
+    return Page(f"agelab: {title} over {trends.axis}s", parts, __version__)
 
 
-def _part(found: OverTime, measures: Sequence[Measure], where: str) -> Part:
-    plan = found.joined[0].runs[0].plan
+def _part(trends: OverTime, measures: Sequence[Measure], where: str) -> Part:
+    plan = trends.joined[0].runs[0].plan
     emulated = ", EMULATED" if plan.emulated else ""
     metrics = [
-        Section(f"{where}-metric{at}", measure_words(found.joined, measure), blocks)
+        Section(f"{where}-metric{at}", measure_words(trends.joined, measure), blocks)
         for at, measure in enumerate(measures, 1)
-        if (blocks := tuple(_metric(found, measure, f"{where}-table{at}")))
+        if (blocks := tuple(_metric(trends, measure, f"{where}-table{at}")))
     ]
-    notes: list[Block] = [Facts(tuple((title, names(one.runs)) for title, one in _titled(found)))]
-    if apart := tuple(found.apart):
+    notes: list[Block] = [Facts(tuple((title, names(joined.runs)) for title, joined in _titled(trends)))]
+    if apart := tuple(trends.apart):
         notes.append(
             Prose(apart, listed=True, title="Kept on lines of their own, for something else differs")
         )
-    if left := tuple(line for one in found.joined for line in one.left_out):
+    if left := tuple(line for joined in trends.joined for line in joined.left_out):
         notes.append(Prose(left, listed=True, title="On no line"))
     return Part(
         where,
-        f"{plan.scenario} over {found.axis}s",
+        f"{plan.scenario} over {trends.axis}s",
         f"scale {plan.scale}, {plan.clock} clock{emulated}",
-        (_answer(found, measures),),
-        tuple(line for one in found.joined for line in one.grid.host.unknown),
+        (_answer(trends, measures),),
+        tuple(line for joined in trends.joined for line in joined.grid.host.unknown),
         (*metrics, Section(f"{where}-runs", "The runs", tuple(notes))),
     )
 
 
-def _answer(found: OverTime, measures: Sequence[Measure]) -> Answer:
-    changed = change_points(found, measures)
+def _answer(trends: OverTime, measures: Sequence[Measure]) -> Answer:
+    changed = change_points(trends, measures)
     more = len(changed) - MOST_NAMED
     because = (*changed[:MOST_NAMED], *([f"{more} more, in the tables below"] if more > 0 else []))
-    return Answer("What changed, and where?", count_words(found, measures), because)
+    return Answer("What changed, and where?", count_words(trends, measures), because)
 
 
-def count_words(found: OverTime, measures: Sequence[Measure]) -> str:
+def count_words(trends: OverTime, measures: Sequence[Measure]) -> str:
     """Say how many change points there are, and what is known of the other neighbours."""
-    judged = [one[-1] for joined in found.joined for one in _all_changes(joined, measures)]
-    changed, alike = sum(one.differs for one in judged), sum(one.alike for one in judged)
+    judged = [pair[-1] for joined in trends.joined for pair in _all_changes(joined, measures)]
+    changed, alike = sum(change.differs for change in judged), sum(change.alike for change in judged)
     pairs = f"{len(judged)} pair{'s' * (len(judged) != 1)} of neighbours"
     points = f"{changed} change point{'s' * (changed != 1)}"
     about = about_files(judged)
-    said = f"{points} among {pairs}; {alike} the same, {len(judged) - changed - alike} not known."
-    return f"{said} {capital(about)}." if about else said
+    sentence = f"{points} among {pairs}; {alike} the same, {len(judged) - changed - alike} not known."
+    return f"{sentence} {capital(about)}." if about else sentence
 
 
-def change_points(found: OverTime, measures: Sequence[Measure]) -> list[str]:
+def change_points(trends: OverTime, measures: Sequence[Measure]) -> list[str]:
     """Say of each change point what changed, in one line."""
     return [
-        _change_words(joined, *one)
-        for joined in found.joined
-        for one in _all_changes(joined, measures)
-        if one[-1].differs
+        _change_words(joined, *pair)
+        for joined in trends.joined
+        for pair in _all_changes(joined, measures)
+        if pair[-1].differs
     ]
 
 
@@ -281,7 +282,7 @@ def _change_words(joined: JoinedRuns, measure: Measure, row: Row, column: int, c
 
 def measure_words(joined: Sequence[JoinedRuns], measure: Measure) -> str:
     """Name step and metric for a reader."""
-    titles = (one.grid.title(measure) for one in joined)
+    titles = (runs.grid.title(measure) for runs in joined)
     return f"{next(filter(None, titles), measure.step)}, {measure.metric.replace('_', ' ')}"
 
 
@@ -289,69 +290,65 @@ def _origin(joined: JoinedRuns) -> str:
     return f"capsules of {joined.runs[0].origin}" if joined.runs[0].origin else OURS
 
 
-def _metric(found: OverTime, measure: Measure, table: str) -> Iterator[Block]:
+def _metric(trends: OverTime, measure: Measure, table: str) -> Iterator[Block]:
     """Yield the charts and the table of one metric; nothing where it was not measured."""
-    subjects = dict.fromkeys(row[0] for one in found.joined for row in one.grid.entries)
+    subjects = dict.fromkeys(row[0] for joined in trends.joined for row in joined.grid.entries)
     colours = {name: number for number, name in enumerate(subjects)}
-    drawn = [(title, one, _lines(one, measure, colours)) for title, one in _titled(found)]
-    drawn = [(title, one, lines) for title, one, lines in drawn if lines]
+    drawn = [(title, joined, _lines(joined, measure, colours)) for title, joined in _titled(trends)]
+    drawn = [(title, joined, lines) for title, joined, lines in drawn if lines]
     if not drawn:
         return
     ends = [
         end for *_, lines in drawn for line in lines.values() for point in line.points for end in point.ends
     ]
     charts, rows = [], []
-    for title, one, lines in drawn:
-        unit = unit_name(_unit(one, measure))
+    for title, joined, lines in drawn:
+        unit = unit_name(_unit(joined, measure))
         draw = partial(
-            _draw_lines, [*lines.values()], one.grid.names, found.axis, unit, (min(ends), max(ends))
+            _draw_lines, [*lines.values()], joined.grid.names, trends.axis, unit, (min(ends), max(ends))
         )
-        own = [*_rows(one, measure, title)]
+        own = [*_rows(joined, measure, title)]
         words = "; ".join(
             f"{cells[1].text} {cells[2].text} {cells[3].text}: {cells[6].text}" for cells in own
         )
-        charts.append(Chart(title, f"{measure_words(found.joined, measure)}, {title}: {words}", draw))
+        charts.append(Chart(title, f"{measure_words(trends.joined, measure)}, {title}: {words}", draw))
         rows += own
     shown = dict.fromkeys(row[0] for *_, lines in drawn for row in lines)
-    marks = tuple(Mark(name, *_style(colours[name])) for name in shown)
-    yield Charts(f"Over {found.axis}s", tuple(charts), marks, MARKS)
+    marks = tuple(Mark(name, *line_style(colours[name])) for name in shown)
+    yield Charts(f"Over {trends.axis}s", tuple(charts), marks, MARKS)
     several = len(charts) > 1
     numbers = ("median", "interval", "seeds", "times", "from, to")
-    columns = ("runs", "subject", found.axis.value, *numbers[:3], "against the one before", *numbers[3:])
+    columns = ("runs", "subject", trends.axis.value, *numbers[:3], "against the one before", *numbers[3:])
     yield Table(
         headings(*columns[not several :], numbers=numbers),
         tuple(row[not several :] for row in rows),
-        measure_words(found.joined, measure),
+        measure_words(trends.joined, measure),
         id=table,
     )
 
 
-def _titled(found: OverTime) -> Iterator[tuple[str, JoinedRuns]]:
+def _titled(trends: OverTime) -> Iterator[tuple[str, JoinedRuns]]:
     """Yield the runs on each chart with its title: whose they are, and a number where a chart is not enough."""
-    whose = [_origin(one) for one in found.joined]
-    for at, (title, one) in enumerate(zip(whose, found.joined, strict=True)):
+    whose = [_origin(joined) for joined in trends.joined]
+    for at, (title, joined) in enumerate(zip(whose, trends.joined, strict=True)):
         many = whose.count(title)
-        yield title if many == 1 else f"{title}, {whose[: at + 1].count(title)} of {many}", one
+        yield title if many == 1 else f"{title}, {whose[: at + 1].count(title)} of {many}", joined
 
 
 def _lines(joined: JoinedRuns, measure: Measure, colours: Mapping[str, int]) -> dict[Row, TimeLine]:
     """Return the lines that have a point."""
     lines = {
-        row: TimeLine(_points(joined, row, measure), *_style(colours[row[0]])) for row in joined.grid.entries
+        row: TimeLine(_points(joined, row, measure), *line_style(colours[row[0]]))
+        for row in joined.grid.entries
     }
     return {row: line for row, line in lines.items() if line.points}
-
-
-def _style(number: int) -> tuple[int, int]:
-    """Return colour and dash of the subject with that number."""
-    return number % vega.COLOURS, number // vega.COLOURS
 
 
 def _unit(joined: JoinedRuns, measure: Measure) -> str:
     """Return the unit of the metric's values."""
     grid = joined.grid
-    found = (grid.series(row, at, measure) for row in grid.entries for at in range(len(grid.names)))
-    return next((one.unit for one in found if one), "1")
+    all_series = (grid.series(row, at, measure) for row in grid.entries for at in range(len(grid.names)))
+    return next((series.unit for series in all_series if series), "1")
 
 
 def _points(joined: JoinedRuns, row: Row, measure: Measure) -> list[ChartPoint]:
@@ -361,12 +358,13 @@ def _points(joined: JoinedRuns, row: Row, measure: Measure) -> list[ChartPoint]:
         if series is None or series.summary is None:
             continue
         divisor = unit_scale(series.unit).divisor
-        found = series.summary
+        summary = series.summary
         ends = [
-            float(end / divisor) if found.n > 1 else None for end in (found.interval.low, found.interval.high)
+            float(end / divisor) if summary.n > 1 else None
+            for end in (summary.interval.low, summary.interval.high)
         ]
         mark = _point_mark(joined.changes(measure).get((row, column)))
-        points.append(ChartPoint(column, float(found.median / divisor), ends[0], ends[1], mark))
+        points.append(ChartPoint(column, float(summary.median / divisor), ends[0], ends[1], mark))
     return points
 
 
@@ -386,20 +384,21 @@ def _rows(joined: JoinedRuns, measure: Measure, title: str) -> Iterator[tuple[Ta
             series = joined.grid.series(row, column, measure)
             if series is None or series.summary is None:
                 continue
-            change, found = changes.get((row, column)), series.summary
+            change, summary = changes.get((row, column)), series.summary
             scale = unit_scale(series.unit)
             ends = [
-                format_decimal(end / scale.divisor, 4) for end in (found.interval.low, found.interval.high)
+                format_decimal(end / scale.divisor, 4)
+                for end in (summary.interval.low, summary.interval.high)
             ]
             yield (
                 TableCell(title),
                 TableCell(row[0]),
                 TableCell(head, column),
                 TableCell(
-                    f"{text(found, series.unit, 4)} {unit_name(series.unit)}".strip(), float(found.median)
+                    f"{text(summary, series.unit, 4)} {unit_name(series.unit)}".strip(), float(summary.median)
                 ),
-                TableCell(" to ".join(ends) if found.n > 1 else "\N{EN DASH}"),
-                TableCell(str(found.n), found.n),
+                TableCell(" to ".join(ends) if summary.n > 1 else "\N{EN DASH}"),
+                TableCell(str(summary.n), summary.n),
                 TableCell(change.word_and_reason if change else "the first"),
                 number_cell(change.ratio if change else None, 3),
                 interval_cell(change.interval if change else None, 3),

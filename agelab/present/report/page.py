@@ -57,24 +57,24 @@ def _parts(title: str, content: bytes) -> BlockMapFigure:
     rows: list[list[str]] = []
     headings: list[str] = []
     layers: list[tuple[str, str]] = []
-    for one in root:
-        name, words = one.tag.removeprefix(SVG), (one.text or "").strip()
-        letters = (one.get("font-size", ""), one.get("font-weight", ""))
+    for element in root:
+        name, words = element.tag.removeprefix(SVG), (element.text or "").strip()
+        letters = (element.get("font-size", ""), element.get("font-weight", ""))
         if name == "path":
-            path = one.get("d", "")
+            path = element.get("d", "")
             if not PATH.fullmatch(path):
                 raise ForeignPicture
-            if one.get("fill") != "none":
-                layers.append((KIND[one.get("fill", "")], path))
+            if element.get("fill") != "none":
+                layers.append((KIND[element.get("fill", "")], path))
                 continue
             disks.append(MapPanel(" ".join(headings), _view(path), tuple(layers), path, ()))
             headings, layers = [], []
-        elif name == "rect" and one.get("fill") in KIND and one.get("height") == "13":
-            rows.append([KIND[one.get("fill", "")]])
+        elif name == "rect" and element.get("fill") in KIND and element.get("height") == "13":
+            rows.append([KIND[element.get("fill", "")]])
         elif name == "text" and rows:
             rows[-1].append(words)
         elif name == "text" and letters == HEADING:
-            (heads if one.get("text-anchor") == "end" else headings).append(words)
+            (heads if element.get("text-anchor") == "end" else headings).append(words)
         elif name == "text" and letters == NOTE and disks:
             last = disks[-1]
             disks[-1] = MapPanel(last.heading, last.view, last.layers, last.outline, (*last.notes, words))
@@ -90,7 +90,7 @@ def _parts(title: str, content: bytes) -> BlockMapFigure:
 
 def _view(outline: str) -> str:
     """Return the viewBox of a disk's cells."""
-    places = [int(found) for found in ROW.findall(outline)]
+    places = [int(top) for top in ROW.findall(outline)]
     if not places:
         raise ForeignPicture
     height = places[-1] - places[0] + CELL_HEIGHT
@@ -201,5 +201,5 @@ def _pictures(group: RunSet) -> Iterator[Block]:
 
 def _description(svg: str) -> str:
     """Return the description in a picture drawn by agelab."""
-    _, found, rest = svg.partition("<desc>")
-    return rest.partition("</desc>")[0] if found else ""
+    _, opening, rest = svg.partition("<desc>")
+    return rest.partition("</desc>")[0] if opening else ""

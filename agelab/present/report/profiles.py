@@ -27,13 +27,13 @@ NOTE = (
 
 def flame_graphs(group: RunSet) -> Iterator[Block]:
     """Yield the graphs of each group of cells, and of the first group against others of its variant and layout."""
-    found: dict[int, dict[str, StepStacks]] = {}
-    for number, one in enumerate(group.groups):
-        if steps := _steps(one):
-            found[number] = steps
+    profiled: dict[int, dict[str, StepStacks]] = {}
+    for number, subject in enumerate(group.groups):
+        if steps := _steps(subject):
+            profiled[number] = steps
     graphs: list[FlameGraph] = []
     left = 0
-    for title, stacks, before in _wanted(group, found):
+    for title, stacks, before in _titled_stacks(group, profiled):
         if len(graphs) < MOST:
             graphs.append(_graph(title, stacks, before))
         else:
@@ -52,16 +52,16 @@ def flame_graphs(group: RunSet) -> Iterator[Block]:
 def _steps(group: SeedGroup) -> dict[str, StepStacks]:
     """Return the stacks of each profiled step of a group. Raises InputError for damage."""
     cells = list(group.counted.values())
-    known = [found for cell in cells if (found := profiles.of_cell(cell))]
-    steps = dict.fromkeys(step for one in known for step in profiles.step_names(one))
+    known = [profile for cell in cells if (profile := profiles.of_cell(cell))]
+    steps = dict.fromkeys(step for profile in known for step in profiles.step_names(profile))
     return {step: profiles.of_step(group.name, cells, step) for step in steps}
 
 
-def _wanted(
-    group: RunSet, found: dict[int, dict[str, StepStacks]]
+def _titled_stacks(
+    group: RunSet, profiled: dict[int, dict[str, StepStacks]]
 ) -> Iterator[tuple[str, StepStacks, StepStacks | None]]:
     """Yield title, stacks and what they are compared with; what differs comes first."""
-    for number, steps in found.items():
+    for number, steps in profiled.items():
         name = group.groups[number].name
         for step, stacks in steps.items():
             aged = StepId.parse(step)
@@ -69,14 +69,14 @@ def _wanted(
                 control = steps.get(str(StepId(aged.name, (*aged.within[:-1], CONTROL))))
                 if control and _comparable(stacks, control):
                     yield f"{name}: {step} against {control.step}", stacks, control
-    for number, steps in found.items():
-        base = _base(group, found, number)
+    for number, steps in profiled.items():
+        base = _base(group, profiled, number)
         for step, stacks in steps.items() if base is not None else ():
-            before = found[base or 0].get(step)
+            before = profiled[base or 0].get(step)
             if before and _comparable(stacks, before):
                 names = group.groups[number].name, group.groups[base or 0].name
                 yield f"{step}: {names[0]} against {names[1]}", stacks, before
-    for number, steps in found.items():
+    for number, steps in profiled.items():
         for step, stacks in steps.items():
             disk = StepId.parse(step)
             if disk.disk == CONTROL and str(StepId(disk.name, (*disk.within[:-1], AGED))) in steps:
@@ -84,19 +84,21 @@ def _wanted(
             yield f"{group.groups[number].name}: {step}", stacks, None
 
 
-def _base(group: RunSet, found: dict[int, dict[str, StepStacks]], number: int) -> int | None:
+def _base(group: RunSet, profiled: dict[int, dict[str, StepStacks]], number: int) -> int | None:
     """Return the first profiled group of the same variant and layout; None for that one itself."""
-    one = group.groups[number]
+    subject = group.groups[number]
     same = (
-        n for n in found if (group.groups[n].variant, group.groups[n].layout) == (one.variant, one.layout)
+        n
+        for n in profiled
+        if (group.groups[n].variant, group.groups[n].layout) == (subject.variant, subject.layout)
     )
     first = next(same)
     return None if first == number else first
 
 
-def _comparable(one: StepStacks, other: StepStacks) -> bool:
+def _comparable(stacks: StepStacks, before: StepStacks) -> bool:
     try:
-        one.require_comparable(other)
+        stacks.require_comparable(before)
     except InputError:
         return False
     return True
@@ -105,7 +107,9 @@ def _comparable(one: StepStacks, other: StepStacks) -> bool:
 def _graph(title: str, stacks: StepStacks, before: StepStacks | None) -> FlameGraph:
     drawn = flame.svg(stacks.stacks, before.stacks if before else None, narrowest=NARROWEST)
     every = stacks.stacks.samples or 1
-    leading = ", ".join(f"{one.name} {100 * one.itself / every:.1f} %" for one in top(stacks.stacks)[:NAMED])
+    leading = ", ".join(
+        f"{function.name} {100 * function.itself / every:.1f} %" for function in top(stacks.stacks)[:NAMED]
+    )
     words = f"{stacks.seconds:.3f} s of the processor in {stacks.stacks.samples} samples"
     if before:
         words += f", {before.seconds:.3f} s in {before.stacks.samples} of the other"

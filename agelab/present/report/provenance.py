@@ -37,21 +37,22 @@ def run_facts(group: RunSet) -> Iterator[Block]:
         rows.append(
             ("after", f"{cited.author}, “{cited.title}”, {cited.year}; measured on {cited.measured_on}")
         )
-    plans = [one.plan for one in group.runs]
-    kernels = (str(one.kernel or one.provenance.get("kernel", "not stated")) for one in plans)
+    plans = [run.plan for run in group.runs]
+    kernels = (str(plan.kernel or plan.provenance.get("kernel", "not stated")) for plan in plans)
     note = scenario.scales[plan.scale].note if scenario and plan.scale in scenario.scales else ""
+    counts = (f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses))
     rows += [
         ("scale", f"{plan.scale}: {note}" if note else plan.scale),
         ("clock", f"{plan.clock}{', EMULATED: such times are no machine’s' if plan.emulated else ''}"),
         ("time", str(plan.provenance.get("model", "not stated"))),
-        ("filesystems", ", ".join(one.name for one in group.groups) or "none"),
+        ("filesystems", ", ".join(subject.name for subject in group.groups) or "none"),
         ("kernel", "; ".join(dict.fromkeys(kernels))),
         ("machine", ", ".join(dict.fromkeys(cell.machine for cell in cells)) or "none"),
         ("drives", ", ".join(dict.fromkeys(drive for cell in cells for drive in cell.drives)) or "none"),
         ("defaults", ", ".join(dict.fromkeys(cell.defaults for cell in cells)) or "none"),
-        ("run seeds", _numbers({one.run for one in group.seeds})),
-        ("corpus seeds", _numbers({one.corpus for one in group.seeds})),
-        ("cells", ", ".join(f"{statuses.count(one)} {one}" for one in dict.fromkeys(statuses)) or "none"),
+        ("run seeds", _numbers({seeds.run for seeds in group.seeds})),
+        ("corpus seeds", _numbers({seeds.corpus for seeds in group.seeds})),
+        ("cells", ", ".join(counts) or "none"),
     ]
     if reused := "; ".join(origins(entry.end for _, entry in group.cells)):
         rows.append(("reused", f"not run again, since their keys were known: {reused}"))
@@ -69,27 +70,27 @@ def run_facts(group: RunSet) -> Iterator[Block]:
     yield Prose(
         ("In the virtual clock the same inputs_key gives the same digest, to the last digit, on any host.",)
     )
-    for name, told in plan.histories.items():
+    for name, report in plan.histories.items():
         with suppress(ValueError):
-            yield Prose(tuple(report_lines(History.model_validate(told))), True, f"History {name}")
+            yield Prose(tuple(report_lines(History.model_validate(report))), True, f"History {name}")
     if scenario and scenario.tests:
         yield Facts(tuple((f"test {test.name}", " ".join(test.run.split())) for test in scenario.tests))
 
 
-def _numbers(found: Iterable[int]) -> str:
-    return ", ".join(map(str, sorted(found))) or "none"
+def _numbers(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(numbers))) or "none"
 
 
 def _summary(scenario: Scenario, scale: str) -> str:
     """Return the scenario's summary with repetitions at its scale."""
-    divided = next((one.history for name, one in scenario.scales.items() if name == scale), 1)
+    divided = next((settings.history for name, settings in scenario.scales.items() if name == scale), 1)
     fewer = f" (at scale {scale} the repetitions are divided by {divided})" if divided > 1 else ""
     return scenario.summary + fewer
 
 
 def varied(group: RunSet) -> str:
     """Say in one sentence what was varied, and what was not: over that spread, intervals and p are."""
-    corpora, runs = ({getattr(one, of) for one in group.seeds} for of in ("corpus", "run"))
+    corpora, runs = ({getattr(seeds, of) for seeds in group.seeds} for of in ("corpus", "run"))
     same = "; the same seeds give the same digits" if group.plan.clock == "virtual" else ""
     if len(group.seeds) < 2:
         return f"Nothing was varied: one run seed, one corpus{same}."
@@ -131,7 +132,7 @@ def main_doubts(group: RunSet) -> Iterator[str]:
     yield varied(group)
     if plan.scale != "paper":
         yield f"Scale {plan.scale}: sizes are not the study's."
-    if going := [one.plan.run for one in group.runs if one.running]:
+    if going := [run.plan.run for run in group.runs if run.running]:
         yield f"Still going on, and shown as far as it is: {', '.join(going)}."
     bad = [entry for _, entry in group.cells if entry.status not in ("ok", *GOING)]
     for subject, entry in group.cells:
@@ -153,7 +154,7 @@ def all_doubts(group: RunSet) -> Iterator[Block]:
         if not entry.ok
     ]
     outliers = "Times that lie far from their other seeds' (Grubbs' test, 5 %); they are in every figure"
-    unstated = dict.fromkeys(line for one in group.runs for line in one.plan.unstated)
+    unstated = dict.fromkeys(line for run in group.runs for line in run.plan.unstated)
     doubts = {
         "Cells that are left out": failed,
         "Cells that are there more than once": _repeated_cells(group),
@@ -161,8 +162,8 @@ def all_doubts(group: RunSet) -> Iterator[Block]:
         "The study leaves open, or is not reproduced": unstated,
         "Not measured": _not_measured(group),
     }
-    for title, found in doubts.items():
-        if lines := tuple(found):
+    for title, reasons in doubts.items():
+        if lines := tuple(reasons):
             yield Prose(lines, True, title)
 
 
@@ -174,8 +175,8 @@ def _repeated_cells(group: RunSet) -> Iterator[str]:
             digests = {entry.end.digest for entry in same if entry.end}
             if len(same) > 1:
                 alike = len(digests) == 1
-                said = "with the same digest" if alike else "with another digest: their inputs differ"
-                yield f"{subject.name}, {seeds_text([at])}: in {len(same)} cells, {said}; that of {first.run} counts"
+                remark = "with the same digest" if alike else "with another digest: their inputs differ"
+                yield f"{subject.name}, {seeds_text([at])}: in {len(same)} cells, {remark}; that of {first.run} counts"
 
 
 def _not_measured(group: RunSet) -> Iterator[str]:

@@ -32,7 +32,6 @@ from agelab.analysis.published.report import (
     Ranking,
     StepDeviation,
     StudyReport,
-    TableDeviation,
     measured,
     study_reports,
 )
@@ -87,19 +86,16 @@ def ranking_blocks(
 
 def _deviation_blocks(report: StudyReport, ranking: Ranking, id: str) -> Iterator[Block]:
     """Yield for each side a row for each step, and below it what is said of all of them."""
-    for column, found in zip(report.columns, ranking.deviations, strict=True):
-        if not found.steps:
+    for column, deviation in zip(report.columns, ranking.deviations, strict=True):
+        if not deviation.steps:
             continue
         name = f"{column.name}, table {ranking.table}, {ranking.layout}, {ranking.metric}"
-        if rows := tuple(_row(step) for step in found.steps if step.ratios):
+        if rows := tuple(_row(step) for step in deviation.steps if step.ratios):
             columns = headings("step", *NUMBERS, "farthest own", numbers=NUMBERS)
-            yield Table(columns, rows, _caption(name, found), id=f"{id}-{column.name.replace(' ', '-')}")
-        lines = tuple(f"{capital(line)}." for line in deviation_lines(found))
+            caption = f"How far off, in cells: {name}. Off is {times_text(deviation)}"
+            yield Table(columns, rows, caption, id=f"{id}-{column.name.replace(' ', '-')}")
+        lines = tuple(f"{capital(line)}." for line in deviation_lines(deviation))
         yield Prose(lines, listed=True)
-
-
-def _caption(name: str, found: TableDeviation) -> str:
-    return f"How far off, in cells: {name}. Off is {times_text(found)}"
 
 
 def _row(step: StepDeviation) -> tuple[TableCell, ...]:
@@ -124,7 +120,7 @@ def compare_with_study(group: RunSet) -> tuple[StudyReport | None, str]:
     """
     runs = [run for run in group.runs if run.cells]
     try:
-        known = [name for one in study.all_studies() for name in one.scenarios]
+        known = [name for published in study.all_studies() for name in published.scenarios]
         return (study_reports(runs)[0] if runs and group.plan.scenario in known else None), ""
     except InputError as error:
         return None, str(error).splitlines()[0]
@@ -164,25 +160,25 @@ def study_blocks(report: StudyReport, where: str) -> Iterator[Block]:
 
 def _claims(report: StudyReport, where: str) -> Table:
     """Return a row for each claim and its verdict; sides with equal verdicts share one."""
-    found: list[tuple[ClaimVerdict, tuple[TableCell, ...]]] = []
+    verdicts: list[tuple[ClaimVerdict, tuple[TableCell, ...]]] = []
     for claim, judged in report.claims:
         alike: dict[tuple[ClaimVerdict, str], list[tuple[str, JudgedClaim]]] = {}
-        for letter, one in judged:
-            alike.setdefault((one.verdict, reason_text(one)), []).append((letter, one))
+        for letter, judgement in judged:
+            alike.setdefault((judgement.verdict, reason_text(judgement)), []).append((letter, judgement))
         for (verdict, why), those in alike.items():
-            figures = comparison_rows([one for _, one in those], everything=False)
+            figures = comparison_rows([judgement for _, judgement in those], everything=False)
             cells = (
                 TableCell(claim.id, code=True),
                 TableCell(" ".join([claim.says, *(f"({line})" for line in claim_notes(judged[0][1]))])),
-                TableCell(", ".join(verdict_label(letter, one) for letter, one in those)),
+                TableCell(", ".join(verdict_label(letter, judgement) for letter, judgement in those)),
                 TableCell(verdict.value),
                 TableCell(why),
                 TableCell("; ".join(f"{at}: {theirs} / {' / '.join(ours)}" for at, theirs, *ours in figures)),
             )
-            found.append((verdict, cells))
+            verdicts.append((verdict, cells))
     # Tested claims come first, among them those that do not hold.
     order = (ClaimVerdict.NOT, ClaimVerdict.REPLICATED, ClaimVerdict.UNKNOWN, ClaimVerdict.UNTESTED)
-    rows = [cells for _, cells in sorted(found, key=lambda row: order.index(row[0]))]
+    rows = [cells for _, cells in sorted(verdicts, key=lambda row: order.index(row[0]))]
     columns = headings(
         "claim", "what the study says", "side", "verdict", "why", "some figures: theirs / ours"
     )
@@ -192,7 +188,7 @@ def _claims(report: StudyReport, where: str) -> Table:
 
 def _table(report: StudyReport, ranking: Ranking, id: str) -> Table:
     """Make a row for each step and variant: values beside each other and how far off, then ratios and ranks."""
-    found = []
+    rows = []
     for row in ranking.rows:
         for variant, theirs in sorted(row.theirs[0].values.items(), key=lambda item: item[1].median):
             values = [_value("-".join(readings(row, variant)), theirs)]
@@ -202,7 +198,7 @@ def _table(report: StudyReport, ranking: Ranking, id: str) -> Table:
                 values += [_value(value_text(ours.values[variant]), ours.values[variant]), _ratio(off)]
             ranks = (cell for column in (row.theirs[0], *row.ours) for cell in _place(column, variant))
             name = f"{row.step} (in a circle)" if row.circle else row.step
-            found.append((TableCell(name), TableCell(variant), *values, *ranks))
+            rows.append((TableCell(name), TableCell(variant), *values, *ranks))
     unit = "times the other" if ranking.unit == "times" else ranking.unit
     names = [column.name for column in report.columns]
     heads = [f"study:\n{unit}"]
@@ -224,7 +220,7 @@ def _table(report: StudyReport, ranking: Ranking, id: str) -> Table:
     )
     return Table(
         headings("step", "filesystem", *heads, numbers=heads),
-        found,
+        rows,
         caption,
         by_step and f"tau-b, step by step ({', '.join(names)}): {by_step}",
         id=id,
@@ -258,7 +254,7 @@ def _charts(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow]) ->
                 known = "0" if column.values[variant].values else "not measured"
                 value, shown = (None, known) if ratio is None else (float(ratio), figure_text(ratio))
                 bars.append(Bar(variant, value, shown, kind=kind))
-        agreement = ", ".join(f"tau-b {agreement_text(one)}" for one in row.ours)
+        agreement = ", ".join(f"tau-b {agreement_text(column)}" for column in row.ours)
         words = "; ".join(
             f"{bar.name} {'study' if bar.kind == STUDY_COLOUR else 'ours'} {bar.shown}" for bar in bars
         )

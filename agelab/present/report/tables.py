@@ -90,7 +90,7 @@ def syscall_tables(group: RunSet, where: str) -> Iterator[Block]:
                         TableCell(step), TableCell(subject.name), TableCell(call, code=True), median_cell(series, 6),
                         TableCell(f"{100 * float(known.median):.1f}", float(known.median))
                         if known else TableCell("waits"),
-                        *(median_cell(one) for one in others),
+                        *(median_cell(count) for count in others),
                     )
                 )  # fmt: skip
     if not rows:
@@ -118,7 +118,7 @@ def all_results(group: RunSet, where: str) -> Results:
                 continue
             several = summary.n > 1
             numbers = (summary.median, summary.interval.low, summary.interval.high, summary.spread)
-            shown = [json_number(one) for one in numbers]
+            shown = [json_number(figure) for figure in numbers]
             rows.append(
                 (
                     subject.name, step, repetition, metric, shown[0],
@@ -165,14 +165,14 @@ def program_tables(group: RunSet, where: str) -> Iterator[Table]:
     any_aged = False
     for subject in group.groups:
         for (step, repetition, metric), series in subject.series.items():
-            found = StepId.parse(step)
-            if metric in METRICS or found.disk == CONTROL:
+            step_id = StepId.parse(step)
+            if metric in METRICS or step_id.disk == CONTROL:
                 continue
             control = None
-            if found.disk == AGED:
+            if step_id.disk == AGED:
                 any_aged = True
                 control = subject.series.get((step.replace(AGED, CONTROL, 1), repetition, metric))
-            name = found.name if found.disk else step
+            name = step_id.name if step_id.disk else step
             values = (_cell(series), *((_cell(control), _ratio(series, control)) if control else ()))
             rows.append(
                 (TableCell(subject.name), TableCell(name), TableCell(metric, code=True), series, values)
@@ -224,7 +224,7 @@ TEST_NUMBERS = (
     *("Cliff’s delta", "p"),
 )
 TEST = headings("test", "filesystem", *TEST_NUMBERS, "aged against unaged", numbers=TEST_NUMBERS)
-SAID = (
+METHOD = (
     "Medians and means over the seeds. A ratio is the median of the ratios of all pairs of values of one corpus, its "
     "interval (95 %) what the rank test does not exclude; where the corpora differ in it, it holds the interval (99 %) "
     "of each. p is the test’s, corrected for all rows of the table (Benjamini and Hochberg). All of it is about the "
@@ -239,83 +239,83 @@ RATIO = (
 
 def step_tables(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Table]:
     """Return a row for each step and subject, compared with the step's quickest."""
-    found: list[tuple[str, SeedGroup, Series, Series]] = []
+    timed: list[tuple[str, SeedGroup, Series, Series]] = []
     for step in steps:
-        mine = [(one, one.steps.get((step, "elapsed"))) for one in group.groups]
-        known = [(one, series, series.summary) for one, series in mine if series and series.summary]
+        mine = [(subject, subject.steps.get((step, "elapsed"))) for subject in group.groups]
+        known = [(subject, series, series.summary) for subject, series in mine if series and series.summary]
         if known:
-            best = min(known, key=lambda one: one[2].median)[1]
-            found += [(step, one, best, series) for one, series, _ in known]
-    if not found:
+            best = min(known, key=lambda entry: entry[2].median)[1]
+            timed += [(step, subject, best, series) for subject, series, _ in known]
+    if not timed:
         return
-    against = [at for at, (_, _, best, series) in enumerate(found) if series is not best]
-    pairs = [SeriesPair(found[at][2], found[at][3]) for at in against]
+    against = [at for at, (_, _, best, series) in enumerate(timed) if series is not best]
+    pairs = [SeriesPair(timed[at][2], timed[at][3]) for at in against]
     judged = dict(zip(against, judge(pairs, group.host), strict=True))
     rows = []
-    for at, (_, subject, _, series) in enumerate(found):
-        one = judged.get(at)
+    for at, (_, subject, _, series) in enumerate(timed):
+        compared = judged.get(at)
         rows.append(
             (
                 TableCell(series.title), TableCell(subject.name),
                 TableCell(str(len(series.values)), len(series.values)),
                 *_both(series),
                 _between(series),
-                *(_effect(one) if one else (TableCell("1", 1), TableCell("–"), TableCell("–"), TableCell("–"))),
-                TableCell(_said(one) if one else "lowest median"),
+                *(_effect(compared) if compared else (TableCell("1", 1), *[TableCell("–")] * 3)),
+                TableCell(_verdict(compared) if compared else "lowest median"),
             )
         )  # fmt: skip
-    yield Table(
-        STEP, tuple(rows), "Step by step, each filesystem against the quickest", SAID, id=f"{where}-compared"
-    )
+    caption = "Step by step, each filesystem against the quickest"
+    yield Table(STEP, tuple(rows), caption, METHOD, id=f"{where}-compared")
 
 
 def test_tables(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Table]:
     """Return a row for each test and subject: aged disk compared with the unaged one."""
-    found: list[tuple[SeedGroup, Series, SeriesPair]] = []
+    tests: list[tuple[SeedGroup, Series, SeriesPair]] = []
     for place in places:
         step, repetition, _ = place
         for subject in group.groups:
             if slowdown := subject.series.get(place):
                 empty = Series(step, repetition, "elapsed", "s", (), ())
                 old, new = (
-                    subject.series.get((one, repetition, "elapsed"), empty) for one in aged_and_control(step)
+                    subject.series.get((side, repetition, "elapsed"), empty)
+                    for side in aged_and_control(step)
                 )
-                found.append((subject, slowdown, SeriesPair(new, old)))
-    judged = judge([row for *_, row in found], group.host)
+                tests.append((subject, slowdown, SeriesPair(new, old)))
+    judged = judge([row for *_, row in tests], group.host)
     rows = []
-    for (subject, slowdown, row), one in zip(found, judged, strict=True):
+    for (subject, slowdown, row), compared in zip(tests, judged, strict=True):
         n, summary = len(slowdown.values), slowdown.summary
         rows.append(
             (
                 TableCell(slowdown.title), TableCell(subject.name), TableCell(str(n), n),
                 *_both(row.right), *_both(row.left),
                 TableCell(text(summary), float(summary.median)) if summary else TableCell("?"),
-                _between(slowdown), *_effect(one)[2:], TableCell(_said(one)),
+                _between(slowdown), *_effect(compared)[2:], TableCell(_verdict(compared)),
             )
         )  # fmt: skip
     if rows:
         caption = "Every test on the aged disk and on the unaged one"
-        notes = " ".join(filter(None, (SAID, RATIO, _described([step for step, *_ in places]))))
+        notes = " ".join(filter(None, (METHOD, RATIO, _described([step for step, *_ in places]))))
         yield Table(TEST, tuple(rows), caption, notes, id=f"{where}-slowdowns")
 
 
 def _described(steps: Sequence[str]) -> str:
     """Say what the tests are, of those whose names do not; nothing where all of them do."""
     words = {step: describe_test(step) for step in steps}
-    told = "; ".join(f"{step} is {word}" for step, word in words.items() if word != f"test {step}")
-    return f"Of the tests {told}." if told else ""
+    descriptions = "; ".join(f"{step} is {word}" for step, word in words.items() if word != f"test {step}")
+    return f"Of the tests {descriptions}." if descriptions else ""
 
 
 def share_tables(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Table]:
     """Return a row for each subject whose corpora and run seeds were varied: where its slowdown's spread comes from."""
-    found = [
+    varied = [
         (series, subject, shares)
         for place in places
         for subject in group.groups
         if (series := subject.series.get(place)) and (shares := spread_shares(series.values))
     ]
     rows = []
-    for series, subject, shares in found:
+    for series, subject, shares in varied:
         parts = (shares.corpus, shares.run, shares.rest)
         percents = (None if part is None else 100 * part for part in parts)
         rows.append(
@@ -358,38 +358,38 @@ def _between(series: Series) -> TableCell:
     return interval_cell(Interval(summary.interval.low, summary.interval.high), places)
 
 
-def _effect(one: ComparedSeries) -> tuple[TableCell, TableCell, TableCell, TableCell]:
+def _effect(compared: ComparedSeries) -> tuple[TableCell, TableCell, TableCell, TableCell]:
     """Format ratio, its interval, Cliff's delta and the corrected p."""
-    test = one.test
+    test = compared.test
     p = test.p_corrected if test else None
     return (
-        number_cell(one.ratio, 3, "?"),
-        interval_cell(one.interval, 3),
+        number_cell(compared.ratio, 3, "?"),
+        interval_cell(compared.interval, 3),
         number_cell(test.delta if test else None, 2),
         TableCell("–") if p is None else TableCell(f"{p:.2g}", p),
     )
 
 
-def _said(one: ComparedSeries) -> str:
+def _verdict(compared: ComparedSeries) -> str:
     """Say the verdict, its reason, which files it is about, and whether it holds for others."""
-    if one.too_few:
+    if compared.too_few:
         return "not known: too few seeds"
-    if not one.differs or not one.shift or len(one.shift.corpora) < 2:
-        return one.word_and_reason
-    return "; ".join(filter(None, (f"{one.reader_word} {one.files}", one.others)))
+    if not compared.differs or not compared.shift or len(compared.shift.corpora) < 2:
+        return compared.word_and_reason
+    return "; ".join(filter(None, (f"{compared.reader_word} {compared.files}", compared.others)))
 
 
 def list_outliers(group: RunSet) -> list[str]:
     """List the values far from the others of their series: seed, value, median."""
-    found = []
+    lines = []
     for subject in group.groups:
         for (step, metric), series in subject.steps.items():
             if metric in OUTLIER_METRICS and (summary := series.summary):
                 unit = "" if metric == "slowdown" else " s"
-                found += [
+                lines += [
                     f"{subject.name}, {step}, {metric}: {seeds_text([at])} has {number(value, 3)}{unit}, the median is "
                     f"{number(summary.median, 3)}{unit}"
                     for at, value in outliers(series)
                 ]
-    more = [f"and {len(found) - MAX_OUTLIERS} more"] if len(found) > MAX_OUTLIERS else []
-    return [*found[:MAX_OUTLIERS], *more]
+    more = [f"and {len(lines) - MAX_OUTLIERS} more"] if len(lines) > MAX_OUTLIERS else []
+    return [*lines[:MAX_OUTLIERS], *more]

@@ -8,6 +8,7 @@ from agelab.base.errors import name_some
 from agelab.base.verbs import as_called
 from agelab.data.corpus import Corpus
 from agelab.kernel import Kernel
+from agelab.kernel.debian_kernel import AvailableKernel
 from agelab.kernel.stored_kernel import Provenance, release_and_version
 from agelab.machine.image import Image
 from agelab.present.report.blocks import Block, Column, Line, Table, facts, headings
@@ -23,10 +24,10 @@ MAX_NAMED = 2
 
 def kinds(usage: StoreUsage) -> dict[str, list[StoredItem]]:
     """Group the items by kind, artefacts first."""
-    found: dict[str, list[StoredItem]] = {}
+    by_kind: dict[str, list[StoredItem]] = {}
     for item in sorted(usage.items, key=lambda item: (not item.is_artefact, item.kind)):
-        found.setdefault(item.kind, []).append(item)
-    return found
+        by_kind.setdefault(item.kind, []).append(item)
+    return by_kind
 
 
 def usage_blocks(usage: StoreUsage) -> Iterator[Block]:
@@ -49,8 +50,8 @@ def items_blocks(usage: StoreUsage, items: Sequence[StoredItem]) -> Iterator[Blo
     rows = []
     for item in _by_use(items):
         names = usage.named_by.get(item.path, ())
-        said = name_some(names, MAX_NAMED)
-        rows.append((f" {_short(item)}", _megabytes(item.size), _day(item.last_use), f" {said}"))
+        named = name_some(names, MAX_NAMED)
+        rows.append((f" {_short(item)}", _megabytes(item.size), _day(item.last_use), f" {named}"))
     yield Table(heads, rows)
     yield from _damaged_blocks(usage)
 
@@ -154,15 +155,15 @@ def _moment(moment: float | None) -> str | None:
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds") if moment else None
 
 
-def kernel_rows(store: Store, offered: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def kernel_rows(store: Store, offered: Sequence[AvailableKernel]) -> list[dict[str, Any]]:
     """List the mirror's kernels, then those that only the store has, as JSON objects."""
     stored = {artefact.key: release_and_version(artefact) for artefact in store.all("kernel")}
     keys = {named: key for key, named in stored.items()}
     rows = []
-    for one in offered:
-        key = keys.get((one["release"], one["version"]))
-        rows.append({"spec": f"debian:{one['release']}", **one, "stored": key is not None, "key": key})
-    there = {(one["release"], one["version"]) for one in offered}
+    for kernel in offered:
+        key = keys.get((kernel.release, kernel.version))
+        rows.append({"spec": kernel.spec, **kernel.model_dump(), "stored": key is not None, "key": key})
+    there = {(kernel.release, kernel.version) for kernel in offered}
     for key, (release, version) in stored.items():
         if (release, version) not in there:
             row = {"spec": None, "release": release, "version": version, "suite": None, "headers": None}
@@ -184,25 +185,29 @@ def kernels_blocks(rows: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
 
 
 def provenance_blocks(
-    found: Kernel, source: Provenance, filesystems: Sequence[Filesystem], served: Mapping[str, str]
+    kernel: Kernel, source: Provenance, filesystems: Sequence[Filesystem], served: Mapping[str, str]
 ) -> Iterator[Block]:
     """Yield where a kernel came from, and how it serves each filesystem."""
-    yield Line(f"{found.spec} is {found.release} ({found.version})")
+    yield Line(f"{kernel.spec} is {kernel.release} ({kernel.version})")
+    kind = source.kind.removesuffix("s")
     lines = [
-        ("key", found.key),
-        ("in", str(found.directory)),
-        ("suite", found.suite or "none of Debian's"),
+        ("key", kernel.key),
+        ("in", str(kernel.directory)),
+        ("suite", kernel.suite or "none of Debian's"),
         *(
-            (source.kind.removesuffix("s"), f"{one.name} {one.version}".rstrip() + f", sha256 {one.sha256}")
-            for one in source.sources
+            (kind, f"{file.name} {file.version}".rstrip() + f", sha256 {file.sha256}")
+            for file in source.sources
         ),
         ("commit", source.commit),
-        *(("patch", f"{one.name}, sha256 {one.sha256}") for one in source.patches),
+        *(("patch", f"{patch.name}, sha256 {patch.sha256}") for patch in source.patches),
         ("config", f"sha256 {source.config}" if source.config else "not known"),
         ("compiler", source.compiler or "not known"),
         ("banner", source.banner),
         ("options", " ".join(f"{name}={value}" for name, value in source.highlights.items())),
-        *((one.name, served[one.name] + _serving_module(one)) for one in filesystems),
+        *(
+            (filesystem.name, served[filesystem.name] + _serving_module(filesystem))
+            for filesystem in filesystems
+        ),
     ]
     for name, value in lines:
         if value:
@@ -215,36 +220,43 @@ def _serving_module(filesystem: Filesystem) -> str:
     return "" if first in ((), (filesystem.name,)) else f" ({first[0]})"
 
 
-def kernel_json(found: Kernel) -> dict[str, Any]:
+def kernel_json(kernel: Kernel) -> dict[str, Any]:
     return {
-        "spec": found.spec,
-        "release": found.release,
-        "version": found.version,
-        "suite": found.suite or None,
-        "key": found.key,
-        "directory": str(found.directory),
+        "spec": kernel.spec,
+        "release": kernel.release,
+        "version": kernel.version,
+        "suite": kernel.suite or None,
+        "key": kernel.key,
+        "directory": str(kernel.directory),
     }
 
 
 def images_blocks(images: Sequence[Image]) -> Iterator[Block]:
     """Yield each image with what it proved in a guest."""
-    for one in images:
-        yield Line(f"image {one.key[:SHORT_KEY]} of {one.kernel.release} ({one.kernel.version})")
-        yield Line(f"  content  {one.content}")
-        yield Line(f"  in       {one.artefact.directory}")
-        for (filesystem, defaults), proof in one.proof.items():
+    for image in images:
+        yield Line(f"image {image.key[:SHORT_KEY]} of {image.kernel.release} ({image.kernel.version})")
+        yield Line(f"  content  {image.content}")
+        yield Line(f"  in       {image.artefact.directory}")
+        for (filesystem, defaults), proof in image.proof.items():
             reason = f": {proof.reason}" if proof.reason else ""
             yield Line(f"  {filesystem:<10} {defaults:<7} {proof.status}{reason}")
 
 
 def images_json(images: Sequence[Image]) -> list[dict[str, Any]]:
-    return [{"key": one.key, "content": one.content, **one.description.model_dump()} for one in images]
+    return [
+        {"key": image.key, "content": image.content, **image.description.model_dump()} for image in images
+    ]
 
 
 def corpora_blocks(corpora: Sequence[Corpus]) -> Iterator[Block]:
     rows = [
-        (one.key[:SHORT_KEY], f" {one.size / 1e6:8.1f} MB ", f" {one.files:7d} files ", one.description)
-        for one in corpora
+        (
+            corpus.key[:SHORT_KEY],
+            f" {corpus.size / 1e6:8.1f} MB ",
+            f" {corpus.files:7d} files ",
+            corpus.description,
+        )
+        for corpus in corpora
     ]
     if rows:
         heads = [*headings("", "", ""), Column("", "wrapped")]
@@ -253,30 +265,30 @@ def corpora_blocks(corpora: Sequence[Corpus]) -> Iterator[Block]:
         yield Line(as_called("none yet; a run makes what it needs, or: agelab corpus make"))
 
 
-def corpus_blocks(one: Corpus) -> Iterator[Block]:
+def corpus_blocks(corpus: Corpus) -> Iterator[Block]:
     yield facts(
         {
             name.replace("_bytes", ""): f"{value} bytes" if name in ("size", "content_bytes") else value
-            for name, value in corpus_json(one).items()
+            for name, value in corpus_json(corpus).items()
         }
     )
 
 
-def corpus_json(one: Corpus) -> dict[str, Any]:
+def corpus_json(corpus: Corpus) -> dict[str, Any]:
     """Return what is known of a corpus; sizes in bytes."""
     return {
-        "key": one.key,
-        "description": one.description,
-        "image": str(one.image),
-        "size": one.size,
-        "sha256": one.sha256,
-        "files": one.files,
-        "content_bytes": one.content_bytes,
+        "key": corpus.key,
+        "description": corpus.description,
+        "image": str(corpus.image),
+        "size": corpus.size,
+        "sha256": corpus.sha256,
+        "files": corpus.files,
+        "content_bytes": corpus.content_bytes,
     }
 
 
 def disks_blocks(disks: Sequence[StoredDisk]) -> Iterator[Block]:
-    corpora = any(found.recipe.corpus_seed not in (None, 1) for found in disks)
+    corpora = any(disk.recipe.corpus_seed not in (None, 1) for disk in disks)
     names = (
         "disk",
         "is",
@@ -292,12 +304,12 @@ def disks_blocks(disks: Sequence[StoredDisk]) -> Iterator[Block]:
         *(Column(f" {name}") for name in names), *(Column(f" {name}", "right") for name in ("MB", "MB here"))
     ]  # fmt: skip
     rows = []
-    for found in disks:
-        recipe = found.recipe
+    for disk in disks:
+        recipe = disk.recipe
         origin = f"{recipe.scenario}-{recipe.variant}, {recipe.scale}" if recipe.scenario else "import"
         seeds = [recipe.run_seed, *[recipe.corpus_seed] * corpora]
         cells = (
-            found.key[:SHORT_KEY],
+            disk.key[:SHORT_KEY],
             recipe.makes,
             origin,
             recipe.filesystem,
@@ -305,7 +317,7 @@ def disks_blocks(disks: Sequence[StoredDisk]) -> Iterator[Block]:
             recipe.layout,
             *("" if seed is None else str(seed) for seed in seeds),
         )
-        sizes = (f"{size / 1e6:.0f}" for size in (sum(recipe.sizes), found.occupied_bytes))
+        sizes = (f"{size / 1e6:.0f}" for size in (sum(recipe.sizes), disk.occupied_bytes))
         rows.append([f" {cell}" for cell in (*cells, recipe.kernel or "", *sizes)])
     yield Table(heads, rows)
 

@@ -95,7 +95,7 @@ def _size(size: int) -> str:
 def _cited(packed: PackedRun) -> Citation | None:
     """Return the study behind a run's scenario, if there is one."""
     try:
-        found = selection_of(packed.capsule).scenario.citation
+        citation = selection_of(packed.capsule).scenario.citation
     except InputError:  # a control file's
         return None
-    return None if found.title == NO_CITATION else found
+    return None if citation.title == NO_CITATION else citation

@@ -38,17 +38,17 @@ def answer_lines(answer: BisectAnswer) -> list[str]:
     lines.append(f"  {answer.what}:")
     points = {name: getattr(answer, name) for name in ("before", "after", "good", "bad")}
     figures = ValueFormat.of(list(points.values()), answer.floor)
-    for name, one in points.items():
-        lines.append(f"  {name:<8} {figures.format_point(one):<28} {one.name}")
+    for name, point in points.items():
+        lines.append(f"  {name:<8} {figures.format_point(point):<28} {point.name}")
     if answer.floor is not None:
         lines.append(f"  {'floor':<8} {figures.format_value(Fraction(str(answer.floor)))}")
     skipped = f", {answer.skipped} of them skipped" if answer.skipped else ""
     undecided = f" ({answer.undecided} undecided)" if answer.undecided else ""
     steps = f"{answer.steps} step{'' if answer.steps == 1 else 's'}"
     lines.append(f"  {steps} between the ends{skipped}{undecided}")
-    for one in answer.judged:
-        if one.decision is Decision.UNDECIDED:
-            lines.append(f"    skipped {one.name}: {one.reason}")
+    for judged in answer.judged:
+        if judged.decision is Decision.UNDECIDED:
+            lines.append(f"    skipped {judged.name}: {judged.reason}")
     if answer.error is not None:
         lines.append(f"  probability of a wrong answer: at most {100 * answer.error:.2g} %")
     lines += [f"  {remark}" for remark in answer.remarks]
@@ -56,9 +56,9 @@ def answer_lines(answer: BisectAnswer) -> list[str]:
     return lines
 
 
-def show_profiles(path: Path, found: NeighbourProfiles, *, quiet: bool) -> None:
+def show_profiles(path: Path, profiles: NeighbourProfiles, *, quiet: bool) -> None:
     """Print the functions that differ, unless ``quiet``, and draw their differential flame graph into ``path``."""
-    before, after = found.before, found.after
+    before, after = profiles.before, profiles.after
     if not quiet:
         print_blocks(changes_blocks(after, before))
     label = f"{after.step}: {after.name}, against {before.name}"

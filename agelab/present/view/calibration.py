@@ -17,7 +17,7 @@ from agelab.analysis.cell_diff import CellPair
 from agelab.analysis.cells import CellResult, SeedGroup
 from agelab.base.verbs import as_called
 from agelab.present.report.blocks import Block, Line, Table
-from agelab.present.view.comparison import differences_json, input_lines, samples_blocks
+from agelab.present.view.comparison import cells_json, input_lines, samples_blocks
 from agelab.present.view.ratio_table import by_metric, heads, metrics_in_order, series_blocks, series_json
 from agelab.present.view.run_tables import describe_run
 from agelab.results.run_directory import RunDirectory
@@ -55,7 +55,7 @@ def floors_blocks(
             yield Line(
                 f"  from .. to holds the median over all run seeds with {covers:.4g} %; spread: largest less smallest"
             )
-            repeated = [one for one in group.series.values() if everything and one.repetitions > 1]
+            repeated = [series for series in group.series.values() if everything and series.repetitions > 1]
             yield from series_blocks([*group.steps.values(), *repeated], everything)
     yield Line(as_called(f"\nagainst another run: agelab compare {seeded.name} <run>"))
     yield Line(f"the second execution of {seeds_text([calibrated[0][1].left.seeds])}: {again.name}")
@@ -91,21 +91,18 @@ def floors_json(
             {
                 "variant": group.variant,
                 "layout": group.layout,
-                "cells": [
-                    {"seed": at.run, "corpus_seed": at.corpus, "status": ran.end_status}
-                    for at, ran in group.cells.items()
-                ],
+                "cells": cells_json(group),
                 "same_twice": {
                     "seed": proof.left.cell.seed,
                     "proven": proof.proven,
                     "inputs_key": proof.left.end.inputs_key if proof.left.end else None,
                     "digests": [ran.end.digest if ran.end else None for ran in (proof.left, proof.right)],
                     "compared": proof.compared,
-                    "inputs": differences_json(proof.inputs),
-                    "samples": differences_json(proof.samples),
-                    "endings": differences_json(proof.endings),
+                    "inputs": proof.inputs,
+                    "samples": proof.samples,
+                    "endings": proof.endings,
                 },
-                "series": [series_json(one) for one in group.series.values()],
+                "series": [series_json(series) for series in group.series.values()],
             }
             for group, proof in calibrated
         ],
@@ -121,7 +118,7 @@ def _runs_json(seeded: RunDirectory, again: RunDirectory) -> dict[str, Any]:
 def calibrated_blocks(
     seeded: RunDirectory,
     pairs: Sequence[tuple[SeedGroup, SeedGroup]],
-    found: tuple[MeasuredHost, Calibration] | None,
+    calibrated: tuple[MeasuredHost, Calibration] | None,
     path: Path | None,
     everything: bool,
 ) -> Iterator[Block]:
@@ -131,9 +128,9 @@ def calibrated_blocks(
         if not ran.ok:
             which = f"{ran.cell.variant}, {seeds_text([ran.seeds])} of {ran.run}"
             yield Line(f"  not ok, in no figure below: {which}: {ran.ended}")
-    if found:
-        yield from host_blocks(found[0])
-        yield from calibration_blocks(found[1], everything)
+    if calibrated:
+        yield from host_blocks(calibrated[0])
+        yield from calibration_blocks(calibrated[1], everything)
         yield Line(as_called(f"recorded in {path}; agelab calibrate --show"))
     else:
         yield Line("nothing is recorded: no five run seeds measured anything both times")
@@ -143,23 +140,27 @@ def _cells_of(pairs: Sequence[tuple[SeedGroup, SeedGroup]]) -> Iterator[CellResu
     return (ran for pair in pairs for group in pair for ran in group.cells.values())
 
 
-def calibration_blocks(one: Calibration, everything: bool) -> Iterator[Block]:
+def calibration_blocks(calibration: Calibration, everything: bool) -> Iterator[Block]:
     """Yield a table of the steps for each metric, and what it means."""
-    yield Line(f"\n{one.scenario}, scale {one.scale}, {one.kernel}; {'; '.join(one.variants)}")
-    yield Line(f"  {one.conditions}; {seeds_text(Seeds(1, seed) for seed in one.seeds)}")
-    yield Line(f"  A {one.runs[0]}, A' {one.runs[1]}, {one.day}")
+    yield Line(
+        f"\n{calibration.scenario}, scale {calibration.scale}, {calibration.kernel}; {'; '.join(calibration.variants)}"
+    )
+    yield Line(f"  {calibration.conditions}; {seeds_text(Seeds(1, seed) for seed in calibration.seeds)}")
+    yield Line(f"  A {calibration.runs[0]}, A' {calibration.runs[1]}, {calibration.day}")
     rows = by_metric(
-        (metric, _cells(floor)) for metric, floors in _by_metric(one.floors, everything) for floor in floors
+        (metric, _cells(floor))
+        for metric, floors in _by_metric(calibration.floors, everything)
+        for floor in floors
     )
     columns = heads("  step", "places", "A' - A, %", "floor, %", last=" widest in")
     yield Table(columns, rows)
-    n = min(len(side) for floor in one.floors for side in (floor.widest.first, floor.widest.second))
+    n = min(len(side) for floor in calibration.floors for side in (floor.widest.first, floor.widest.second))
     covers = f"{int(1000 * aa_coverage(2 * n, n)) / 10:g} %"
     yield Line("  A' - A: of the medians, where they lie farthest apart. floor: largest less")
     yield Line("  smallest of A and A' together, where that is widest. Both in % of the median.")
     yield Line(f"  Two later medians of {n} seeds in one place are no farther apart, with {covers}")
     yield Line("  at least, while the host stays what it was")
-    if any(floor.metric == "elapsed" and floor.share > WIDE for floor in one.floors):
+    if any(floor.metric == "elapsed" and floor.share > WIDE for floor in calibration.floors):
         yield Line(
             f"  A floor above {float(100 * WIDE):g} % hides most differences: end other work, take KVM where it"
         )
@@ -168,10 +169,10 @@ def calibration_blocks(one: Calibration, everything: bool) -> Iterator[Block]:
 
 def _by_metric(floors: Iterable[StepFloor], everything: bool) -> list[tuple[str, list[StepFloor]]]:
     """List the floors by metric: the headlines, or all."""
-    found: dict[str, list[StepFloor]] = {}
+    grouped: dict[str, list[StepFloor]] = {}
     for floor in floors:
-        found.setdefault(floor.metric, []).append(floor)
-    return [(name, found[name]) for name in metrics_in_order(found, everything)]
+        grouped.setdefault(floor.metric, []).append(floor)
+    return [(name, grouped[name]) for name in metrics_in_order(grouped, everything)]
 
 
 def _cells(floor: StepFloor) -> tuple[str, ...]:
@@ -198,22 +199,22 @@ def records_blocks(records: Sequence[HostRecord], everything: bool) -> Iterator[
         if number:
             yield Line("")
         yield from host_blocks(record.host)
-        for one in record.calibrations:
-            yield from calibration_blocks(one, everything)
+        for calibration in record.calibrations:
+            yield from calibration_blocks(calibration, everything)
 
 
 def records_json(records: Sequence[HostRecord]) -> dict[str, Any]:
     hosts = [
         {
-            "host": record.host.model_dump(mode="json"),
-            "calibrations": [calibration_json(one) for one in record.calibrations],
+            "host": record.host,
+            "calibrations": [calibration_json(calibration) for calibration in record.calibrations],
         }
         for record in records
     ]
     return {"schema": SCHEMA, "hosts": hosts}
 
 
-def calibration_json(one: Calibration) -> dict[str, Any]:
+def calibration_json(calibration: Calibration) -> dict[str, Any]:
     """Return a calibration, with each floor and each difference of medians relative to the median."""
     floors = [
         {
@@ -221,16 +222,16 @@ def calibration_json(one: Calibration) -> dict[str, Any]:
             "floor_relative": json_number(floor.share),
             "apart_relative": json_number(floor.farthest.shift or Fraction(0)),
         }
-        for floor in one.floors
+        for floor in calibration.floors
     ]
-    return {**one.model_dump(mode="json", exclude={"floors"}), "floors": floors}
+    return {**calibration.model_dump(mode="json", exclude={"floors"}), "floors": floors}
 
 
 def host_json(
     seeded: RunDirectory,
     again: RunDirectory,
     pairs: Sequence[tuple[SeedGroup, SeedGroup]],
-    found: tuple[MeasuredHost, Calibration] | None,
+    calibrated: tuple[MeasuredHost, Calibration] | None,
 ) -> dict[str, Any]:
     """Return the result of A/A in the wall clock; ``recorded`` is null where there is none."""
     cells = [
@@ -245,5 +246,5 @@ def host_json(
         **_runs_json(seeded, again),
         "emulated": seeded.plan().emulated,
         "cells": cells,
-        "recorded": found and {"host": found[0].model_dump(mode="json"), **calibration_json(found[1])},
+        "recorded": calibrated and {"host": calibrated[0], **calibration_json(calibrated[1])},
     }

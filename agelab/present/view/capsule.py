@@ -8,7 +8,7 @@ from agelab.base.verbs import as_called
 from agelab.capsule.read import Capsule
 from agelab.present.report.blocks import Block, Column, Line, Table
 from agelab.present.view.cell_names import count_reproduced, name_seeds
-from agelab.present.view.comparison import differences_json, input_lines
+from agelab.present.view.comparison import input_lines
 from agelab.results.result import Cell
 
 if TYPE_CHECKING:
@@ -26,36 +26,36 @@ def cell_name(cell: Cell, every: Iterable[Cell]) -> str:
 
 
 def capsule_lines(capsule: Capsule) -> list[str]:
-    plan, made, kernel, profiles = (
+    plan, manifest, kernel, profiles = (
         capsule.request.plan,
         capsule.run_manifest,
         capsule.kernel,
         capsule.profiles,
     )
-    guest = len(made.guest.root) + 1
-    built = {"the drive's module": made.drive, "the guest's programs": made.tools}
-    said = [
+    guest = len(manifest.guest.root) + 1
+    built = {"the drive's module": manifest.drive, "the guest's programs": manifest.tools}
+    lines = [
         f"capsule of {capsule.run}: consistent",
         f"  scenario   {plan.scenario}, scale {plan.scale}, {len(capsule.scenario.encode())} bytes of TOML",
         f"  kernel     {kernel.spec} = {kernel.release} ({kernel.version})",
         f"  image      {plan.provenance.get('image_content')}, of {guest} packages",
-        *(f"  built with {len(one.packages)} packages: {what}" for what, one in built.items() if one),
+        *(f"  built with {len(build.packages)} packages: {what}" for what, build in built.items() if build),
         *(
             f"  data       {_data_name(name)}: {source.description}, sha256 {source.sha256}"
-            for name, source in made.sources.items()
+            for name, source in manifest.sources.items()
         ),
         f"  profiles   {', '.join([*profiles.filesystems, *profiles.machines, *profiles.drives])}",
-        f"  made by    agelab {made.agelab}, harness {plan.provenance.get('harness')}",
+        f"  made by    agelab {manifest.agelab}, harness {plan.provenance.get('harness')}",
         f"  on         {plan.provenance.get('qemu')}",
         f"  carries    {_carries(capsule)}",
     ]
     for number, ran in enumerate(capsule.cells):
         assert ran.end is not None
-        said.append(
+        lines.append(
             f"{number}  {cell_name(ran.cell, plan.cells)}: {ran.end.status}, {len(ran.samples)} samples"
         )
-        said += [f"     {name:<10} {value}" for name, value in _keys(capsule, number).items() if value]
-    return said
+        lines += [f"     {name:<10} {value}" for name, value in _keys(capsule, number).items() if value]
+    return lines
 
 
 def _data_name(name: str) -> str:
@@ -76,14 +76,14 @@ def capsule_json(capsule: Capsule) -> dict[str, Any]:
         "carries": _carries(capsule),
         "plan": capsule.request.plan.model_dump(mode="json", exclude={"command"}),
         "asked": capsule.request.options,
-        "kernel": capsule.kernel.model_dump(mode="json"),
+        "kernel": capsule.kernel,
         "made_of": capsule.run_manifest.model_dump(mode="json", exclude={"resolutions"}),
         "scenario": capsule.scenario,
         "cells": [
             {**ran.cell.model_dump(mode="json"), **_keys(capsule, number), "samples": len(ran.samples)}
             for number, ran in enumerate(capsule.cells)
         ],
-        "members": {name: one.model_dump() for name, one in capsule.members.items()},
+        "members": {name: member.model_dump() for name, member in capsule.members.items()},
     }
 
 
@@ -103,15 +103,15 @@ def replay_blocks(done: "ReplayedCapsule") -> Iterator[Block]:
     """Yield each cell's verdict, and where it differs from the capsule's."""
     if done.problem:
         yield _escaped(done.problem)
-    every = [one.ran.cell for one in done.cells]
-    for one in done.cells:
-        yield _escaped(f"{one.number}  {cell_name(one.ran.cell, every)}: {one.outcome}: {one.why}")
-        for line in input_lines(one.inputs, False):
+    every = [cell.ran.cell for cell in done.cells]
+    for cell in done.cells:
+        yield _escaped(f"{cell.number}  {cell_name(cell.ran.cell, every)}: {cell.outcome}: {cell.why}")
+        for line in input_lines(cell.inputs, False):
             yield _escaped(f"     input {line}")
-        for row in one.samples[:SHOWN]:
+        for row in cell.samples[:SHOWN]:
             yield _escaped(f"     sample {row.place}: {row.left} | {row.right}")
-        if len(one.samples) > SHOWN:
-            yield _escaped(f"     and {len(one.samples) - SHOWN} more samples")
+        if len(cell.samples) > SHOWN:
+            yield _escaped(f"     and {len(cell.samples) - SHOWN} more samples")
     if done.run:
         yield Line(as_called(f"the replay: agelab show {done.run.name}"))
 
@@ -119,35 +119,38 @@ def replay_blocks(done: "ReplayedCapsule") -> Iterator[Block]:
 def replays_blocks(done: "Sequence[ReplayedCapsule]") -> Iterator[Block]:
     """Yield what reproduced of each capsule, and of all."""
     heads = [Column("capsule"), *(Column(f" {name}", "right") for name in COUNTS), Column("")]
-    rows = [[escape_controls(one.path.name, kept=""), *_counts(one), _not_reproduced(one)] for one in done]
+    rows = [
+        [escape_controls(replayed.path.name, kept=""), *_counts(replayed), _not_reproduced(replayed)]
+        for replayed in done
+    ]
     yield Line("")
     yield Table(heads, rows)
-    cells = [cell for one in done for cell in one.cells]
+    cells = [cell for replayed in done for cell in replayed.cells]
     same = sum(cell.outcome == "identical" for cell in cells)
     yield Line("")
-    yield Line(count_reproduced(same, len(cells), sum(one.reproduced for one in done), len(done)))
-    if runs := [one.run.name for one in done if one.run]:
+    yield Line(count_reproduced(same, len(cells), sum(replayed.reproduced for replayed in done), len(done)))
+    if runs := [replayed.run.name for replayed in done if replayed.run]:
         yield Line(as_called(f"the replays: agelab report {' '.join(runs)} -o replayed.html"))
 
 
-def _counts(one: "ReplayedCapsule") -> list[str]:
-    if not one.cells:
+def _counts(replayed: "ReplayedCapsule") -> list[str]:
+    if not replayed.cells:
         return [""] * len(COUNTS)
     numbers = (
-        len(one.cells),
-        sum(cell.same_key for cell in one.cells),
-        sum(cell.same_digest for cell in one.cells),
-        sum(cell.outcome == "identical" for cell in one.cells),
+        len(replayed.cells),
+        sum(cell.same_key for cell in replayed.cells),
+        sum(cell.same_digest for cell in replayed.cells),
+        sum(cell.outcome == "identical" for cell in replayed.cells),
     )
     return [f" {number}" for number in numbers]
 
 
-def _not_reproduced(one: "ReplayedCapsule") -> str:
+def _not_reproduced(replayed: "ReplayedCapsule") -> str:
     """Say which cells did not reproduce, and why; cells with one reason together."""
-    if one.problem:
+    if replayed.problem:
         return "not a valid capsule"
     reasons: dict[str, list[str]] = {}
-    for cell in one.cells:
+    for cell in replayed.cells:
         if cell.outcome != "identical":
             reasons.setdefault(f"{cell.outcome}: {cell.why}", []).append(str(cell.number))
     return escape_controls("; ".join(f"{', '.join(which)} {why}" for why, which in reasons.items()), kept="")
@@ -157,12 +160,12 @@ def replays_json(done: "Sequence[ReplayedCapsule]") -> dict[str, Any]:
     """Return the verdicts on each capsule of a directory."""
     every = [
         {
-            "file": str(one.path),
-            "problem": one.problem or None,
-            "reproduced": one.reproduced,
-            **replay_json(one),
+            "file": str(replayed.path),
+            "problem": replayed.problem or None,
+            "reproduced": replayed.reproduced,
+            **replay_json(replayed),
         }
-        for one in done
+        for replayed in done
     ]
     return {"schema": SCHEMA, "capsules": every}
 
@@ -175,17 +178,14 @@ def replay_json(done: "ReplayedCapsule") -> dict[str, Any]:
         "run": done.run.name if done.run else None,
         "cells": [
             {
-                "cell": one.number,
-                "variant": one.ran.cell.variant,
-                "layout": one.ran.cell.layout,
-                "seed": one.ran.cell.seed,
-                "corpus_seed": one.ran.cell.corpus_seed,
-                "verdict": one.outcome,
-                "why": one.why,
-                "inputs": differences_json(one.inputs),
-                "samples": differences_json(one.samples),
+                "cell": cell.number,
+                **cell.ran.cell.model_dump(include={"variant", "layout", "seed", "corpus_seed"}),
+                "verdict": cell.outcome,
+                "why": cell.why,
+                "inputs": cell.inputs,
+                "samples": cell.samples,
             }
-            for one in done.cells
+            for cell in done.cells
         ],
     }
 

@@ -67,16 +67,18 @@ def count_statuses(statuses: Sequence[str], ends: Sequence[End | None] = ()) -> 
 def list_cells(some: Iterable[Cell], every: Iterable[Cell]) -> str:
     """Name some cells: ``ext4, xfs (seeds 2,3)``; seeds only where they are not all of the run's."""
     seeds = {cell.seeds for cell in every}
-    found: dict[str, list[Seeds]] = {}
+    by_label: dict[str, list[Seeds]] = {}
     for cell in some:
-        found.setdefault(cell.short_label, []).append(cell.seeds)
-    words = [one if seeds <= set(of) else f"{one} ({seeds_text(of, seeds)})" for one, of in found.items()]
+        by_label.setdefault(cell.short_label, []).append(cell.seeds)
+    words = [
+        label if seeds <= set(of) else f"{label} ({seeds_text(of, seeds)})" for label, of in by_label.items()
+    ]
     return ("; " if any(", " in word for word in words) else ", ").join(words)
 
 
 def name_seeds(cell: Cell, every: Iterable[Cell]) -> str:
     """Name a cell's seeds: ``seed 3``, or ``seed 3 of corpus 2`` where cells have several corpora."""
-    return seeds_text([cell.seeds], [one.seeds for one in every])
+    return seeds_text([cell.seeds], [run_cell.seeds for run_cell in every])
 
 
 def ranges(numbers: Sequence[int]) -> str:

@@ -30,15 +30,15 @@ def input_lines(differing: Sequence[ValueDifference], every: bool) -> list[str]:
     """Make a line for each input that differs, or with ``every`` for each place in it."""
     lines = []
     for name, those in groupby(sorted(differing, key=lambda d: d.name), lambda d: d.name):
-        found = list(those)
-        if every or len(found) == 1:
+        differences = list(those)
+        if every or len(differences) == 1:
             width = WIDTH if every else SHORT_WIDTH
-            lines += [f"{difference.place}: {_values(difference, width)}" for difference in found]
+            lines += [f"{difference.place}: {_values(difference, width)}" for difference in differences]
         else:
-            places = ", ".join(difference.place for difference in found[:MAX_PLACES])
-            more = ", ..." if len(found) > MAX_PLACES else ""
+            places = ", ".join(difference.place for difference in differences[:MAX_PLACES])
+            more = ", ..." if len(differences) > MAX_PLACES else ""
             named = f" ({places}{more})"
-            lines.append(f"{name}: {len(found)} places{named if len(named) < WIDTH else ''}")
+            lines.append(f"{name}: {len(differences)} places{named if len(named) < WIDTH else ''}")
     return lines
 
 
@@ -71,10 +71,10 @@ def _value(value: object) -> str:
 
 def _short(left: object, right: object, width: int = WIDTH) -> str:
     """Format both values side by side; long ones from just before the place where they differ."""
-    one, other = _value(left), _value(right)
-    parted = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
-    start = max(0, parted - width // 3) if max(len(one), len(other)) > width else 0
-    return f"{_cut(one, start, width)} | {_cut(other, start, width)}"
+    first, second = _value(left), _value(right)
+    parted = next((n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
+    start = max(0, parted - width // 3) if max(len(first), len(second)) > width else 0
+    return f"{_cut(first, start, width)} | {_cut(second, start, width)}"
 
 
 def _cut(text: str, start: int, width: int) -> str:
@@ -83,21 +83,17 @@ def _cut(text: str, start: int, width: int) -> str:
     return before + text[start : start + width] + after
 
 
-def differences_json(found: Iterable[ValueDifference]) -> list[dict[str, Any]]:
-    return [{"place": d.place, "left": d.left, "right": d.right} for d in found]
-
-
 PAIR_NUMBERS = ("A", "B", "B/A", "from", "to")
 PAIR = headings("step", "metric", *PAIR_NUMBERS, "verdict", numbers=PAIR_NUMBERS)
 
 
 def pairs_blocks(
-    found: Sequence[Comparison],
+    comparisons: Sequence[Comparison],
     tables: Sequence[Sequence[ComparisonTable]],
     doubts: Mapping[int, Sequence[str]],
 ) -> Iterator[Block]:
     """Yield a heading and a table for each pair of sides: for the summary of a CI job."""
-    for comparison, judged_sides in zip(found, tables, strict=True):
+    for comparison, judged_sides in zip(comparisons, tables, strict=True):
         base = comparison.base
         for other, judged in zip(comparison.others, judged_sides, strict=True):
             yield Heading(f"{base.name or base.run.name}: A and B")
@@ -121,7 +117,7 @@ CHOSEN = ("filesystem", "layout", "kernel", "machine", "drives", "defaults", "ac
 
 
 def comparison_blocks(
-    found: Sequence[Comparison],
+    comparisons: Sequence[Comparison],
     tables: Sequence[Sequence[ComparisonTable]],
     doubts: Mapping[int, Sequence[str]],
     left_out: Mapping[str, Sequence[str]],
@@ -134,26 +130,26 @@ def comparison_blocks(
 
     ``doubts`` are the caveats of a side by its ``id``; ``left_out`` the groups that not every run has, by run.
     """
-    yield from _runs_blocks(found)
+    yield from _runs_blocks(comparisons)
     for run, groups in left_out.items():
         yield Text(f"not compared, for not every run has them: of {run} {'; '.join(groups)}", 2)
-    for one, table in zip(found, tables, strict=True):
-        if len(one.others) == 1 or each:
-            for other, rows in zip(one.others, table, strict=True):
-                yield from _pair_blocks(one.base, other, rows, doubts[id(other)], every_input, everything)
+    for comparison, table in zip(comparisons, tables, strict=True):
+        if len(comparison.others) == 1 or each:
+            base = comparison.base
+            for other, rows in zip(comparison.others, table, strict=True):
+                yield from _pair_blocks(base, other, rows, doubts[id(other)], every_input, everything)
         else:
-            yield from _several_blocks(one, table, doubts, every_input, everything)
-    if commands := _settling(found, [row for table in tables for side in table for row in side.rows]):
+            yield from _several_blocks(comparison, table, doubts, every_input, everything)
+    if commands := _settling(comparisons, [row for table in tables for side in table for row in side.rows]):
         yield Line("\nto settle what is open:")
     for command in commands:
         yield Line(f"  {as_called(command)}")
 
 
-def _runs_blocks(found: Sequence[Comparison]) -> Iterator[Block]:
+def _runs_blocks(comparisons: Sequence[Comparison]) -> Iterator[Block]:
     """Yield each run with the letters of its sides."""
-    groups = [(letter(at), group) for one in found for at, group in enumerate((one.base, *one.others))]
     runs: dict[str, tuple[list[str], RunResult]] = {}
-    for name, group in groups:
+    for name, group in _groups(comparisons):
         letters, _ = runs.setdefault(group.run.name, ([], group.run))
         if name not in letters:
             letters.append(name)
@@ -164,20 +160,27 @@ def _runs_blocks(found: Sequence[Comparison]) -> Iterator[Block]:
             yield Line("   it is still going on: compared as far as it is")
 
 
+def _groups(comparisons: Sequence[Comparison]) -> Iterator[tuple[str, SeedGroup]]:
+    """Yield the sides of each comparison with their letters."""
+    for comparison in comparisons:
+        for at, group in enumerate((comparison.base, *comparison.others)):
+            yield letter(at), group
+
+
 def _pair_blocks(
-    one: SeedGroup,
+    base: SeedGroup,
     other: SeedGroup,
     judged: ComparisonTable,
     doubts: Sequence[str],
     every_input: bool,
     everything: bool,
 ) -> Iterator[Block]:
-    names = [group.name for group in (one, other)]
-    seeds = [seeds_text(group.cells) for group in (one, other)]
+    names = [group.name for group in (base, other)]
+    seeds = [seeds_text(group.cells) for group in (base, other)]
     yield Line("\n" + " | ".join(dict.fromkeys(names)) + ": " + " | ".join(seeds))
     for line in doubts:
         yield Line(f"  {line}", bold=True)
-    cells = pair_by_seed(one, other)
+    cells = pair_by_seed(base, other)
     for line in _chosen(cells[0]):
         yield Line(f"  {line}")
     differing = _differing(cells)
@@ -189,19 +192,19 @@ def _pair_blocks(
         yield Line(
             "  (no seeds are equal: a seed by itself changes the plan, the initramfs and QEMU's command)"
         )
-    several = max(len(one.cells), len(other.cells)) > 1
-    table = bool(one.counted and other.counted and (several or differing))
+    several = max(len(base.cells), len(other.cells)) > 1
+    table = bool(base.counted and other.counted and (several or differing))
     yield from _endings_blocks(cells, several, everything, each=not several and (everything or not table))
-    for side, group in (("A", one), ("B", other)):
+    for side, group in (("A", base), ("B", other)):
         for line in _left_out(group) if several else ():
             yield Line(f"  left out of the table: {side}, {line}")
     if table:
         yield from two_blocks(judged.rows, everything)
 
 
-def _settling(found: Sequence[Comparison], rows: Sequence[ComparedSeries]) -> list[str]:
+def _settling(comparisons: Sequence[Comparison], rows: Sequence[ComparedSeries]) -> list[str]:
     """List the commands that run the sides with more run seeds, or more corpora, as the rows need; each once."""
-    plans = {group.run.name: group.run.plan for one in found for group in (one.base, *one.others)}.values()
+    plans = {group.run.name: group.run.plan for _, group in _groups(comparisons)}.values()
     needed = {False: any(row.too_few for row in rows), True: bool(about_files(rows))}
     commands = (settling_command(plan, corpora=more) for more in needed if needed[more] for plan in plans)
     return [*dict.fromkeys(filter(None, commands))]
@@ -212,22 +215,22 @@ def _endings_blocks(
 ) -> Iterator[Block]:
     """Yield what inputs and samples say together, by seed; samples where the promise is broken, or with ``each``."""
     for summary, those in groupby(cells, _summary):
-        found = list(those)
-        which = f": {seeds_text(pair.left.seeds for pair in found)}" if several else ""
+        pairs = list(those)
+        which = f": {seeds_text(pair.left.seeds for pair in pairs)}" if several else ""
         if summary:
             yield Line(f"  {summary}{which}")
-        for pair in found:
+        for pair in pairs:
             if pair.broken or each:
                 yield from samples_blocks(pair, SHOWN if not everything else pair.compared)
 
 
 def _differing(cells: Iterable[CellPair]) -> list[ValueDifference]:
     """List each place in which the inputs of some pair differ; a cell that has not begun has none."""
-    found: dict[str, ValueDifference] = {}
+    by_place: dict[str, ValueDifference] = {}
     for pair in (pair for pair in cells if pair.left.inputs and pair.right.inputs):
         for difference in pair.inputs:
-            found.setdefault(difference.place, difference)
-    return list(found.values())
+            by_place.setdefault(difference.place, difference)
+    return list(by_place.values())
 
 
 def _left_out(group: SeedGroup) -> list[str]:
@@ -240,41 +243,41 @@ def _left_out(group: SeedGroup) -> list[str]:
 
 
 def _several_blocks(
-    one: "Comparison",
+    comparison: "Comparison",
     judged: Sequence[ComparisonTable],
     doubts: Mapping[int, Sequence[str]],
     every_input: bool,
     everything: bool,
 ) -> Iterator[Block]:
     """Yield several sides against the base in one table."""
-    groups = (one.base, *one.others)
+    groups = (comparison.base, *comparison.others)
     letters = [letter(at) for at in range(len(groups))]
     labels = column_names(groups)
     labels = labels if all(labels) else letters
     yield Line("")
     labelled = list(zip(letters, labels, groups, strict=True))
-    for side, name, group in (one for one in labelled if one[2].begun):
+    for side, name, group in (entry for entry in labelled if entry[2].begun):
         yield Line(
             f"{side}  {group.name}{'' if name in (side, group.variant) else f' ({name})'}: "
-            f"{seeds_text(group.cells)}{', the base' if group is one.base else ''}"
+            f"{seeds_text(group.cells)}{', the base' if group is comparison.base else ''}"
         )
         for line in doubts.get(id(group), ()):
             yield Line(f"   {line}", bold=True)
-        if group is not one.base:
-            cells = pair_by_seed(one.base, group)
+        if group is not comparison.base:
+            cells = pair_by_seed(comparison.base, group)
             differing = _differing(cells)
             for line in input_lines(differing, True) if every_input else ():
                 yield Line(f"   input {line}")
             if differing and not every_input:
-                differ = ", ".join(sorted({found.name for found in differing}))
+                differ = ", ".join(sorted({difference.name for difference in differing}))
                 yield Text(f"   inputs that differ: {differ}", 5)
             yield from _endings_blocks([pair for pair in cells if pair.broken], True, everything)
         if left_out := _left_out(group):
             yield Text(f"   left out of the table: {'; '.join(left_out)}", 5)
     if waiting := [f"{side} {group.name}" for side, _, group in labelled if not group.begun]:
         yield Text(f"not begun: {'; '.join(waiting)}", 2)
-    counted = [at for at, group in enumerate(one.others) if group.counted]
-    if one.base.counted and counted:
+    counted = [at for at, group in enumerate(comparison.others) if group.counted]
+    if comparison.base.counted and counted:
         tables = [judged[at].rows for at in counted]
         names = [labels[0], *(labels[at + 1] for at in counted)]
         yield from several_blocks(tables, names, everything)
@@ -298,8 +301,15 @@ def _summary(pair: CellPair) -> str:
     return "" if pair.inputs else "equal inputs; real time is not the same twice"
 
 
+def cells_json(group: SeedGroup) -> list[dict[str, Any]]:
+    return [
+        {"seed": at.run, "corpus_seed": at.corpus, "status": cell.end_status}
+        for at, cell in group.cells.items()
+    ]
+
+
 def comparison_json(
-    found: Sequence[Comparison],
+    comparisons: Sequence[Comparison],
     tables: Sequence[Sequence[ComparisonTable]],
     doubts: Mapping[int, list[str]],
     everything: bool,
@@ -307,23 +317,20 @@ def comparison_json(
     def side(group: SeedGroup) -> dict[str, Any]:
         asked = group.run.plan.model_dump(include={"scenario", "scale", "clock"})
         about = group.cell.model_dump(mode="json", exclude={"seed", "corpus_seed"})
-        cells = [
-            {"seed": at.run, "corpus_seed": at.corpus, "status": one.end_status}
-            for at, one in group.cells.items()
-        ]
-        return {"run": group.run.name, **asked, **about, "going_on": group.run.running, "cells": cells}
+        going_on, cells = group.run.running, cells_json(group)
+        return {"run": group.run.name, **asked, **about, "going_on": going_on, "cells": cells}
 
     def cells(pair: CellPair) -> dict[str, Any]:
         each = everything or pair.broken or not pair.samples
         return {
             "seeds": [pair.left.seeds.run, pair.right.seeds.run],
             "corpus_seeds": [pair.left.seeds.corpus, pair.right.seeds.corpus],
-            "inputs": differences_json(pair.inputs),
+            "inputs": pair.inputs,
             "compared": pair.compared,
             "differing": len(pair.samples),
-            "samples": differences_json(pair.samples) if each else None,
+            "samples": pair.samples if each else None,
             "finished": not pair.unfinished,
-            "endings": differences_json(pair.endings),
+            "endings": pair.endings,
             "promise_broken": pair.broken,
         }
 
@@ -331,14 +338,14 @@ def comparison_json(
         "schema": SCHEMA,
         "pairs": [
             {
-                "left": side(one.base),
+                "left": side(comparison.base),
                 "right": side(other),
                 "labels": doubts[id(other)],
-                "cells": [cells(pair) for pair in pair_by_seed(one.base, other)],
+                "cells": [cells(pair) for pair in pair_by_seed(comparison.base, other)],
                 "rows": rows_json(judged.steps),
                 "repetitions": rows_json(judged.repetitions) if everything else None,
             }
-            for one, table in zip(found, tables, strict=True)
-            for other, judged in zip(one.others, table, strict=True)
+            for comparison, table in zip(comparisons, tables, strict=True)
+            for other, judged in zip(comparison.others, table, strict=True)
         ],
     }

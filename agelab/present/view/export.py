@@ -29,12 +29,12 @@ def table(runs: Sequence[RunDirectory]) -> bytes:
             hint="pip install 'agelab[parquet]', in a clone .venv/bin/pip install --require-hashes -r "
             "requirements-parquet.txt; or --format sqlite, which takes nothing",
         ) from error
-    found = [row for run in runs for row in rows.typed_rows(run)]
+    samples = [row for run in runs for row in rows.typed_rows(run)]
     columns = ", ".join(f"{name} {kind}" for name, kind in TYPES.items())
     lists = ", ".join(f"unnest(CAST(? AS {kind}[]))" for kind in TYPES.values())
     with atomic.temp_dir(temp_parent()) as place, duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE samples ({columns})")
-        values = [[row[name] for row in found] for name in TYPES]
+        values = [[row[name] for row in samples] for name in TYPES]
         connection.execute(f"INSERT INTO samples SELECT {lists}", values)
         connection.execute(
             f"COPY samples TO '{place}/samples.parquet' "

@@ -39,13 +39,13 @@ def junit_lines(runs: Sequence[RunDirectory]) -> Iterator[str]:
 
 
 def gate_lines(
-    found: Sequence[Comparison], tables: Sequence[Sequence[ComparisonTable]], margin: Fraction
+    comparisons: Sequence[Comparison], tables: Sequence[Sequence[ComparisonTable]], margin: Fraction
 ) -> Iterator[str]:
     """Write a suite for each pair of sides, with a case for each step that the gate judges."""
     suites = ElementTree.Element("testsuites")
-    for one, judged in zip(found, tables, strict=True):
-        for other, table in zip(one.others, judged, strict=True):
-            sides = (f"{side.run.name} {side.name}".strip() for side in (other, one.base))
+    for comparison, judged in zip(comparisons, tables, strict=True):
+        for other, table in zip(comparison.others, judged, strict=True):
+            sides = (f"{side.run.name} {side.name}".strip() for side in (other, comparison.base))
             cases = [_gate_case(row, margin) for row in gate_times(table)]
             suites.append(_counted(" against ".join(sides), cases))
     return _lines(suites)
@@ -59,8 +59,8 @@ def _gate_case(row: ComparedSeries, margin: Fraction) -> ElementTree.Element:
         ElementTree.SubElement(case, "error", message=phrasing.TOO_FEW, type=phrasing.TOO_FEW)
     elif is_slower(row, margin):
         ratio, low, high = ratio_texts(row)
-        said = f"slower: {ratio} times ({low} to {high}); the gate is {float(100 * margin):g} %"
-        ElementTree.SubElement(case, "failure", message=said, type="slower")
+        message = f"slower: {ratio} times ({low} to {high}); the gate is {float(100 * margin):g} %"
+        ElementTree.SubElement(case, "failure", message=message, type="slower")
     return case
 
 

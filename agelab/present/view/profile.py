@@ -21,48 +21,53 @@ TOP = headings(*TOP_NUMBERS, "function", numbers=TOP_NUMBERS)
 CHANGES = headings(*CHANGE_NUMBERS, "function", numbers=CHANGE_NUMBERS)
 
 
-def top_blocks(found: StepStacks, *, everything: bool = False) -> Iterator[Block]:
+def top_blocks(profile: StepStacks, *, everything: bool = False) -> Iterator[Block]:
     """Yield the functions in which the processor was most often."""
-    yield from _head_blocks(found)
-    rows = top(found.stacks)
+    yield from _head_blocks(profile)
+    rows = top(profile.stacks)
     shown = rows if everything else rows[:ROWS]
-    every = found.stacks.samples or 1
+    every = profile.stacks.samples or 1
     yield Table(
         TOP,
         [
-            (_percent(one.itself, every), _percent(one.total, every), str(one.itself), one.name)
-            for one in shown
+            (
+                _percent(function.itself, every),
+                _percent(function.total, every),
+                str(function.itself),
+                function.name,
+            )
+            for function in shown
         ],
     )
     yield from _rest_blocks(len(rows) - len(shown))
 
 
-def changes_blocks(found: StepStacks, before: StepStacks, *, everything: bool = False) -> Iterator[Block]:
+def changes_blocks(after: StepStacks, before: StepStacks, *, everything: bool = False) -> Iterator[Block]:
     """Yield the functions whose own samples differ most."""
     yield Text("before:", bold=True)
     yield from _head_blocks(before)
     yield Text("after:", bold=True)
-    yield from _head_blocks(found)
-    rows = [one for one in changes(before.stacks, found.stacks) if one.change]
+    yield from _head_blocks(after)
+    rows = [function for function in changes(before.stacks, after.stacks) if function.change]
     shown = rows if everything else rows[:ROWS]
     every = before.stacks.samples or 1
     yield Table(
         CHANGES,
         [
             (
-                f"{one.change:+d}",
-                f"{100 * one.change / every:+.1f}",
-                str(one.before),
-                str(one.after),
-                one.name,
+                f"{function.change:+d}",
+                f"{100 * function.change / every:+.1f}",
+                str(function.before),
+                str(function.after),
+                function.name,
             )
-            for one in shown
+            for function in shown
         ],
     )
     yield Text(
         "samples in the function itself; %: the change, of all samples before; all functions: "
-        f"{found.stacks.samples - before.stacks.samples:+d} samples, "
-        f"{100 * (found.stacks.samples - before.stacks.samples) / every:+.1f} %"
+        f"{after.stacks.samples - before.stacks.samples:+d} samples, "
+        f"{100 * (after.stacks.samples - before.stacks.samples) / every:+.1f} %"
     )
     yield from _rest_blocks(len(rows) - len(shown))
 
@@ -74,65 +79,67 @@ def profiles_blocks(run: RunDirectory) -> Iterator[Block]:
     steps: dict[str, None] = {}
     for cell in result.cells:
         name = f"{cell.cell.short_label}, {name_seeds(cell.cell, result.plan.cells)}"
-        found = profiles.of_cell(cell)
-        if found is None:
+        profile = profiles.of_cell(cell)
+        if profile is None:
             yield Text(f"{name}: none: the cell is not ok", 2)
             continue
-        steps |= dict.fromkeys(profiles.step_names(found))
-        if found.reason:
-            yield Text(f"{name}: {found.status}: {' '.join(found.reason.split())}", 2)
-        if lost := sum(one.lost for one in found.steps):
+        steps |= dict.fromkeys(profiles.step_names(profile))
+        if profile.reason:
+            yield Text(f"{name}: {profile.status}: {' '.join(profile.reason.split())}", 2)
+        if lost := sum(step.lost for step in profile.steps):
             yield Text(f"{name}: {lost} samples are lost", 2)
     if steps:
         yield Text(f"of {', '.join(steps)}: agelab profile {run.name} STEP", 2)
 
 
-def profile_json(found: StepStacks, before: StepStacks | None) -> dict[str, Any]:
+def profile_json(profile: StepStacks, before: StepStacks | None) -> dict[str, Any]:
     """Return all functions as data."""
     return {
         "schema": SCHEMA,
-        **_facts(found),
+        **_facts(profile),
         "against": _facts(before) if before else None,
         "functions": [
-            {"function": one.name, "self": one.itself, "total": one.total} for one in top(found.stacks)
+            {"function": function.name, "self": function.itself, "total": function.total}
+            for function in top(profile.stacks)
         ],
         "changes": [
-            {"function": one.name, "before": one.before, "after": one.after}
-            for one in (changes(before.stacks, found.stacks) if before else ())
+            {"function": function.name, "before": function.before, "after": function.after}
+            for function in (changes(before.stacks, profile.stacks) if before else ())
         ],
     }
 
 
-def _facts(found: StepStacks) -> dict[str, Any]:
+def _facts(profile: StepStacks) -> dict[str, Any]:
     return {
-        "of": found.name,
-        "step": found.step,
-        "cells": found.cells,
-        "repetitions": found.repetitions,
-        "samples": found.stacks.samples,
-        "idle": found.idle,
-        "lost": found.lost,
-        "instructions": found.instructions,
-        "nanoseconds": found.nanoseconds,
-        "tasks": dict(found.stacks.tasks.most_common()),
+        "of": profile.name,
+        "step": profile.step,
+        "cells": profile.cells,
+        "repetitions": profile.repetitions,
+        "samples": profile.stacks.samples,
+        "idle": profile.idle,
+        "lost": profile.lost,
+        "instructions": profile.instructions,
+        "nanoseconds": profile.nanoseconds,
+        "tasks": dict(profile.stacks.tasks.most_common()),
     }
 
 
-def _head_blocks(found: StepStacks) -> Iterator[Block]:
+def _head_blocks(profile: StepStacks) -> Iterator[Block]:
+    samples, lost = profile.stacks.samples, f"; {profile.lost} samples are lost" if profile.lost else ""
     times = [
         f"{count} {what}s"
-        for count, what in ((found.repetitions, "repetition"), (found.cells, "cell"))
+        for count, what in ((profile.repetitions, "repetition"), (profile.cells, "cell"))
         if count > 1
     ]
     over = f", {' in '.join(times)}" if times else ""
     yield Text(
-        f"{found.name}: {found.step}{over}: {found.stacks.samples} samples, one every {found.instructions} "
-        f"instructions ({found.nanoseconds / 1e6:.3f} ms): {found.seconds:.3f} s of the processor; it waited at "
-        f"{100 * found.idle_share:.0f} % of all samples{f'; {found.lost} samples are lost' if found.lost else ''}",
+        f"{profile.name}: {profile.step}{over}: {samples} samples, one every {profile.instructions} "
+        f"instructions ({profile.nanoseconds / 1e6:.3f} ms): {profile.seconds:.3f} s of the processor; it waited at "
+        f"{100 * profile.idle_share:.0f} % of all samples{lost}",
         2,
     )
-    tasks: Sequence[tuple[str, int]] = found.stacks.tasks.most_common()
-    every = found.stacks.samples or 1
+    tasks: Sequence[tuple[str, int]] = profile.stacks.tasks.most_common()
+    every = profile.stacks.samples or 1
     named = [f"{name} {_percent(count, every)} %" for name, count in tasks if count >= SMALLEST_TASK * every]
     if named:
         yield Text(f"tasks: {', '.join(named)}", 2)

@@ -47,13 +47,13 @@ def time_left(
     """
     to_come = [cell_time(cell, took, before) for cell in waiting]
     begun = [(cell_time(cell, took, before), since) for cell, since in running]
-    whole = [one for one in to_come if one]
-    rest = [(one, since) for one, since in begun if one]
+    whole = [span for span in to_come if span]
+    rest = [(span, since) for span, since in begun if span]
     if len(whole) < len(to_come) or len(rest) < len(begun):
         return None
     return TimeRange(
-        _until_the_last([one.low for one in whole], [one.low - since for one, since in rest], jobs),
-        _until_the_last([one.high for one in whole], [one.high - since for one, since in rest], jobs),
+        _until_the_last([span.low for span in whole], [span.low - since for span, since in rest], jobs),
+        _until_the_last([span.high for span in whole], [span.high - since for span, since in rest], jobs),
     )
 
 
@@ -72,7 +72,7 @@ def format_time_left(time: TimeRange | None) -> str:
         return "not known before a cell has ended"
     if time.high < 1:
         return "any moment now, by what cells took before"
-    _, unit, size, step = next(one for one in UNITS if time.high < one[0])
+    _, unit, size, step = next(row for row in UNITS if time.high < row[0])
     low, high = (max(step, step * round(seconds / size / step)) for seconds in (time.low, time.high))
     return f"about {high:g} {unit}" if low == high else f"{low:g}-{high:g} {unit}"
 
@@ -86,27 +86,27 @@ WIDE_LINE = 110
 def steps_of_cell(request: RunRequest) -> dict[str, int] | None:
     """Return the steps of a cell and their repetitions; None where a history decides them."""
     scenario = request.seeded_variants[0][0]
-    found: dict[str, int] = {}
+    steps: dict[str, int] = {}
     if scenario.experiments:
-        prepared = len({one.prepare for one in scenario.experiments} - {""})
-        found = {
+        prepared = len({experiment.prepare for experiment in scenario.experiments} - {""})
+        steps = {
             str(StepId(PREPARING, (str(ForkName(PREPARED, number + 1)),))): 1 for number in range(prepared)
         }
-        for one in scenario.experiments:
-            passes = [(), *((trace.name,) for trace in scenario.traces if one.traced)]
-            found |= {str(StepId(one.name, within)): 1 for within in passes}
-        return found
+        for experiment in scenario.experiments:
+            passes = [(), *((trace.name,) for trace in scenario.traces if experiment.traced)]
+            steps |= {str(StepId(experiment.name, within)): 1 for within in passes}
+        return steps
     if any(action.repeat == "parts" for action in scenario.actions()):
         return None
     for step in scenario.steps if request.options.disk is None else ():
         turns, actions = (step.repeat, step.cycle) if isinstance(step, Cycle) else (1, (step,))
-        found |= {action.name: turns * int(action.repeat) for action in actions}
+        steps |= {action.name: turns * int(action.repeat) for action in actions}
     phases = (AGED, *((CONTROL,) if scenario.control else ())) if request.options.measure else ()
     for phase in phases:
-        found |= {str(StepId(test.name, (phase,))): int(test.repeat) for test in scenario.tests}
+        steps |= {str(StepId(test.name, (phase,))): int(test.repeat) for test in scenario.tests}
     if CONTROL in phases:
-        found[str(StepId(CONTROL_COPY, (CONTROL,)))] = 1
-    return found
+        steps[str(StepId(CONTROL_COPY, (CONTROL,)))] = 1
+    return steps
 
 
 def step_text(ended: str, known: Mapping[str, int]) -> str:
@@ -148,7 +148,7 @@ class CellTracker:
     def name(self, number: int) -> str:
         """Return the cell's number and its name; the kernel where cells differ in it."""
         cell = self.cells[number]
-        kernel = f", {cell.kernel}" if len({one.kernel for one in self.cells}) > 1 else ""
+        kernel = f", {cell.kernel}" if len({tracked.kernel for tracked in self.cells}) > 1 else ""
         seeds = cell_names.name_seeds(cell, self.cells)
         return f"cell {number + 1}/{len(self.cells)}: {cell.short_label}{kernel}, {seeds}"
 

@@ -43,11 +43,11 @@ HEADLINES = (
 """Metrics to show in a table of statistics, in this order; programs and ``--all`` get every metric."""
 
 
-def series_blocks(found: Sequence[Series], everything: bool) -> Iterator[Block]:
+def series_blocks(measured: Sequence[Series], everything: bool) -> Iterator[Block]:
     """Yield the median, its interval and the spread of each step of each metric of one group of cells."""
     lines = by_metric(
-        (metric, [step, *_series_cells(one)])
-        for metric, step, one in in_order(found, lambda one: one, everything)
+        (metric, [step, *_series_cells(series)])
+        for metric, step, series in in_order(measured, lambda series: series, everything)
     )
     columns = heads("  step", "median", "from", "to", "spread", "spread %", last="")
     yield Table(columns, lines, names_above=True)
@@ -62,28 +62,29 @@ def metrics_in_order(measured: Iterable[str], everything: bool) -> list[str]:
 
 
 def in_order(
-    found: Sequence[Item], series: Callable[[Item], Series], everything: bool
+    items: Sequence[Item], series: Callable[[Item], Series], everything: bool
 ) -> Iterator[tuple[str, str, Item]]:
     """Yield the items to show by metric and step: the metric with its unit, the step's name, the item.
 
     Without ``everything`` the headline metrics alone.
     """
-    for metric in metrics_in_order((series(item).metric for item in found), everything):
+    for metric in metrics_in_order((series(item).metric for item in items), everything):
         by_step: dict[str, dict[int, Item]] = {}
-        for item in found:
+        for item in items:
             if series(item).metric == metric:
                 by_step.setdefault(series(item).step, {})[series(item).repetition] = item
         for repetitions in by_step.values():
-            for _, item in sorted(repetitions.items(), key=lambda one: one[0]):
+            for _, item in sorted(repetitions.items(), key=lambda entry: entry[0]):
                 unit = unit_scale(series(item).unit).name
                 yield f"{metric}, {unit}".removesuffix(", 1"), f"  {series(item).title}", item
 
 
-def _series_cells(one: Series) -> list[str]:
-    summary = one.summary
+def _series_cells(series: Series) -> list[str]:
+    summary = series.summary
     if summary is None:
-        return ["?", "", "", "", "", f"not measured: {one.missing[0][1]}" if one.missing else "not measured"]
-    unit = unit_scale(one.unit)
+        why = f": {series.missing[0][1]}" if series.missing else ""
+        return ["?", "", "", "", "", f"not measured{why}"]
+    unit = unit_scale(series.unit)
     figures = (summary.median, summary.interval.low, summary.interval.high, summary.spread)
     *others, spread = (figure / unit.divisor for figure in figures)
     places = decimals_for_spread(unit.decimals, spread, *others)
@@ -95,9 +96,9 @@ def _series_cells(one: Series) -> list[str]:
     ]
 
 
-def median_of(one: Series) -> str:
+def median_of(series: Series) -> str:
     """Format the median; a question mark where there is none."""
-    return format_median(one.summary, one.unit) if one.summary else "?"
+    return format_median(series.summary, series.unit) if series.summary else "?"
 
 
 def by_metric(rows: Iterable[tuple[str, Sequence[str]]]) -> list[list[str] | str]:
@@ -126,21 +127,26 @@ def summary_json(summary: Summary | None) -> dict[str, Any] | None:
     }
 
 
-def series_json(one: Series) -> dict[str, Any]:
+def series_json(series: Series) -> dict[str, Any]:
     """Return a series as exact numbers in the metric's own unit."""
-    summary = one.summary
+    summary = series.summary
     relative = summary.relative_spread if summary else None
     return {
-        **place_json(one),
-        "values": {seeds_key(at): json_number(value) for at, value in one.values},
-        "not_measured": {seeds_key(at): why for at, why in one.missing},
+        **place_json(series),
+        "values": {seeds_key(at): json_number(value) for at, value in series.values},
+        "not_measured": {seeds_key(at): why for at, why in series.missing},
         "summary": summary_json(summary),
         "spread_relative": None if relative is None else json_number(relative),
     }
 
 
-def place_json(one: Series) -> dict[str, Any]:
-    return {"step": one.step, "repetition": one.repetition, "metric": one.metric, "unit": one.unit}
+def place_json(series: Series) -> dict[str, Any]:
+    return {
+        "step": series.step,
+        "repetition": series.repetition,
+        "metric": series.metric,
+        "unit": series.unit,
+    }
 
 
 Shown = tuple[str, str, ComparedSeries]
@@ -155,28 +161,29 @@ REASONS = 4
 
 
 def notes_blocks(
-    found: Sequence[Sequence[ComparedSeries]],
+    sides: Sequence[Sequence[ComparedSeries]],
     seen: Sequence[Sequence[Shown]],
     names: Sequence[str],
     everything: bool,
 ) -> Iterator[Block]:
     """Yield the notes of a table.
 
-    ``found`` has each side's rows, ``seen`` those that the table shows, ``names`` the base's name and theirs.
+    ``sides`` has each side's rows, ``seen`` those that the table shows, ``names`` the base's name and theirs.
     """
-    every = [one for side in found for one in side]
+    every = [compared for side in sides for compared in side]
     for line in (
-        *_too_few(found, names),
-        *_left_out(found, names),
+        *_too_few(sides, names),
+        *_left_out(sides, names),
         *_depends(seen, names),
         *_not_measured(seen, names),
         *_more_seeds(seen),
         *_outliers(seen, names),
     ):
         yield Text(f"  {line}", 4)
-    tested = [one for one in every if one.enough]
+    tested = [compared for compared in every if compared.enough]
     if tested:
-        differ, alike = sum(one.differs for one in tested), sum(one.alike for one in tested)
+        differ = sum(compared.differs for compared in tested)
+        alike = sum(compared.alike for compared in tested)
         more = "" if everything else " (--all shows each)"
         yield Line(
             f"  {differ} of all {len(tested)} results differ{more}: p <= {float(LEVEL)} in a rank test"
@@ -189,21 +196,22 @@ def notes_blocks(
         yield Line(f"  corrected for the comparisons of the metric{same}")
         if about := about_files(tested):
             yield Text(f"  {about}", 4)
-        if len(found) == 1:
+        if len(sides) == 1:
             yield from _short_blocks(f" in short, {names[1]} is", _by_metric(seen[0]))
         else:
-            metrics = (one.row.left.metric for lines in seen for _, _, one in lines if one.differs)
-            yield from _short_blocks(" in short", dict(zip(names[1:], seen, strict=True)), next(metrics, ""))
+            differing = (compared.row for lines in seen for *_, compared in lines if compared.differs)
+            metric = next((row.left.metric for row in differing), "")
+            yield from _short_blocks(" in short", dict(zip(names[1:], seen, strict=True)), metric)
 
 
-def _too_few(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:
+def _too_few(sides: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:
     """Name the sides with too few seeds; where only some rows have too few, those rows and why."""
     few: dict[str, None] = {}
     rows: dict[tuple[str, str], list[str]] = {}
     needed: set[int] = set()
-    lacking = [[one for one in side if one.too_few] for side in found]
-    for one in (one for side in lacking for one in side):
-        needed.add(seeds_needed(1, len(one.row.blocks)))
+    lacking = [[compared for compared in side if compared.too_few] for side in sides]
+    for compared in (compared for side in lacking for compared in side):
+        needed.add(seeds_needed(1, len(compared.row.blocks)))
     for who, series in _sides(lacking, names):
         if len(series.values) < max(needed):
             has = f"{who} has {seeds_text(seeds for seeds, _ in series.values)}"
@@ -217,37 +225,36 @@ def _too_few(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) ->
         yield f"not known, of {name_some(steps, 1)}: {has}: so few {phrasing.CANNOT}; {why}"
 
 
-def _left_out(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:
+def _left_out(sides: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:
     """Name the corpora that one of two sides lacks: their values are in no verdict."""
-    said: dict[str, None] = {}
-    for name, rows in zip(names[1:], found, strict=True):
-        if alone := sorted(
-            {corpus for one in rows if one.left and one.right for corpus in left_out(one.row)}
-        ):
+    lines: dict[str, None] = {}
+    for name, rows in zip(names[1:], sides, strict=True):
+        both = [compared.row for compared in rows if compared.left and compared.right]
+        if alone := sorted({corpus for row in both for corpus in left_out(row)}):
             corpora = f"corp{'us' if len(alone) == 1 else 'ora'} {','.join(map(str, alone))}"
-            said[f"in no ratio and no verdict: {corpora}, which {names[0]} and {name} do not both have"] = (
+            lines[f"in no ratio and no verdict: {corpora}, which {names[0]} and {name} do not both have"] = (
                 None
             )
-    yield from said
+    yield from lines
 
 
 def _depends(seen: Sequence[Sequence[Shown]], names: Sequence[str]) -> Iterator[str]:
     """Name the rows whose corpora contradict each other, and how far."""
-    found = [
-        f"{one.row.left.step} {one.row.left.metric}{f', {name}' if len(seen) > 1 else ''}: {one.reason}"
+    reasons = [
+        f"{compared.row.left.step} {compared.row.left.metric}{f', {name}' if len(seen) > 1 else ''}: {compared.reason}"
         for name, lines in zip(names[1:], seen, strict=True)
-        for *_, one in lines
-        if one.verdict is DifferenceVerdict.UNKNOWN and one.opposed
+        for *_, compared in lines
+        if compared.verdict is DifferenceVerdict.UNKNOWN and compared.opposed
     ]
-    yield from found[:REASONS]
-    if len(found) > REASONS:
-        yield f"{len(found) - REASONS} more depend on the files: --json has each"
+    yield from reasons[:REASONS]
+    if len(reasons) > REASONS:
+        yield f"{len(reasons) - REASONS} more depend on the files: --json has each"
 
 
 def _more_seeds(seen: Sequence[Sequence[Shown]]) -> Iterator[str]:
     """Say what the number behind ``not known`` means."""
-    more = [one.more_seeds for lines in seen for *_, one in lines if one.more_seeds and not one.too_few]
-    if more:
+    enough = [compared for lines in seen for *_, compared in lines if not compared.too_few]
+    if more := [compared.more_seeds for compared in enough if compared.more_seeds]:
         least = min(more)
         yield (
             f"not known, +{least}: {phrasing.needs_seeds(least)}, if the spread stays what it is, to be known with "
@@ -257,19 +264,19 @@ def _more_seeds(seen: Sequence[Sequence[Shown]]) -> Iterator[str]:
 
 def _not_measured(seen: Sequence[Sequence[Shown]], names: Sequence[str]) -> Iterator[str]:
     rows: dict[tuple[str, str], list[str]] = {}
-    for who, series in _sides([[one for *_, one in lines] for lines in seen], names):
+    for who, series in _sides([[compared for *_, compared in lines] for lines in seen], names):
         if not series.values:
             rows.setdefault((who, _missing(series)), []).append(f"{series.step} {series.metric}")
     for (who, why), steps in _first(rows):
         yield f"not measured: {who}, {name_some(list(dict.fromkeys(steps)), 1)}: {why}"
 
 
-def _sides(found: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[tuple[str, Series]]:
+def _sides(sides: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[tuple[str, Series]]:
     """Yield both series of each row, each with the name of its side."""
-    for name, rows in zip(names[1:], found, strict=True):
-        for one in rows:
-            yield names[0], one.row.left
-            yield name, one.row.right
+    for name, rows in zip(names[1:], sides, strict=True):
+        for compared in rows:
+            yield names[0], compared.row.left
+            yield name, compared.row.right
 
 
 def _missing(series: Series) -> str:
@@ -290,7 +297,7 @@ def _first(rows: dict[tuple[str, str], list[str]]) -> Iterator[tuple[tuple[str, 
 
 def _outliers(seen: Sequence[Sequence[Shown]], names: Sequence[str]) -> Iterator[str]:
     named: dict[tuple[str, str, Seeds, str], str] = {}
-    for who, series in _sides([[one for *_, one in lines] for lines in seen], names):
+    for who, series in _sides([[compared for *_, compared in lines] for lines in seen], names):
         unit = unit_scale(series.unit)
         for seeds, value in outliers(series):
             text = f"{float(value / unit.divisor):.6g} {unit.name}".removesuffix(" 1")
@@ -303,32 +310,32 @@ def _outliers(seen: Sequence[Sequence[Shown]], names: Sequence[str]) -> Iterator
 
 
 def _by_metric(lines: Sequence[Shown]) -> dict[str, list[Shown]]:
-    found: dict[str, list[Shown]] = {}
+    grouped: dict[str, list[Shown]] = {}
     for line in lines:
-        found.setdefault(line[2].row.left.metric, []).append(line)
-    return found
+        grouped.setdefault(line[2].row.left.metric, []).append(line)
+    return grouped
 
 
 def _short_blocks(head: str, kinds: Mapping[str, Sequence[Shown]], metric: str = "") -> Iterator[Block]:
     """Yield how many rows of each kind differ how, and the largest ratio, of all or of that metric."""
-    said = {name: [line for line in lines if line[2].enough] for name, lines in kinds.items()}
-    apart = {name: [line for line in lines if line[2].differs] for name, lines in said.items()}
+    judged = {name: [line for line in lines if line[2].enough] for name, lines in kinds.items()}
+    apart = {name: [line for line in lines if line[2].differs] for name, lines in judged.items()}
     there = {line[2].reader_word for lines in apart.values() for line in lines}
     words = [word for word in WORDS if word in there]
     rows = []
     for name, lines in ((name, lines) for name, lines in apart.items() if lines):
         counts = [sum(line[2].reader_word == word for line in lines) for word in words]
-        alike = sum(line[2].alike for line in said[name])
+        alike = sum(line[2].alike for line in judged[name])
         fit = [line for line in lines if metric in ("", line[2].row.left.metric)]
-        _, step, one = max(fit, key=_apart, default=("", "", None))
-        most = f"{step.strip()} {ratio_texts(one)[0]}" if one else ""
-        rest = len(said[name]) - len(lines) - alike
+        _, step, compared = max(fit, key=_apart, default=("", "", None))
+        most = f"{step.strip()} {ratio_texts(compared)[0]}" if compared else ""
+        rest = len(judged[name]) - len(lines) - alike
         rows.append([f"  {name}", *map(str, counts), str(alike), str(rest), most])
     if rows:
         last = f"most of {metric}" if metric else "most"
         columns = heads(head, *words, "the same", "not known", last=last)
         yield Table(columns, rows, names_above=True)
-    if alone := [name for name, lines in said.items() if lines and not apart[name]]:
+    if alone := [name for name, lines in judged.items() if lines and not apart[name]]:
         yield Text(f"  no difference found: {', '.join(alone)}", 4)
 
 
@@ -337,13 +344,13 @@ def _apart(line: Shown) -> float:
     return float(max(value, 1 / value)) if value else 0.0
 
 
-def ratio_texts(one: ComparedSeries) -> list[str]:
+def ratio_texts(compared: ComparedSeries) -> list[str]:
     """Format the ratio and the ends of its interval; empty where there are none."""
-    if one.ratio is None:
+    if compared.ratio is None:
         return ["-", "", ""]
-    equal = one.verdict is DifferenceVerdict.EQUAL
-    ends = (one.interval.low, one.interval.high) if one.interval and not equal else ()
-    return [*format_ratio(one.ratio, ends, one.differs), "", ""][:3]
+    equal = compared.verdict is DifferenceVerdict.EQUAL
+    ends = (compared.interval.low, compared.interval.high) if compared.interval and not equal else ()
+    return [*format_ratio(compared.ratio, ends, compared.differs), "", ""][:3]
 
 
 MARKS = {
@@ -356,90 +363,94 @@ MARKS = {
 LEGEND = "= the same, within 5 %; ? not known; ~ below the floor of the host"
 
 
-def two_sides(found: Sequence[ComparedSeries]) -> Iterator[tuple[str, str, list[str]]]:
+def two_sides(judged: Sequence[ComparedSeries]) -> Iterator[tuple[str, str, list[str]]]:
     """Yield metric and step of each row to show, and its cells: A, B, B/A, the interval's ends, the verdict."""
-    for metric, step, one in in_order(found, lambda one: one.row.left, False):
-        yield metric, step, _cells(one)
+    for metric, step, compared in in_order(judged, lambda compared: compared.row.left, False):
+        yield metric, step, _cells(compared)
 
 
-def two_blocks(found: Sequence[ComparedSeries], everything: bool) -> Iterator[Block]:
+def two_blocks(judged: Sequence[ComparedSeries], everything: bool) -> Iterator[Block]:
     """Yield two sides: a row for each step, below a line for each metric."""
-    lines = list(in_order(found, lambda one: one.row.left, everything))
+    lines = list(in_order(judged, lambda compared: compared.row.left, everything))
     columns = heads("  step", "A", "B", "B/A", "from", "to", last="verdict")
-    rows = by_metric((metric, [step, *_cells(one)]) for metric, step, one in lines)
+    rows = by_metric((metric, [step, *_cells(compared)]) for metric, step, compared in lines)
     yield Table(columns, rows, names_above=True)
-    yield from notes_blocks([found], [lines], "AB", everything)
+    yield from notes_blocks([judged], [lines], "AB", everything)
 
 
 def several_blocks(
-    found: Sequence[Sequence[ComparedSeries]], names: Sequence[str], everything: bool
+    sides: Sequence[Sequence[ComparedSeries]], names: Sequence[str], everything: bool
 ) -> Iterator[Block]:
     """Yield several sides against the first: a row for each step, a column for each side.
 
     ``names`` has the base's first.
     """
-    tables = [list(in_order(one, lambda one: one.row.left, everything)) for one in found]
+    tables = [list(in_order(side, lambda compared: compared.row.left, everything)) for side in sides]
     labels = list(dict.fromkeys((metric, step) for table in tables for metric, step, _ in table))
-    by_label = [{(metric, step): one for metric, step, one in table} for table in tables]
+    by_label = [{(metric, step): compared for metric, step, compared in table} for table in tables]
     rows = []
     for label in labels:
         there = [side.get(label) for side in by_label]
-        base = next(median_of(one.row.left) for one in there if one)
-        rows.append((label[0], [label[1], base, *(f" {_short(one)}" for one in there)]))
+        base = next(median_of(compared.row.left) for compared in there if compared)
+        rows.append((label[0], [label[1], base, *(f" {_short(compared)}" for compared in there)]))
     columns = [Column("  step"), Column(names[0], "right")]
     columns += [Column(f" {name}") for name in names[1:]]
     yield Text(f"medians of {names[0]}, and the ratio of each other one's values to its")
     yield Table(columns, by_metric(rows), repeated=2)
     yield Line(f"  {LEGEND}")
-    yield from notes_blocks(found, tables, names, everything)
+    yield from notes_blocks(sides, tables, names, everything)
 
 
-def _short(one: ComparedSeries | None) -> str:
-    return "" if one is None else f"{ratio_texts(one)[0]:>6} {MARKS.get(one.verdict, one.reader_word)}"
+def _short(compared: ComparedSeries | None) -> str:
+    if compared is None:
+        return ""
+    return f"{ratio_texts(compared)[0]:>6} {MARKS.get(compared.verdict, compared.reader_word)}"
 
 
-def _cells(one: ComparedSeries) -> list[str]:
-    if not one.left or not one.right:
-        missing = [letter for letter, side in (("A", one.row.left), ("B", one.row.right)) if not side.values]
-        said = f"{' and '.join(missing)} not measured"
-        return [median_of(one.row.left), median_of(one.row.right), "", "", "", said]
-    unit = unit_scale(one.row.left.unit)
-    medians = [summary.median / unit.divisor for summary in (one.left, one.right)]
-    spread = max(one.left.spread, one.right.spread) / unit.divisor
+def _cells(compared: ComparedSeries) -> list[str]:
+    if not compared.left or not compared.right:
+        sides = {"A": compared.row.left, "B": compared.row.right}
+        missing = " and ".join(letter for letter, side in sides.items() if not side.values)
+        return [*map(median_of, sides.values()), "", "", "", f"{missing} not measured"]
+    unit = unit_scale(compared.row.left.unit)
+    medians = [summary.median / unit.divisor for summary in (compared.left, compared.right)]
+    spread = max(compared.left.spread, compared.right.spread) / unit.divisor
     places = decimals_for_spread(unit.decimals, spread, *medians)
-    return [*(format_decimal(median, places) for median in medians), *ratio_texts(one), _verdict(one)]
+    figures = [format_decimal(median, places) for median in medians]
+    return [*figures, *ratio_texts(compared), _verdict(compared)]
 
 
-def _verdict(one: ComparedSeries) -> str:
+def _verdict(compared: ComparedSeries) -> str:
     """Format the verdict; of what is not known how many more seeds are needed."""
-    if one.differs:
-        return f"B {one.reader_word}"
-    if one.verdict is not DifferenceVerdict.UNKNOWN:
-        return one.reader_word
-    if one.opposed:
+    if compared.differs:
+        return f"B {compared.reader_word}"
+    if compared.verdict is not DifferenceVerdict.UNKNOWN:
+        return compared.reader_word
+    if compared.opposed:
         return "not known, files"
-    if one.too_few:
+    if compared.too_few:
         return "not known, few"
-    return one.word if one.more_seeds is None else f"not known, +{one.more_seeds}"
+    return compared.word if compared.more_seeds is None else f"not known, +{compared.more_seeds}"
 
 
-def rows_json(found: Sequence[ComparedSeries]) -> list[dict[str, Any]]:
+def rows_json(judged: Sequence[ComparedSeries]) -> list[dict[str, Any]]:
     """Return rows as exact numbers in the metric's own unit; p as floats."""
-    return [_row_json(one) for one in found]
+    return [_row_json(compared) for compared in judged]
 
 
-def _row_json(one: ComparedSeries) -> dict[str, Any]:
-    test, shift = one.test, one.shift
-    apart = one.difference
-    relative = apart / abs(one.left.median) if apart is not None and one.left and one.left.median else None
+def _row_json(compared: ComparedSeries) -> dict[str, Any]:
+    test, shift = compared.test, compared.shift
+    apart = compared.difference
+    base = compared.left.median if compared.left else None
+    relative = apart / abs(base) if apart is not None and base else None
     return {
-        **place_json(one.row.left),
-        "left": _side_json(one.row.left),
-        "right": _side_json(one.row.right),
+        **place_json(compared.row.left),
+        "left": _side_json(compared.row.left),
+        "right": _side_json(compared.row.right),
         "difference": None if apart is None else json_number(apart),
         "difference_relative": None if relative is None else json_number(relative),
-        "ratio": None if one.ratio is None else json_number(one.ratio),
-        "ratio_interval": _between(one.interval),
+        "ratio": None if compared.ratio is None else json_number(compared.ratio),
+        "ratio_interval": _between(compared.interval),
         "shift": json_number(shift.value) if shift else None,
         "shift_interval": _between(shift.interval) if shift else None,
         "corpora": [
@@ -451,44 +462,44 @@ def _row_json(one: ComparedSeries) -> dict[str, Any]:
         "p": test.p if test else None,
         "p_corrected": test.p_corrected if test else None,
         "comparisons": test.family if test else None,
-        "host_floor": None if one.host is None else json_number(one.host),
-        "margin": json_number(one.margin),
-        "verdict": one.verdict.value,
-        "general": general_json(one),
-        "word": one.word,
-        "better": one.better,
-        "reason": one.reason,
-        "more_seeds": one.more_seeds,
+        "host_floor": None if compared.host is None else json_number(compared.host),
+        "margin": json_number(compared.margin),
+        "verdict": compared.verdict.value,
+        "general": general_json(compared),
+        "word": compared.word,
+        "better": compared.better,
+        "reason": compared.reason,
+        "more_seeds": compared.more_seeds,
     }
 
 
-def general_json(one: ComparedSeries) -> dict[str, Any] | None:
+def general_json(compared: ComparedSeries) -> dict[str, Any] | None:
     """Return the verdict on other files; None where the corpora are fewer than three."""
-    if (found := one.general) is None:
+    if (general := compared.general) is None:
         return None
     return {
-        "verdict": one.for_others.value,
-        "interval": _between(found.interval),
-        "p": found.p,
-        "p_corrected": found.corrected,
+        "verdict": compared.for_others.value,
+        "interval": _between(general.interval),
+        "p": general.p,
+        "p_corrected": general.corrected,
     }
 
 
-def _side_json(one: Series) -> dict[str, Any] | None:
-    summary = summary_json(one.summary)
+def _side_json(series: Series) -> dict[str, Any] | None:
+    summary = summary_json(series.summary)
     if summary is None:
         return None
-    mean = sum((value for _, value in one.values), Fraction()) / len(one.values)
+    mean = sum((value for _, value in series.values), Fraction()) / len(series.values)
     return {
         **summary,
         "mean": json_number(mean),
-        "outliers": {seeds_key(at): json_number(value) for at, value in outliers(one)},
-        "spread_of": _shares_json(spread_shares(one.values)),
+        "outliers": {seeds_key(at): json_number(value) for at, value in outliers(series)},
+        "spread_of": _shares_json(spread_shares(series.values)),
     }
 
 
-def _shares_json(found: SpreadShares | None) -> dict[str, float] | None:
-    return {name: round(share, 6) for name, share in found.named.items()} if found else None
+def _shares_json(shares: SpreadShares | None) -> dict[str, float] | None:
+    return {name: round(share, 6) for name, share in shares.named.items()} if shares else None
 
 
 def _between(interval: Interval | None) -> list[int | float] | None:

@@ -47,10 +47,10 @@ def page_blocks(report: StudyReport) -> Iterator[Block]:
     """Yield the page of a study, for Markdown."""
     yield Heading(report.study.name)
     yield Text(f"{report.study.claims.about}.")
-    yield from found_blocks(report)
+    yield from results_blocks(report)
 
 
-def found_blocks(report: StudyReport, *, names: bool = True) -> Iterator[Block]:
+def results_blocks(report: StudyReport, *, names: bool = True) -> Iterator[Block]:
     """Yield what is below the study's name: runs, rankings, verdicts."""
     yield side_list(report, names=names)
     for ranking in measured(report.rankings):
@@ -67,10 +67,10 @@ def _matrix_blocks(report: StudyReport, ranking: Ranking) -> Iterator[Block]:
     yield Prose(
         [
             Item(
-                f"{name}, behind each value in brackets: {times_text(found)}",
-                below=tuple(map(Item, deviation_lines(found))),
+                f"{name}, behind each value in brackets: {times_text(deviation)}",
+                below=tuple(map(Item, deviation_lines(deviation))),
             )
-            for name, found in zip(names, ranking.deviations, strict=True)
+            for name, deviation in zip(names, ranking.deviations, strict=True)
         ],
         listed=True,
     )
@@ -78,15 +78,15 @@ def _matrix_blocks(report: StudyReport, ranking: Ranking) -> Iterator[Block]:
     for row in ranking.rows:
         theirs = ["-".join(readings(row, name)) for name in ranking.variants]
         rows.append([f"{row.step}{' (in a circle)' if row.circle else ''}", "theirs", *theirs, *[""] * 6])
-        for name, column, found in zip(names, row.ours, ranking.deviations, strict=True):
-            step = found.step(row.step)
+        for name, column, deviation in zip(names, row.ours, ranking.deviations, strict=True):
+            step = deviation.step(row.step)
             ours = [_cell(column, step, variant) for variant in ranking.variants]
             tau = f"{agreement_text(column)}, {column.common}" if column.tau is not None else "-"
             rows.append(["", name, *ours, tau, *_off(step)])
-    for name, overall, found in zip(names, ranking.overall, ranking.deviations, strict=True):
+    for name, overall, deviation in zip(names, ranking.overall, ranking.deviations, strict=True):
         tau = f"{agreement_text(overall.ours)}, {len(overall.steps)} steps" if overall else "-"
-        bands = [str(number) if found.bands.cells else "" for number in found.bands]
-        parts = [factor_text(found.typical_step), factor_text(found.typical_rest)]
+        bands = [str(number) if deviation.bands.cells else "" for number in deviation.bands]
+        parts = [factor_text(deviation.typical_step), factor_text(deviation.typical_rest)]
         rows.append(["in all", name, *("" for _ in ranking.variants), tau, *bands, *parts])
     heads = headings("step", "", *ranking.variants, "tau-b", "25 %", "x 2", "beyond", "step's", "own")
     yield Table(heads, rows)
@@ -113,16 +113,16 @@ def _claims(report: StudyReport) -> Iterator[Block]:
         own = ", ".join(dict.fromkeys(figure.filesystem for figure in report.study.figures.by_place.values()))
         yield Text(f"For the study's own filesystem ({own}) no claim could be tested: {stand_ins.why}.")
     names = dict.fromkeys(
-        verdict_label(letter, one)
+        verdict_label(letter, judgement)
         for _, judged in report.claims
-        for letter, one in judged
-        if one.stand_in or not stand_ins
+        for letter, judgement in judged
+        if judgement.stand_in or not stand_ins
     )
     items = []
     for claim, judged in report.claims:
-        found = {verdict_label(letter, one): one for letter, one in judged}
-        those = ((name, found.get(name, judged[0][1])) for name in names)
-        verdicts = [(name, one.verdict, reason_with_figures(one)) for name, one in those]
+        by_label = {verdict_label(letter, judgement): judgement for letter, judgement in judged}
+        those = ((name, by_label.get(name, judged[0][1])) for name in names)
+        verdicts = [(name, judgement.verdict, reason_with_figures(judgement)) for name, judgement in those]
         remarks = claim_notes(judged[0][1])
         if isinstance(claim.test, Extreme) and report.study.claims.ranked - {
             *claim.test.of,
@@ -148,22 +148,24 @@ def _verdict_items(verdicts: Iterable[tuple[str, ClaimVerdict, str]]) -> list[It
 
 def theirs_text(judged: Sequence[tuple[str, JudgedClaim]]) -> str:
     """Format the study's own figures, percentages in each reading."""
-    theirs = next((one.theirs for _, one in judged if one.theirs), ())
-    return "; ".join(dict.fromkeys(_figures(one) for one in theirs)) or "-"
+    theirs = next((judgement.theirs for _, judgement in judged if judgement.theirs), ())
+    return "; ".join(dict.fromkeys(_figures(outcome) for outcome in theirs)) or "-"
 
 
 def _figures(outcome: ClaimOutcome) -> str:
-    figures = [figure_text(one.figure) for one in outcome.comparisons if one.figure is not None]
+    known = (comparison.figure for comparison in outcome.comparisons if comparison.figure is not None)
+    figures = [*map(figure_text, known)]
     more = ", ..." if len(figures) > SHOWN else ""
     return (", ".join(figures[:SHOWN]) + more) or "-"
 
 
-def reason_with_figures(one: JudgedClaim) -> str:
+def reason_with_figures(judgement: JudgedClaim) -> str:
     """Format the reason of a verdict, with our figures."""
-    figures, reason = _figures(one.ours) if one.ours else "-", reason_text(one)
+    figures, reason = _figures(judgement.ours) if judgement.ours else "-", reason_text(judgement)
     if figures == "-":
         return reason
-    return f"{reason}; ours: {figures}" if one.verdict is ClaimVerdict.UNTESTED else f"{figures} ({reason})"
+    untested = judgement.verdict is ClaimVerdict.UNTESTED
+    return f"{reason}; ours: {figures}" if untested else f"{figures} ({reason})"
 
 
 SCHEMA = 1
@@ -180,7 +182,9 @@ def _report_json(report: StudyReport) -> dict[str, Any]:
             {"letter": letter, **_side_json(side), **_counts_json(report.counts(letter))}
             for letter, side in report.sides
         ],
-        "columns": [{"letter": one.letter, "stand_in": one.stand_in or None} for one in report.columns],
+        "columns": [
+            {"letter": column.letter, "stand_in": column.stand_in or None} for column in report.columns
+        ],
         "tables": [_ranking_json(ranking) for ranking in report.rankings],
         "claims": [
             {
@@ -188,7 +192,7 @@ def _report_json(report: StudyReport) -> dict[str, Any]:
                 "kind": claim.test.kind if claim.test else None,
                 "scale": claim.scale,
                 "defaults": claim.defaults,
-                "verdicts": [{"letter": letter, **_judged_json(one)} for letter, one in judged],
+                "verdicts": [{"letter": letter, **_judged_json(judgement)} for letter, judgement in judged],
             }
             for claim, judged in report.claims
         ],
@@ -227,17 +231,17 @@ def _rates_json(rates: Sequence[float]) -> dict[str, float]:
 
 
 def _ranking_json(ranking: Ranking) -> dict[str, Any]:
-    def column(one: RankedColumn) -> dict[str, Any]:
+    def column(side: RankedColumn) -> dict[str, Any]:
         values = {}
-        for name, value in one.values.items():
+        for name, value in side.values.items():
             known = {} if value.values else {"reason": value.why_missing}
             median = value.median if value.values else None
-            ranked = {"ratio": one.ratio(name), "rank": one.rank(name)}
+            ranked = {"ratio": side.ratio(name), "rank": side.rank(name)}
             values[name] = {"value": median, "seeds": len(value.values), **known, **ranked}
-        return {"tau_b": one.tau, "chance": one.chance, "variants": one.common, "values": values}
+        return {"tau_b": side.tau, "chance": side.chance, "variants": side.common, "values": values}
 
-    def columns(found: Sequence[RankedColumn]) -> list[dict[str, Any]]:
-        return [column(one) for one in found]
+    def columns(sides: Sequence[RankedColumn]) -> list[dict[str, Any]]:
+        return [column(side) for side in sides]
 
     return {
         "table": ranking.table,
@@ -253,22 +257,23 @@ def _ranking_json(ranking: Ranking) -> dict[str, Any]:
             }
             for row in ranking.rows
         ],
-        "deviations": [_deviation_json(found) for found in ranking.deviations],
+        "deviations": [_deviation_json(deviation) for deviation in ranking.deviations],
         "overall": [
-            one and {"steps": list(one.steps), "theirs": column(one.theirs), "ours": column(one.ours)}
-            for one in ranking.overall
+            overall
+            and {"steps": list(overall.steps), "theirs": column(overall.theirs), "ours": column(overall.ours)}
+            for overall in ranking.overall
         ],
     }
 
 
-def _deviation_json(found: TableDeviation) -> dict[str, Any]:
+def _deviation_json(deviation: TableDeviation) -> dict[str, Any]:
     return {
-        "times": found.times,
-        **_bands_json(found.bands),
-        "typical": found.typical,
-        "typical_step": found.typical_step,
-        "typical_own": found.typical_rest,
-        "own": found.own,
+        "times": deviation.times,
+        **_bands_json(deviation.bands),
+        "typical": deviation.typical,
+        "typical_step": deviation.typical_step,
+        "typical_own": deviation.typical_rest,
+        "own": deviation.own,
         "steps": [
             {
                 "step": step.step,
@@ -278,32 +283,32 @@ def _deviation_json(found: TableDeviation) -> dict[str, Any]:
                 "over_theirs": step.ratios,
                 "not_counted": step.left_out,
             }
-            for step in found.steps
+            for step in deviation.steps
         ],
     }
 
 
-def _bands_json(found: Bands) -> dict[str, int]:
+def _bands_json(bands: Bands) -> dict[str, int]:
     return {
-        "cells": found.cells,
-        "within_25_percent": found.near,
-        "within_factor_2": found.fair,
-        "beyond": found.far,
+        "cells": bands.cells,
+        "within_25_percent": bands.near,
+        "within_factor_2": bands.fair,
+        "beyond": bands.far,
     }
 
 
-def _judged_json(one: JudgedClaim) -> dict[str, Any]:
+def _judged_json(judgement: JudgedClaim) -> dict[str, Any]:
     return {
-        "filesystem": one.filesystem or None,
-        "stand_in": one.stand_in,
-        "verdict": one.verdict.value,
-        "reason": one.reason,
-        "in_band": {end or "middle": verdict.value for end, verdict in one.in_band.items()} or None,
-        "few_seeds": one.few_seeds or None,
-        "base_rate": _rates_json(one.rate) if one.rate else None,
-        "counted_as": one.kind,
-        "theirs": [_outcome_json(outcome) for outcome in one.theirs],
-        "ours": one.ours and _outcome_json(one.ours),
+        "filesystem": judgement.filesystem or None,
+        "stand_in": judgement.stand_in,
+        "verdict": judgement.verdict.value,
+        "reason": judgement.reason,
+        "in_band": {end or "middle": verdict.value for end, verdict in judgement.in_band.items()} or None,
+        "few_seeds": judgement.few_seeds or None,
+        "base_rate": _rates_json(judgement.rate) if judgement.rate else None,
+        "counted_as": judgement.kind,
+        "theirs": [_outcome_json(outcome) for outcome in judgement.theirs],
+        "ours": judgement.ours and _outcome_json(judgement.ours),
     }
 
 
@@ -331,14 +336,17 @@ def _claim_blocks(
     claim: Claim, judged: Sequence[tuple[str, JudgedClaim]], everything: bool
 ) -> Iterator[Block]:
     """Yield the claim with its verdicts, and figures of theirs and ours."""
-    verdicts = [(verdict_label(letter, one), one.verdict, reason_text(one)) for letter, one in judged]
+    verdicts = [
+        (verdict_label(letter, judgement), judgement.verdict, reason_text(judgement))
+        for letter, judgement in judged
+    ]
     remarks = tuple(claim_notes(judged[0][1]))
     yield Prose((Item(claim.says, "", claim.id, remarks, tuple(_verdict_items(verdicts))),), listed=True)
-    lines = comparison_rows([one for _, one in judged], everything)
+    lines = comparison_rows([judgement for _, judgement in judged], everything)
     if lines:
-        names = [verdict_label(letter, one) for letter, one in judged if one.ours]
+        names = [verdict_label(letter, judgement) for letter, judgement in judged if judgement.ours]
         heads = [Column("    ", "wrapped"), *(Column(name, "right") for name in ("theirs", *names))]
         yield Table(heads, [[f"     {where}", *cells] for where, *cells in lines])
-        number = max(len(one.ours.comparisons) for _, one in judged if one.ours)
+        number = max(len(judgement.ours.comparisons) for _, judgement in judged if judgement.ours)
         if number > len(lines):
             yield Line(f"     and {number - len(lines)} more; --all shows them")

@@ -47,9 +47,10 @@ def measures_blocks(samples: Sequence[Sample]) -> Iterator[Block]:
     """Yield the tests' times on both disks with the slowdown, then the measures of both layouts."""
     values = _by_place(samples)
     tests = dict.fromkeys(
-        (one.step_id.name, one.repetition)
-        for one in samples
-        if one.step_id.within == (AGED,) and one.metric == "elapsed" and one.step_id.name not in NO_TESTS
+        (sample.step_id.name, sample.repetition)
+        for sample in samples
+        if (sample.step_id.within, sample.metric) == ((AGED,), "elapsed")
+        and sample.step_id.name not in NO_TESTS
     )
     if tests:
         yield from _tests_blocks(values, list(tests))
@@ -57,7 +58,7 @@ def measures_blocks(samples: Sequence[Sample]) -> Iterator[Block]:
     for metric, (label, scale, decimals) in MAP_ROWS.items():
         both = [values.get((step, metric, 1)) for step in (AGED_MAP, CONTROL_MAP)]
         if both[0]:
-            rows.append((f" {label}", *(format_sample(one, decimals, scale) for one in both)))
+            rows.append((f" {label}", *(format_sample(sample, decimals, scale) for sample in both)))
     if rows:
         yield Table([Column(" layout"), Column("aged", "right"), Column("control", "right")], rows)
         for reason, places in _gaps(samples).items():
@@ -79,23 +80,24 @@ def _tests_blocks(
             (aged, "elapsed", 6), (control, "elapsed", 6), (test, "slowdown", 3),
             (aged, "dynamic_layout_score", 4), (control, "dynamic_layout_score", 4),
         )  # fmt: skip
-        found = ((values.get((step, metric, number)), decimals) for step, metric, decimals in cells)
-        rows.append((label, *(format_sample(*one) for one in found)))
+        shown = ((values.get((step, metric, number)), decimals) for step, metric, decimals in cells)
+        rows.append((label, *(format_sample(*pair) for pair in shown)))
     yield Table(heads, rows)
 
 
 def drives_at_points(samples: Sequence[Sample]) -> list[str]:
     """Name the drives that were tested at points of a history; none in other scenarios."""
-    return list(
-        dict.fromkeys(one.step_id.label for one in samples if one.step_id.on_aged_disk and one.step_id.label)
-    )
+    steps = (sample.step_id for sample in samples)
+    return list(dict.fromkeys(step.label for step in steps if step.on_aged_disk and step.label))
 
 
 def points_blocks(samples: Sequence[Sample], labels: Sequence[str]) -> Iterator[Block]:
     """Yield a row for each point: slowdowns against the point's control, layout scores, free space."""
     columns = list(_point_columns(samples, labels))
     values = _by_place(samples)
-    points = sorted({one.repetition for one in samples if one.metric == "slowdown" or one.step == AGED_MAP})
+    points = sorted(
+        {sample.repetition for sample in samples if sample.metric == "slowdown" or sample.step == AGED_MAP}
+    )
     heads = [Column(" point"), *(Column(heading, "right") for heading, *_ in columns)]
     rows = []
     for point in points:
@@ -120,17 +122,17 @@ def _point_columns(samples: Sequence[Sample], labels: Sequence[str]) -> Iterator
         yield f"layout\nscore\n{disk}", step, "layout_score", 1, 4
     for step, disk in ((AGED_MAP, AGED), (CONTROL_MAP, CONTROL)):
         yield f"% free in\n>= 1 MiB\n{disk}", step, "free_usable_1mib", 0.01, 1
-    for step in dict.fromkeys(one.step for one in samples if one.metric == "refused"):
+    for step in dict.fromkeys(sample.step for sample in samples if sample.metric == "refused"):
         yield f"refused\n{step}", step, "refused", 1, 0
 
 
 def _tests(samples: Sequence[Sample], label: str) -> list[str]:
-    found = (one.step_id for one in samples if one.metric == "slowdown")
-    return list(dict.fromkeys(test.name for test in found if test.label == label))
+    tests = (sample.step_id for sample in samples if sample.metric == "slowdown")
+    return list(dict.fromkeys(test.name for test in tests if test.label == label))
 
 
 def _by_place(samples: Sequence[Sample]) -> Mapping[tuple[str, str, int], Sample]:
-    return {(one.step, one.metric, one.repetition): one for one in samples}
+    return {(sample.step, sample.metric, sample.repetition): sample for sample in samples}
 
 
 def format_sample(sample: Sample | None, decimals: int, scale: float = 1) -> str:
@@ -142,11 +144,15 @@ def format_sample(sample: Sample | None, decimals: int, scale: float = 1) -> str
 
 def _gaps(samples: Sequence[Sample]) -> dict[str, list[str]]:
     """Return the reasons for gaps in maps and slowdowns, each with the steps and metrics that it explains."""
-    found: dict[str, list[str]] = {}
-    for one in samples:
-        if one.not_measured and (one.step_id.is_map or one.metric == "slowdown"):
-            found.setdefault(one.not_measured, []).append(f"{one.step} {one.metric}")
-    return found
+    return _reasons(sample for sample in samples if sample.step_id.is_map or sample.metric == "slowdown")
+
+
+def _reasons(samples: Iterable[Sample]) -> dict[str, list[str]]:
+    reasons: dict[str, list[str]] = {}
+    for sample in samples:
+        if sample.not_measured:
+            reasons.setdefault(sample.not_measured, []).append(f"{sample.step} {sample.metric}")
+    return reasons
 
 
 FIGURES = 6
@@ -158,26 +164,22 @@ OwnPlace = tuple[str, int, str]
 
 def own_metrics_blocks(samples: Sequence[Sample]) -> Iterator[Block]:
     """Yield a row for each metric that the registry does not have; nothing where there is none."""
-    own = [one for one in samples if one.metric not in METRICS]
+    own = [sample for sample in samples if sample.metric not in METRICS]
     if not own:
         return
-    found: dict[OwnPlace, dict[str, Sample]] = {}
-    for one in own:
-        disk = one.step_id.disk
-        step = StepId(one.step_id.name, one.step_id.within[:-1] if disk in DISKS else one.step_id.within)
-        found.setdefault((str(step), one.repetition, one.metric), {})[disk] = one
-    repeated = {step for step, number, _ in found if number > 1}
-    plain = {line: by for line, by in found.items() if set(by) == {""}}
-    aged = {line: by for line, by in found.items() if line not in plain}
+    by_place: dict[OwnPlace, dict[str, Sample]] = {}
+    for sample in own:
+        step_id, disk = sample.step_id, sample.step_id.disk
+        step = StepId(step_id.name, step_id.within[:-1] if disk in DISKS else step_id.within)
+        by_place.setdefault((str(step), sample.repetition, sample.metric), {})[disk] = sample
+    repeated = {step for step, number, _ in by_place if number > 1}
+    plain = {line: by for line, by in by_place.items() if set(by) == {""}}
+    aged = {line: by for line, by in by_place.items() if line not in plain}
     if plain:
         yield from _own_blocks(("value",), plain, repeated, ("",))
     if aged:
         yield from _own_blocks((AGED, CONTROL, f"{AGED} /\n{CONTROL}"), aged, repeated, (AGED, CONTROL))
-    reasons: dict[str, list[str]] = {}
-    for one in own:
-        if one.not_measured:
-            reasons.setdefault(one.not_measured, []).append(f"{one.step} {one.metric}")
-    for reason, places in reasons.items():
+    for reason, places in _reasons(own).items():
         yield Line(f"  not measured: {name_some(places, 1)}: {reason}")
 
 
@@ -218,13 +220,13 @@ Calls = Mapping[str, Mapping[str, Sample]]
 
 
 def traced_steps(samples: Sequence[Sample]) -> set[str]:
-    return {one.step_id.group for one in samples if one.metric in CALL_METRICS}
+    return {sample.step_id.group for sample in samples if sample.metric in CALL_METRICS}
 
 
 def syscalls_blocks(samples: Sequence[Sample]) -> Iterator[Block]:
     """Yield for each step the calls that took the most time, then those that wait for a process."""
     steps: dict[str, dict[str, dict[str, Sample]]] = {}
-    took = {one.step: one.value for one in samples if one.metric == "elapsed"}
+    took = {sample.step: sample.value for sample in samples if sample.metric == "elapsed"}
     for sample in samples:
         if sample.metric.startswith("syscall_"):
             call = sample.step_id
@@ -300,19 +302,19 @@ def is_of_control_file(plan: RunPlan) -> bool:
 
 def tests_blocks(group: RunSet) -> Iterator[Block]:
     """Yield the median of each test on each filesystem, the spread of its repetitions in brackets."""
-    found: dict[tuple[str, str], str] = {}
+    medians: dict[tuple[str, str], str] = {}
     for subject in group.groups:
         for (step, metric), series in subject.steps.items():
             # A variant is called <filesystem>-<test>, and its test's step as the test.
             if metric == "elapsed" and series.summary and subject.variant.endswith(f"-{step}"):
                 name = subject.variant.removesuffix(f"-{step}")
-                found[step, name] = with_spread(series.summary, "s", 6)
-    if not found:
+                medians[step, name] = with_spread(series.summary, "s", 6)
+    if not medians:
         return
-    tests, filesystems = (list(dict.fromkeys(names)) for names in zip(*found, strict=True))
+    tests, filesystems = (list(dict.fromkeys(names)) for names in zip(*medians, strict=True))
     heads = [Column(" test, s"), *(Column(name, "right") for name in filesystems)]
     yield Line("")
-    rows = [(f" {test}", *(found.get((test, name), "-") for name in filesystems)) for test in tests]
+    rows = [(f" {test}", *(medians.get((test, name), "-") for name in filesystems)) for test in tests]
     yield Table(heads, rows)
     if any(len(subject.counted) > 1 for subject in group.groups):
         yield Text("medians; in brackets the spread over the repetitions")
@@ -344,10 +346,10 @@ def run_blocks(run: RunDirectory, *, curves: bool = False) -> Iterator[Block]:
             yield Line(f"  blocks      {_recorded(run, number, record)}")
         for picture in sorted(run.path.glob(f"cells/{number}/maps/*.svg")):
             yield Line(f"  picture     {escape_controls(str(picture))}")
-    for status, found in empty.items():
+    for status, cells in empty.items():
         yield Text(
-            f"\n{cell_names.count_cells(len(found))} {status}, nothing measured: "
-            f"{cell_names.list_cells(found, plan.cells)}"
+            f"\n{cell_names.count_cells(len(cells))} {status}, nothing measured: "
+            f"{cell_names.list_cells(cells, plan.cells)}"
         )
     if plan.unstated:
         yield Line("\nwhat the study leaves open, or is not reproduced:")
@@ -390,10 +392,11 @@ def _cell_blocks(
         labels = drives_at_points(samples)
         phases = {*DISKS, *labels}
         apart = traced_steps(samples)
-        steps = [one for one in samples if phases.isdisjoint(one.step_id.within[:1])]
-        steps = [one for one in steps if apart.isdisjoint(_within(one))]
+        steps = [sample for sample in samples if phases.isdisjoint(sample.step_id.within[:1])]
+        steps = [sample for sample in steps if apart.isdisjoint(_within(sample))]
         yield from _steps_blocks(steps)
-        drawn = {(one.step, one.repetition, one.metric): one.value for one in steps} if curves else {}
+        repeated = steps if curves else []
+        drawn = {(sample.step, sample.repetition, sample.metric): sample.value for sample in repeated}
         for name, curve in sparkline.curves(drawn, open_console().encoding).items():
             yield Line(f"  {name}: {curve}")
         yield from syscalls_blocks(samples)
@@ -470,35 +473,34 @@ def _cell(metrics: Mapping[str, Sample], name: str, divisor: float, decimals: in
     """Format a step's value; of the processor's times their share of all of them in per cent."""
     if name not in CPU:
         return format_sample(metrics.get(name), decimals, divisor)
-    times = {one: metrics[one].value for one in CPU if one in metrics}
+    times = {metric: metrics[metric].value for metric in CPU if metric in metrics}
     total, value = sum(filter(None, times.values())), times.get(name)
     return f"{100 * value / total:.0f}" if value is not None and total else "-"
 
 
 def recovery_lines(samples: Sequence[Sample]) -> Iterator[str]:
     """Yield a line for each cut, recovery and check, and for the files that were checked."""
-    for one in samples:
-        whole, seconds = ("?", "?") if one.value is None else (f"{one.value:.0f}", f"{one.value:.6f}")
-        match one.metric:
+    for sample in samples:
+        whole, after, seconds = (format_sample(sample, decimals) for decimals in (0, 3, 6))
+        match sample.metric:
             case "cut_after":
-                after = "?" if one.value is None else f"{one.value:.3f}"
-                yield f"{one.step} {one.repetition}: power cut {after} s after its begin"
-            case "mount_status" if one.value:
-                yield f"{one.step}: the mount failed, exit {whole}"
+                yield f"{sample.step} {sample.repetition}: power cut {after} s after its begin"
+            case "mount_status" if sample.value:
+                yield f"{sample.step}: the mount failed, exit {whole}"
             case "recovery_time":
-                yield f"{one.step}: mounted again after {seconds} s"
+                yield f"{sample.step}: mounted again after {seconds} s"
             case "fsck_status":
-                yield f"{one.step}: " + (f"exit {whole}" if one.value else "clean")
+                yield f"{sample.step}: " + (f"exit {whole}" if sample.value else "clean")
             case "files_synced":
-                yield f"{one.step}: {whole} files were synced: {_split(samples, one, PROMISED)}"
+                yield f"{sample.step}: {whole} files were synced: {_split(samples, sample, PROMISED)}"
             case "files_unsynced":
-                yield f"{one.step}: {whole} files had changed since: {_split(samples, one, CHANGED)}"
+                yield f"{sample.step}: {whole} files had changed since: {_split(samples, sample, CHANGED)}"
 
 
 def _split(samples: Sequence[Sample], of: Sample, metrics: Sequence[str]) -> str:
     """Format how many files each metric counts."""
     place = of.step, of.repetition
-    counts = {one.metric: one.value for one in samples if (one.step, one.repetition) == place}
+    counts = {sample.metric: sample.value for sample in samples if (sample.step, sample.repetition) == place}
     words = (f"{counts.get(metric) or 0:.0f} {metric.partition('_')[2]}" for metric in metrics)
     return ", ".join(words)
 
@@ -520,11 +522,11 @@ def runs_blocks(runs: Sequence[RunDirectory]) -> Iterator[Block]:
 
     def drop(names: Sequence[str]) -> None:
         for name in names:
-            if sum(widths[one] for one in columns) > width:
+            if sum(widths[column] for column in columns) > width:
                 columns.remove(name)
 
     drop(DROPPED)
-    if sum(widths[one] for one in columns) > width:
+    if sum(widths[column] for column in columns) > width:
         widths[SPLIT] = _width(SPLIT, rows, parts=True)
         rows = [{**row, SPLIT: row[SPLIT].replace(", ", ",\n")} for row in rows]
     drop(DROPPED_LAST)

@@ -13,7 +13,7 @@ BLOCKS, ASCII = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 
 
 def lacks_blocks(encoding: str) -> bool:
-    """Tell whether an encoding lacks block characters."""
+    """Return True if an encoding lacks block characters."""
     return not encoding.lower().startswith("utf")
 
 
@@ -45,12 +45,12 @@ def curves(values: Mapping[Place, float | None], encoding: str) -> dict[str, str
 
     A curve has the first and the last figure, between them a character for each repetition.
     """
-    found: dict[str, dict[str, dict[int, float | None]]] = {}
+    by_step: dict[str, dict[str, dict[int, float | None]]] = {}
     for (step, repetition, metric), value in values.items():
         if metric in METRICS:
-            found.setdefault(step, {}).setdefault(metric, {})[repetition] = value
+            by_step.setdefault(step, {}).setdefault(metric, {})[repetition] = value
     drawn = {}
-    for step, metrics in found.items():
+    for step, metrics in by_step.items():
         metric = next(name for name in METRICS if name in metrics)
         if len(metrics[metric]) >= MIN_REPETITIONS:
             scale, unit = METRICS[metric]

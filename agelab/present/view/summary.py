@@ -55,15 +55,15 @@ Times = Mapping[str, float]
 def timing_blocks(run: RunDirectory) -> Iterator[Block]:
     """Yield the host seconds of each boot of a run's only cell, or of each of its cells."""
     plan = run.plan()
-    found = {number: timing for number, _ in enumerate(plan.cells) if (timing := run.timing(number))}
+    timings = {number: timing for number, _ in enumerate(plan.cells) if (timing := run.timing(number))}
     yield Heading("the host's time, s")
-    if not found:
+    if not timings:
         yield Text("it was not taken: agelab run --timing takes it")
         return
-    rows = _of_boots(found[0]) if len(plan.cells) == 1 else _of_cells(plan.cells, found)
+    rows = _of_boots(timings[0]) if len(plan.cells) == 1 else _of_cells(plan.cells, timings)
     heads = [Column(""), *(Column(f" {name}", "right") for name in COLUMNS)]
     yield Table(heads, [[name, *_texts(times)] for name, times in rows])
-    first = found[min(found)]
+    first = timings[min(timings)]
     yield Text(f"before the first cell: {first.prepared:.2f}; {MEANING}", 2)
 
 
@@ -75,10 +75,10 @@ def _of_boots(timing: CellTiming) -> list[tuple[str, Times]]:
     return [*boots, ("all", _whole(timing))]
 
 
-def _of_cells(cells: Sequence[Cell], found: Mapping[int, CellTiming]) -> list[tuple[str, Times]]:
+def _of_cells(cells: Sequence[Cell], timings: Mapping[int, CellTiming]) -> list[tuple[str, Times]]:
     named = [
-        (f"{cells[number].short_label}, {name_seeds(cells[number], cells)}", _whole(one))
-        for number, one in found.items()
+        (f"{cells[number].short_label}, {name_seeds(cells[number], cells)}", _whole(timing))
+        for number, timing in timings.items()
     ]
     return [*named, ("all", _sum([times for _, times in named]))]
 
@@ -135,15 +135,15 @@ def result_blocks(run: RunDirectory) -> Iterator[Block]:
     if is_of_control_file(plan):
         yield from tests_blocks(group)
     elif all(metric != "cut_after" for _, _, metric in group.places):
-        for one in headline.answers(group):
-            yield Heading(one.question)
-            yield Text(f"{one.named}. {one.verdict}" if one.named else one.verdict)
-            if one.sure:
-                yield Text(one.sure)
-            if one.settled_by:
-                yield Line(f"  {as_called(one.settled_by)}")
+        for answer in headline.answers(group):
+            yield Heading(answer.question)
+            yield Text(f"{answer.named}. {answer.verdict}" if answer.named else answer.verdict)
+            if answer.sure:
+                yield Text(answer.sure)
+            if answer.settled_by:
+                yield Line(f"  {as_called(answer.settled_by)}")
             # Where nothing ended ok the cells below say why.
-            for line in one.because[:REASONS] if any(subject.counted for subject in group.groups) else ():
+            for line in answer.because[:REASONS] if any(subject.counted for subject in group.groups) else ():
                 yield Text(f"- {line}", 2)
         yield from _bars_blocks(group)
     yield Line("")
@@ -157,8 +157,8 @@ def result_blocks(run: RunDirectory) -> Iterator[Block]:
 def _ordered(group: RunSet) -> tuple[str, str, Ranked]:
     """Return the metric that orders the variants, as in the report, its unit and the order."""
     for measure in main_measures(group.groups):
-        found = [(one, one.measured(measure)) for one in group.groups]
-        if (order := rank_by_median(found, highest=measure != ALL_STEPS)).order:
+        measured = [(subject, subject.measured(measure)) for subject in group.groups]
+        if (order := rank_by_median(measured, highest=measure != ALL_STEPS)).order:
             name = ORDERED_BY.get(measure.metric, f"slowdown of {measure.step}")
             return name, METRICS[measure.metric].unit, order
     return "", "1", rank_by_median([])
@@ -207,12 +207,12 @@ def _each_blocks(run: RunDirectory) -> Iterator[Block]:
         digest = end.digest or "" if end else ""
         shown = digest[:SHORT] if narrow else digest
         why = _why(end)
-        found = "; ".join(filter(None, (shown, "as above" if why and why == above else why)))
+        outcome = "; ".join(filter(None, (shown, "as above" if why and why == above else why)))
         rows.append(
             (
                 f" {cell.short_label}, {cell_names.name_seeds(cell, every)}",
                 cell_names.with_origin(status, end),
-                found,
+                outcome,
             )
         )
         above = why
@@ -223,12 +223,12 @@ def _together_blocks(run: RunDirectory) -> Iterator[Block]:
     """Yield how the cells ended, those that ended alike in one line."""
     ended = _ended(run)
     every = [cell for cell, _, _ in ended]
-    found: dict[tuple[str, str], list[Cell]] = {}
+    alike: dict[tuple[str, str], list[Cell]] = {}
     for cell, status, end in ended:
-        found.setdefault((cell_names.with_origin(status, end), _why(end)), []).append(cell)
+        alike.setdefault((cell_names.with_origin(status, end), _why(end)), []).append(cell)
     rows = [
         (f" {len(some)}", status, ": ".join(filter(None, (cell_names.list_cells(some, every), why))))
-        for (status, why), some in found.items()
+        for (status, why), some in alike.items()
     ]
     of = seeds_text(cell.seeds for cell in every)
     yield Table([Column(" cells", "right"), Column("status"), Column(f"{of} of", "wrapped")], rows)

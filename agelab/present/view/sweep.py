@@ -18,23 +18,23 @@ from agelab.stats.verdict import ComparedSeries, about_files
 OVER_TIME_SCHEMA = 1
 
 
-def over_time_blocks(found: OverTime, measures: Sequence[Measure]) -> Iterator[Block]:
+def over_time_blocks(trends: OverTime, measures: Sequence[Measure]) -> Iterator[Block]:
     """Yield the change points, how many pairs of neighbours are none, and what is on no line or apart."""
-    yield Line(count_words(found, measures))
-    lines = [f"* {line}" for line in change_points(found, measures)]
-    lines += [f"apart: {line}" for line in found.apart]
-    lines += [f"on no line: {line}" for one in found.joined for line in one.left_out]
-    lines += [label for one in found.joined for label in one.grid.host.unknown]
+    yield Line(count_words(trends, measures))
+    lines = [f"* {line}" for line in change_points(trends, measures)]
+    lines += [f"apart: {line}" for line in trends.apart]
+    lines += [f"on no line: {line}" for joined in trends.joined for line in joined.left_out]
+    lines += [label for joined in trends.joined for label in joined.grid.host.unknown]
     for line in dict.fromkeys(lines):
         yield Text(f"  {line}", 4)
 
 
-def over_time_json(found: OverTime, measures: Sequence[Measure]) -> dict[str, Any]:
+def over_time_json(trends: OverTime, measures: Sequence[Measure]) -> dict[str, Any]:
     return {
         "schema": OVER_TIME_SCHEMA,
-        "by": found.axis.value,
-        "lines": [_joined_json(one, measures) for one in found.joined],
-        "apart": [*found.apart],
+        "by": trends.axis.value,
+        "lines": [_joined_json(joined, measures) for joined in trends.joined],
+        "apart": [*trends.apart],
     }
 
 
@@ -90,18 +90,18 @@ LEGEND = (
 )
 
 
-def sweep_blocks(found: Sweep, measures: Sequence[Measure]) -> Iterator[Block]:
+def sweep_blocks(grid: Sweep, measures: Sequence[Measure]) -> Iterator[Block]:
     """Yield a table for each metric, of several times one for each variant; below all of them the reasons for gaps."""
-    rows = list(found.entries)
-    heads = [Column(""), *(Column(f" {name}", "right") for name in found.names)]
-    changes = {measure: found.changes(measure) for measure in measures}
+    rows = list(grid.entries)
+    heads = [Column(""), *(Column(f" {name}", "right") for name in grid.names)]
+    changes = {measure: grid.changes(measure) for measure in measures}
 
-    def one_blocks(title: str, named: Sequence[tuple[str, Row, Measure]]) -> Iterator[Block]:
-        unit = _scale(found, named[0][2]).name
+    def metric_blocks(title: str, named: Sequence[tuple[str, Row, Measure]]) -> Iterator[Block]:
+        unit = _scale(grid, named[0][2]).name
         yield Text(f"\n{title}{unit and f', {unit}'}")
-        columns = range(len(found.kernels))
+        columns = range(len(grid.kernels))
         cells = [
-            [name, *(_cell(found, row, column, measure, changes[measure]) for column in columns)]
+            [name, *(_cell(grid, row, column, measure, changes[measure]) for column in columns)]
             for name, row, measure in named
         ]
         yield Table(heads, cells)
@@ -109,64 +109,67 @@ def sweep_blocks(found: Sweep, measures: Sequence[Measure]) -> Iterator[Block]:
     times = [measure for measure in measures if measure.metric == ALL_STEPS.metric]
     for measure in measures:
         if measure not in times or len(times) == 1:
-            yield from one_blocks(_title(found, measure), [(found.label(row), row, measure) for row in rows])
+            yield from metric_blocks(_title(grid, measure), [(grid.label(row), row, measure) for row in rows])
     for row in rows if len(times) > 1 else ():
-        named = [(found.title(measure), row, measure) for measure in times]
-        yield from one_blocks(f"{found.label(row)}, {ALL_STEPS.metric}", named)
+        named = [(grid.title(measure), row, measure) for measure in times]
+        yield from metric_blocks(f"{grid.label(row)}, {ALL_STEPS.metric}", named)
     judged = [change for measure in measures for change in changes[measure].values()]
     yield Text(f"\n{LEGEND}")
     if about := about_files(judged):
         yield Text(about)
-    if command := _deciding_command(found, judged):
+    if command := _deciding_command(grid, judged):
         yield Text(f"for a verdict in place of ?: {command}", 2)
-    for line in found.host.labels(judged):
+    for line in grid.host.labels(judged):
         yield Line(line, bold=True)
     for row in rows:
         on: dict[str, list[str]] = {}
-        for kernel, entry in zip(found.names, found.entries[row], strict=True):
+        for kernel, entry in zip(grid.names, grid.entries[row], strict=True):
             if entry and entry.why_left_out:
                 on.setdefault(entry.why_left_out, []).append(kernel)
         for why, kernels in on.items():
-            yield Line(f"{found.label(row)} on {', '.join(kernels)}: {why}")
-        if last := found.last_seen(row):
-            yield Line(f"{found.label(row)} was last seen in {last}")
+            yield Line(f"{grid.label(row)} on {', '.join(kernels)}: {why}")
+        if last := grid.last_seen(row):
+            yield Line(f"{grid.label(row)} was last seen in {last}")
 
 
-def _deciding_command(found: Sweep, judged: Sequence[ComparedSeries]) -> str:
+def _deciding_command(grid: Sweep, judged: Sequence[ComparedSeries]) -> str:
     """Return the command that runs as many seeds as verdicts take; empty where all have one or nobody knows."""
     unknown = [change for change in judged if _mark(change) == UNKNOWN]
     more = [change.more_seeds for change in unknown if change.more_seeds]
-    plans = [group.run.plan for group in found.groups]
+    plans = [group.run.plan for group in grid.groups]
     if not more:
         return ""
     most = max(change.left.n for change in unknown if change.left)
-    return settling_command(plans[0], least=most + min(more), kernels=[one.spec for one in found.kernels])
+    kernels = [kernel.spec for kernel in grid.kernels]
+    return settling_command(plans[0], least=most + min(more), kernels=kernels)
 
 
-def _title(found: Sweep, measure: Measure) -> str:
-    return f"{found.title(measure)}, {measure.metric}"
+def _title(grid: Sweep, measure: Measure) -> str:
+    return f"{grid.title(measure)}, {measure.metric}"
 
 
-def _scale(found: Sweep, measure: Measure) -> UnitScale:
+def _scale(grid: Sweep, measure: Measure) -> UnitScale:
     """Return the scale of the metric's unit, without a name where it has none."""
-    columns = range(len(found.kernels))
-    units = (one.unit for row in found.entries for at in columns if (one := found.series(row, at, measure)))
+    columns = range(len(grid.kernels))
+    units = (
+        series.unit for row in grid.entries for at in columns if (series := grid.series(row, at, measure))
+    )
     unit = unit_scale(next(units, "1"))
     return replace(unit, name="") if unit.name == "1" else unit
 
 
 def _cell(
-    found: Sweep,
+    grid: Sweep,
     row: Row,
     column: int,
     measure: Measure,
     changes: Mapping[tuple[Row, int], ComparedSeries],
 ) -> str:
     """Format the median and its change since the kernel before."""
-    entry, there = found.entries[row][column], found.series(row, column, measure)
-    if there is None or there.summary is None:
+    entry, series = grid.entries[row][column], grid.series(row, column, measure)
+    if series is None or series.summary is None:
         return "" if entry is None else "unsupported" if entry.unsupported else "-"
-    text = format_median(there.summary, there.unit, min(4, unit_scale(there.unit).decimals))
+    text = format_median(series.summary, series.unit, min(4, unit_scale(series.unit).decimals))
     change = changes.get((row, column))
     return f"{text} {_change(change)}" if change else text
 
@@ -183,28 +186,28 @@ def _mark(change: ComparedSeries) -> str:
     return "*" if change.differs else MARKS.get(change.verdict, UNKNOWN)
 
 
-def write_plots(found: Sweep, measures: Sequence[Measure], directory: Path) -> list[Path]:
+def write_plots(grid: Sweep, measures: Sequence[Measure], directory: Path) -> list[Path]:
     """Draw a plot over the kernels for each metric, and return the files."""
     directory.mkdir(parents=True, exist_ok=True)
     drawn: list[Path] = []
     for measure in measures:
-        unit = _scale(found, measure)
+        unit = _scale(grid, measure)
         lines = {
-            found.label(row): [
-                (column, float(there.summary.median / unit.divisor) if there and there.summary else None)
-                for column in range(len(found.kernels))
-                for there in [found.series(row, column, measure)]
+            grid.label(row): [
+                (column, float(series.summary.median / unit.divisor) if series and series.summary else None)
+                for column in range(len(grid.kernels))
+                for series in [grid.series(row, column, measure)]
             ]
-            for row in found.entries
+            for row in grid.entries
         }
-        title = _title(found, measure)
+        title = _title(grid, measure)
         name = str(measure).replace(":", "-").replace("/", "-").replace(" ", "-")[:STEM]
         path = directory / f"{name}.svg"
         if path in drawn:
             path = directory / f"{name}-{len(drawn)}.svg"
         path.write_text(
             vega.plot(
-                title, "kernel", f"{measure.metric}{unit.name and f', {unit.name}'}", lines, found.names
+                title, "kernel", f"{measure.metric}{unit.name and f', {unit.name}'}", lines, grid.names
             ),
             encoding="utf-8",
         )
@@ -212,24 +215,24 @@ def write_plots(found: Sweep, measures: Sequence[Measure], directory: Path) -> l
     return drawn
 
 
-def sweep_json(found: Sweep, measures: Sequence[Measure]) -> dict[str, Any]:
+def sweep_json(grid: Sweep, measures: Sequence[Measure]) -> dict[str, Any]:
     rows = []
-    changes = {measure: found.changes(measure) for measure in measures}
-    for row, entries in found.entries.items():
+    changes = {measure: grid.changes(measure) for measure in measures}
+    for row, entries in grid.entries.items():
         for column, entry in enumerate(entries):
             if entry is None:
                 continue
             for measure in measures:
-                there, change = found.series(row, column, measure), changes[measure].get((row, column))
-                summary, apart = there.summary if there else None, change.difference if change else None
+                series, change = grid.series(row, column, measure), changes[measure].get((row, column))
+                summary, apart = series.summary if series else None, change.difference if change else None
                 rows.append(
                     {
                         "variant": row[0],
                         "layout": row[1],
-                        "kernel": found.kernels[column].release,
-                        "spec": found.kernels[column].spec,
+                        "kernel": grid.kernels[column].release,
+                        "spec": grid.kernels[column].spec,
                         "step": measure.step,
-                        "repetition": there.repetition if there else measure.repetition,
+                        "repetition": series.repetition if series else measure.repetition,
                         "metric": measure.metric,
                         "seeds": summary.n if summary else 0,
                         "median": json_number(summary.median) if summary else None,
@@ -249,7 +252,6 @@ def sweep_json(found: Sweep, measures: Sequence[Measure]) -> dict[str, Any]:
                         "reason": entry.why_left_out or None,
                     }
                 )
-    kernels = [{"release": one.release, "version": one.version, "spec": one.spec} for one in found.kernels]
-    last = {found.label(row): seen for row in found.entries if (seen := found.last_seen(row))}
-    labels = found.host.labels([one for table in changes.values() for one in table.values()])
-    return {"schema": SCHEMA, "kernels": kernels, "rows": rows, "last_seen": last, "labels": labels}
+    last = {grid.label(row): seen for row in grid.entries if (seen := grid.last_seen(row))}
+    labels = grid.host.labels([change for table in changes.values() for change in table.values()])
+    return {"schema": SCHEMA, "kernels": grid.kernels, "rows": rows, "last_seen": last, "labels": labels}

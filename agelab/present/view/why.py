@@ -20,16 +20,16 @@ SCHEMA = 1
 
 def plan_lines(planned: Sequence[PlannedTrial], jobs: Jobs, before: Took) -> list[str]:
     """Say what is about to be run, and what it is expected to take."""
-    cells = [cell for one in planned for cell in one.cells]
-    runs = sum(len(one.to_run) for one in planned)
-    lines = [f"not tried: {one.name}: {one.reason}" for one in planned if one.reason]
+    cells = [cell for trial in planned for cell in trial.cells]
+    runs = sum(len(trial.to_run) for trial in planned)
+    lines = [f"not tried: {trial.name}: {trial.reason}" for trial in planned if trial.reason]
     if not cells:
         return [*lines, "nothing to run"]
     time = time_left(cells, (), jobs if isinstance(jobs, int) else 1, (), before)
     at_once = "" if jobs == 1 else f", {jobs} at a time"
     count = f"{len(cells)} cell{'s' if len(cells) > 1 else ''} in {runs} run{'s' if runs > 1 else ''}"
     kernels = (
-        ", and what new kernels take to be fetched" if any(one.setting.release for one in planned) else ""
+        ", and what new kernels take to be fetched" if any(trial.setting.release for trial in planned) else ""
     )
     expected = f"expected, unless they are known: {format_time_left(time)}{kernels}"
     return [*lines, f"to run: {count}{at_once}; {expected}"]
@@ -72,7 +72,9 @@ def _remarks(answer: ClaimAnswer) -> list[str]:
     own = answer.baseline.judged
     lines = []
     if comparisons := _comparisons(own):
-        theirs = dict.fromkeys(figure_text(one.comparisons[answer.shown].figure) for one in own.theirs)
+        theirs = dict.fromkeys(
+            figure_text(outcome.comparisons[answer.shown].figure) for outcome in own.theirs
+        )
         where = comparisons[answer.shown].where
         lines.append(f"figure: {where}; the study's: {'-'.join(theirs) or '-'}")
     if len(comparisons) > 1:
@@ -82,7 +84,9 @@ def _remarks(answer: ClaimAnswer) -> list[str]:
     for trial in answer.untested:
         why = trial.judged.reason if trial.judged else trial.reason
         lines.append(f"{trial.name}: {why}")
-    remarks = (f"{one.factor.name}: {one.setting.remark}" for one in answer.tested if one.setting.remark)
+    remarks = (
+        f"{trial.factor.name}: {trial.setting.remark}" for trial in answer.tested if trial.setting.remark
+    )
     lines += dict.fromkeys(remarks)
     for trial in answer.trials:
         if trial.also:
@@ -105,8 +109,8 @@ def _figure(answer: ClaimAnswer, judged: JudgedClaim | None) -> str:
 
 def _count(judged: JudgedClaim | None) -> str:
     comparisons = _comparisons(judged)
-    made = [one for one in comparisons if one.holds is not None]
-    return f"{sum(one.holds for one in made)} of {len(made)}" if made else "-"
+    tested = [comparison for comparison in comparisons if comparison.holds is not None]
+    return f"{sum(comparison.holds for comparison in tested)} of {len(tested)}" if tested else "-"
 
 
 def answer_json(answer: ClaimAnswer) -> dict[str, Any]:
@@ -123,16 +127,16 @@ def answer_json(answer: ClaimAnswer) -> dict[str, Any]:
         "baseline": _judged_json(baseline.judged),
         "trials": [
             {
-                "factor": one.factor.name,
-                "changed_to": one.setting.to,
-                "options": dict(one.setting.changes),
-                "flips": answer.flips(one),
-                "runs": list(one.runs),
-                "also_differ": list(one.also),
-                "remark": one.setting.remark or None,
-                **(_judged_json(one.judged) if one.judged else {"verdict": None, "reason": one.reason}),
+                "factor": trial.factor.name,
+                "changed_to": trial.setting.to,
+                "options": dict(trial.setting.changes),
+                "flips": answer.flips(trial),
+                "runs": list(trial.runs),
+                "also_differ": list(trial.also),
+                "remark": trial.setting.remark or None,
+                **(_judged_json(trial.judged) if trial.judged else {"verdict": None, "reason": trial.reason}),
             }
-            for one in answer.trials
+            for trial in answer.trials
         ],
     }
 
@@ -142,7 +146,12 @@ def _judged_json(judged: JudgedClaim) -> dict[str, Any]:
         "verdict": judged.verdict.value,
         "reason": judged.reason,
         "comparisons": [
-            {"where": one.where, "figure": one.figure, "holds": one.holds, "note": one.note}
-            for one in _comparisons(judged)
+            {
+                "where": comparison.where,
+                "figure": comparison.figure,
+                "holds": comparison.holds,
+                "note": comparison.note,
+            }
+            for comparison in _comparisons(judged)
         ],
     }

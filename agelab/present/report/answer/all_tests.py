@@ -44,8 +44,8 @@ def mean_slowdown(subject: SeedGroup, places: Sequence[Place]) -> Series:
     values: list[tuple[Seeds, Fraction]] = []
     missing: list[tuple[Seeds, str]] = []
     for seeds in subject.counted:
-        found = [dict(series.values).get(seeds) for at in places if (series := subject.series.get(at))]
-        known = [float(value) for value in found if value]
+        slowdowns = [dict(series.values).get(seeds) for at in places if (series := subject.series.get(at))]
+        known = [float(value) for value in slowdowns if value]
         if len(known) == len(places):
             values.append((seeds, exact(round(geometric_mean(known), 6))))
         else:
@@ -54,7 +54,7 @@ def mean_slowdown(subject: SeedGroup, places: Sequence[Place]) -> Series:
 
 
 def rank_over_all(subjects: Sequence[SeedGroup], places: Sequence[Place]) -> Ranked:
-    return rank_by_median([(one, mean_slowdown(one, places)) for one in subjects])
+    return rank_by_median([(subject, mean_slowdown(subject, places)) for subject in subjects])
 
 
 @dataclass(frozen=True)
@@ -93,12 +93,14 @@ def in_other_tests(
         short += f", another is in {elsewhere}"
     if unclear:
         short += f", in {len(unclear)} it is not known"
-    said = f"It is {named.name} in {joined(own)}" if own else f"It is {named.name} in no test"
-    for name, at in sorted(clear.items(), key=lambda one: -len(one[1])):
-        said += f"; {name} in {joined(at)}"
+    sentence = f"It is {named.name} in {joined(own)}" if own else f"It is {named.name} in no test"
+    for name, at in sorted(clear.items(), key=lambda pair: -len(pair[1])):
+        sentence += f"; {name} in {joined(at)}"
     if unclear:
-        said += f"; in {joined(unclear)} none is distinguishable from all others"
-    lines = [f"Test by test the worst is not always the same. {said}." if clear or unclear else f"{said}."]
+        sentence += f"; in {joined(unclear)} none is distinguishable from all others"
+    lines = [
+        f"Test by test the worst is not always the same. {sentence}." if clear or unclear else f"{sentence}."
+    ]
     if len(whole.order) > 1:
         lines.append(_worst_over_all(whole, len(places)))
         first = whole.first[0]
@@ -112,13 +114,11 @@ def in_other_tests(
 def _worst_over_all(whole: Ranked, tests: int) -> str:
     """Return the subject slowed down most over all tests, or none where it is not distinguishable from the others."""
     (first, of), (following, next_of) = whole.order[:2]
-    said = f"Over all {tests} tests together (the geometric mean of the slowdowns)"
+    opening = f"Over all {tests} tests together (the geometric mean of the slowdowns)"
     if whole.enough and whole.tied:
-        return (
-            f"{said} it is not known: the highest is {first.name}'s {text(of)}, but {why_not_first(whole)}."
-        )
+        return f"{opening} it is not known: the highest is {first.name}'s {text(of)}, but {why_not_first(whole)}."
     sure = "" if whole.enough else ", as measured"
-    return f"{said} {first.name} has the most: {text(of)}; the next is {following.name} with {text(next_of)}{sure}."
+    return f"{opening} {first.name} has the most: {text(of)}; the next is {following.name} with {text(next_of)}{sure}."
 
 
 def _verdict(order: Ranked) -> str:
@@ -127,28 +127,28 @@ def _verdict(order: Ranked) -> str:
         return "not known: too few seeds"
     if order.tied:
         return f"not known: {'; '.join(order.why_tied)}"
-    said = f"{distinguishable(len(order.compared))} {order.on_these_files}"
-    return f"{said}; {order.on_other_files}" if order.holds else said
+    verdict = f"{distinguishable(len(order.compared))} {order.on_these_files}"
+    return f"{verdict}; {order.on_other_files}" if order.holds else verdict
 
 
 def why_not_first(order: Ranked) -> str:
     """Say from which others the first is not distinguishable, and against which it depends on the files."""
     names: tuple[list[str], list[str]] = ([], [])
-    for one, of in order.tied:
-        names[one in order.opposed].append(f"{one.name} ({text(of)})")
+    for subject, of in order.tied:
+        names[subject in order.opposed].append(f"{subject.name} ({text(of)})")
     return not_distinguishable(*names)
 
 
 def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
     """Return for each test, and all together, the highest slowdown, the next, and the verdict on the first."""
-    found = []
+    rankings = []
     for place in places:
         name = place[0] if place[1] == 1 else f"{place[0]} {place[1]}"
-        found.append((name, describe_test(place[0]), rank_by_place(group.groups, place)))
+        rankings.append((name, describe_test(place[0]), rank_by_place(group.groups, place)))
     if len(places) > 1:
-        found.append(("all tests", "their geometric mean", rank_over_all(group.groups, places)))
+        rankings.append(("all tests", "their geometric mean", rank_over_all(group.groups, places)))
     rows = []
-    for name, words, order in found:
+    for name, words, order in rankings:
         if len(order.order) < 2:
             continue
         (subject, summary), (following, of) = order.order[:2]

@@ -1,6 +1,6 @@
 """The main result in plain words, as far as the seeds support it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -60,7 +60,7 @@ class AgedDifference:
 def aged_pair(subject: SeedGroup, place: Place, metric: str) -> SeriesPair | None:
     """Return a test's metric on the control, as A, and on the aged disk; None where one of them was not measured."""
     step, repetition, _ = place
-    old, new = (subject.series.get((one, repetition, metric)) for one in aged_and_control(step))
+    old, new = (subject.series.get((side, repetition, metric)) for side in aged_and_control(step))
     return SeriesPair(new, old) if old and new and old.values and new.values else None
 
 
@@ -80,30 +80,30 @@ def explain_time(subject: SeedGroup, place: Place) -> Iterator[str]:
     whole = aged_difference(subject, place, "elapsed")
     if whole is None:
         return
-    said = {
+    outcome = {
         DifferenceVerdict.HIGHER: f"more than chance makes {whole.judged.where}, so it aged",
         DifferenceVerdict.LOWER: f"less, by more than chance makes {whole.judged.where}: it did not age",
         DifferenceVerdict.SAME: "the same within 5 %: it did not age",
         DifferenceVerdict.EQUAL: "none: it did not age",
         DifferenceVerdict.BELOW: "no more than this host makes by chance",
     }.get(whole.judged.verdict, f"whether it aged is not known: {whole.judged.reason}")
-    said = "as measured" if whole.judged.too_few else said
+    outcome = "as measured" if whole.judged.too_few else outcome
     yield (
         f"On {subject.name} {all_tests.describe_test(place[0])} takes "
         f"{text(whole.aged)} s aged and {text(whole.unaged)} s "
-        f"unaged ({number(whole.difference)} s difference, {said})."
+        f"unaged ({number(whole.difference)} s difference, {outcome})."
     )
     if whole.difference <= 0 or not whole.may_be:
         return
     parts = [
-        (one, words) for metric, words in DRIVE_TIMES if (one := aged_difference(subject, place, metric))
+        (cause, words) for metric, words in DRIVE_TIMES if (cause := aged_difference(subject, place, metric))
     ]
     cpu = _processor(subject, place)
     if not parts:
         yield f"Of that, {number(cpu)} s is processor time; this drive does not say where its own time went."
         return
     longer = sorted(
-        ((one.difference, words) for one, words in parts if one.difference > 0 and one.may_be),
+        ((cause.difference, words) for cause, words in parts if cause.difference > 0 and cause.may_be),
         reverse=True,
     )
     if longer:
@@ -126,21 +126,21 @@ def explain_time(subject: SeedGroup, place: Place) -> Iterator[str]:
 
 def _processor(subject: SeedGroup, place: Place) -> Fraction:
     """Return the difference in processor time in seconds."""
-    found = [one for metric in ("cpu_user", "cpu_system") if (one := aged_difference(subject, place, metric))]
-    return sum((one.difference for one in found), Fraction())
+    parts = (aged_difference(subject, place, metric) for metric in ("cpu_user", "cpu_system"))
+    return sum((part.difference for part in parts if part), Fraction())
 
 
 def _seeks(subject: SeedGroup, place: Place) -> str:
     """Describe additional seeks, if there are any."""
-    one = aged_difference(subject, place, "seeks")
-    if one is None or one.difference <= 0 or not one.may_be:
+    seeks = aged_difference(subject, place, "seeks")
+    if seeks is None or seeks.difference <= 0 or not seeks.may_be:
         return ""
-    return f"; the arm moves {number(one.aged.median, 0)} times instead of {number(one.unaged.median, 0)}"
+    return f"; the arm moves {number(seeks.aged.median, 0)} times instead of {number(seeks.unaged.median, 0)}"
 
 
 def compare_with_next(worst: SeedGroup, following: SeedGroup, place: Place) -> Iterator[str]:
     """Compare the first with the next: the additional time of each as a share of its unaged time."""
-    ours, theirs = (_shares(one, place) for one in (worst, following))
+    ours, theirs = (_shares(subject, place) for subject in (worst, following))
     if not ours or not theirs:
         return
     yield (
@@ -153,35 +153,33 @@ def compare_with_next(worst: SeedGroup, following: SeedGroup, place: Place) -> I
 def _shares(subject: SeedGroup, place: Place) -> list[str]:
     """Return the additional time for positioning, transfer and processor in % of the unaged time; none unless all."""
     whole = aged_difference(subject, place, "elapsed")
-    found = [aged_difference(subject, place, metric) for metric, _ in DRIVE_TIMES[:3]]
-    parts = [one.difference for one in found if one]
-    if whole is None or not whole.unaged.median or len(parts) < len(found):
+    differences = [aged_difference(subject, place, metric) for metric, _ in DRIVE_TIMES[:3]]
+    parts = [part.difference for part in differences if part]
+    if whole is None or not whole.unaged.median or len(parts) < len(differences):
         return []
     seek, rotation, transfer = parts
-    shares = (
-        100 * one / whole.unaged.median for one in (seek + rotation, transfer, _processor(subject, place))
-    )
-    return [f"{number(one, 0)} %" for one in shares]
+    times = (seek + rotation, transfer, _processor(subject, place))
+    return [f"{number(100 * seconds / whole.unaged.median, 0)} %" for seconds in times]
 
 
 def explain_layout(subject: SeedGroup, place: Place) -> Iterator[str]:
     """Describe what is laid out worse on the aged disk than on the control and affects a test of this kind."""
-    found = []
+    worse = []
     known = False
     writes = StepId.parse(place[0]).name in WRITE_TESTS
     for metric, higher_is_worse, words in WRITE_METRICS if writes else READ_METRICS:
         last = max((at for at in subject.series if at[0] == AGED_MAP and at[2] == metric), default=None)
         if last is None:
             continue
-        there = subject.series.get((CONTROL_MAP, last[1], metric))
-        one = _difference(subject, SeriesPair(there, subject.series[last])) if there else None
-        if one is None:
+        control = subject.series.get((CONTROL_MAP, last[1], metric))
+        change = _difference(subject, SeriesPair(control, subject.series[last])) if control else None
+        if change is None:
             continue
         known = True
-        if one.may_be and (one.difference > 0) == higher_is_worse:
-            found.append(f"{percent(one.aged.median)} {words} ({percent(one.unaged.median)} unaged)")
-    if found:
-        yield f"What lies worse on {subject.name}'s aged disk: {'; '.join(found)}."
+        if change.may_be and (change.difference > 0) == higher_is_worse:
+            worse.append(f"{percent(change.aged.median)} {words} ({percent(change.unaged.median)} unaged)")
+    if worse:
+        yield f"What lies worse on {subject.name}'s aged disk: {'; '.join(worse)}."
     elif known:
         yield f"No measure of {subject.name}'s layout is worse than the unaged disk's."
     else:
@@ -196,9 +194,9 @@ def answers(group: RunSet) -> Iterator[Answer]:
     """Return the answers of the group's runs, most important first."""
     if not any(subject.counted for subject in group.groups):
         going = any(entry.status in GOING for _, entry in group.cells)
-        said = "Nothing yet: no cell has come to its end." if going else "Nothing: no cell ended ok."
+        verdict = "Nothing yet: no cell has come to its end." if going else "Nothing: no cell ended ok."
         reasons = dict.fromkeys(f"{subject.name}: {entry.ended}" for subject, entry in group.cells)
-        yield Answer("What came out?", said, tuple(reasons))
+        yield Answer("What came out?", verdict, tuple(reasons))
     elif places := last_slowdowns(group.places):
         yield answer_aged(group, places)
     else:
@@ -207,10 +205,10 @@ def answers(group: RunSet) -> Iterator[Answer]:
 
 def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
     """Answer which subject aged worst, and why."""
-    place = next((one for one in places if rank_by_place(group.groups, one).order), None)
+    place = next((place for place in places if rank_by_place(group.groups, place).order), None)
     question = f"Which {_kind(group)} aged worst, and why?"
     if place is None:
-        reasons = (why for one in group.groups for at in places for _, why in one.series[at].missing)
+        reasons = (why for subject in group.groups for at in places for _, why in subject.series[at].missing)
         reason = next(reasons, "no sample")
         return Answer(question, "That was not measured.", (f"No test has a slowdown: {reason}.",))
     everyone = rank_by_place(group.groups, place)
@@ -219,11 +217,8 @@ def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
     if len(order.order) == 1:
         question = f"How much did {worst.name} age, and why?"
     named, verdict, doubts = _verdict_on_first(order, place)
-    if left_out:
-        few = ", ".join(f"{one.name} ({text(of)}, {phrasing.several(of.n, 'seed')})" for one, of in left_out)
-        doubts.append(f"Not in this order, for want of seeds: {few}.")
-    doubts += _unmeasured(group)
-    other_tests = all_tests.in_other_tests(worst, [one for one, _ in order.order], places)
+    doubts += [*_lacking_seeds(left_out, text), *_unmeasured(group)]
+    other_tests = all_tests.in_other_tests(worst, [subject for subject, _ in order.order], places)
     because = [
         *([f"In all tests: {other_tests.short}"] if other_tests else ()),
         *explain_time(worst, place),
@@ -289,9 +284,9 @@ def _settled(answer: Answer, order: Ranked, group: RunSet) -> Answer:
     And add the command that settles it.
     """
     if not order.enough:
-        said = order.why_too_few
+        sentence = order.why_too_few
     elif order.clear or order.holds:
-        said = order.on_other_files
+        sentence = order.on_other_files
     else:
         return answer
     more = not order.enough or (not order.holds and order.corpora < len(phrasing.ENOUGH_CORPORA))
@@ -299,7 +294,7 @@ def _settled(answer: Answer, order: Ranked, group: RunSet) -> Answer:
     command = settling_command(group.plan, corpora=order.enough) if more and not going else ""
     to = "To know of other files" if order.enough else "To settle it"
     doubts = (*answer.doubts, *([f"{to}: {command}"] if command else []))
-    sure = f"{answer.sure} {phrasing.capital(said)}.".strip()
+    sure = f"{answer.sure} {phrasing.capital(sentence)}.".strip()
     return replace(answer, sure=sure, doubts=doubts, settled_by=command)
 
 
@@ -340,16 +335,25 @@ def _times_the_next(order: Ranked) -> str:
 def _slowest(order: Ranked, place: Place) -> Iterator[str]:
     """Return the slowest on the aged disk, if it is not the one slowed down most."""
     aged, _ = aged_and_control(place[0])
-    found = rank_by_place([one for one, _ in order.order], (aged, place[1], "elapsed"))
-    if len(found.order) < 2 or not found.clear or found.first[0] is order.first[0]:
+    ranked = rank_by_place([subject for subject, _ in order.order], (aged, place[1], "elapsed"))
+    if len(ranked.order) < 2 or not ranked.clear or ranked.first[0] is order.first[0]:
         return
-    slowest, of = found.first
-    mine = next((summary for one, summary in found.order if one is order.first[0]), None)
+    slowest, of = ranked.first
+    mine = next((summary for subject, summary in ranked.order if subject is order.first[0]), None)
     if mine:
         yield (
             f"Slowed down most is not slowest: on its aged disk {slowest.name} takes longest, {text(of)} s, and "
             f"{order.first[0].name} {text(mine)} s."
         )
+
+
+def _lacking_seeds(
+    subjects: Iterable[tuple[SeedGroup, Summary]], shown: Callable[[Summary], str]
+) -> Iterator[str]:
+    """Name the subjects that have fewer seeds than an order takes."""
+    few = [f"{subject.name} ({shown(of)}, {phrasing.several(of.n, 'seed')})" for subject, of in subjects]
+    if few:
+        yield f"Not in this order, for want of seeds: {', '.join(few)}."
 
 
 def _unmeasured(group: RunSet) -> Iterator[str]:
@@ -368,12 +372,12 @@ def _count_aged(order: Ranked, place: Place) -> Iterator[str]:
     """Return the slowdown of all subjects."""
     if len(order.order) < 2 or not order.enough:
         return
-    pairs = {one.name: aged_pair(one, place, "elapsed") for one, _ in order.order}
+    pairs = {subject.name: aged_pair(subject, place, "elapsed") for subject, _ in order.order}
     known = {name: pair for name, pair in pairs.items() if pair}
     judged = dict(zip(known, judge([*known.values()], order.first[0].host), strict=True))
-    slower = [name for name, one in judged.items() if one.verdict is DifferenceVerdict.HIGHER]
+    slower = [name for name, compared in judged.items() if compared.verdict is DifferenceVerdict.HIGHER]
     each = all(judged[name].on_each for name in slower)
-    alike = [name for name, one in judged.items() if one.alike]
+    alike = [name for name, compared in judged.items() if compared.alike]
     others = ", ".join(name for name in pairs if name not in (*slower, *alike))
     yield (
         f"{len(slower)} of {len(pairs)} are slower on their aged disk {phrasing.on_these_files(order.corpora, each)}"
@@ -400,57 +404,58 @@ def _aged_least(order: Ranked) -> Iterator[str]:
 def answer_others(group: RunSet) -> Iterator[Answer]:
     """Answer for runs without an aged disk: which stored the most, if steps counted it; else which was quickest."""
     for measure in main_measures(group.groups)[:1]:
-        found = [(one, one.measured(measure)) for one in group.groups]
+        subjects = [(subject, subject.measured(measure)) for subject in group.groups]
         if measure == ALL_STEPS:
             clock = "guest" if group.plan.clock == "virtual" else "real"
             words = f"{ALL_STEPS_TITLE}, together take {{}} of {clock} time"
-            yield _compared(group, "Which was the quickest?", words, found, highest=False)
+            yield _compared(group, "Which was the quickest?", words, subjects, highest=False)
         else:
-            yield _compared(group, "Which held the most data?", "it held {}", found, highest=True)
+            yield _compared(group, "Which held the most data?", "it held {}", subjects, highest=True)
 
 
 def _compared(
     group: RunSet,
     question: str,
     words: str,
-    found: Sequence[tuple[SeedGroup, Series | None]],
+    subjects: Sequence[tuple[SeedGroup, Series | None]],
     *,
     highest: bool,
 ) -> Answer:
     """Compare the first by a sum or a count with the others; a first that is not clear is not named."""
-    everyone = rank_by_median(found, highest=highest)
+    everyone = rank_by_median(subjects, highest=highest)
     if not everyone.order:
         return Answer(question, "That was not measured: no cell has all that it takes.")
-    unit = next(series.unit for _, series in found if series)
+    unit = next(series.unit for _, series in subjects if series)
     order, left_out = everyone.split_by_seeds()
     (first, of), following = order.first, order.order[1:]
 
     def shown(summary: Summary) -> str:
         return f"{text(summary, unit)} {unit_name(unit)}"
 
-    said, named, sure = words.format(shown(of)), "", ""
+    sentence, named, sure = words.format(shown(of)), "", ""
     nearest = f"The next is {following[0][0].name} with {shown(following[0][1])}." if following else ""
     if not following:
         named = first.name
-        verdict = f"It alone was run: {said}."
+        verdict = f"It alone was run: {sentence}."
     elif not order.enough:
-        measured = f"As measured, {first.name}: {said}. {nearest}"
+        measured = f"As measured, {first.name}: {sentence}. {nearest}"
         verdict = f"Not known yet. {measured}"
     elif order.tied:
-        names = [one.name for one, _ in order.tied if one not in order.opposed]
-        why = phrasing.not_distinguishable(names, [one.name for one in order.opposed])
-        verdict = f"Not known: {first.name} leads ({said}), but {why}."
+        names = [subject.name for subject, _ in order.tied if subject not in order.opposed]
+        why = phrasing.not_distinguishable(names, [subject.name for subject in order.opposed])
+        verdict = f"Not known: {first.name} leads ({sentence}), but {why}."
     else:
         named = first.name
-        verdict = f"{phrasing.capital(said)}. {nearest}"
+        verdict = f"{phrasing.capital(sentence)}. {nearest}"
         sure = f"How sure: it is {phrasing.distinguishable(len(following))} {order.on_these_files}{_small(order)}."
-    left = [one.name for one, series in found if one.counted and (series is None or series.summary is None)]
+    left = [
+        subject.name
+        for subject, series in subjects
+        if subject.counted and (series is None or series.summary is None)
+    ]
     because = [f"Not in this order, for want of some figure: {', '.join(left)}."] if left else []
-    few = ", ".join(f"{one.name} ({shown(of)}, {phrasing.several(of.n, 'seed')})" for one, of in left_out)
-    doubts = [f"Not in this order, for want of seeds: {few}."] if left_out else []
+    doubts = (*_lacking_seeds(left_out, shown), *_unmeasured(group))
     title = "Data held" if highest else phrasing.capital(ALL_STEPS_TITLE)
     chart = sort_subjects(title, everyone, group, unit=unit) if following else None
-    answer = Answer(
-        question, verdict, tuple(because), (*doubts, *_unmeasured(group)), named, sure, chart=chart
-    )
+    answer = Answer(question, verdict, tuple(because), doubts, named, sure, chart=chart)
     return _settled(answer, order, group) if following else answer
