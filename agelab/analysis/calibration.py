@@ -44,9 +44,11 @@ class MeasuredHost(Frozen):
 
     @classmethod
     def of(cls, plan: RunPlan) -> Self:
-        said = {name: str(plan.provenance.get(name, "")) for name in ("host", "qemu", "accelerator")}
-        kernel, _, processor = said["host"].partition(", ")
-        return cls(kernel=kernel, processor=processor, qemu=said["qemu"], accelerator=said["accelerator"])
+        provenance = {name: str(plan.provenance.get(name, "")) for name in ("host", "qemu", "accelerator")}
+        kernel, _, processor = provenance["host"].partition(", ")
+        return cls(
+            kernel=kernel, processor=processor, qemu=provenance["qemu"], accelerator=provenance["accelerator"]
+        )
 
     @property
     def key(self) -> str:
@@ -77,9 +79,9 @@ class HostLoad(Frozen):
         return ", ".join([*(f"{n} {what}{'s' * (n > 1)}" for n, what in counts), *self.drives])
 
 
-def _count(said: object) -> int:
+def _count(count: object) -> int:
     """Return a number of a run's plan; one where it says none."""
-    return said if isinstance(said, int) and 0 < said < MAX_MAGNITUDE else 1
+    return count if isinstance(count, int) and 0 < count < MAX_MAGNITUDE else 1
 
 
 class PairedSample(Frozen):
@@ -99,8 +101,10 @@ class PairedSample(Frozen):
     @cached_property
     def shift(self) -> Fraction | None:
         """The difference between the medians of A and A', as a share of the median of both."""
-        one, other = (summary([exact(value) for value in side]).median for side in (self.first, self.second))
-        return _share(abs(one - other), self)
+        first, second = (
+            summary([exact(value) for value in side]).median for side in (self.first, self.second)
+        )
+        return _share(abs(first - second), self)
 
 
 def _share(difference: Fraction, seen: PairedSample) -> Fraction | None:
@@ -189,15 +193,15 @@ def host_floors(home: Path, plan: RunPlan) -> HostFloors:
 
     Raises InputError for a record that is damaged or of another schema.
     """
-    host, wanted = MeasuredHost.of(plan), HostLoad.of(plan)
+    host, load = MeasuredHost.of(plan), HostLoad.of(plan)
     record = _of_host(home, host)
     if record is None:
         return HostFloors(why=_unknown(home, host))
-    fitting = [one for one in record.calibrations if one.conditions.covers(wanted)]
+    fitting = [calibration for calibration in record.calibrations if calibration.conditions.covers(load)]
     if not fitting:
-        return HostFloors(why=f"no A/A of this host with {wanted}: {CALIBRATE}")
+        return HostFloors(why=f"no A/A of this host with {load}: {CALIBRATE}")
     shares: dict[tuple[str, str], Fraction] = {}
-    for floor in (floor for one in fitting for floor in one.floors):
+    for floor in (floor for calibration in fitting for floor in calibration.floors):
         place = (floor.step, floor.metric)
         shares[place] = max(floor.share, shares.get(place, Fraction(0)))
     return HostFloors(shares)
@@ -213,7 +217,8 @@ def record_calibration(store: Store, host: MeasuredHost, calibration: Calibratio
     path = _path(store.home, host)
     with store.lock(DIRECTORY):
         before = _of_host(store.home, host)
-        kept = [one for one in before.calibrations if one.question != calibration.question] if before else []
+        known = before.calibrations if before else ()
+        kept = [earlier for earlier in known if earlier.question != calibration.question]
         path.parent.mkdir(parents=True, exist_ok=True)
         checksummed.write_sealed(
             path, HostRecord(schema=SCHEMA, host=host, calibrations=(*kept, calibration))
@@ -250,6 +255,6 @@ def _unknown(home: Path, host: MeasuredHost) -> str:
         before = record.host
         if (before.processor, before.accelerator) == (host.processor, host.accelerator):
             changed = [name for name in ("kernel", "qemu") if getattr(before, name) != getattr(host, name)]
-            said = ", ".join(f"{name} was {getattr(before, name)}" for name in changed)
-            return f"the A/A of this host is stale ({said}): {CALIBRATE}"
+            differences = ", ".join(f"{name} was {getattr(before, name)}" for name in changed)
+            return f"the A/A of this host is stale ({differences}): {CALIBRATE}"
     return f"no A/A of this host: {CALIBRATE}"

@@ -28,14 +28,18 @@ class HostNoise:
     @property
     def unknown(self) -> list[str]:
         """Labels for hosts whose noise is not known, with the reason."""
-        return list(dict.fromkeys(f"without a floor of the host: {one.why}" for one in self.known if one.why))
+        return list(
+            dict.fromkeys(f"without a floor of the host: {floors.why}" for floors in self.known if floors.why)
+        )
 
     def share(self, step: str, metric: str) -> Fraction | None:
         """Return how far values of a step spread by chance, as a share of their median; None where unknown."""
-        found = [one.shares[step, metric] for one in self.known if (step, metric) in one.shares]
-        if not found and self.widest:
-            found = [share for one in self.known for at, share in one.shares.items() if at[1] == metric]
-        return max(found, default=None)
+        shares = [floors.shares[step, metric] for floors in self.known if (step, metric) in floors.shares]
+        if not shares and self.widest:
+            shares = [
+                share for floors in self.known for at, share in floors.shares.items() if at[1] == metric
+            ]
+        return max(shares, default=None)
 
     def __call__(self, pair: SeriesPair) -> Fraction | None:
         """Return the share of a pair's step."""
@@ -47,13 +51,13 @@ class HostNoise:
 
     def _uncovered(self, rows: Sequence[ComparedSeries]) -> list[str]:
         """Name what is called different although no A/A of a known host has measured such steps."""
-        found = dict.fromkeys(
-            f"{one.row.left.metric} of {one.row.left.step}"
-            for one in rows
-            if self.known and not self.unknown and one.differs and self(one.row) is None
+        uncovered = dict.fromkeys(
+            f"{compared.row.left.metric} of {compared.row.left.step}"
+            for compared in rows
+            if self.known and not self.unknown and compared.differs and self(compared.row) is None
         )
-        said = f"without a floor of the host, for no A/A of it has it: {name_some(list(found), NAMED)}"
-        return [said] if found else []
+        label = f"without a floor of the host, for no A/A of it has it: {name_some(list(uncovered), NAMED)}"
+        return [label] if uncovered else []
 
 
 class HasPlan(Protocol):
