@@ -104,9 +104,9 @@ class VirtualClockJudge:
                 return skip_verdict(outcome)
             say(describe_outcome(outcome))
             values.append(outcome.exact)
-            decision = decide_virtual(known, values)
-            if decision.decision is not Decision.MORE:
-                return measured_verdict(kernel, decision)
+            step = decide_virtual(known, values)
+            if step.decision is not Decision.MORE:
+                return measured_verdict(kernel, step)
 
 
 class WallClockJudge:
@@ -151,9 +151,9 @@ class WallClockJudge:
                 Round(outcomes[self._good].exact, outcomes[self._bad].exact, outcomes[kernel].exact)
                 for outcomes in self._whole(kernel, self._good, self._bad, kernel)
             ]
-            decision = decide_wall(rounds, order, self._question.rounds, self._alpha)
-            if decision.decision is not Decision.MORE:
-                return measured_verdict(kernel, decision)
+            step = decide_wall(rounds, order, self._question.rounds, self._alpha)
+            if step.decision is not Decision.MORE:
+                return measured_verdict(kernel, step)
             self._round(kernel, say)
 
     def _whole(self, candidate: str, *kernels: str) -> list[dict[str, KernelOutcome]]:

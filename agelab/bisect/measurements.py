@@ -87,11 +87,8 @@ class MeasurementCache:
 
         Raises HostError if a run was interrupted: another attempt may succeed.
         """
-        known = {
-            outcome.seed: outcome
-            for outcome in self._known
-            if outcome.kernel == kernel and outcome.round is None
-        }
+        without_round = (outcome for outcome in self._known if outcome.round is None)
+        known = {outcome.seed: outcome for outcome in without_round if outcome.kernel == kernel}
         if (whole := self._whole(kernel)) is not None:
             return [whole]
         if missing := [seed for seed in seeds if seed not in known]:
@@ -130,14 +127,8 @@ class MeasurementCache:
         return max((outcome.round for outcome in self._known if outcome.round is not None), default=0) + 1
 
     def _whole(self, kernel: str) -> KernelOutcome | None:
-        return next(
-            (
-                outcome
-                for outcome in self._known
-                if outcome.kernel == kernel and outcome.kind in SEED_INDEPENDENT
-            ),
-            None,
-        )
+        of_all_seeds = (outcome for outcome in self._known if outcome.kind in SEED_INDEPENDENT)
+        return next((outcome for outcome in of_all_seeds if outcome.kernel == kernel), None)
 
     def _keep(self, outcomes: Sequence[KernelOutcome]) -> None:
         for outcome in outcomes:

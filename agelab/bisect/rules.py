@@ -248,10 +248,8 @@ def decide_wall(
         case False, True:
             return StepDecision(Decision.GOOD, reason, "better than good" * (from_good.verdict is lower))
         case True, True:
-            note, middle = (
-                "neither good nor bad: between them",
-                judged(lambda turn: (turn.good + turn.bad) / 2),
-            )
+            note = "neither good nor bad: between them"
+            middle = judged(lambda turn: (turn.good + turn.bad) / 2)
             reason += f", from the midpoint of both: {_p(middle)}"
             if middle.differs:
                 return StepDecision(Decision.BAD if middle.verdict is higher else Decision.GOOD, reason, note)

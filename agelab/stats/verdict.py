@@ -147,9 +147,7 @@ class ComparedSeries:
     def on_each(self) -> bool:
         """True if each corpus by its own test says what is said of all together."""
         side = 1 if self.verdict is DifferenceVerdict.HIGHER else -1
-        return bool(
-            self.differs and self.shift and all(corpus_side == side for corpus_side in self.shift.sides)
-        )
+        return bool(self.differs and self.shift and all(way == side for way in self.shift.sides))
 
     @property
     def for_others(self) -> DifferenceVerdict:

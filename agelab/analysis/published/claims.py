@@ -417,17 +417,15 @@ class Claims(Frozen):
 
     def circle(self, step: str, metric: str) -> str:
         """Return what was derived from the study's figures of that step and metric; empty where nothing was."""
-        return next(
-            (circle.why for circle in self.circles if step in circle.steps and metric == circle.metric), ""
-        )
+        reasons = (circle.why for circle in self.circles if step in circle.steps and metric == circle.metric)
+        return next(reasons, "")
 
     def out_of_proportion(self, step: str, variant: str) -> str:
         """Return why the step does not follow the size of the data on that variant; empty where it does."""
         reasons = (
-            disproportionate.why
-            for disproportionate in self.disproportionate
-            if step in disproportionate.steps
-            and (not disproportionate.variants or variant in disproportionate.variants)
+            entry.why
+            for entry in self.disproportionate
+            if step in entry.steps and (not entry.variants or variant in entry.variants)
         )
         return next(reasons, "")
 

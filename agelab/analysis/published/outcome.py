@@ -61,7 +61,7 @@ class ClaimOutcome:
 
         Those in a circle are not counted: None where no other is there.
         """
-        counted = [comparison for comparison in self.comparisons if not comparison.circle]
+        counted = self.counted
         unknown = sum(comparison.holds is None for comparison in counted)
         number = len(counted)
         if not number:
@@ -74,23 +74,21 @@ class ClaimOutcome:
     @property
     def missing(self) -> list[str]:
         """The reasons why comparisons cannot be made, each once; those of a circle where there is nothing else."""
-        made = [comparison for comparison in self.comparisons if not comparison.circle] or self.comparisons
-        return list(
-            dict.fromkeys(
-                comparison.note for comparison in made if comparison.holds is None and not comparison.close
-            )
+        chosen = self.counted or self.comparisons
+        notes = (
+            comparison.note for comparison in chosen if comparison.holds is None and not comparison.close
         )
+        return list(dict.fromkeys(notes))
 
     @property
     def close(self) -> list[str]:
         """The reasons why comparisons were made and say nothing, each once."""
-        return list(
-            dict.fromkeys(
-                comparison.note
-                for comparison in self.comparisons
-                if comparison.close and not comparison.circle
-            )
-        )
+        return list(dict.fromkeys(comparison.note for comparison in self.counted if comparison.close))
+
+    @property
+    def counted(self) -> list[ClaimComparison]:
+        """Those that are in no circle."""
+        return [comparison for comparison in self.comparisons if not comparison.circle]
 
 
 @dataclass(frozen=True)

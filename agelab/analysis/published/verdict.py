@@ -137,7 +137,7 @@ def _verdict(claim: Claim, column: RunColumn, ours: ClaimOutcome | None) -> tupl
 
 def _counted(ours: ClaimOutcome) -> str:
     """Count the comparisons that are true among those made; for a single one say how it came out."""
-    counted = [comparison for comparison in ours.comparisons if not comparison.circle]
+    counted = ours.counted
     made = sum(comparison.holds is not None for comparison in counted)
     if len(counted) == 1:
         return counted[0].note or ("it is so" if ours.holds else "it is not so")
