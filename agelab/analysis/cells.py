@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agelab.analysis.host_noise import HostNoise, noise_of_runs
+from agelab.analysis.calibration import HostNoise, host_floors
 from agelab.results.conditions import CHOSEN, EFFORT, KERNEL, SEEDS, Conditions, apart, files_of, grouped
 from agelab.results.measure import ALL_STEPS, MEAN, Measure, own_steps
 from agelab.results.result import Cell, End, RunKernel, RunPlan, Sample, Status
@@ -151,6 +151,12 @@ def load(run: RunDirectory) -> RunResult:
         for number, cell in enumerate(plan.cells)
     )  # fmt: skip
     return RunResult(run, plan, running, cells)
+
+
+def noise_of_runs(runs: Iterable[RunResult], *, widest: bool = False) -> HostNoise:
+    """Look up the noise of runs of one scenario. Raises InputError for a damaged record."""
+    real = [run for run in runs if run.plan.clock == "wall"]
+    return HostNoise(tuple(host_floors(run.directory.home, run.plan) for run in real), widest)
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+from agelab.analysis.calibration import HostNoise
 from agelab.analysis.cells import (
     RunResult,
     SeedGroup,
     distinct_names,
     last_slowdowns,
     load,
+    noise_of_runs,
     pair_groups,
     seed_groups,
 )
-from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.analysis.judge import judge_against
 from agelab.base.errors import AgelabError, InputError, name_some, unknown
 from agelab.results import run_lookup
@@ -116,6 +117,10 @@ class Comparison:
     base: SeedGroup
     others: tuple[SeedGroup, ...]
 
+    @property
+    def groups(self) -> tuple[SeedGroup, ...]:
+        return self.base, *self.others
+
 
 def compare_within_run(selector: Selector, base: str | None) -> Comparison:
     """Compare each group of a run with the first, or with ``base``. Raises InputError where there is one group only."""
@@ -170,14 +175,10 @@ def uncompared_groups(
     comparisons: Sequence[Comparison], sides: Sequence[Selector]
 ) -> Mapping[str, list[str]]:
     """List each run's groups that no comparison has, because another run lacks them; none where sides choose."""
-    there = {
-        (group.run.name, group.name)
-        for comparison in comparisons
-        for group in (comparison.base, *comparison.others)
-    }
+    compared = {(group.run.name, group.name) for comparison in comparisons for group in comparison.groups}
     left_out: dict[str, list[str]] = {}
     for side in sides if not any(side.chosen for side in sides) else ():
-        names = [group.name for group in side.groups() if (side.run.name, group.name) not in there]
+        names = [group.name for group in side.groups() if (side.run.name, group.name) not in compared]
         if names:
             left_out[side.run.name] = names
     return left_out
@@ -214,13 +215,13 @@ class ComparisonTable:
 
 def host_noise_of(comparison: Comparison) -> HostNoise:
     """Look up the noise of the hosts that measured the sides. Raises InputError for a damaged record."""
-    runs = {group.run.name: group.run for group in (comparison.base, *comparison.others)}
+    runs = {group.run.name: group.run for group in comparison.groups}
     return noise_of_runs(runs.values())
 
 
 def compare_steps(comparison: Comparison, host: HostNoise, everything: bool) -> list[ComparisonTable]:
     """Judge each other side against the base, step by step; with ``everything`` each repetition, too."""
-    tables = [group.series for group in (comparison.base, *comparison.others)]
+    tables = [group.series for group in comparison.groups]
     shown = [_without_earlier_slowdowns(table) for table in tables]
     base, *others = map(by_step, shown)
     steps = judge_against(base, others, host)
@@ -272,12 +273,7 @@ def no_ok_cells(comparisons: Sequence[Comparison], of_one: bool) -> InputError:
 
     ``of_one``: all sides are of one run, which may have another group for a base.
     """
-    empty = [
-        group
-        for comparison in comparisons
-        for group in (comparison.base, *comparison.others)
-        if not group.counted
-    ]
+    empty = [group for comparison in comparisons for group in comparison.groups if not group.counted]
     why: dict[tuple[str, str], list[str]] = {}
     for group in empty:
         reasons = "; ".join(dict.fromkeys(ran.ended for ran in group.cells.values()))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from agelab.analysis.calibration import HostNoise
 from agelab.analysis.cells import VARIES as IN_ONE_TABLE
 from agelab.analysis.cells import (
     CellResult,
@@ -18,9 +19,9 @@ from agelab.analysis.cells import (
     kernel_names,
     load,
     main_measures,
+    noise_of_runs,
 )
 from agelab.analysis.comparison import side_by_side
-from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.analysis.judge import judge
 from agelab.base.errors import InputError, unknown
 from agelab.kernel.debian_kernel import is_version, sort_key
@@ -164,12 +165,8 @@ def load_sweep(directories: Sequence[RunDirectory]) -> Sweep:
             f"these runs do not belong into one table: {apart(groups, OF_A_SWEEP, question=())[1]}",
             hint=side_by_side(groups[0][0], groups[1][0]),
         )
-    if unknown := [run.name for run in runs if run.plan.kernel is None]:
-        raise InputError(f"{unknown[0]} does not say its kernel in a way that is known here")
+    kernels = tuple(sorted(dict.fromkeys(map(_kernel, runs)), key=version_key))
     seed_groups = group_cells(runs, lambda run, cell: (cell.cell.variant, cell.cell.layout, run.plan.kernel))
-    kernels = tuple(
-        sorted(dict.fromkeys(run.plan.kernel for run in runs if run.plan.kernel), key=version_key)
-    )
     entries: dict[Row, tuple[SeedGroup | None, ...]] = {
         (variant, layout): tuple(seed_groups.get((variant, layout, kernel)) for kernel in kernels)
         for variant, layout, _ in seed_groups

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from agelab.analysis.cells import RunResult, SeedGroup, group_cells
-from agelab.analysis.host_noise import HostNoise, noise_of_runs
+from agelab.analysis.calibration import HostNoise
+from agelab.analysis.cells import RunResult, SeedGroup, group_cells, noise_of_runs
 from agelab.results.conditions import CHOSEN, EFFORT, QUESTION, SEEDS, apart, between, grouped
 from agelab.results.result import Cell, RunPlan
 from agelab.scenario import selection

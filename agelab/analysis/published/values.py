@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Protocol
 
+from agelab.analysis.calibration import HostNoise
 from agelab.analysis.cells import CellResult
-from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
 from agelab.analysis.published.claims import Claims, Place, PublishedTables
 from agelab.analysis.published.run_columns import Key, RunColumn
