@@ -101,56 +101,41 @@ def decide(question: Question, groups: Sequence[SeedGroup], level: Fraction) -> 
         there = dict.fromkeys(":".join(at) for group in groups for at in group.steps)
         raise unknown("metric of this run", str(question.measure), [*there])
     if question.sides:
-        left, right = (
-            next(pair for pair in measured if _fits(pair[0].cell, side)) for side in question.sides
-        )
-        return _of_two(left, right, level)
+        sides = [next(pair for pair in measured if _fits(pair[0].cell, side)) for side in question.sides]
+        return _of_two(sides, level)
     return _of_all(question, measured, level)
 
 
-def _of_two(
-    left: tuple[SeedGroup, Series | None], right: tuple[SeedGroup, Series | None], level: Fraction
-) -> Look:
-    (left_group, left_series), (right_group, right_series) = left, right
+def _of_two(sides: Sequence[tuple[SeedGroup, Series | None]], level: Fraction) -> Look:
+    (left_group, left_series), (right_group, right_series) = sides
     if not (left_series and left_series.values and right_series and right_series.values):
         empty = right_group if left_series and left_series.values else left_group
         return Look(False, f"{empty.cell.short_label} has no value")
     [judged] = judge([SeriesPair(left_series, right_series)], left_group.host, correct=False, level=level)
-    sides = f"{right_group.cell.short_label} against {left_group.cell.short_label}"
+    names = f"{right_group.cell.short_label} against {left_group.cell.short_label}"
     files = f" {judged.files}" if judged.differs else ""
-    line = f"{sides}: {_ratio(judged)}{judged.word_and_reason}{files}"
+    line = f"{names}: {_ratio(judged)}{judged.word_and_reason}{files}"
     return Look(judged.differs or judged.alike, line)
 
 
 def _of_all(question: Question, measured: Sequence[tuple[SeedGroup, Series | None]], level: Fraction) -> Look:
     highest = (question.better == "higher") == (question.extreme == "best")
-    order = rank_by_median(measured, highest=highest)
+    order = rank_by_median(measured, highest=highest, level=level)
     if len(order.order) < 2:
         return Look(False, "fewer than two have a value")
-    first = order.first[0].cell.short_label
-    pairs = [SeriesPair(series, order.series[0]) for series in order.series[1:]]
-    against = [
-        (group.cell.short_label, compared)
-        for (group, _), compared in zip(
-            order.order[1:], judge(pairs, order.first[0].host, correct=False, level=level), strict=True
-        )
-    ]
+    first, *names = (group.cell.short_label for group, _ in order.order)
+    against = list(zip(names, order.compared, strict=True))
     verdict = DifferenceVerdict.HIGHER if highest else DifferenceVerdict.LOWER
     tied = [(name, compared) for name, compared in against if compared.verdict is not verdict]
     if not tied:
-        return Look(
-            True,
-            f"{question.extreme} is {first}, {phrasing.distinguishable(len(against))} {order.on_these_files}",
-        )
+        from_others = phrasing.distinguishable(len(against))
+        return Look(True, f"{question.extreme} is {first}, {from_others} {order.on_these_files}")
     if all(compared.alike for _, compared in tied):
-        names = ", ".join(name for name, _ in tied)
-        return Look(True, f"no single one is {question.extreme}: {first} is the same as {names}")
-    open_ones = "; ".join(
-        f"{name}: {compared.word_and_reason}" for name, compared in tied if not compared.alike
-    )
-    return Look(
-        False, f"{first} has the {'highest' if highest else 'lowest'} median, but against {open_ones}"
-    )
+        same = ", ".join(name for name, _ in tied)
+        return Look(True, f"no single one is {question.extreme}: {first} is the same as {same}")
+    reasons = (f"{name}: {compared.word_and_reason}" for name, compared in tied if not compared.alike)
+    end = "highest" if highest else "lowest"
+    return Look(False, f"{first} has the {end} median, but against {'; '.join(reasons)}")
 
 
 def _ratio(judged: ComparedSeries) -> str:

@@ -57,13 +57,6 @@ def judge_against(
     return [[next(judged) for _ in table] for table in tables]
 
 
-def judge_first(
-    ranked: Sequence[Series], host: Callable[[SeriesPair], Fraction | None]
-) -> list[ComparedSeries]:
-    """Judge the first, as B, against each of the others."""
-    return judge([SeriesPair(series, ranked[0]) for series in ranked[1:]], host, correct=False)
-
-
 @dataclass(frozen=True)
 class Ranked:
     """Groups by one metric, the highest first (or the lowest).
@@ -77,6 +70,8 @@ class Ranked:
     order: tuple[tuple[SeedGroup, Summary], ...]
     series: tuple[Series, ...]
     """Their series, in the same order."""
+    level: Fraction = LEVEL
+    """What a test may find of what is not there."""
 
     @property
     def first(self) -> tuple[SeedGroup, Summary]:
@@ -85,7 +80,13 @@ class Ranked:
     @cached_property
     def compared(self) -> list[ComparedSeries]:
         """The first, as B, judged against each of the others."""
-        return judge_first(self.series, self.first[0].host)
+        pairs = [SeriesPair(series, self.series[0]) for series in self.series[1:]]
+        return judge(pairs, self.first[0].host, correct=False, level=self.level)
+
+    @property
+    def _others(self) -> list[tuple[tuple[SeedGroup, Summary], ComparedSeries]]:
+        """Each of the others, with the first judged against it."""
+        return list(zip(self.order[1:], self.compared, strict=True))
 
     @property
     def enough(self) -> bool:
@@ -100,16 +101,9 @@ class Ranked:
     @property
     def tied(self) -> list[tuple[SeedGroup, Summary]]:
         """The groups that the first is not distinguishable from; with too few seeds, those equal to it."""
-        enough = self.enough
-        return [
-            entry
-            for entry, against in zip(self.order[1:], self.compared, strict=True)
-            if (
-                not self._is_distinguishable(entry[1], against)
-                if enough
-                else entry[1].median == self.first[1].median
-            )
-        ]
+        if not self.enough:
+            return [entry for entry in self.order[1:] if entry[1].median == self.first[1].median]
+        return [entry for entry, against in self._others if not self._is_distinguishable(entry[1], against)]
 
     def _is_distinguishable(self, of: Summary, against: ComparedSeries) -> bool:
         """Return whether the first is distinguishable from one other, in the order in which their medians stand."""
@@ -122,11 +116,7 @@ class Ranked:
     @property
     def opposed(self) -> list[SeedGroup]:
         """The groups against which it depends on the files: corpora contradict each other."""
-        return [
-            group
-            for (group, _), against in zip(self.order[1:], self.compared, strict=True)
-            if against.opposed
-        ]
+        return [group for (group, _), against in self._others if against.opposed]
 
     @property
     def all_the_same(self) -> bool:
@@ -137,7 +127,7 @@ class Ranked:
     def why_tied(self) -> list[str]:
         """The reasons against them, one line each: a reason that several share is said once, after all their names."""
         by_reason: dict[str, list[str]] = {}
-        for (group, of), against in zip(self.order[1:], self.compared, strict=True):
+        for (group, of), against in self._others:
             if not self._is_distinguishable(of, against):
                 by_reason.setdefault(against.word_and_reason, []).append(group.name)
         return [f"{', '.join(names)}: {why}" for why, names in by_reason.items()]
@@ -161,8 +151,7 @@ class Ranked:
     def holds(self) -> bool:
         """True if the first comes first on other files, whatever it does on these: all pairs at once say so."""
         return len(self.order) > 1 and all(
-            against.for_others is self._way(of)
-            for (_, of), against in zip(self.order[1:], self.compared, strict=True)
+            against.for_others is self._way(of) for (_, of), against in self._others
         )
 
     @property
@@ -193,10 +182,11 @@ def rank_by_place(subjects: Sequence[SeedGroup], place: Place) -> Ranked:
     return rank_by_median([(subject, subject.series.get(place)) for subject in subjects])
 
 
-def rank_by_median(measured: Sequence[tuple[SeedGroup, Series | None]], *, highest: bool = True) -> Ranked:
+def rank_by_median(
+    measured: Sequence[tuple[SeedGroup, Series | None]], *, highest: bool = True, level: Fraction = LEVEL
+) -> Ranked:
     """Rank the groups that have a value by their medians."""
     known = [(group, series.summary, series) for group, series in measured if series and series.summary]
     known.sort(key=lambda entry: entry[1].median, reverse=highest)
-    return Ranked(
-        tuple((subject, summary) for subject, summary, _ in known), tuple(series for *_, series in known)
-    )
+    order = tuple((group, summary) for group, summary, _ in known)
+    return Ranked(order, tuple(series for *_, series in known), level)
