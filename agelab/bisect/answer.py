@@ -280,16 +280,10 @@ SEED = 1
 """The run seed of both profiles: one is enough, since samples repeat."""
 
 
-@dataclass(frozen=True)
-class NeighbourProfiles:
-    """The stacks of the judged step on both sides of the change."""
-
-    before: StepStacks
-    after: StepStacks
-
-
-def take_profiles(directory: BisectDirectory, store: Store, answer: BisectAnswer) -> NeighbourProfiles:
-    """Profile the judged step with the kernels before and after the change.
+def take_profiles(
+    directory: BisectDirectory, store: Store, answer: BisectAnswer
+) -> tuple[StepStacks, StepStacks]:
+    """Profile the judged step with the kernels before and after the change; return its stacks on both sides.
 
     Cells that the bisect has run are not run again; only the profiling pass is. Raises InputError where a kernel's pass
     gave no stacks of the step.
@@ -303,4 +297,4 @@ def take_profiles(directory: BisectDirectory, store: Store, answer: BisectAnswer
         stacks.append(profiles.of_step(point.name, load(run).cells, question.profiled_step))
     before, after = stacks
     after.require_comparable(before)
-    return NeighbourProfiles(before, after)
+    return before, after

@@ -227,16 +227,15 @@ class SymptomJudge:
         return Decision.BAD if _shows_symptom(outcome, self._symptom) else Decision.UNDECIDED
 
 
+SYMPTOM_KINDS = {
+    Symptom.PANIC: OutcomeKind.PANICS,
+    Symptom.HANG: OutcomeKind.HANGS,
+    Symptom.FAIL: OutcomeKind.FAILS,
+    Symptom.BOOT: OutcomeKind.NO_BOOT,
+}
+
+
 def _shows_symptom(outcome: KernelOutcome, symptom: Symptom) -> bool:
-    if symptom is Symptom.BOOT:
-        return outcome.kind is OutcomeKind.NO_BOOT or (
-            outcome.kind is OutcomeKind.PANICS and outcome.run is None
-        )
-    return (
-        outcome.kind
-        is {
-            Symptom.PANIC: OutcomeKind.PANICS,
-            Symptom.HANG: OutcomeKind.HANGS,
-            Symptom.FAIL: OutcomeKind.FAILS,
-        }[symptom]
-    )
+    """Return True if a kernel shows the symptom; one that panics before anything is measured does not boot."""
+    early = symptom is Symptom.BOOT and outcome.kind is OutcomeKind.PANICS and outcome.run is None
+    return early or outcome.kind is SYMPTOM_KINDS[symptom]

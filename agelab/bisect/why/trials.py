@@ -1,7 +1,7 @@
 """Try each setting of a factor: run the claim's cells with it, judge the claim by them, and say what follows."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agelab.analysis.cells import RunResult, load
 from agelab.analysis.published.outcome import ClaimComparison
@@ -23,8 +23,8 @@ DECIDED = (ClaimVerdict.REPLICATED, ClaimVerdict.NOT)
 
 
 @dataclass(frozen=True)
-class PlannedTrial:
-    """A setting with the runs that it takes."""
+class Trial:
+    """A setting with the runs that it takes, and once these are made, what the claim came to with it."""
 
     factor: Factor
     setting: Setting
@@ -33,22 +33,8 @@ class PlannedTrial:
     """The cells of those runs."""
     reason: str = ""
     """The reason why it is not tried; empty where it is."""
-
-    @property
-    def name(self) -> str:
-        return f"{self.factor.name} {self.setting.to}"
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A setting and what the claim came to with it."""
-
-    factor: Factor
-    setting: Setting
     judged: JudgedClaim | None = None
     """None where it was not tried."""
-    reason: str = ""
-    """The reason why it was not tried."""
     runs: tuple[str, ...] = ()
     also: Differences = field(default_factory=dict)
     """Conditions that differ from the baseline's and are not the factor's."""
@@ -57,14 +43,18 @@ class Trial:
     def name(self) -> str:
         return f"{self.factor.name} {self.setting.to}"
 
+    @property
+    def verdict(self) -> ClaimVerdict:
+        return self.judged.verdict if self.judged else ClaimVerdict.UNTESTED
 
-def plan_trial(baseline: Baseline, factor: Factor, setting: Setting, jobs: int | str = 1) -> PlannedTrial:
+
+def plan_trial(baseline: Baseline, factor: Factor, setting: Setting, jobs: int | str = 1) -> Trial:
     """Say what a setting takes: nothing where it cannot be tried, or the claim cannot be tested with it."""
     first, changes = baseline.cells[0].cell, setting.changes
     kernel, defaults = setting.release or first.kernel, changes.get("defaults", first.defaults)
     reason = setting.reason or out_of_reach(baseline.claim, baseline.run.plan.scale, defaults, kernel)
     if reason:
-        return PlannedTrial(factor, setting, reason=reason)
+        return Trial(factor, setting, reason=reason)
     try:
         options = baseline.options.changed(
             **changes, jobs=jobs, keep_disk=False, timing=False, fresh=False, check=None
@@ -73,27 +63,27 @@ def plan_trial(baseline: Baseline, factor: Factor, setting: Setting, jobs: int |
         to_run = [run for group in groups for run in _runs(baseline, options, *group)]
         specs = [spec for run in to_run for spec in planned_cells(run)]
     except InputError as error:
-        return PlannedTrial(factor, setting, reason=str(error).splitlines()[0])
-    return PlannedTrial(factor, setting, tuple(to_run), tuple(cell_of(spec, kernel) for spec in specs))
+        return Trial(factor, setting, reason=str(error).splitlines()[0])
+    return Trial(factor, setting, tuple(to_run), tuple(cell_of(spec, kernel) for spec in specs))
 
 
-def carry_out(baseline: Baseline, planned: PlannedTrial, run: RunOne) -> Trial:
+def carry_out(baseline: Baseline, planned: Trial, run: RunOne) -> Trial:
     """Make the runs of a setting, and judge the claim by them.
 
     What goes wrong with a setting alone, as a kernel that does not build or boot, is its reason. Raises HostError for
     what concerns every setting.
     """
-    factor, setting = planned.factor, planned.setting
     if planned.reason:
-        return Trial(factor, setting, reason=planned.reason)
+        return planned
     try:
         runs = [baseline.narrow(load(run(options))) for options in planned.to_run]
     except AgelabError as error:
         if isinstance(error, HostError) and not isinstance(error, UNFIT_KERNEL):
             raise
-        return Trial(factor, setting, reason=str(error).splitlines()[0])
-    also = _other_conditions(baseline, factor, runs)
-    return Trial(factor, setting, baseline.judge(runs), runs=tuple(result.name for result in runs), also=also)
+        return replace(planned, reason=str(error).splitlines()[0])
+    also = _other_conditions(baseline, planned.factor, runs)
+    names = tuple(result.name for result in runs)
+    return replace(planned, judged=baseline.judge(runs), runs=names, also=also)
 
 
 def _runs(baseline: Baseline, options: RunOptions, layout: str, corpus: int) -> list[RunOptions]:
@@ -138,11 +128,7 @@ class ClaimAnswer:
     @property
     def tested(self) -> list[Trial]:
         """The trials with which the claim could be tested."""
-        return [
-            trial
-            for trial in self.trials
-            if trial.judged and trial.judged.verdict is not ClaimVerdict.UNTESTED
-        ]
+        return [trial for trial in self.trials if trial.verdict is not ClaimVerdict.UNTESTED]
 
     @property
     def untested(self) -> list[Trial]:
@@ -150,9 +136,8 @@ class ClaimAnswer:
 
     def flips(self, trial: Trial) -> bool:
         """Return whether a trial says yes or no, and not what the run itself says; within the band, anything else."""
-        verdict = trial.judged.verdict if trial.judged else ClaimVerdict.UNTESTED
-        counts = verdict in DECIDED or (verdict is ClaimVerdict.UNKNOWN and not trial.factor.known)
-        return counts and verdict is not self.baseline.judged.verdict
+        unknown = trial.verdict is ClaimVerdict.UNKNOWN and not trial.factor.known
+        return (trial.verdict in DECIDED or unknown) and trial.verdict is not self.baseline.judged.verdict
 
     @property
     def flipped(self) -> list[Trial]:
@@ -193,20 +178,14 @@ class ClaimAnswer:
             return f"not replicated because of {_factors(beyond)}: it is with {_settings(beyond)}"
         if own is ClaimVerdict.REPLICATED:
             return f"replicated because of {_factors(beyond)}: it is not with {_settings(beyond)}"
-        verdicts = {trial.judged.verdict for trial in beyond if trial.judged}
-        those = (
-            (word, [trial for trial in beyond if trial.judged and trial.judged.verdict is word])
-            for word in DECIDED
-        )
-        elsewhere = ", ".join(
-            f"{word} with {_settings(trials)}" for word, trials in those if word in verdicts
-        )
-        return f"{own} as it was run; {elsewhere}"
+        by_verdict = {word: [trial for trial in beyond if trial.verdict is word] for word in DECIDED}
+        elsewhere = (f"{word} with {_settings(trials)}" for word, trials in by_verdict.items() if trials)
+        return f"{own} as it was run; {', '.join(elsewhere)}"
 
     @property
     def _unmoved(self) -> str:
         own, tested = self.baseline.judged.verdict, self.tested
-        alike = [trial for trial in tested if trial.judged and trial.judged.verdict is own]
+        alike = [trial for trial in tested if trial.verdict is own]
         changes = "the one change that" if len(tested) == 1 else f"each of {len(tested)} changes that"
         if len(alike) < len(tested):
             changes = f"{len(alike)} of {len(tested)} changes that"
