@@ -245,9 +245,8 @@ class ComparedSeries:
         """The reason why B is called nothing, in a sentence; None where it is called something, or there is none."""
         if self.verdict is DifferenceVerdict.NOT_MEASURED:
             sides = (("A", self.row.left), ("B", self.row.right))
-            return "; ".join(
-                f"{letter}: {series.why_missing}" for letter, series in sides if not series.values
-            )
+            empty = (f"{letter}: {series.why_missing}" for letter, series in sides if not series.values)
+            return "; ".join(empty)
         if self.verdict is not DifferenceVerdict.UNKNOWN:
             return None
         if self.shift is None or self.test is None:

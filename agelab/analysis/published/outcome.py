@@ -75,10 +75,8 @@ class ClaimOutcome:
     def missing(self) -> list[str]:
         """The reasons why comparisons cannot be made, each once; those of a circle where there is nothing else."""
         chosen = self.counted or self.comparisons
-        notes = (
-            comparison.note for comparison in chosen if comparison.holds is None and not comparison.close
-        )
-        return list(dict.fromkeys(notes))
+        missing = [comparison for comparison in chosen if comparison.holds is None and not comparison.close]
+        return list(dict.fromkeys(comparison.note for comparison in missing))
 
     @property
     def close(self) -> list[str]:

@@ -110,21 +110,11 @@ def unmeasured_text(rankings: Sequence[Ranking]) -> str:
     return ", ".join(f"{number} {word}{'s' if number > 1 else ''}" for number, word in counts if number)
 
 
-def tau_text(value: float | None) -> str:
-    """Format tau-b with two decimals, or a dash."""
-    return "-" if value is None else f"{value:.2f}"
-
-
-def chance_text(chance: Fraction | None) -> str:
-    """Format the chance of a tau-b with two figures, or a dash."""
-    return "-" if chance is None else f"{float(chance):.2g}"
-
-
 def agreement_text(column: RankedColumn) -> str:
-    """Format tau-b with the chance of it: ``0.33 (chance 0.38)``."""
-    if column.tau is None:
+    """Format tau-b with the chance of it, ``0.33 (chance 0.38)``, or a dash."""
+    if column.tau is None or column.chance is None:
         return "-"
-    return f"{tau_text(column.tau)} (chance {chance_text(column.chance)})"
+    return f"{column.tau:.2f} (chance {float(column.chance):.2g})"
 
 
 def bands_text(bands: Bands) -> str:
@@ -190,9 +180,8 @@ def reason_text(judged: JudgedClaim) -> str:
     A verdict that is not known says itself that the seeds are few.
     """
     few = " (few seeds)" if judged.few_seeds and judged.verdict is not ClaimVerdict.UNKNOWN else ""
-    return (
-        judged.reason + few + (f"; not counted: {judged.kind}" if judged.kind == judged.not_counted else "")
-    )
+    not_counted = f"; not counted: {judged.kind}" if judged.kind == judged.not_counted else ""
+    return judged.reason + few + not_counted
 
 
 def chance_notes(report: StudyReport, letter: str) -> list[str]:
