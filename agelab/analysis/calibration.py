@@ -289,14 +289,10 @@ class HostNoise:
 
     def labels(self, rows: Sequence[ComparedSeries]) -> list[str]:
         """List the labels of a table of these rows: whose noise is not known, and which verdicts no A/A covers."""
-        return [*self.unknown, *self._uncovered(rows)]
-
-    def _uncovered(self, rows: Sequence[ComparedSeries]) -> list[str]:
-        """Name what is called different although no A/A of a known host has measured such steps."""
         uncovered = dict.fromkeys(
             f"{compared.row.left.metric} of {compared.row.left.step}"
             for compared in rows
             if self.known and not self.unknown and compared.differs and self(compared.row) is None
         )
         label = f"without a floor of the host, for no A/A of it has it: {name_some(list(uncovered), NAMED)}"
-        return [label] if uncovered else []
+        return [*self.unknown, *([label] if uncovered else [])]

@@ -60,15 +60,16 @@ def diff_inputs(left: Any, right: Any, place: str = "") -> Iterator[ValueDiffere
 def diff_samples(left: Sequence[Sample], right: Sequence[Sample]) -> list[ValueDifference]:
     """List each sample that only one side has, or that has another value on the other side."""
 
-    def table(rows: Sequence[Sample]) -> dict[tuple[str, int, str], Any]:
-        return {(row.step, row.repetition, row.metric): row.value for row in rows}
-
-    ours, theirs = table(left), table(right)
+    ours, theirs = _values(left), _values(right)
     return [
         ValueDifference(" ".join(map(str, place)), ours.get(place), theirs.get(place))
         for place in dict.fromkeys([*ours, *theirs])
         if ours.get(place) != theirs.get(place)
     ]
+
+
+def _values(samples: Sequence[Sample]) -> dict[tuple[str, int, str], Any]:
+    return {(sample.step, sample.repetition, sample.metric): sample.value for sample in samples}
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,7 @@ class CellPair:
     @property
     def compared(self) -> int:
         """The number of samples on either side."""
-        rows = (*self.left.samples, *self.right.samples)
-        return len({(row.step, row.repetition, row.metric) for row in rows})
+        return len(_values((*self.left.samples, *self.right.samples)))
 
     @property
     def unfinished(self) -> list[str]:

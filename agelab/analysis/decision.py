@@ -88,8 +88,8 @@ def require_sides(question: Question | None, cells: Sequence[Cell]) -> None:
 def main_question(groups: Sequence[SeedGroup]) -> Question:
     """Return what a scenario is about: what aged worst, held the most, or was the quickest."""
     measures = main_measures(groups)
-    there = (at for at in measures for group in groups if (series := group.measured(at)) and series.values)
-    measure = next(there, ALL_STEPS)
+    measured = (at for at in measures for group in groups if (series := group.measured(at)) and series.values)
+    measure = next(measured, ALL_STEPS)
     extreme = "worst" if measure.metric == "slowdown" else "best"
     return Question(measure, extreme, better=METRICS[measure.metric].better)
 
@@ -98,8 +98,8 @@ def decide(question: Question, groups: Sequence[SeedGroup], level: Fraction) -> 
     """Say whether the values decide the question at that level. Raises InputError where nothing has its metric."""
     measured = [(group, group.measured(question.measure)) for group in groups]
     if not any(series for _, series in measured):
-        there = dict.fromkeys(":".join(at) for group in groups for at in group.steps)
-        raise unknown("metric of this run", str(question.measure), [*there])
+        metrics = dict.fromkeys(":".join(at) for group in groups for at in group.steps)
+        raise unknown("metric of this run", str(question.measure), [*metrics])
     if question.sides:
         sides = [next(pair for pair in measured if _fits(pair[0].cell, side)) for side in question.sides]
         return _of_two(sides, level)

@@ -168,7 +168,8 @@ class Ranked:
         if len(enough) < 2:
             return self, []
         left = [entry for at, entry in enumerate(self.order) if at not in enough]
-        return Ranked(tuple(self.order[at] for at in enough), tuple(self.series[at] for at in enough)), left
+        order, series = tuple(self.order[at] for at in enough), tuple(self.series[at] for at in enough)
+        return Ranked(order, series, self.level), left
 
     @property
     def why_too_few(self) -> str:

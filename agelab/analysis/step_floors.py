@@ -59,18 +59,18 @@ def step_floors(pairs: Sequence[tuple[SeedGroup, SeedGroup]]) -> tuple[StepFloor
             )  # fmt: skip
             if seen.share is not None:
                 samples.setdefault((first.step, first.metric), []).append((first.unit, seen))
-    return tuple(_floor(step, metric, those) for (step, metric), those in samples.items())
+    return tuple(_floor(step, metric, sampled) for (step, metric), sampled in samples.items())
 
 
-def _floor(step: str, metric: str, those: Sequence[tuple[str, PairedSample]]) -> StepFloor:
-    seen = [sample for _, sample in those]
+def _floor(step: str, metric: str, sampled: Sequence[tuple[str, PairedSample]]) -> StepFloor:
+    samples = [sample for _, sample in sampled]
     return StepFloor(
         step=step,
         metric=metric,
-        unit=those[0][0],
-        places=len(seen),
-        widest=max(seen, key=lambda sample: sample.share or 0),
-        farthest=max(seen, key=lambda sample: sample.shift or 0),
+        unit=sampled[0][0],
+        places=len(samples),
+        widest=max(samples, key=lambda sample: sample.share or 0),
+        farthest=max(samples, key=lambda sample: sample.shift or 0),
     )
 
 

@@ -74,8 +74,8 @@ def least_p(blocks: Sequence[Ties]) -> float:
     if not _is_counted(blocks):
         return 0.0
     law = _law(tuple(blocks))
-    there = law.nonzero()[0]
-    return min(1.0, 2 * float(min(law[there[0]], law[there[-1]])))
+    possible = law.nonzero()[0]
+    return min(1.0, 2 * float(min(law[possible[0]], law[possible[-1]])))
 
 
 @cache

@@ -344,8 +344,8 @@ def _gain(spot: _Spot, test: Gain) -> ClaimComparison:
         return ClaimComparison(where, None, None, why)
     most, name = max(others)
     gain, next_gain = gains[test.of], f"{float(most):.3g}"
-    made = [values[ref] for values in (first, second) for ref in gains]
-    if near := too_close((max(gain, Fraction()), max(most, Fraction())), *made):
+    compared = [values[ref] for values in (first, second) for ref in gains]
+    if near := too_close((max(gain, Fraction()), max(most, Fraction())), *compared):
         return _unknown(where, gain, f"against {name}: {near}")
     if gain <= most:
         return ClaimComparison(where, gain, False, f"{name} gains {next_gain}")

@@ -232,8 +232,8 @@ def comparison_rows(judged: Sequence[JudgedClaim], everything: bool) -> list[lis
         against = sum(comparison.holds is False for comparison in ours)
         printed = "-".join(readings) if readings != ["-"] else _words(first)
         rows.append((-against, [first.where, printed, *map(_figure, ours)]))
-    kept = rows if everything else sorted(rows, key=lambda row: row[0])[:SHOWN]
-    return [cells for _, cells in kept]
+    shown = rows if everything else sorted(rows, key=lambda row: row[0])[:SHOWN]
+    return [cells for _, cells in shown]
 
 
 def _figure(comparison: ClaimComparison) -> str:

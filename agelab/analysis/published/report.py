@@ -236,11 +236,11 @@ def rankings(figures: PublishedTables, claims: Claims, sources: Sequence[OurValu
             factor = figure.metric in FACTORS
             metric, unit = (use.compares, "times") if factor else (figure.metric, figure.unit)
             groups.setdefault((figure.layout, metric, unit), []).append(figure)
-        for (layout, metric, unit), those in groups.items():
+        for (layout, metric, unit), members in groups.items():
             relative = [use.relative_to] if use.relative_to and unit == "times" else []
-            variants = list(dict.fromkeys([*relative, *(figure.variant for figure in those)]))
+            variants = list(dict.fromkeys([*relative, *(figure.variant for figure in members)]))
             rows = []
-            for step in dict.fromkeys(figure.step for figure in those):
+            for step in dict.fromkeys(figure.step for figure in members):
                 places: dict[str, Place] = {name: (use.id, name, layout, step, metric) for name in variants}
                 row = replace(_row(step, places, printed, sources), circle=claims.circle(step, metric))
                 rows += [row] if len(row.theirs[0].values) > 1 else []

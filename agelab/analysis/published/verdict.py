@@ -138,17 +138,17 @@ def _verdict(claim: Claim, column: RunColumn, ours: ClaimOutcome | None) -> tupl
 def _counted(ours: ClaimOutcome) -> str:
     """Count the comparisons that are true among those made; for a single one say how it came out."""
     counted = ours.counted
-    made = sum(comparison.holds is not None for comparison in counted)
+    known = sum(comparison.holds is not None for comparison in counted)
     if len(counted) == 1:
         return counted[0].note or ("it is so" if ours.holds else "it is not so")
     needed = {"every": "", "most": ", more than half are needed", "some": ", one is needed"}[ours.over]
     close = sum(comparison.close for comparison in counted)
     left = {
-        "could not be compared": len(counted) - made - close,
+        "could not be compared": len(counted) - known - close,
         "too close to tell": close,
         "left out, in a circle": len(ours.comparisons) - len(counted),
     }
-    counts = [f"{ours.true} of {made} are so{needed}", *(f"{n} {what}" for what, n in left.items() if n)]
+    counts = [f"{ours.true} of {known} are so{needed}", *(f"{n} {what}" for what, n in left.items() if n)]
     return "; ".join(counts)
 
 
