@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from agelab.analysis.host_noise import HostNoise
+from agelab.analysis.calibration import HostNoise
 from agelab.analysis.judge import judge
 from agelab.scenario.seeds import Seeds
 from agelab.stats.series import Series, SeriesPair, exact, interval_rank

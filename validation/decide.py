@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from agelab.analysis.host_noise import HostNoise
+from agelab.analysis.calibration import HostNoise
 from agelab.analysis.judge import judge
 from agelab.scenario.seeds import Seeds
 from agelab.stats.phrasing import THREE

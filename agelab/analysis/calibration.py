@@ -3,7 +3,7 @@
 ``<home>/floors/<host>.json`` has all that was recorded of one host: docs/chance.md.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -13,13 +13,14 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, Field
 
-from agelab.base.errors import InputError
+from agelab.base.errors import InputError, name_some
 from agelab.base.hashing import key_of
 from agelab.base.types import Frozen, Label
 from agelab.results import checksummed
 from agelab.results.conditions import jobs_of
 from agelab.results.result import MAX_MAGNITUDE, Count, RunPlan
-from agelab.stats.series import exact, summary
+from agelab.stats.series import SeriesPair, exact, summary
+from agelab.stats.verdict import ComparedSeries
 from agelab.store.artefacts import Store
 
 SCHEMA = 2
@@ -32,6 +33,8 @@ AA_SEEDS = 5
 
 Value = Annotated[float | int, Field(ge=-MAX_MAGNITUDE, le=MAX_MAGNITUDE)]
 Values = Annotated[tuple[Value, ...], Field(min_length=AA_SEEDS)]
+NAMED = 6
+"""Steps to name in one line."""
 
 
 class MeasuredHost(Frozen):
@@ -44,9 +47,9 @@ class MeasuredHost(Frozen):
 
     @classmethod
     def of(cls, plan: RunPlan) -> Self:
-        said = {name: str(plan.provenance.get(name, "")) for name in ("host", "qemu", "accelerator")}
-        kernel, _, processor = said["host"].partition(", ")
-        return cls(kernel=kernel, processor=processor, qemu=said["qemu"], accelerator=said["accelerator"])
+        facts = {name: str(plan.provenance.get(name, "")) for name in ("host", "qemu", "accelerator")}
+        kernel, _, processor = facts["host"].partition(", ")
+        return cls(kernel=kernel, processor=processor, qemu=facts["qemu"], accelerator=facts["accelerator"])
 
     @property
     def key(self) -> str:
@@ -77,9 +80,9 @@ class HostLoad(Frozen):
         return ", ".join([*(f"{n} {what}{'s' * (n > 1)}" for n, what in counts), *self.drives])
 
 
-def _count(said: object) -> int:
+def _count(count: object) -> int:
     """Return a number of a run's plan; one where it says none."""
-    return said if isinstance(said, int) and 0 < said < MAX_MAGNITUDE else 1
+    return count if isinstance(count, int) and 0 < count < MAX_MAGNITUDE else 1
 
 
 class PairedSample(Frozen):
@@ -99,8 +102,8 @@ class PairedSample(Frozen):
     @cached_property
     def shift(self) -> Fraction | None:
         """The difference between the medians of A and A', as a share of the median of both."""
-        one, other = (summary([exact(value) for value in side]).median for side in (self.first, self.second))
-        return _share(abs(one - other), self)
+        first, second = (summary(list(map(exact, side))).median for side in (self.first, self.second))
+        return _share(abs(first - second), self)
 
 
 def _share(difference: Fraction, seen: PairedSample) -> Fraction | None:
@@ -189,15 +192,15 @@ def host_floors(home: Path, plan: RunPlan) -> HostFloors:
 
     Raises InputError for a record that is damaged or of another schema.
     """
-    host, wanted = MeasuredHost.of(plan), HostLoad.of(plan)
+    host, load = MeasuredHost.of(plan), HostLoad.of(plan)
     record = _of_host(home, host)
     if record is None:
         return HostFloors(why=_unknown(home, host))
-    fitting = [one for one in record.calibrations if one.conditions.covers(wanted)]
+    fitting = [calibration for calibration in record.calibrations if calibration.conditions.covers(load)]
     if not fitting:
-        return HostFloors(why=f"no A/A of this host with {wanted}: {CALIBRATE}")
+        return HostFloors(why=f"no A/A of this host with {load}: {CALIBRATE}")
     shares: dict[tuple[str, str], Fraction] = {}
-    for floor in (floor for one in fitting for floor in one.floors):
+    for floor in (floor for calibration in fitting for floor in calibration.floors):
         place = (floor.step, floor.metric)
         shares[place] = max(floor.share, shares.get(place, Fraction(0)))
     return HostFloors(shares)
@@ -213,7 +216,8 @@ def record_calibration(store: Store, host: MeasuredHost, calibration: Calibratio
     path = _path(store.home, host)
     with store.lock(DIRECTORY):
         before = _of_host(store.home, host)
-        kept = [one for one in before.calibrations if one.question != calibration.question] if before else []
+        known = before.calibrations if before else ()
+        kept = [earlier for earlier in known if earlier.question != calibration.question]
         path.parent.mkdir(parents=True, exist_ok=True)
         checksummed.write_sealed(
             path, HostRecord(schema=SCHEMA, host=host, calibrations=(*kept, calibration))
@@ -250,6 +254,45 @@ def _unknown(home: Path, host: MeasuredHost) -> str:
         before = record.host
         if (before.processor, before.accelerator) == (host.processor, host.accelerator):
             changed = [name for name in ("kernel", "qemu") if getattr(before, name) != getattr(host, name)]
-            said = ", ".join(f"{name} was {getattr(before, name)}" for name in changed)
-            return f"the A/A of this host is stale ({said}): {CALIBRATE}"
+            differences = ", ".join(f"{name} was {getattr(before, name)}" for name in changed)
+            return f"the A/A of this host is stale ({differences}): {CALIBRATE}"
     return f"no A/A of this host: {CALIBRATE}"
+
+
+@dataclass(frozen=True)
+class HostNoise:
+    """The noise that A/A has shown of the hosts of some runs; empty for runs of the virtual clock."""
+
+    known: tuple[HostFloors, ...] = ()
+    """One for each run of the wall clock."""
+    widest: bool = False
+    """Give a step that no A/A has measured (a sum of steps above all) the largest floor of any step, and not none."""
+
+    @property
+    def unknown(self) -> list[str]:
+        """Labels for hosts whose noise is not known, with the reason."""
+        labels = (f"without a floor of the host: {floors.why}" for floors in self.known if floors.why)
+        return list(dict.fromkeys(labels))
+
+    def share(self, step: str, metric: str) -> Fraction | None:
+        """Return how far values of a step spread by chance, as a share of their median; None where unknown."""
+        shares = [floors.shares[step, metric] for floors in self.known if (step, metric) in floors.shares]
+        if not shares and self.widest:
+            shares = [
+                share for floors in self.known for at, share in floors.shares.items() if at[1] == metric
+            ]
+        return max(shares, default=None)
+
+    def __call__(self, pair: SeriesPair) -> Fraction | None:
+        """Return the share of a pair's step."""
+        return self.share(pair.left.step, pair.left.metric)
+
+    def labels(self, rows: Sequence[ComparedSeries]) -> list[str]:
+        """List the labels of a table of these rows: whose noise is not known, and which verdicts no A/A covers."""
+        uncovered = dict.fromkeys(
+            f"{compared.row.left.metric} of {compared.row.left.step}"
+            for compared in rows
+            if self.known and not self.unknown and compared.differs and self(compared.row) is None
+        )
+        label = f"without a floor of the host, for no A/A of it has it: {name_some(list(uncovered), NAMED)}"
+        return [*self.unknown, *([label] if uncovered else [])]

@@ -30,11 +30,11 @@ class ValueDifference:
         """Items removed from and added to the right-hand list; None where the values are no lists."""
         if not (isinstance(self.left, list) and isinstance(self.right, list)):
             return None
-        one, other = ([str(word) for word in side] for side in (self.left, self.right))
+        before, after = ([str(word) for word in side] for side in (self.left, self.right))
         removed: list[Any] = []
         added: list[Any] = []
         for _, a, b, c, d in (
-            c for c in SequenceMatcher(None, one, other, False).get_opcodes() if c[0] != "equal"
+            c for c in SequenceMatcher(None, before, after, False).get_opcodes() if c[0] != "equal"
         ):
             removed += self.left[a:b]
             added += self.right[c:d]
@@ -51,8 +51,8 @@ def diff_inputs(left: Any, right: Any, place: str = "") -> Iterator[ValueDiffere
         for key in sorted({*left, *right}):
             yield from diff_inputs(left.get(key), right.get(key), f"{place}.{key}".lstrip("."))
     elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
-        for number, (one, other) in enumerate(zip(left, right, strict=True)):
-            yield from diff_inputs(one, other, f"{place}[{number}]")
+        for number, (left_part, right_part) in enumerate(zip(left, right, strict=True)):
+            yield from diff_inputs(left_part, right_part, f"{place}[{number}]")
     elif type(left) is not type(right) or left != right:
         yield ValueDifference(place, left, right)
 
@@ -60,15 +60,16 @@ def diff_inputs(left: Any, right: Any, place: str = "") -> Iterator[ValueDiffere
 def diff_samples(left: Sequence[Sample], right: Sequence[Sample]) -> list[ValueDifference]:
     """List each sample that only one side has, or that has another value on the other side."""
 
-    def table(rows: Sequence[Sample]) -> dict[tuple[str, int, str], Any]:
-        return {(row.step, row.repetition, row.metric): row.value for row in rows}
-
-    one, other = table(left), table(right)
+    ours, theirs = _values(left), _values(right)
     return [
-        ValueDifference(" ".join(map(str, place)), one.get(place), other.get(place))
-        for place in dict.fromkeys([*one, *other])
-        if one.get(place) != other.get(place)
+        ValueDifference(" ".join(map(str, place)), ours.get(place), theirs.get(place))
+        for place in dict.fromkeys([*ours, *theirs])
+        if ours.get(place) != theirs.get(place)
     ]
+
+
+def _values(samples: Sequence[Sample]) -> dict[tuple[str, int, str], Any]:
+    return {(sample.step, sample.repetition, sample.metric): sample.value for sample in samples}
 
 
 @dataclass(frozen=True)
@@ -90,13 +91,12 @@ class CellPair:
     @property
     def compared(self) -> int:
         """The number of samples on either side."""
-        rows = (*self.left.samples, *self.right.samples)
-        return len({(row.step, row.repetition, row.metric) for row in rows})
+        return len(_values((*self.left.samples, *self.right.samples)))
 
     @property
     def unfinished(self) -> list[str]:
         """The runs in which the cell did not come to its end."""
-        return [one.run for one in (self.left, self.right) if not one.finished]
+        return [cell.run for cell in (self.left, self.right) if not cell.finished]
 
     @property
     def virtual(self) -> bool:
@@ -106,8 +106,8 @@ class CellPair:
     def endings(self) -> list[ValueDifference]:
         """The differences of their end records: status, digest, hashes of maps."""
         left, right = (
-            one.end.model_dump(mode="json", include={"status", "digest", "maps"}) if one.end else {}
-            for one in (self.left, self.right)
+            cell.end.model_dump(mode="json", include={"status", "digest", "maps"}) if cell.end else {}
+            for cell in (self.left, self.right)
         )
         return list(diff_inputs(left, right))
 
@@ -127,7 +127,7 @@ class CellPair:
         return not self.unfinished and self.virtual and not self.inputs and not self.equal
 
 
-def pair_by_seed(one: SeedGroup, other: SeedGroup) -> list[CellPair]:
+def pair_by_seed(left: SeedGroup, right: SeedGroup) -> list[CellPair]:
     """Pair the cells of equal seeds; where none are equal, the first of each."""
-    common = [CellPair(cell, other.cells[at]) for at, cell in one.cells.items() if at in other.cells]
-    return common or [CellPair(next(iter(one.cells.values())), next(iter(other.cells.values())))]
+    common = [CellPair(cell, right.cells[at]) for at, cell in left.cells.items() if at in right.cells]
+    return common or [CellPair(next(iter(left.cells.values())), next(iter(right.cells.values())))]

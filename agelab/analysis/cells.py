@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agelab.analysis.host_noise import HostNoise, noise_of_runs
+from agelab.analysis.calibration import HostNoise, host_floors
 from agelab.results.conditions import CHOSEN, EFFORT, KERNEL, SEEDS, Conditions, apart, files_of, grouped
 from agelab.results.measure import ALL_STEPS, MEAN, Measure, own_steps
 from agelab.results.result import Cell, End, RunKernel, RunPlan, Sample, Status
@@ -91,10 +91,10 @@ class CellResult:
     @cached_property
     def by_step(self) -> Mapping[tuple[str, str], Mapping[int, Sample]]:
         """Step and metric to the sample of each repetition."""
-        found: dict[tuple[str, str], dict[int, Sample]] = {}
+        samples: dict[tuple[str, str], dict[int, Sample]] = {}
         for sample in self.samples:
-            found.setdefault((sample.step, sample.metric), {})[sample.repetition] = sample
-        return found
+            samples.setdefault((sample.step, sample.metric), {})[sample.repetition] = sample
+        return samples
 
 
 @dataclass(frozen=True)
@@ -126,17 +126,17 @@ class RunResult:
         Raises InputError for damage.
         """
         kinds: dict[Cell | None, CellResult] = {}
-        for one in self.cells:
-            kind = one.cell.model_copy(update={"seed": 1, "corpus_seed": 1})
-            if kind not in kinds or (one.inputs and not kinds[kind].inputs):
-                kinds[kind] = one
+        for cell in self.cells:
+            kind = cell.cell.model_copy(update={"seed": 1, "corpus_seed": 1})
+            if kind not in kinds or (cell.inputs and not kinds[kind].inputs):
+                kinds[kind] = cell
         return tuple(map(self.conditions_of, kinds.values())) or (self.conditions_of(None),)
 
-    def conditions_of(self, one: CellResult | None) -> Conditions:
+    def conditions_of(self, cell: CellResult | None) -> Conditions:
         """Return what shapes one of its cells. Raises InputError for damage."""
         guest = self.directory.guest() if self.guest is None else self.guest
-        files = files_of(one.inputs, one.end.evaluated_by if one.end else None) if one else {}
-        return Conditions.of(self.plan, one.cell if one else None, guest, files)
+        files = files_of(cell.inputs, cell.end.evaluated_by if cell.end else None) if cell else {}
+        return Conditions.of(self.plan, cell.cell if cell else None, guest, files)
 
 
 def load(run: RunDirectory) -> RunResult:
@@ -151,6 +151,12 @@ def load(run: RunDirectory) -> RunResult:
         for number, cell in enumerate(plan.cells)
     )  # fmt: skip
     return RunResult(run, plan, running, cells)
+
+
+def noise_of_runs(runs: Iterable[RunResult], *, widest: bool = False) -> HostNoise:
+    """Look up the noise of runs of one scenario. Raises InputError for a damaged record."""
+    real = [run for run in runs if run.plan.clock == "wall"]
+    return HostNoise(tuple(host_floors(run.directory.home, run.plan) for run in real), widest)
 
 
 @dataclass(frozen=True)
@@ -182,47 +188,47 @@ class SeedGroup:
     @cached_property
     def cells(self) -> Mapping[Seeds, CellResult]:
         """Seeds to their cell: the first that is ok, or else the first."""
-        found: dict[Seeds, CellResult] = {}
-        for one in self.results:
-            if one.seeds not in found or (one.ok and not found[one.seeds].ok):
-                found[one.seeds] = one
-        return found
+        cells: dict[Seeds, CellResult] = {}
+        for cell in self.results:
+            if cell.seeds not in cells or (cell.ok and not cells[cell.seeds].ok):
+                cells[cell.seeds] = cell
+        return cells
 
     @cached_property
     def counted(self) -> Mapping[Seeds, CellResult]:
         """Seeds to their cell, for those whose samples count, corpus by corpus."""
-        return {seeds: one for seeds, one in sorted(self.cells.items()) if one.ok}
+        return {seeds: cell for seeds, cell in sorted(self.cells.items()) if cell.ok}
 
     @property
     def why_left_out(self) -> str:
         """The reasons of cells that are not ok."""
-        return "; ".join(dict.fromkeys(one.ended for one in self.results if not one.ok))
+        return "; ".join(dict.fromkeys(cell.ended for cell in self.results if not cell.ok))
 
     @property
     def unsupported(self) -> bool:
         """True if the kernel does not support what any of its cells needs, and nothing else is amiss."""
-        statuses = {one.end.status if one.end else None for one in self.results if not one.ok}
+        statuses = {cell.end.status if cell.end else None for cell in self.results if not cell.ok}
         return statuses == {Status.UNSUPPORTED}
 
     @property
     def begun(self) -> bool:
         """True if any cell has begun: before that there are no inputs to compare."""
-        return any(one.end or one.inputs for one in self.results)
+        return any(cell.end or cell.inputs for cell in self.results)
 
     @cached_property
     def series(self) -> Mapping[Place, Series]:
         """Everything measured, over the seeds."""
-        return series(((seeds, one.samples) for seeds, one in self.counted.items()), self.own_metrics)
+        return series(((seeds, cell.samples) for seeds, cell in self.counted.items()), self.own_metrics)
 
     @cached_property
     def own_metrics(self) -> Mapping[str, Metric]:
         """The metrics that its scenario or a program of it defines."""
-        return {name: one.metric for name, one in self.run.plan.metrics.items()}
+        return {name: defined.metric for name, defined in self.run.plan.metrics.items()}
 
     @cached_property
     def steps(self) -> Mapping[tuple[str, str], Series]:
         """Step and metric to one number for each cell: the mean over repetitions."""
-        return {(one.step, one.metric): one for one in by_step(self.series).values()}
+        return {(series.step, series.metric): series for series in by_step(self.series).values()}
 
     def measured(self, measure: Measure) -> Series | None:
         """Return a measure over the seeds, or None where no cell has it."""
@@ -238,11 +244,11 @@ class SeedGroup:
         steps = own_steps(self.series)
         values: list[tuple[Seeds, Fraction]] = []
         missing: list[tuple[Seeds, str]] = []
-        for seeds, one in self.counted.items():
-            found = [one.by_step.get((step, ALL_STEPS.metric), {}) for step in steps]
-            rows = [row for repetitions in found for row in repetitions.values()]
+        for seeds, cell in self.counted.items():
+            of_steps = [cell.by_step.get((step, ALL_STEPS.metric), {}) for step in steps]
+            rows = [row for repetitions in of_steps for row in repetitions.values()]
             gap = next((row for row in rows if row.value is None), None)
-            if all(found) and gap is None:
+            if all(of_steps) and gap is None:
                 values.append((seeds, sum((exact(row.value or 0) for row in rows), Fraction())))
             else:
                 missing.append((seeds, (gap and gap.not_measured) or "not among this seed's samples"))
@@ -256,19 +262,19 @@ def group_cells(
 
     Each group has its first cell's label for a name.
     """
-    found: dict[GroupKey, tuple[RunResult, list[CellResult]]] = {}
+    groups: dict[GroupKey, tuple[RunResult, list[CellResult]]] = {}
     for run in runs:
-        for one in run.cells:
-            at = key(run, one)
+        for cell in run.cells:
+            at = key(run, cell)
             if at is not None:
-                found.setdefault(at, (run, []))[1].append(one)
-    return {at: SeedGroup(cells[0].cell.label, run, tuple(cells)) for at, (run, cells) in found.items()}
+                groups.setdefault(at, (run, []))[1].append(cell)
+    return {at: SeedGroup(cells[0].cell.label, run, tuple(cells)) for at, (run, cells) in groups.items()}
 
 
 def seed_groups(run: RunResult) -> list[SeedGroup]:
     """Group the cells of one run by everything but their seeds."""
     alike = {"seed": 1, "corpus_seed": 1}
-    return [*group_cells([run], lambda _, one: one.cell.model_copy(update=alike)).values()]
+    return [*group_cells([run], lambda _, cell: cell.cell.model_copy(update=alike)).values()]
 
 
 def pair_groups(
@@ -279,19 +285,19 @@ def pair_groups(
     ``any_variant``: the user has named a variant on each side, so that they need not be equal.
     """
     ours = list(ours)
-    rest, found = list(theirs), dict[int, SeedGroup]()
+    rest, matched = list(theirs), dict[int, SeedGroup]()
     for same_layout in (True, False):
-        for at, one in enumerate(ours):
+        for at, group in enumerate(ours):
             fitting = (
                 other
                 for other in rest
-                if (any_variant or one.variant == other.variant)
-                and (one.layout == other.layout or not same_layout)
+                if (any_variant or group.variant == other.variant)
+                and (group.layout == other.layout or not same_layout)
             )
-            if at not in found and (other := next(fitting, None)):
+            if at not in matched and (other := next(fitting, None)):
                 rest.remove(other)
-                found[at] = other
-    return [(ours[at], other) for at, other in sorted(found.items())]
+                matched[at] = other
+    return [(ours[at], other) for at, other in sorted(matched.items())]
 
 
 VARIES = KERNEL | SEEDS | CHOSEN | EFFORT
@@ -325,21 +331,21 @@ class RunSet:
         kernels = tuple(dict.fromkeys(run.plan.kernel for run in self.runs if run.plan.kernel))
         names = dict(zip(kernels, kernel_names(kernels), strict=True))
 
-        def key(run: RunResult, one: CellResult) -> tuple[str, ...]:
-            cell = one.cell
+        def key(run: RunResult, result: CellResult) -> tuple[str, ...]:
+            cell = result.cell
             kernel = names[run.plan.kernel] if run.plan.kernel else cell.kernel
             drives = " + ".join(cell.drives)
             return (cell.variant, cell.layout, kernel, cell.defaults, cell.machine, drives)
 
-        found = group_cells(self.runs, key)
+        groups = group_cells(self.runs, key)
         return tuple(
             replace(group, name=name, host=self.host)
-            for name, group in zip(distinct_names([*found]), found.values(), strict=True)
+            for name, group in zip(distinct_names([*groups]), groups.values(), strict=True)
         )
 
     @property
     def cells(self) -> list[tuple[SeedGroup, CellResult]]:
-        return [(group, one) for group in self.groups for one in group.results]
+        return [(group, cell) for group in self.groups for cell in group.results]
 
     @cached_property
     def places(self) -> list[Place]:
@@ -349,7 +355,7 @@ class RunSet:
     @property
     def seeds(self) -> list[Seeds]:
         """The seeds of all cells, corpus by corpus."""
-        return sorted({one.seeds for run in self.runs for one in run.cells})
+        return sorted({cell.seeds for run in self.runs for cell in run.cells})
 
 
 def run_sets(runs: Iterable[RunResult]) -> list[RunSet]:
@@ -378,7 +384,7 @@ def distinct_names(keys: Sequence[tuple[str, ...]]) -> list[str]:
     names = [key[0] for key in keys]
     for axis in range(1, max(map(len, keys), default=0)):
         for name in dict.fromkeys(names):
-            alike = [at for at, one in enumerate(names) if one == name]
+            alike = [at for at, named in enumerate(names) if named == name]
             if len({keys[at][axis] for at in alike}) > 1:
                 for at in alike:
                     names[at] = f"{name} {keys[at][axis]}"
@@ -392,8 +398,8 @@ def main_measures(groups: Sequence[SeedGroup]) -> list[Measure]:
     """
     places = list(dict.fromkeys(place for group in groups for place in group.series))
     held = [place for place in places if place[2] == "content_bytes"]
-    found = [*last_slowdowns(places), *held[-1:]]
-    named = [Measure(step, number if number > 1 else MEAN, metric) for step, number, metric in found]
+    chosen = [*last_slowdowns(places), *held[-1:]]
+    named = [Measure(step, number if number > 1 else MEAN, metric) for step, number, metric in chosen]
     return [*named, *([ALL_STEPS] if own_steps(places) else [])]
 
 

@@ -5,16 +5,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+from agelab.analysis.calibration import HostNoise
 from agelab.analysis.cells import (
     RunResult,
     SeedGroup,
     distinct_names,
     last_slowdowns,
     load,
+    noise_of_runs,
     pair_groups,
     seed_groups,
 )
-from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.analysis.judge import judge_against
 from agelab.base.errors import AgelabError, InputError, name_some, unknown
 from agelab.results import run_lookup
@@ -43,18 +44,18 @@ class Selector:
     def groups(self, more: Mapping[str, str] | None = None) -> list[SeedGroup]:
         """Return the groups that match, with ``more`` for axes not chosen here. Raises InputError for none."""
         taken = {"variant", "filesystem"} if {"variant", "filesystem"} & self.chosen.keys() else set()
-        wanted = {axis: value for axis, value in (more or {}).items() if axis not in taken}
-        wanted |= self.chosen
-        found, narrowed = seed_groups(self.run), ""
-        if not found:
+        choices = {axis: value for axis, value in (more or {}).items() if axis not in taken}
+        choices |= self.chosen
+        groups, narrowed = seed_groups(self.run), ""
+        if not groups:
             raise InputError(f"{self.run.name} has no cells: there is nothing to compare")
-        for axis, value in sorted(wanted.items(), key=lambda choice: AXES.index(choice[0])):
-            have = [axis_value(group.cell, axis) for group in found]
-            found = [group for group in found if matches(group.cell, axis, value)]
-            if not found:
+        for axis, value in sorted(choices.items(), key=lambda choice: AXES.index(choice[0])):
+            have = [axis_value(group.cell, axis) for group in groups]
+            groups = [group for group in groups if matches(group.cell, axis, value)]
+            if not groups:
                 raise no_match_error(self.run, f"{axis} {value!r}{narrowed}", have)
             narrowed += f" of {axis} {value}"
-        return found
+        return groups
 
 
 def parse_selector(runs: Path, words: str) -> Selector:
@@ -73,7 +74,7 @@ def parse_selector(runs: Path, words: str) -> Selector:
 def parse_choices(run: RunResult, choices: str) -> dict[str, str]:
     """Parse ``ext4,raid0,kernel=6.1`` into axis and value; a word alone is a variant, or else a layout of the run."""
     cells = run.plan.cells
-    found: dict[str, str] = {}
+    chosen: dict[str, str] = {}
     for word in filter(None, choices.split(",")):
         axis, equals, value = word.partition("=")
         if not equals:
@@ -86,10 +87,10 @@ def parse_choices(run: RunResult, choices: str) -> dict[str, str]:
             value = word
         elif axis not in AXES:
             raise unknown("choice", axis, AXES)
-        if axis in found:
-            raise InputError(f"{choices!r} names two of one kind: {found[axis]} and {value}")
-        found[axis] = value
-    return found
+        if axis in chosen:
+            raise InputError(f"{choices!r} names two of one kind: {chosen[axis]} and {value}")
+        chosen[axis] = value
+    return chosen
 
 
 def no_match_error(run: RunResult, what: str, have: Iterable[str]) -> InputError:
@@ -116,23 +117,27 @@ class Comparison:
     base: SeedGroup
     others: tuple[SeedGroup, ...]
 
+    @property
+    def groups(self) -> tuple[SeedGroup, ...]:
+        return self.base, *self.others
 
-def compare_within_run(one: Selector, base: str | None) -> Comparison:
+
+def compare_within_run(selector: Selector, base: str | None) -> Comparison:
     """Compare each group of a run with the first, or with ``base``. Raises InputError where there is one group only."""
-    found = one.groups()
+    groups = selector.groups()
     at = 0
     if base:
-        wanted = parse_choices(one.run, base)
-        fit = [all(matches(group.cell, *choice) for choice in wanted.items()) for group in found]
+        choices = parse_choices(selector.run, base)
+        fit = [all(matches(group.cell, *choice) for choice in choices.items()) for group in groups]
         if not any(fit):
-            raise no_match_error(one.run, f"base {base!r}", [group.name for group in found])
+            raise no_match_error(selector.run, f"base {base!r}", [group.name for group in groups])
         at = fit.index(True)
-    if len(found) < 2:
+    if len(groups) < 2:
         raise InputError(
-            f"{one.words} has {found[0].name} alone: there is nothing to compare it with",
+            f"{selector.words} has {groups[0].name} alone: there is nothing to compare it with",
             hint="name another run, too: agelab compare A B",
         )
-    return Comparison(found[at], tuple(group for n, group in enumerate(found) if n != at))
+    return Comparison(groups[at], tuple(group for n, group in enumerate(groups) if n != at))
 
 
 def compare_across_runs(sides: Sequence[Selector]) -> list[Comparison]:
@@ -142,22 +147,22 @@ def compare_across_runs(sides: Sequence[Selector]) -> list[Comparison]:
     two do where each side names its variant. Raises InputError where nothing matches.
     """
     values: dict[str, set[str]] = {}
-    for one in sides:
-        for axis, value in one.chosen.items():
+    for side in sides:
+        for axis, value in side.chosen.items():
             values.setdefault(axis, set()).add(value)
-    common = {axis: next(iter(found)) for axis, found in values.items() if len(found) == 1}
-    first, *others = (one.groups(common) for one in sides)
-    named = all({"variant", "filesystem"} & {*common, *one.chosen} for one in sides)
-    found = {id(group): list[SeedGroup]() for group in first}
+    common = {axis: next(iter(choices)) for axis, choices in values.items() if len(choices) == 1}
+    first, *others = (side.groups(common) for side in sides)
+    named = all({"variant", "filesystem"} & {*common, *side.chosen} for side in sides)
+    paired = {id(group): list[SeedGroup]() for group in first}
     for theirs in others:
         for ours, their in pair_groups(first, theirs, any_variant=named):
-            found[id(ours)].append(their)
-    both = [(group, tuple(found[id(group)])) for group in first]
+            paired[id(ours)].append(their)
+    both = [(group, tuple(paired[id(group)])) for group in first]
     whole = [Comparison(group, matching) for group, matching in both if len(matching) == len(others)]
     if not whole:
         have = "; ".join(
-            f"{one.words}: {', '.join(group.name for group in theirs)}"
-            for one, theirs in zip(sides, (first, *others), strict=True)
+            f"{side.words}: {', '.join(group.name for group in theirs)}"
+            for side, theirs in zip(sides, (first, *others), strict=True)
         )
         raise InputError(
             f"these share no variant: {have}",
@@ -170,20 +175,20 @@ def uncompared_groups(
     comparisons: Sequence[Comparison], sides: Sequence[Selector]
 ) -> Mapping[str, list[str]]:
     """List each run's groups that no comparison has, because another run lacks them; none where sides choose."""
-    there = {(group.run.name, group.name) for one in comparisons for group in (one.base, *one.others)}
-    found: dict[str, list[str]] = {}
-    for one in sides if not any(side.chosen for side in sides) else ():
-        names = [group.name for group in one.groups() if (one.run.name, group.name) not in there]
+    compared = {(group.run.name, group.name) for comparison in comparisons for group in comparison.groups}
+    left_out: dict[str, list[str]] = {}
+    for side in sides if not any(side.chosen for side in sides) else ():
+        names = [group.name for group in side.groups() if (side.run.name, group.name) not in compared]
         if names:
-            found[one.run.name] = names
-    return found
+            left_out[side.run.name] = names
+    return left_out
 
 
-def column_names(found: Sequence[SeedGroup]) -> list[str]:
+def column_names(groups: Sequence[SeedGroup]) -> list[str]:
     """Name each group by its variant and what else tells it from the others; empty names where nothing does."""
     axes = [axis for axis in AXES if axis != "filesystem"]
-    told = distinct_names([tuple(axis_value(group.cell, axis) for axis in axes) for group in found])
-    return told if len(set(told)) == len(told) else ["" for _ in told]
+    names = distinct_names([tuple(axis_value(group.cell, axis) for axis in axes) for group in groups])
+    return names if len(set(names)) == len(names) else ["" for _ in names]
 
 
 VARIES = KERNEL | CHOSEN | EFFORT | {"run_seeds", "cells"}
@@ -208,15 +213,15 @@ class ComparisonTable:
         return [*self.steps, *self.repetitions]
 
 
-def host_noise_of(one: Comparison) -> HostNoise:
+def host_noise_of(comparison: Comparison) -> HostNoise:
     """Look up the noise of the hosts that measured the sides. Raises InputError for a damaged record."""
-    runs = {group.run.name: group.run for group in (one.base, *one.others)}
+    runs = {group.run.name: group.run for group in comparison.groups}
     return noise_of_runs(runs.values())
 
 
-def compare_steps(one: Comparison, host: HostNoise, everything: bool) -> list[ComparisonTable]:
+def compare_steps(comparison: Comparison, host: HostNoise, everything: bool) -> list[ComparisonTable]:
     """Judge each other side against the base, step by step; with ``everything`` each repetition, too."""
-    tables = [group.series for group in (one.base, *one.others)]
+    tables = [group.series for group in comparison.groups]
     shown = [_without_earlier_slowdowns(table) for table in tables]
     base, *others = map(by_step, shown)
     steps = judge_against(base, others, host)
@@ -224,8 +229,8 @@ def compare_steps(one: Comparison, host: HostNoise, everything: bool) -> list[Co
     above = {place for table in tables for place in last_slowdowns(table)}
     base, *others = (
         {
-            place: found
-            for place, found in table.items()
+            place: series
+            for place, series in table.items()
             if everything and (place[0], place[2]) in repeated and place not in above
         }
         for table in tables
@@ -236,39 +241,39 @@ def compare_steps(one: Comparison, host: HostNoise, everything: bool) -> list[Co
 def _without_earlier_slowdowns(table: Mapping[Place, Series]) -> Mapping[Place, Series]:
     """Leave out the slowdowns at the earlier points of a history: the last is the result, a mean is of no moment."""
     last = last_slowdowns(table)
-    return {place: found for place, found in table.items() if place[2] != "slowdown" or place in last}
+    return {place: series for place, series in table.items() if place[2] != "slowdown" or place in last}
 
 
-def caveats(one: SeedGroup, other: SeedGroup, anyway: bool) -> list[str]:
+def caveats(left: SeedGroup, right: SeedGroup, anyway: bool) -> list[str]:
     """List the labels of a table of these two. Raises InputError for incomparable runs, unless ``anyway``."""
-    ours, theirs = (group.run.conditions_of(next(iter(group.cells.values()))) for group in (one, other))
+    ours, theirs = (group.run.conditions_of(next(iter(group.cells.values()))) for group in (left, right))
     differ = ours.differences(theirs, VARIES)
     unlike = {name: both for name, both in differ.items() if name in NEEDED}
     if unlike and not anyway:
         raise InputError(
-            f"{one.run.name} and {other.run.name} are not comparable: {text(unlike)}",
+            f"{left.run.name} and {right.run.name} are not comparable: {text(unlike)}",
             hint="--anyway compares them all the same, and labels the tables",
         )
-    found = [f"NOT COMPARABLE: {text(unlike)}"] if unlike else []
+    labels = [f"NOT COMPARABLE: {text(unlike)}"] if unlike else []
     if named := text({name: both for name, both in differ.items() if name not in NEEDED}):
-        found.append(f"the two sides also differ in: {named}")
-    if one.run.name == other.run.name and one.cell == other.cell:
-        found.append("A and B are the same cells: no difference can show, the floor is their spread")
-    return found
+        labels.append(f"the two sides also differ in: {named}")
+    if left.run.name == right.run.name and left.cell == right.cell:
+        labels.append("A and B are the same cells: no difference can show, the floor is their spread")
+    return labels
 
 
-def side_by_side(one: HasConditions, other: HasConditions) -> str:
+def side_by_side(left: HasConditions, right: HasConditions) -> str:
     """Return the hint for two runs that belong into no table or line: the command that compares them."""
-    unlike = NEEDED & between(one.conditions, other.conditions, VARIES).keys()
-    return f"both, side by side: agelab compare {'--anyway ' if unlike else ''}{one.name} {other.name}"
+    unlike = NEEDED & between(left.conditions, right.conditions, VARIES).keys()
+    return f"both, side by side: agelab compare {'--anyway ' if unlike else ''}{left.name} {right.name}"
 
 
-def no_ok_cells(found: Sequence[Comparison], of_one: bool) -> InputError:
+def no_ok_cells(comparisons: Sequence[Comparison], of_one: bool) -> InputError:
     """Return the error for a comparison in which no side has ok cells: which groups have none, and why.
 
     ``of_one``: all sides are of one run, which may have another group for a base.
     """
-    empty = [group for one in found for group in (one.base, *one.others) if not group.counted]
+    empty = [group for comparison in comparisons for group in comparison.groups if not group.counted]
     why: dict[tuple[str, str], list[str]] = {}
     for group in empty:
         reasons = "; ".join(dict.fromkeys(ran.ended for ran in group.cells.values()))
@@ -277,7 +282,7 @@ def no_ok_cells(found: Sequence[Comparison], of_one: bool) -> InputError:
     for (run, reasons), names in why.items():
         named = name_some(list(dict.fromkeys(names)), NAMED, "; ")
         lines.append(f"no cell of {named} of {run} is ok ({reasons})")
-    ok = [group for one in found for group in one.others if group.counted]
+    ok = [group for comparison in comparisons for group in comparison.others if group.counted]
     hint = "agelab list shows how far a run is" if any(group.run.running for group in empty) else ""
     if len(ok) > 1 and of_one:
         hint = f"--base {ok[0].variant}: that one has ok cells, and is not alone in it"
@@ -293,7 +298,7 @@ def gate_times(table: ComparisonTable) -> list[ComparedSeries]:
 
 
 def is_slower(row: ComparedSeries, margin: Fraction) -> bool:
-    """Tell whether B's step is slower than A's by more than chance, and by more than ``margin``, as a share."""
+    """Return True if B's step is slower than A's by more than chance, and by more than ``margin``, as a share."""
     return row.better == "left" and row.ratio is not None and row.ratio > 1 + margin
 
 
@@ -303,11 +308,11 @@ def slower_steps(tables: Iterable[ComparisonTable], margin: Fraction) -> list[Co
     Raises AgelabError where a step that differs has too few seeds to be judged, and where there is no step: what could
     not be stopped must not be let pass.
     """
-    found = [row for table in tables for row in gate_times(table)]
-    measured = [row for row in found if row.left and row.right]
+    rows = [row for table in tables for row in gate_times(table)]
+    measured = [row for row in rows if row.left and row.right]
     if not measured or any(row.too_few for row in measured):
         raise AgelabError(
             f"{TOO_FEW} to judge the steps' times, so the gate lets nothing pass",
             hint="a verdict takes four run seeds (--seeds 1,2,3,4,5), and a variant that both sides have",
         )
-    return [row for row in found if is_slower(row, margin)]
+    return [row for row in rows if is_slower(row, margin)]

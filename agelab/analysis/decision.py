@@ -88,63 +88,54 @@ def require_sides(question: Question | None, cells: Sequence[Cell]) -> None:
 def main_question(groups: Sequence[SeedGroup]) -> Question:
     """Return what a scenario is about: what aged worst, held the most, or was the quickest."""
     measures = main_measures(groups)
-    there = (at for at in measures for group in groups if (one := group.measured(at)) and one.values)
-    measure = next(there, ALL_STEPS)
+    measured = (at for at in measures for group in groups if (series := group.measured(at)) and series.values)
+    measure = next(measured, ALL_STEPS)
     extreme = "worst" if measure.metric == "slowdown" else "best"
     return Question(measure, extreme, better=METRICS[measure.metric].better)
 
 
 def decide(question: Question, groups: Sequence[SeedGroup], level: Fraction) -> Look:
     """Say whether the values decide the question at that level. Raises InputError where nothing has its metric."""
-    found = [(group, group.measured(question.measure)) for group in groups]
-    if not any(series for _, series in found):
-        there = dict.fromkeys(":".join(at) for group in groups for at in group.steps)
-        raise unknown("metric of this run", str(question.measure), [*there])
+    measured = [(group, group.measured(question.measure)) for group in groups]
+    if not any(series for _, series in measured):
+        metrics = dict.fromkeys(":".join(at) for group in groups for at in group.steps)
+        raise unknown("metric of this run", str(question.measure), [*metrics])
     if question.sides:
-        left, right = (next(one for one in found if _fits(one[0].cell, side)) for side in question.sides)
-        return _of_two(left, right, level)
-    return _of_all(question, found, level)
+        sides = [next(pair for pair in measured if _fits(pair[0].cell, side)) for side in question.sides]
+        return _of_two(sides, level)
+    return _of_all(question, measured, level)
 
 
-def _of_two(
-    left: tuple[SeedGroup, Series | None], right: tuple[SeedGroup, Series | None], level: Fraction
-) -> Look:
-    (a, one), (b, other) = left, right
-    if not (one and one.values and other and other.values):
-        return Look(False, f"{(b if one and one.values else a).cell.short_label} has no value")
-    [judged] = judge([SeriesPair(one, other)], a.host, correct=False, level=level)
-    said = f"{b.cell.short_label} against {a.cell.short_label}: {_ratio(judged)}{judged.word_and_reason}"
-    said += f" {judged.files}" if judged.differs else ""
-    return Look(judged.differs or judged.alike, said)
+def _of_two(sides: Sequence[tuple[SeedGroup, Series | None]], level: Fraction) -> Look:
+    (left_group, left_series), (right_group, right_series) = sides
+    if not (left_series and left_series.values and right_series and right_series.values):
+        empty = right_group if left_series and left_series.values else left_group
+        return Look(False, f"{empty.cell.short_label} has no value")
+    [judged] = judge([SeriesPair(left_series, right_series)], left_group.host, correct=False, level=level)
+    names = f"{right_group.cell.short_label} against {left_group.cell.short_label}"
+    files = f" {judged.files}" if judged.differs else ""
+    line = f"{names}: {_ratio(judged)}{judged.word_and_reason}{files}"
+    return Look(judged.differs or judged.alike, line)
 
 
-def _of_all(question: Question, found: Sequence[tuple[SeedGroup, Series | None]], level: Fraction) -> Look:
+def _of_all(question: Question, measured: Sequence[tuple[SeedGroup, Series | None]], level: Fraction) -> Look:
     highest = (question.better == "higher") == (question.extreme == "best")
-    order = rank_by_median(found, highest=highest)
+    order = rank_by_median(measured, highest=highest, level=level)
     if len(order.order) < 2:
         return Look(False, "fewer than two have a value")
-    first = order.first[0].cell.short_label
-    pairs = [SeriesPair(one, order.series[0]) for one in order.series[1:]]
-    against = [
-        (group.cell.short_label, one)
-        for (group, _), one in zip(
-            order.order[1:], judge(pairs, order.first[0].host, correct=False, level=level), strict=True
-        )
-    ]
-    told = DifferenceVerdict.HIGHER if highest else DifferenceVerdict.LOWER
-    tied = [(name, one) for name, one in against if one.verdict is not told]
+    first, *names = (group.cell.short_label for group, _ in order.order)
+    against = list(zip(names, order.compared, strict=True))
+    verdict = DifferenceVerdict.HIGHER if highest else DifferenceVerdict.LOWER
+    tied = [(name, compared) for name, compared in against if compared.verdict is not verdict]
     if not tied:
-        return Look(
-            True,
-            f"{question.extreme} is {first}, {phrasing.distinguishable(len(against))} {order.on_these_files}",
-        )
-    if all(one.alike for _, one in tied):
-        names = ", ".join(name for name, _ in tied)
-        return Look(True, f"no single one is {question.extreme}: {first} is the same as {names}")
-    open_ones = "; ".join(f"{name}: {one.word_and_reason}" for name, one in tied if not one.alike)
-    return Look(
-        False, f"{first} has the {'highest' if highest else 'lowest'} median, but against {open_ones}"
-    )
+        from_others = phrasing.distinguishable(len(against))
+        return Look(True, f"{question.extreme} is {first}, {from_others} {order.on_these_files}")
+    if all(compared.alike for _, compared in tied):
+        same = ", ".join(name for name, _ in tied)
+        return Look(True, f"no single one is {question.extreme}: {first} is the same as {same}")
+    reasons = (f"{name}: {compared.word_and_reason}" for name, compared in tied if not compared.alike)
+    end = "highest" if highest else "lowest"
+    return Look(False, f"{first} has the {end} median, but against {'; '.join(reasons)}")
 
 
 def _ratio(judged: ComparedSeries) -> str:

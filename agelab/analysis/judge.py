@@ -53,15 +53,8 @@ def judge_against(
 ) -> list[list[ComparedSeries]]:
     """Judge each of the others, as B, against the base; the rows of a metric in all of them are one family."""
     tables = [pair_series(base, other) for other in others]
-    found = iter(judge([row for table in tables for row in table], host))
-    return [[next(found) for _ in table] for table in tables]
-
-
-def judge_first(
-    ranked: Sequence[Series], host: Callable[[SeriesPair], Fraction | None]
-) -> list[ComparedSeries]:
-    """Judge the first, as B, against each of the others."""
-    return judge([SeriesPair(one, ranked[0]) for one in ranked[1:]], host, correct=False)
+    judged = iter(judge([row for table in tables for row in table], host))
+    return [[next(judged) for _ in table] for table in tables]
 
 
 @dataclass(frozen=True)
@@ -77,6 +70,8 @@ class Ranked:
     order: tuple[tuple[SeedGroup, Summary], ...]
     series: tuple[Series, ...]
     """Their series, in the same order."""
+    level: Fraction = LEVEL
+    """What a test may find of what is not there."""
 
     @property
     def first(self) -> tuple[SeedGroup, Summary]:
@@ -85,12 +80,18 @@ class Ranked:
     @cached_property
     def compared(self) -> list[ComparedSeries]:
         """The first, as B, judged against each of the others."""
-        return judge_first(self.series, self.first[0].host)
+        pairs = [SeriesPair(series, self.series[0]) for series in self.series[1:]]
+        return judge(pairs, self.first[0].host, correct=False, level=self.level)
+
+    @property
+    def _others(self) -> list[tuple[tuple[SeedGroup, Summary], ComparedSeries]]:
+        """Each of the others, with the first judged against it."""
+        return list(zip(self.order[1:], self.compared, strict=True))
 
     @property
     def enough(self) -> bool:
         """True if each has seeds enough to be distinguished from another."""
-        return all(can_be_distinguishable(one.seeds) for one in self.series)
+        return all(can_be_distinguishable(series.seeds) for series in self.series)
 
     @property
     def lead(self) -> ComparedSeries:
@@ -100,16 +101,9 @@ class Ranked:
     @property
     def tied(self) -> list[tuple[SeedGroup, Summary]]:
         """The groups that the first is not distinguishable from; with too few seeds, those equal to it."""
-        enough = self.enough
-        return [
-            one
-            for one, against in zip(self.order[1:], self.compared, strict=True)
-            if (
-                not self._is_distinguishable(one[1], against)
-                if enough
-                else one[1].median == self.first[1].median
-            )
-        ]
+        if not self.enough:
+            return [entry for entry in self.order[1:] if entry[1].median == self.first[1].median]
+        return [entry for entry, against in self._others if not self._is_distinguishable(entry[1], against)]
 
     def _is_distinguishable(self, of: Summary, against: ComparedSeries) -> bool:
         """Return whether the first is distinguishable from one other, in the order in which their medians stand."""
@@ -122,23 +116,21 @@ class Ranked:
     @property
     def opposed(self) -> list[SeedGroup]:
         """The groups against which it depends on the files: corpora contradict each other."""
-        return [
-            one for (one, _), against in zip(self.order[1:], self.compared, strict=True) if against.opposed
-        ]
+        return [group for (group, _), against in self._others if against.opposed]
 
     @property
     def all_the_same(self) -> bool:
         """True if each of the others is the same as the first."""
-        return len(self.order) > 1 and self.enough and all(one.alike for one in self.compared)
+        return len(self.order) > 1 and self.enough and all(compared.alike for compared in self.compared)
 
     @property
     def why_tied(self) -> list[str]:
         """The reasons against them, one line each: a reason that several share is said once, after all their names."""
-        found: dict[str, list[str]] = {}
-        for (one, of), against in zip(self.order[1:], self.compared, strict=True):
+        by_reason: dict[str, list[str]] = {}
+        for (group, of), against in self._others:
             if not self._is_distinguishable(of, against):
-                found.setdefault(against.word_and_reason, []).append(one.name)
-        return [f"{', '.join(names)}: {why}" for why, names in found.items()]
+                by_reason.setdefault(against.word_and_reason, []).append(group.name)
+        return [f"{', '.join(names)}: {why}" for why, names in by_reason.items()]
 
     @property
     def clear(self) -> bool:
@@ -148,19 +140,18 @@ class Ranked:
     @property
     def corpora(self) -> int:
         """The corpora over which the first is compared with the others: the fewest of any pair."""
-        return min((len(one.shift.corpora) for one in self.compared if one.shift), default=0)
+        return min((len(compared.shift.corpora) for compared in self.compared if compared.shift), default=0)
 
     @property
     def on_these_files(self) -> str:
         """Which files a clear first place is about."""
-        return phrasing.on_these_files(self.corpora, all(one.on_each for one in self.compared))
+        return phrasing.on_these_files(self.corpora, all(compared.on_each for compared in self.compared))
 
     @property
     def holds(self) -> bool:
         """True if the first comes first on other files, whatever it does on these: all pairs at once say so."""
         return len(self.order) > 1 and all(
-            against.for_others is self._way(of)
-            for (_, of), against in zip(self.order[1:], self.compared, strict=True)
+            against.for_others is self._way(of) for (_, of), against in self._others
         )
 
     @property
@@ -173,28 +164,30 @@ class Ranked:
 
     def split_by_seeds(self) -> "tuple[Ranked, list[tuple[SeedGroup, Summary]]]":
         """Split off the groups with too few seeds for a verdict, unless fewer than two have enough."""
-        enough = [at for at, one in enumerate(self.series) if can_be_distinguishable(one.seeds)]
+        enough = [at for at, series in enumerate(self.series) if can_be_distinguishable(series.seeds)]
         if len(enough) < 2:
             return self, []
-        left = [one for at, one in enumerate(self.order) if at not in enough]
-        return Ranked(tuple(self.order[at] for at in enough), tuple(self.series[at] for at in enough)), left
+        left = [entry for at, entry in enumerate(self.order) if at not in enough]
+        order, series = tuple(self.order[at] for at in enough), tuple(self.series[at] for at in enough)
+        return Ranked(order, series, self.level), left
 
     @property
     def why_too_few(self) -> str:
         """Say how many seeds there are, and how many can exclude chance."""
-        fewest = min(self.series, key=lambda one: len(one.values))
+        fewest = min(self.series, key=lambda series: len(series.values))
         return phrasing.too_few(len(fewest.values))
 
 
 def rank_by_place(subjects: Sequence[SeedGroup], place: Place) -> Ranked:
     """Rank the groups that measured the place, the highest median first."""
-    return rank_by_median([(one, one.series.get(place)) for one in subjects])
+    return rank_by_median([(subject, subject.series.get(place)) for subject in subjects])
 
 
-def rank_by_median(found: Sequence[tuple[SeedGroup, Series | None]], *, highest: bool = True) -> Ranked:
+def rank_by_median(
+    measured: Sequence[tuple[SeedGroup, Series | None]], *, highest: bool = True, level: Fraction = LEVEL
+) -> Ranked:
     """Rank the groups that have a value by their medians."""
-    known = [(one, series.summary, series) for one, series in found if series and series.summary]
-    known.sort(key=lambda one: one[1].median, reverse=highest)
-    return Ranked(
-        tuple((subject, summary) for subject, summary, _ in known), tuple(series for *_, series in known)
-    )
+    known = [(group, series.summary, series) for group, series in measured if series and series.summary]
+    known.sort(key=lambda entry: entry[1].median, reverse=highest)
+    order = tuple((group, summary) for group, summary, _ in known)
+    return Ranked(order, tuple(series for *_, series in known), level)

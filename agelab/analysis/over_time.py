@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from agelab.analysis.calibration import HostNoise
 from agelab.analysis.cells import VARIES as IN_ONE_TABLE
 from agelab.analysis.cells import (
     CellResult,
@@ -18,9 +19,9 @@ from agelab.analysis.cells import (
     kernel_names,
     load,
     main_measures,
+    noise_of_runs,
 )
 from agelab.analysis.comparison import side_by_side
-from agelab.analysis.host_noise import HostNoise, noise_of_runs
 from agelab.analysis.judge import judge
 from agelab.base.errors import InputError, unknown
 from agelab.kernel.debian_kernel import is_version, sort_key
@@ -83,8 +84,8 @@ class ResultGrid:
 
     def title(self, measure: Measure) -> str:
         """Name the step of a measure as tables do; nothing where nobody has it."""
-        found = (group.measured(measure) for group in self.groups)
-        return next((series.title for series in found if series), "")
+        measured = (group.measured(measure) for group in self.groups)
+        return next((series.title for series in measured if series), "")
 
     def series(self, row: Row, column: int, measure: Measure) -> Series | None:
         """Return what was measured there, or None."""
@@ -94,15 +95,15 @@ class ResultGrid:
 
     def changes(self, measure: Measure) -> dict[tuple[Row, int], ComparedSeries]:
         """Judge each cell of a table against the last column before that has a value; all are one family."""
-        found: dict[tuple[Row, int], SeriesPair] = {}
+        pairs: dict[tuple[Row, int], SeriesPair] = {}
         for row in self.entries:
             before: Series | None = None
             for column in range(len(self.names)):
                 now = self.series(row, column, measure)
                 if now and before:
-                    found[row, column] = SeriesPair(before, now)
+                    pairs[row, column] = SeriesPair(before, now)
                 before = now or before
-        return dict(zip(found, judge([*found.values()], self.host), strict=True))
+        return dict(zip(pairs, judge([*pairs.values()], self.host), strict=True))
 
 
 def chosen_measures(grids: Sequence[ResultGrid], asked: Sequence[str]) -> list[Measure]:
@@ -164,15 +165,11 @@ def load_sweep(directories: Sequence[RunDirectory]) -> Sweep:
             f"these runs do not belong into one table: {apart(groups, OF_A_SWEEP, question=())[1]}",
             hint=side_by_side(groups[0][0], groups[1][0]),
         )
-    if unknown := [run.name for run in runs if run.plan.kernel is None]:
-        raise InputError(f"{unknown[0]} does not say its kernel in a way that is known here")
-    found = group_cells(runs, lambda run, one: (one.cell.variant, one.cell.layout, run.plan.kernel))
-    kernels = tuple(
-        sorted(dict.fromkeys(run.plan.kernel for run in runs if run.plan.kernel), key=version_key)
-    )
+    kernels = tuple(sorted(dict.fromkeys(map(_kernel, runs)), key=version_key))
+    seed_groups = group_cells(runs, lambda run, cell: (cell.cell.variant, cell.cell.layout, run.plan.kernel))
     entries: dict[Row, tuple[SeedGroup | None, ...]] = {
-        (variant, layout): tuple(found.get((variant, layout, kernel)) for kernel in kernels)
-        for variant, layout, _ in found
+        (variant, layout): tuple(seed_groups.get((variant, layout, kernel)) for kernel in kernels)
+        for variant, layout, _ in seed_groups
     }
     return Sweep(kernel_names(kernels), entries, noise_of_runs(runs, widest=True), kernels)
 
@@ -215,12 +212,12 @@ class JoinedRuns:
     @property
     def left_out(self) -> Iterator[str]:
         """Say which cells are on no line, and why."""
-        found: dict[tuple[str, str, str], list[Seeds]] = {}
+        omitted: dict[tuple[str, str, str], list[Seeds]] = {}
         for run in self.runs:
-            for one in run.cells:
-                if not one.ok:
-                    found.setdefault((run.name, one.cell.short_label, one.ended), []).append(one.seeds)
-        for (run_name, label, why), seeds in found.items():
+            for cell in run.cells:
+                if not cell.ok:
+                    omitted.setdefault((run.name, cell.cell.short_label, cell.ended), []).append(cell.seeds)
+        for (run_name, label, why), seeds in omitted.items():
             yield f"{run_name}, {label}, {seeds_text(seeds)}: {why}"
 
 
@@ -234,37 +231,37 @@ class OverTime:
     @property
     def apart(self) -> Iterator[str]:
         """Say of runs of one question and one origin what keeps them off each other's lines."""
-        for origin in dict.fromkeys(one.runs[0].origin for one in self.joined):
+        for origin in dict.fromkeys(joined.runs[0].origin for joined in self.joined):
             yield from apart(
-                [one.runs for one in self.joined if one.runs[0].origin == origin], VARIES
+                [joined.runs for joined in self.joined if joined.runs[0].origin == origin], VARIES
             ).values()
 
 
 def over_time(runs: Sequence[RunResult], axis: Axis) -> OverTime:
     """Put runs on lines. Raises InputError where no line would have two points."""
-    if not any(one.ok for run in runs for one in run.cells):
+    if not any(cell.ok for run in runs for cell in run.cells):
         raise InputError(f"no cell of {names(runs)} is ok: there is nothing to show")
-    found = grouped(runs, VARIES, lambda known, run: known.origin == run.origin)
-    joined = OverTime(axis, tuple(JoinedRuns(tuple(group), _grid(group, axis)) for group in found))
-    if not any(sum(map(bool, row)) > 1 for one in joined.joined for row in one.grid.entries.values()):
+    groups = grouped(runs, VARIES, lambda known, run: known.origin == run.origin)
+    joined = OverTime(axis, tuple(JoinedRuns(tuple(group), _grid(group, axis)) for group in groups))
+    if not any(sum(map(bool, row)) > 1 for part in joined.joined for row in part.grid.entries.values()):
         raise InputError(_nothing_to_compare(joined), hint=_instead(joined))
     return joined
 
 
-def _nothing_to_compare(found: OverTime) -> str:
-    if why := next(found.apart, None):
+def _nothing_to_compare(results: OverTime) -> str:
+    if why := next(results.apart, None):
         return f"nothing to compare: no two of these runs belong on one line: {why}"
-    heads = dict.fromkeys(name for one in found.joined for name in one.grid.names)
-    return f"nothing to compare: no line has two {found.axis}s, there is {', '.join(heads)}"
+    heads = dict.fromkeys(name for part in results.joined for name in part.grid.names)
+    return f"nothing to compare: no line has two {results.axis}s, there is {', '.join(heads)}"
 
 
-def _instead(found: OverTime) -> str:
-    if any(found.apart):
-        return side_by_side(*(group.runs[0] for group in found.joined[:2]))
-    runs = sum(len(one.runs) for one in found.joined)
-    if found.axis is Axis.KERNEL and runs > 1:
+def _instead(results: OverTime) -> str:
+    if any(results.apart):
+        return side_by_side(*(group.runs[0] for group in results.joined[:2]))
+    runs = sum(len(part.runs) for part in results.joined)
+    if results.axis is Axis.KERNEL and runs > 1:
         return "over the dates of the runs: --by date"
-    if found.axis is Axis.DATE:
+    if results.axis is Axis.DATE:
         return "name runs of one kernel on several dates; over kernels: --by kernel"
     return "name runs of other kernels, as agelab run SCENARIO --kernel A --kernel B makes them"
 
@@ -280,19 +277,19 @@ def _grid(runs: Sequence[RunResult], axis: Axis) -> ResultGrid:
         runs = sorted(runs, key=lambda run: (run.moment, run.name))
         heads, columns = _dates(runs), {run.name: at for at, run in enumerate(runs)}
 
-    def key(run: RunResult, one: CellResult) -> tuple[tuple[str, ...], int] | None:
+    def key(run: RunResult, cell: CellResult) -> tuple[tuple[str, ...], int] | None:
         """Return the line and the column of a cell; None for one that is not ok."""
-        if not one.ok:
+        if not cell.ok:
             return None
         if axis is Axis.KERNEL:
-            return (*_subject(one), ""), columns[_kernel(run)]
-        return (*_subject(one), _asked(_kernel(run))), columns[run.name]
+            return (*_subject(cell), ""), columns[_kernel(run)]
+        return (*_subject(cell), _asked(_kernel(run))), columns[run.name]
 
-    found = group_cells(runs, key)
-    subjects = list(dict.fromkeys(subject for subject, _ in found))
+    groups = group_cells(runs, key)
+    subjects = list(dict.fromkeys(subject for subject, _ in groups))
     entries: dict[Row, tuple[SeedGroup | None, ...]] = {
         (name,): tuple(
-            replace(found[subject, at], name=name) if (subject, at) in found else None
+            replace(groups[subject, at], name=name) if (subject, at) in groups else None
             for at in range(len(heads))
         )
         for name, subject in zip(distinct_names(subjects), subjects, strict=True)
@@ -322,10 +319,10 @@ def _dates(runs: Sequence[RunResult]) -> list[str]:
     ]
 
 
-def _subject(one: CellResult) -> tuple[str, ...]:
+def _subject(cell: CellResult) -> tuple[str, ...]:
     """Return what all cells on a line have in common; the first is its name, the others only where they tell."""
-    files = files_of(one.inputs, one.end.evaluated_by if one.end else None)
-    return *_place(one.cell), *(f"{name} {files.get(name, '')[:HASH]}" for name in FILES)
+    files = files_of(cell.inputs, cell.end.evaluated_by if cell.end else None)
+    return *_place(cell.cell), *(f"{name} {files.get(name, '')[:HASH]}" for name in FILES)
 
 
 def _place(cell: Cell) -> tuple[str, ...]:

@@ -64,18 +64,18 @@ def of_cell(cell: CellResult) -> CellProfile | None:
 
 def step_names(profile: CellProfile) -> list[str]:
     """Name the steps of a profile, each once."""
-    return list(dict.fromkeys(one.step for one in profile.steps))
+    return list(dict.fromkeys(step.step for step in profile.steps))
 
 
 def of_step(name: str, cells: Iterable[CellResult], step: str) -> StepStacks:
     """Return a step's stacks in the profiled ones of these cells. Raises InputError where there are none."""
-    every = [(cell.directory, found) for cell in cells if (found := of_cell(cell))]
+    every = [(cell.directory, profile) for cell in cells if (profile := of_cell(cell))]
     if not every:
         raise InputError(f"{name} has no profile", hint=TAKEN_BY)
-    parts = [(directory, one) for directory, found in every for one in found.steps if one.step == step]
+    parts = [(directory, part) for directory, profile in every for part in profile.steps if part.step == step]
     if not parts:
-        steps = [one for _, found in every for one in step_names(found)]
-        why = next((f": {found.reason}" for _, found in every if found.reason), "")
+        steps = [profiled for _, profile in every for profiled in step_names(profile)]
+        why = next((f": {profile.reason}" for _, profile in every if profile.reason), "")
         raise (
             unknown("profiled step", step, list(dict.fromkeys(steps)))
             if steps
@@ -85,11 +85,11 @@ def of_step(name: str, cells: Iterable[CellResult], step: str) -> StepStacks:
     return StepStacks(
         name,
         step,
-        repetitions=len({one.repetition for _, one in parts}),
+        repetitions=len({part.repetition for _, part in parts}),
         cells=len({directory for directory, _ in parts}),
-        stacks=Folded.sum(read(directory, one) for directory, one in parts),
-        idle=sum(one.idle for _, one in parts),
-        lost=sum(one.lost for _, one in parts),
+        stacks=Folded.sum(read(directory, part) for directory, part in parts),
+        idle=sum(part.idle for _, part in parts),
+        lost=sum(part.lost for _, part in parts),
         instructions=first.instructions,
         nanoseconds=first.nanoseconds,
     )

@@ -26,7 +26,7 @@ def calibrate(
     floors = step_floors(pairs)
     if not floors:
         return None
-    found = Calibration(
+    calibration = Calibration(
         day=datetime.now(UTC).date().isoformat(),
         agelab=version("agelab"),
         runs=(seeded.name, again.name),
@@ -38,7 +38,7 @@ def calibrate(
         conditions=HostLoad.of(plan),
         floors=floors,
     )
-    return MeasuredHost.of(plan), found
+    return MeasuredHost.of(plan), calibration
 
 
 def step_floors(pairs: Sequence[tuple[SeedGroup, SeedGroup]]) -> tuple[StepFloor, ...]:
@@ -47,32 +47,32 @@ def step_floors(pairs: Sequence[tuple[SeedGroup, SeedGroup]]) -> tuple[StepFloor
     A metric counts where five run seeds or more have measured it both times, unless its median is zero and some
     values are not.
     """
-    found: dict[tuple[str, str], list[tuple[str, PairedSample]]] = {}
-    for one, other in pairs:
-        for place, first in one.series.items():
-            second = other.series.get(place)
+    samples: dict[tuple[str, str], list[tuple[str, PairedSample]]] = {}
+    for group, again in pairs:
+        for place, first in group.series.items():
+            second = again.series.get(place)
             if second is None or min(len(first.values), len(second.values)) < AA_SEEDS:
                 continue
             seen = PairedSample(
-                variant=one.variant, layout=one.layout, repetition=first.repetition,
+                variant=group.variant, layout=group.layout, repetition=first.repetition,
                 first=_floats(first), second=_floats(second),
             )  # fmt: skip
             if seen.share is not None:
-                found.setdefault((first.step, first.metric), []).append((first.unit, seen))
-    return tuple(_floor(step, metric, those) for (step, metric), those in found.items())
+                samples.setdefault((first.step, first.metric), []).append((first.unit, seen))
+    return tuple(_floor(step, metric, sampled) for (step, metric), sampled in samples.items())
 
 
-def _floor(step: str, metric: str, those: Sequence[tuple[str, PairedSample]]) -> StepFloor:
-    seen = [one for _, one in those]
+def _floor(step: str, metric: str, sampled: Sequence[tuple[str, PairedSample]]) -> StepFloor:
+    samples = [sample for _, sample in sampled]
     return StepFloor(
         step=step,
         metric=metric,
-        unit=those[0][0],
-        places=len(seen),
-        widest=max(seen, key=lambda one: one.share or 0),
-        farthest=max(seen, key=lambda one: one.shift or 0),
+        unit=sampled[0][0],
+        places=len(samples),
+        widest=max(samples, key=lambda sample: sample.share or 0),
+        farthest=max(samples, key=lambda sample: sample.shift or 0),
     )
 
 
-def _floats(one: Series) -> tuple[float | int, ...]:
-    return tuple(json_number(value) for _, value in one.values)
+def _floats(series: Series) -> tuple[float | int, ...]:
+    return tuple(json_number(value) for _, value in series.values)

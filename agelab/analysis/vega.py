@@ -82,18 +82,18 @@ def colour(number: int) -> str:
     return f"var(--c{number % COLOURS})"
 
 
-def bars(found: Sequence[Bar], axis: str, *, base: float | None = None, side_by_side: bool = True) -> str:
+def bars(figures: Sequence[Bar], axis: str, *, base: float | None = None, side_by_side: bool = True) -> str:
     """Draw horizontal bars with their figures; ``base`` draws a line where a value means no change.
 
     Bars of several kinds stand below one another, or, if not ``side_by_side``, each in a name's one place.
     """
-    names = list(dict.fromkeys(bar.name for bar in found))
-    kinds = list(dict.fromkeys(bar.kind for bar in found))
+    names = list(dict.fromkeys(bar.name for bar in figures))
+    kinds = list(dict.fromkeys(bar.kind for bar in figures))
     rows = [
         {"n": bar.name, "v": bar.value or 0, "t": bar.shown, "l": bar.low, "h": bar.high, "k": str(bar.kind)}
-        for bar in found
+        for bar in figures
     ]
-    reach = max((max(bar.value or 0, bar.high or 0) for bar in found), default=0) or 1
+    reach = max((max(bar.value or 0, bar.high or 0) for bar in figures), default=0) or 1
     several = side_by_side and len(kinds) > 1
     y = _names(names)
     offset: dict[str, Any] = (
@@ -147,14 +147,14 @@ def bars(found: Sequence[Bar], axis: str, *, base: float | None = None, side_by_
     )
 
 
-def stacked(found: Mapping[str, Mapping[int, float]], axis: str) -> str:
+def stacked(amounts: Mapping[str, Mapping[int, float]], axis: str) -> str:
     """Draw horizontal bars made of parts: name to number of a colour to amount; an axis in % ends at 100."""
     rows = [
         {"n": name, "v": value, "k": str(kind), "o": kind}
-        for name, parts in found.items()
+        for name, parts in amounts.items()
         for kind, value in parts.items()
     ]
-    kinds = sorted({kind for parts in found.values() for kind in parts})
+    kinds = sorted({kind for parts in amounts.values() for kind in parts})
     spec = {
         "data": {"values": rows},
         "height": _rows(1),
@@ -166,7 +166,7 @@ def stacked(found: Mapping[str, Mapping[int, float]], axis: str) -> str:
             "strokeWidth": 0.6,
         },
         "encoding": {
-            "y": _names(list(found)),
+            "y": _names(list(amounts)),
             "x": {
                 "field": "v",
                 "type": "quantitative",
@@ -181,9 +181,9 @@ def stacked(found: Mapping[str, Mapping[int, float]], axis: str) -> str:
     return page_svg(spec)
 
 
-def lines(found: Sequence[ChartLine], x_axis: str, y_axis: str, *, shares: bool = False) -> str:
+def lines(curves: Sequence[ChartLine], x_axis: str, y_axis: str, *, shares: bool = False) -> str:
     """Draw a line for each, broken where it was not measured; shares have the whole scale, so that charts compare."""
-    xs = sorted({x for line in found for x, _ in line.points})
+    xs = sorted({x for line in curves for x, _ in line.points})
     x = {
         "title": x_axis,
         "scale": {"zero": False, "nice": False},
@@ -194,9 +194,9 @@ def lines(found: Sequence[ChartLine], x_axis: str, y_axis: str, *, shares: bool 
         "axis": {"tickCount": 5},
         "scale": {"domain": [0, 1]} if shares else {"zero": True},
     }
-    names = [str(number) for number in range(len(found))]
-    colours = [colour(line.colour) for line in found]
-    dashes = [list(DASHES[line.dash % len(DASHES)]) for line in found]
+    names = [str(number) for number in range(len(curves))]
+    colours = [colour(line.colour) for line in curves]
+    dashes = [list(DASHES[line.dash % len(DASHES)]) for line in curves]
     which = {"field": "n", "type": "nominal", "legend": None}
     encoding = {
         "x": {"field": "x", "type": "quantitative", **x},
@@ -204,7 +204,7 @@ def lines(found: Sequence[ChartLine], x_axis: str, y_axis: str, *, shares: bool 
         "color": {**which, "scale": {"domain": names, "range": colours}},
     }
     dash = {**which, "scale": {"domain": names, "range": dashes}}
-    rows = [{"n": str(number), "x": x, "y": y} for number, line in enumerate(found) for x, y in line.points]
+    rows = [{"n": str(number), "x": x, "y": y} for number, line in enumerate(curves) for x, y in line.points]
     return page_svg(
         {
             "data": {"values": rows},

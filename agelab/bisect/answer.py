@@ -48,7 +48,7 @@ class KernelPoint(Frozen):
 
     @property
     def median(self) -> Fraction | None:
-        return Fraction(median(Fraction(str(one)) for one in self.values)) if self.values else None
+        return Fraction(median(Fraction(str(value)) for value in self.values)) if self.values else None
 
 
 class BisectAnswer(Frozen):
@@ -94,49 +94,49 @@ def kernel_label(question: BisectQuestion, kernel: str) -> str:
     return kernel.removeprefix("debian:")
 
 
-def write_answer(directory: BisectDirectory, found: FoundChange) -> BisectAnswer:
+def write_answer(directory: BisectDirectory, change: FoundChange) -> BisectAnswer:
     """Write answer.json and the script that reproduces it into the bisect's directory, and return the answer."""
     question = directory.question()
     verdicts = directory.rows("verdicts", KernelVerdict)
     outcomes: dict[str, list[KernelOutcome]] = {}
-    for one in directory.rows("measured", KernelOutcome):
-        outcomes.setdefault(one.kernel, []).append(one)
+    for outcome in directory.rows("measured", KernelOutcome):
+        outcomes.setdefault(outcome.kernel, []).append(outcome)
 
     def point(kernel: str, verdict: KernelVerdict | None = None) -> KernelPoint:
-        verdict = verdict or next((one for one in verdicts if one.kernel == kernel), None)
+        verdict = verdict or next((recorded for recorded in verdicts if recorded.kernel == kernel), None)
         return _point(question, kernel, outcomes.get(kernel, []), verdict)
 
     good, bad = point(question.kernels[0]), point(question.kernels[-1])
-    judged = tuple(point(one.kernel, one) for one in verdicts)
-    told = [one for one in judged if one.decision is not Decision.UNDECIDED]
-    skipped = [one for one in judged if one.decision is Decision.UNDECIDED]
+    judged = tuple(point(verdict.kernel, verdict) for verdict in verdicts)
+    decided = [step for step in judged if step.decision is not Decision.UNDECIDED]
+    skipped = [step for step in judged if step.decision is Decision.UNDECIDED]
     wall = question.clock == "wall" and not question.symptom
     floor = None if wall or question.symptom else max(_spread(good), _spread(bad))
-    one_only = len(found.possible) == 1
+    one_only = len(change.possible) == 1
     details = {}
     if question.tree and one_only:
-        details = git_search.commit_details(question.tree, question.tree.commit_of(found.after))
+        details = git_search.commit_details(question.tree, question.tree.commit_of(change.after))
     answer = BisectAnswer(
         bisect=directory.name,
         what=question.criterion,
-        possible=found.possible,
-        names=tuple(kernel_label(question, kernel) for kernel in found.possible),
+        possible=change.possible,
+        names=tuple(kernel_label(question, kernel) for kernel in change.possible),
         details=details,
-        before=point(found.before),
-        after=point(found.after),
+        before=point(change.before),
+        after=point(change.after),
         good=good,
         bad=bad,
         judged=judged,
         steps=len(judged),
         skipped=len(skipped),
-        undecided=sum(one.kind is OutcomeKind.MEASURED for one in skipped),
+        undecided=sum(step.kind is OutcomeKind.MEASURED for step in skipped),
         floor=None if floor is None else float(floor),
-        error=float(error_bound(question, len(told))) if wall else None,
+        error=float(error_bound(question, len(decided))) if wall else None,
         remarks=tuple(_remarks(question, good, bad, judged, floor)),
         script=str(directory.path / SCRIPT_FILE),
     )
     script = reproduce_script(
-        directory.path.parents[1], question, found.before, found.after, answer.names[-1]
+        directory.path.parents[1], question, change.before, change.after, answer.names[-1]
     )
     (directory.path / SCRIPT_FILE).write_text(script, encoding="utf-8")
     checksummed.write(directory.path / ANSWER_FILE, answer.model_dump_json(indent=1))
@@ -144,26 +144,28 @@ def write_answer(directory: BisectDirectory, found: FoundChange) -> BisectAnswer
 
 
 def _point(
-    question: BisectQuestion, kernel: str, found: Sequence[KernelOutcome], verdict: KernelVerdict | None
+    question: BisectQuestion, kernel: str, outcomes: Sequence[KernelOutcome], verdict: KernelVerdict | None
 ) -> KernelPoint:
-    measured = [one for one in found if one.kind is OutcomeKind.MEASURED and one.value is not None]
+    measured = [
+        outcome for outcome in outcomes if outcome.kind is OutcomeKind.MEASURED and outcome.value is not None
+    ]
     end = Decision.GOOD if kernel == question.kernels[0] else Decision.BAD
-    last = found[-1] if found else None
+    last = outcomes[-1] if outcomes else None
     return KernelPoint(
         kernel=kernel,
         name=kernel_label(question, kernel),
         decision=verdict.decision if verdict else end,
         kind=verdict.kind if verdict else last.kind if last else OutcomeKind.NOT_MEASURED,
-        values=tuple(one.value for one in measured if one.value is not None),
+        values=tuple(outcome.value for outcome in measured if outcome.value is not None),
         unit=measured[0].unit if measured else "",
         reason=verdict.reason if verdict else last.summary if last else "",
         note=verdict.note if verdict else "",
-        runs=tuple(dict.fromkeys(one.run for one in found if one.run)),
+        runs=tuple(dict.fromkeys(outcome.run for outcome in outcomes if outcome.run)),
     )
 
 
 def _spread(point: KernelPoint) -> Fraction:
-    values = [Fraction(str(one)) for one in point.values]
+    values = [Fraction(str(value)) for value in point.values]
     return max(values) - min(values) if values else Fraction(0)
 
 
@@ -178,7 +180,7 @@ class ValueFormat:
     def of(cls, points: Sequence[KernelPoint], floor: float | None) -> "ValueFormat":
         unit = unit_scale(points[0].unit)
         spread = max(map(_spread, points)) if floor is None else Fraction(str(floor))
-        medians = [one.median / unit.divisor for one in points if one.median is not None]
+        medians = [point.median / unit.divisor for point in points if point.median is not None]
         return cls(unit, decimals_for_spread(unit.decimals, spread / unit.divisor, *medians))
 
     def format_value(self, value: Fraction) -> str:
@@ -202,7 +204,7 @@ def _remarks(
     floor: Fraction | None,
 ) -> list[str]:
     """Return the evidence against a single change between good and bad."""
-    noted = [f"  {one.name}: {one.note}" for one in judged if one.note]
+    noted = [f"  {point.name}: {point.note}" for point in judged if point.note]
     remarks = []
     if noted:
         remarks = [
@@ -212,15 +214,15 @@ def _remarks(
     if floor is None:
         return remarks
     sign = 1 if (bad.median or 0) > (good.median or 0) else -1
-    points = [good, *(one for one in judged if one.values), bad]
+    points = [good, *(point for point in judged if point.values), bad]
     wrong = []
-    for one, other in combinations(points, 2):
-        for early, late in ((one, other), (other, one)):
+    for first, second in combinations(points, 2):
+        for early, late in ((first, second), (second, first)):
             if _is_earlier(question, early.kernel, late.kernel):
                 excess = sign * ((early.median or Fraction()) - (late.median or Fraction()))
                 if excess > floor:
                     wrong.append((excess, early, late))
-    wrong.sort(key=lambda one: one[0], reverse=True)
+    wrong.sort(key=lambda pair: pair[0], reverse=True)
     if wrong:
         figures = ValueFormat.of(points, float(floor))
         remarks.append(
@@ -241,12 +243,12 @@ def _first_lines(lines: Sequence[str]) -> list[str]:
     return [*lines[:MAX_REMARKS], *more]
 
 
-def _is_earlier(question: BisectQuestion, one: str, other: str) -> bool:
-    """Return True if ``one`` comes before ``other``."""
+def _is_earlier(question: BisectQuestion, early: str, late: str) -> bool:
+    """Return True if ``early`` comes before ``late``."""
     if question.tree:
-        commits = [question.tree.commit_of(kernel) for kernel in (one, other)]
-        return one != other and git_search.is_ancestor(git_search.tree_repository(question.tree), *commits)
-    return question.kernels.index(one) < question.kernels.index(other)
+        commits = [question.tree.commit_of(kernel) for kernel in (early, late)]
+        return early != late and git_search.is_ancestor(git_search.tree_repository(question.tree), *commits)
+    return question.kernels.index(early) < question.kernels.index(late)
 
 
 SCRIPT_FILE = "reproduce.sh"
@@ -278,27 +280,21 @@ SEED = 1
 """The run seed of both profiles: one is enough, since samples repeat."""
 
 
-@dataclass(frozen=True)
-class NeighbourProfiles:
-    """The stacks of the judged step on both sides of the change."""
-
-    before: StepStacks
-    after: StepStacks
-
-
-def take_profiles(directory: BisectDirectory, store: Store, answer: BisectAnswer) -> NeighbourProfiles:
-    """Profile the judged step with the kernels before and after the change.
+def take_profiles(
+    directory: BisectDirectory, store: Store, answer: BisectAnswer
+) -> tuple[StepStacks, StepStacks]:
+    """Profile the judged step with the kernels before and after the change; return its stacks on both sides.
 
     Cells that the bisect has run are not run again; only the profiling pass is. Raises InputError where a kernel's pass
     gave no stacks of the step.
     """
     question = directory.question()
     options = options_of(question).changed(seeds=(SEED,), profile=True)
-    found = []
+    stacks = []
     for point in (answer.before, answer.after):
         directory.log_line(f"profile: {point.name}")
         run = runner.run(options.changed(kernel=point.kernel), store, RunLog(directory.log_detail))
-        found.append(profiles.of_step(point.name, load(run).cells, question.profiled_step))
-    before, after = found
+        stacks.append(profiles.of_step(point.name, load(run).cells, question.profiled_step))
+    before, after = stacks
     after.require_comparable(before)
-    return NeighbourProfiles(before, after)
+    return before, after

@@ -158,10 +158,10 @@ class BisectDirectory:
     @classmethod
     def create(cls, store: Store, question: BisectQuestion) -> "BisectDirectory":
         """Create the directory for a question, named by time and scenario."""
-        made = cls(run_directory.new_directory(store.bisects, Path(question.name).stem))
-        made._record(QUESTION, f"{checksummed.sealed_text(question)}\n".encode())
-        run_directory.record_latest(made.path)
-        return made
+        directory = cls(run_directory.new_directory(store.bisects, Path(question.name).stem))
+        directory._record(QUESTION, f"{checksummed.sealed_text(question)}\n".encode())
+        run_directory.record_latest(directory.path)
+        return directory
 
     @classmethod
     def find(cls, store: Store, name: str) -> "BisectDirectory":
@@ -197,9 +197,9 @@ class BisectDirectory:
 
     def _records(self) -> dict[str, bytes]:
         """Read the records that are there, of a list the whole lines."""
-        there = {name: self.path / name for name in RECORDS if (self.path / name).exists()}
-        found = {name: fileio.read_bytes(path, fileio.LINES) for name, path in there.items()}
-        return {name: content[: content.rfind(b"\n") + 1] for name, content in found.items()}
+        paths = {name: self.path / name for name in RECORDS if (self.path / name).exists()}
+        contents = {name: fileio.read_bytes(path, fileio.LINES) for name, path in paths.items()}
+        return {name: content[: content.rfind(b"\n") + 1] for name, content in contents.items()}
 
     def _record(self, name: str, content: bytes) -> None:
         """Write a record, behind the codes of the bisect without it and with it: it may be killed at any moment."""

@@ -166,12 +166,12 @@ def _has_ended(directory: BisectDirectory) -> bool:
 def _last_good(directory: BisectDirectory, bad: str) -> str:
     """Return the good commit nearest to the first bad one: its parent, if that could be judged."""
     goods = _git(directory, ["for-each-ref", "--format=%(objectname)", "refs/bisect/good-*"]).split()
-    before = [one for one in goods if _is_before(directory, one, bad)]
-    return min(before, key=lambda one: int(_git(directory, ["rev-list", "--count", f"{one}..{bad}"])))
+    before = [commit for commit in goods if _is_before(directory, commit, bad)]
+    return min(before, key=lambda commit: int(_git(directory, ["rev-list", "--count", f"{commit}..{bad}"])))
 
 
-def _is_before(directory: BisectDirectory, one: str, other: str) -> bool:
-    argv = ["merge-base", "--is-ancestor", one, other]
+def _is_before(directory: BisectDirectory, commit: str, descendant: str) -> bool:
+    argv = ["merge-base", "--is-ancestor", commit, descendant]
     return git.run(directory.git, argv, ok=range(256)).returncode == 0
 
 
@@ -184,10 +184,10 @@ def tree_repository(tree: GitTree) -> GitRepository:
 
 
 def _resolve_commit(repository: GitRepository, option: str, ref: str) -> str:
-    found = source_tree.query_git(
+    commit = source_tree.query_git(
         repository, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"]
     )
-    if found is None:
+    if commit is None:
         refs = (
             source_tree.query_git(
                 repository, ["for-each-ref", "--format=%(refname:short)", "refs/tags", "refs/heads"]
@@ -200,12 +200,12 @@ def _resolve_commit(repository: GitRepository, option: str, ref: str) -> str:
             f"{option} {ref}: no such version in {path}" + (f"; {near}" if near else ""),
             hint=f"git -C {path} tag; git -C {path} log --oneline",
         )
-    return found
+    return commit
 
 
-def is_ancestor(repository: GitRepository, one: str, other: str) -> bool:
-    """Return True if ``other`` is ``one`` or descends from it."""
-    return source_tree.query_git(repository, ["merge-base", "--is-ancestor", one, other]) is not None
+def is_ancestor(repository: GitRepository, commit: str, descendant: str) -> bool:
+    """Return True if ``descendant`` is ``commit`` or descends from it."""
+    return source_tree.query_git(repository, ["merge-base", "--is-ancestor", commit, descendant]) is not None
 
 
 def _query(repository: GitRepository, argv: Sequence[str]) -> str:

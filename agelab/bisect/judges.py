@@ -31,9 +31,9 @@ from agelab.bisect.rules import (
 )
 
 
-def not_measurable(end: str, found: KernelOutcome) -> InputError:
+def not_measurable(end: str, outcome: KernelOutcome) -> InputError:
     """Return the error for an end that cannot be measured."""
-    return InputError(f"{end} itself {found.summary}")
+    return InputError(f"{end} itself {outcome.summary}")
 
 
 def prepare_ends(question: BisectQuestion, cache: MeasurementCache) -> None:
@@ -43,10 +43,10 @@ def prepare_ends(question: BisectQuestion, cache: MeasurementCache) -> None:
             raise not_measurable(name, wrong)
 
 
-def describe_outcome(found: KernelOutcome) -> str:
+def describe_outcome(outcome: KernelOutcome) -> str:
     """Describe a measured value with its run seed."""
-    unit = "" if found.unit == "1" else f" {found.unit}"
-    return f"seed {found.seed}: {found.value}{unit}"
+    unit = "" if outcome.unit == "1" else f" {outcome.unit}"
+    return f"seed {outcome.seed}: {outcome.value}{unit}"
 
 
 class VirtualClockJudge:
@@ -68,11 +68,11 @@ class VirtualClockJudge:
         seeds = range(1, SEEDS_NEEDED + 1)
         for first in range(0, SEEDS_NEEDED, self._at_once):
             for name, kernel in ends.items():
-                for found in self._cache.measure(kernel, seeds[first : first + self._at_once]):
-                    if found.kind is not OutcomeKind.MEASURED:
-                        raise not_measurable(name, found)
-                    values[name].append(found.exact)
-                    unit = found.unit
+                for outcome in self._cache.measure(kernel, seeds[first : first + self._at_once]):
+                    if outcome.kind is not OutcomeKind.MEASURED:
+                        raise not_measurable(name, outcome)
+                    values[name].append(outcome.exact)
+                    unit = outcome.unit
         threshold = self._threshold(values["good"], values["bad"])
         return EndReferences(values["good"], values["bad"], threshold, unit)
 
@@ -99,14 +99,14 @@ class VirtualClockJudge:
     def judge(self, kernel: str, say: Notify) -> KernelVerdict:
         known, values = self.references, list[Fraction]()
         while True:
-            [found] = self._cache.measure(kernel, [len(values) + 1])
-            if found.kind is not OutcomeKind.MEASURED:
-                return skip_verdict(found)
-            say(describe_outcome(found))
-            values.append(found.exact)
-            said = decide_virtual(known, values)
-            if said.decision is not Decision.MORE:
-                return measured_verdict(kernel, said)
+            [outcome] = self._cache.measure(kernel, [len(values) + 1])
+            if outcome.kind is not OutcomeKind.MEASURED:
+                return skip_verdict(outcome)
+            say(describe_outcome(outcome))
+            values.append(outcome.exact)
+            step = decide_virtual(known, values)
+            if step.decision is not Decision.MORE:
+                return measured_verdict(kernel, step)
 
 
 class WallClockJudge:
@@ -124,7 +124,7 @@ class WallClockJudge:
         prepare_ends(self._question, self._cache)
         while True:
             rounds = self._whole("", self._good, self._bad)
-            pairs = [(one[self._good].exact, one[self._bad].exact) for one in rounds]
+            pairs = [(outcomes[self._good].exact, outcomes[self._bad].exact) for outcomes in rounds]
             order, reason = compare_ends(pairs, self._question.rounds, self._alpha)
             if order is EndsOrder.UNDECIDED:
                 raise InputError(
@@ -144,24 +144,24 @@ class WallClockJudge:
         if wrong := self._cache.prepare(kernel):
             return skip_verdict(wrong)
         while True:
-            for one in self._cache.rounds(kernel).values():
-                if kernel in one and one[kernel].kind is not OutcomeKind.MEASURED:
-                    return skip_verdict(one[kernel])
+            for outcomes in self._cache.rounds(kernel).values():
+                if kernel in outcomes and outcomes[kernel].kind is not OutcomeKind.MEASURED:
+                    return skip_verdict(outcomes[kernel])
             rounds = [
-                Round(one[self._good].exact, one[self._bad].exact, one[kernel].exact)
-                for one in self._whole(kernel, self._good, self._bad, kernel)
+                Round(outcomes[self._good].exact, outcomes[self._bad].exact, outcomes[kernel].exact)
+                for outcomes in self._whole(kernel, self._good, self._bad, kernel)
             ]
-            said = decide_wall(rounds, order, self._question.rounds, self._alpha)
-            if said.decision is not Decision.MORE:
-                return measured_verdict(kernel, said)
+            step = decide_wall(rounds, order, self._question.rounds, self._alpha)
+            if step.decision is not Decision.MORE:
+                return measured_verdict(kernel, step)
             self._round(kernel, say)
 
     def _whole(self, candidate: str, *kernels: str) -> list[dict[str, KernelOutcome]]:
         """Return the rounds for a candidate in which each of these kernels was measured."""
         return [
-            one
-            for one in self._cache.rounds(candidate).values()
-            if all(name in one and one[name].kind is OutcomeKind.MEASURED for name in kernels)
+            outcomes
+            for outcomes in self._cache.rounds(candidate).values()
+            if all(name in outcomes and outcomes[name].kind is OutcomeKind.MEASURED for name in kernels)
         ]
 
     def _round(self, candidate: str, say: Notify) -> None:
@@ -171,14 +171,14 @@ class WallClockJudge:
         order = list(names)
         Random(f"{self._question.seed}:{number}").shuffle(order)
         for kernel in order:
-            found = self._cache.measure_in_round(kernel, number, candidate)
-            if found.kind is OutcomeKind.MEASURED:
-                say(f"{names[kernel]}, {describe_outcome(found)}")
+            outcome = self._cache.measure_in_round(kernel, number, candidate)
+            if outcome.kind is OutcomeKind.MEASURED:
+                say(f"{names[kernel]}, {describe_outcome(outcome)}")
             else:
                 if kernel == candidate:
                     return
                 raise AgelabError(
-                    f"{names[kernel]} itself {found.summary}: the round counts for nothing",
+                    f"{names[kernel]} itself {outcome.summary}: the round counts for nothing",
                     hint="what is said of a step needs both ends; agelab bisect --continue begins another round",
                 )
 
@@ -198,11 +198,11 @@ class SymptomJudge:
         self._cache = cache
 
     def ends(self) -> str:
-        said = {}
+        decided = {}
         for name, kernel in self._question.ends.items():
-            [found] = self._cache.measure(kernel, [1])
-            said[name] = (self._decide(found), found)
-        good, bad = said["good"], said["bad"]
+            [outcome] = self._cache.measure(kernel, [1])
+            decided[name] = (self._decide(outcome), outcome)
+        good, bad = decided["good"], decided["bad"]
         if (good[0], bad[0]) == (Decision.BAD, Decision.GOOD):
             raise InputError(
                 f"good and bad are swapped: good {good[1].summary}; bad does not",
@@ -216,25 +216,26 @@ class SymptomJudge:
         return f"good runs to its end; bad {bad[1].summary}"
 
     def judge(self, kernel: str, say: Notify) -> KernelVerdict:
-        [found] = self._cache.measure(kernel, [1])
-        decision = self._decide(found)
-        reason = "runs to its end" if decision is Decision.GOOD else found.summary
-        return KernelVerdict(kernel=kernel, decision=decision, kind=found.kind, reason=reason)
+        [outcome] = self._cache.measure(kernel, [1])
+        decision = self._decide(outcome)
+        reason = "runs to its end" if decision is Decision.GOOD else outcome.summary
+        return KernelVerdict(kernel=kernel, decision=decision, kind=outcome.kind, reason=reason)
 
-    def _decide(self, found: KernelOutcome) -> Decision:
-        if found.kind in (OutcomeKind.MEASURED, OutcomeKind.NOT_MEASURED):
+    def _decide(self, outcome: KernelOutcome) -> Decision:
+        if outcome.kind in (OutcomeKind.MEASURED, OutcomeKind.NOT_MEASURED):
             return Decision.GOOD
-        return Decision.BAD if _shows_symptom(found, self._symptom) else Decision.UNDECIDED
+        return Decision.BAD if _shows_symptom(outcome, self._symptom) else Decision.UNDECIDED
 
 
-def _shows_symptom(found: KernelOutcome, symptom: Symptom) -> bool:
-    if symptom is Symptom.BOOT:
-        return found.kind is OutcomeKind.NO_BOOT or (found.kind is OutcomeKind.PANICS and found.run is None)
-    return (
-        found.kind
-        is {
-            Symptom.PANIC: OutcomeKind.PANICS,
-            Symptom.HANG: OutcomeKind.HANGS,
-            Symptom.FAIL: OutcomeKind.FAILS,
-        }[symptom]
-    )
+SYMPTOM_KINDS = {
+    Symptom.PANIC: OutcomeKind.PANICS,
+    Symptom.HANG: OutcomeKind.HANGS,
+    Symptom.FAIL: OutcomeKind.FAILS,
+    Symptom.BOOT: OutcomeKind.NO_BOOT,
+}
+
+
+def _shows_symptom(outcome: KernelOutcome, symptom: Symptom) -> bool:
+    """Return True if a kernel shows the symptom; one that panics before anything is measured does not boot."""
+    early = symptom is Symptom.BOOT and outcome.kind is OutcomeKind.PANICS and outcome.run is None
+    return early or outcome.kind is SYMPTOM_KINDS[symptom]

@@ -99,19 +99,19 @@ class KernelRuns:
         why = (cell.end.reason if cell.end else None) or ""
         if kind is OutcomeKind.UNSUPPORTED and why.startswith(f"{guest_plan.PROOF} failed"):
             kind = OutcomeKind.FAILS  # the kernel has the filesystem, and it does not work
-        found = KernelOutcome(kernel=kernel, seed=cell.seed, kind=kind, why=why, run=cell.run)
+        outcome = KernelOutcome(kernel=kernel, seed=cell.seed, kind=kind, why=why, run=cell.run)
         if kind is not OutcomeKind.MEASURED or self._question.metric is None:
-            return found
+            return outcome
         measure, alone = self._question.metric, SeedGroup(cell.cell.label, run, (cell,))
         series = alone.measured(measure)
         if series is None:
             none = unknown("metric", str(measure), [":".join(at) for at in alone.steps])
-            return found.model_copy(update={"kind": OutcomeKind.NOT_MEASURED, "why": str(none)})
+            return outcome.model_copy(update={"kind": OutcomeKind.NOT_MEASURED, "why": str(none)})
         if not series.values:
             [(_, why)] = series.missing
-            return found.model_copy(update={"kind": OutcomeKind.NOT_MEASURED, "why": why})
+            return outcome.model_copy(update={"kind": OutcomeKind.NOT_MEASURED, "why": why})
         [(_, value)] = series.values
-        return found.model_copy(update={"value": json_number(value), "unit": series.unit})
+        return outcome.model_copy(update={"value": json_number(value), "unit": series.unit})
 
     def _same_conditions(self, run: RunResult) -> None:
         """Refuse to compare values of unlike runs: agelab itself may have changed since the first."""

@@ -87,20 +87,21 @@ class MeasurementCache:
 
         Raises HostError if a run was interrupted: another attempt may succeed.
         """
-        known = {one.seed: one for one in self._known if one.kernel == kernel and one.round is None}
+        without_round = (outcome for outcome in self._known if outcome.round is None)
+        known = {outcome.seed: outcome for outcome in without_round if outcome.kernel == kernel}
         if (whole := self._whole(kernel)) is not None:
             return [whole]
         if missing := [seed for seed in seeds if seed not in known]:
-            found = self._measurer.run(kernel, missing)
-            self._keep(found)
-            known |= {one.seed: one for one in found}
+            outcomes = self._measurer.run(kernel, missing)
+            self._keep(outcomes)
+            known |= {outcome.seed: outcome for outcome in outcomes}
             if (whole := self._whole(kernel)) is not None:
                 return [whole]
         return [known[seed] for seed in seeds]
 
     def prepare(self, kernel: str) -> KernelOutcome | None:
         """Build or fetch a kernel; return None, or the outcome if that fails."""
-        if any(one.kernel == kernel and one.kind not in SEED_INDEPENDENT for one in self._known):
+        if any(outcome.kernel == kernel and outcome.kind not in SEED_INDEPENDENT for outcome in self._known):
             return None
         if (whole := self._whole(kernel)) is None and (whole := self._measurer.prepare(kernel)):
             self._keep([whole])
@@ -108,34 +109,33 @@ class MeasurementCache:
 
     def measure_in_round(self, kernel: str, number: int, candidate: str) -> KernelOutcome:
         """Run the kernel once in a round, whose number is the run seed."""
-        [found] = self._measurer.run(kernel, [number])
-        found = found.model_copy(update={"round": number, "candidate": candidate})
-        self._keep([found])
-        return found
+        [outcome] = self._measurer.run(kernel, [number])
+        outcome = outcome.model_copy(update={"round": number, "candidate": candidate})
+        self._keep([outcome])
+        return outcome
 
     def rounds(self, candidate: str) -> dict[int, dict[str, KernelOutcome]]:
         """Return the rounds for a candidate: number to outcome by kernel."""
-        found: dict[int, dict[str, KernelOutcome]] = {}
-        for one in self._known:
-            if one.round is not None and one.candidate == candidate:
-                found.setdefault(one.round, {})[one.kernel] = one
-        return found
+        rounds: dict[int, dict[str, KernelOutcome]] = {}
+        for outcome in self._known:
+            if outcome.round is not None and outcome.candidate == candidate:
+                rounds.setdefault(outcome.round, {})[outcome.kernel] = outcome
+        return rounds
 
     def next_round(self) -> int:
         """Return a number that no round has had, finished or not."""
-        return max((one.round for one in self._known if one.round is not None), default=0) + 1
+        return max((outcome.round for outcome in self._known if outcome.round is not None), default=0) + 1
 
     def _whole(self, kernel: str) -> KernelOutcome | None:
-        return next(
-            (one for one in self._known if one.kernel == kernel and one.kind in SEED_INDEPENDENT), None
-        )
+        of_all_seeds = (outcome for outcome in self._known if outcome.kind in SEED_INDEPENDENT)
+        return next((outcome for outcome in of_all_seeds if outcome.kernel == kernel), None)
 
-    def _keep(self, found: Sequence[KernelOutcome]) -> None:
-        for one in found:
-            if one.kind is not OutcomeKind.INTERRUPTED:
-                self._directory.append("measured", one)
-                self._known.append(one)
-        if broken := next((one for one in found if one.kind is OutcomeKind.INTERRUPTED), None):
+    def _keep(self, outcomes: Sequence[KernelOutcome]) -> None:
+        for outcome in outcomes:
+            if outcome.kind is not OutcomeKind.INTERRUPTED:
+                self._directory.append("measured", outcome)
+                self._known.append(outcome)
+        if broken := next((outcome for outcome in outcomes if outcome.kind is OutcomeKind.INTERRUPTED), None):
             raise HostError(f"run {broken.run} was interrupted: {broken.why}")
 
 
@@ -206,8 +206,8 @@ def measured_verdict(kernel: str, step: StepDecision) -> KernelVerdict:
     )
 
 
-def skip_verdict(found: KernelOutcome) -> KernelVerdict:
+def skip_verdict(outcome: KernelOutcome) -> KernelVerdict:
     """Return the verdict on a kernel that has no value."""
     return KernelVerdict(
-        kernel=found.kernel, decision=Decision.UNDECIDED, kind=found.kind, reason=found.summary
+        kernel=outcome.kernel, decision=Decision.UNDECIDED, kind=outcome.kind, reason=outcome.summary
     )

@@ -231,11 +231,11 @@ def decide_wall(
     sign = 1 if bad_is is EndsOrder.HIGHER else -1
 
     def judged(end: Callable[[Round], Fraction]) -> ComparedSeries:
-        return _judged([(sign * end(one), sign * one.candidate) for one in rounds], alpha)
+        return _judged([(sign * end(turn), sign * turn.candidate) for turn in rounds], alpha)
 
-    from_good, from_bad = judged(lambda one: one.good), judged(lambda one: one.bad)
-    worse = sum(sign * one.candidate > sign * one.good for one in rounds)
-    better = sum(sign * one.candidate < sign * one.bad for one in rounds)
+    from_good, from_bad = judged(lambda turn: turn.good), judged(lambda turn: turn.bad)
+    worse = sum(sign * turn.candidate > sign * turn.good for turn in rounds)
+    better = sum(sign * turn.candidate < sign * turn.bad for turn in rounds)
     reason = (
         f"worse than good in {worse} of {len(rounds)} rounds ({_p(from_good)}), "
         f"better than bad in {better} ({_p(from_bad)})"
@@ -248,7 +248,8 @@ def decide_wall(
         case False, True:
             return StepDecision(Decision.GOOD, reason, "better than good" * (from_good.verdict is lower))
         case True, True:
-            note, middle = "neither good nor bad: between them", judged(lambda one: (one.good + one.bad) / 2)
+            note = "neither good nor bad: between them"
+            middle = judged(lambda turn: (turn.good + turn.bad) / 2)
             reason += f", from the midpoint of both: {_p(middle)}"
             if middle.differs:
                 return StepDecision(Decision.BAD if middle.verdict is higher else Decision.GOOD, reason, note)

@@ -50,11 +50,11 @@ def run_search(directory: BisectDirectory, judge: Judge, step: Sequence[str]) ->
             )
             directory.log_line(f"both ends: {judge.ends()}")
         if question.tree:
-            found = git_search.search(directory, question.tree, step)
+            change = git_search.search(directory, question.tree, step)
         else:
             with directory.lock("step"):
-                found = halve(question.kernels, lambda kernel: verdict_on(directory, judge, kernel).decision)
-        return answer.write_answer(directory, found)
+                change = halve(question.kernels, lambda kernel: verdict_on(directory, judge, kernel).decision)
+        return answer.write_answer(directory, change)
 
 
 def judge_current_commit(directory: BisectDirectory, judge: Judge) -> int:
@@ -71,9 +71,9 @@ def judge_current_commit(directory: BisectDirectory, judge: Judge) -> int:
 def verdict_on(directory: BisectDirectory, judge: Judge, kernel: str) -> KernelVerdict:
     """Return the known verdict on a kernel, or judge, store and log a new one."""
     question, verdicts = directory.question(), directory.rows("verdicts", KernelVerdict)
-    if known := next((one for one in verdicts if one.kernel == kernel), None):
+    if known := next((verdict for verdict in verdicts if verdict.kernel == kernel), None):
         return known
-    skipped = sum(one.decision is Decision.UNDECIDED for one in verdicts)
+    skipped = sum(verdict.decision is Decision.UNDECIDED for verdict in verdicts)
     number, about = len(verdicts) + 1, max(len(verdicts) + 1, question.steps + skipped)
     step = f"step {number} of about {about}: {answer.kernel_label(question, kernel)}"
     directory.log_detail(step)
@@ -156,5 +156,5 @@ def _kernels_of_mirror(ends: Sequence[str], store: Store, progress: Notify, *, h
             f"{others[0]}: only Debian's kernels have a known order",
             hint='name the kernels between good and bad in their order: --kernels "A B C"',
         )
-    there = [one.spec for one in available(store, progress=progress) if one.headers or not headers]
+    there = [kernel.spec for kernel in available(store, progress=progress) if kernel.headers or not headers]
     return sorted({*there, *ends}, key=lambda spec: (numbers(spec), spec))

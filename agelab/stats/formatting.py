@@ -57,7 +57,7 @@ def format_ratio(value: Fraction, ends: Sequence[Fraction], apart: bool) -> list
         and format_decimal(value, places) == format_decimal(Fraction(1), places)
     ):
         places += 1
-    return [format_decimal(one, places) for one in (value, *ends)]
+    return [format_decimal(number, places) for number in (value, *ends)]
 
 
 def format_decimal(value: Fraction, places: int) -> str:
@@ -65,13 +65,13 @@ def format_decimal(value: Fraction, places: int) -> str:
     return f"{float(value):z.{places}f}"
 
 
-def format_median(found: Summary, unit: str, most: int | None = None) -> str:
+def format_median(summary: Summary, unit: str, most: int | None = None) -> str:
     """Format a median in the unit of tables, with as many decimals as the spread leaves it, at most ``most``.
 
     A value of which so few decimals show less than FIGURES figures has more.
     """
     scale = unit_scale(unit)
-    median, spread = found.median / scale.divisor, found.spread / scale.divisor
+    median, spread = summary.median / scale.divisor, summary.spread / scale.divisor
     most = scale.decimals if most is None else most
     if median:
         most = max(most, min(MAX_DECIMALS, FIGURES - 1 - floor(log10(abs(median)))))

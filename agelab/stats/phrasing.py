@@ -53,9 +53,9 @@ def distinguishable(others: int) -> str:
 
 def not_distinguishable(names: Sequence[str], opposed: Sequence[str] = ()) -> str:
     """Say from which others the first is not distinguishable, and against which it depends on the files."""
-    said = [f"it is not distinguishable from {joined(names)}"] if names else []
-    said += [f"against {joined(opposed)} it depends on the files"] if opposed else []
-    return ", and ".join(said)
+    parts = [f"it is not distinguishable from {joined(names)}"] if names else []
+    parts += [f"against {joined(opposed)} it depends on the files"] if opposed else []
+    return ", and ".join(parts)
 
 
 def on_these_files(corpora: int, each: bool = True) -> str:
@@ -67,10 +67,10 @@ def on_these_files(corpora: int, each: bool = True) -> str:
     return "on both sets of files" if corpora == 2 else f"on each of {corpora} sets of files"
 
 
-def by_corpus(said: Sequence[tuple[str, int, str]]) -> str:
+def by_corpus(corpora: Sequence[tuple[str, int, str]]) -> str:
     """Say what each corpus shows: ``slower on corpora 1,3 (1.20, 1.15), faster on corpus 2 (0.97)``."""
     words: dict[str, list[tuple[int, str]]] = {}
-    for word, corpus, value in said:
+    for word, corpus, value in corpora:
         words.setdefault(word, []).append((corpus, value))
     return ", ".join(
         f"{word} on {'corpus' if len(of) == 1 else 'corpora'} {','.join(str(corpus) for corpus, _ in of)} "
@@ -82,8 +82,8 @@ def by_corpus(said: Sequence[tuple[str, int, str]]) -> str:
 def other_files(corpora: int) -> str:
     """Say that so many corpora do not show that a difference holds for files in general, and how many may."""
     count = NUMBERS[corpora] if corpora < len(NUMBERS) else str(corpora)
-    wanted = len(ENOUGH_CORPORA) - corpora
-    more = f"; needs {several(wanted, 'more corpus', 'more corpora')}" if wanted > 0 else ""
+    missing = len(ENOUGH_CORPORA) - corpora
+    more = f"; needs {several(missing, 'more corpus', 'more corpora')}" if missing > 0 else ""
     return (
         f"{count} corp{'us does' if corpora == 1 else 'ora do'} not show that it holds for other files{more}"
     )

@@ -74,8 +74,8 @@ def least_p(blocks: Sequence[Ties]) -> float:
     if not _is_counted(blocks):
         return 0.0
     law = _law(tuple(blocks))
-    there = law.nonzero()[0]
-    return min(1.0, 2 * float(min(law[there[0]], law[there[-1]])))
+    possible = law.nonzero()[0]
+    return min(1.0, 2 * float(min(law[possible[0]], law[possible[-1]])))
 
 
 @cache
@@ -102,11 +102,11 @@ def critical_rank(sizes: tuple[Size, ...], level: float) -> int:
 
 
 def _is_counted(blocks: Sequence[Ties]) -> bool:
-    return len(blocks) <= BLOCKS and all(sum(one.groups) <= COUNTED for one in blocks)
+    return len(blocks) <= BLOCKS and all(sum(block.groups) <= COUNTED for block in blocks)
 
 
 def _pairs(blocks: Sequence[Ties]) -> int:
-    return sum(n * m for n, m in (one.size for one in blocks))
+    return sum(n * m for n, m in (block.size for block in blocks))
 
 
 @lru_cache(maxsize=4096)
@@ -114,10 +114,10 @@ def _law(blocks: tuple[Ties, ...]) -> "Floats":
     """Return the chance of each twice U, from 0 on, summed over the blocks."""
     import numpy as np
 
-    found = np.ones(1)
-    for one in blocks:
-        found = np.convolve(found, _of_one(one))
-    return found
+    law = np.ones(1)
+    for block in blocks:
+        law = np.convolve(law, _of_one(block))
+    return law
 
 
 @lru_cache(maxsize=4096)
@@ -140,9 +140,9 @@ def _of_one(block: Ties) -> "Floats":
 def _moments(blocks: Sequence[Ties]) -> tuple[float, float]:
     """Return mean and standard deviation of the sum of U."""
     variance = 0.0
-    for one in blocks:
-        (n, m), of = one.size, sum(one.groups)
-        ties = sum(t**3 - t for t in one.groups) / (of * (of - 1)) if of > 1 else 0
+    for block in blocks:
+        (n, m), of = block.size, sum(block.groups)
+        ties = sum(t**3 - t for t in block.groups) / (of * (of - 1)) if of > 1 else 0
         variance += n * m / 12 * (of + 1 - ties)
     return _pairs(blocks) / 2, sqrt(variance)
 
@@ -181,15 +181,15 @@ class RankTest:
         return self.corrected <= float(self.level) * (1 + LATTICE)
 
 
-def control_false_discoveries(found: Sequence[float]) -> list[float]:
+def control_false_discoveries(p_values: Sequence[float]) -> list[float]:
     """Correct p values for their number, as Benjamini and Hochberg do.
 
     scipy.stats has the same, and takes longer to be imported than most runs of agelab take.
     """
-    order = sorted(range(len(found)), key=found.__getitem__, reverse=True)
-    corrected, least = [1.0] * len(found), 1.0
+    order = sorted(range(len(p_values)), key=p_values.__getitem__, reverse=True)
+    corrected, least = [1.0] * len(p_values), 1.0
     for place, at in enumerate(order):
-        least = min(least, found[at] * (len(found) / (len(found) - place)))
+        least = min(least, p_values[at] * (len(p_values) / (len(p_values) - place)))
         corrected[at] = least
     return corrected
 
@@ -206,27 +206,27 @@ def rank_tests(
     (R. E. Tarone, "A modified Bonferroni method for discrete data", Biometrics 46 (1990), 515-522; for this correction
     P. B. Gilbert, Applied Statistics 54 (2005), 143-158).
     """
-    found = [_test(blocks) if blocks else None for blocks in sides]
-    family = [at for at, one in enumerate(found) if one and one[2] <= float(level) * (1 + LATTICE)]
-    fair = [found[at][1] for at in family]  # type: ignore[index]
+    tests = [_test(blocks) if blocks else None for blocks in sides]
+    family = [at for at, test in enumerate(tests) if test and test[2] <= float(level) * (1 + LATTICE)]
+    fair = [tests[at][1] for at in family]  # type: ignore[index]
     if correct and family:
         fair = control_false_discoveries(fair)
     corrected = dict(zip(family, fair, strict=True))
     count = len(family) if correct else 1
     return [
-        RankTest(one[0], one[1], corrected.get(at, 1.0), count if at in corrected else 0, level)
-        if one
+        RankTest(test[0], test[1], corrected.get(at, 1.0), count if at in corrected else 0, level)
+        if test
         else None
-        for at, one in enumerate(found)
+        for at, test in enumerate(tests)
     ]
 
 
 def _test(blocks: Sequence[Block]) -> tuple[Fraction, float, float]:
     """Return Cliff's delta, p, and the smallest p that any order of the values could give."""
     twice = sum(map(_twice_u, blocks))
-    pairs = sum(n * m for n, m in (one.size for one in blocks))
+    pairs = sum(n * m for n, m in (block.size for block in blocks))
     delta = Fraction(twice, pairs) - 1
-    ties = [_ties(one) for one in blocks]
+    ties = [_ties(block) for block in blocks]
     return delta, two_sided(ties, twice), least_p(ties)
 
 
@@ -253,5 +253,5 @@ def seeds_needed(family: int = 1, corpora: int = 1, level: Fraction = LEVEL) -> 
 
 def can_be_distinguishable(seeds: Iterable[Seeds]) -> bool:
     """Return True if values of these seeds could be distinguishable from as many others at all."""
-    counts = Counter(one.corpus for one in seeds)
+    counts = Counter(seed.corpus for seed in seeds)
     return smallest_p(tuple((n, n) for n in counts.values())) <= float(LEVEL) * (1 + LATTICE)

@@ -130,9 +130,9 @@ def common_blocks(
 ) -> tuple[Block, ...]:
     """Sort the values of two sides by corpus, and leave out what only one of them has."""
     sides: tuple[dict[int, list[Fraction]], dict[int, list[Fraction]]] = ({}, {})
-    for found, values in zip(sides, (left, right), strict=True):
+    for by_corpus, values in zip(sides, (left, right), strict=True):
         for seeds, value in values:
-            found.setdefault(seeds.corpus, []).append(value)
+            by_corpus.setdefault(seeds.corpus, []).append(value)
     ours, theirs = sides
     return tuple(
         Block(corpus, tuple(ours[corpus]), tuple(theirs[corpus]))
@@ -218,7 +218,7 @@ def series(
     last: dict[tuple[str, str], int] = {}
     for step, repetition, metric in places:
         last[step, metric] = max(repetition, last.get((step, metric), 1))
-    found = {}
+    measured = {}
     for place in places:
         values: list[tuple[Seeds, Fraction]] = []
         missing: list[tuple[Seeds, str]] = []
@@ -231,30 +231,30 @@ def series(
             else:
                 values.append((seed, exact(row.value)))
         most = last[place[0], place[2]]
-        found[place] = Series(*place, unit, tuple(values), tuple(missing), own.get(place[2]), most)
-    return found
+        measured[place] = Series(*place, unit, tuple(values), tuple(missing), own.get(place[2]), most)
+    return measured
 
 
-def by_step(found: Mapping[Place, Series]) -> dict[Place, Series]:
+def by_step(measured: Mapping[Place, Series]) -> dict[Place, Series]:
     """Reduce to one series for each step and metric, with one number for each run: the mean of a repeated step.
 
     A run that lacks one of the repetitions has none. Their place has MEAN for a repetition, and what is done once
     keeps its own. For a cell is what chance draws, whole.
     """
     steps: dict[tuple[str, str], list[Series]] = {}
-    for one in found.values():
-        steps.setdefault((one.step, one.metric), []).append(one)
+    for measure in measured.values():
+        steps.setdefault((measure.step, measure.metric), []).append(measure)
     means = [several[0] if len(several) == 1 else _mean(several) for several in steps.values()]
-    return {one.place: one for one in means}
+    return {mean.place: mean for mean in means}
 
 
 def _mean(several: Sequence[Series]) -> Series:
     values: dict[Seeds, list[Fraction]] = {}
     missing: dict[Seeds, str] = {}
-    for one in several:
-        for seed, value in one.values:
+    for measure in several:
+        for seed, value in measure.values:
             values.setdefault(seed, []).append(value)
-        for seed, why in one.missing:
+        for seed, why in measure.missing:
             missing.setdefault(seed, why)
     whole = tuple(
         (seed, sum(own, Fraction()) / len(own)) for seed, own in values.items() if seed not in missing

@@ -78,28 +78,30 @@ class Shift:
     @property
     def sides(self) -> tuple[int, ...]:
         """The side of each corpus by its own test: 1 where B is higher, -1 where it is lower, 0 where not known."""
-        return tuple(one.side(self.none) for one in self.corpora)
+        return tuple(corpus.side(self.none) for corpus in self.corpora)
 
 
 def shift_of(blocks: Sequence[Block], level: Fraction = LEVEL) -> Shift | None:
     """Estimate the shift from A to B, with its interval at 1 - ``level``; None where no corpus is on both sides."""
     if not blocks:
         return None
-    is_ratio = all(side.min() > 0 for one in blocks for side in one.floats)
+    is_ratio = all(side.min() > 0 for block in blocks for side in block.floats)
     value, interval = _estimate(blocks, is_ratio, level)
     if len(blocks) == 1:
         return Shift(value, interval, is_ratio, (CorpusShift(blocks[0].corpus, value, interval),), False)
-    corpora = tuple(CorpusShift(one.corpus, *_estimate([one], is_ratio, CORPUS_LEVEL)) for one in blocks)
-    known = [one.interval for one in corpora if one.interval]
-    if known and max(one.low for one in known) > min(one.high for one in known):
-        ends = Interval(min(one.low for one in known), max(one.high for one in known))
-        return Shift(Fraction(median(one.value for one in corpora)), ends, is_ratio, corpora, True)
+    corpora = tuple(
+        CorpusShift(block.corpus, *_estimate([block], is_ratio, CORPUS_LEVEL)) for block in blocks
+    )
+    known = [corpus.interval for corpus in corpora if corpus.interval]
+    if known and max(interval.low for interval in known) > min(interval.high for interval in known):
+        ends = Interval(min(interval.low for interval in known), max(interval.high for interval in known))
+        return Shift(Fraction(median(corpus.value for corpus in corpora)), ends, is_ratio, corpora, True)
     return Shift(value, interval, is_ratio, corpora, False)
 
 
 def _estimate(blocks: Sequence[Block], is_ratio: bool, level: Fraction) -> tuple[Fraction, Interval | None]:
     """Return the median of all pairs' shifts, and the interval."""
-    sizes = tuple(one.size for one in blocks)
+    sizes = tuple(block.size for block in blocks)
     count, k = sum(n * m for n, m in sizes), critical_rank(sizes, float(level))
     ranks = [(count - 1) // 2, count // 2, *((k, count - 1 - k) if k >= 0 else ())]
     low, high, *ends = (_of_few if count <= FEW else _of_many)(blocks, is_ratio, ranks)
@@ -110,25 +112,25 @@ def _of_few(blocks: Sequence[Block], is_ratio: bool, ranks: Sequence[int]) -> li
     """Return the pairs' shifts of these ranks, from 0: floats find the pairs; what is returned is exact."""
     import numpy as np
 
-    order = np.argsort(np.concatenate([_table(one, is_ratio).ravel() for one in blocks]), kind="stable")
-    found = []
+    order = np.argsort(np.concatenate([_table(block, is_ratio).ravel() for block in blocks]), kind="stable")
+    shifts = []
     for rank in ranks:
         at = int(order[rank])
-        for one in blocks:
-            n, m = one.size
+        for block in blocks:
+            n, m = block.size
             if at < n * m:
-                b, a = one.right[at // n], one.left[at % n]
-                found.append(b / a if is_ratio else b - a)
+                b, a = block.right[at // n], block.left[at % n]
+                shifts.append(b / a if is_ratio else b - a)
                 break
             at -= n * m
-    return found
+    return shifts
 
 
 def _of_many(blocks: Sequence[Block], is_ratio: bool, ranks: Sequence[int]) -> list[Fraction]:
     """Return them of very many pairs, to a float's digits: halve the range by how many pairs lie below its middle."""
     import numpy as np
 
-    sides = [(one.floats[0], np.sort(one.floats[1])) for one in blocks]
+    sides = [(block.floats[0], np.sort(block.floats[1])) for block in blocks]
 
     def below(shift: float) -> int:
         return sum(
@@ -136,7 +138,7 @@ def _of_many(blocks: Sequence[Block], is_ratio: bool, ranks: Sequence[int]) -> l
             for a, b in sides
         )
 
-    found = []
+    shifts = []
     for rank in ranks:
         low, high = 0.0, 1.0
         while below(high) <= rank:
@@ -148,8 +150,8 @@ def _of_many(blocks: Sequence[Block], is_ratio: bool, ranks: Sequence[int]) -> l
         for _ in range(HALVINGS):
             middle = (low + high) / 2
             low, high = (low, middle) if below(middle) > rank else (middle, high)
-        found.append(Fraction(high))
-    return found
+        shifts.append(Fraction(high))
+    return shifts
 
 
 def _table(block: Block, is_ratio: bool) -> "Floats":
@@ -191,12 +193,14 @@ def other_files(
     shifts: Sequence[Shift | None], *, correct: bool = True, level: Fraction = LEVEL
 ) -> list[OtherFiles | None]:
     """Return for each pair of sides what its corpora show, as one family; None where they are fewer than three."""
-    found = {at: _student(one, level) for at, one in enumerate(shifts) if one and len(one.corpora) >= THREE}
-    fair = [p for _, p, _ in found.values()]
+    tests = {
+        at: _student(shift, level) for at, shift in enumerate(shifts) if shift and len(shift.corpora) >= THREE
+    }
+    fair = [p for _, p, _ in tests.values()]
     fair = control_false_discoveries(fair) if correct else fair
     known = {
         at: OtherFiles(interval, p, corrected, higher, level)
-        for (at, (interval, p, higher)), corrected in zip(found.items(), fair, strict=True)
+        for (at, (interval, p, higher)), corrected in zip(tests.items(), fair, strict=True)
     }
     return [known.get(at) for at in range(len(shifts))]
 
@@ -205,7 +209,7 @@ def _student(shift: Shift, level: Fraction) -> tuple[Interval, float, bool]:
     """Return the interval, p, and whether B is higher. All shifts alike: they are the interval."""
     from scipy.special import stdtr, stdtrit
 
-    values = [log(one.value) if shift.is_ratio else float(one.value) for one in shift.corpora]
+    values = [log(corpus.value) if shift.is_ratio else float(corpus.value) for corpus in shift.corpora]
     count = len(values)
     mean = sum(values) / count
     error = sqrt(sum((value - mean) ** 2 for value in values) / (count - 1) / count)

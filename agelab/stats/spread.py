@@ -29,7 +29,7 @@ def grubbs_limit(n: int) -> float:
     return (n - 1) / sqrt(n) * sqrt(squared / (n - 2 + squared))
 
 
-def outliers(one: Series) -> tuple[tuple[Seeds, Fraction], ...]:
+def outliers(series: Series) -> tuple[tuple[Seeds, Fraction], ...]:
     """Return seeds and value of each outlier among its corpus, by Grubbs' test repeated while five are left.
 
     It is made for few values: three standard deviations see nothing in five (none of n is farther than (n-1)/sqrt(n)
@@ -37,9 +37,9 @@ def outliers(one: Series) -> tuple[tuple[Seeds, Fraction], ...]:
     median absolute deviation (3.5, Iglewicz and Hoaglin 1993) names one in each fifth series of five normal values.
     """
     by_corpus: dict[int, list[tuple[Seeds, Fraction]]] = {}
-    for seeds, value in one.values:
+    for seeds, value in series.values:
         by_corpus.setdefault(seeds.corpus, []).append((seeds, value))
-    return tuple(found for values in by_corpus.values() for found in _of_one_corpus(values))
+    return tuple(outlier for values in by_corpus.values() for outlier in _of_one_corpus(values))
 
 
 def _of_one_corpus(left: list[tuple[Seeds, Fraction]]) -> list[tuple[Seeds, Fraction]]:
@@ -47,7 +47,7 @@ def _of_one_corpus(left: list[tuple[Seeds, Fraction]]) -> list[tuple[Seeds, Frac
     while len(left) >= LEAST:
         middle = sum((value for _, value in left), Fraction()) / len(left)
         squares = sum(((value - middle) ** 2 for _, value in left), Fraction()) / (len(left) - 1)
-        far = max(left, key=lambda found: abs(found[1] - middle))
+        far = max(left, key=lambda pair: abs(pair[1] - middle))
         if not squares or float((far[1] - middle) ** 2 / squares) <= grubbs_limit(len(left)) ** 2:
             break
         named.append(far)
@@ -83,7 +83,7 @@ def spread_shares(values: Sequence[tuple[Seeds, Fraction]]) -> SpreadShares | No
     """
     logs = all(value > 0 for _, value in values)
     numbers = {seeds: log(value) if logs else float(value) for seeds, value in values}
-    corpora, runs = sorted({one.corpus for one in numbers}), sorted({one.run for one in numbers})
+    corpora, runs = sorted({seeds.corpus for seeds in numbers}), sorted({seeds.run for seeds in numbers})
     if len(corpora) < 2 or len(set(numbers.values())) < 2:
         return None
     if len(runs) > 1 and len(numbers) == len(corpora) * len(runs):
@@ -98,8 +98,8 @@ def _crossed(
     middle = _mean([*numbers.values()])
     by_corpus = {corpus: _mean([numbers[Seeds(corpus, run)] for run in runs]) for corpus in corpora}
     by_run = {run: _mean([numbers[Seeds(corpus, run)] for corpus in corpora]) for run in runs}
-    of_corpora = r * sum((one - middle) ** 2 for one in by_corpus.values()) / (c - 1)
-    of_runs = c * sum((one - middle) ** 2 for one in by_run.values()) / (r - 1)
+    of_corpora = r * sum((mean - middle) ** 2 for mean in by_corpus.values()) / (c - 1)
+    of_runs = c * sum((mean - middle) ** 2 for mean in by_run.values()) / (r - 1)
     rest = sum((value - by_corpus[at.corpus] - by_run[at.run] + middle) ** 2 for at, value in numbers.items())
     rest /= (c - 1) * (r - 1)
     return _shares(max(0.0, (of_corpora - rest) / r), max(0.0, (of_runs - rest) / c), rest)

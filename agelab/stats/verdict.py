@@ -34,8 +34,8 @@ def more_seeds(count: int, test: RankTest, shift: Shift, margin: Fraction) -> in
     To be called the same: an interval of half the width w becomes narrower with the root of n, and must leave the
     margin less the shift: n = count * (w / (margin - |shift|))^2, for ratios in logarithms.
     """
-    wanted = [n for n in (_to_differ(test), _to_be_the_same(count, shift, margin)) if n is not None]
-    return max(1, ceil(min(wanted)) - count) if wanted else None
+    counts = [n for n in (_to_differ(test), _to_be_the_same(count, shift, margin)) if n is not None]
+    return max(1, ceil(min(counts)) - count) if counts else None
 
 
 def _to_differ(test: RankTest) -> float | None:
@@ -147,7 +147,7 @@ class ComparedSeries:
     def on_each(self) -> bool:
         """True if each corpus by its own test says what is said of all together."""
         side = 1 if self.verdict is DifferenceVerdict.HIGHER else -1
-        return bool(self.differs and self.shift and all(one == side for one in self.shift.sides))
+        return bool(self.differs and self.shift and all(way == side for way in self.shift.sides))
 
     @property
     def for_others(self) -> DifferenceVerdict:
@@ -245,7 +245,8 @@ class ComparedSeries:
         """The reason why B is called nothing, in a sentence; None where it is called something, or there is none."""
         if self.verdict is DifferenceVerdict.NOT_MEASURED:
             sides = (("A", self.row.left), ("B", self.row.right))
-            return "; ".join(f"{letter}: {one.why_missing}" for letter, one in sides if not one.values)
+            empty = (f"{letter}: {series.why_missing}" for letter, series in sides if not series.values)
+            return "; ".join(empty)
         if self.verdict is not DifferenceVerdict.UNKNOWN:
             return None
         if self.shift is None or self.test is None:
@@ -290,7 +291,7 @@ class ComparedSeries:
         if self.shift is None:
             return ()
         sides = zip(self.shift.sides, self.shift.corpora, strict=True)
-        return [(side, one.corpus, self._shown(one.value, bool(side))) for side, one in sides]
+        return [(side, shift.corpus, self._shown(shift.value, bool(side))) for side, shift in sides]
 
     @property
     def others(self) -> str:
@@ -308,7 +309,7 @@ class ComparedSeries:
     @property
     def enough(self) -> bool:
         """True if the values are enough to exclude chance, in some order of them."""
-        sizes = tuple(one.size for one in self.row.blocks)
+        sizes = tuple(block.size for block in self.row.blocks)
         return bool(sizes) and smallest_p(sizes) <= float(self._level) * (1 + LATTICE)
 
     @property
@@ -322,7 +323,7 @@ class ComparedSeries:
     def _count(self) -> int:
         """Values on the side that has fewer, over the corpora that both have."""
         blocks = self.row.blocks
-        return min(sum(len(one.left) for one in blocks), sum(len(one.right) for one in blocks))
+        return min(sum(len(block.left) for block in blocks), sum(len(block.right) for block in blocks))
 
     @property
     def _enough(self) -> int:

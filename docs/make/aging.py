@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
+from agelab.analysis.calibration import HostNoise
 from agelab.analysis.cells import RunSet, load
-from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
 from agelab.base.errors import InputError
 from agelab.results.run_directory import RunDirectory

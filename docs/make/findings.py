@@ -11,8 +11,8 @@ from typing import Annotated
 from pydantic import StringConstraints
 from scipy.stats import binomtest
 
+from agelab.analysis.calibration import HostNoise
 from agelab.analysis.cells import RunSet, SeedGroup, load
-from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
 from agelab.base.errors import InputError, unknown
 from agelab.base.types import Frozen

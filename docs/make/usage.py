@@ -6,7 +6,7 @@ from math import log
 from pathlib import Path
 
 from agelab.analysis import vega
-from agelab.analysis.host_noise import HostNoise
+from agelab.analysis.calibration import HostNoise
 from agelab.analysis.judge import judge
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.seeds import Seeds

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agelab.analysis.host_noise import HostNoise
+from agelab.analysis.calibration import HostNoise
 from agelab.analysis.judge import judge
 from agelab.scenario.seeds import Seeds
 from agelab.stats.series import Series, SeriesPair, exact

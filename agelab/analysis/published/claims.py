@@ -83,7 +83,7 @@ def read_tables(path: Path) -> PublishedTables:
     if not lines or tuple(lines[0].split(",")) != HEADER:
         raise InputError(f"{path}:1: the first line is not {','.join(HEADER)}")
     wrong: list[str] = []
-    found: dict[Place, PublishedFigure] = {}
+    figures: dict[Place, PublishedFigure] = {}
     at: dict[Place, int] = {}
     systems: dict[str, str] = {}
     for number, row in enumerate(_rows(lines[1:], path), start=2):
@@ -102,15 +102,15 @@ def read_tables(path: Path) -> PublishedTables:
             wrong.append(
                 f"{where}: filesystem: variant {figure.variant!r} is {systems[figure.variant]!r} above"
             )
-        if figure.place in found:
+        if figure.place in figures:
             wrong.append(f"{where}: is line {at[figure.place]} once more: {' '.join(figure.place)}")
-        found[figure.place] = figure
+        figures[figure.place] = figure
         at[figure.place] = number
     if wrong:
         raise InputError("\n".join(wrong))
-    if not found:
+    if not figures:
         raise InputError(f"{path}: has no figures")
-    return PublishedTables(path.stem, found)
+    return PublishedTables(path.stem, figures)
 
 
 def _rows(lines: list[str], path: Path) -> Iterator[list[str]]:
@@ -141,10 +141,10 @@ class ClaimSubject(NamedTuple):
 @cache
 def subject(text: str) -> ClaimSubject:
     """Parse ``xfs``, ``xfs@raid0``, ``xfs#I``; parts left out are empty."""
-    found = SUBJECT.fullmatch(text)
-    if found is None:
+    match = SUBJECT.fullmatch(text)
+    if match is None:
         raise ValueError("not like xfs, xfs@raid0 or xfs#II (a variant, its layout, its table)")
-    return ClaimSubject(found[1], found[2] or "", found[3] or "")
+    return ClaimSubject(match[1], match[2] or "", match[3] or "")
 
 
 def _as_subject(text: str) -> str:
@@ -191,7 +191,7 @@ class Pairs(ClaimTest):
 
     @property
     def couples(self) -> list[tuple[str, str]]:
-        return [*self.pairs, *((one, other) for one in self.of for other in self.to)]
+        return [*self.pairs, *((first, second) for first in self.of for second in self.to)]
 
 
 class ExpectedRatio(Pairs):
@@ -417,16 +417,17 @@ class Claims(Frozen):
 
     def circle(self, step: str, metric: str) -> str:
         """Return what was derived from the study's figures of that step and metric; empty where nothing was."""
-        return next((one.why for one in self.circles if step in one.steps and metric == one.metric), "")
+        reasons = (circle.why for circle in self.circles if step in circle.steps and metric == circle.metric)
+        return next(reasons, "")
 
     def out_of_proportion(self, step: str, variant: str) -> str:
         """Return why the step does not follow the size of the data on that variant; empty where it does."""
-        found = (
-            one.why
-            for one in self.disproportionate
-            if step in one.steps and (not one.variants or variant in one.variants)
+        reasons = (
+            entry.why
+            for entry in self.disproportionate
+            if step in entry.steps and (not entry.variants or variant in entry.variants)
         )
-        return next(found, "")
+        return next(reasons, "")
 
     def table(self, name: str | None) -> TableUse:
         """Return the table of that name; the first one without a name."""

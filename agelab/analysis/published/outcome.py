@@ -53,7 +53,7 @@ class ClaimOutcome:
 
     @property
     def true(self) -> int:
-        return sum(one.holds is True for one in self.comparisons)
+        return sum(comparison.holds is True for comparison in self.comparisons)
 
     @property
     def holds(self) -> bool | None:
@@ -61,8 +61,8 @@ class ClaimOutcome:
 
         Those in a circle are not counted: None where no other is there.
         """
-        counted = [one for one in self.comparisons if not one.circle]
-        unknown = sum(one.holds is None for one in counted)
+        counted = self.counted
+        unknown = sum(comparison.holds is None for comparison in counted)
         number = len(counted)
         if not number:
             return None
@@ -74,13 +74,19 @@ class ClaimOutcome:
     @property
     def missing(self) -> list[str]:
         """The reasons why comparisons cannot be made, each once; those of a circle where there is nothing else."""
-        made = [one for one in self.comparisons if not one.circle] or self.comparisons
-        return list(dict.fromkeys(one.note for one in made if one.holds is None and not one.close))
+        chosen = self.counted or self.comparisons
+        missing = [comparison for comparison in chosen if comparison.holds is None and not comparison.close]
+        return list(dict.fromkeys(comparison.note for comparison in missing))
 
     @property
     def close(self) -> list[str]:
         """The reasons why comparisons were made and say nothing, each once."""
-        return list(dict.fromkeys(one.note for one in self.comparisons if one.close and not one.circle))
+        return list(dict.fromkeys(comparison.note for comparison in self.counted if comparison.close))
+
+    @property
+    def counted(self) -> list[ClaimComparison]:
+        """Those that are in no circle."""
+        return [comparison for comparison in self.comparisons if not comparison.circle]
 
 
 @dataclass(frozen=True)
@@ -100,9 +106,9 @@ class _Spot:
         return self.step if self.layout == "single" else f"{self.step}, {self.layout}"
 
     def value(self, ref: str, step: str | None = None, layout: LayoutName | None = None) -> Series:
-        found = subject(ref)
-        table, where = found.table or self.table, layout or found.layout or self.layout
-        place = (table, found.variant, where, step or self.step, self.metric)
+        parsed = subject(ref)
+        table, where = parsed.table or self.table, layout or parsed.layout or self.layout
+        place = (table, parsed.variant, where, step or self.step, self.metric)
         self.read[place] = None
         return self.source.value(place)
 
@@ -131,11 +137,11 @@ def _comparisons(
             spot = _Spot(source, read, claims.table(test.table).id, test.metric, layout, step)
             other = getattr(test, "to_step", None) or step
             why = source.circle(step, test.metric) or source.circle(other, test.metric)
-            for one in _at(spot, test, claims):
+            for comparison in _at(spot, test, claims):
                 yield (
-                    replace(one, holds=None, note=f"in a circle: {why}", circle=True, close=False)
+                    replace(comparison, holds=None, note=f"in a circle: {why}", circle=True, close=False)
                     if why
-                    else one
+                    else comparison
                 )
 
 
@@ -169,15 +175,15 @@ def _in_band(figure: Fraction, low: float | None, high: float | None) -> bool:
     return (low is None or figure >= Fraction(str(low))) and (high is None or figure <= Fraction(str(high)))
 
 
-def _ratio(spot: _Spot, test: ExpectedRatio, one: str, other: str) -> ClaimComparison:
-    second = f"{other} {test.to_step}" if test.to_step else other
-    where = f"{spot.name}: {one} / {second}"
-    left, right = spot.value(one), spot.value(other, test.to_step)
+def _ratio(spot: _Spot, test: ExpectedRatio, of: str, to: str) -> ClaimComparison:
+    second = f"{to} {test.to_step}" if test.to_step else to
+    where = f"{spot.name}: {of} / {second}"
+    left, right = spot.value(of), spot.value(to, test.to_step)
     if why := why_missing(left, right) or ("" if right.median else f"{second} is 0"):
         return ClaimComparison(where, None, None, why)
     figure, sign = left.median / right.median, compare_values(left, right)
     # A difference that does not count is none.
-    measured, none = (_in_band(one, test.at_least, test.at_most) for one in (figure, Fraction(1)))
+    measured, none = (_in_band(ratio, test.at_least, test.at_most) for ratio in (figure, Fraction(1)))
     if sign is None and measured is not none:
         return _unknown(where, figure, why_not_known(left, right))
     if sign == 0 and figure != 1:
@@ -190,10 +196,10 @@ def _unknown(where: str, figure: Fraction | None, why: str) -> ClaimComparison:
     return ClaimComparison(where, figure, None, why, close=True)
 
 
-def _same(spot: _Spot, test: Same, one: str, other: str) -> ClaimComparison:
-    where = f"{spot.name}: {one} / {other}"
-    left, right = spot.value(one), spot.value(other)
-    if why := why_missing(left, right) or ("" if right.median else f"{other} is 0"):
+def _same(spot: _Spot, test: Same, of: str, to: str) -> ClaimComparison:
+    where = f"{spot.name}: {of} / {to}"
+    left, right = spot.value(of), spot.value(to)
+    if why := why_missing(left, right) or ("" if right.median else f"{to} is 0"):
         return ClaimComparison(where, None, None, why)
     figure = left.median / right.median
     same = same_within(left, right, Fraction(str(test.within)))
@@ -222,19 +228,19 @@ def describe_extreme(test: Extreme, claims: Claims) -> str:
     return f"{ours} {'below' if test.kind == 'lowest' else 'above'} {others}"
 
 
-def _extreme(spot: _Spot, test: Extreme, said: str) -> ClaimComparison:
+def _extreme(spot: _Spot, test: Extreme, description: str) -> ClaimComparison:
     """Compare with the nearest of the others; the figure is its value over ours, or ours over its."""
     lowest = test.kind == "lowest"
-    where = f"{spot.name}: {said}"
+    where = f"{spot.name}: {description}"
     ours, others = spot.values(test.of), spot.values(test.among)
     margin = Fraction(str(test.margin))
     near: list[tuple[Fraction, str]] = []
     against: list[tuple[Fraction, str]] = []
     close: list[tuple[Fraction, str, str]] = []
-    for one in ours.values():
+    for own in ours.values():
         for name, other in others.items():
-            if one.values and other.values:
-                low, high = (one, other) if lowest else (other, one)
+            if own.values and other.values:
+                low, high = (own, other) if lowest else (other, own)
                 far, sign = high.median / low.median if low.median else Fraction(0), compare_values(high, low)
                 near.append((far, name))
                 if sign is None and (margin == 1 or far >= margin):
@@ -262,16 +268,16 @@ def _order(spot: _Spot, test: ExpectedOrder) -> ClaimComparison:
     ratios: list[tuple[Fraction, int | None, str, str, str]] = []
     for number, group in enumerate(groups):
         for later in groups[number + 1 :]:
-            for one, low in group.items():
-                for other, high in later.items():
+            for lower, low in group.items():
+                for upper, high in later.items():
                     if low.values and high.values and low.median:
                         sign = compare_values(low, high)
                         near = why_not_known(low, high) if sign is None else ""
-                        ratios.append((high.median / low.median, sign, one, other, near))
+                        ratios.append((high.median / low.median, sign, lower, upper, near))
     ratios.sort(key=lambda row: row[0])
     why = why_missing(*(value for group in groups for value in group.values()))
-    wrong = [f"{one} is above {other}" for _, sign, one, other, _ in ratios if sign == 1]
-    close = [f"{one} and {other}: {near}" for _, sign, one, other, near in ratios if sign is None]
+    wrong = [f"{lower} is above {upper}" for _, sign, lower, upper, _ in ratios if sign == 1]
+    close = [f"{lower} and {upper}: {near}" for _, sign, lower, upper, near in ratios if sign is None]
     figure = ratios[0][0] if ratios else None
     if wrong:
         return ClaimComparison(where, figure, False, wrong[0])
@@ -290,10 +296,10 @@ def _kept(spot: _Spot, test: Kept) -> ClaimComparison:
         return _kept_order(where, here, there)
     ends = [_at_the_end(values, test.what) for values in (here, there)]
     note = " | ".join(", ".join(sorted(sure | maybe)) for sure, maybe in ends)
-    (one, one_maybe), (other, other_maybe) = ends
-    if (one_maybe or other_maybe) and (one | one_maybe) & (other | other_maybe):
+    (first, first_maybe), (second, second_maybe) = ends
+    if (first_maybe or second_maybe) and (first | first_maybe) & (second | second_maybe):
         return _unknown(where, None, f"{note}: these seeds do not tell them apart")
-    return ClaimComparison(where, None, bool(one & other), note)
+    return ClaimComparison(where, None, bool(first & second), note)
 
 
 def _kept_order(where: str, here: dict[str, Series], there: dict[str, Series]) -> ClaimComparison:
@@ -301,13 +307,13 @@ def _kept_order(where: str, here: dict[str, Series], there: dict[str, Series]) -
     turned: list[str] = []
     close: list[str] = []
     names = list(here)
-    for number, one in enumerate(names):
+    for number, name in enumerate(names):
         for other in names[number + 1 :]:
-            before, after = (compare_values(values[one], values[other]) for values in (here, there))
+            before, after = (compare_values(values[name], values[other]) for values in (here, there))
             if before is None or after is None:
-                close.append(f"{one} and {other}")
+                close.append(f"{name} and {other}")
             elif before * after < 0:
-                turned.append(f"{one} and {other}")
+                turned.append(f"{name} and {other}")
     figure = Fraction(len(turned))
     if close and not turned:
         return _unknown(where, figure, f"{'; '.join(close)}: these seeds do not tell them apart")
@@ -338,8 +344,8 @@ def _gain(spot: _Spot, test: Gain) -> ClaimComparison:
         return ClaimComparison(where, None, None, why)
     most, name = max(others)
     gain, next_gain = gains[test.of], f"{float(most):.3g}"
-    made = [values[ref] for values in (first, second) for ref in gains]
-    if near := too_close((max(gain, Fraction()), max(most, Fraction())), *made):
+    compared = [values[ref] for values in (first, second) for ref in gains]
+    if near := too_close((max(gain, Fraction()), max(most, Fraction())), *compared):
         return _unknown(where, gain, f"against {name}: {near}")
     if gain <= most:
         return ClaimComparison(where, gain, False, f"{name} gains {next_gain}")
@@ -349,16 +355,16 @@ def _gain(spot: _Spot, test: Gain) -> ClaimComparison:
 def _spread(spot: _Spot, test: Spread) -> ClaimComparison:
     """Compare spreads; the figure is the one over the other."""
     where = f"{spot.name}: spread of {', '.join(test.of)} / of {', '.join(test.than)}"
-    one, other = spot.values(test.of), spot.values(test.than)
-    if why := why_missing(*one.values(), *other.values()):
+    of, than = spot.values(test.of), spot.values(test.than)
+    if why := why_missing(*of.values(), *than.values()):
         return ClaimComparison(where, None, None, why)
     spreads = []
-    for values in (one, other):
+    for values in (of, than):
         medians = [value.median for value in values.values()]
         if not min(medians):
             return ClaimComparison(where, None, None, "a value is 0")
         spreads.append(max(medians) / min(medians))
     figure = spreads[0] / spreads[1]
-    if why := too_close((spreads[0], spreads[1]), *one.values(), *other.values()):
+    if why := too_close((spreads[0], spreads[1]), *of.values(), *than.values()):
         return _unknown(where, figure, why)
     return ClaimComparison(where, figure, figure < 1)

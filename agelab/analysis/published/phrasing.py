@@ -33,11 +33,11 @@ SHOWN = 4
 def describe_column(column: RunColumn) -> str:
     """Describe a column: scale, clock, defaults, kernel, machines, drives, run seeds."""
     plan, first, emulated = column.plan, column.first, ", EMULATED" if column.emulated else ""
-    said = (
+    text = (
         f"scale {plan.scale}, {plan.clock} clock{emulated}, {first.defaults} defaults, kernel {first.kernel}"
     )
-    said = ", ".join([said, *column.machines, *column.drives, seeds_text(column.seeds)])
-    return f"{said}; apart: {column.apart}" if column.apart else said
+    text = ", ".join([text, *column.machines, *column.drives, seeds_text(column.seeds)])
+    return f"{text}; apart: {column.apart}" if column.apart else text
 
 
 def count_verdicts(report: StudyReport, letter: str) -> str:
@@ -91,7 +91,7 @@ def readings(row: RankedRow, variant: str) -> list[str]:
     """List the study's value, percentages in each reading; empty where it has none."""
     if variant not in row.theirs[0].values:
         return []
-    return list(dict.fromkeys(value_text(one.values[variant]) for one in row.theirs))
+    return list(dict.fromkeys(value_text(column.values[variant]) for column in row.theirs))
 
 
 def ranking_title(report: StudyReport, ranking: Ranking) -> str:
@@ -105,26 +105,16 @@ def unmeasured_text(rankings: Sequence[Ranking]) -> str:
     """Count the tables, and the steps of other tables, of which no run has a value; empty where all have one."""
     left = [len(ranking.measured_rows) for ranking in rankings]
     tables = left.count(0)
-    steps = sum(len(one.rows) - number for one, number in zip(rankings, left, strict=True) if number)
-    found = ((tables, "table"), (steps, "step"))
-    return ", ".join(f"{number} {word}{'s' if number > 1 else ''}" for number, word in found if number)
-
-
-def tau_text(value: float | None) -> str:
-    """Format tau-b with two decimals, or a dash."""
-    return "-" if value is None else f"{value:.2f}"
-
-
-def chance_text(chance: Fraction | None) -> str:
-    """Format the chance of a tau-b with two figures, or a dash."""
-    return "-" if chance is None else f"{float(chance):.2g}"
+    steps = sum(len(ranking.rows) - number for ranking, number in zip(rankings, left, strict=True) if number)
+    counts = ((tables, "table"), (steps, "step"))
+    return ", ".join(f"{number} {word}{'s' if number > 1 else ''}" for number, word in counts if number)
 
 
 def agreement_text(column: RankedColumn) -> str:
-    """Format tau-b with the chance of it: ``0.33 (chance 0.38)``."""
-    if column.tau is None:
+    """Format tau-b with the chance of it, ``0.33 (chance 0.38)``, or a dash."""
+    if column.tau is None or column.chance is None:
         return "-"
-    return f"{tau_text(column.tau)} (chance {chance_text(column.chance)})"
+    return f"{column.tau:.2f} (chance {float(column.chance):.2g})"
 
 
 def bands_text(bands: Bands) -> str:
@@ -140,40 +130,40 @@ def factor_text(factor: float | None) -> str:
     return "-" if factor is None else figure_text(Fraction(factor))
 
 
-def times_text(found: TableDeviation) -> str:
+def times_text(deviation: TableDeviation) -> str:
     """Name ours as it stands over theirs, and say where it is brought to the study's size."""
-    if found.times is None or found.times == 1:
+    if deviation.times is None or deviation.times == 1:
         return "ours / theirs"
-    return f"{found.times} x ours / theirs, as if all grew with the size of the data"
+    return f"{deviation.times} x ours / theirs, as if all grew with the size of the data"
 
 
 def deviation_counts(report: StudyReport, letter: str) -> list[str]:
     """Say for each table and stand-in of a side how many of its cells lie how near to the study's."""
-    found = []
+    lines = []
     for ranking in report.rankings:
-        for column, one in zip(report.columns, ranking.deviations, strict=True):
-            if column.letter == letter and one.bands.cells:
+        for column, deviation in zip(report.columns, ranking.deviations, strict=True):
+            if column.letter == letter and deviation.bands.cells:
                 where = f"table {ranking.table}, {ranking.layout}, {ranking.metric}"
                 stand_in = f", {column.stand_in}" if column.stand_in else ""
-                found.append(f"{where}{stand_in}: {bands_text(one.bands)}")
-    return found
+                lines.append(f"{where}{stand_in}: {bands_text(deviation.bands)}")
+    return lines
 
 
-def deviation_lines(found: TableDeviation) -> Iterator[str]:
+def deviation_lines(deviation: TableDeviation) -> Iterator[str]:
     """Say how near the cells are, how large the parts of steps and filesystems are, and what is left out and why."""
-    if found.bands.cells:
-        yield bands_text(found.bands)
-    if found.typical_step and found.typical_rest:
+    if deviation.bands.cells:
+        yield bands_text(deviation.bands)
+    if deviation.typical_step and deviation.typical_rest:
         yield (
-            f"half of the cells are off by a factor of {factor_text(found.typical)} or more; half of the steps, in "
-            f"what all have in common, by {factor_text(found.typical_step)}; half of what is left, the filesystem's "
-            f"own, by {factor_text(found.typical_rest)}"
+            f"half of the cells are off by a factor of {factor_text(deviation.typical)} or more; half of the steps, "
+            f"in what all have in common, by {factor_text(deviation.typical_step)}; half of what is left, the "
+            f"filesystem's own, by {factor_text(deviation.typical_rest)}"
         )
-    if found.own:
-        parts = ", ".join(f"{name} {factor_text(part)}" for name, part in found.own.items())
+    if deviation.own:
+        parts = ", ".join(f"{name} {factor_text(part)}" for name, part in deviation.own.items())
         yield f"each filesystem's own part, the median over the steps: {parts}"
     reasons: dict[str, dict[str, list[str]]] = {}
-    for step in found.steps:
+    for step in deviation.steps:
         for name, why in step.left_out.items():
             reasons.setdefault(why, {}).setdefault(name, []).append(step.step)
     for why, names in reasons.items():
@@ -184,22 +174,23 @@ def deviation_lines(found: TableDeviation) -> Iterator[str]:
         yield f"not counted: {cells}: {why}"
 
 
-def reason_text(one: JudgedClaim) -> str:
+def reason_text(judged: JudgedClaim) -> str:
     """Return the reason, marked where no test stands behind it or it is not counted.
 
     A verdict that is not known says itself that the seeds are few.
     """
-    few = " (few seeds)" if one.few_seeds and one.verdict is not ClaimVerdict.UNKNOWN else ""
-    return one.reason + few + (f"; not counted: {one.kind}" if one.kind == one.not_counted else "")
+    few = " (few seeds)" if judged.few_seeds and judged.verdict is not ClaimVerdict.UNKNOWN else ""
+    not_counted = f"; not counted: {judged.kind}" if judged.kind == judged.not_counted else ""
+    return judged.reason + few + not_counted
 
 
 def chance_notes(report: StudyReport, letter: str) -> list[str]:
     """Say what a side's verdicts lack: seeds enough for a test, the floor of its host in the wall clock."""
     few = [
-        one.few_seeds
+        claim.few_seeds
         for _, judged in report.claims
-        for side, one in judged
-        if side == letter and one.few_seeds
+        for side, claim in judged
+        if side == letter and claim.few_seeds
     ]
     column = dict(report.sides)[letter]
     where = "claims marked (few seeds): " if can_be_distinguishable(column.seeds) else ""
@@ -208,56 +199,56 @@ def chance_notes(report: StudyReport, letter: str) -> list[str]:
     return [*([f"{where}{too_few(min(few))}: {lead}"] if few else []), *column.labels]
 
 
-def verdict_label(letter: str, one: JudgedClaim) -> str:
+def verdict_label(letter: str, judged: JudgedClaim) -> str:
     """Label a verdict: the side's letter, and the filesystem where others stand in for the study's."""
-    if not one.filesystem:
+    if not judged.filesystem:
         return letter
-    return f"{letter} {one.filesystem}{' (stands in)' if one.stand_in else ''}"
+    return f"{letter} {judged.filesystem}{' (stands in)' if judged.stand_in else ''}"
 
 
 def claim_notes(judged: JudgedClaim) -> list[str]:
     """List what a reader must know beside a verdict."""
-    claim, found = judged.claim, []
+    claim, notes = judged.claim, []
     if judged.rate:
-        found.append(f"base rate {rate_text(judged.rate)}")
+        notes.append(f"base rate {rate_text(judged.rate)}")
     if claim.conflict:
         against = "its table" if claim.conflict.against == "table" else f"claim {claim.conflict.against}"
-        found.append(f"the study contradicts itself ({against}): {claim.conflict.note}")
+        notes.append(f"the study contradicts itself ({against}): {claim.conflict.note}")
     if claim.unprinted:
-        found.append(f"no figures to compare with: {claim.unprinted}")
-    return found
+        notes.append(f"no figures to compare with: {claim.unprinted}")
+    return notes
 
 
 def comparison_rows(judged: Sequence[JudgedClaim], everything: bool) -> list[list[str]]:
     """List place, their figure, and ours by verdict; a few, those against the claim first, unless ``everything``."""
-    ran = [one for one in judged if one.ours]
-    theirs = next((one.theirs for one in judged if one.theirs), ())
+    ran = [claim for claim in judged if claim.ours]
+    theirs = next((claim.theirs for claim in judged if claim.theirs), ())
     if not ran or not theirs:
         return []
     rows: list[tuple[int, list[str]]] = []
     for number, first in enumerate(theirs[0].comparisons):
-        ours = [one.ours.comparisons[number] for one in ran if one.ours]
-        readings = list(dict.fromkeys(figure_text(one.comparisons[number].figure) for one in theirs))
-        against = sum(one.holds is False for one in ours)
+        ours = [claim.ours.comparisons[number] for claim in ran if claim.ours]
+        readings = list(dict.fromkeys(figure_text(outcome.comparisons[number].figure) for outcome in theirs))
+        against = sum(comparison.holds is False for comparison in ours)
         printed = "-".join(readings) if readings != ["-"] else _words(first)
         rows.append((-against, [first.where, printed, *map(_figure, ours)]))
-    kept = rows if everything else sorted(rows, key=lambda row: row[0])[:SHOWN]
-    return [cells for _, cells in kept]
+    shown = rows if everything else sorted(rows, key=lambda row: row[0])[:SHOWN]
+    return [cells for _, cells in shown]
 
 
-def _figure(one: ClaimComparison) -> str:
+def _figure(comparison: ClaimComparison) -> str:
     """Format the figure, marked where it speaks against the claim."""
-    figure = _words(one) if one.figure is None else figure_text(one.figure)
-    if one.circle:
+    figure = _words(comparison) if comparison.figure is None else figure_text(comparison.figure)
+    if comparison.circle:
         return f"{figure} circle"
-    if one.close:
+    if comparison.close:
         return f"{figure} close"
-    return f"{figure} no" if one.holds is False else figure
+    return f"{figure} no" if comparison.holds is False else figure
 
 
-def _words(one: ClaimComparison) -> str:
+def _words(comparison: ClaimComparison) -> str:
     """Format a comparison without a figure: two names, or a question mark where something is missing."""
-    return "?" if one.holds is None and not one.close else one.note or "-"
+    return "?" if comparison.holds is None and not comparison.close else comparison.note or "-"
 
 
 def variants_not_run(column: RunColumn) -> Iterator[str]:

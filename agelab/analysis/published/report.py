@@ -131,15 +131,15 @@ class TableDeviation:
 
 
 def _bands(ratios: Iterable[Fraction]) -> Bands:
-    found = list(ratios)
-    near = sum(abs(one - 1) <= NEAR for one in found)
-    fair = sum(Fraction(1, FAR) <= one <= FAR for one in found)
-    return Bands(near, fair - near, len(found) - fair)
+    factors = list(ratios)
+    near = sum(abs(factor - 1) <= NEAR for factor in factors)
+    fair = sum(Fraction(1, FAR) <= factor <= FAR for factor in factors)
+    return Bands(near, fair - near, len(factors) - fair)
 
 
 def _typical(factors: Iterable[float]) -> float | None:
-    found = [abs(log(one)) for one in factors]
-    return exp(median(found)) if found else None
+    logs = [abs(log(factor)) for factor in factors]
+    return exp(median(logs)) if logs else None
 
 
 FACTORS = ("slower_percent", "more_percent")
@@ -227,7 +227,7 @@ def measured(rankings: Iterable[Ranking]) -> Iterator[Ranking]:
 
 def rankings(figures: PublishedTables, claims: Claims, sources: Sequence[OurValues]) -> list[Ranking]:
     """Rank every table of the study in which two variants or more can be compared."""
-    found = []
+    ranked = []
     printed = [PrintedValues(figures, claims, reading) for reading in READINGS]
     for use in claims.tables:
         # Layout, metric and unit of a table to the figures that are one ranking's.
@@ -236,18 +236,18 @@ def rankings(figures: PublishedTables, claims: Claims, sources: Sequence[OurValu
             factor = figure.metric in FACTORS
             metric, unit = (use.compares, "times") if factor else (figure.metric, figure.unit)
             groups.setdefault((figure.layout, metric, unit), []).append(figure)
-        for (layout, metric, unit), those in groups.items():
+        for (layout, metric, unit), members in groups.items():
             relative = [use.relative_to] if use.relative_to and unit == "times" else []
-            variants = list(dict.fromkeys([*relative, *(figure.variant for figure in those)]))
+            variants = list(dict.fromkeys([*relative, *(figure.variant for figure in members)]))
             rows = []
-            for step in dict.fromkeys(figure.step for figure in those):
+            for step in dict.fromkeys(figure.step for figure in members):
                 places: dict[str, Place] = {name: (use.id, name, layout, step, metric) for name in variants}
                 row = replace(_row(step, places, printed, sources), circle=claims.circle(step, metric))
                 rows += [row] if len(row.theirs[0].values) > 1 else []
             if rows:
                 alone = [row for row in rows if row.step not in claims.sums and not row.circle]
                 overall = tuple(_overall(alone, number) for number in range(len(sources)))
-                found.append(
+                ranked.append(
                     Ranking(
                         use.id, layout, metric, unit, tuple(variants), tuple(rows), overall,
                         tuple(
@@ -256,7 +256,7 @@ def rankings(figures: PublishedTables, claims: Claims, sources: Sequence[OurValu
                         ),
                     )
                 )  # fmt: skip
-    return found
+    return ranked
 
 
 def table_deviation(
@@ -291,7 +291,7 @@ def table_deviation(
             if min(*theirs, ours) <= 0:
                 left_out[name] = "one figure is 0"
                 continue
-            ratios[name] = _nearest([ours / one for one in theirs])
+            ratios[name] = _nearest([ours / figure for figure in theirs])
         if ratios or left_out:
             steps.append(StepDeviation(row.step, ratios, left_out))
     return TableDeviation(times, tuple(steps))
@@ -318,14 +318,16 @@ def _row(
     step: str, places: Mapping[str, Place], printed: Sequence[PrintedValues], sources: Sequence[OurValues]
 ) -> RankedRow:
     theirs = [
-        {name: value for name, place in places.items() if (value := one.value(place)).values}
-        for one in printed
+        {name: value for name, place in places.items() if (value := reading.value(place)).values}
+        for reading in printed
     ]
     if theirs[0] == theirs[1]:
         theirs = theirs[:1]
     ours = [{name: source.value(places[name]) for name in theirs[0]} for source in sources]
     return RankedRow(
-        step, tuple(_against(one, one) for one in theirs), tuple(_against(theirs[0], one) for one in ours)
+        step,
+        tuple(_against(values, values) for values in theirs),
+        tuple(_against(theirs[0], values) for values in ours),
     )
 
 
@@ -346,8 +348,8 @@ def _overall(rows: Sequence[RankedRow], side: int) -> Overall | None:
     ]
     if len(whole) < 2 or len(variants) < 2:
         return None
-    theirs = {name: sum_values("", "", [one[name] for _, one, _ in whole]) for name in variants}
-    ours = {name: sum_values("", "", [other[name] for _, _, other in whole]) for name in variants}
+    theirs = {name: sum_values("", "", [values[name] for _, values, _ in whole]) for name in variants}
+    ours = {name: sum_values("", "", [values[name] for _, _, values in whole]) for name in variants}
     return Overall(tuple(step for step, _, _ in whole), _against(theirs, theirs), _against(theirs, ours))
 
 
@@ -373,7 +375,7 @@ class ClaimCounts:
     @cached_property
     def kinds(self) -> dict[str, int]:
         """The number of claims of each of KINDS."""
-        kinds = [one.kind for one in self.judged]
+        kinds = [claim.kind for claim in self.judged]
         return {kind: kinds.count(kind) for kind in KINDS}
 
     @property
@@ -383,7 +385,7 @@ class ClaimCounts:
     @cached_property
     def rated(self) -> "ClaimCounts":
         """Those that are counted and have a base rate."""
-        return ClaimCounts(tuple(one for one in self.judged if one.rate and one.kind in COUNTED))
+        return ClaimCounts(tuple(claim for claim in self.judged if claim.rate and claim.kind in COUNTED))
 
     @property
     def replicated(self) -> int:
@@ -393,7 +395,8 @@ class ClaimCounts:
     def alike(self) -> tuple[float, ...]:
         """How many of the rated ones filesystems that are all alike would replicate, at each of NOISES."""
         return tuple(
-            sum(rates) for rates in zip(*(one.rate for one in self.rated.judged if one.rate), strict=True)
+            sum(rates)
+            for rates in zip(*(claim.rate for claim in self.rated.judged if claim.rate), strict=True)
         )
 
 
@@ -411,7 +414,9 @@ class StudyReport:
 
     def counts(self, letter: str) -> ClaimCounts:
         """Return the counts of a side; each stand-in has verdicts of its own."""
-        return ClaimCounts(tuple(one for _, judged in self.claims for side, one in judged if side == letter))
+        return ClaimCounts(
+            tuple(claim for _, judged in self.claims for side, claim in judged if side == letter)
+        )
 
 
 def study_reports(runs: Iterable[RunResult]) -> list[StudyReport]:
@@ -436,7 +441,8 @@ def _report(study: Study, runs: Iterable[RunResult]) -> StudyReport:
         (
             claim,
             within_band(
-                [(name, one) for name, side in lettered for one in judge_claim(study, claim, side)], sides
+                [(name, verdict) for name, side in lettered for verdict in judge_claim(study, claim, side)],
+                sides,
             ),
         )
         for claim in study.claims.claims

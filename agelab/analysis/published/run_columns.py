@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from agelab.analysis.cells import RunResult, SeedGroup, group_cells
-from agelab.analysis.host_noise import HostNoise, noise_of_runs
+from agelab.analysis.calibration import HostNoise
+from agelab.analysis.cells import RunResult, SeedGroup, group_cells, noise_of_runs
 from agelab.results.conditions import CHOSEN, EFFORT, QUESTION, SEEDS, apart, between, grouped
 from agelab.results.result import Cell, RunPlan
 from agelab.scenario import selection
@@ -32,10 +32,10 @@ class RunColumn:
     @cached_property
     def groups(self) -> Mapping[Key, SeedGroup]:
         """The cells of all run seeds by scenario, variant and layout."""
-        found = group_cells(
-            self.runs, lambda run, one: (run.plan.scenario, one.cell.variant, one.cell.layout)
+        groups = group_cells(
+            self.runs, lambda run, cell: (run.plan.scenario, cell.cell.variant, cell.cell.layout)
         )
-        return {key: replace(group, host=self._noise[key[0]]) for key, group in found.items()}
+        return {key: replace(group, host=self._noise[key[0]]) for key, group in groups.items()}
 
     @cached_property
     def _noise(self) -> Mapping[str, HostNoise]:
@@ -43,7 +43,7 @@ class RunColumn:
         runs: dict[str, list[RunResult]] = {}
         for run in self.runs:
             runs.setdefault(run.plan.scenario, []).append(run)
-        return {scenario: noise_of_runs(found, widest=True) for scenario, found in runs.items()}
+        return {scenario: noise_of_runs(of_scenario, widest=True) for scenario, of_scenario in runs.items()}
 
     @property
     def noise_known(self) -> bool:
@@ -99,18 +99,18 @@ class RunColumn:
     @property
     def left_out(self) -> list[str]:
         """The cells that are not ok, each with its reason; those that end alike together."""
-        found: dict[tuple[str, str], list[Seeds]] = {}
+        endings: dict[tuple[str, str], list[Seeds]] = {}
         for group in self.groups.values():
-            for one in group.results:
-                if not one.ok:
-                    found.setdefault((group.name, one.ended), []).append(one.seeds)
-        return [f"{name}, {seeds_text(seeds)}: {why}" for (name, why), seeds in found.items()]
+            for cell in group.results:
+                if not cell.ok:
+                    endings.setdefault((group.name, cell.ended), []).append(cell.seeds)
+        return [f"{name}, {seeds_text(seeds)}: {why}" for (name, why), seeds in endings.items()]
 
     def differs_in_band(self, other: "RunColumn") -> bool:
         """Return whether nothing but variants, layouts, seeds and the end of the processor's band differs."""
         varies = VARIES | {"band"}
         return not any(
-            between(one.conditions, run.conditions, varies) for one in self.runs for run in other.runs
+            between(own.conditions, run.conditions, varies) for own in self.runs for run in other.runs
         )
 
     def _cells(self) -> list[Cell]:
@@ -119,7 +119,7 @@ class RunColumn:
 
 def _measured(run: RunResult) -> set[tuple[str, CellName]]:
     """Return the cells whose samples count, by scenario and name."""
-    return {(run.plan.scenario, one.cell.name) for one in run.cells if one.ok}
+    return {(run.plan.scenario, cell.cell.name) for cell in run.cells if cell.ok}
 
 
 def run_columns(runs: Iterable[RunResult]) -> list[RunColumn]:
@@ -130,4 +130,4 @@ def run_columns(runs: Iterable[RunResult]) -> list[RunColumn]:
 
     groups = grouped(runs, VARIES, beside)
     why = apart(groups, VARIES | SHOWN, question=())
-    return [RunColumn(tuple(found), why.get(at, "")) for at, found in enumerate(groups)]
+    return [RunColumn(tuple(group), why.get(at, "")) for at, group in enumerate(groups)]

@@ -129,8 +129,8 @@ def _strangers(figures: PublishedTables, claims: Claims) -> Iterator[str]:
             if (step, circle.metric) not in measured:
                 yield f"circles[{number}].steps: the figures have no {circle.metric} of {step!r}"
     steps, variants = {figure.step for figure in printed}, {figure.variant for figure in printed}
-    for number, one in enumerate(claims.disproportionate):
-        for what, named, known in (("steps", one.steps, steps), ("variants", one.variants, variants)):
+    for number, entry in enumerate(claims.disproportionate):
+        for what, named, known in (("steps", entry.steps, steps), ("variants", entry.variants, variants)):
             for name in named:
                 if name not in known:
                     yield f"disproportionate[{number}].{what}: the figures have no {name!r}"

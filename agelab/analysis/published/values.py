@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Protocol
 
+from agelab.analysis.calibration import HostNoise
 from agelab.analysis.cells import CellResult
-from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
 from agelab.analysis.published.claims import Claims, Place, PublishedTables
 from agelab.analysis.published.run_columns import Key, RunColumn
@@ -48,49 +48,49 @@ class ValueSource(Protocol):
         """Return the value of that place."""
 
 
-def judge_values(one: Series, other: Series, margin: Fraction = MARGIN) -> ComparedSeries | None:
-    """Judge the one, as B, against the other; None where they are printed, or too few for any verdict."""
-    if not (can_be_distinguishable(one.seeds) and can_be_distinguishable(other.seeds)):
+def judge_values(first: Series, second: Series, margin: Fraction = MARGIN) -> ComparedSeries | None:
+    """Judge the first, as B, against the second; None where they are printed, or too few for any verdict."""
+    if not (can_be_distinguishable(first.seeds) and can_be_distinguishable(second.seeds)):
         return None
-    [found] = judge([SeriesPair(other, one)], _noise_of_pair, correct=False, margin=margin)
-    return None if found.too_few else found
+    [judged] = judge([SeriesPair(second, first)], _noise_of_pair, correct=False, margin=margin)
+    return None if judged.too_few else judged
 
 
 def _noise_of_pair(pair: SeriesPair) -> Fraction | None:
     """Return the larger noise of the hosts of both, as far as it is known."""
-    return max((one.host for one in (pair.left, pair.right) if one.host is not None), default=None)
+    return max((series.host for series in (pair.left, pair.right) if series.host is not None), default=None)
 
 
-def compare_values(one: Series, other: Series) -> int | None:
-    """Return 1 where the one is higher, -1 where it is lower, 0 where they are the same; None where it is not known.
+def compare_values(first: Series, second: Series) -> int | None:
+    """Return 1 where the first is higher, -1 where it is lower, 0 where they are the same; None where it is not known.
 
     Too few seeds for any verdict count as they are, but for the host's noise, and from a lead on.
     """
-    judged = judge_values(one, other)
+    judged = judge_values(first, second)
     if judged:
         known = {DifferenceVerdict.HIGHER: 1, DifferenceVerdict.LOWER: -1, DifferenceVerdict.UNKNOWN: None}
         return known.get(judged.verdict, 0)
-    noise = _noise_of_pair(SeriesPair(other, one))
-    apart, larger = one.median - other.median, max(abs(one.median), abs(other.median))
+    noise = _noise_of_pair(SeriesPair(second, first))
+    apart, larger = first.median - second.median, max(abs(first.median), abs(second.median))
     if noise is not None and abs(apart) <= noise * larger:
         return 0
-    return None if too_close((one.median, other.median), one, other) else (apart > 0) - (apart < 0)
+    return None if too_close((first.median, second.median), first, second) else (apart > 0) - (apart < 0)
 
 
-def why_not_known(one: Series, other: Series) -> str:
+def why_not_known(first: Series, second: Series) -> str:
     """Return why nothing is known of the order of two values."""
-    judged = judge_values(one, other)
-    return (judged.reason or "") if judged else too_close((one.median, other.median), one, other)
+    judged = judge_values(first, second)
+    return (judged.reason or "") if judged else too_close((first.median, second.median), first, second)
 
 
-def same_within(one: Series, other: Series, within: Fraction) -> bool | None:
+def same_within(first: Series, second: Series, within: Fraction) -> bool | None:
     """Return whether two values are the same within a margin; None where that is not known.
 
     With seeds enough the whole interval must lie within it; with fewer the medians.
     """
-    lower, higher = sorted((one.median, other.median))
+    lower, higher = sorted((first.median, second.median))
     near = lower > 0 and higher <= lower * (1 + within)
-    judged = judge_values(one, other, within)
+    judged = judge_values(first, second, within)
     if judged is None:
         return near or None
     if judged.alike or judged.within_margin or judged.verdict is DifferenceVerdict.BELOW:
@@ -244,7 +244,7 @@ def _noise(host: HostNoise, steps: tuple[str, ...], metric: str, repetition: str
     if repetition == "growth":
         sides *= 2
     shares = [[host.share(step, name) for step in steps for name in side] for side in sides]
-    known = [[one for one in side if one is not None] for side in shares]
+    known = [[share for share in side if share is not None] for side in shares]
     return sum(map(max, known), Fraction()) if known == shares else None
 
 
@@ -262,22 +262,22 @@ def _value(cell: CellResult, steps: tuple[str, ...], metric: str, repetition: st
 def _seconds(cell: CellResult, steps: tuple[str, ...], repetition: str) -> Fraction:
     """Return the seconds that a percentage is made of: those of every repetition where it is of their mean."""
     chosen = {"first": slice(1), "last": slice(-1, None)}.get(repetition, slice(None))
-    found = (value for step in steps for value in _repetitions(cell, step, "elapsed")[chosen])
-    return sum(found, Fraction())
+    seconds = (value for step in steps for value in _repetitions(cell, step, "elapsed")[chosen])
+    return sum(seconds, Fraction())
 
 
 def _sum(cell: CellResult, steps: tuple[str, ...], metrics: tuple[str, ...], repetition: str) -> Fraction:
-    found = Fraction()
+    total = Fraction()
     for step in steps:
         for metric in metrics:
             values = _repetitions(cell, step, metric)
-            one = _of_repetitions(values, repetition)
-            if one is None:
+            part = _of_repetitions(values, repetition)
+            if part is None:
                 raise _NoValue(
                     f"{step} has {len(values)} repetitions with {metric} that is not 0; two are needed"
                 )
-            found += one
-    return found
+            total += part
+    return total
 
 
 def _repetitions(cell: CellResult, step: str, metric: str) -> list[Fraction]:

@@ -88,8 +88,8 @@ def printed_outcomes(study: Study, claim: Claim) -> tuple[ClaimOutcome, ...]:
     """Run the claim's test on the study's own table, in each reading of its percentages; equal outcomes once."""
     if claim.test is None:
         return ()
-    readings = (PrintedValues(study.figures, study.claims, one) for one in READINGS)
-    return tuple(dict.fromkeys(run_test(claim.test, study.claims, one) for one in readings))
+    readings = (PrintedValues(study.figures, study.claims, reading) for reading in READINGS)
+    return tuple(dict.fromkeys(run_test(claim.test, study.claims, reading) for reading in readings))
 
 
 def _judge(study: Study, claim: Claim, column: RunColumn, stand_in: str = "") -> JudgedClaim:
@@ -137,19 +137,19 @@ def _verdict(claim: Claim, column: RunColumn, ours: ClaimOutcome | None) -> tupl
 
 def _counted(ours: ClaimOutcome) -> str:
     """Count the comparisons that are true among those made; for a single one say how it came out."""
-    counted = [one for one in ours.comparisons if not one.circle]
-    made = sum(one.holds is not None for one in counted)
+    counted = ours.counted
+    known = sum(comparison.holds is not None for comparison in counted)
     if len(counted) == 1:
         return counted[0].note or ("it is so" if ours.holds else "it is not so")
-    wanted = {"every": "", "most": ", more than half are needed", "some": ", one is needed"}[ours.over]
-    close = sum(one.close for one in counted)
+    needed = {"every": "", "most": ", more than half are needed", "some": ", one is needed"}[ours.over]
+    close = sum(comparison.close for comparison in counted)
     left = {
-        "could not be compared": len(counted) - made - close,
+        "could not be compared": len(counted) - known - close,
         "too close to tell": close,
         "left out, in a circle": len(ours.comparisons) - len(counted),
     }
-    said = [f"{ours.true} of {made} are so{wanted}", *(f"{n} {what}" for what, n in left.items() if n)]
-    return "; ".join(said)
+    counts = [f"{ours.true} of {known} are so{needed}", *(f"{n} {what}" for what, n in left.items() if n)]
+    return "; ".join(counts)
 
 
 def out_of_reach(claim: Claim, scale: str, defaults: str, kernel: str) -> str:
@@ -167,8 +167,8 @@ def out_of_reach(claim: Claim, scale: str, defaults: str, kernel: str) -> str:
 
 def _release(kernel: str) -> tuple[int, ...]:
     """Parse the numbers at the start of a kernel's name: 6.1.0-56-amd64 is (6, 1, 0)."""
-    found = re.match(r"\d+(\.\d+)*", kernel)
-    return tuple(int(word) for word in found.group().split(".")) if found else ()
+    match = re.match(r"\d+(\.\d+)*", kernel)
+    return tuple(int(word) for word in match.group().split(".")) if match else ()
 
 
 PLACES = {"low": "at low", "": "in the middle", "high": "at high"}
@@ -179,35 +179,35 @@ Judged = Sequence[tuple[str, JudgedClaim]]
 
 def within_band(judged: Judged, sides: Mapping[str, RunColumn]) -> tuple[tuple[str, JudgedClaim], ...]:
     """Return the verdicts; those that runs at another place of the band contradict become *not known*."""
-    return tuple((letter, _against_the_band(letter, one, judged, sides)) for letter, one in judged)
+    return tuple((letter, _against_the_band(letter, claim, judged, sides)) for letter, claim in judged)
 
 
 def _against_the_band(
-    letter: str, one: JudgedClaim, judged: Judged, sides: Mapping[str, RunColumn]
+    letter: str, claim: JudgedClaim, judged: Judged, sides: Mapping[str, RunColumn]
 ) -> JudgedClaim:
-    if one.verdict is ClaimVerdict.UNTESTED:
-        return one
-    found = {
+    if claim.verdict is ClaimVerdict.UNTESTED:
+        return claim
+    verdicts = {
         sides[other].machine.band_end: twin.verdict
         for other, twin in judged
         if twin.verdict is not ClaimVerdict.UNTESTED
-        and twin.filesystem == one.filesystem
+        and twin.filesystem == claim.filesystem
         and (other == letter or sides[letter].differs_in_band(sides[other]))
     }
-    if len(set(found.values())) == 1:
-        return one
-    in_order = {place: found[place] for place in PLACES if place in found}
+    if len(set(verdicts.values())) == 1:
+        return claim
+    in_order = {place: verdicts[place] for place in PLACES if place in verdicts}
     return replace(
-        one,
+        claim,
         verdict=ClaimVerdict.UNKNOWN,
         reason=f"within the processor's band it is {_spoken(in_order)}",
         in_band=in_order,
     )
 
 
-def _spoken(found: Mapping[str, ClaimVerdict]) -> str:
+def _spoken(verdicts: Mapping[str, ClaimVerdict]) -> str:
     """Name each verdict with its places: ``replicated at low and in the middle, not replicated at high``."""
     places: dict[ClaimVerdict, list[str]] = {}
-    for place, verdict in found.items():
+    for place, verdict in verdicts.items():
         places.setdefault(verdict, []).append(PLACES[place])
     return ", ".join(f"{verdict} {' and '.join(named)}" for verdict, named in places.items())

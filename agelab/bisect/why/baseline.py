@@ -49,8 +49,8 @@ class Baseline:
     def uses_companion(self) -> bool:
         """True if one of the claim's steps reads or writes the filesystem beside the disk under test."""
         scenario = self.scenario
-        commands = {one.name: one.run for one in scenario.actions()}
-        commands |= {one.name: one.perform for one in scenario.experiments}
+        commands = {action.name: action.run for action in scenario.actions()}
+        commands |= {experiment.name: experiment.perform for experiment in scenario.experiments}
         return any(word in commands.get(step, "") for step in self.steps for word in COMPANION)
 
     @property
@@ -59,21 +59,22 @@ class Baseline:
 
     @property
     def seeds(self) -> list[Seeds]:
-        return sorted({one.cell.seeds for one in self.cells})
+        return sorted({cell.cell.seeds for cell in self.cells})
 
     @property
     def keys(self) -> list[Key]:
         """Scenario, variant and layout of the claim's cells."""
-        return list(dict.fromkeys(_key(self.run, one) for one in self.cells))
+        return list(dict.fromkeys(_key(self.run, cell) for cell in self.cells))
 
     @property
     def layouts(self) -> list[LayoutName]:
-        return [one for one in layout_names() if any(layout == one for _, _, layout in self.keys)]
+        return [name for name in layout_names() if any(layout == name for _, _, layout in self.keys)]
 
     def narrow(self, run: RunResult) -> RunResult:
         """Return a run with the claim's cells alone."""
         return narrowed(
-            run, (one for one in run.cells if _key(run, one) in self.keys and one.cell.seeds in self.seeds)
+            run,
+            (cell for cell in run.cells if _key(run, cell) in self.keys and cell.cell.seeds in self.seeds),
         )
 
     def judge(self, runs: Iterable[RunResult]) -> JudgedClaim:
@@ -99,14 +100,14 @@ def find_baseline(run: RunResult, name: str, store: Store, filesystem: str | Non
     scenario = resolve(options).selection.scenario
     _require_current(run, options, scenario, store)
     keys, steps = asked_for(study, judged, run)
-    mine = narrowed(run, (one for one in run.cells if _key(run, one) in keys))
+    mine = narrowed(run, (cell for cell in run.cells if _key(run, cell) in keys))
     return Baseline(study, claim, stand_in, options, scenario, mine, judged, steps)
 
 
 def narrowed(run: RunResult, cells: Iterable[CellResult]) -> RunResult:
     """Return a run with those of its cells alone."""
     kept = tuple(cells)
-    plan = run.plan.model_copy(update={"cells": tuple(one.cell for one in kept)})
+    plan = run.plan.model_copy(update={"cells": tuple(cell.cell for cell in kept)})
     return replace(run, cells=kept, plan=plan)
 
 
@@ -119,38 +120,40 @@ def asked_for(study: Study, judged: JudgedClaim, run: RunResult) -> tuple[set[Ke
     return {values.key(place) for place in read}, frozenset(name for those in steps for name in those)
 
 
-def _key(run: RunResult, one: CellResult) -> Key:
-    return run.plan.scenario, one.cell.variant, one.cell.layout
+def _key(run: RunResult, cell: CellResult) -> Key:
+    return run.plan.scenario, cell.cell.variant, cell.cell.layout
 
 
 def _claim(study: Study, name: str, run: str) -> Claim:
-    found = {claim.id: claim for claim in study.claims.claims}
-    if name not in found:
-        told = unknown(f"claim of {study.name}", name, [*found])
-        raise InputError(str(told), hint=f"all of them, with their verdicts: agelab replicate {run}")
-    return found[name]
+    claims = {claim.id: claim for claim in study.claims.claims}
+    if name not in claims:
+        error = unknown(f"claim of {study.name}", name, [*claims])
+        raise InputError(str(error), hint=f"all of them, with their verdicts: agelab replicate {run}")
+    return claims[name]
 
 
-def _stand_in(study: Study, run: RunResult, wanted: str | None) -> str:
+def _stand_in(study: Study, run: RunResult, filesystem: str | None) -> str:
     """Return which filesystem of ours is judged. Raises InputError where several are, and none is named."""
     there = stand_ins_run(study, RunColumn((run,)))
     if not there:
-        if wanted:
-            raise InputError(f"--filesystem {wanted}: no filesystem stands in for another in {run.name}")
+        if filesystem:
+            raise InputError(f"--filesystem {filesystem}: no filesystem stands in for another in {run.name}")
         return ""
-    if wanted is None and len(there) > 1:
+    if filesystem is None and len(there) > 1:
         raise InputError(
             f"in {run.name} several stand in for {study.name}'s own filesystem: {', '.join(there)}",
             hint=f"choose one: --filesystem {there[0]}",
         )
-    if wanted and wanted not in there:
-        raise unknown(f"stand-in in {run.name}", wanted, there)
-    return wanted or there[0]
+    if filesystem and filesystem not in there:
+        raise unknown(f"stand-in in {run.name}", filesystem, there)
+    return filesystem or there[0]
 
 
 def _judge(study: Study, claim: Claim, column: RunColumn, stand_in: str) -> JudgedClaim:
-    found = judge_claim(study, claim, column)
-    return next((one for one in found if one.stand_in and one.filesystem == stand_in), found[0])
+    judged = judge_claim(study, claim, column)
+    return next(
+        (verdict for verdict in judged if verdict.stand_in and verdict.filesystem == stand_in), judged[0]
+    )
 
 
 def _require_own(run: RunResult, options: RunOptions) -> None:

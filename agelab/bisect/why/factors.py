@@ -77,7 +77,7 @@ def _ends_of_band(baseline: Baseline, store: Store, say: Notify) -> Iterator[Set
 
 def _per_cycle(baseline: Baseline, end: str | None) -> Iterator[str]:
     """Yield the instructions in a cycle of each machine of the cells, at an end of its band."""
-    for name in dict.fromkeys(MachineLabel.parse(one.cell.machine).name for one in baseline.cells):
+    for name in dict.fromkeys(MachineLabel.parse(cell.cell.machine).name for cell in baseline.cells):
         figure = selection.machine(name).instructions_per_cycle
         band = figure.band
         value = figure.value if end is None or band is None else band.high if end == "low" else band.low
@@ -133,7 +133,7 @@ def _block_layers(baseline: Baseline, store: Store, say: Notify) -> Iterator[Set
 def _other_drives(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
     """Yield the nearest slower and the nearest faster disk that is large enough, by the rate at the outer edge."""
     used = list(
-        dict.fromkeys(drive.removeprefix("model:") for one in baseline.cells for drive in one.cell.drives)
+        dict.fromkeys(drive.removeprefix("model:") for cell in baseline.cells for drive in cell.cell.drives)
     )
     own = next((drive for drive in selection.drives() if drive.name in used and _rate(drive)), None)
     if own is None:
@@ -143,7 +143,7 @@ def _other_drives(baseline: Baseline, store: Store, say: Notify) -> Iterator[Set
     slower = [drive for drive in reversed(others) if _rate(drive) < _rate(own)]
     faster = [drive for drive in others if _rate(drive) > _rate(own)]
     for nearest in (slower, faster):
-        if near := next((one for one in nearest if _fits(baseline, one)), None):
+        if near := next((drive for drive in nearest if _fits(baseline, drive)), None):
             yield Setting(f"{near.name}, {_rate(near):g} MB/s", {"disks": f"model:{near.name}"})
 
 

@@ -1,7 +1,7 @@
 """Try each setting of a factor: run the claim's cells with it, judge the claim by them, and say what follows."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agelab.analysis.cells import RunResult, load
 from agelab.analysis.published.outcome import ClaimComparison
@@ -23,8 +23,8 @@ DECIDED = (ClaimVerdict.REPLICATED, ClaimVerdict.NOT)
 
 
 @dataclass(frozen=True)
-class PlannedTrial:
-    """A setting with the runs that it takes."""
+class Trial:
+    """A setting with the runs that it takes, and once these are made, what the claim came to with it."""
 
     factor: Factor
     setting: Setting
@@ -33,22 +33,8 @@ class PlannedTrial:
     """The cells of those runs."""
     reason: str = ""
     """The reason why it is not tried; empty where it is."""
-
-    @property
-    def name(self) -> str:
-        return f"{self.factor.name} {self.setting.to}"
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A setting and what the claim came to with it."""
-
-    factor: Factor
-    setting: Setting
     judged: JudgedClaim | None = None
     """None where it was not tried."""
-    reason: str = ""
-    """The reason why it was not tried."""
     runs: tuple[str, ...] = ()
     also: Differences = field(default_factory=dict)
     """Conditions that differ from the baseline's and are not the factor's."""
@@ -57,14 +43,18 @@ class Trial:
     def name(self) -> str:
         return f"{self.factor.name} {self.setting.to}"
 
+    @property
+    def verdict(self) -> ClaimVerdict:
+        return self.judged.verdict if self.judged else ClaimVerdict.UNTESTED
 
-def plan_trial(baseline: Baseline, factor: Factor, setting: Setting, jobs: int | str = 1) -> PlannedTrial:
+
+def plan_trial(baseline: Baseline, factor: Factor, setting: Setting, jobs: int | str = 1) -> Trial:
     """Say what a setting takes: nothing where it cannot be tried, or the claim cannot be tested with it."""
     first, changes = baseline.cells[0].cell, setting.changes
     kernel, defaults = setting.release or first.kernel, changes.get("defaults", first.defaults)
     reason = setting.reason or out_of_reach(baseline.claim, baseline.run.plan.scale, defaults, kernel)
     if reason:
-        return PlannedTrial(factor, setting, reason=reason)
+        return Trial(factor, setting, reason=reason)
     try:
         options = baseline.options.changed(
             **changes, jobs=jobs, keep_disk=False, timing=False, fresh=False, check=None
@@ -73,27 +63,27 @@ def plan_trial(baseline: Baseline, factor: Factor, setting: Setting, jobs: int |
         to_run = [run for group in groups for run in _runs(baseline, options, *group)]
         specs = [spec for run in to_run for spec in planned_cells(run)]
     except InputError as error:
-        return PlannedTrial(factor, setting, reason=str(error).splitlines()[0])
-    return PlannedTrial(factor, setting, tuple(to_run), tuple(cell_of(spec, kernel) for spec in specs))
+        return Trial(factor, setting, reason=str(error).splitlines()[0])
+    return Trial(factor, setting, tuple(to_run), tuple(cell_of(spec, kernel) for spec in specs))
 
 
-def carry_out(baseline: Baseline, planned: PlannedTrial, run: RunOne) -> Trial:
+def carry_out(baseline: Baseline, planned: Trial, run: RunOne) -> Trial:
     """Make the runs of a setting, and judge the claim by them.
 
     What goes wrong with a setting alone, as a kernel that does not build or boot, is its reason. Raises HostError for
     what concerns every setting.
     """
-    factor, setting = planned.factor, planned.setting
     if planned.reason:
-        return Trial(factor, setting, reason=planned.reason)
+        return planned
     try:
         runs = [baseline.narrow(load(run(options))) for options in planned.to_run]
     except AgelabError as error:
         if isinstance(error, HostError) and not isinstance(error, UNFIT_KERNEL):
             raise
-        return Trial(factor, setting, reason=str(error).splitlines()[0])
-    also = _other_conditions(baseline, factor, runs)
-    return Trial(factor, setting, baseline.judge(runs), runs=tuple(one.name for one in runs), also=also)
+        return replace(planned, reason=str(error).splitlines()[0])
+    also = _other_conditions(baseline, planned.factor, runs)
+    names = tuple(result.name for result in runs)
+    return replace(planned, judged=baseline.judge(runs), runs=names, also=also)
 
 
 def _runs(baseline: Baseline, options: RunOptions, layout: str, corpus: int) -> list[RunOptions]:
@@ -102,7 +92,7 @@ def _runs(baseline: Baseline, options: RunOptions, layout: str, corpus: int) -> 
     Options choose one variant, or those of some filesystems: what they cannot leave out is run, too.
     """
     cells = [
-        one.cell for one in baseline.cells if (one.cell.layout, one.cell.corpus_seed) == (layout, corpus)
+        cell.cell for cell in baseline.cells if (cell.cell.layout, cell.cell.corpus_seed) == (layout, corpus)
     ]
     if not cells:
         return []
@@ -117,12 +107,12 @@ def _runs(baseline: Baseline, options: RunOptions, layout: str, corpus: int) -> 
 
 def _other_conditions(baseline: Baseline, factor: Factor, runs: Sequence[RunResult]) -> Differences:
     """Return in what the cells differ from the baseline's, without what the factor moves."""
-    before = {one.cell.name: baseline.run.conditions_of(one) for one in baseline.cells}
+    before = {cell.cell.name: baseline.run.conditions_of(cell) for cell in baseline.cells}
     pairs = [
-        (before[one.cell.name], run.conditions_of(one))
+        (before[cell.cell.name], run.conditions_of(cell))
         for run in runs
-        for one in run.cells
-        if one.cell.name in before
+        for cell in run.cells
+        if cell.cell.name in before
     ]
     varies = factor.moves | SEEDS | EFFORT | {"profiles"}
     return {name: both for ours, now in pairs for name, both in ours.differences(now, varies).items()}
@@ -138,38 +128,37 @@ class ClaimAnswer:
     @property
     def tested(self) -> list[Trial]:
         """The trials with which the claim could be tested."""
-        return [one for one in self.trials if one.judged and one.judged.verdict is not ClaimVerdict.UNTESTED]
+        return [trial for trial in self.trials if trial.verdict is not ClaimVerdict.UNTESTED]
 
     @property
     def untested(self) -> list[Trial]:
-        return [one for one in self.trials if one not in self.tested]
+        return [trial for trial in self.trials if trial not in self.tested]
 
     def flips(self, trial: Trial) -> bool:
         """Return whether a trial says yes or no, and not what the run itself says; within the band, anything else."""
-        verdict = trial.judged.verdict if trial.judged else ClaimVerdict.UNTESTED
-        counts = verdict in DECIDED or (verdict is ClaimVerdict.UNKNOWN and not trial.factor.known)
-        return counts and verdict is not self.baseline.judged.verdict
+        unknown = trial.verdict is ClaimVerdict.UNKNOWN and not trial.factor.known
+        return (trial.verdict in DECIDED or unknown) and trial.verdict is not self.baseline.judged.verdict
 
     @property
     def flipped(self) -> list[Trial]:
-        return [one for one in self.trials if self.flips(one)]
+        return [trial for trial in self.trials if self.flips(trial)]
 
     @property
     def known(self) -> bool:
         """False where the verdict changes within what is known of the machine."""
-        return all(one.factor.known for one in self.flipped)
+        return all(trial.factor.known for trial in self.flipped)
 
     @property
     def shown(self) -> int:
         """The comparison of the claim to show: one that a setting turns round, else one that speaks against it."""
         ours = _comparisons(self.baseline.judged)
-        others = [_comparisons(one.judged) for one in self.flipped or self.tested]
+        others = [_comparisons(trial.judged) for trial in self.flipped or self.tested]
         turned = (
             at
-            for at, one in enumerate(ours)
-            if any(other[at].holds not in (None, one.holds) for other in others if at < len(other))
+            for at, comparison in enumerate(ours)
+            if any(other[at].holds not in (None, comparison.holds) for other in others if at < len(other))
         )
-        against = (at for at, one in enumerate(ours) if one.holds is False)
+        against = (at for at, comparison in enumerate(ours) if comparison.holds is False)
         return next(turned, next(against, 0))
 
     @property
@@ -180,26 +169,23 @@ class ClaimAnswer:
             return f"{own}, and no factor could be tried"
         if not flipped:
             return self._unmoved
-        beyond = [one for one in flipped if one.factor.known]
+        beyond = [trial for trial in flipped if trial.factor.known]
         if not self.known:
-            within = ", ".join(one.name for one in flipped if not one.factor.known)
+            within = ", ".join(trial.name for trial in flipped if not trial.factor.known)
             others = f"; it flips with {_settings(beyond)}, too" if beyond else ""
             return f"not known: the verdict changes within the band of what an instruction costs ({within}){others}"
         if own is ClaimVerdict.NOT:
             return f"not replicated because of {_factors(beyond)}: it is with {_settings(beyond)}"
         if own is ClaimVerdict.REPLICATED:
             return f"replicated because of {_factors(beyond)}: it is not with {_settings(beyond)}"
-        said = {one.judged.verdict for one in beyond if one.judged}
-        those = (
-            (word, [one for one in beyond if one.judged and one.judged.verdict is word]) for word in DECIDED
-        )
-        told = ", ".join(f"{word} with {_settings(found)}" for word, found in those if word in said)
-        return f"{own} as it was run; {told}"
+        by_verdict = {word: [trial for trial in beyond if trial.verdict is word] for word in DECIDED}
+        elsewhere = (f"{word} with {_settings(trials)}" for word, trials in by_verdict.items() if trials)
+        return f"{own} as it was run; {', '.join(elsewhere)}"
 
     @property
     def _unmoved(self) -> str:
         own, tested = self.baseline.judged.verdict, self.tested
-        alike = [one for one in tested if one.judged and one.judged.verdict is own]
+        alike = [trial for trial in tested if trial.verdict is own]
         changes = "the one change that" if len(tested) == 1 else f"each of {len(tested)} changes that"
         if len(alike) < len(tested):
             changes = f"{len(alike)} of {len(tested)} changes that"
@@ -213,8 +199,8 @@ def _comparisons(judged: JudgedClaim | None) -> tuple[ClaimComparison, ...]:
 
 def _factors(trials: Sequence[Trial]) -> str:
     """Name the factors, each of which flips the verdict alone: ``the kernel or the defaults``."""
-    return " or ".join(dict.fromkeys(f"the {one.factor.called or one.factor.name}" for one in trials))
+    return " or ".join(dict.fromkeys(f"the {trial.factor.called or trial.factor.name}" for trial in trials))
 
 
 def _settings(trials: Sequence[Trial]) -> str:
-    return " or ".join(one.setting.called or one.name for one in trials)
+    return " or ".join(trial.setting.called or trial.name for trial in trials)

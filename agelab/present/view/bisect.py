@@ -10,10 +10,11 @@ import click
 from rich.live import Live
 from rich.text import Text
 
+from agelab.analysis.profiles import StepStacks
 from agelab.base import atomic
 from agelab.base.sanitize import escape_controls
 from agelab.base.verbs import as_called
-from agelab.bisect.answer import BisectAnswer, NeighbourProfiles, ValueFormat
+from agelab.bisect.answer import BisectAnswer, ValueFormat
 from agelab.bisect.bisect_directory import DETAIL, BisectDirectory
 from agelab.bisect.measurements import Decision
 from agelab.evaluate.stacks import flame
@@ -56,9 +57,9 @@ def answer_lines(answer: BisectAnswer) -> list[str]:
     return lines
 
 
-def show_profiles(path: Path, profiles: NeighbourProfiles, *, quiet: bool) -> None:
+def show_profiles(path: Path, profiles: tuple[StepStacks, StepStacks], *, quiet: bool) -> None:
     """Print the functions that differ, unless ``quiet``, and draw their differential flame graph into ``path``."""
-    before, after = profiles.before, profiles.after
+    before, after = profiles
     if not quiet:
         print_blocks(changes_blocks(after, before))
     label = f"{after.step}: {after.name}, against {before.name}"

@@ -7,7 +7,7 @@ from agelab.analysis.published.phrasing import claim_notes, describe_column, fig
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.analysis.published.verdict import JudgedClaim
 from agelab.bisect.why.baseline import Baseline
-from agelab.bisect.why.trials import ClaimAnswer, PlannedTrial, Trial
+from agelab.bisect.why.trials import ClaimAnswer, Trial
 from agelab.present.report.blocks import Block, Column, Heading, Line, Table, Text, headings
 from agelab.present.view.progress import format_time_left, time_left
 from agelab.results.conditions import text
@@ -18,7 +18,7 @@ from agelab.stats.phrasing import too_few
 SCHEMA = 1
 
 
-def plan_lines(planned: Sequence[PlannedTrial], jobs: Jobs, before: Took) -> list[str]:
+def plan_lines(planned: Sequence[Trial], jobs: Jobs, before: Took) -> list[str]:
     """Say what is about to be run, and what it is expected to take."""
     cells = [cell for trial in planned for cell in trial.cells]
     runs = sum(len(trial.to_run) for trial in planned)

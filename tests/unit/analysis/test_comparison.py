@@ -3,9 +3,9 @@
 from fractions import Fraction
 from pathlib import Path
 
+from agelab.analysis.calibration import HostNoise
 from agelab.analysis.cells import load, seed_groups
 from agelab.analysis.comparison import Comparison, compare_steps
-from agelab.analysis.host_noise import HostNoise
 from tests.build import run_builder
 
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from agelab.analysis.calibration import HostNoise
 from agelab.analysis.cells import SeedGroup
-from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge, rank_by_median
 from agelab.stats.series import SeriesPair
 from agelab.stats.verdict import DifferenceVerdict
