@@ -97,8 +97,8 @@ def host_packages() -> dict[str, str]:
 
 def find(program: str) -> Path | None:
     """Return the path of ``program`` on the search path given to every child, or None."""
-    found = shutil.which(program, path=SEARCH_PATH)
-    return Path(found) if found else None
+    path = shutil.which(program, path=SEARCH_PATH)
+    return Path(path) if path else None
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -47,8 +47,8 @@ def cell_time(cell: Cell, took: Took, before: Took) -> TimeRange | None:
     for known in (took, before):
         if own := _of_kind(cell, known):
             return TimeRange(min(own), max(own))
-    ended = [(one, end.host_seconds) for one, end in took or before if end.status is Status.OK]
-    alike = [seconds for one, seconds in ended if one.filesystem == cell.filesystem]
+    ended = [(known_cell, end.host_seconds) for known_cell, end in took or before if end.status is Status.OK]
+    alike = [seconds for known_cell, seconds in ended if known_cell.filesystem == cell.filesystem]
     others = alike or [seconds for _, seconds in ended]
     return TimeRange(mean(others), mean(others)) if others else None
 
@@ -73,7 +73,11 @@ def expected_cost(
 
 def _of_kind(cell: Cell, took: Took) -> list[float]:
     """Return the seconds of the cells of its kind that took their whole time."""
-    return [end.host_seconds for one, end in took if _kind(one) == _kind(cell) and end.status in WHOLE_TIME]
+    return [
+        end.host_seconds
+        for known_cell, end in took
+        if _kind(known_cell) == _kind(cell) and end.status in WHOLE_TIME
+    ]
 
 
 def _kind(cell: Cell) -> tuple[object, ...]:
@@ -89,15 +93,15 @@ def recent_cells(run: RunDirectory) -> Iterator[tuple[Cell, End]]:
     yield from cells_under(planned_conditions(run.plan()), run.home / "runs")
 
 
-def cells_under(wanted: Sequence[Conditions], runs: Path) -> Iterator[tuple[Cell, End]]:
+def cells_under(conditions: Sequence[Conditions], runs: Path) -> Iterator[tuple[Cell, End]]:
     """Yield the cells, with their ends, of the newest runs of this store's own under these conditions."""
-    paths = sorted(runs.glob(f"*-{wanted[0].scenario}*/plan.json"), reverse=True)
+    paths = sorted(runs.glob(f"*-{conditions[0].scenario}*/plan.json"), reverse=True)
     read = 0
     for path in paths[:RUNS_LOOKED_AT]:
         other = RunDirectory(path.parent)
         try:
             there = other.plan()
-            if between(wanted, planned_conditions(there), VARIES) or not other.has_own_plan:
+            if between(conditions, planned_conditions(there), VARIES) or not other.has_own_plan:
                 continue
             ends = [other.end(number) for number in range(len(there.cells))]
         except InputError:

@@ -81,8 +81,8 @@ class SharedPlan(Frozen):
 
 def own_files(options: RunOptions) -> list[str]:
     """Return the words of the options that name files of the user, whose paths may be relative."""
-    kind, _, wanted = kernel_specs.canonical(options.kernel).partition(":")
-    of_agelab = kind == "debian" or (kind == "recipe" and not set(wanted) & set("/,."))
+    kind, _, kernel = kernel_specs.canonical(options.kernel).partition(":")
+    of_agelab = kind == "debian" or (kind == "recipe" and not set(kernel) & set("/,."))
     words = (
         options.name if (options.name or "").endswith(".toml") else None,
         options.corpus,
@@ -173,13 +173,13 @@ def pack(run: RunDirectory) -> bytes:
 def other_key(sent: bytes, key: CellKey, inputs: Path) -> str:
     """Return what differs in a cell that is not of ``key``, whose inputs are in a file; "" where that is unknown."""
     with suppress(AgelabError, OSError, ValueError):
-        found = cells.sent_cell(sent)
-        differing = list(diff_inputs(json.loads(read_bytes(inputs)), found.inputs))
+        cell = cells.sent_cell(sent)
+        differing = list(diff_inputs(json.loads(read_bytes(inputs)), cell.inputs))
         if differing:
             first = min(differing, key=_rank)
             more = f", and {len(differing) - 1} more" if len(differing) > 1 else ""
             return f"{first.place} is {_cut(first.right)} there, {_cut(first.left)} here{more}"
-        if found.end.evaluated_by != key.evaluated_by:
+        if cell.end.evaluated_by != key.evaluated_by:
             return "another agelab has made samples of it"
     return ""
 

@@ -59,7 +59,9 @@ class HostReport(Frozen):
     @property
     def virtual_clock(self) -> bool:
         """True if the virtual clock can run here: nothing that it requires is missing."""
-        return not any(found.required and found.status is ProbeStatus.MISSING for found in self.findings)
+        return not any(
+            finding.required and finding.status is ProbeStatus.MISSING for finding in self.findings
+        )
 
 
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
@@ -96,8 +98,8 @@ TOOLS = (
 
 def version_in(text: str) -> str:
     """Return the first version number in a program's output, or the first line if there is none."""
-    found = _VERSION.search(text)
-    return found.group() if found else text.strip().partition("\n")[0]
+    version = _VERSION.search(text)
+    return version.group() if version else text.strip().partition("\n")[0]
 
 
 def probe(tool: Tool) -> Finding:
@@ -136,10 +138,10 @@ def one_advice(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     if process.find("apt-get"):
         return tuple(findings)
     return tuple(
-        found.model_copy(update={"fix": WITHOUT_APT if found.name == "apt" else ""})
-        if found.fix.startswith("install the Debian package")
-        else found
-        for found in findings
+        finding.model_copy(update={"fix": WITHOUT_APT if finding.name == "apt" else ""})
+        if finding.fix.startswith("install the Debian package")
+        else finding
+        for finding in findings
     )
 
 
@@ -151,8 +153,8 @@ def sources(store: Store) -> Finding:
         if mirrors()[1]:
             return finding(status=ProbeStatus.OK, found="with security updates", meaning=meaning)
     except HostError as error:
-        told = str(error).splitlines()[0]
-        return finding(status=ProbeStatus.MISSING, found=told, meaning=meaning, fix=error.hint)
+        problem = str(error).splitlines()[0]
+        return finding(status=ProbeStatus.MISSING, found=problem, meaning=meaning, fix=error.hint)
     return finding(
         status=ProbeStatus.LIMITED,
         found=WITHOUT_SECURITY,
@@ -229,14 +231,14 @@ def emulator(store: Store) -> Finding:
     finding = partial(Finding, name="QEMU", required=True, meaning=meaning)
     try:
         qemu.require_processor()
-        found = qemu.find(store)
-        if found is None:
+        emulator = qemu.find(store)
+        if emulator is None:
             first = "none in the store yet: a run takes it from the packages of Debian " + qemu.SUITE
             return finding(status=ProbeStatus.UNKNOWN, found=first)
-        process.run([str(found.program), *_NVDIMM_MACHINE.split()], timeout=_PROBE_SECONDS)
+        process.run([str(emulator.program), *_NVDIMM_MACHINE.split()], timeout=_PROBE_SECONDS)
     except HostError as error:
         return finding(status=ProbeStatus.MISSING, found=str(error), fix=error.hint)
-    version = found.version.removeprefix("QEMU emulator version ")
+    version = emulator.version.removeprefix("QEMU emulator version ")
     return finding(status=ProbeStatus.OK, found=version)
 
 

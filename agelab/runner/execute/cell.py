@@ -216,7 +216,9 @@ class _StartedCell:
         self._run_judged(boots.copying_controls(reached))
         copy = str(StepId(CONTROL_COPY, (CONTROL,)))
         samples = self.progress.samples
-        copied = {one.repetition for one in samples if (one.step, one.metric) == (copy, "elapsed")}
+        copied = {
+            sample.repetition for sample in samples if (sample.step, sample.metric) == (copy, "elapsed")
+        }
         for point in set(reached) - copied:
             forks.remove(str(ForkName(CONTROL, point)))
         names = [name for name in disk_maps.fork_names(reached) if forks.exists(name)]
@@ -263,8 +265,8 @@ class _StartedCell:
         try:
             progress.maps = maps.unpack(results.path, boots.directory)
             known = list(disk_maps.reader(boots.spec).read(boots.directory, boots.mapped_forks))
-            for found in known:
-                for sample in maps.samples(found, boots.spec.scenario.measures):
+            for disk_map in known:
+                for sample in maps.samples(disk_map, boots.spec.scenario.measures):
                     progress.record(sample)
             progress.pictures = disk_maps.draw(boots.directory, boots.spec, known, progress.samples)
         except AgelabError as error:

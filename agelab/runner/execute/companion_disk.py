@@ -194,9 +194,9 @@ def _obtain(
         key = stored_disk.key(runner.boots.disk_inputs)
         with store.lock(f"beside-{key}"):
             if store.find(stored_disk.KIND, key):
-                found = stored_disk.find(store, key)
-                found.verify()
-                return found
+                disk = stored_disk.find(store, key)
+                disk.verify()
+                return disk
             progress(f"filling {what}")
             end = runner.carry_out()
         if end.status is not Status.OK or end.disk is None:

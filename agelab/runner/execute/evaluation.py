@@ -29,8 +29,11 @@ def evaluated_by(spec: CellSpec) -> str:
 
     Those are the files of its filesystems and of its programs.
     """
-    filesystems = [one.model_dump(mode="json") if one else None for one in (spec.filesystem, spec.companion)]
+    filesystems = [
+        filesystem.model_dump(mode="json") if filesystem else None
+        for filesystem in (spec.filesystem, spec.companion)
+    ]
     workload = spec.workload
-    programs = {name: one.model_dump(mode="json") for name, one in workload.programs.items()}
-    metrics = {name: asdict(one) for name, one in workload.metrics.items()}
+    programs = {name: program.model_dump(mode="json") for name, program in workload.programs.items()}
+    metrics = {name: asdict(metric) for name, metric in workload.metrics.items()}
     return "sha256:" + key_of([code(), filesystems, programs, metrics, spec.scenario.measures])

@@ -180,13 +180,13 @@ TIMEOUT_VARIABLE = "AGELAB_PATIENCE"
 
 def boot_timeout(clock: Clock) -> float:
     """Return the host seconds for one boot. Raises InputError where AGELAB_PATIENCE is not a number of them."""
-    wanted = os.environ.get(TIMEOUT_VARIABLE)
-    if not wanted:
+    patience = os.environ.get(TIMEOUT_VARIABLE)
+    if not patience:
         return BOOT_TIMEOUT[clock]
-    if not (seconds := parse_digits(wanted, MAX_TIMEOUT)):
+    if not (seconds := parse_digits(patience, MAX_TIMEOUT)):
         raise InputError(
-            f"{TIMEOUT_VARIABLE} is {wanted[:20]!r}: set it to the host's seconds for one boot, a whole number from 1 "
-            f"to {MAX_TIMEOUT}"
+            f"{TIMEOUT_VARIABLE} is {patience[:20]!r}: set it to the host's seconds for one boot, a whole number from "
+            f"1 to {MAX_TIMEOUT}"
         )
     return float(seconds)
 
@@ -333,7 +333,7 @@ class GuestLauncher:
         return replace(disk, path=path)
 
     def _is_output_lost(self, ending: Ending, events: BootEvents) -> bool:
-        """Tell whether lines are missing. A full disk may also be why the last one is, or why one has been altered."""
+        """Return True if lines are missing. A full disk may also be why the last one is, or one was altered."""
         if events.lost and not events.foreign:
             return True
         silent = ending is Ending.STOPPED and not events.last_word
@@ -437,9 +437,9 @@ class GuestLauncher:
     def _modules(self) -> dict[str, ModuleFile]:
         """The kernel modules that not every cell has, in the order of their insertion."""
         modules = self.image.kernel.modules
-        there = {one.name for one in modules.closure((*initramfs.BASE_MODULES, *BASE_MODULES))}
-        own = [one for one in modules.closure(self.spec.modules) if one.name not in there]
-        return {one.name: ModuleFile(one.read(), one.optional) for one in own}
+        there = {module.name for module in modules.closure((*initramfs.BASE_MODULES, *BASE_MODULES))}
+        own = [module for module in modules.closure(self.spec.modules) if module.name not in there]
+        return {module.name: ModuleFile(module.read(), module.optional) for module in own}
 
     def _plan_disk(self, boot: Boot) -> Path:
         return self.directory / f"{boot.name}plan"

@@ -194,7 +194,7 @@ class ProfilePass:
         status, machine = self.progress.status, self.boots.spec.machine
         guest_nanoseconds = passes.interval(machine)
         key = {"cell": inputs_key, "program": file_hash(self.profiler.program), "interval": guest_nanoseconds}
-        found = CellProfile(
+        profile = CellProfile(
             status=status.status,
             reason=status.reason,
             key=f"sha256:{key_of(key)}",
@@ -203,8 +203,8 @@ class ProfilePass:
             steps=tuple(self.steps),
             processor_seconds=round(sum(boot.processor for boot in timer.boots), 3) if timer else None,
         )
-        self.run_directory.write_profile(self.number, found)
-        return found
+        self.run_directory.write_profile(self.number, profile)
+        return profile
 
     def _fold(self, disk: Path, phase: Phase) -> None:
         planned = {(step.name, step.repetition) for step in phase.steps if passes.is_profiled(step)}
@@ -271,13 +271,15 @@ class BlockPass:
         """Run the phases of the cell, and write down what their drives were sent."""
         run_pass(BootRunner(self.boots, self.progress, self.on_step), self.boots, self._read)
         status = self.progress.status
-        found = RequestRecord(status=status.status, reason=status.reason, steps=tuple(self.steps))
-        self.run_directory.write_blocks(self.number, found)
-        return found
+        record = RequestRecord(status=status.status, reason=status.reason, steps=tuple(self.steps))
+        self.run_directory.write_blocks(self.number, record)
+        return record
 
     def _read(self, disk: Path, phase: Phase) -> None:
         """Write the records of the steps that have ended, as far as the phase came."""
-        ended = {(one.step, one.repetition) for one in self.progress.samples if one.metric == "elapsed"}
+        ended = {
+            (sample.step, sample.repetition) for sample in self.progress.samples if sample.metric == "elapsed"
+        }
         with disk.open("rb") as file:
             for place, step in enumerate(filter(passes.is_recorded, phase.steps)):
                 step_id = str(StepId.parse(step.name).inside(phase.in_samples))
@@ -307,7 +309,7 @@ class BlockPass:
         ):
             text = "".join(f"{line}\n" for line in lines)
             atomic.write(self.boots.directory / f"{name}.{ending}", text.encode())
-        sent = sum(not one.done for one in requests)
+        sent = sum(not request.done for request in requests)
         self.steps.append(
             StepRecord(
                 step=step_id, repetition=step.repetition, file=name, requests=sent, lost=header["lost"]
@@ -321,7 +323,9 @@ def _record(file: BinaryIO, place: int, dilation: float) -> tuple[dict[str, Any]
     try:
         header = json.loads(file.read(HEADER_BYTES).rstrip(b"\0"))
         size, lost, drives = header["bytes"], header["lost"], header["drives"]
-        named = all(isinstance(one, str) and one.isascii() and one.isalnum() for one in drives.values())
+        named = all(
+            isinstance(number, str) and number.isascii() and number.isalnum() for number in drives.values()
+        )
         if not (0 <= size <= RECORD_BYTES - HEADER_BYTES and lost >= 0 and named):
             raise ValueError
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):

@@ -192,9 +192,9 @@ def _resuming_command(run: StartedRun) -> str:
 
 def _opened_by_guests(prepared: Sequence[PreparedRun], store: Store) -> list[Path]:
     """Return where the files of the guests are, which may be on several filesystems."""
-    images = [one.image.artefact.directory for one in prepared]
-    corpora = [corpus.image.parent for one in prepared for corpus in one.corpora]
-    emulators = [one.emulator.artefact.directory for one in prepared]
+    images = [run.image.artefact.directory for run in prepared]
+    corpora = [corpus.image.parent for run in prepared for corpus in run.corpora]
+    emulators = [run.emulator.artefact.directory for run in prepared]
     return list(dict.fromkeys((store.home, store.runs, *images, *corpora, *emulators)))
 
 

@@ -73,10 +73,10 @@ def collect(
 
 def _kernel(kernel: Kernel, spec: CellSpec) -> dict[str, Any]:
     """Return the kernel, with the modules that were built for it where the cell's filesystems have such."""
-    found: dict[str, Any] = {"release": kernel.release, "package": kernel.version, "key": kernel.key}
-    if any(one and one.module_source for one in (spec.filesystem, spec.companion)):
-        found["modules"] = {path.name: file_hash(path) for path in kernel.built_modules}
-    return found
+    facts: dict[str, Any] = {"release": kernel.release, "package": kernel.version, "key": kernel.key}
+    if any(filesystem and filesystem.module_source for filesystem in (spec.filesystem, spec.companion)):
+        facts["modules"] = {path.name: file_hash(path) for path in kernel.built_modules}
+    return facts
 
 
 def parts_of_files(spec: CellSpec) -> dict[str, Any]:

@@ -90,16 +90,16 @@ class RunNeeds:
         With the guests they take half of what is available at most: what lies there cannot be written out, and other
         programs want memory, too.
         """
-        wanted = min(jobs, self.cells) * (self.memory + self.disks)
+        needed = min(jobs, self.cells) * (self.memory + self.disks)
         available = host.memory_available()
-        sizes = f"up to {wanted / 1e9:.1f} GB with the guests, of {available / 1e9:.1f} GB"
+        sizes = f"up to {needed / 1e9:.1f} GB with the guests, of {available / 1e9:.1f} GB"
         if os.environ.get(DISKS_VARIABLE) == "files":
             return False, f"disks in files: {DISKS_VARIABLE} asks for it"
         if clock == "wall":
             return False, "disks in files: in the wall clock the host's memory would be measured"
         if host.memory_is_limited():
             return False, "disks in files: a control group limits the memory of this process"
-        if wanted > available // 2:
+        if needed > available // 2:
             return False, f"disks in files: in memory they would take {sizes}"
         return True, f"disks in memory: {sizes}"
 
@@ -117,7 +117,7 @@ def needs(
     )
     disk = max(spec.host_bytes for spec in specs)
     companions = any(spec.companion for spec in specs)
-    content = sum({one.sha256: one.content_bytes for one in corpora}.values())
+    content = sum({corpus.sha256: corpus.content_bytes for corpus in corpora}.values())
     beside = int(content * COMPANION_OVERHEAD) if companions else 0
     return RunNeeds(
         cells=len(specs) * kernels,

@@ -215,11 +215,14 @@ def proved_by(request: RunRequest, specs: Sequence[CellSpec]) -> list[Filesystem
         return made
     if not request.packages:
         return None
-    names = {*(one.filesystem for one in request.selection.scenario.variants), *(one.name for one in made)}
-    return [one for one in root_of(request)[1] if one.name in names]
+    names = {
+        *(variant.filesystem for variant in request.selection.scenario.variants),
+        *(filesystem.name for filesystem in made),
+    }
+    return [filesystem for filesystem in root_of(request)[1] if filesystem.name in names]
 
 
 def filesystems_made(specs: Sequence[CellSpec]) -> list[Filesystem]:
     """Return each filesystem that these cells make: under test, and beside it."""
-    made = [one for spec in specs for one in (spec.filesystem, spec.companion) if one]
-    return list({one.name: one for one in made}.values())
+    made = [filesystem for spec in specs for filesystem in (spec.filesystem, spec.companion) if filesystem]
+    return list({filesystem.name: filesystem for filesystem in made}.values())

@@ -68,8 +68,8 @@ def _refusal(action: Action, spec: CellSpec) -> str:
         try:
             confine.run(argv, read=[job], env=env, timeout=CHECK_SECONDS)
         except (ProcessFailed, TimedOut) as error:
-            said = error.stderr if isinstance(error, ProcessFailed) else str(error)
-            lines = [line.strip() for line in said.replace(str(job), job.name).splitlines() if line.strip()]
+            output = error.stderr if isinstance(error, ProcessFailed) else str(error)
+            lines = [line.strip() for line in output.replace(str(job), job.name).splitlines() if line.strip()]
             return " / ".join(lines[:CHECK_LINES])[:400] or f"{program.name} refuses it"
     return ""
 
@@ -233,13 +233,13 @@ def _check_companion(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> No
 
 def _tell_lacking(kernel: Kernel, specs: Sequence[CellSpec], store: Store, progress: Progress) -> None:
     """Say of each filesystem that the kernel lacks which kernels have it."""
-    for one in filesystems_made(specs):
-        if one.module_source:  # what cannot be built has been told
+    for filesystem in filesystems_made(specs):
+        if filesystem.module_source:  # what cannot be built has been told
             continue
-        if why := guest_needs.why_not(kernel.modules, one.modules, one.kernel_config):
-            found = guest_needs.kernels_with(kernel, one.modules, one.kernel_config, store)
-            these = f"these have it: {', '.join(found)}" if found else "no kernel in the store has it"
-            progress.stage(f"{one.name}: {why}; {these}")
+        if why := guest_needs.why_not(kernel.modules, filesystem.modules, filesystem.kernel_config):
+            kernels = guest_needs.kernels_with(kernel, filesystem.modules, filesystem.kernel_config, store)
+            these = f"these have it: {', '.join(kernels)}" if kernels else "no kernel in the store has it"
+            progress.stage(f"{filesystem.name}: {why}; {these}")
 
 
 def _measures(request: RunRequest) -> bool:
@@ -263,14 +263,14 @@ def _start_disk(request: RunRequest, store: Store, progress: Progress, held: Exi
             f"the stored disk {short} was made in the wall clock: made again it is another, with the same key",
             hint="measure it with --clock wall; or export it and import that, which has the key of its content",
         )
-    wanted = {
+    asked_for = {
         (variant.filesystem, layout, request.defaults)
         for variant in request.selection.variants
         for layout in request.layouts(variant)
     }
     has = (recipe.filesystem, recipe.layout, recipe.defaults)
-    if wanted != {has}:
-        asked = "; ".join(", ".join(words) for words in sorted(wanted))
+    if asked_for != {has}:
+        asked = "; ".join(", ".join(words) for words in sorted(asked_for))
         raise InputError(
             f"the stored disk {short} is {', '.join(has)}; asked for is {asked}",
             hint=f"name one variant with that filesystem, --layout {recipe.layout} and --defaults {recipe.defaults}",
@@ -297,7 +297,7 @@ def copies_of_disk(request: RunRequest, points: int) -> int:
     Its history, if it has one, has so many ``points``.
     """
     options, scenario = request.options, request.selection.scenario
-    if prepared := {one.prepare for one in scenario.experiments} - {""}:
+    if prepared := {experiment.prepare for experiment in scenario.experiments} - {""}:
         return 1 + len(prepared)
     if scenario.tests_at_points and options.measure:
         return 1 + 2 * points
