@@ -216,7 +216,7 @@ def run(
     timeout: float | None = None,
 ) -> Completed:
     """Run git in a git directory of ours, and ``work_tree`` if one is given. Raises as ``process.run`` does."""
-    if process.find("git") is None:
+    if process.which("git") is None:
         raise HostError("git is not installed", hint="apt-get install git")
     return process.run(
         command(git_dir, argv, work_tree),

@@ -106,7 +106,7 @@ def probe(tool: Tool) -> Finding:
     """Check that ``tool`` is installed and starts, and find its version."""
     program = tool.argv[0]
     finding = partial(Finding, name=tool.name, required=True)
-    if process.find(program) is None:
+    if process.which(program) is None:
         hint = process.install_hint(program)
         return finding(status=ProbeStatus.MISSING, found="", meaning=tool.purpose, fix=hint)
     try:
@@ -135,7 +135,7 @@ def other_packages() -> Finding:
 
 def one_advice(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return ``findings`` as they are or, on a host without apt, with one advice in place of a Debian package each."""
-    if process.find("apt-get"):
+    if process.which("apt-get"):
         return tuple(findings)
     return tuple(
         finding.model_copy(update={"fix": WITHOUT_APT if finding.name == "apt" else ""})
@@ -164,7 +164,7 @@ def sources(store: Store) -> Finding:
 
 
 def _exists(program: str) -> bool:
-    return Path(program).exists() if program.startswith("/") else process.find(program) is not None
+    return Path(program).exists() if program.startswith("/") else process.which(program) is not None
 
 
 def confinement(store: Store) -> Finding:
@@ -189,12 +189,12 @@ def confinement(store: Store) -> Finding:
 def _namespace_fix() -> str:
     """Return what lets this user have namespaces."""
     for program in ("mmdebstrap", "bwrap"):
-        if process.find(program) is None:
+        if process.which(program) is None:
             return process.install_hint(program)
     if os.geteuid() == 0:
         return "allow this container to mount and to have namespaces (CAP_SYS_ADMIN)"
     name = getpass.getuser()
-    if process.find("newuidmap") is None:
+    if process.which("newuidmap") is None:
         return process.install_hint("newuidmap")
     if not all(f"\n{name}:" in f"\n{fileio.read_text(path)}" for path in SUBORDINATE_IDS if path.exists()):
         return f"as root: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {name}"
@@ -203,7 +203,7 @@ def _namespace_fix() -> str:
 
 def libvirt() -> Finding:
     """Check for a libvirt daemon and its Python binding, and whether a daemon runs."""
-    daemon = next((program for program in libvirt_daemon.DAEMONS if process.find(program)), None)
+    daemon = next((program for program in libvirt_daemon.DAEMONS if process.which(program)), None)
     if daemon is None or importlib.util.find_spec("libvirt") is None:
         return Finding(
             name="libvirt",

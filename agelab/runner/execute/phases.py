@@ -81,8 +81,7 @@ class CellBoots:
             self.corpus,
             curve=self.goals.curve,
             real=spec.disk.real,
-            crash=spec.power_cut,
-            failure=spec.failure,
+            event=spec.event,
         )
         return tuple(map(with_keepers, every if self.goals.measure else every[:1]))
 

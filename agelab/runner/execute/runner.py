@@ -157,7 +157,7 @@ def _run_all(
     boot_timeout(options.guest_clock)  # refuses a wrong setting before anything is made
     for orphan in orphans.terminate_orphans():
         progress.stage(f"ended {orphan}: the agelab that had started it was killed")
-    reuse = answers.of_run(options, store.runs, progress.stage)
+    reuse = answers.cell_reuse(options, store.runs, progress.stage)
     with ExitStack() as held:
         timer = held.enter_context(RunTimer()) if options.timing else None
         unfit: dict[int, AgelabError] = {}

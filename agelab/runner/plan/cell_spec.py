@@ -122,6 +122,11 @@ class CellSpec:
     key_seed: int | None = None
     """The run seed of the stored disk to start from, from which its layout's key follows."""
 
+    @property
+    def event(self) -> PowerCut | DriveFailure | None:
+        """What befalls the disk on the way, if anything does."""
+        return self.failure or self.power_cut
+
     def scaled_bytes(self, figure: Figure) -> int:
         """Return a size of the scenario (MiB at paper scale), in bytes at this cell's scale."""
         return int(figure.value * MIB / self.shrink)

@@ -68,20 +68,17 @@ def phases(
     *,
     curve: bool = False,
     real: bool = False,
-    crash: PowerCut | None = None,
-    failure: DriveFailure | None = None,
+    event: PowerCut | DriveFailure | None = None,
 ) -> tuple[Phase, ...]:
     """Return the phases of a scenario's cells, in their order.
 
     ``curve``: fork the disk at the points of its curve as well.
     ``real``: the disk cannot be forked, so there is no control, and each experiment prepares its own.
-    ``crash``: the power cut with which the cell ends, ``failure``: the drive that fails on the way. Raises InputError
-    where the scenario has no such step.
+    ``event``: the power cut with which the cell ends, or the drive that fails on the way. Raises InputError where the
+    scenario has no such step.
     """
-    if failure:
-        return (Phase(MAKING, failure.mark(_making_steps(scenario, corpus)), 0),)
-    if crash:
-        return (Phase(MAKING, crash.truncate(_making_steps(scenario, corpus)), 0),)
+    if event:
+        return (Phase(MAKING, event.mark(_making_steps(scenario, corpus)), 0),)
     if scenario.experiments:
         return _experiment_phases(scenario, corpus, real=real)
     at_points = scenario.tests_at_points

@@ -156,8 +156,8 @@ class PowerCut:
             )
         return without_measuring(scenario)
 
-    def truncate(self, steps: Sequence[StepPlan]) -> tuple[StepPlan, ...]:
-        """Leave out the steps after the one that is cut. Raises InputError where it has no such repetition."""
+    def mark(self, steps: Sequence[StepPlan]) -> tuple[StepPlan, ...]:
+        """Cut the power in its step and leave out the later ones. Raises InputError where it has no such repetition."""
         end = index_of(steps, self.step, self.repetition, self)
         cut = replace(steps[end], cut_after=(self.seconds, self.seconds))
         return (*steps[:end], cut)

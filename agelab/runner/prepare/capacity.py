@@ -13,6 +13,7 @@ from agelab.machine.vm import host
 from agelab.machine.vm.guest import Clock
 from agelab.runner.plan.cell_spec import MIB, CellSpec
 from agelab.runner.plan.guest_plan import MAP_MEMORY_MIB
+from agelab.runner.request.request import RunRequest
 from agelab.scenario.jobs import MAX_JOBS
 
 HEADROOM = 512 * MIB
@@ -125,3 +126,27 @@ def needs(
         kept=kept * disk + beside,
         memory=max(MAP_MEMORY_MIB, *guests) * MIB,
     )
+
+
+def needs_of(
+    request: RunRequest, specs: Sequence[CellSpec], corpora: Sequence[Corpus], kernels: int = 1
+) -> RunNeeds:
+    """Return what the cells of a request take of the host."""
+    copies = copies_of_disk(request, max((corpus.parts or 0 for corpus in corpora), default=0))
+    kept = len(specs) if request.options.keep_disk else 0
+    return needs(specs, corpora, copies=copies, kept=kept, kernels=kernels)
+
+
+def copies_of_disk(request: RunRequest, points: int) -> int:
+    """Count the copies of its disk that a cell has at once: itself, its fork or the control, the control's fork.
+
+    Its history, if it has one, has so many ``points``.
+    """
+    options, scenario = request.options, request.selection.scenario
+    if prepared := {experiment.prepare for experiment in scenario.experiments} - {""}:
+        return 1 + len(prepared)
+    if scenario.tests_at_points and options.measure:
+        return 1 + 2 * points
+    curve = scenario.curve if options.curve else None
+    mapped = len(curve.after) if curve and curve.after != "each" else 0
+    return 1 + mapped + (2 if options.measure and (scenario.tests or scenario.measures) else 0)

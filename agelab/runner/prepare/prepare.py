@@ -11,7 +11,7 @@ from agelab.base.plain_path import temp_parent
 from agelab.base.process import ProcessFailed, TimedOut
 from agelab.data.corpus import Corpus
 from agelab.data.history import traced
-from agelab.kernel import Kernel, guest_needs
+from agelab.kernel import guest_needs
 from agelab.machine import qemu
 from agelab.machine.disk import DriveClaim, claim_drives
 from agelab.machine.image import Image, tools
@@ -23,9 +23,8 @@ from agelab.runner.plan.guest_plan import step_environment
 from agelab.runner.plan.passes import PROFILER as PROFILER
 from agelab.runner.plan.phases import phases
 from agelab.runner.prepare import brought_files, capacity
-from agelab.runner.prepare.capacity import RunNeeds
 from agelab.runner.prepare.control_journal import ControlJournal
-from agelab.runner.prepare.parts import Parts, filesystems_made
+from agelab.runner.prepare.parts import Parts, tell_lacking
 from agelab.runner.prepare.run_manifest import RunManifest
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
@@ -57,7 +56,7 @@ def check_jobs(specs: Sequence[CellSpec]) -> None:
 def _refusal(action: Action, spec: CellSpec) -> str:
     """Return what the program says against a step's job file; empty where it takes it, or the host lacks it."""
     program = spec.workload.programs[action.program or ""]
-    if not program.check or process.find(program.check[0]) is None:
+    if not program.check or process.which(program.check[0]) is None:
         return ""
     with atomic.temp_dir(temp_parent()) as directory:
         job = directory.resolve() / action.job.rpartition("/")[2]
@@ -141,18 +140,22 @@ def prepare(
     kernel = parts.kernel()
     disk = _start_disk(request, store, progress, held)
     own = parts.own_corpus() if request.corpus else None
-    cells = cell_requests(request, request.shrink(own), claims, disk, ended)
+    shrink = request.shrink(own)
+    cells = cell_requests(request, shrink, claims, disk, ended)
     if journal and not cells:
         raise journal.nothing_left(ended)
     cells = [replace(cell, spec=replace(cell.spec, brought=files)) for cell in cells]
     specs: Sequence[CellSpec] = [cell.spec for cell in cells]
-    _tell_lacking(kernel, specs, store, progress)
+    tell_lacking(kernel, specs, store, say)
     check_jobs(specs[:1])
     corpora = parts.corpora(specs, own)
-    _check_power_cuts(specs, corpora)
+    _check_events(specs, corpora)
     image, specs = parts.image(kernel, specs)
-    needs = needs_of(request, specs, corpora, kernels)
-    jobs = _jobs(request, needs, store, progress)
+    needs = capacity.needs_of(request, specs, corpora, kernels)
+    jobs = options.jobs
+    if jobs == AUTO:
+        jobs, why = needs.at_once(store.home, options.guest_clock)
+        say(f"--jobs auto: {why}")
     say(needs.require(store.home, jobs))
     in_memory, where = needs.fit_in_memory(jobs, options.guest_clock)
     say(where)
@@ -160,7 +163,7 @@ def prepare(
     accelerator = _accelerator(options.guest_clock, store, progress)
     specs = [replace(spec, accelerator=accelerator) for spec in specs]
     _check_companion(specs, corpora)
-    common = bool(_measures(request) or scenario.histories or scenario.has_power_cuts)
+    common = bool(scenario.tests or scenario.measures or scenario.histories or scenario.has_power_cuts)
     modelled = any(spec.has_modelled_drive for spec in specs)
     return PreparedRun(
         request=request,
@@ -192,32 +195,11 @@ def _saves_guests(options: RunOptions, image: Image, emulator: Emulator, say: No
     return not unfit
 
 
-def needs_of(
-    request: RunRequest, specs: Sequence[CellSpec], corpora: Sequence[Corpus], kernels: int = 1
-) -> RunNeeds:
-    """Return what the cells take of the host."""
-    copies = copies_of_disk(request, max((corpus.parts or 0 for corpus in corpora), default=0))
-    kept = len(specs) if request.options.keep_disk else 0
-    return capacity.needs(specs, corpora, copies=copies, kept=kept, kernels=kernels)
-
-
-def _jobs(request: RunRequest, needs: RunNeeds, store: Store, progress: Progress) -> int:
-    """Return how many cells run at a time: what was asked for, or for ``auto`` what the host can."""
-    asked = request.options.jobs
-    if asked != AUTO:
-        return asked
-    jobs, why = needs.at_once(store.home, request.options.guest_clock)
-    progress.stage(f"--jobs auto: {why}")
-    return jobs
-
-
-def _check_power_cuts(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> None:
+def _check_events(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> None:
     """Refuse a power cut or a failure in a repetition that there is not: only the history knows how many there are."""
     for spec, corpus in zip(specs, corpora, strict=True):
-        if spec.power_cut:
-            phases(spec.scenario, corpus, crash=spec.power_cut)
-        if spec.failure:
-            phases(spec.scenario, corpus, failure=spec.failure)
+        if spec.event:
+            phases(spec.scenario, corpus, event=spec.event)
 
 
 def _check_companion(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> None:
@@ -229,23 +211,6 @@ def _check_companion(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> No
                 f"{spec.companion_bytes}",
                 hint="choose --scale paper",
             )
-
-
-def _tell_lacking(kernel: Kernel, specs: Sequence[CellSpec], store: Store, progress: Progress) -> None:
-    """Say of each filesystem that the kernel lacks which kernels have it."""
-    for filesystem in filesystems_made(specs):
-        if filesystem.module_source:  # what cannot be built has been told
-            continue
-        if why := guest_needs.why_not(kernel.modules, filesystem.modules, filesystem.kernel_config):
-            kernels = guest_needs.kernels_with(kernel, filesystem.modules, filesystem.kernel_config, store)
-            these = f"these have it: {', '.join(kernels)}" if kernels else "no kernel in the store has it"
-            progress.stage(f"{filesystem.name}: {why}; {these}")
-
-
-def _measures(request: RunRequest) -> bool:
-    """Return True where anything is measured once the disk is made."""
-    scenario = request.selection.scenario
-    return bool(scenario.tests or scenario.measures)
 
 
 def _start_disk(request: RunRequest, store: Store, progress: Progress, held: ExitStack) -> StoredDisk | None:
@@ -289,18 +254,3 @@ def _accelerator(guest_clock: Clock, store: Store, progress: Progress) -> Accele
     if not proof.boots:
         progress.stage(f"no KVM: {proof.detail}; the guest is emulated, its times are no machine's")
     return "kvm" if proof.boots else "tcg"
-
-
-def copies_of_disk(request: RunRequest, points: int) -> int:
-    """Count the copies of its disk that a cell has at once: itself, its fork or the control, the control's fork.
-
-    Its history, if it has one, has so many ``points``.
-    """
-    options, scenario = request.options, request.selection.scenario
-    if prepared := {experiment.prepare for experiment in scenario.experiments} - {""}:
-        return 1 + len(prepared)
-    if scenario.tests_at_points and options.measure:
-        return 1 + 2 * points
-    curve = scenario.curve if options.curve else None
-    mapped = len(curve.after) if curve and curve.after != "each" else 0
-    return 1 + mapped + (2 if options.measure and _measures(request) else 0)

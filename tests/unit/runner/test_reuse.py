@@ -21,7 +21,7 @@ from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cluster import shared_plan
 from agelab.runner.execute import disk_maps, evaluation, runner
-from agelab.runner.execute.answers import CellReuse, of_run
+from agelab.runner.execute.answers import CellReuse, cell_reuse
 from agelab.runner.plan import cell_inputs
 from agelab.runner.request.options import RunOptions
 from agelab.runner.reuse import cells
@@ -49,7 +49,7 @@ def options(**words: Any) -> RunOptions:
 
 
 def reuse(home: Path, **words: Any) -> CellReuse:
-    found = of_run(options(**words), home / "runs", print)
+    found = cell_reuse(options(**words), home / "runs", print)
     assert found
     return found
 
@@ -288,7 +288,7 @@ def test_the_environment_has_every_cell_run(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_the_wall_clock_reuses_nothing(tmp_path: Path) -> None:
-    assert of_run(options(clock="wall"), tmp_path, print) is None
+    assert cell_reuse(options(clock="wall"), tmp_path, print) is None
 
 
 # ---- a share of them runs again ----
