@@ -34,7 +34,6 @@ from agelab.runner.plan.passes import outputs
 from agelab.runner.reuse.cells import CellKey, EndedCell
 from agelab.scenario.step import AGED, CONTROL, CONTROL_COPY, ForkName, StepId
 from agelab.store import stored_disk
-from agelab.store.artefacts import Store
 
 
 @dataclass(frozen=True)
@@ -45,14 +44,11 @@ class CellRunner:
     number: int
     launcher: GuestLauncher
     goals: CellGoals
-    store: Store
     on_step: Callable[[str], None]
     timer: CellTimer | None = None
     """Takes the host's time, where it is asked for."""
     reuse: CellReuse | None = None
     """Finds ended cells that may stand for this one; None where it runs in any case."""
-    blocks: bool = False
-    """Record what its drives are sent, in a pass of its own."""
     profiler: Profiler | None = None
     """Takes a profile behind the cell, where it is asked for."""
     elsewhere: Elsewhere | None = None
@@ -70,7 +66,7 @@ class CellRunner:
         started = time.monotonic()
         progress = CellProgress(self.run, self.number, self.launcher.spec)
         key, earlier = None, None
-        if why := unsupported(self.launcher.spec, self.launcher.image):
+        if why := unsupported(self.launcher.spec, self.launcher.guests.image):
             progress.judge(CellStatus(Status.UNSUPPORTED, why))
         else:
             inputs = self.boots.inputs()
@@ -120,7 +116,7 @@ class CellRunner:
         return self._finish(end, earlier.samples)
 
     def _finish(self, end: End, samples: Sequence[Sample]) -> End:
-        if self.blocks and end.status is Status.OK and self.launcher.spec.disk.modelled:
+        if self.goals.blocks and end.status is Status.OK and self.launcher.spec.disk.modelled:
             BlockPass(self.run, self.number, self.launcher, self.goals, self.on_step).run()
         if self.profiler and end.status is Status.OK and end.inputs_key:
             what = (self.run, self.number, self.launcher, self.goals, self.profiler, self.timer)
@@ -197,7 +193,7 @@ class _StartedCell:
         if goals.keep_as and progress.status.ok:
             files = self.boots.forks.files(self.boots.final_fork)
             progress.disk = stored_disk.save(
-                self.cell.store,
+                self.cell.launcher.guests.store,
                 self.boots.disk_inputs,
                 goals.keep_as,
                 files,

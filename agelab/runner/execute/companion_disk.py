@@ -169,25 +169,14 @@ def _obtain(
     assert spec.companion is not None
     own = companion_cell(spec)
     keep = disk_recipe(own, image.kernel.spec, None, making_command(prepared.request, spec, "run"))
-    saved = guests.of_run(prepared, hypervisor, store, progress)
+    shared = guests.of_run(prepared, hypervisor, store, progress)
     with atomic.temp_dir(store.cache("beside")) as work:
         run = RunDirectory(work)
         programs = tools.obtain_filesystem_tools(own.filesystem.tools, store, progress)
-        launcher = GuestLauncher(
-            run.cell_directory(0),
-            own,
-            image,
-            corpus,
-            hypervisor,
-            prepared.emulator,
-            saved,
-            None,
-            programs,
-            store,
-        )
+        launcher = GuestLauncher(run.cell_directory(0), own, corpus, shared, None, programs)
         readable_by = readers.of_made(corpus.image.parent, image.artefact.directory)
         goals = CellGoals(keep_as=keep, measure=False, readable_by=readable_by)
-        runner = CellRunner(run, 0, launcher, goals, store, lambda _: None)
+        runner = CellRunner(run, 0, launcher, goals, lambda _: None)
         what = f"the {spec.companion.name} beside the disk under test"
         if why := unsupported(own, image):
             raise AgelabError(f"{what}: {why}")

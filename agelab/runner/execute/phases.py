@@ -45,6 +45,8 @@ class CellGoals:
     """Go on after the disk is made."""
     curve: bool = False
     """Map the disk at the points of the scenario's curve, too."""
+    blocks: bool = False
+    """Record what its drives are sent, in a pass of its own."""
     readable_by: int = readers.EVERYBODY
     """Who may read a disk that is kept (agelab.base.fileio)."""
     disks_in_memory: bool = False
@@ -213,8 +215,8 @@ class CellBoots:
         module = launcher.module if self.spec.has_modelled_drive else None
         return cell_inputs.collect(
             self.spec,
-            launcher.image,
-            launcher.emulator,
+            launcher.guests.image,
+            launcher.guests.emulator,
             self.corpus,
             module,
             launcher.tools,
