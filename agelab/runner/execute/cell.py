@@ -119,8 +119,9 @@ class CellRunner:
         if self.goals.blocks and end.status is Status.OK and self.launcher.spec.disk.modelled:
             BlockPass(self.run, self.number, self.launcher, self.goals, self.on_step).run()
         if self.profiler and end.status is Status.OK and end.inputs_key:
-            what = (self.run, self.number, self.launcher, self.goals, self.profiler, self.timer)
-            ProfilePass(*what).run(end.inputs_key)
+            profiler = self.profiler
+            beside = (self.run, self.number, self.launcher, self.goals, profiler.on_step)
+            ProfilePass(*beside, profiler.program, self.timer).run(end.inputs_key)
         end = end.model_copy(update={"ended": datetime.now(UTC).strftime(MOMENT)})
         self.run.finish(self.number, end)
         if self.reuse:
