@@ -1,4 +1,4 @@
-"""What cells take of host time, by earlier ones of the same kind. Never part of a result."""
+"""What cells, and a run of them, take of host time, by earlier ones of the same kind. Never part of a result."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,10 @@ from agelab.data.corpus import Corpus
 from agelab.results.conditions import QUESTION, Conditions, between
 from agelab.results.result import Cell, End, RunPlan, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.cell_spec import CellSpec, cell_of
 from agelab.runner.plan.phases import phases
 from agelab.runner.request.options import RunOptions
+from agelab.runner.request.request import resolve
 
 WHOLE_TIME = (Status.OK, Status.UNSUPPORTED)
 """Statuses of cells that took their whole time."""
@@ -130,3 +131,27 @@ def planned_conditions(plan: RunPlan) -> tuple[Conditions, ...]:
     """Return the conditions of each kind of cell of a run."""
     kinds = {cell.model_copy(update={"seed": 1, "corpus_seed": 1}): cell for cell in plan.cells}
     return tuple(Conditions.of(plan, cell) for cell in kinds.values()) or (Conditions.of(plan, None),)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A run before it is made."""
+
+    options: RunOptions
+    scenario: str
+    scale: str
+    cells: Sequence[Cell]
+    before: Took
+    """Cells like these that have ended before."""
+
+
+def forecast(options: RunOptions, runs: Path) -> Forecast:
+    """Say what a run would be. Raises InputError for options that make no run."""
+    request = resolve(options)
+    scenario, scale = request.selection.scenario.name, request.scale_name
+    cells = [cell_of(spec, request.kernel) for spec in request.planned()]
+    before: Took = ()
+    for accelerator in ("kvm", "tcg"):  # in the wall clock a host has KVM, or has it not
+        like = asked_conditions(scenario, scale, options, cells, accelerator)
+        before = before or list(cells_under(like, runs))
+    return Forecast(options, scenario, scale, cells, before)

@@ -28,7 +28,6 @@ from agelab.machine.vm.domain import virt_install_command
 from agelab.machine.vm.guest import GuestSpec, MemoryDisk, slots_for
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import evaluation
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import guest_plan, map_plan
@@ -128,7 +127,7 @@ def cell(spec: CellSpec) -> dict[str, Any]:
         "plans": [guest_plan(spec, stand_in, phase) for phase in every],
         "map": map_plan(spec, ["aged"]),
         "command": _command(spec, stand_in),
-        "evaluated_by": evaluation.evaluated_by(spec),
+        "evaluated_by": cell_inputs.evaluated_by(spec),
     }
 
 

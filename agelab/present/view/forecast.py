@@ -7,8 +7,7 @@ from agelab.machine.vm import host
 from agelab.present.report.blocks import Block, Heading, Text
 from agelab.present.view.cell_names import count_cells
 from agelab.present.view.progress import format_time_left, time_left
-from agelab.runner.cell_times import TimeRange
-from agelab.runner.forecast import Forecast
+from agelab.runner.cell_times import Forecast, TimeRange
 from agelab.scenario.jobs import AUTO
 from agelab.scenario.seeds import seeds_text
 

@@ -17,7 +17,6 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import disk_maps
 from agelab.runner.execute.answers import CellLost, CellReuse, Elsewhere
 from agelab.runner.execute.disk_maps import PointsBoot
-from agelab.runner.execute.evaluation import evaluated_by
 from agelab.runner.execute.guests import GuestLauncher
 from agelab.runner.execute.host_timing import CellTimer
 from agelab.runner.execute.passes import BlockPass, ProfilePass, Profiler
@@ -29,6 +28,7 @@ from agelab.runner.execute.phases import (
     PhaseAborted,
     PhaseRunner,
 )
+from agelab.runner.plan.cell_inputs import evaluated_by
 from agelab.runner.plan.guest_plan import Boot, unsupported
 from agelab.runner.plan.passes import outputs
 from agelab.runner.reuse.cells import CellKey, EndedCell
