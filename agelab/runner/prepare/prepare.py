@@ -149,7 +149,9 @@ def prepare(
     tell_lacking(kernel, specs, store, say)
     check_jobs(specs[:1])
     corpora = parts.corpora(specs, own)
-    _check_events(specs, corpora)
+    for spec, corpus in zip(specs, corpora, strict=True):
+        if spec.event:  # in a repetition that there is not: only the history knows how many there are
+            phases(spec.scenario, corpus, event=spec.event)
     image, specs = parts.image(kernel, specs)
     needs = capacity.needs_of(request, specs, corpora, kernels)
     jobs = options.jobs
@@ -193,13 +195,6 @@ def _saves_guests(options: RunOptions, image: Image, emulator: Emulator, say: No
     if unfit:
         say(f"every guest boots in full, as with --boot full: {unfit}")
     return not unfit
-
-
-def _check_events(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> None:
-    """Refuse a power cut or a failure in a repetition that there is not: only the history knows how many there are."""
-    for spec, corpus in zip(specs, corpora, strict=True):
-        if spec.event:
-            phases(spec.scenario, corpus, event=spec.event)
 
 
 def _check_companion(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> None:
