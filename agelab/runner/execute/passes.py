@@ -51,23 +51,23 @@ from agelab.store.artefacts import file_hash
 class PassBoots(CellBoots):
     """Plans the boots of a pass: the cell's own, with other steps and one more disk."""
 
-    of: "CellPass"
+    cell_pass: "CellPass"
 
     @cached_property
     def phases(self) -> tuple[Phase, ...]:
-        return tuple(map(self.of.changed, super().phases))
+        return tuple(map(self.cell_pass.changed, super().phases))
 
     def of_phase(self, phase: Phase, start: BootStart) -> Boot:
         boot = super().of_phase(phase, start)
         number = DATA_DISK + len(boot.disks)
-        environment = boot.plan["environment"] | {self.of.variable: str(number)}
-        disks = (*boot.disks, self.found_disk(phase))
+        environment = boot.plan["environment"] | {self.cell_pass.variable: str(number)}
+        disks = (*boot.disks, self.pass_disk(phase))
         return replace(boot, plan={**boot.plan, "environment": environment}, disks=disks)
 
-    def found_disk(self, phase: Phase) -> MemoryDisk:
+    def pass_disk(self, phase: Phase) -> MemoryDisk:
         """Return the disk to which the guests of a phase write what the pass is about."""
-        path = self.directory / f"{phase.file_prefix}{self.of.file}"
-        return MemoryDisk(path, self.of.disk_bytes(phase), written=True)
+        path = self.directory / f"{phase.file_prefix}{self.cell_pass.file}"
+        return MemoryDisk(path, self.cell_pass.disk_bytes(phase), written=True)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class CellPass(ABC):
                     self._run_phase(PhaseRunner(runner, phase, cleanup))
 
     def _run_phase(self, runner: PhaseRunner) -> None:
-        disk, files = self.boots.found_disk(runner.phase), self.boots.disk_files
+        disk, files = self.boots.pass_disk(runner.phase), self.boots.disk_files
         files.create(disk.path, disk.size)
         try:
             try:
