@@ -10,9 +10,8 @@ from agelab.machine.image import tools
 from agelab.machine.vm.hypervisor import Hypervisor
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import guests
 from agelab.runner.execute.cell import CellRunner
-from agelab.runner.execute.guests import GuestLauncher
+from agelab.runner.execute.guests import GuestLauncher, RunGuests
 from agelab.runner.execute.phases import CellGoals
 from agelab.runner.plan.cell_spec import NOTHING_BROUGHT, CellSpec
 from agelab.runner.plan.guest_plan import unsupported
@@ -169,7 +168,7 @@ def _obtain(
     assert spec.companion is not None
     own = companion_cell(spec)
     keep = disk_recipe(own, image.kernel.spec, None, making_command(prepared.request, spec, "run"))
-    shared = guests.of_run(prepared, hypervisor, store, progress)
+    shared = RunGuests.of(prepared, hypervisor, store, progress)
     with atomic.temp_dir(store.cache("beside")) as work:
         run = RunDirectory(work)
         programs = tools.obtain_filesystem_tools(own.filesystem.tools, store, progress)

@@ -66,6 +66,10 @@ class RunGuests:
     are_saved: bool
     """Boots begin with a saved guest; else each boots in full."""
 
+    @classmethod
+    def of(cls, prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify) -> "RunGuests":
+        return cls(store, hypervisor, prepared.image, prepared.emulator, progress, prepared.saves_guests)
+
     @cached_property
     def initramfs_bytes(self) -> bytes:
         """What guests boot: the image's archive, followed by the modules of every cell and the harness."""
@@ -172,11 +176,6 @@ class RunGuests:
             raise HostError(f"{error}; it said last: {words or 'nothing'}", error.hint) from error
         guest.events.unlink()
         process.run(["fallocate", "--dig-holes", str(directory / MEMORY)])
-
-
-def of_run(prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify) -> RunGuests:
-    """Return what the guests of a prepared run have in common."""
-    return RunGuests(store, hypervisor, prepared.image, prepared.emulator, progress, prepared.saves_guests)
 
 
 BOOT_TIMEOUT: dict[Clock, float] = {"virtual": 6 * 3600.0, "wall": 7 * 86400.0}

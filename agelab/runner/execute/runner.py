@@ -22,7 +22,7 @@ from agelab.results import run_lookup
 from agelab.results.result import RunPlan, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import Took, expected_cost, recent_cells
-from agelab.runner.execute import answers, companion_disk, guests
+from agelab.runner.execute import answers, companion_disk
 from agelab.runner.execute.answers import CellReuse, Elsewhere
 from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.companion_disk import disk_recipe, making_command
@@ -244,7 +244,7 @@ class RunSession:
         else:
             run_manifest.write(directory, prepared.request, prepared.specs, prepared.manifest)
             directory.write_plan(plan)
-        shared = guests.of_run(prepared, self.hypervisor, self.store, self.progress.stage)
+        shared = RunGuests.of(prepared, self.hypervisor, self.store, self.progress.stage)
         return StartedRun(prepared, directory, plan, companions, first, shared)
 
     def run_cells(self, runs: Sequence[StartedRun]) -> None:
