@@ -167,5 +167,5 @@ def discard(path: Path) -> None:
 def mounts(below: Path) -> list[Path]:
     """List the mount points below a directory, the last mounted first (proc(5), mountinfo, field 5)."""
     lines = fileio.read_bytes(MOUNTS).split(b"\n")[:-1]
-    named = (_ESCAPED.sub(lambda found: bytes((int(found[1], 8),)), line.split(b" ")[4]) for line in lines)
+    named = (_ESCAPED.sub(lambda match: bytes((int(match[1], 8),)), line.split(b" ")[4]) for line in lines)
     return [Path(os.fsdecode(name)) for name in named if name.startswith(os.fsencode(below) + b"/")][::-1]

@@ -68,7 +68,7 @@ def run(
     Paths are absolute and without links; ``timeout`` is in seconds. Raises as ``process.run`` does, and HostError
     where bubblewrap cannot run.
     """
-    if process.find(argv[0]) is None:
+    if process.which(argv[0]) is None:
         raise process.not_installed(argv[0], FileNotFoundError(2, "", argv[0]))
     confined = command(
         argv,

@@ -59,11 +59,11 @@ def name_some(names: Sequence[str], most: int, separator: str = ", ") -> str:
 
 def unknown(kind: str, name: str, valid: Sequence[str], where: str = "") -> InputError:
     """Return the error for an unknown name, with the most similar valid names or else the first of them."""
-    said = " ".join(filter(None, (f"no {kind} {name!r}", where)))
+    message = " ".join(filter(None, (f"no {kind} {name!r}", where)))
     if not valid:
-        return InputError(f"{said}; there are none")
+        return InputError(f"{message}; there are none")
     names = did_you_mean(name, valid) or f"there are: {name_some(sorted(valid), MAX_LISTED)}"
-    return InputError(f"{said}; {names}")
+    return InputError(f"{message}; {names}")
 
 
 def did_you_mean(name: str, valid: Sequence[str]) -> str:
@@ -116,10 +116,10 @@ def naming_disk_errors(where: Path) -> Iterator[None]:
         raise
 
 
-def full_disk_line(said: str) -> str:
+def full_disk_line(text: str) -> str:
     """Return a program's first line that tells of a full disk, up to these words; empty where there is none."""
-    found = _FULL.search(said)
-    return found[0].strip()[-MAX_LINE:] if found else ""
+    match = _FULL.search(text)
+    return match[0].strip()[-MAX_LINE:] if match else ""
 
 
 def is_disk_full(directory: Path) -> bool:

@@ -140,8 +140,8 @@ def _unpacking(path: Path, file: BufferedReader) -> gzip.GzipFile | lzma.LZMAFil
 
 
 def _not_regular(path: str | os.PathLike[str], what: str) -> RefusedFile:
-    said = f"it is a {what}, not a regular file; name a file that holds the content"
-    return RefusedFile(errno.EINVAL, said, str(path))
+    message = f"it is a {what}, not a regular file; name a file that holds the content"
+    return RefusedFile(errno.EINVAL, message, str(path))
 
 
 def _too_large(path: Path, most: int) -> RefusedFile:

@@ -97,12 +97,12 @@ class GitRepository:
 
     def _configuration(self, view: Path) -> str:
         """Return the configuration for a view: of the repository's own only what says how to read its data."""
-        told = self._settings(view)
-        if (refs := told.get("extensions.refstorage", "files")) != "files":
+        settings = self._settings(view)
+        if (refs := settings.get("extensions.refstorage", "files")) != "files":
             raise InputError(f"{self.top} keeps its refs as {refs[:40]!r}, which agelab does not read")
-        if (name := told.get("extensions.objectformat", "sha1")) not in _FORMATS:
+        if (name := settings.get("extensions.objectformat", "sha1")) not in _FORMATS:
             raise InputError(f"{self.top} names its objects by {name[:40]!r}, which agelab does not read")
-        mode = "false" if told.get("core.filemode") == "false" else "true"
+        mode = "false" if settings.get("core.filemode") == "false" else "true"
         text = f"[core]\n\trepositoryformatversion = 1\n\tbare = true\n\tfilemode = {mode}\n"
         return text + f"[extensions]\n\tobjectformat = {name}\n"
 
@@ -130,8 +130,8 @@ def find(path: Path) -> GitRepository | None:
 
 def at(path: Path) -> GitRepository | None:
     """Return the repository whose top is this directory, or None."""
-    found = find(path)
-    return found if found and found.top == path.resolve() else None
+    repository = find(path)
+    return repository if repository and repository.top == path.resolve() else None
 
 
 def nested(tree: Path) -> Path | None:
@@ -216,7 +216,7 @@ def run(
     timeout: float | None = None,
 ) -> Completed:
     """Run git in a git directory of ours, and ``work_tree`` if one is given. Raises as ``process.run`` does."""
-    if process.find("git") is None:
+    if process.which("git") is None:
         raise HostError("git is not installed", hint="apt-get install git")
     return process.run(
         command(git_dir, argv, work_tree),

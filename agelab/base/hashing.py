@@ -29,7 +29,7 @@ def file_code_hash(path: Path) -> str:
 
     Comments, the file's name and its place are no part of it.
     """
-    return key_of(_told(_syntax(path)))
+    return key_of(_as_data(_syntax(path)))
 
 
 @cache
@@ -48,21 +48,23 @@ def code_hash(name: str, root: Path = ROOT) -> str:
 
 @cache
 def _module_hash(name: str, root: Path) -> str:
-    return key_of(_told(_Imports(root).visit(_syntax(root.joinpath(*name.split(".")).with_suffix(".py")))))
+    return key_of(_as_data(_Imports(root).visit(_syntax(root.joinpath(*name.split(".")).with_suffix(".py")))))
 
 
-def _told(part: Any) -> Any:
+def _as_data(part: Any) -> Any:
     """Return a part of a syntax tree as data that every Python tells alike.
 
     ``ast.dump`` differs between versions: 3.12 has fields that 3.11 has not, and empty ends of f-strings; 3.13 leaves
     empty fields out.
     """
     if isinstance(part, ast.JoinedStr):
-        return {"JoinedStr": [_told(value) for value in part.values if getattr(value, "value", None) != ""]}
+        return {
+            "JoinedStr": [_as_data(value) for value in part.values if getattr(value, "value", None) != ""]
+        }
     if isinstance(part, ast.AST):
-        fields = {name: _told(value) for name, value in ast.iter_fields(part) if value not in (None, [])}
+        fields = {name: _as_data(value) for name, value in ast.iter_fields(part) if value not in (None, [])}
         return {type(part).__name__: fields}
-    return list(map(_told, part)) if isinstance(part, list) else repr(part)
+    return list(map(_as_data, part)) if isinstance(part, list) else repr(part)
 
 
 def _syntax(path: Path) -> ast.Module:
@@ -95,19 +97,19 @@ class _Imports(ast.NodeTransformer):
         return node
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> list[ast.stmt]:
-        found: list[ast.stmt] = []
+        statements: list[ast.stmt] = []
         for alias in node.names:
             name, inner = node.module or "", f"{node.module}.{alias.name}"
             if self._is_module(inner):
-                found.append(
+                statements.append(
                     ast.Import([ast.alias(_module_hash(inner, self.root), alias.asname or alias.name)])
                 )
             elif self._is_module(name) or self._is_package(name):
                 of = name if self._is_module(name) else f"{name}.__init__"
-                found.append(ast.ImportFrom(_module_hash(of, self.root), [alias], node.level))
+                statements.append(ast.ImportFrom(_module_hash(of, self.root), [alias], node.level))
             else:
-                found.append(ast.ImportFrom(node.module, [alias], node.level))
-        return found
+                statements.append(ast.ImportFrom(node.module, [alias], node.level))
+        return statements
 
     def _is_module(self, name: str) -> bool:
         return self.root.joinpath(*name.split(".")).with_suffix(".py").is_file()

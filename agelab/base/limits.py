@@ -32,14 +32,14 @@ def of_error(error: BaseException) -> HostError | None:
     """Return the error for the user where the host held something back, whatever code noticed it; else None."""
     if not (PROC / "self").exists():
         return no_proc()
-    said = str(error).lower()
+    text = str(error).lower()
     # A pipe that takes no more for now is EAGAIN, too, and says how much it took.
     number = error.errno if isinstance(error, OSError) and not hasattr(error, "characters_written") else None
     if isinstance(error, MemoryError) or (
-        isinstance(error, ImportError) and any(word in said for word in OF_LOADER)
+        isinstance(error, ImportError) and any(word in text for word in OF_LOADER)
     ):
         number = errno.ENOMEM
-    elif isinstance(error, RuntimeError) and OF_THREADS in said:
+    elif isinstance(error, RuntimeError) and OF_THREADS in text:
         number = errno.EAGAIN
     what = LIMITS_OF_ERRNOS.get(number or 0)
     return HostError(f"this host gives agelab no more {what}", hint=RAISE) if what else None
@@ -73,7 +73,7 @@ def require_to_draw() -> None:
 
 def memory_limit(proc: Path = PROC, groups: Path = Path("/sys/fs/cgroup")) -> int | None:
     """Return the bytes of memory that this process's control group may have, None without a limit (cgroups(7))."""
-    found: list[int] = []
+    limits: list[int] = []
     with suppress(OSError):
         for line in fileio.read_text(proc / "self/cgroup").splitlines():
             _, controllers, name = line.split(":", 2)
@@ -83,9 +83,9 @@ def memory_limit(proc: Path = PROC, groups: Path = Path("/sys/fs/cgroup")) -> in
                 for directory in (place, *place.parents):
                     if directory.is_relative_to(top):
                         for file in (directory / "memory.max", directory / "memory.limit_in_bytes"):
-                            said = fileio.read_text(file).strip() if file.exists() else ""
-                            found += [int(said)] if said.isdecimal() else []
-    return min(found, default=None)
+                            limit = fileio.read_text(file).strip() if file.exists() else ""
+                            limits += [int(limit)] if limit.isdecimal() else []
+    return min(limits, default=None)
 
 
 def _require_address_space(needed: int, what: str) -> None:

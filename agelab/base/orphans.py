@@ -85,12 +85,12 @@ def find_orphans() -> Iterator[TaggedProcess]:
 
 def tagged(owner: str, text: str) -> list[TaggedProcess]:
     """List the processes of an owner whose command line contains ``text``, without those in a container."""
-    found: list[TaggedProcess] = []
+    processes: list[TaggedProcess] = []
     for place in PROC.glob("[0-9]*"):
         with suppress(OSError):
             if text.encode() in fileio.read_bytes(place / "cmdline") and owner_of(int(place.name)) == owner:
-                found += _tagged_process(place, owner)
-    return found
+                processes += _tagged_process(place, owner)
+    return processes
 
 
 def shares_namespaces(place: Path) -> bool:
@@ -117,23 +117,23 @@ def terminate_orphans() -> list[TaggedProcess]:
     """End all orphans, with SIGTERM and then SIGKILL. Returns those that have ended."""
     ended: list[TaggedProcess] = []
     for _ in range(_ROUNDS):
-        found = list(find_orphans())
-        if not found:
+        orphans = list(find_orphans())
+        if not orphans:
             break
-        ended += terminate(found)
+        ended += terminate(orphans)
     return ended
 
 
-def terminate(found: Sequence[TaggedProcess]) -> list[TaggedProcess]:
+def terminate(processes: Sequence[TaggedProcess]) -> list[TaggedProcess]:
     """End processes that are still those that were found, with their owners. Returns those that have ended."""
     with ExitStack() as stack:
         handles: dict[int, TaggedProcess] = {}
-        for one in found:
+        for orphan in processes:
             with suppress(ProcessLookupError):
-                handle = os.pidfd_open(one.pid)
+                handle = os.pidfd_open(orphan.pid)
                 stack.callback(os.close, handle)
-                if (start_time(one.pid), owner_of(one.pid)) == (one.started, one.owner):
-                    handles[handle] = one
+                if (start_time(orphan.pid), owner_of(orphan.pid)) == (orphan.started, orphan.owner):
+                    handles[handle] = orphan
         for number in (signal.SIGTERM, signal.SIGKILL):
             left = _still_running(handles, 0)
             for handle in left:
@@ -141,7 +141,7 @@ def terminate(found: Sequence[TaggedProcess]) -> list[TaggedProcess]:
                     signal.pidfd_send_signal(handle, number)
             _still_running(left, GRACE)
         left = _still_running(handles, 0)
-        return [one for handle, one in handles.items() if handle not in left]
+        return [orphan for handle, orphan in handles.items() if handle not in left]
 
 
 def _still_running(handles: dict[int, TaggedProcess], seconds: float) -> dict[int, TaggedProcess]:

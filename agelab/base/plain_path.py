@@ -20,7 +20,12 @@ _NOT_IN_LABEL = re.compile(r"[^A-Za-z0-9_-]+")
 def misfit(path: Path) -> str:
     """Return the first character that some program would not take as it is; empty where there is none."""
     return next(
-        (one for one in str(path) if not (_PLAIN.match(one) if one.isascii() else one.isprintable())), ""
+        (
+            character
+            for character in str(path)
+            if not (_PLAIN.match(character) if character.isascii() else character.isprintable())
+        ),
+        "",
     )
 
 

@@ -95,10 +95,10 @@ def host_packages() -> dict[str, str]:
     return {program: package for package, program in lines}
 
 
-def find(program: str) -> Path | None:
+def which(program: str) -> Path | None:
     """Return the path of ``program`` on the search path given to every child, or None."""
-    found = shutil.which(program, path=SEARCH_PATH)
-    return Path(found) if found else None
+    path = shutil.which(program, path=SEARCH_PATH)
+    return Path(path) if path else None
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -179,7 +179,7 @@ def _wrapped(argv: Sequence[str], isolated: bool) -> list[str]:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
     apart = namespaces() if isolated else ()
     apart = apart if apart and run([*apart, "true"], ok=range(256)).returncode == 0 else ()
-    setpriv = find("setpriv")
+    setpriv = which("setpriv")
     return [*((str(setpriv), "--pdeathsig", "KILL", "--") if setpriv else ()), *apart, *argv]
 
 

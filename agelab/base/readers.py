@@ -45,9 +45,9 @@ def of_made(*paths: Path) -> int:
 
 def restrict(path: Path, mask: int) -> None:
     """Take a file or directory from all who are not among the readers; nobody else passes through a directory."""
-    found = path.lstat()
-    before = stat.S_IMODE(found.st_mode)
-    if not stat.S_ISLNK(found.st_mode) and before & EVERYBODY & ~mask:
+    status = path.lstat()
+    before = stat.S_IMODE(status.st_mode)
+    if not stat.S_ISLNK(status.st_mode) and before & EVERYBODY & ~mask:
         path.chmod(before & (mask | ~EVERYBODY))
 
 
@@ -68,14 +68,14 @@ def _below(root: Path) -> Iterator[Path]:
             yield Path(directory, name)
 
 
-def _allowed_to_read(found: os.stat_result) -> int:
-    if stat.S_ISLNK(found.st_mode):
+def _allowed_to_read(status: os.stat_result) -> int:
+    if stat.S_ISLNK(status.st_mode):
         return EVERYBODY
-    return _allowed(found, _READ | _PASS if stat.S_ISDIR(found.st_mode) else _READ)
+    return _allowed(status, _READ | _PASS if stat.S_ISDIR(status.st_mode) else _READ)
 
 
-def _allowed(found: os.stat_result, wanted: int) -> int:
+def _allowed(status: os.stat_result, rights: int) -> int:
     """Return the mask of those who have these rights; of a group only where what is made has the same one."""
-    others = found.st_mode & wanted == wanted
-    group = found.st_mode >> 3 & wanted == wanted and (others or found.st_gid == os.getegid())
+    others = status.st_mode & rights == rights
+    group = status.st_mode >> 3 & rights == rights and (others or status.st_gid == os.getegid())
     return 0o700 | (0o070 if group else 0) | (0o007 if others else 0)

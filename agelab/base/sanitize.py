@@ -31,10 +31,11 @@ def escape_controls(text: str, kept: str = LINE_LAYOUT) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(
-        ascii(one)[1:-1]
-        if one not in kept and (unicodedata.category(one) in CONTROL_CATEGORIES or one in NONCHARACTERS)
-        else one
-        for one in text
+        ascii(character)[1:-1]
+        if character not in kept
+        and (unicodedata.category(character) in CONTROL_CATEGORIES or character in NONCHARACTERS)
+        else character
+        for character in text
     )
 
 
@@ -43,7 +44,7 @@ def require_utf_8(name: str) -> None:
 
     For names that results hold, which are text. Raises InputError.
     """
-    if any("\ud800" <= one <= "\udfff" for one in name):
+    if any("\ud800" <= character <= "\udfff" for character in name):
         raise InputError(
             f"{escape_controls(name, kept='')} is a name with bytes that are no UTF-8, and results are UTF-8",
             hint="rename it, or name a symbolic link to it",
@@ -56,7 +57,9 @@ def escape_json(value: Any) -> Any:
         case str():
             return escape_controls(value, kept="")
         case dict():
-            return {escape_controls(str(name), kept=""): escape_json(one) for name, one in value.items()}
+            return {
+                escape_controls(str(name), kept=""): escape_json(member) for name, member in value.items()
+            }
         case list() | tuple():
-            return [escape_json(one) for one in value]
+            return [escape_json(element) for element in value]
     return value

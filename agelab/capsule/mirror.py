@@ -50,12 +50,12 @@ def make(directory: Path, runs: Sequence[RunDirectory], store: Store, progress: 
     """
     if directory.exists():
         raise InputError(f"{directory} is there already", hint="name a new directory")
-    wanted: dict[str, dict[str, Package]] = {}
+    versions: dict[str, dict[str, Package]] = {}
     origins: dict[Origin, set[str]] = {}
     for run in runs:
         for origin, packages in _packages(run, store, progress).items():
             for package in packages:
-                known = wanted.setdefault(origin[0], {}).setdefault(package.name, package)
+                known = versions.setdefault(origin[0], {}).setdefault(package.name, package)
                 origins.setdefault(origin, set()).add(package.name)
                 if known != package:
                     raise InputError(
@@ -67,14 +67,14 @@ def make(directory: Path, runs: Sequence[RunDirectory], store: Store, progress: 
     for (suite, also_from), names in origins.items():
         progress(f"{len(names)} packages of Debian {suite}")
         archive = Archive(store, suite, also_from)
-        there = archive.download([wanted[suite][name] for name in sorted(names)])
+        there = archive.download([versions[suite][name] for name in sorted(names)])
         files[suite] = sorted({*files.get(suite, []), *there})
         lists.setdefault(suite, []).extend(archive.signed_lists())
     with atomic.temp_dir(directory.absolute().parent) as place:
         unsigned = dated_archive.write(place / "new", files, lists)
         (place / "new").rename(directory)
     size = sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
-    counts = {suite: len(found) for suite, found in files.items()}
+    counts = {suite: len(paths) for suite, paths in files.items()}
     return WrittenMirror(directory.absolute(), counts, size, unsigned)
 
 
@@ -82,27 +82,27 @@ def _packages(run: RunDirectory, store: Store, progress: Notify) -> dict[Origin,
     """Return a run's packages by where they are from, with all that they depend on: apt does without none of it."""
     made = run_manifest.of_run(run)
     of_guest = (made.suite or roots.definition().suite, made.also_from)
-    found: dict[Origin, list[Package]] = {}
+    packages: dict[Origin, list[Package]] = {}
     # Packer makes images, and is in no key: any version will do.
-    built = [packer.resolve_package(store), _of_built_kernel(run, store, progress, found)]
+    built = [packer.resolve_package(store), _of_built_kernel(run, store, progress, packages)]
     for answer in map(_ANSWERS.validate_python, made.resolutions.values()):
         match answer:
             case RootPackages():
-                found.setdefault(of_guest, []).extend([*answer.root, answer.busybox])
+                packages.setdefault(of_guest, []).extend([*answer.root, answer.busybox])
             case ResolvedKernel():
-                found.setdefault((answer.suite, ()), []).extend([answer.package, *answer.parts])
+                packages.setdefault((answer.suite, ()), []).extend([answer.package, *answer.parts])
             case Package():
-                found.setdefault(of_guest, []).append(answer)
+                packages.setdefault(of_guest, []).append(answer)
             case BuildRoot():
                 built.append(answer)
     for root in filter(None, built):
         exact = [f"{package.name}={package.version}" for package in root.packages]
-        found.setdefault((root.suite, ()), []).extend(Archive(store, root.suite).resolve(exact))
-    return found
+        packages.setdefault((root.suite, ()), []).extend(Archive(store, root.suite).resolve(exact))
+    return packages
 
 
 def _of_built_kernel(
-    run: RunDirectory, store: Store, progress: Notify, found: dict[Origin, list[Package]]
+    run: RunDirectory, store: Store, progress: Notify, packages: dict[Origin, list[Package]]
 ) -> BuildRoot | None:
     """Return what a run's kernel was built with, as this store remembers it; None for a kernel that was not built.
 
@@ -121,5 +121,5 @@ def _of_built_kernel(
         archive, package = source_tree.find_package(version, store, progress)
         if not package.version.startswith(kernel.version):
             progress(f"{run.name}: its kernel was built of {kernel.version}, there is {package.version} now")
-        found.setdefault((archive.suite, ()), []).append(package)
+        packages.setdefault((archive.suite, ()), []).append(package)
     return build_inputs.resolve_packages(store, SUITE)

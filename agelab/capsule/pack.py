@@ -57,7 +57,7 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
     image = _artefact(store, "image", str(plan.provenance.get("image")))
     description = Description.model_validate_json(fileio.read_bytes(image / DESCRIPTION))
     kernel = _kernel(plan, of, _artefact(store, "kernel", description.kernel.key))
-    found: dict[str, Content] = {
+    members: dict[str, Content] = {
         schema.PLAN: _json(_request(plan)),
         schema.KERNEL: _json(_capsule_kernel(kernel)),
         schema.IMAGE: fileio.read_bytes(image / DESCRIPTION),
@@ -66,25 +66,25 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
         run_manifest.SCENARIO: scenario,
     }
     if (run.path / run_manifest.CONTROL).exists():
-        found[run_manifest.CONTROL] = _json(read(run.path / run_manifest.CONTROL, ControlScripts))
+        members[run_manifest.CONTROL] = _json(read(run.path / run_manifest.CONTROL, ControlScripts))
     if (run.path / run_manifest.JOBS).exists():
-        found[run_manifest.JOBS] = _json(read(run.path / run_manifest.JOBS, JobFiles))
+        members[run_manifest.JOBS] = _json(read(run.path / run_manifest.JOBS, JobFiles))
     for number, _ in enumerate(plan.cells):
-        found.update(_cell_members(run, number))
-    found.update(_log_members(plan, of, scenario.decode()))
+        members.update(_cell_members(run, number))
+    members.update(_log_members(plan, of, scenario.decode()))
     if carry:
         if of.modules:
             raise InputError(
                 f"{run.name}: the modules of {', '.join(of.modules)} are built on each host, and not passed on",
                 hint="pack it without --with-image: a replay builds them again",
             )
-        found.update(_artefact_members(run, of, image, kernel, store))
+        members.update(_artefact_members(run, of, image, kernel, store))
     made = Parcel[CapsuleManifest](
         manifest=CapsuleManifest(capsule=2, agelab=of.agelab, run=run.name),
-        files={name: PackedFile.of(found[name]) for name in sorted(found)},
+        files={name: PackedFile.of(members[name]) for name in sorted(members)},
     )
-    files = [content for content in found.values() if isinstance(content, Path)]
-    return _write_and_verify(path, made, found, readers.of_made(run.path, *files))
+    files = [content for content in members.values() if isinstance(content, Path)]
+    return _write_and_verify(path, made, members, readers.of_made(run.path, *files))
 
 
 def _write_and_verify(
@@ -96,13 +96,13 @@ def _write_and_verify(
         readers.new_file(partial, readable_by)
         with partial.open("wb") as file:
             parcel.write(file, made, contents)
-        found = open_capsule(partial)
+        capsule = open_capsule(partial)
         partial.rename(path)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
     finally:
         partial.unlink(missing_ok=True)
-    return replace(found, path=path)
+    return replace(capsule, path=path)
 
 
 def _plan_to_pack(run: RunDirectory) -> RunPlan:
@@ -144,11 +144,11 @@ def _scenario(path: Path, of: RunManifest) -> bytes:
 
 def _artefact(store: Store, kind: str, key: str) -> Artefact:
     """Return an artefact of the run, read in full."""
-    found = store.find(kind, key)
-    if found is None:
+    artefact = store.find(kind, key)
+    if artefact is None:
         raise InputError(f"the store no longer has the run's {kind} {key[:12]}", hint=REPEAT)
-    store.read([found.directory], again=True)
-    return found
+    store.read([artefact.directory], again=True)
+    return artefact
 
 
 def _kernel(plan: RunPlan, of: RunManifest, artefact: Artefact) -> Kernel:
@@ -197,11 +197,11 @@ def _cell_members(run: RunDirectory, number: int) -> Iterator[tuple[str, Content
 def _log_members(plan: RunPlan, of: RunManifest, text: str) -> Iterator[tuple[str, Content]]:
     if not any(source.log for source in of.sources.values()):
         return
-    begun, said = Path(plan.command["directory"]), plan.command["options"].get("log")
+    begun, log_option = Path(plan.command["directory"]), plan.command["options"].get("log")
     chosen = selection.select(f"{plan.scenario}.toml", text=text).scenario
-    paths = {one.name: one.log for one in chosen.histories if isinstance(one, Logged)}
-    if said:
-        paths["log"] = said
+    paths = {history.name: history.log for history in chosen.histories if isinstance(history, Logged)}
+    if log_option:
+        paths["log"] = log_option
     for name, source in of.sources.items():
         if source.log is None:
             continue
@@ -223,7 +223,7 @@ def _artefact_members(
     for number, info in enumerate(kernel.modules.infos):
         yield f"artefacts/kernel/{number}.ko", elf.load(kernel.directory / info.path)
     inputs = [schema.CellInputs.model_validate(run.inputs(n)) for n, _ in enumerate(run.plan().cells)]
-    boots = [boot for one in inputs for boot in one.boots]
+    boots = [boot for cell in inputs for boot in cell.boots]
     module = _files_by_hash(store, "drive", {boot.drive_module.module for boot in boots if boot.drive_module})
     tools = _files_by_hash(store, "tools", {sha for boot in boots for sha in (boot.tools or {}).values()})
     corpora = corpora_of(of, store)
@@ -246,24 +246,24 @@ def _artefact_members(
 
 def corpora_of(of: RunManifest, store: Store) -> dict[str, Corpus]:
     """Return the data of a run by history. Raises InputError if some are no longer in the store."""
-    found = _files_by_hash(store, "corpus", {source.sha256 for source in of.sources.values()})
+    images = _files_by_hash(store, "corpus", {source.sha256 for source in of.sources.values()})
     return {
-        history: load_corpus(_artefact(store, "corpus", found[source.sha256].parent.name))
+        history: load_corpus(_artefact(store, "corpus", images[source.sha256].parent.name))
         for history, source in of.sources.items()
     }
 
 
-def _files_by_hash(store: Store, kind: str, wanted: set[str]) -> dict[str, Path]:
+def _files_by_hash(store: Store, kind: str, hashes: set[str]) -> dict[str, Path]:
     """Return files by hash among the artefacts of a kind. Raises InputError if one is no longer in the store."""
-    found = {
+    files = {
         sha: artefact / name
         for artefact in store.all(kind)
         for name, sha in artefact.manifest.files.items()
-        if sha in wanted
+        if sha in hashes
     }
-    if missing := wanted - set(found):
+    if missing := hashes - set(files):
         raise InputError(f"the store has no {kind} of sha256 {min(missing)[:12]} any more", hint=REPEAT)
-    return found
+    return files
 
 
 def _json(value: BaseModel) -> bytes:

@@ -126,7 +126,7 @@ class CellInputs(_Part):
 
     @property
     def boots(self) -> tuple[BootInputs, ...]:
-        return tuple(one for one in (self.making, self.measuring) if one)
+        return tuple(boot for boot in (self.making, self.measuring) if boot)
 
 
 class CapsuleKernel(Frozen):
@@ -230,7 +230,7 @@ class _CapsuleReader:
         self._file.require_intact(parcel)
         asked = self._model(PLAN, CapsuleRequest)
         cells = tuple(self._cell(parcel.manifest.run, n, cell) for n, cell in enumerate(asked.plan.cells))
-        found = Capsule(
+        capsule = Capsule(
             path=path,
             parcel=parcel,
             request=asked,
@@ -246,8 +246,8 @@ class _CapsuleReader:
             artefacts=self._optional(ARTEFACTS, CarriedArtefacts),
             modules=self._modules(),
         )
-        _ConsistencyCheck(found).check()
-        return found
+        _ConsistencyCheck(capsule).check()
+        return capsule
 
     def _cell(self, run: str, number: int, cell: Cell) -> CellResult:
         """Read a cell, whose key and digest must follow from its content."""
@@ -291,11 +291,11 @@ class _CapsuleReader:
     @cached_property
     def _maps(self) -> dict[str, list[str]]:
         """Names of the maps by directory of their cell."""
-        found: dict[str, list[str]] = {}
+        maps: dict[str, list[str]] = {}
         for name in self._members:
             if "/maps/" in name:
-                found.setdefault("/".join(name.split("/")[:3]), []).append(name)
-        return found
+                maps.setdefault("/".join(name.split("/")[:3]), []).append(name)
+        return maps
 
     def _model(self, name: str, kind: type[AnyModel]) -> AnyModel:
         return validated(self._bytes(name), name, kind.model_validate_json)
@@ -312,11 +312,11 @@ class _CapsuleReader:
     def _bytes(self, name: str) -> bytes:
         if name not in self._members:
             raise Refused(f"it has no {name}")
-        found = self._file.content(name, MAX_DATA_BYTES)
-        self._data += len(found)
+        content = self._file.content(name, MAX_DATA_BYTES)
+        self._data += len(content)
         if self._data > MAX_ALL_DATA_BYTES:
             raise Refused(f"its data is larger than {MAX_ALL_DATA_BYTES} bytes")
-        return found
+        return content
 
 
 @dataclass(frozen=True)
@@ -353,8 +353,8 @@ class _ConsistencyCheck:
                 yield f"{name} is of no cell of its plan"
             if "/maps/" in name and int(name.split("/")[1]) >= len(cells):
                 yield f"{name} is of no cell of its plan"
-        told = {one.cell.name for one in cells}
-        if len(told) != len(cells):
+        names = {ran.cell.name for ran in cells}
+        if len(names) != len(cells):
             yield "two of its cells are the same"
 
     def _image(self) -> Iterator[str]:
@@ -383,20 +383,20 @@ class _ConsistencyCheck:
         facts = attrgetter("spec", "release", "version")
         if plan.kernel is None or facts(plan.kernel) != facts(kernel):
             yield f"{KERNEL} is not of the plan's kernel"
-        found = self.capsule.run_manifest.kernel
-        if found and not kernel.spec.startswith("debian:"):
+        resolved = self.capsule.run_manifest.kernel
+        if resolved and not kernel.spec.startswith("debian:"):
             yield f"{KERNEL} names a kernel of files, and {MADE_OF} packages"
-        if found and (
-            [found.release, found.package.version, found.package.sha256]
+        if resolved and (
+            [resolved.release, resolved.package.version, resolved.package.sha256]
             != [kernel.release, kernel.version, kernel.inputs.get("sha256")]
-            or [[part.name, part.sha256] for part in found.parts] != kernel.inputs.get("parts", [])
+            or [[part.name, part.sha256] for part in resolved.parts] != kernel.inputs.get("parts", [])
         ):
             yield f"{MADE_OF} and {KERNEL} name other packages"
 
     def _packages(self) -> Iterator[str]:
         """What is shown of the packages is what a replay takes."""
         made = self.capsule.run_manifest
-        modules = [part for one in made.modules.values() for part in (one.source, one.root)]
+        modules = [part for module in made.modules.values() for part in (module.source, module.root)]
         named = [made.guest, made.kernel, made.drive, made.qemu, made.tools, *modules]
         answers = list(made.resolutions.values())
         if any(part and part.model_dump(mode="json") not in answers for part in named):

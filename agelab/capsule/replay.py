@@ -81,7 +81,7 @@ class ReplayedCapsule:
 
     @property
     def reproduced(self) -> bool:
-        return bool(self.cells) and all(one.outcome == "identical" for one in self.cells)
+        return bool(self.cells) and all(cell.outcome == "identical" for cell in self.cells)
 
 
 def replay(
@@ -173,8 +173,8 @@ def replay_request(
     data = _corpus(capsule, corpus)
     asked = capsule.request.options
     file = capsule.control
-    told = [capsule.cells[number].cell for number in cells]
-    seeds = (1,) if file else tuple(dict.fromkeys(cell.seed for cell in told))
+    replayed = [capsule.cells[number].cell for number in cells]
+    seeds = (1,) if file else tuple(dict.fromkeys(cell.seed for cell in replayed))
     words = {
         **{name: word for name, word in asked.items() if name not in NOT_REPLAYED},
         "clock": "virtual",
@@ -183,7 +183,7 @@ def replay_request(
         "jobs": jobs,
         "kernel": _kernel(capsule, kernel),
         "seeds": seeds,
-        "corpora": tuple(dict.fromkeys(cell.corpus_seed for cell in told)),
+        "corpora": tuple(dict.fromkeys(cell.corpus_seed for cell in replayed)),
         "fresh": True,
     }
     name = capsule.request.plan.scenario
@@ -192,7 +192,7 @@ def replay_request(
     return replace(
         request,
         corpus=Path(data) if data and "" in capsule.run_manifest.sources else None,
-        only=frozenset(cell.name for cell in told),
+        only=frozenset(cell.name for cell in replayed),
     )
 
 
@@ -250,19 +250,19 @@ def _source(capsule: Capsule, cells: Sequence[int], directory: Path) -> Selectio
             if sources[history].log
         }
     own = logs.get("log") if capsule.request.options.get("log") else None
-    found = selection_of(capsule, own)
-    wanted = {capsule.cells[number].cell.variant for number in cells}
-    variants = tuple(variant for variant in found.variants if variant.name in wanted)
-    if missing := wanted - {variant.name for variant in variants}:
+    selected = selection_of(capsule, own)
+    names = {capsule.cells[number].cell.variant for number in cells}
+    variants = tuple(variant for variant in selected.variants if variant.name in names)
+    if missing := names - {variant.name for variant in variants}:
         raise InputError(f"scenario {name} has no variant {min(missing)}")
     used = {variant.history for variant in variants}
     _require_data(capsule, {variant.history or "" for variant in variants})
     histories = [
-        _history(one, logs, carried=capsule.artefacts is not None) if one.name in used else one
-        for one in found.scenario.histories
+        _history(history, logs, carried=capsule.artefacts is not None) if history.name in used else history
+        for history in selected.scenario.histories
     ]
-    scenario = found.scenario.model_copy(update={"histories": tuple(histories)})
-    return replace(found, scenario=scenario, variants=variants)
+    scenario = selected.scenario.model_copy(update={"histories": tuple(histories)})
+    return replace(selected, scenario=scenario, variants=variants)
 
 
 def _require_data(capsule: Capsule, used: set[str]) -> None:
@@ -274,28 +274,28 @@ def _require_data(capsule: Capsule, used: set[str]) -> None:
         raise InputError(f"{what} not in the capsule", hint="pack the run again --with-image")
 
 
-def _history(one: History, logs: Mapping[str, Path], *, carried: bool) -> History:
+def _history(history: History, logs: Mapping[str, Path], *, carried: bool) -> History:
     """Return a history without paths of another host."""
-    if isinstance(one, Logged):
-        if one.name not in logs:
-            raise InputError(f"the log of history {one.name} is not in the capsule")
-        return one.model_copy(update={"log": str(logs[one.name])})
-    if isinstance(one, Repository | Traced) and not carried:
-        what = "a git repository" if isinstance(one, Repository) else "a trace of block requests"
+    if isinstance(history, Logged):
+        if history.name not in logs:
+            raise InputError(f"the log of history {history.name} is not in the capsule")
+        return history.model_copy(update={"log": str(logs[history.name])})
+    if isinstance(history, Repository | Traced) and not carried:
+        what = "a git repository" if isinstance(history, Repository) else "a trace of block requests"
         raise InputError(
-            f"history {one.name} is made of {what}, which is not in the capsule",
+            f"history {history.name} is made of {what}, which is not in the capsule",
             hint="have it packed with --with-image",
         )
-    return one
+    return history
 
 
 def compare_cells(capsule: Capsule, cells: Sequence[int], run: RunDirectory) -> list[ReplayedCell]:
     """Compare cells of a capsule with those of its replay."""
-    found = {ran.cell.name: ran for ran in load(run).cells}
+    replayed = {ran.cell.name: ran for ran in load(run).cells}
     compared = []
     for number in cells:
         ran = capsule.cells[number]
-        other = found.get(ran.cell.name)
+        other = replayed.get(ran.cell.name)
         compared += (
             [replace(compare_cell(number, ran, other), end=other.end)]
             if other
@@ -324,9 +324,9 @@ def compare_cell(number: int, ran: CellResult, other: CellResult) -> ReplayedCel
     if pair.samples:
         why = f"the inputs are the same, {len(pair.samples)} of {pair.compared} samples are not"
         return ReplayedCell(number, ran, "differs", why, (), pair.samples)
-    ended = [f"{one.place}: {one.left} | {one.right}" for one in pair.endings] or [
-        f"{ran.end.reason} | {end.reason}"
-    ]
+    ended = [
+        f"{difference.place}: {difference.left} | {difference.right}" for difference in pair.endings
+    ] or [f"{ran.end.reason} | {end.reason}"]
     return ReplayedCell(number, ran, "differs", f"the samples are the same; {ended[0]}")
 
 
@@ -403,14 +403,14 @@ class _Extraction:
 
     def corpora(self) -> dict[str, Corpus]:
         """Return the corpora by history."""
-        found = {}
-        for number, one in enumerate(self._carried.corpora):
+        corpora = {}
+        for number, carried in enumerate(self._carried.corpora):
             name = f"artefacts/corpora/{number}"
             image = self._extract(name, self._directory / "corpora" / str(number) / "corpus.iso")
             size = self._capsule.members[name].size
-            facts = {name: getattr(one, name) for name in schema.CORPUS_FIELDS}
-            found[one.history] = Corpus(one.sha256, image, size, **facts)
-        return found
+            facts = {name: getattr(carried, name) for name in schema.CORPUS_FIELDS}
+            corpora[carried.history] = Corpus(carried.sha256, image, size, **facts)
+        return corpora
 
     def _extract(self, name: str, target: Path) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -16,8 +16,7 @@ from agelab.present.report.blocks import Block, Heading, Text
 from agelab.present.view.cell_names import count_cells
 from agelab.present.view.progress import format_time_left, show_progress, time_left
 from agelab.present.view.terminal import print_blocks
-from agelab.runner.cell_times import TimeRange
-from agelab.runner.forecast import Forecast, forecast
+from agelab.runner.cell_times import Forecast, TimeRange, forecast
 from agelab.runner.request.options import RunOptions
 from agelab.scenario.jobs import AUTO
 from agelab.scenario.seeds import seeds_text
@@ -102,17 +101,16 @@ def plan(as_json: bool, slurm: Path | None, **words: Any) -> None:
 
 def _write_array(options: RunOptions, directory: Path) -> None:
     from agelab.runner.cluster import shared_plan
-    from agelab.runner.cluster import slurm as arrays
     from agelab.runner.request.request import resolve
 
     if directory.is_dir():
-        for name in (arrays.PLAN, arrays.SCRIPT):
+        for name in (shared_plan.PLAN, shared_plan.SCRIPT):
             require_output(directory / name)
     with show_progress() as progress:
         shared = shared_plan.make(resolve(options), open_store(), progress)
-    script = arrays.write(directory, shared, str(Path(sys.argv[0]).absolute()))
+    script = shared_plan.write_array(directory, shared, str(Path(sys.argv[0]).absolute()))
     count = len(shared.cells)
-    click.echo(f"{count} cells: export AGELAB_CACHE=...; {arrays.commands(script, count)}")
+    click.echo(f"{count} cells: export AGELAB_CACHE=...; {shared_plan.array_commands(script, count)}")
     click.echo(
         as_called("then, with the same AGELAB_CACHE, agelab run with the same options puts them together")
     )

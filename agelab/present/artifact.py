@@ -19,8 +19,7 @@ from agelab.present.report.page import build_page
 from agelab.present.report.study import compare_with_study
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.prepare import input_data
-from agelab.runner.prepare.capacity import RunNeeds
-from agelab.runner.prepare.prepare import needs_of
+from agelab.runner.prepare.capacity import RunNeeds, needs_of
 from agelab.runner.request.request import cell_requests
 from agelab.store.artefacts import Store, file_hash
 

@@ -48,10 +48,10 @@ def lines(path: Path) -> list[dict[str, Any]]:
     with suppress(FileNotFoundError):
         content = fileio.read_bytes(path, fileio.LINES, locked=True)
     whole = content.split(b"\n")[:-1]
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for at in range(0, len(whole), _BATCH):
-        found += _parsed(whole[at : at + _BATCH])
-    return found
+        records += _parsed(whole[at : at + _BATCH])
+    return records
 
 
 def _parsed(some: Sequence[bytes]) -> list[dict[str, Any]]:

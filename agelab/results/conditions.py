@@ -82,16 +82,16 @@ class Conditions(Frozen):
         cls, plan: RunPlan, cell: Cell | None, guest: str = "", files: Mapping[str, str] | None = None
     ) -> Self:
         """Return what shapes a cell of a run; of a run without cells what it says of itself."""
-        said = {name: str(value) for name, value in plan.provenance.items()}
+        provenance = {name: str(value) for name, value in plan.provenance.items()}
         machine = MachineLabel.parse(cell.machine if cell else "")
         wall = plan.clock == "wall"
-        asked = [one.model_dump(mode="json", exclude={"kernel"}) for one in plan.cells]
+        asked = [planned.model_dump(mode="json", exclude={"kernel"}) for planned in plan.cells]
         return cls(
             scenario=plan.scenario,
             scale=plan.scale,
             clock=plan.clock,
             processor=("KVM" if cell and cell.accelerator == "kvm" else "emulated") if wall else "",
-            steps=said.get("scenario", ""),
+            steps=provenance.get("scenario", ""),
             variant=cell.variant if cell else "",
             layout=cell.layout if cell else "",
             defaults=cell.defaults if cell else "",
@@ -101,16 +101,18 @@ class Conditions(Frozen):
             drives=cell.drives if cell else (),
             options=_given(plan, "digits"),
             effort=_given(plan, "effort"),
-            kernel=str(plan.kernel or said.get("kernel") or (cell.kernel if cell else "")),
-            image=said.get("image_content") or said.get("image", ""),
+            kernel=str(plan.kernel or provenance.get("kernel") or (cell.kernel if cell else "")),
+            image=provenance.get("image_content") or provenance.get("image", ""),
             guest=guest,
-            **{name: said.get(name, "") for name in ("harness", "qemu", "vcpus", "brought", "profiles")},
+            **{
+                name: provenance.get(name, "") for name in ("harness", "qemu", "vcpus", "brought", "profiles")
+            },
             files=files or {},
             cells=key_of(asked),
-            data=tuple(sorted(set(said.get("corpus_sha256", "").split("; ")) - {""})),
-            corpus_seeds=tuple(sorted({one.corpus_seed for one in plan.cells})),
-            run_seeds=tuple(sorted({one.seed for one in plan.cells})),
-            host=said.get("host", "") if wall else "",
+            data=tuple(sorted(set(provenance.get("corpus_sha256", "").split("; ")) - {""})),
+            corpus_seeds=tuple(sorted({planned.corpus_seed for planned in plan.cells})),
+            run_seeds=tuple(sorted({planned.seed for planned in plan.cells})),
+            host=provenance.get("host", "") if wall else "",
             jobs=str(jobs_of(plan)) if wall else "",
         )
 
@@ -136,8 +138,8 @@ class Conditions(Frozen):
             names = [*dict.fromkeys([*ours, *theirs])]
         if isinstance(ours, dict):
             names = [at for at in names if ours.get(at) != theirs.get(at)]
-            found = tuple({at: side[at] for at in names if at in side} for side in (ours, theirs))
-            return (found[0], found[1]) if names else None
+            sides = tuple({at: side[at] for at in names if at in side} for side in (ours, theirs))
+            return (sides[0], sides[1]) if names else None
         follows = {
             "steps": not self._same(other, "scenario"),
             "image": not self._same(other, "kernel"),
@@ -169,31 +171,31 @@ class Conditions(Frozen):
 
 def within(ours: Iterable[str], theirs: Iterable[str]) -> bool:
     """Return whether one of the two has all that the other has."""
-    one, other = set(ours), set(theirs)
-    return one <= other or other <= one
+    left, right = set(ours), set(theirs)
+    return left <= right or right <= left
 
 
 def jobs_of(plan: RunPlan) -> int:
     """Return how many of a run's cells ran at a time; one where it does not say so."""
-    said = plan.jobs
-    return min(said, len(plan.cells)) if isinstance(said, int) and said > 0 else 1
+    jobs = plan.jobs
+    return min(jobs, len(plan.cells)) if isinstance(jobs, int) and jobs > 0 else 1
 
 
 def files_of(inputs: Mapping[str, Any], evaluated_by: str | None) -> dict[str, str]:
     """Return the hashes of the files below the names of a cell, as far as its inputs have them."""
     parts = [part for part in (inputs, *map(inputs.get, PHASES)) if isinstance(part, Mapping)]
 
-    def found(name: str) -> Any:
+    def recorded(name: str) -> Any:
         return next((part[name] for part in parts if name in part), None)
 
-    module, drives = found("drive_module"), found("drives")
+    module, drives = recorded("drive_module"), recorded("drives")
     drives = drives if isinstance(drives, list) else []
     contents = (
-        found("machine"),
+        recorded("machine"),
         [drive.get("profile") for drive in drives if isinstance(drive, Mapping)],
         module.get("sources") if isinstance(module, Mapping) else None,
-        found("qemu"),
-        found("tools"),
+        recorded("qemu"),
+        recorded("tools"),
         evaluated_by,
     )
     return {name: key_of(what) for name, what in zip(FILES, contents, strict=True) if what}
@@ -202,18 +204,18 @@ def files_of(inputs: Mapping[str, Any], evaluated_by: str | None) -> dict[str, s
 def between(ours: Sequence[Conditions], theirs: Sequence[Conditions], varies: Collection[str]) -> Differences:
     """Return in what two runs differ: cell by cell of the variants (and layouts, unless varied) that both have."""
     alike = ("scenario", "variant", *({"layout"} - {*varies}))
-    pairs = [(one, other) for one in ours for other in theirs if one._same(other, *alike)]
+    pairs = [(our, other) for our in ours for other in theirs if our._same(other, *alike)]
     own = frozenset() if pairs else OF_A_VARIANT
-    found: dict[str, tuple[Any, Any]] = {}
-    for one, other in pairs or [(ours[0], theirs[0])]:
-        for name, both in one.differences(other, {*varies, *own}).items():
-            found.setdefault(name, both)
-    return found
+    differing: dict[str, tuple[Any, Any]] = {}
+    for our, other in pairs or [(ours[0], theirs[0])]:
+        for name, both in our.differences(other, {*varies, *own}).items():
+            differing.setdefault(name, both)
+    return differing
 
 
-def text(found: Differences) -> str:
+def text(differences: Differences) -> str:
     """Say in what two differ: ``harness 0123456789ab | ba9876543210; QEMU 7 | 8; option crash_at none | copy+1``."""
-    return "; ".join(line for name, both in found.items() for line in _lines(name, *both))
+    return "; ".join(line for name, both in differences.items() for line in _lines(name, *both))
 
 
 def _lines(name: str, ours: Any, theirs: Any) -> Iterator[str]:
@@ -223,9 +225,9 @@ def _lines(name: str, ours: Any, theirs: Any) -> Iterator[str]:
             yield f"{word}{_shown(at)} {_shown(ours.get(at, 'none'))} | {_shown(theirs.get(at, 'none'))}"
     else:
         word = _word(name)
-        said = " | ".join(_shown(value).removeprefix(f"{word} ") for value in (ours, theirs))
-        said = f"{word} {said}"
-        yield f"{said}, none of them in both" if name == "corpus_seeds" else said
+        line = " | ".join(_shown(value).removeprefix(f"{word} ") for value in (ours, theirs))
+        line = f"{word} {line}"
+        yield f"{line}, none of them in both" if name == "corpus_seeds" else line
 
 
 def _word(name: str) -> str:
@@ -235,9 +237,9 @@ def _word(name: str) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, tuple):
         return ",".join(map(_shown, value)) or "not stated"
-    said = escape_controls(str(value), kept="")
-    is_hash = len(said) == 64 and not said.strip("0123456789abcdef")
-    return said[:HASH] if is_hash else said or "not stated"
+    shown = escape_controls(str(value), kept="")
+    is_hash = len(shown) == 64 and not shown.strip("0123456789abcdef")
+    return shown[:HASH] if is_hash else shown or "not stated"
 
 
 class HasConditions(Protocol):
@@ -257,9 +259,9 @@ def grouped(
     runs: Iterable[Run], varies: Collection[str], beside: Callable[[Run, Run], bool] = lambda known, run: True
 ) -> list[list[Run]]:
     """Gather runs that differ in nothing but what is varied, in their order; ``beside`` may keep two apart as well."""
-    found: list[list[Run]] = []
+    groups: list[list[Run]] = []
     for run in runs:
-        for group in found:
+        for group in groups:
             if all(
                 beside(known, run) and not between(run.conditions, known.conditions, varies)
                 for known in group
@@ -267,23 +269,23 @@ def grouped(
                 group.append(run)
                 break
         else:
-            found.append([run])
-    return found
+            groups.append([run])
+    return groups
 
 
 def apart(
     groups: Sequence[Sequence[Run]], varies: Collection[str], question: Collection[str] = QUESTION
 ) -> dict[int, str]:
     """Say of each group what keeps it from the first one of the same question, if there is an earlier one."""
-    said: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     for at, group in enumerate(groups):
         for first in groups[:at]:
             pairs = (between(run.conditions, known.conditions, varies) for run in group for known in first)
-            found = next(filter(None, pairs), {})
-            if found and found.keys().isdisjoint(question):
-                said[at] = f"{names(group)} | {names(first)}: {text(found)}"
+            differing = next(filter(None, pairs), {})
+            if differing and differing.keys().isdisjoint(question):
+                reasons[at] = f"{names(group)} | {names(first)}: {text(differing)}"
                 break
-    return said
+    return reasons
 
 
 def names(runs: Iterable[HasConditions]) -> str:

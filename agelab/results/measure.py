@@ -28,9 +28,9 @@ class Measure(NamedTuple):
             case [step, metric] if step and metric:
                 measure = cls(step, MEAN, metric)
             case [step, number, metric] if (
-                step and metric and (found := parse_digits(number, MAX_REPETITION))
+                step and metric and (repetition := parse_digits(number, MAX_REPETITION))
             ):
-                measure = cls(step, found, metric)
+                measure = cls(step, repetition, metric)
             case [step, metric, number] if parse_digits(number, MAX_REPETITION):
                 raise InputError(
                     f"{option} {text}: the repetition comes before the metric: {step}:{number}:{metric}"

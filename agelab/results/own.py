@@ -41,11 +41,11 @@ def is_own(path: Path, home: Path, content: bytes | None = None) -> bool:
     try:
         secret = fileio.read_bytes(home / SECRET, SIZE, locked=True)
         content = fileio.read_bytes(path) if content is None else content
-        said = fileio.read_bytes(_code_file(path), MAX_CODE)
+        codes = fileio.read_bytes(_code_file(path), MAX_CODE)
     except OSError:
         return False
     code = _code(secret, content).encode()
-    return len(secret) == SIZE and any(hmac.compare_digest(one, code) for one in said.split(b"\n"))
+    return len(secret) == SIZE and any(hmac.compare_digest(recorded, code) for recorded in codes.split(b"\n"))
 
 
 def _code_file(path: Path) -> Path:

@@ -70,10 +70,10 @@ def status_of(end: End | None, directory: Path, going_on: bool) -> str:
 
 def origins(ends: Iterable[End | None]) -> Iterator[str]:
     """Yield a line for each run and host that cells come from, with the time of the last: ``20 cells of RUN, ...``."""
-    found: dict[tuple[str, str], list[CellOrigin]] = {}
+    by_run: dict[tuple[str, str], list[CellOrigin]] = {}
     for end in ends:
         if end and end.reused:
-            found.setdefault((end.reused.run, end.reused.host), []).append(end.reused)
-    for some in found.values():
+            by_run.setdefault((end.reused.run, end.reused.host), []).append(end.reused)
+    for some in by_run.values():
         cells = "1 cell" if len(some) == 1 else f"{len(some)} cells"
-        yield f"{cells} of {max(some, key=lambda one: one.ended)}"
+        yield f"{cells} of {max(some, key=lambda cell: cell.ended)}"

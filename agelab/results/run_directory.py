@@ -247,9 +247,9 @@ class RunDirectory:
         """
         path = self.path / "plan.json"
         with checksummed.readable(path):
-            found = checksummed.unseal(json.loads(fileio.read_bytes(path)))
-            self._check_schema(found.pop("schema", None))
-            return checksummed.validated(found, RunPlan)
+            record = checksummed.unseal(json.loads(fileio.read_bytes(path)))
+            self._check_schema(record.pop("schema", None))
+            return checksummed.validated(record, RunPlan)
 
     def _check_schema(self, schema: object) -> None:
         """Raise InputError for results that this agelab cannot read, however sound they are."""
@@ -303,7 +303,7 @@ class RunDirectory:
 
         Raises InputError where a line is damaged.
         """
-        found: dict[int, list[dict[str, Any]]] = {}
+        by_cell: dict[int, list[dict[str, Any]]] = {}
         path = self.path / SAMPLES
         with self._written.lock:
             if self._written.is_all(path):
@@ -314,10 +314,10 @@ class RunDirectory:
                 if type(number) is not int:
                     raise ValueError("a cell is called by its number")
                 if raw == {"again": True}:
-                    found.pop(number, None)
+                    by_cell.pop(number, None)
                 else:
-                    found.setdefault(number, []).append(raw)
-            return {number: _SAMPLES.validate_python(rows) for number, rows in found.items()}
+                    by_cell.setdefault(number, []).append(raw)
+            return {number: _SAMPLES.validate_python(rows) for number, rows in by_cell.items()}
 
     def read_all(self) -> tuple[RunPlan, list[End | None], dict[int, list[Sample]]]:
         """Read the plan, each cell's end and the samples, while a process may be adding to them.
@@ -357,12 +357,12 @@ class RunDirectory:
         recorded = end.measured or end.digest
         if recorded and digest(end.status, samples, end.maps) != recorded:
             yield "samples.jsonl"
-        for name, wanted in end.maps.items():
+        for name, sha256 in end.maps.items():
             if not _MAP.fullmatch(name):
                 yield f"cells/{number}/end.json"
                 continue
             path = self.path / "cells" / str(number) / map_file(name)
-            if not (path.is_file() and unpacked_hash(path) == wanted):
+            if not (path.is_file() and unpacked_hash(path) == sha256):
                 yield str(path.relative_to(self.path))
 
     def as_json(self) -> dict[str, Any]:
@@ -428,10 +428,10 @@ def picture_file(name: str) -> Path:
 def unpacked_hash(path: Path) -> str | None:
     """Return the sha256 of a packed file's content; None where it cannot be unpacked."""
     try:
-        found = hashlib.sha256()
+        sha256 = hashlib.sha256()
         for piece in fileio.unpacked_pieces(path, fileio.MAP):
-            found.update(piece)
-        return found.hexdigest()
+            sha256.update(piece)
+        return sha256.hexdigest()
     except OSError:
         return None
 
@@ -440,7 +440,7 @@ def _sorted(value: Any) -> Any:
     """Return a JSON value whose objects have their keys in order."""
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(one) for one in value] if isinstance(value, list | tuple) else value
+    return [_sorted(element) for element in value] if isinstance(value, list | tuple) else value
 
 
 def _row(sample: Sample) -> dict[str, Any]:

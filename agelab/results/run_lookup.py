@@ -82,8 +82,10 @@ def all_runs(runs: Path) -> list[RunDirectory]:
 
 def without_plan(runs: Path) -> list[RunDirectory]:
     """List the directories that never got a plan and that no process is running."""
-    found = (RunDirectory(path) for path in sorted(runs.glob("[!.]*/")) if not (path / "plan.json").exists())
-    return [run for run in found if not run.is_running()]
+    unplanned = (
+        RunDirectory(path) for path in sorted(runs.glob("[!.]*/")) if not (path / "plan.json").exists()
+    )
+    return [run for run in unplanned if not run.is_running()]
 
 
 @contextmanager
@@ -105,7 +107,7 @@ def latest(known: Sequence[AnyDirectory]) -> AnyDirectory:
     """Return the newest of some that exist, given oldest first by their names."""
     note = known[0].path.parent / LATEST
     named = fileio.read_text(note).strip() if note.exists() else ""
-    return next((one for one in known if one.path.name == named), known[-1])
+    return next((directory for directory in known if directory.path.name == named), known[-1])
 
 
 def _newest(runs: Sequence[RunDirectory]) -> str:

@@ -1,4 +1,4 @@
-"""What cells take of host time, by earlier ones of the same kind. Never part of a result."""
+"""What cells, and a run of them, take of host time, by earlier ones of the same kind. Never part of a result."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,10 @@ from agelab.data.corpus import Corpus
 from agelab.results.conditions import QUESTION, Conditions, between
 from agelab.results.result import Cell, End, RunPlan, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.cell_spec import CellSpec, cell_of
 from agelab.runner.plan.phases import phases
 from agelab.runner.request.options import RunOptions
+from agelab.runner.request.request import resolve
 
 WHOLE_TIME = (Status.OK, Status.UNSUPPORTED)
 """Statuses of cells that took their whole time."""
@@ -47,8 +48,8 @@ def cell_time(cell: Cell, took: Took, before: Took) -> TimeRange | None:
     for known in (took, before):
         if own := _of_kind(cell, known):
             return TimeRange(min(own), max(own))
-    ended = [(one, end.host_seconds) for one, end in took or before if end.status is Status.OK]
-    alike = [seconds for one, seconds in ended if one.filesystem == cell.filesystem]
+    ended = [(known_cell, end.host_seconds) for known_cell, end in took or before if end.status is Status.OK]
+    alike = [seconds for known_cell, seconds in ended if known_cell.filesystem == cell.filesystem]
     others = alike or [seconds for _, seconds in ended]
     return TimeRange(mean(others), mean(others)) if others else None
 
@@ -61,10 +62,7 @@ def expected_cost(
     Seconds are the middle of ``cell_time``'s range. Through FUSE a filesystem takes longest, by far: where none of its
     kind has ended before, nothing compares with it.
     """
-    steps = sum(
-        len(phase.steps)
-        for phase in phases(spec.scenario, corpus, curve=curve, crash=spec.power_cut, failure=spec.failure)
-    )
+    steps = sum(len(phase.steps) for phase in phases(spec.scenario, corpus, curve=curve, event=spec.event))
     if "fuse" in spec.filesystem.modules and not _of_kind(cell, before):
         return inf, steps
     known = cell_time(cell, before, ())
@@ -73,7 +71,11 @@ def expected_cost(
 
 def _of_kind(cell: Cell, took: Took) -> list[float]:
     """Return the seconds of the cells of its kind that took their whole time."""
-    return [end.host_seconds for one, end in took if _kind(one) == _kind(cell) and end.status in WHOLE_TIME]
+    return [
+        end.host_seconds
+        for known_cell, end in took
+        if _kind(known_cell) == _kind(cell) and end.status in WHOLE_TIME
+    ]
 
 
 def _kind(cell: Cell) -> tuple[object, ...]:
@@ -89,15 +91,15 @@ def recent_cells(run: RunDirectory) -> Iterator[tuple[Cell, End]]:
     yield from cells_under(planned_conditions(run.plan()), run.home / "runs")
 
 
-def cells_under(wanted: Sequence[Conditions], runs: Path) -> Iterator[tuple[Cell, End]]:
+def cells_under(conditions: Sequence[Conditions], runs: Path) -> Iterator[tuple[Cell, End]]:
     """Yield the cells, with their ends, of the newest runs of this store's own under these conditions."""
-    paths = sorted(runs.glob(f"*-{wanted[0].scenario}*/plan.json"), reverse=True)
+    paths = sorted(runs.glob(f"*-{conditions[0].scenario}*/plan.json"), reverse=True)
     read = 0
     for path in paths[:RUNS_LOOKED_AT]:
         other = RunDirectory(path.parent)
         try:
             there = other.plan()
-            if between(wanted, planned_conditions(there), VARIES) or not other.has_own_plan:
+            if between(conditions, planned_conditions(there), VARIES) or not other.has_own_plan:
                 continue
             ends = [other.end(number) for number in range(len(there.cells))]
         except InputError:
@@ -129,3 +131,27 @@ def planned_conditions(plan: RunPlan) -> tuple[Conditions, ...]:
     """Return the conditions of each kind of cell of a run."""
     kinds = {cell.model_copy(update={"seed": 1, "corpus_seed": 1}): cell for cell in plan.cells}
     return tuple(Conditions.of(plan, cell) for cell in kinds.values()) or (Conditions.of(plan, None),)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A run before it is made."""
+
+    options: RunOptions
+    scenario: str
+    scale: str
+    cells: Sequence[Cell]
+    before: Took
+    """Cells like these that have ended before."""
+
+
+def forecast(options: RunOptions, runs: Path) -> Forecast:
+    """Say what a run would be. Raises InputError for options that make no run."""
+    request = resolve(options)
+    scenario, scale = request.selection.scenario.name, request.scale_name
+    cells = [cell_of(spec, request.kernel) for spec in request.planned()]
+    before: Took = ()
+    for accelerator in ("kvm", "tcg"):  # in the wall clock a host has KVM, or has it not
+        like = asked_conditions(scenario, scale, options, cells, accelerator)
+        before = before or list(cells_under(like, runs))
+    return Forecast(options, scenario, scale, cells, before)

@@ -59,12 +59,14 @@ def run_until_decided(
             directory = runner.run(now, store, progress, begun=directory)
         groups = seed_groups(load(directory))
         asked = asked or main_question(groups)
-        found = decide(asked, groups, LEVEL)
-        progress.stage(f"{number} run seeds: {'' if found.decided else 'not '}decided: {found.said}")
-        if found.decided:
-            return directory, Outcome(asked, found, number, "")
+        decision = decide(asked, groups, LEVEL)
+        progress.stage(f"{number} run seeds: {'' if decision.decided else 'not '}decided: {decision.said}")
+        if decision.decided:
+            return directory, Outcome(asked, decision, number, "")
         if following is None:
-            return directory, Outcome(asked, found, number, f"{number} run seeds are the most that are added")
+            return directory, Outcome(
+                asked, decision, number, f"{number} run seeds are the most that are added"
+            )
         spent = (time.monotonic() - since) / 60
         expected = spent * (following - number) / number
         if options.budget is not None and spent + expected > options.budget:
@@ -72,7 +74,7 @@ def run_until_decided(
                 f"{following} run seeds would take about {expected:.0f} more of {options.budget:g} minutes, of which "
                 f"{spent:.0f} are spent"
             )
-            return directory, Outcome(asked, found, number, ended)
+            return directory, Outcome(asked, decision, number, ended)
     raise AssertionError("the last look ends it")
 
 

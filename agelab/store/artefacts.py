@@ -87,14 +87,14 @@ def content_hash(path: Path, size: int | None = None) -> str:
 
 def tree_hashes(root: Path, hash_file: Callable[[Path], str] = file_hash) -> dict[str, str]:
     """Map the path below ``root`` of every regular file to its hash, and of every symbolic link to its target."""
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     for path in sorted(root.rglob("*")):
         name = str(path.relative_to(root))
         if path.is_symlink():
-            found[name] = f"-> {fileio.link_text(path)}"
+            hashes[name] = f"-> {fileio.link_text(path)}"
         elif path.is_file():
-            found[name] = hash_file(path)
-    return found
+            hashes[name] = hash_file(path)
+    return hashes
 
 
 class Manifest(BaseModel):
@@ -142,19 +142,19 @@ class Artefact:
 
     def damage(self) -> list[str]:
         """Read every file and describe each that is changed, missing or not listed in the manifest."""
-        wanted = self.manifest.files
+        listed = self.manifest.files
         paths = [path for path in sorted(self.directory.rglob("*")) if path.is_symlink() or not path.is_dir()]
         names = {str(path.relative_to(self.directory)): path for path in paths}
         names.pop(MANIFEST, None)
-        both = [name for name in wanted if name in names]
+        both = [name for name in listed if name in names]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            found = dict(
-                zip(both, pool.map(lambda name: _hash_like(names[name], wanted[name]), both), strict=True)
+            hashes = dict(
+                zip(both, pool.map(lambda name: _hash_like(names[name], listed[name]), both), strict=True)
             )
         return [
-            *(f"{self / name} is missing" for name in wanted if name not in names),
-            *(f"{self / name} has changed" for name in both if found[name] != wanted[name]),
-            *(f"{path} does not belong there" for name, path in names.items() if name not in wanted),
+            *(f"{self / name} is missing" for name in listed if name not in names),
+            *(f"{self / name} has changed" for name in both if hashes[name] != listed[name]),
+            *(f"{path} does not belong there" for name, path in names.items() if name not in listed),
         ]
 
 
@@ -277,12 +277,12 @@ class Store:
 
     def all(self, kind: str) -> list[Artefact]:
         """List the finished artefacts of a kind whose manifests can be read, oldest first."""
-        found = []
+        artefacts = []
         manifests = self._below(kind).glob(f"[!.]*/{MANIFEST}")
         for path in sorted(manifests, key=lambda path: path.stat().st_mtime):
             with suppress(DamagedArtefact):
-                found.append(self.find(kind, path.parent.name))
-        return [artefact for artefact in found if artefact]
+                artefacts.append(self.find(kind, path.parent.name))
+        return [artefact for artefact in artefacts if artefact]
 
     def unreadable(self, kind: str) -> list[Path]:
         """List the directories of a kind whose manifests are damaged."""
@@ -312,11 +312,11 @@ class Store:
         Raises HostError when the disk is full or not writable.
         """
         key = artefact_key(kind, inputs)
-        if found := self._find_intact(kind, key, verify, claim):
-            return self._offered(_kept(found, readable_by), shared and verify)
+        if artefact := self._find_intact(kind, key, verify, claim):
+            return self._offered(_kept(artefact, readable_by), shared and verify)
         with naming_disk_errors(self.root), self.lock(f"{kind}-{key}"):
-            if found := self._find_intact(kind, key, verify, claim, self.warn):
-                return self._offered(_kept(found, readable_by), shared and verify)
+            if artefact := self._find_intact(kind, key, verify, claim, self.warn):
+                return self._offered(_kept(artefact, readable_by), shared and verify)
             directory = self._below(kind) / key
             self._claimed.discard(directory)
             with atomic.locked_directory(directory.with_name(f".{key}{atomic.SUFFIX}")) as partial:
@@ -342,8 +342,8 @@ class Store:
     def identity(self, kind: str, inputs: Inputs) -> Manifest | None:
         """Return the manifest of the artefact of these inputs, from here or from other machines; None without one."""
         key = artefact_key(kind, inputs)
-        if found := self._find_intact(kind, key, verify=False, claim=True):
-            return found.manifest
+        if artefact := self._find_intact(kind, key, verify=False, claim=True):
+            return artefact.manifest
         return self.shared.manifest(kind, key) if self.shared else None
 
     def _offered(self, artefact: Artefact, shared: bool) -> Artefact:
@@ -369,8 +369,8 @@ class Store:
         for directory in directories:
             if self.root not in directory.parents or (directory in self._read and not again):
                 continue
-            if found := self.find(directory.parent.name, directory.name):
-                self._require_read(found)
+            if artefact := self.find(directory.parent.name, directory.name):
+                self._require_read(artefact)
 
     def _find_intact(
         self, kind: str, key: str, verify: bool, claim: bool, warn: Callable[[str], None] = lambda line: None
@@ -380,16 +380,16 @@ class Store:
         It is claimed before it is read, so that nobody prunes it meanwhile.
         """
         try:
-            found = self.find(kind, key)
-            if found and claim and not self._claim(found.directory, found / MANIFEST):
+            artefact = self.find(kind, key)
+            if artefact and claim and not self._claim(artefact.directory, artefact / MANIFEST):
                 return None
-            if found and verify and found.directory not in self._verified:
-                self._require_intact(found)
-                self._verified.add(found.directory)
+            if artefact and verify and artefact.directory not in self._verified:
+                self._require_intact(artefact)
+                self._verified.add(artefact.directory)
         except DamagedArtefact as error:
             warn(f"{error}: it is made again")
             return None
-        return found
+        return artefact
 
     def _require_intact(self, artefact: Artefact) -> None:
         """Read every file, unless they are known to be intact. Raises DamagedArtefact."""

@@ -15,9 +15,9 @@ def default_home() -> Path:
 
     Raises InputError when that is below the user's home directory and the user has none.
     """
-    wanted = os.environ.get("AGELAB_HOME")
+    directory = os.environ.get("AGELAB_HOME")
     try:
-        return Path(wanted).expanduser().absolute() if wanted else places.default_store()
+        return Path(directory).expanduser().absolute() if directory else places.default_store()
     except RuntimeError as error:
         raise InputError(
             f"there is no place for the store: {error}", hint="set AGELAB_HOME=<directory>"
@@ -51,7 +51,7 @@ def _writable_by_others(home: Path) -> str:
     """Who else can change a store; empty where nobody can, or where there is none yet."""
     if not home.exists():
         return ""
-    found = home.stat()
-    if found.st_uid not in (0, os.geteuid()):
-        return f"which belongs to the user {found.st_uid}"
-    return "to which anybody may write" if found.st_mode & stat.S_IWOTH else ""
+    status = home.stat()
+    if status.st_uid not in (0, os.geteuid()):
+        return f"which belongs to the user {status.st_uid}"
+    return "to which anybody may write" if status.st_mode & stat.S_IWOTH else ""

@@ -148,12 +148,12 @@ def _credentials(user: str | None, password: str | None, host: str) -> dict[str,
     if user is not None:
         return _basic(unquote(user), unquote(password or ""))
     try:
-        found = netrc.netrc().authenticators(host)
+        login = netrc.netrc().authenticators(host)
     except FileNotFoundError:
         return {}
     except (netrc.NetrcParseError, OSError, UnicodeDecodeError) as error:
         raise InputError(f"AGELAB_CACHE: ~/.netrc cannot be read: {error}") from error
-    return _basic(found[0], found[2] or "") if found else {}
+    return _basic(login[0], login[2] or "") if login else {}
 
 
 def _basic(user: str, password: str) -> dict[str, str]:

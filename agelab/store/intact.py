@@ -40,35 +40,35 @@ class FileState:
         for above, directories, files in os.walk(directory):
             directories.sort()
             for path in (f"{above}/{name}" for name in (*sorted(files), *directories)):
-                found = os.lstat(path)
+                status = os.lstat(path)
                 if stat.S_ISDIR(
-                    found.st_mode
+                    status.st_mode
                 ):  # its times tell of its names, which are listed, and of its last use
                     continue
-                known = (found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns)
-                digest.update(repr((path, *known, found.st_ctime_ns)).encode("utf-8", "surrogateescape"))
-                newest = max(newest, found.st_ctime_ns)
+                known = (status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns)
+                digest.update(repr((path, *known, status.st_ctime_ns)).encode("utf-8", "surrogateescape"))
+                newest = max(newest, status.st_ctime_ns)
         return cls(digest.hexdigest(), newest <= now - int(SETTLED * 1e9))
 
 
 def is_remembered(record: Path, state: FileState) -> bool:
     """Return True if files in this state were intact when they were last read."""
     try:
-        said = json.loads(fileio.read_bytes(record))
-        age = _now() - float(said["at"])
+        remembered = json.loads(fileio.read_bytes(record))
+        age = _now() - float(remembered["at"])
     except (OSError, ValueError, TypeError, KeyError):
         return False
-    return (said.get("boot"), said.get("state")) == (_boot(), state.hash) and 0 <= age <= AT_MOST
+    return (remembered.get("boot"), remembered.get("state")) == (_boot(), state.hash) and 0 <= age <= AT_MOST
 
 
 def remember(record: Path, state: FileState) -> None:
     """Remember that files were intact which were in this state before they were read."""
     if not state.settled:
         return
-    said: dict[str, Any] = {"boot": _boot(), "at": _now(), "state": state.hash}
+    facts: dict[str, Any] = {"boot": _boot(), "at": _now(), "state": state.hash}
     with suppress(OSError):  # a full disk, another user's store: they are read again
         record.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write(record, json.dumps(said).encode())
+        atomic.write(record, json.dumps(facts).encode())
 
 
 def _now() -> float:

@@ -314,9 +314,9 @@ def _parse_header(raw: bytes) -> tuple[str, int]:
     """Return name and size from a member's header."""
     name, digits = raw[:100].split(b"\0")[0], raw[124:136].split(b"\0")[0]
     try:
-        told = name.decode("ascii"), int(digits.decode("ascii"), 8)
-        if told[1] <= MAX_MEMBER_BYTES and _header(*told) == raw:
-            return told
+        name_and_size = name.decode("ascii"), int(digits.decode("ascii"), 8)
+        if name_and_size[1] <= MAX_MEMBER_BYTES and _header(*name_and_size) == raw:
+            return name_and_size
     except ValueError:
         pass
     raise Refused("it has an entry that is not a regular file as agelab packs it")

@@ -217,19 +217,18 @@ def find_artefact(store: Store, key: str) -> Artefact:
     """Return the artefact of a disk, damaged or not. Raises InputError when there is none or more than one."""
     artefacts = _artefacts(store)
     begins = key.removeprefix("sha256:")
-    found = [one for one in artefacts if one.key.startswith(begins)] if begins else []
-    if len(found) > 1:
-        raise InputError(
-            f"{len(found)} stored disks begin with {key!r}: {', '.join(one.key[:SHORT_KEY] for one in found)}"
-        )
-    if not found and not artefacts:
+    matches = [artefact for artefact in artefacts if artefact.key.startswith(begins)] if begins else []
+    if len(matches) > 1:
+        keys = ", ".join(artefact.key[:SHORT_KEY] for artefact in matches)
+        raise InputError(f"{len(matches)} stored disks begin with {key!r}: {keys}")
+    if not matches and not artefacts:
         raise InputError(
             f"no stored disk {key!r}: there are none yet",
             hint="make one: agelab age aging-ext4, or run with --keep-disk",
         )
-    if not found:
-        raise unknown("stored disk", key, [one.key[:SHORT_KEY] for one in artefacts])
-    return found[0]
+    if not matches:
+        raise unknown("stored disk", key, [artefact.key[:SHORT_KEY] for artefact in artefacts])
+    return matches[0]
 
 
 def _load(artefact: Artefact) -> StoredDisk | None:
@@ -336,12 +335,16 @@ def import_images(
 def _require_filesystem(images: Sequence[Path], members: Sequence[Path], filesystem: str) -> None:
     """Raise InputError where the members have no signature of the filesystem: any file passes for a raw image."""
     inside = [member.resolve() for member in members]
-    said = [confine.run(["wipefs", "--no-act", "--json", str(one)], read=[one]).stdout for one in inside]
-    found = {one["type"] for text in said if text.strip() for one in json.loads(text)["signatures"]}
-    if found.isdisjoint(
+    outputs = [
+        confine.run(["wipefs", "--no-act", "--json", str(member)], read=[member]).stdout for member in inside
+    ]
+    types = {
+        signature["type"] for text in outputs if text.strip() for signature in json.loads(text)["signatures"]
+    }
+    if types.isdisjoint(
         (*SIGNATURES.get(filesystem, (filesystem,)), *([RAID_MEMBER] if len(members) > 1 else []))
     ):
-        held = f"there is {', '.join(sorted(found))}" if found else "nothing there is known"
+        held = f"there is {', '.join(sorted(types))}" if types else "nothing there is known"
         raise InputError(
             f"{' and '.join(map(str, images))}: no {filesystem}; {held}",
             hint="name the filesystem that is on it; of a disk with partitions take one partition",

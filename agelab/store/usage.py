@@ -174,11 +174,11 @@ def _statuses(path: Path) -> Iterator[os.stat_result]:
     """Yield the status of a file, or of a directory and all in it; what another process removes meanwhile has none."""
     waiting = [path]
     while waiting:  # os.walk goes no deeper than Python's calls, and directories of others may
-        one = waiting.pop()
+        entry = waiting.pop()
         with suppress(OSError):
-            status = os.lstat(one)
+            status = os.lstat(entry)
             if stat.S_ISDIR(status.st_mode):
-                waiting += one.iterdir()
+                waiting += entry.iterdir()
             yield status
 
 
@@ -219,7 +219,7 @@ def _last_use(path: Path) -> float:
     status = path.lstat()
     if not path.is_dir():
         return max(status.st_ctime, status.st_atime)
-    return max(one.st_ctime for one in (status, *_statuses(path)))
+    return max(state.st_ctime for state in (status, *_statuses(path)))
 
 
 def _with_references(store: Store, usage: StoreUsage) -> StoreUsage:
@@ -229,11 +229,11 @@ def _with_references(store: Store, usage: StoreUsage) -> StoreUsage:
 
 def _run_files(store: Store) -> Mapping[Path, int]:
     """Map the files that name artefacts to the time of their last change."""
-    found = {}
+    changed = {}
     for path in (path for pattern in RUN_FILES for path in store.runs.glob(f"*/{pattern}")):
         with suppress(FileNotFoundError):
-            found[path] = path.stat().st_mtime_ns
-    return found
+            changed[path] = path.stat().st_mtime_ns
+    return changed
 
 
 def _references(store: Store, items: Sequence[StoredItem]) -> tuple[dict[Path, tuple[str, ...]], list[str]]:
@@ -270,13 +270,13 @@ def _references(store: Store, items: Sequence[StoredItem]) -> tuple[dict[Path, t
 def _hashes(path: Path) -> set[str]:
     """Read all sha256 that stand in a file, whatever else is in it."""
     try:
-        return {found.decode() for found in HASH.findall(fileio.read_bytes(path))}
+        return {sha256.decode() for sha256 in HASH.findall(fileio.read_bytes(path))}
     except OSError:
         return set()
 
 
 def _is_readable(run: RunDirectory) -> bool:
-    """Tell whether the run says undamaged what it was made of."""
+    """Return True if the run says undamaged what it was made of."""
     try:
         for number in range(len(run.plan().cells)):
             end = run.end(number)

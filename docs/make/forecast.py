@@ -19,11 +19,9 @@ from agelab.runner.cell_times import (
     cells_under,
     planned_conditions,
 )
-from agelab.runner.execute.evaluation import evaluated_by
-from agelab.runner.plan.cell_inputs import harness_hash, parts_of_files
+from agelab.runner.plan.cell_inputs import evaluated_by, harness_hash, parts_of_files
 from agelab.runner.plan.cell_spec import MIB, CellSpec, cell_of
-from agelab.runner.prepare.capacity import COMPANION_OVERHEAD, RunNeeds
-from agelab.runner.prepare.prepare import copies_of_disk
+from agelab.runner.prepare.capacity import COMPANION_OVERHEAD, RunNeeds, copies_of_disk
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import RunRequest, planned_cells, resolve
 from docs.make import block, proof

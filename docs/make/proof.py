@@ -28,7 +28,6 @@ from agelab.machine.vm.domain import virt_install_command
 from agelab.machine.vm.guest import GuestSpec, MemoryDisk, slots_for
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import evaluation
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import guest_plan, map_plan
@@ -111,8 +110,7 @@ def cell(spec: CellSpec) -> dict[str, Any]:
     """Return what is known of the key of a cell that is planned, and what its guests are told to do."""
     wanted, history = spec.scenario.corpus, spec.history
     stand_in = Corpus("", FILE, 0, "", 0, 0, "", (), getattr(history, "points", None))
-    real, cut, failure = spec.disk.real, spec.power_cut, spec.failure
-    every = map(with_keepers, phases(spec.scenario, stand_in, real=real, crash=cut, failure=failure))
+    every = map(with_keepers, phases(spec.scenario, stand_in, real=spec.disk.real, event=spec.event))
     workload = spec.workload
     return {
         "name": [spec.variant.name, spec.layout, spec.corpus_seed, spec.run_seed],
@@ -129,7 +127,7 @@ def cell(spec: CellSpec) -> dict[str, Any]:
         "plans": [guest_plan(spec, stand_in, phase) for phase in every],
         "map": map_plan(spec, ["aged"]),
         "command": _command(spec, stand_in),
-        "evaluated_by": evaluation.evaluated_by(spec),
+        "evaluated_by": cell_inputs.evaluated_by(spec),
     }
 
 

@@ -10,9 +10,11 @@ from agelab.base.types import Defaults, LayoutName
 from agelab.data.corpus import Corpus
 from agelab.evaluate.boot_events import BootEvents
 from agelab.machine.disk import parse
+from agelab.machine.image import Image
 from agelab.machine.qemu import Emulator
+from agelab.machine.vm.hypervisor import Hypervisor
 from agelab.results.result import CellEnded, Ending, Sample
-from agelab.runner.execute.guests import GuestLauncher
+from agelab.runner.execute.guests import GuestLauncher, RunGuests
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import Boot, guest_plan
 from agelab.runner.plan.phases import MAKING, Phase, phases
@@ -22,6 +24,7 @@ from agelab.runner.request.request import cell_requests as requested
 from agelab.runner.request.request import resolve
 from agelab.scenario import selection
 from agelab.scenario.step import Action
+from agelab.store.artefacts import Store
 
 CORPUS = Corpus("key", Path("corpus.iso"), 42 << 20, "hash", 185, 41 << 20, "a corpus")
 
@@ -61,6 +64,12 @@ EMULATOR = cast(
 
 
 OK = CellEnded(event="end", status="ok", reason=None)
+
+
+def run_guests(image: object, home: Path, hypervisor: object = None) -> RunGuests:
+    """The guests of a run that boot in full."""
+    store = Store(home / "store")
+    return RunGuests(store, cast(Hypervisor, hypervisor), cast(Image, image), EMULATOR, print, False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,13 +73,14 @@ class Guests:
             kernel=kernel, proof={("reiserfs", "period"): SimpleNamespace(status="ok", reason="")}
         )
         launcher = SimpleNamespace(
-            directory=run.cell_directory(0), spec=spec(), corpus=CORPUS, image=image, module=None, tools={}, parts=(),
-            emulator=SimpleNamespace(identity={"version": "7.2"}),
+            directory=run.cell_directory(0), spec=spec(), corpus=CORPUS, module=None, tools={}, parts=(),
+            guests=SimpleNamespace(
+                image=image, emulator=SimpleNamespace(identity={"version": "7.2"}), store=Store(self.home / "s")
+            ),
             run=self._run, console=lambda boot: "", inputs=lambda boot, places: {},
         )  # fmt: skip
         CellRunner(
-            run, 0, cast(GuestLauncher, launcher), CellGoals(**goals), Store(self.home / "s"), lambda _: None,
-            None, reuse, elsewhere=elsewhere,
+            run, 0, cast(GuestLauncher, launcher), CellGoals(**goals), lambda _: None, None, reuse, elsewhere=elsewhere,
         ).carry_out()  # fmt: skip
         return run
 

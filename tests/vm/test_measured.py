@@ -54,7 +54,7 @@ def _exported(key: str, tmp_path: Path) -> None:
     with image.open("rb") as file:
         file.seek(0x438)
         assert file.read(2) == b"\x53\xef"  # ext2 to ext4, s_magic
-    if process.find("e2fsck"):
+    if process.which("e2fsck"):
         check = subprocess.run(["e2fsck", "-f", "-n", str(image)], capture_output=True, check=False)
         assert check.returncode == 0, check.stdout
 

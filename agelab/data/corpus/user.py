@@ -66,13 +66,13 @@ def corpus_from_user(path: Path, store: Store, kind: str | None = None) -> Corpu
     Raises InputError when it is none of these or cannot be read, HostError when the disk is too full.
     """
     path = path.absolute()
-    wanted = definition(kind).names if kind else ()
+    required = definition(kind).names if kind else ()
 
     def check_top(top: tuple[str, ...]) -> None:
-        if missing := [name for name in wanted if name not in top]:
+        if missing := [name for name in required if name not in top]:
             raise InputError(
                 f"{path} lacks {', '.join(missing)}: it cannot take the place of {kind}",
-                hint=f"at its top it must have {', '.join(wanted)}",
+                hint=f"at its top it must have {', '.join(required)}",
             )
 
     try:
@@ -107,11 +107,13 @@ def _image(path: Path) -> Preparation:
         shutil.copyfile(path, directory / IMAGE_FILE)
         if file_hash(directory / IMAGE_FILE) != content:
             raise InputError(f"{path} changed while it was being read")
-        found = iso.listing(path)
-        if not found.files:
+        listing = iso.listing(path)
+        if not listing.files:
             raise InputError(f"{path} holds no file")
         described = f"the user's image {name!r}"
-        return CorpusDescription(files=found.files, content_bytes=found.content_bytes, description=described)
+        return CorpusDescription(
+            files=listing.files, content_bytes=listing.content_bytes, description=described
+        )
 
     return {"source": "image", "sha256": content}, build
 

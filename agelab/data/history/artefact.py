@@ -21,18 +21,18 @@ from agelab.store.artefacts import Store, damaged
 VOLUME = "HISTORY"
 
 
-def obtain_history(wanted: History, disk: int, seed: int, store: Store) -> Corpus:
+def obtain_history(history: History, disk: int, seed: int, store: Store) -> Corpus:
     """Return the parts of a history for a disk of so many bytes, ``1``, ``2`` ... ``n``, from the store or made now.
 
     Each part is a complete log, header first, and ends with its point; operations after the last point are one more
     part. Raises InputError for a request that the engine cannot fulfil and for errors in a user's log, HostError
     where the host lacks a program or room. Engines ``pulls`` and ``iolog`` have parts of their own kinds.
     """
-    if isinstance(wanted, Pulled):
-        return pulls.obtain_pulls(wanted, disk, seed, store)
-    if isinstance(wanted, Traced):
-        return traced.obtain_trace(wanted, disk, store)
-    log = engines.log_source(wanted, disk, seed)
+    if isinstance(history, Pulled):
+        return pulls.obtain_pulls(history, disk, seed, store)
+    if isinstance(history, Traced):
+        return traced.obtain_trace(history, disk, store)
+    log = engines.log_source(history, disk, seed)
 
     def build(directory: Path) -> CorpusDescription:
         tree = directory / "parts"

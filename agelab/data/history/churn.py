@@ -41,15 +41,15 @@ class _TreeCopy:
     directories: list[bytes] = field(default_factory=list)
 
 
-def operations(tree: Sequence[TreeFile], wanted: ChurnRequest, seed: int) -> Iterator[bytes]:
+def operations(tree: Sequence[TreeFile], asked: ChurnRequest, seed: int) -> Iterator[bytes]:
     """Yield the lines of the log, header included."""
     yield HEADER + b"\n"
     draws = SeededRandom(seed, "churn")
-    room = int(wanted.disk * wanted.fullness)
+    room = int(asked.disk * asked.fullness)
     copies: dict[int, _TreeCopy] = {}
     used = point = 0
     needed = sum(whole_blocks(entry.size) for entry in tree)
-    for turn in range(1, wanted.turns + 1):
+    for turn in range(1, asked.turns + 1):
         while copies and used + needed > room:
             oldest = copies[next(iter(copies))]
             if oldest.files:
@@ -66,7 +66,7 @@ def operations(tree: Sequence[TreeFile], wanted: ChurnRequest, seed: int) -> Ite
                 del copy.files[path]
                 yield b"unlink %s\n" % path
         used += sum(copy.files.values())
-        while point < wanted.points - 1 and turn * (wanted.points - 1) >= wanted.turns * (point + 1):
+        while point < asked.points - 1 and turn * (asked.points - 1) >= asked.turns * (point + 1):
             point += 1
             yield b"point %d\n" % point
     yield b"mkdir fill\n"
@@ -79,9 +79,9 @@ def operations(tree: Sequence[TreeFile], wanted: ChurnRequest, seed: int) -> Ite
         room -= needed
         number += 1
     for path in sorted(path for copy in copies.values() for path in copy.files):
-        if draws.below(1000) < round(wanted.freed * 1000):
+        if draws.below(1000) < round(asked.freed * 1000):
             yield b"unlink %s\n" % path
-    yield b"point %d\n" % wanted.points
+    yield b"point %d\n" % asked.points
 
 
 def _copy_tree(tree: Sequence[TreeFile], where: bytes, room: int, copy: _TreeCopy) -> Iterator[bytes]:

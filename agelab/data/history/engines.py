@@ -41,7 +41,7 @@ class LogSource:
     """Who may read the user's files that it is made of (agelab.base.fileio)."""
 
 
-def log_source(wanted: History, disk: int, seed: int) -> LogSource:
+def log_source(history: History, disk: int, seed: int) -> LogSource:
     """Return the log of an engine for a disk of so many bytes, without generating it.
 
     Raises InputError for a request that the engine cannot fulfil, as far as this is known now (otherwise ``lines``
@@ -49,21 +49,21 @@ def log_source(wanted: History, disk: int, seed: int) -> LogSource:
     """
     if disk < MB:
         raise InputError(f"a disk of {disk} bytes is too small: a history takes one of {MB} at least")
-    match wanted:
+    match history:
         case Profiled():
-            return _profiled(wanted, disk, seed)
+            return _profiled(history, disk, seed)
         case Versions():
-            return _versions(wanted, disk, seed)
+            return _versions(history, disk, seed)
         case Repository():
-            return _repository(wanted, disk)
+            return _repository(history, disk)
         case Churned():
-            return _churned(wanted, disk, seed)
+            return _churned(history, disk, seed)
         case Logged():
-            return _logged(wanted, disk)
+            return _logged(history, disk)
         case Pulled():
-            raise InputError(f"history {wanted.name} has no log: the guest's git pulls its versions")
+            raise InputError(f"history {history.name} has no log: the guest's git pulls its versions")
         case Traced():
-            raise InputError(f"history {wanted.name} has no log: it is a trace of block requests")
+            raise InputError(f"history {history.name} has no log: it is a trace of block requests")
 
 
 def checked_lines(log: LogSource, check: operations.LogChecker) -> Iterator[tuple[bytes, bytes]]:
@@ -93,33 +93,33 @@ def write_log(log: LogSource, path: Path) -> HistoryReport:
         with partial.open("wb") as file:
             for line, _ in checked_lines(log, check):
                 file.write(line)
-        found = report(log.engine, log.disk, log.seed, log.record, check.summary())
+        summary = report(log.engine, log.disk, log.seed, log.record, check.summary())
         partial.rename(path)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
     finally:
         partial.unlink(missing_ok=True)
-    return found
+    return summary
 
 
-def _profiled(wanted: Profiled, disk: int, seed: int) -> LogSource:
-    what = profile.load_profile(wanted.profile)
-    fullness, overwrites = _amounts(wanted)
-    asked = profile.ProfileRequest(disk, fullness, overwrites, wanted.points)
+def _profiled(history: Profiled, disk: int, seed: int) -> LogSource:
+    what = profile.load_profile(history.profile)
+    fullness, overwrites = _amounts(history)
+    asked = profile.ProfileRequest(disk, fullness, overwrites, history.points)
     made = profile.ProducedFiles()
     return LogSource(
-        wanted.engine,
+        history.engine,
         f"to profile {what.name}, {fullness:g} full, written {overwrites:g} times",
         disk,
         seed,
-        _inputs(wanted, disk, seed, recipe=profile.RECIPE, profile=key_of(what.model_dump())),
+        _inputs(history, disk, seed, recipe=profile.RECIPE, profile=key_of(what.model_dump())),
         profile.operations(what, asked, seed, made),
         EngineRecord(fullness, overwrites, profile=what, produced=made),
     )
 
 
-def _versions(wanted: Versions, disk: int, seed: int) -> LogSource:
-    fullness, overwrites = _amounts(wanted)
+def _versions(history: Versions, disk: int, seed: int) -> LogSource:
+    fullness, overwrites = _amounts(history)
     full, budget = int(disk * fullness), int(disk * overwrites)
     if full < 2 * MB:
         raise InputError(
@@ -128,44 +128,44 @@ def _versions(wanted: Versions, disk: int, seed: int) -> LogSource:
         )
     record = EngineRecord(fullness, overwrites, versions=0)
     recipe = [synthetic.RECIPE, tree.RECIPE]
-    points = [budget * number // wanted.points for number in range(1, wanted.points + 1)]
+    points = [budget * number // history.points for number in range(1, history.points + 1)]
     return LogSource(
-        wanted.engine,
+        history.engine,
         f"versions of a source tree, {fullness:g} full, written {overwrites:g} times",
         disk,
         seed,
-        _inputs(wanted, disk, seed, recipe=recipe, tree=key_of(definition(synthetic.CORPUS).model_dump())),
+        _inputs(history, disk, seed, recipe=recipe, tree=key_of(definition(synthetic.CORPUS).model_dump())),
         tree.operations(_count_versions(synthetic.versions(full, budget, seed), record), points),
         record,
     )
 
 
-def _repository(wanted: Repository, disk: int) -> LogSource:
-    repository = Path(wanted.repository).absolute()
-    commit = git_history.resolve_commit(repository, wanted.revision)
+def _repository(history: Repository, disk: int) -> LogSource:
+    repository = Path(history.repository).absolute()
+    commit = git_history.resolve_commit(repository, history.revision)
     commits = git_history.first_parents(repository, commit)
     record = EngineRecord(versions=0)
 
     def lines() -> Iterator[bytes]:
         with atomic.temp_dir(Path(gettempdir())) as work:
-            found = git_history.changes(repository, commits, work)
-            bytes_of = [sum(change.size or 0 for change in version) for version in found.versions()]
-            if wanted.points > len(bytes_of):
+            changes = git_history.changes(repository, commits, work)
+            bytes_of = [sum(change.size or 0 for change in version) for version in changes.versions()]
+            if history.points > len(bytes_of):
                 raise InputError(
-                    f"{repository} has {len(bytes_of)} versions up to {wanted.revision}: "
-                    f"{wanted.points} points are too many",
+                    f"{repository} has {len(bytes_of)} versions up to {history.revision}: "
+                    f"{history.points} points are too many",
                     hint="a point comes at the end of a version",
                 )
             every = sum(bytes_of)
-            points = [every * number // wanted.points for number in range(1, wanted.points + 1)]
-            yield from tree.operations(_count_versions(found.versions(), record), points)
+            points = [every * number // history.points for number in range(1, history.points + 1)]
+            yield from tree.operations(_count_versions(changes.versions(), record), points)
 
     title = f"versions of the user's repository up to {commit[:12]}"
-    inputs = {"engine": wanted.engine, "recipe": tree.RECIPE, "commit": commit, "points": wanted.points}
+    inputs = {"engine": history.engine, "recipe": tree.RECIPE, "commit": commit, "points": history.points}
     # In a shallow clone, or one with grafts, the same commit has other versions before it.
-    inputs["versions"] = hashlib.sha256("".join(f"{one}\n" for one in commits).encode()).hexdigest()
+    inputs["versions"] = hashlib.sha256("".join(f"{version}\n" for version in commits).encode()).hexdigest()
     return LogSource(
-        wanted.engine,
+        history.engine,
         title,
         disk,
         None,
@@ -176,8 +176,8 @@ def _repository(wanted: Repository, disk: int) -> LogSource:
     )
 
 
-def _churned(wanted: Churned, disk: int, seed: int) -> LogSource:
-    fullness, overwrites, freed = wanted.fullness.value, wanted.overwrites.value, wanted.freed.value
+def _churned(history: Churned, disk: int, seed: int) -> LogSource:
+    fullness, overwrites, freed = history.fullness.value, history.overwrites.value, history.freed.value
     what = definition(CHURN_CORPUS)
     copied = plan_files(what, max(MB, disk // CHURN_DIVISOR), seed)
     size = sum(entry.size for entry in copied)
@@ -189,29 +189,29 @@ def _churned(wanted: Churned, disk: int, seed: int) -> LogSource:
             hint="take a larger disk, or more of it",
         )
     turns = max(1, round(overwrites * disk / size))
-    if wanted.points > turns + 1:
+    if history.points > turns + 1:
         raise InputError(
-            f"{wanted.points} points are too many: there are {turns} turns of {size:,} bytes",
+            f"{history.points} points are too many: there are {turns} turns of {size:,} bytes",
             hint="a point comes at the end of a turn, and the last at the end of all: take more overwrites",
         )
     return LogSource(
-        wanted.engine,
+        history.engine,
         f"cycles of scenario aging, {fullness:g} full, written {overwrites:g} times, {freed:g} freed",
         disk,
         seed,
-        _inputs(wanted, disk, seed, recipe=churn.RECIPE, tree=key_of(what.model_dump())),
-        churn.operations(copied, churn.ChurnRequest(disk, turns, fullness, freed, wanted.points), seed),
+        _inputs(history, disk, seed, recipe=churn.RECIPE, tree=key_of(what.model_dump())),
+        churn.operations(copied, churn.ChurnRequest(disk, turns, fullness, freed, history.points), seed),
         EngineRecord(fullness, overwrites, at_peak=True, overwritten_bytes=turns * size, turns=turns),
     )
 
 
-def _logged(wanted: Logged, disk: int) -> LogSource:
-    path = Path(wanted.log).absolute()
+def _logged(history: Logged, disk: int) -> LogSource:
+    path = Path(history.log).absolute()
     try:
         content = file_hash(path, fileio.OPERATIONS)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
-    inputs = {"engine": wanted.engine, "sha256": content}
+    inputs = {"engine": history.engine, "sha256": content}
 
     def lines() -> Iterator[bytes]:
         yield from operations.read_lines(path)
@@ -219,7 +219,7 @@ def _logged(wanted: Logged, disk: int) -> LogSource:
 
     title = "the user's log"
     return LogSource(
-        wanted.engine,
+        history.engine,
         title,
         disk,
         None,
@@ -230,8 +230,8 @@ def _logged(wanted: Logged, disk: int) -> LogSource:
     )
 
 
-def _amounts(wanted: Profiled | Versions) -> tuple[float, float]:
-    fullness, overwrites = wanted.fullness.value, wanted.overwrites.value
+def _amounts(history: Profiled | Versions) -> tuple[float, float]:
+    fullness, overwrites = history.fullness.value, history.overwrites.value
     if not 0 < fullness <= 1:
         raise InputError(f"fullness is {fullness:g}: it must be above 0 and at most 1")
     if overwrites < fullness:
@@ -241,14 +241,21 @@ def _amounts(wanted: Profiled | Versions) -> tuple[float, float]:
     return fullness, overwrites
 
 
-def _inputs(wanted: Profiled | Versions | Churned, disk: int, seed: int, **others: Any) -> dict[str, Any]:
+def _inputs(history: Profiled | Versions | Churned, disk: int, seed: int, **others: Any) -> dict[str, Any]:
     """Return the inputs: figures without their origin and notes, and ``others``."""
     figures: dict[str, Any] = {
-        name: getattr(wanted, name).value
+        name: getattr(history, name).value
         for name in ("fullness", "overwrites", "freed")
-        if name in type(wanted).model_fields
+        if name in type(history).model_fields
     }
-    return {"engine": wanted.engine, "points": wanted.points, "disk": disk, "seed": seed, **figures, **others}
+    return {
+        "engine": history.engine,
+        "points": history.points,
+        "disk": disk,
+        "seed": seed,
+        **figures,
+        **others,
+    }
 
 
 def _count_versions(versions: Iterator[tree.Version], record: EngineRecord) -> Iterator[tree.Version]:

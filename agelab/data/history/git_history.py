@@ -90,14 +90,14 @@ def copied_changes(repository: Path, commits: Sequence[str], ours: Path, work: P
     (work / "versions").write_text("".join(f"{commit}\n" for commit in commits), encoding="ascii")
     _git(repository, *_KNOWN, source=work / "versions", ours=ours)
     # Each is compared with the one before it, whatever the repository says of its parents.
-    pairs = (f"{one} {before}\n" for before, one in pairwise(commits))
+    pairs = (f"{commit} {before}\n" for before, commit in pairwise(commits))
     (work / "revisions").write_text("".join([f"{commits[0]}\n", *pairs]), encoding="ascii")
     _git(repository, *_CHANGES, source=work / "revisions", to=work / "changes", ours=ours)
-    wanted = {
+    blobs = {
         blob for version in _parse_diff_tree(_split_at_nul(work / "changes")) for _, blob in version if blob
     }
     with (work / "wanted").open("wb") as file:
-        file.writelines(blob + b"\n" for blob in sorted(wanted))
+        file.writelines(blob + b"\n" for blob in sorted(blobs))
     _git(repository, *_BATCH_SIZES, source=work / "wanted", to=work / "sizes", ours=ours)
     return RepositoryChanges(work / "changes", _sizes(repository, work / "sizes"))
 
@@ -108,10 +108,10 @@ def readable_by(repository: Path) -> int:
 
 
 def _find(repository: Path) -> git.GitRepository:
-    found = git.find(repository)
-    if found is None:
+    git_repository = git.find(repository)
+    if git_repository is None:
         raise InputError(f"{repository}: it is no git repository")
-    return found
+    return git_repository
 
 
 def _git(

@@ -182,13 +182,13 @@ class ProfileRequest:
 
 
 def operations(
-    profile: Profile, wanted: ProfileRequest, seed: int, produced: ProducedFiles
+    profile: Profile, asked: ProfileRequest, seed: int, produced: ProducedFiles
 ) -> Iterator[bytes]:
     """Yield the lines of the log, header included; at the end ``produced`` is filled in.
 
     Raises InputError if the disk has no room for the profile's largest file.
     """
-    room, budget = int(wanted.disk * wanted.fullness), int(wanted.disk * wanted.overwrites)
+    room, budget = int(asked.disk * asked.fullness), int(asked.disk * asked.overwrites)
     if (largest := profile.sizes.upto[-1] + INODE_BYTES) > room:
         raise InputError(
             f"profile {profile.name} has files of {largest:,} bytes: {room:,} have no room for them",
@@ -221,7 +221,7 @@ def operations(
         ages.add(number)
         used += taken
         written += size
-        while point < wanted.points and written * wanted.points >= budget * (point + 1):
+        while point < asked.points and written * asked.points >= budget * (point + 1):
             point += 1
             yield b"point %d\n" % point
     produced.files, produced.live_bytes, produced.written = len(there), used, written
@@ -234,9 +234,9 @@ def _directories(depths: DepthClasses, draws: SeededRandom) -> Iterator[list[byt
     """Yield the directories of each depth, each in a random one of the depth above."""
     above = [b""]
     for depth, count in enumerate(depths.directories, start=1):
-        found = []
+        level = []
         for number in range(count):
             parent = above[draws.below(len(above))]
-            found.append(parent + (b"/" if parent else b"") + b"d%d-%d" % (depth, number))
-        yield found
-        above = found
+            level.append(parent + (b"/" if parent else b"") + b"d%d-%d" % (depth, number))
+        yield level
+        above = level

@@ -65,44 +65,44 @@ class _Source:
     readable_by: int = readers.EVERYBODY
 
 
-def obtain_pulls(wanted: Pulled, disk: int, seed: int, store: Store) -> Corpus:
+def obtain_pulls(history: Pulled, disk: int, seed: int, store: Store) -> Corpus:
     """Return the repository and its parts for a disk of so many bytes, from the store or made now.
 
     Raises InputError for a repository that is none or has too few versions, HostError where the host lacks git or room.
     """
-    pulls = int(wanted.pulls.value)
-    found = _users(wanted, pulls) if wanted.repository else _seeded(wanted, pulls, disk, seed)
+    pulls = int(history.pulls.value)
+    source = _users(history, pulls) if history.repository else _seeded(history, pulls, disk, seed)
 
     def build(directory: Path) -> CorpusDescription:
         parts, work = directory / "parts", directory / "work"
         parts.mkdir()
         work.mkdir()
         repository = _empty_repository(parts / REPOSITORY)
-        commits, versions = found.make(repository, work)
-        for number, part in enumerate(split(commits, wanted.points), start=1):
+        commits, versions = source.make(repository, work)
+        for number, part in enumerate(split(commits, history.points), start=1):
             (parts / str(number)).write_text("".join(f"{commit}\n" for commit in part), encoding="ascii")
-        _write_report(directory / REPORT, wanted, disk, found.seed, versions)
+        _write_report(directory / REPORT, history, disk, source.seed, versions)
         shutil.rmtree(work)
         sizes = [path.stat().st_size for path in parts.rglob("*") if path.is_file()]
         require_space(sum(sizes) + 1000 * iso.BLOCK, directory, "keeping the repository")
         iso.make(parts, directory / IMAGE_FILE, volume=VOLUME, date=DATE)
         shutil.rmtree(parts)
-        described = f"history: {found.title}; {pulls} pulls"
+        described = f"history: {source.title}; {pulls} pulls"
         return CorpusDescription(
-            files=len(sizes), content_bytes=sum(sizes), description=described, parts=wanted.points
+            files=len(sizes), content_bytes=sum(sizes), description=described, parts=history.points
         )
 
     inputs = {
-        "source": wanted.engine,
+        "source": history.engine,
         "recipe": [RECIPE, tree.RECIPE],
         "pulls": pulls,
-        "points": wanted.points,
+        "points": history.points,
         "git": git.version(),
         "disk": disk,
         "maker": iso.MAKER,
-        **found.inputs,
+        **source.inputs,
     }
-    return obtain(store, inputs, build, found.readable_by)
+    return obtain(store, inputs, build, source.readable_by)
 
 
 def split(commits: Sequence[str], points: int) -> list[Sequence[str]]:
@@ -112,8 +112,8 @@ def split(commits: Sequence[str], points: int) -> list[Sequence[str]]:
     return [commits[start:end] for start, end in pairwise(ends)]
 
 
-def _seeded(wanted: Pulled, pulls: int, disk: int, seed: int) -> _Source:
-    first = int(disk * wanted.fullness.value)
+def _seeded(history: Pulled, pulls: int, disk: int, seed: int) -> _Source:
+    first = int(disk * history.fullness.value)
     if first < MB:
         raise InputError(f"{first:,} bytes are too few for a source tree, which needs {MB:,}")
 
@@ -147,15 +147,15 @@ def _import_stream(versions: Sequence[tree.Version], seed: int) -> Iterator[byte
             yield b"M 100644 inline %s\ndata %d\n%s\n" % (change.path, change.size, text[: change.size])
 
 
-def _users(wanted: Pulled, pulls: int) -> _Source:
-    path = Path(wanted.repository).absolute()
-    newest = git_history.resolve_commit(path, wanted.revision)
+def _users(history: Pulled, pulls: int) -> _Source:
+    path = Path(history.repository).absolute()
+    newest = git_history.resolve_commit(path, history.revision)
     commits = git_history.first_parents(path, newest)
     if len(newest) != len("0" * 40):
         raise InputError(f"{path} names its objects by sha256, which is not pulled from")
     if len(commits) <= pulls:
         raise InputError(
-            f"{path} has {len(commits)} versions up to {wanted.revision}: too few for {pulls} pulls, "
+            f"{path} has {len(commits)} versions up to {history.revision}: too few for {pulls} pulls, "
             "each of the next one",
             hint="take a repository with more of them, along first parents",
         )
@@ -184,15 +184,15 @@ def _empty_repository(repository: Path) -> Path:
 
 
 def _write_report(
-    path: Path, wanted: Pulled, disk: int, seed: int | None, versions: Iterable[tree.Version]
+    path: Path, history: Pulled, disk: int, seed: int | None, versions: Iterable[tree.Version]
 ) -> None:
     """Write what the pulls do to the work tree, as of any history."""
     every = list(versions)
     written = list(accumulate(sum(change.size or 0 for change in version) for version in every))
-    ends = [len(part) for part in split([""] * len(every), wanted.points)]
+    ends = [len(part) for part in split([""] * len(every), history.points)]
     points = [written[end - 1] for end in accumulate(ends)]
-    check = LogChecker(wanted.engine)
+    check = LogChecker(history.engine)
     for line in tree.operations(every, points):
         check.read(line)
-    found = report(wanted.engine, disk, seed, EngineRecord(versions=len(every)), check.summary())
-    path.write_text(found.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
+    summary = report(history.engine, disk, seed, EngineRecord(versions=len(every)), check.summary())
+    path.write_text(summary.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")

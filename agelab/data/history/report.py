@@ -95,17 +95,17 @@ class EngineRecord:
 
 
 def report(
-    engine: str, disk: int, seed: int | None, record: EngineRecord, found: LogSummary
+    engine: str, disk: int, seed: int | None, record: EngineRecord, summary: LogSummary
 ) -> HistoryReport:
-    space = found.peak_space if record.at_peak else found.space
-    counted = found.bytes_written if record.overwritten_bytes is None else record.overwritten_bytes
+    space = summary.peak_space if record.at_peak else summary.space
+    counted = summary.bytes_written if record.overwritten_bytes is None else record.overwritten_bytes
     return HistoryReport(
         engine=engine,
         disk=disk,
         seed=seed,
         fullness=AskedShare(asked=record.fullness, produced=round(space / disk, 6)),
         overwrites=AskedShare(asked=record.overwrites, produced=round(counted / disk, 6)),
-        **{name: total for name, total in vars(found).items() if name in HistoryReport.model_fields},
+        **{name: total for name, total in vars(summary).items() if name in HistoryReport.model_fields},
         versions=record.versions,
         turns=record.turns,
         fits=_fit_profile(record.profile, record.produced) if record.profile and record.produced else None,
@@ -121,8 +121,8 @@ def fit_distribution(
     files = sum(counts.values())
     produced = [counts.get(index, 0) / files if files else 0.0 for index in range(len(asked))]
     distance = ours = theirs = 0.0
-    for share, wanted in zip(produced, asked, strict=True):
-        ours, theirs = ours + share, theirs + wanted
+    for share, asked_share in zip(produced, asked, strict=True):
+        ours, theirs = ours + share, theirs + asked_share
         distance = max(distance, abs(ours - theirs))
     p = effect = None
     seen, expected = _join_small_classes([counts.get(index, 0) for index in range(len(asked))], asked, files)
@@ -170,30 +170,30 @@ def _fit_profile(profile: Profile, produced: ProducedFiles) -> ProfileFit:
     )
 
 
-def report_lines(found: HistoryReport) -> list[str]:
+def report_lines(history: HistoryReport) -> list[str]:
     """Format the report as lines for a terminal."""
-    mean = found.live_bytes / found.files if found.files else 0
-    counts = ", ".join(f"{what} {count}" for what, count in found.counts.items() if what != "point")
+    mean = history.live_bytes / history.files if history.files else 0
+    counts = ", ".join(f"{what} {count}" for what, count in history.counts.items() if what != "point")
     lines = [
-        f"disk         {found.disk} bytes",
-        f"fullness     {_share(found.fullness)}",
-        f"overwrites   {_share(found.overwrites)}",
-        f"operations   {found.operations}: {counts}",
-        f"written      {found.bytes_written} bytes",
-        f"left         {found.files} files in {found.directories} directories, {found.live_bytes} bytes, "
+        f"disk         {history.disk} bytes",
+        f"fullness     {_share(history.fullness)}",
+        f"overwrites   {_share(history.overwrites)}",
+        f"operations   {history.operations}: {counts}",
+        f"written      {history.bytes_written} bytes",
+        f"left         {history.files} files in {history.directories} directories, {history.live_bytes} bytes, "
         f"{mean:.0f} a file",
-        f"points       {len(found.points)}",
+        f"points       {len(history.points)}",
     ]
-    if found.versions is not None:
-        lines.append(f"versions     {found.versions}")
-    if found.turns is not None:
-        lines.append(f"turns        {found.turns}")
-    if fits := found.fits:
-        for name, one in (("sizes", fits.sizes), ("depths", fits.depths), ("ages", fits.ages)):
-            p, effect = ("-" if value is None else f"{value:.3g}" for value in (one.p, one.effect))
-            lines.append(f"{name:12} D {one.distance:.4f}, p {p}, w {effect}")
-        said = "have converged" if fits.converged else "have not converged: more overwrites are needed"
-        lines.append(f"             the ages {said} (D at most {CONVERGED_DISTANCE})")
+    if history.versions is not None:
+        lines.append(f"versions     {history.versions}")
+    if history.turns is not None:
+        lines.append(f"turns        {history.turns}")
+    if fits := history.fits:
+        for name, fit in (("sizes", fits.sizes), ("depths", fits.depths), ("ages", fits.ages)):
+            p, effect = ("-" if value is None else f"{value:.3g}" for value in (fit.p, fit.effect))
+            lines.append(f"{name:12} D {fit.distance:.4f}, p {p}, w {effect}")
+        verdict = "have converged" if fits.converged else "have not converged: more overwrites are needed"
+        lines.append(f"             the ages {verdict} (D at most {CONVERGED_DISTANCE})")
     return lines
 
 

@@ -28,23 +28,23 @@ PROGRAM = "replay-blocks"
 _LETTERS = {"read": "R", "write": "W", "flush": "F"}
 
 
-def obtain_trace(wanted: Traced, disk: int, store: Store) -> Corpus:
+def obtain_trace(history: Traced, disk: int, store: Store) -> Corpus:
     """Return a trace for a disk of so many bytes, from the store or made now.
 
     Raises InputError that names each line which is no request, or which the disk has no place for.
     """
-    path = Path(wanted.trace).absolute()
+    path = Path(history.trace).absolute()
     try:
         content = file_hash(path, fileio.OPERATIONS)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
 
     def build(directory: Path) -> CorpusDescription:
-        requests = _requests(path, wanted, disk)
+        requests = _requests(path, history, disk)
         require_unchanged(path, content)
         tree = directory / "parts"
         tree.mkdir()
-        (tree / "1").write_text("".join(_lines(requests, wanted.before)), encoding="ascii")
+        (tree / "1").write_text("".join(_lines(requests, history.before)), encoding="ascii")
         size = (tree / "1").stat().st_size
         require_space(size + 1000 * iso.BLOCK, directory, "keeping the trace")
         iso.make(tree, directory / IMAGE_FILE, volume=VOLUME, date=DATE)
@@ -54,26 +54,26 @@ def obtain_trace(wanted: Traced, disk: int, store: Store) -> Corpus:
         return CorpusDescription(files=1, content_bytes=size, description=described, parts=1)
 
     inputs = {
-        "source": wanted.engine,
+        "source": history.engine,
         "recipe": RECIPE,
         "trace": content,
-        "before": wanted.before,
+        "before": history.before,
         "disk": disk,
         "maker": iso.MAKER,
     }
     return obtain(store, inputs, build, readers.of_files(path))
 
 
-def _requests(path: Path, wanted: Traced, disk: int) -> Sequence[BlockRequest]:
+def _requests(path: Path, history: Traced, disk: int) -> Sequence[BlockRequest]:
     """Return the requests to send, without discards, which no modelled drive knows. Raises InputError."""
     with fileio.opened(path) as file:
-        found = block_trace.read((line.decode("utf-8", "replace") for line in file), str(path))
-    sent = [one for one in found if one.kind != "discard"]
-    end = wanted.before + disk
+        requests = block_trace.read((line.decode("utf-8", "replace") for line in file), str(path))
+    sent = [request for request in requests if request.kind != "discard"]
+    end = history.before + disk
     wrong = [
-        f"{path}: {one.kind} of {one.size} bytes at {one.first}: the disk lies at {wanted.before} to {end}"
-        for one in sent
-        if one.kind != "flush" and not wanted.before <= one.first <= end - one.size
+        f"{path}: {request.kind} of {request.size} bytes at {request.first}: the disk lies at {history.before} to {end}"
+        for request in sent
+        if request.kind != "flush" and not history.before <= request.first <= end - request.size
     ]
     if wrong:
         raise InputError(
@@ -84,22 +84,22 @@ def _requests(path: Path, wanted: Traced, disk: int) -> Sequence[BlockRequest]:
 
 
 def _lines(requests: Sequence[BlockRequest], before: int) -> Iterator[str]:
-    for one in requests:
-        first = 0 if one.kind == "flush" else one.first - before
-        forced = " fua" if one.forced else ""
-        yield f"{one.microseconds} {_LETTERS[one.kind]} {first} {one.size}{forced}\n"
+    for request in requests:
+        first = 0 if request.kind == "flush" else request.first - before
+        forced = " fua" if request.forced else ""
+        yield f"{request.microseconds} {_LETTERS[request.kind]} {first} {request.size}{forced}\n"
 
 
 def _report(requests: Sequence[BlockRequest], disk: int) -> str:
-    written = sum(one.size for one in requests if one.kind == "write")
-    found = HistoryReport(
+    written = sum(request.size for request in requests if request.kind == "write")
+    summary = HistoryReport(
         engine="iolog",
         disk=disk,
         seed=None,
         fullness=AskedShare(asked=None, produced=0),
         overwrites=AskedShare(asked=None, produced=round(written / disk, 6)),
         operations=len(requests),
-        counts=dict(sorted(Counter(one.kind for one in requests).items())),
+        counts=dict(sorted(Counter(request.kind for request in requests).items())),
         bytes_written=written,
         files=0,
         directories=0,
@@ -107,4 +107,4 @@ def _report(requests: Sequence[BlockRequest], disk: int) -> str:
         peak_bytes=0,
         points=(len(requests),),
     )
-    return found.model_dump_json(by_alias=True, indent=1) + "\n"
+    return summary.model_dump_json(by_alias=True, indent=1) + "\n"

@@ -64,7 +64,7 @@ class DaskCells:
 
     def slots(self, memory: int) -> int:
         """Return how many such cells the workers of now run at a time, one at least: one is waited for."""
-        return max(1, sum(_room(one, memory) for one in self._workers()))
+        return max(1, sum(_room(worker, memory) for worker in self._workers()))
 
     def run(self, cell: CellName, key: CellKey, directory: Path, memory: int) -> EndedCell:
         """Have a worker run the cell. Raises CellLost."""
@@ -107,11 +107,11 @@ class DaskCells:
                 return _answer(task.result(timeout=5))
             except NotYet:
                 there = self._workers()
-                alone = 0.0 if any(_room(one, memory) for one in there) else alone + 5
+                alone = 0.0 if any(_room(worker, memory) for worker in there) else alone + 5
                 if alone >= SILENCE:
                     raise CellLost(_nobody(memory, among=len(there))) from None
             except Exception as error:  # whatever a lost worker, or a strange one, leaves behind
-                why = _short(scheduler.told(error)) or type(error).__name__
+                why = _short(scheduler.error_text(error)) or type(error).__name__
                 raise CellLost(f"no worker ran it to its end: {why}") from error
         raise CellLost("the run was ended")
 
@@ -165,9 +165,9 @@ def _short(text: str) -> str:
     return escape_controls(" ".join(text.split()))[:LAST_WORDS]
 
 
-def _answer(found: object) -> Answer:
+def _answer(result: object) -> Answer:
     """Return what ``work`` has returned on a worker. Raises TypeError for anything else."""
-    match found:
+    match result:
         case (str(host), str(sent), str(why)):
             return _short(host), sent, _short(why)
     raise TypeError("what it sent is no cell")
@@ -191,8 +191,8 @@ def _nobody(memory: int, among: int) -> str:
     """Return why a cell was waited for in vain."""
     if not among:
         return f"no worker has been there for {SILENCE:.0f} s"
-    wanted = f'--resources "{RESOURCE}=1 {MEMORY}={-(-memory // 10**8) / 10}e9"'
-    return f"none of {among} workers has room for it: start dask worker with {wanted}, or more"
+    words = f'--resources "{RESOURCE}=1 {MEMORY}={-(-memory // 10**8) / 10}e9"'
+    return f"none of {among} workers has room for it: start dask worker with {words}, or more"
 
 
 def work(plan: bytes, stop: str) -> Answer:
@@ -215,10 +215,10 @@ def work(plan: bytes, stop: str) -> Answer:
         try:
             done = process.run(command, env=own_environment(), ok=(0, 1), grace=GRACE, give_up=ended.is_set)
             if not answer.exists():  # the cell has nothing that could be sent
-                return name, "", _told(done.stderr, "it has sent nothing")
+                return name, "", _error_line(done.stderr, "it has sent nothing")
             return name, base64.b64encode(fileio.read_bytes(answer, MOST_SENT)).decode(), ""
         except ProcessFailed as error:
-            return name, "", _told(error.stderr, str(error))
+            return name, "", _error_line(error.stderr, str(error))
         except (OSError, AgelabError) as error:
             return name, "", _short(str(error))
         finally:
@@ -235,7 +235,7 @@ def _watch(stopped: Any, ended: threading.Event) -> None:
             ended.wait(1)
 
 
-def _told(stderr: str, otherwise: str) -> str:
+def _error_line(stderr: str, otherwise: str) -> str:
     """Return the line in which an agelab has told its error."""
     lines = stderr.strip().splitlines() or [otherwise]
     return next((line for line in reversed(lines) if line.startswith("agelab: ")), lines[-1])[:LAST_WORDS]

@@ -90,7 +90,7 @@ def require_answer(address: str) -> None:
     try:
         with socket.create_connection((place.hostname or "", place.port or 0), CONNECT_SECONDS) as plain:
             talk = context.wrap_socket(plain) if context else plain
-            said = talk.recv(1)  # by TLS 1.3 a client hears only now that it is refused
+            first_byte = talk.recv(1)  # by TLS 1.3 a client hears only now that it is refused
     except ssl.SSLError as error:
         why = getattr(error, "verify_message", "") or error.reason or "no TLS is spoken there"
         raise HostError(
@@ -103,7 +103,7 @@ def require_answer(address: str) -> None:
     except OSError as error:
         why = error.strerror or str(error)
         raise HostError(f"--on {address}: no scheduler answers there: {why}", hint=START) from error
-    if not said:
+    if not first_byte:
         raise HostError(f"--on {address}: no scheduler answers there: the connection was closed", hint=START)
 
 
@@ -115,9 +115,9 @@ def _tls() -> ssl.SSLContext:
     return context
 
 
-def told(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """Return what an error says; Dask makes one of the bytes of an error that it could not unpickle."""
-    return UNREAD if any(isinstance(one, bytes) for one in error.args) else str(error)
+    return UNREAD if any(isinstance(argument, bytes) for argument in error.args) else str(error)
 
 
 @contextmanager

@@ -1,10 +1,11 @@
 """The plan of a run for several hosts: its options, its cells, and the packages that all of them take.
 
 A host runs one cell of it, with the packages of the plan, and sends what a cache would keep
-(agelab.runner.reuse.cells).
+(agelab.runner.reuse.cells). A Slurm array runs a plan with one task a cell, and no scheduler of ours.
 """
 
 import json
+import shlex
 from collections.abc import Mapping
 from contextlib import chdir, suppress
 from dataclasses import replace
@@ -16,6 +17,7 @@ from pydantic import Field
 
 from agelab import kernel as kernel_specs
 from agelab.analysis.cell_diff import ValueDifference, diff_inputs
+from agelab.base import atomic, templates
 from agelab.base.errors import AgelabError, InputError
 from agelab.base.fileio import read_bytes
 from agelab.base.types import Frozen, Label
@@ -37,6 +39,11 @@ SAYS_MOST = ("version", "release", "package")
 """Last words of places that tell a reader more than hashes and commands do."""
 WIDTH = 60
 """Characters of a value."""
+PLAN, SCRIPT = "plan.json", "array.sh"
+MEMORY_MIB = 4096
+"""For a guest and its disks, at quick scale; edit the script for a larger one."""
+PART = 1000
+"""Tasks of one array: Slurm takes indexes up to 1000 (MaxArraySize=1001), unless a site says otherwise."""
 
 
 class SharedPlan(Frozen):
@@ -81,8 +88,8 @@ class SharedPlan(Frozen):
 
 def own_files(options: RunOptions) -> list[str]:
     """Return the words of the options that name files of the user, whose paths may be relative."""
-    kind, _, wanted = kernel_specs.canonical(options.kernel).partition(":")
-    of_agelab = kind == "debian" or (kind == "recipe" and not set(wanted) & set("/,."))
+    kind, _, kernel = kernel_specs.canonical(options.kernel).partition(":")
+    of_agelab = kind == "debian" or (kind == "recipe" and not set(kernel) & set("/,."))
     words = (
         options.name if (options.name or "").endswith(".toml") else None,
         options.corpus,
@@ -173,13 +180,13 @@ def pack(run: RunDirectory) -> bytes:
 def other_key(sent: bytes, key: CellKey, inputs: Path) -> str:
     """Return what differs in a cell that is not of ``key``, whose inputs are in a file; "" where that is unknown."""
     with suppress(AgelabError, OSError, ValueError):
-        found = cells.sent_cell(sent)
-        differing = list(diff_inputs(json.loads(read_bytes(inputs)), found.inputs))
+        cell = cells.sent_cell(sent)
+        differing = list(diff_inputs(json.loads(read_bytes(inputs)), cell.inputs))
         if differing:
             first = min(differing, key=_rank)
             more = f", and {len(differing) - 1} more" if len(differing) > 1 else ""
             return f"{first.place} is {_cut(first.right)} there, {_cut(first.left)} here{more}"
-        if found.end.evaluated_by != key.evaluated_by:
+        if cell.end.evaluated_by != key.evaluated_by:
             return "another agelab has made samples of it"
     return ""
 
@@ -193,3 +200,36 @@ def _cut(value: Mapping[str, Any] | object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     text = " ".join(text.split())
     return text if len(text) <= WIDTH else f"{text[:WIDTH]}..."
+
+
+def array_commands(script: Path, cells: int) -> str:
+    """Return the shell line that sends all cells to Slurm."""
+    name = shlex.quote(str(script))
+    if cells <= PART:
+        return f"sbatch {name}"
+    return f"for first in $(seq 0 {PART} {cells - 1}); do sbatch {name} $first; done"
+
+
+def write_array(directory: Path, plan: SharedPlan, agelab: str) -> Path:
+    """Write plan and Slurm script into a directory; return the script. Raises InputError where this cannot be."""
+    place = directory.absolute()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        write(place / PLAN, plan)
+        text = templates.fill(
+            "array.sh",
+            {},
+            cells=len(plan.cells),
+            tasks=min(PART, len(plan.cells)),
+            part=PART,
+            commands=array_commands(place / SCRIPT, len(plan.cells)),
+            memory_mib=MEMORY_MIB,
+            directory=place,
+            agelab=agelab,
+            plan=str(place / PLAN),
+        )
+        atomic.write(place / SCRIPT, text.encode())
+        (place / SCRIPT).chmod(0o755)
+    except OSError as error:
+        raise InputError(f"--slurm {directory}: cannot be written: {error.strerror}") from error
+    return place / SCRIPT

@@ -28,9 +28,9 @@ def examine(store: Store, *, again: bool = False) -> HostReport:
 
     Boots a small guest (20 s at most) if no KVM result is cached, or with ``again``.
     """
-    findings = [probe(tool) for tool in TOOLS]
-    findings[:0] = [emulator(store), libvirt()]
+    of_programs = [probe(tool) for tool in TOOLS]
+    of_programs[:0] = [emulator(store), libvirt()]
     proved = kvm(store, again=again)
     of_the_host = (space(store.home), memory(), proved, passthrough(), leftovers.finding(store))
-    found = (*findings, other_packages(), sources(store), confinement(store), *of_the_host)
-    return HostReport(findings=one_advice(found))
+    findings = (*of_programs, other_packages(), sources(store), confinement(store), *of_the_host)
+    return HostReport(findings=one_advice(findings))

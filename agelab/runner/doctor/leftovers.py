@@ -53,8 +53,8 @@ class Leftover:
 
 def find(store: Store) -> Iterator[Leftover]:
     """Yield all leftovers; those that may still change others come first, so that removing in order misses none."""
-    for one in orphans.find_orphans():
-        yield Leftover(f"process {one.pid}, {one.command}", 0, partial(_end_process, one))
+    for orphan in orphans.find_orphans():
+        yield Leftover(f"process {orphan.pid}, {orphan.command}", 0, partial(_end_process, orphan))
     yield from _unused_daemon()
     for path in _temporary_paths(store):
         if atomic.is_abandoned(path):
@@ -76,28 +76,28 @@ def find(store: Store) -> Iterator[Leftover]:
 
 def finding(store: Store) -> Finding:
     """Return the finding about leftovers."""
-    found = list(find(store))
-    if not found:
+    leftovers = list(find(store))
+    if not leftovers:
         return Finding(
             name="leftovers",
             status=ProbeStatus.OK,
             found="none",
             meaning="no killed agelab has left anything",
         )
-    lines = [str(one) for one in found[:MAX_LISTED]]
-    lines += [f"and {len(found) - MAX_LISTED} more"] if len(found) > MAX_LISTED else []
-    size = sum(one.disk_bytes for one in found)
+    lines = [str(leftover) for leftover in leftovers[:MAX_LISTED]]
+    lines += [f"and {len(leftovers) - MAX_LISTED} more"] if len(leftovers) > MAX_LISTED else []
+    size = sum(leftover.disk_bytes for leftover in leftovers)
     return Finding(
         name="leftovers",
         status=ProbeStatus.LIMITED,
-        found=f"{len(found)}, {size / 1e6:.1f} MB",
+        found=f"{len(leftovers)}, {size / 1e6:.1f} MB",
         meaning="left by agelabs that were killed:\n" + "\n".join(lines),
         fix="agelab doctor --clean",
     )
 
 
-def _end_process(one: orphans.TaggedProcess) -> bool:
-    return bool(orphans.terminate([one]))
+def _end_process(orphan: orphans.TaggedProcess) -> bool:
+    return bool(orphans.terminate([orphan]))
 
 
 def _unused_daemon() -> Iterator[Leftover]:
@@ -128,7 +128,7 @@ def _temporary_paths(store: Store) -> Iterator[Path]:
 
 def _remove_run_without_plan(store: Store, run: RunDirectory) -> bool:
     with run_lookup.creation_lock(store.runs, exclusive=True):
-        if run.path in [one.path for one in run_lookup.without_plan(store.runs)]:
+        if run.path in [directory.path for directory in run_lookup.without_plan(store.runs)]:
             atomic.remove(run.path)
     return not run.path.exists()
 
@@ -146,13 +146,13 @@ def _remove_disks(run: RunDirectory) -> bool:
 def clean(store: Store, say: Notify) -> bool:
     """Remove all leftovers and report each. Return True if all are gone."""
     whole, any_found = True, False
-    for one in find(store):
+    for leftover in find(store):
         any_found = True
         try:
-            gone, why = one.remove(), "somebody holds it now"
+            gone, why = leftover.remove(), "somebody holds it now"
         except (AgelabError, OSError) as error:
             gone, why = False, str(error)
-        say(f"removed: {one}" if gone else f"still there: {one}: {why}")
+        say(f"removed: {leftover}" if gone else f"still there: {leftover}: {why}")
         whole = whole and gone
     if not any_found:
         say("nothing was left over")

@@ -59,7 +59,9 @@ class HostReport(Frozen):
     @property
     def virtual_clock(self) -> bool:
         """True if the virtual clock can run here: nothing that it requires is missing."""
-        return not any(found.required and found.status is ProbeStatus.MISSING for found in self.findings)
+        return not any(
+            finding.required and finding.status is ProbeStatus.MISSING for finding in self.findings
+        )
 
 
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
@@ -96,15 +98,15 @@ TOOLS = (
 
 def version_in(text: str) -> str:
     """Return the first version number in a program's output, or the first line if there is none."""
-    found = _VERSION.search(text)
-    return found.group() if found else text.strip().partition("\n")[0]
+    version = _VERSION.search(text)
+    return version.group() if version else text.strip().partition("\n")[0]
 
 
 def probe(tool: Tool) -> Finding:
     """Check that ``tool`` is installed and starts, and find its version."""
     program = tool.argv[0]
     finding = partial(Finding, name=tool.name, required=True)
-    if process.find(program) is None:
+    if process.which(program) is None:
         hint = process.install_hint(program)
         return finding(status=ProbeStatus.MISSING, found="", meaning=tool.purpose, fix=hint)
     try:
@@ -133,13 +135,13 @@ def other_packages() -> Finding:
 
 def one_advice(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return ``findings`` as they are or, on a host without apt, with one advice in place of a Debian package each."""
-    if process.find("apt-get"):
+    if process.which("apt-get"):
         return tuple(findings)
     return tuple(
-        found.model_copy(update={"fix": WITHOUT_APT if found.name == "apt" else ""})
-        if found.fix.startswith("install the Debian package")
-        else found
-        for found in findings
+        finding.model_copy(update={"fix": WITHOUT_APT if finding.name == "apt" else ""})
+        if finding.fix.startswith("install the Debian package")
+        else finding
+        for finding in findings
     )
 
 
@@ -151,8 +153,8 @@ def sources(store: Store) -> Finding:
         if mirrors()[1]:
             return finding(status=ProbeStatus.OK, found="with security updates", meaning=meaning)
     except HostError as error:
-        told = str(error).splitlines()[0]
-        return finding(status=ProbeStatus.MISSING, found=told, meaning=meaning, fix=error.hint)
+        problem = str(error).splitlines()[0]
+        return finding(status=ProbeStatus.MISSING, found=problem, meaning=meaning, fix=error.hint)
     return finding(
         status=ProbeStatus.LIMITED,
         found=WITHOUT_SECURITY,
@@ -162,7 +164,7 @@ def sources(store: Store) -> Finding:
 
 
 def _exists(program: str) -> bool:
-    return Path(program).exists() if program.startswith("/") else process.find(program) is not None
+    return Path(program).exists() if program.startswith("/") else process.which(program) is not None
 
 
 def confinement(store: Store) -> Finding:
@@ -187,12 +189,12 @@ def confinement(store: Store) -> Finding:
 def _namespace_fix() -> str:
     """Return what lets this user have namespaces."""
     for program in ("mmdebstrap", "bwrap"):
-        if process.find(program) is None:
+        if process.which(program) is None:
             return process.install_hint(program)
     if os.geteuid() == 0:
         return "allow this container to mount and to have namespaces (CAP_SYS_ADMIN)"
     name = getpass.getuser()
-    if process.find("newuidmap") is None:
+    if process.which("newuidmap") is None:
         return process.install_hint("newuidmap")
     if not all(f"\n{name}:" in f"\n{fileio.read_text(path)}" for path in SUBORDINATE_IDS if path.exists()):
         return f"as root: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {name}"
@@ -201,7 +203,7 @@ def _namespace_fix() -> str:
 
 def libvirt() -> Finding:
     """Check for a libvirt daemon and its Python binding, and whether a daemon runs."""
-    daemon = next((program for program in libvirt_daemon.DAEMONS if process.find(program)), None)
+    daemon = next((program for program in libvirt_daemon.DAEMONS if process.which(program)), None)
     if daemon is None or importlib.util.find_spec("libvirt") is None:
         return Finding(
             name="libvirt",
@@ -229,14 +231,14 @@ def emulator(store: Store) -> Finding:
     finding = partial(Finding, name="QEMU", required=True, meaning=meaning)
     try:
         qemu.require_processor()
-        found = qemu.find(store)
-        if found is None:
+        emulator = qemu.find(store)
+        if emulator is None:
             first = "none in the store yet: a run takes it from the packages of Debian " + qemu.SUITE
             return finding(status=ProbeStatus.UNKNOWN, found=first)
-        process.run([str(found.program), *_NVDIMM_MACHINE.split()], timeout=_PROBE_SECONDS)
+        process.run([str(emulator.program), *_NVDIMM_MACHINE.split()], timeout=_PROBE_SECONDS)
     except HostError as error:
         return finding(status=ProbeStatus.MISSING, found=str(error), fix=error.hint)
-    version = found.version.removeprefix("QEMU emulator version ")
+    version = emulator.version.removeprefix("QEMU emulator version ")
     return finding(status=ProbeStatus.OK, found=version)
 
 

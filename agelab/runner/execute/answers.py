@@ -54,7 +54,7 @@ class CellReuse:
         self.ended.share(key, cell, run.cell_directory(number))
 
 
-def of_run(options: RunOptions, runs: Path, say: Notify) -> CellReuse | None:
+def cell_reuse(options: RunOptions, runs: Path, say: Notify) -> CellReuse | None:
     """Return what a run has of ended cells; None in the wall clock, where the same thing run twice differs.
 
     Cells that do more than measure run: those that keep their disk, and whose host's time is taken. Raises InputError

@@ -17,7 +17,6 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import disk_maps
 from agelab.runner.execute.answers import CellLost, CellReuse, Elsewhere
 from agelab.runner.execute.disk_maps import PointsBoot
-from agelab.runner.execute.evaluation import evaluated_by
 from agelab.runner.execute.guests import GuestLauncher
 from agelab.runner.execute.host_timing import CellTimer
 from agelab.runner.execute.passes import BlockPass, ProfilePass, Profiler
@@ -29,12 +28,12 @@ from agelab.runner.execute.phases import (
     PhaseAborted,
     PhaseRunner,
 )
+from agelab.runner.plan.cell_inputs import evaluated_by
 from agelab.runner.plan.guest_plan import Boot, unsupported
 from agelab.runner.plan.passes import outputs
 from agelab.runner.reuse.cells import CellKey, EndedCell
 from agelab.scenario.step import AGED, CONTROL, CONTROL_COPY, ForkName, StepId
 from agelab.store import stored_disk
-from agelab.store.artefacts import Store
 
 
 @dataclass(frozen=True)
@@ -45,14 +44,11 @@ class CellRunner:
     number: int
     launcher: GuestLauncher
     goals: CellGoals
-    store: Store
     on_step: Callable[[str], None]
     timer: CellTimer | None = None
     """Takes the host's time, where it is asked for."""
     reuse: CellReuse | None = None
     """Finds ended cells that may stand for this one; None where it runs in any case."""
-    blocks: bool = False
-    """Record what its drives are sent, in a pass of its own."""
     profiler: Profiler | None = None
     """Takes a profile behind the cell, where it is asked for."""
     elsewhere: Elsewhere | None = None
@@ -70,7 +66,7 @@ class CellRunner:
         started = time.monotonic()
         progress = CellProgress(self.run, self.number, self.launcher.spec)
         key, earlier = None, None
-        if why := unsupported(self.launcher.spec, self.launcher.image):
+        if why := unsupported(self.launcher.spec, self.launcher.guests.image):
             progress.judge(CellStatus(Status.UNSUPPORTED, why))
         else:
             inputs = self.boots.inputs()
@@ -120,11 +116,12 @@ class CellRunner:
         return self._finish(end, earlier.samples)
 
     def _finish(self, end: End, samples: Sequence[Sample]) -> End:
-        if self.blocks and end.status is Status.OK and self.launcher.spec.disk.modelled:
+        if self.goals.blocks and end.status is Status.OK and self.launcher.spec.disk.modelled:
             BlockPass(self.run, self.number, self.launcher, self.goals, self.on_step).run()
         if self.profiler and end.status is Status.OK and end.inputs_key:
-            what = (self.run, self.number, self.launcher, self.goals, self.profiler, self.timer)
-            ProfilePass(*what).run(end.inputs_key)
+            profiler = self.profiler
+            beside = (self.run, self.number, self.launcher, self.goals, profiler.on_step)
+            ProfilePass(*beside, profiler.program, self.timer).run(end.inputs_key)
         end = end.model_copy(update={"ended": datetime.now(UTC).strftime(MOMENT)})
         self.run.finish(self.number, end)
         if self.reuse:
@@ -197,7 +194,7 @@ class _StartedCell:
         if goals.keep_as and progress.status.ok:
             files = self.boots.forks.files(self.boots.final_fork)
             progress.disk = stored_disk.save(
-                self.cell.store,
+                self.cell.launcher.guests.store,
                 self.boots.disk_inputs,
                 goals.keep_as,
                 files,
@@ -216,7 +213,9 @@ class _StartedCell:
         self._run_judged(boots.copying_controls(reached))
         copy = str(StepId(CONTROL_COPY, (CONTROL,)))
         samples = self.progress.samples
-        copied = {one.repetition for one in samples if (one.step, one.metric) == (copy, "elapsed")}
+        copied = {
+            sample.repetition for sample in samples if (sample.step, sample.metric) == (copy, "elapsed")
+        }
         for point in set(reached) - copied:
             forks.remove(str(ForkName(CONTROL, point)))
         names = [name for name in disk_maps.fork_names(reached) if forks.exists(name)]
@@ -263,8 +262,8 @@ class _StartedCell:
         try:
             progress.maps = maps.unpack(results.path, boots.directory)
             known = list(disk_maps.reader(boots.spec).read(boots.directory, boots.mapped_forks))
-            for found in known:
-                for sample in maps.samples(found, boots.spec.scenario.measures):
+            for disk_map in known:
+                for sample in maps.samples(disk_map, boots.spec.scenario.measures):
                     progress.record(sample)
             progress.pictures = disk_maps.draw(boots.directory, boots.spec, known, progress.samples)
         except AgelabError as error:

@@ -10,9 +10,8 @@ from agelab.machine.image import tools
 from agelab.machine.vm.hypervisor import Hypervisor
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute import guests
 from agelab.runner.execute.cell import CellRunner
-from agelab.runner.execute.guests import GuestLauncher
+from agelab.runner.execute.guests import GuestLauncher, RunGuests
 from agelab.runner.execute.phases import CellGoals
 from agelab.runner.plan.cell_spec import NOTHING_BROUGHT, CellSpec
 from agelab.runner.plan.guest_plan import unsupported
@@ -169,34 +168,23 @@ def _obtain(
     assert spec.companion is not None
     own = companion_cell(spec)
     keep = disk_recipe(own, image.kernel.spec, None, making_command(prepared.request, spec, "run"))
-    saved = guests.of_run(prepared, hypervisor, store, progress)
+    shared = RunGuests.of(prepared, hypervisor, store, progress)
     with atomic.temp_dir(store.cache("beside")) as work:
         run = RunDirectory(work)
         programs = tools.obtain_filesystem_tools(own.filesystem.tools, store, progress)
-        launcher = GuestLauncher(
-            run.cell_directory(0),
-            own,
-            image,
-            corpus,
-            hypervisor,
-            prepared.emulator,
-            saved,
-            None,
-            programs,
-            store,
-        )
+        launcher = GuestLauncher(run.cell_directory(0), own, corpus, shared, None, programs)
         readable_by = readers.of_made(corpus.image.parent, image.artefact.directory)
         goals = CellGoals(keep_as=keep, measure=False, readable_by=readable_by)
-        runner = CellRunner(run, 0, launcher, goals, store, lambda _: None)
+        runner = CellRunner(run, 0, launcher, goals, lambda _: None)
         what = f"the {spec.companion.name} beside the disk under test"
         if why := unsupported(own, image):
             raise AgelabError(f"{what}: {why}")
         key = stored_disk.key(runner.boots.disk_inputs)
         with store.lock(f"beside-{key}"):
             if store.find(stored_disk.KIND, key):
-                found = stored_disk.find(store, key)
-                found.verify()
-                return found
+                disk = stored_disk.find(store, key)
+                disk.verify()
+                return disk
             progress(f"filling {what}")
             end = runner.carry_out()
         if end.status is not Status.OK or end.disk is None:

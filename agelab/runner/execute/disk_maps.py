@@ -189,7 +189,7 @@ def are_there(directory: Path, pictures: Mapping[str, str]) -> bool:
     """Return whether a cell's directory has these pictures, as they were drawn."""
     try:
         return bool(pictures) and all(
-            file_hash(directory / picture_file(name)) == wanted for name, wanted in pictures.items()
+            file_hash(directory / picture_file(name)) == sha256 for name, sha256 in pictures.items()
         )
     except (OSError, ValueError):
         return False
@@ -200,7 +200,7 @@ def _title(spec: CellSpec) -> str:
 
 
 def _draw_blocks(spec: CellSpec, maps: Sequence[DiskMap]) -> str:
-    at_end = {ForkName.parse(found.name).kind: found for found in maps}
+    at_end = {ForkName.parse(disk_map.name).kind: disk_map for disk_map in maps}
     disks = [
         MappedDisk(kind, spec.disk_bytes, at_end[kind].extents, at_end[kind].free)
         for kind in (AGED, CONTROL)
@@ -211,8 +211,8 @@ def _draw_blocks(spec: CellSpec, maps: Sequence[DiskMap]) -> str:
 
 def _draw_scores(spec: CellSpec, samples: Sequence[Sample]) -> str | None:
     """Return the picture of the layout score over the history; None where there is none."""
-    wanted = spec.scenario.curve
-    if wanted is None:
+    curve = spec.scenario.curve
+    if curve is None:
         return None
     at_points = spec.scenario.tests_at_points
     series = {
@@ -227,7 +227,7 @@ def _draw_scores(spec: CellSpec, samples: Sequence[Sample]) -> str | None:
         series = {spec.variant.name: series[CURVE]}
         end = _scores(samples, AGED)
         heading += f"; at its end {end[0][1]:.3f}" if end and end[0][1] is not None else ""
-    return vega.plot(heading, f"repetitions of {wanted.step}", "layout score", series)
+    return vega.plot(heading, f"repetitions of {curve.step}", "layout score", series)
 
 
 def _scores(samples: Sequence[Sample], kind: str) -> list[tuple[float, float | None]]:

@@ -54,14 +54,35 @@ SOMEWHERE = Path("/agelab/saved")
 
 
 @dataclass(frozen=True)
-class SavedGuests:
-    """The saved guests for the cells of a run."""
+class RunGuests:
+    """What the guests of all cells of a run have in common."""
 
     store: Store
+    """Where its parts are; what virt-install prints is remembered in its cache."""
     hypervisor: Hypervisor
     image: Image
     emulator: Emulator
     progress: Notify
+    are_saved: bool
+    """Boots begin with a saved guest; else each boots in full."""
+
+    @classmethod
+    def of(cls, prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify) -> "RunGuests":
+        return cls(store, hypervisor, prepared.image, prepared.emulator, progress, prepared.saves_guests)
+
+    @cached_property
+    def initramfs_bytes(self) -> bytes:
+        """What guests boot: the image's archive, followed by the modules of every cell and the harness."""
+        return fileio.read_bytes(self.image.initramfs, fileio.PROGRAM) + initramfs.cell(
+            self.image.kernel.modules,
+            BASE_MODULES,
+            cell_inputs.harness_files(),
+            {"start": cell_inputs.harness_start()},
+        )
+
+    @cached_property
+    def initramfs_sha256(self) -> str:
+        return hashlib.sha256(self.initramfs_bytes).hexdigest()
 
     def restored(self, guest: GuestSpec, directory: Path = SOMEWHERE) -> GuestSpec:
         """Return the guest that begins as a copy of the one saved in ``directory``, with the disks of ``guest``."""
@@ -72,7 +93,7 @@ class SavedGuests:
             saved=SavedMemory(directory / MEMORY, restored=True),
         )
 
-    def obtain(self, guest: GuestSpec, initramfs: bytes) -> Artefact:
+    def obtain(self, guest: GuestSpec) -> Artefact:
         """Return the saved guest of which ``guest``, with its disks in slots, can be a copy; made now if there is none.
 
         Raises HostError or AgelabError where it cannot be made.
@@ -80,21 +101,21 @@ class SavedGuests:
         inputs = {
             "kernel": self.image.kernel.key,
             "image": self.image.content,
-            "initramfs": hashlib.sha256(initramfs).hexdigest(),
+            "initramfs": self.initramfs_sha256,
             "command": self._command(self._to_save(guest, SOMEWHERE)),
             "qemu": self.emulator.identity,
         }
 
         def build(directory: Path) -> None:
             self.progress(f"booting a guest of {guest.memory_mib} MiB to be saved")
-            self._make(self._to_save(guest, directory), directory, initramfs)
+            self._make(self._to_save(guest, directory), directory)
 
         return self.store.obtain(KIND, inputs, build, content_hash)
 
     def _command(self, guest: GuestSpec) -> list[str]:
         """Return the QEMU command of a guest, with names for this host's directories."""
         if guest not in self._commands:
-            command = self.hypervisor.command_line(self._domain_xml(guest))
+            command = self.hypervisor.command_line(self.domain_xml(guest))
             places = {
                 "saved": SOMEWHERE,
                 "image": self.image.artefact.directory,
@@ -108,7 +129,7 @@ class SavedGuests:
         """The commands that are known: each boot asks for one."""
         return {}
 
-    def _domain_xml(self, guest: GuestSpec) -> str:
+    def domain_xml(self, guest: GuestSpec) -> str:
         models = self.hypervisor.security_models
         return domain.domain_xml(guest, models, self.store.cache(virt_install.CACHE))
 
@@ -140,14 +161,14 @@ class SavedGuests:
             saved=SavedMemory(directory / MEMORY, restored=False),
         )
 
-    def _make(self, guest: GuestSpec, directory: Path, initramfs: bytes) -> None:
-        guest.initramfs.write_bytes(initramfs)
+    def _make(self, guest: GuestSpec, directory: Path) -> None:
+        guest.initramfs.write_bytes(self.initramfs_bytes)
         for file in (guest.console, guest.events):
             file.touch()
         with (directory / EMPTY).open("wb") as empty:
             empty.truncate(max(disk.size for disk in guest.disks))
         try:
-            self.hypervisor.save(guest.name, self._domain_xml(guest), directory / STATE)
+            self.hypervisor.save(guest.name, self.domain_xml(guest), directory / STATE)
         except DaemonLost:
             raise
         except HostError as error:
@@ -155,15 +176,6 @@ class SavedGuests:
             raise HostError(f"{error}; it said last: {words or 'nothing'}", error.hint) from error
         guest.events.unlink()
         process.run(["fallocate", "--dig-holes", str(directory / MEMORY)])
-
-
-def of_run(
-    prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify
-) -> SavedGuests | None:
-    """Return the saved guests of a run; None where its guests boot in full."""
-    if not prepared.saves_guests:
-        return None
-    return SavedGuests(store, hypervisor, prepared.image, prepared.emulator, progress)
 
 
 BOOT_TIMEOUT: dict[Clock, float] = {"virtual": 6 * 3600.0, "wall": 7 * 86400.0}
@@ -180,36 +192,15 @@ TIMEOUT_VARIABLE = "AGELAB_PATIENCE"
 
 def boot_timeout(clock: Clock) -> float:
     """Return the host seconds for one boot. Raises InputError where AGELAB_PATIENCE is not a number of them."""
-    wanted = os.environ.get(TIMEOUT_VARIABLE)
-    if not wanted:
+    patience = os.environ.get(TIMEOUT_VARIABLE)
+    if not patience:
         return BOOT_TIMEOUT[clock]
-    if not (seconds := parse_digits(wanted, MAX_TIMEOUT)):
+    if not (seconds := parse_digits(patience, MAX_TIMEOUT)):
         raise InputError(
-            f"{TIMEOUT_VARIABLE} is {wanted[:20]!r}: set it to the host's seconds for one boot, a whole number from 1 "
-            f"to {MAX_TIMEOUT}"
+            f"{TIMEOUT_VARIABLE} is {patience[:20]!r}: set it to the host's seconds for one boot, a whole number from "
+            f"1 to {MAX_TIMEOUT}"
         )
     return float(seconds)
-
-
-@dataclass(frozen=True)
-class CellInitramfs:
-    """The initramfs of an image's cells, made once for all of them."""
-
-    image: Image
-
-    @cached_property
-    def content(self) -> bytes:
-        """The image's archive, followed by the modules of every cell and the harness."""
-        return fileio.read_bytes(self.image.initramfs, fileio.PROGRAM) + initramfs.cell(
-            self.image.kernel.modules,
-            BASE_MODULES,
-            cell_inputs.harness_files(),
-            {"start": cell_inputs.harness_start()},
-        )
-
-    @cached_property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.content).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -219,20 +210,12 @@ class GuestLauncher:
     directory: Path
     """The cell's directory, which holds its guests' files."""
     spec: CellSpec
-    image: Image
     corpus: Corpus
-    hypervisor: Hypervisor
-    emulator: Emulator
-    saved: SavedGuests | None
-    """Where boots begin with a saved guest; None where each boots in full."""
+    guests: RunGuests
     module: Path | None
     """The modelled drive's kernel module, for cells that have one."""
     tools: Mapping[str, Path]
     """The guest's own programs, for cells that need them."""
-    store: Store | None = None
-    """Where these parts are; what virt-install prints is remembered in its cache."""
-    shared: CellInitramfs | None = None
-    """The initramfs, where other cells have the same."""
 
     def run(
         self,
@@ -251,9 +234,9 @@ class GuestLauncher:
             try:
                 ending = self._run_guest(guest, saved, boot, events, record, on_step)
             except NotRestored as error:
-                if not self.saved or not saved:
+                if not saved:
                     raise
-                self.saved.discard(saved, error)
+                self.guests.discard(saved, error)
                 guest, saved = self._guest_to_run(boot)
                 ending = self._run_guest(guest, saved, boot, events, record, on_step)
             return Ending.OUTPUT_LOST if self._is_output_lost(ending, events) else ending
@@ -269,13 +252,8 @@ class GuestLauncher:
 
         All else of a boot is hashed as the guest gets it.
         """
-        if self.store:
-            parts = (
-                self.emulator.artefact.directory,
-                self.image.artefact.directory,
-                self.corpus.image.parent,
-            )
-            self.store.read(parts)
+        image, emulator = self.guests.image.artefact, self.guests.emulator.artefact
+        self.guests.store.read((emulator.directory, image.directory, self.corpus.image.parent))
 
     def _run_guest(
         self,
@@ -291,7 +269,7 @@ class GuestLauncher:
         xml = self._domain_xml(guest)
         (self.directory / f"{boot.name}domain-{boot.number}.xml").write_text(xml, encoding="utf-8")
         disks.write_plan_disk(self._plan_disk(boot), events.secret, self._archive(boot))
-        return self.hypervisor.run(
+        return self.guests.hypervisor.run(
             guest.name,
             xml,
             output,
@@ -310,11 +288,11 @@ class GuestLauncher:
                 file.truncate(layout.size)
             data = map(self._lengthened, guest.disks[FIRST_DATA_DISK:])
             guest = replace(guest, disks=(*guest.disks[:FIRST_DATA_DISK], *data))
-        if self.saved and layout:
-            saved = self.saved.obtain(guest, self._initramfs)
-            self.saved.store.read([saved.directory])
-            return self.saved.restored(guest, saved.directory), saved
-        guest.initramfs.write_bytes(self._initramfs)
+        if self.guests.are_saved and layout:
+            saved = self.guests.obtain(guest)
+            self.guests.store.read([saved.directory])
+            return self.guests.restored(guest, saved.directory), saved
+        guest.initramfs.write_bytes(self.guests.initramfs_bytes)
         return guest, None
 
     def _lengthened(self, disk: MemoryDisk) -> MemoryDisk:
@@ -333,7 +311,7 @@ class GuestLauncher:
         return replace(disk, path=path)
 
     def _is_output_lost(self, ending: Ending, events: BootEvents) -> bool:
-        """Tell whether lines are missing. A full disk may also be why the last one is, or why one has been altered."""
+        """Return True if lines are missing. A full disk may also be why the last one is, or one was altered."""
         if events.lost and not events.foreign:
             return True
         silent = ending is Ending.STOPPED and not events.last_word
@@ -345,28 +323,28 @@ class GuestLauncher:
         ``places`` names directories of the host that the command speaks of.
         """
         guest = self.guest(boot)
-        if self.saved and self._layout(boot):
-            guest = self.saved.restored(guest)
+        if self.guests.are_saved and self._layout(boot):
+            guest = self.guests.restored(guest)
         # By a name that all cells have, libvirt is asked once for guests that differ in nothing else.
         xml = (
             self._domain_xml(guest)
             .replace(str(self.directory), str(ANY_CELL))
             .replace(guest.name, ANY_CELL.name)
         )
-        command = self.hypervisor.command_line(xml)
+        command = self.guests.hypervisor.command_line(xml)
         named = {
             "cell": ANY_CELL,
-            "image": self.image.artefact.directory,
+            "image": self.guests.image.artefact.directory,
             "corpus": self.corpus.image.parent,
             "saved": SOMEWHERE,
-            "qemu": self.emulator.artefact.directory,
+            "qemu": self.guests.emulator.artefact.directory,
             **{f"drive{n}": Path(drive.claim.source) for n, drive in self._real_drives() if drive.claim},
             **{name: self._any_cell(path) for name, path in places.items()},
         }
         return {
             "plan": self._plan(boot),
             "archive": hashlib.sha256(self._archive(boot)).hexdigest(),
-            "initramfs": self._first.sha256,
+            "initramfs": self.guests.initramfs_sha256,
             "command": cell_inputs.guest_command(command, named),
         }
 
@@ -387,18 +365,8 @@ class GuestLauncher:
     def _domain_xml(self, guest: GuestSpec) -> str:
         known = self._known_domains
         if guest not in known:
-            models = self.hypervisor.security_models
-            remembered = self.store.cache(virt_install.CACHE) if self.store else None
-            known[guest] = domain.domain_xml(guest, models, remembered)
+            known[guest] = self.guests.domain_xml(guest)
         return known[guest]
-
-    @cached_property
-    def _first(self) -> CellInitramfs:
-        return self.shared or CellInitramfs(self.image)
-
-    @cached_property
-    def _initramfs(self) -> bytes:
-        return self._first.content
 
     def _plan(self, boot: Boot) -> dict[str, Any]:
         """Return the boot's plan with its date."""
@@ -436,10 +404,10 @@ class GuestLauncher:
     @cached_property
     def _modules(self) -> dict[str, ModuleFile]:
         """The kernel modules that not every cell has, in the order of their insertion."""
-        modules = self.image.kernel.modules
-        there = {one.name for one in modules.closure((*initramfs.BASE_MODULES, *BASE_MODULES))}
-        own = [one for one in modules.closure(self.spec.modules) if one.name not in there]
-        return {one.name: ModuleFile(one.read(), one.optional) for one in own}
+        modules = self.guests.image.kernel.modules
+        there = {module.name for module in modules.closure((*initramfs.BASE_MODULES, *BASE_MODULES))}
+        own = [module for module in modules.closure(self.spec.modules) if module.name not in there]
+        return {module.name: ModuleFile(module.read(), module.optional) for module in own}
 
     def _plan_disk(self, boot: Boot) -> Path:
         return self.directory / f"{boot.name}plan"
@@ -455,15 +423,15 @@ class GuestLauncher:
         real = [(number, drive) for number, drive in self._real_drives() if boot.plan["drives"][number:]]
         return GuestSpec(
             name=f"agelab-{own}",
-            emulator=self.emulator.program,
+            emulator=self.guests.emulator.program,
             machine=self.spec.machine,
             memory_mib=boot.memory_mib,
-            kernel=self.image.boot_image,
+            kernel=self.guests.image.boot_image,
             initramfs=self._initramfs_file(boot),
             disks=layout.fill(disks, self._empty_slot) if layout else disks,
             console=self.directory / f"{boot.name}console-{boot.number}.log",
             events=self.directory / f"{boot.name}events-{boot.number}.jsonl",
-            preload=(self.emulator.clock,) if self.spec.clock == "virtual" else (),
+            preload=(self.guests.emulator.clock,) if self.spec.clock == "virtual" else (),
             clock=self.spec.clock,
             vcpus=self.spec.vcpus,
             accelerator=self.spec.accelerator,
@@ -485,7 +453,9 @@ class GuestLauncher:
 
     def _disks(self, boot: Boot) -> tuple[MemoryDisk, ...]:
         return (
-            MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False, constant=True),
+            MemoryDisk(
+                self.guests.image.root, self.guests.image.root.stat().st_size, written=False, constant=True
+            ),
             MemoryDisk(self._plan_disk(boot), disks.PLAN_DISK_BYTES, written=False),
             MemoryDisk(self.corpus.image, self.corpus.size, written=False, constant=True),
             *boot.disks,

@@ -37,7 +37,9 @@ class CellTimer:
         try:
             return launch()
         finally:
-            guests = [one for one in self.guests.programs() if one.found >= began and self._has(one)]
+            guests = [
+                program for program in self.guests.programs() if program.found >= began and self._has(program)
+            ]
             self.boots.append(boot_time(boot, began, time.monotonic(), guests, heard))
 
     def _has(self, guest: Program) -> bool:
@@ -75,7 +77,7 @@ def boot_time(
     boot: Boot, began: float, ended: float, guests: Sequence[Program], heard: Sequence[Heard]
 ) -> BootTime:
     """Split the time of a boot by what was heard when. A guest that was never ready has no other times."""
-    up = min([one.found for one in guests], default=began)
+    up = min([guest.found for guest in guests], default=began)
     ready = next((at for at, event in heard if isinstance(event, HarnessReady)), ended)
     last = heard[-1][0] if heard else ended
     steps = tuple(_steps(heard))
@@ -88,7 +90,7 @@ def boot_time(
         steps=steps,
         between=_rounded(between),
         end=_rounded(ended - last),
-        processor=_rounded(sum(one.used.own for one in guests)),
+        processor=_rounded(sum(guest.used.own for guest in guests)),
     )
 
 

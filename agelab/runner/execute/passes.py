@@ -5,12 +5,13 @@ Nothing that they measure is a result, so neither key nor digest of the cell kno
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 from agelab.base import atomic
 from agelab.base.hashing import key_of
@@ -47,92 +48,113 @@ from agelab.store.artefacts import file_hash
 
 
 @dataclass(frozen=True)
-class FoundDisk:
-    """The disk to which the guests of a phase write what a pass is about."""
-
-    file: str
-    """The end of its file's name."""
-    variable: str
-    """The environment variable with its number in the guest."""
-    size_of: Callable[[Phase], int]
-    """Its bytes."""
-
-
-@dataclass(frozen=True)
 class PassBoots(CellBoots):
-    """Plans the pass_boots of a pass: the cell's own, with other steps and one more disk."""
+    """Plans the boots of a pass: the cell's own, with other steps and one more disk."""
 
-    disk: FoundDisk
-    changed: Callable[[Phase], Phase]
-    """A phase of the cell to that of the pass."""
+    cell_pass: "CellPass"
 
     @cached_property
     def phases(self) -> tuple[Phase, ...]:
-        return tuple(map(self.changed, super().phases))
+        return tuple(map(self.cell_pass.changed, super().phases))
 
     def of_phase(self, phase: Phase, start: BootStart) -> Boot:
         boot = super().of_phase(phase, start)
         number = DATA_DISK + len(boot.disks)
-        environment = boot.plan["environment"] | {self.disk.variable: str(number)}
-        disks = (*boot.disks, self.found_disk(phase))
+        environment = boot.plan["environment"] | {self.cell_pass.variable: str(number)}
+        disks = (*boot.disks, self.pass_disk(phase))
         return replace(boot, plan={**boot.plan, "environment": environment}, disks=disks)
 
-    def found_disk(self, phase: Phase) -> MemoryDisk:
-        path = self.directory / f"{phase.file_prefix}{self.disk.file}"
-        return MemoryDisk(path, self.disk.size_of(phase), written=True)
+    def pass_disk(self, phase: Phase) -> MemoryDisk:
+        """Return the disk to which the guests of a phase write what the pass is about."""
+        path = self.directory / f"{phase.file_prefix}{self.cell_pass.file}"
+        return MemoryDisk(path, self.cell_pass.disk_bytes(phase), written=True)
 
 
-def pass_boots(
-    launcher: GuestLauncher,
-    goals: CellGoals,
-    directory: Path,
-    tools: Mapping[str, Path],
-    disk: FoundDisk,
-    changed: Callable[[Phase], Phase],
-    set_aside: int = 0,
-) -> PassBoots:
-    """Plan the pass_boots of a pass in a directory of its own, of the cell's ``launcher`` and ``goals``.
+@dataclass(frozen=True)
+class CellPass(ABC):
+    """A pass beside one cell."""
 
-    ``tools`` are the guest's programs for it, ``set_aside`` the bytes of memory that it takes beside the steps.
-    """
-    scenario = launcher.spec.scenario.model_copy(update={"measures": (), "traces": ()})
-    own = replace(
-        launcher,
-        directory=directory,
-        spec=replace(launcher.spec, scenario=scenario, set_aside=set_aside),
-        tools={**launcher.tools, **tools},
-    )
-    return PassBoots(own, replace(goals, keep_as=None), disk, changed)
+    run_directory: RunDirectory
+    number: int
+    launcher: GuestLauncher
+    """The cell's own."""
+    goals: CellGoals
+    on_step: Callable[[str], None]
 
+    place: ClassVar[str]
+    """Its directory in that of the cell."""
+    file: ClassVar[str]
+    """The end of the name of a phase's disk for what the pass is about."""
+    variable: ClassVar[str]
+    """The environment variable with its number in the guest."""
+    set_aside: ClassVar[int] = 0
+    """Bytes of memory that it takes beside the steps."""
 
-def run_pass(runner: BootRunner, planned: PassBoots, read: Callable[[Path, Phase], None]) -> None:
-    """Run the phases of a pass, and ``read`` the disk of each in the end, however far it came."""
-    first = planned.phases[0]
-    with suppress(PhaseAborted), ExitStack() as cleanup:
-        for phase in planned.phases:
-            if phase is first and planned.goals.start_from:
-                continue
-            goes_on = phase is not first or planned.spec.scenario.experiments
-            with suppress(PhaseAborted) if goes_on else nullcontext():
-                _run_pass_phase(runner, planned, phase, cleanup, read)
+    @property
+    @abstractmethod
+    def tools(self) -> Mapping[str, Path]:
+        """The guest's programs for it."""
 
+    @abstractmethod
+    def disk_bytes(self, phase: Phase) -> int:
+        """Return the size of that disk."""
 
-def _run_pass_phase(
-    runner: BootRunner,
-    planned: PassBoots,
-    phase: Phase,
-    cleanup: ExitStack,
-    read: Callable[[Path, Phase], None],
-) -> None:
-    disk, files = planned.found_disk(phase), planned.disk_files
-    files.create(disk.path, disk.size)
-    try:
+    @abstractmethod
+    def changed(self, phase: Phase) -> Phase:
+        """Return a phase of the cell as the pass has it."""
+
+    @abstractmethod
+    def read(self, disk: Path, phase: Phase) -> None:
+        """Read what the guests of a phase have written to the disk, however far it came."""
+
+    def tell(self, step: str) -> None:
+        """Tell of a step that has ended."""
+        self.on_step(step)
+
+    @cached_property
+    def directory(self) -> Path:
+        path = self.launcher.directory / self.place
+        path.mkdir(exist_ok=True)
+        return path
+
+    @cached_property
+    def boots(self) -> PassBoots:
+        spec = self.launcher.spec
+        scenario = spec.scenario.model_copy(update={"measures": (), "traces": ()})
+        launcher = replace(
+            self.launcher,
+            directory=self.directory,
+            spec=replace(spec, scenario=scenario, set_aside=self.set_aside),
+            tools={**self.launcher.tools, **self.tools},
+        )
+        return PassBoots(launcher, replace(self.goals, keep_as=None), self)
+
+    @cached_property
+    def progress(self) -> CellProgress:
+        return PassProgress(self.run_directory, self.number, self.boots.spec)
+
+    def run_phases(self, timer: CellTimer | None = None) -> None:
+        """Run the phases of the cell, and read the disk of each in the end."""
+        runner = BootRunner(self.boots, self.progress, self.tell, timer)
+        first = self.boots.phases[0]
+        with suppress(PhaseAborted), ExitStack() as cleanup:
+            for phase in self.boots.phases:
+                if phase is first and self.goals.start_from:
+                    continue
+                goes_on = phase is not first or self.boots.spec.scenario.experiments
+                with suppress(PhaseAborted) if goes_on else nullcontext():
+                    self._run_phase(PhaseRunner(runner, phase, cleanup))
+
+    def _run_phase(self, runner: PhaseRunner) -> None:
+        disk, files = self.boots.pass_disk(runner.phase), self.boots.disk_files
+        files.create(disk.path, disk.size)
         try:
-            PhaseRunner(runner, phase, cleanup).run()
+            try:
+                runner.run()
+            finally:
+                self.read(disk.path, runner.phase)
         finally:
-            read(disk.path, phase)
-    finally:
-        files.remove(disk.path)
+            files.remove(disk.path)
 
 
 @dataclass(frozen=True)
@@ -145,56 +167,43 @@ class Profiler:
     """Hears of each step of the pass as it ends: ``profile/copy 7``."""
 
 
-SAMPLES = FoundDisk("samples", passes.SAMPLES_VARIABLE, lambda phase: passes.SAMPLES_BYTES)
-
-
 @dataclass(frozen=True)
-class ProfilePass:
+class ProfilePass(CellPass):
     """Takes the profile of one cell."""
 
-    run_directory: RunDirectory
-    number: int
-    launcher: GuestLauncher
-    """The cell's own."""
-    goals: CellGoals
-    profiler: Profiler
+    program: Path
+    """The guest's profiler."""
     timer: CellTimer | None = None
     steps: list[StepProfile] = field(default_factory=list)
 
-    @cached_property
-    def directory(self) -> Path:
-        """The profile's directory, in that of the cell."""
-        path = self.launcher.directory / profile.PLACE
-        path.mkdir()
-        return path
+    place = profile.PLACE
+    file, variable = "samples", passes.SAMPLES_VARIABLE
 
-    @cached_property
-    def boots(self) -> PassBoots:
-        nanoseconds = passes.interval(self.launcher.spec.machine)
-        tools = {passes.PROFILER: self.profiler.program}
-        changed = partial(passes.profiled, nanoseconds=nanoseconds)
-        return pass_boots(self.launcher, self.goals, self.directory, tools, SAMPLES, changed)
+    @property
+    def tools(self) -> Mapping[str, Path]:
+        return {passes.PROFILER: self.program}
 
-    @cached_property
-    def progress(self) -> CellProgress:
-        return PassProgress(self.run_directory, self.number, self.boots.spec)
+    def disk_bytes(self, phase: Phase) -> int:
+        return passes.SAMPLES_BYTES
+
+    def changed(self, phase: Phase) -> Phase:
+        return passes.profiled(phase, passes.interval(self.launcher.spec.machine))
+
+    def tell(self, step: str) -> None:
+        if " " in step:  # else a guest is ready
+            self.on_step(f"{profile.PLACE}/{step}")
 
     def run(self, inputs_key: str) -> CellProfile:
         """Run the phases of the cell, fold what was sampled, and write it down."""
         timer = replace(self.timer, directory=self.directory, boots=[]) if self.timer else None
-        runner = BootRunner(self.boots, self.progress, self._tell, timer)
-        run_pass(runner, self.boots, self._fold)
+        self.run_phases(timer)
         return self._written(inputs_key, timer)
-
-    def _tell(self, step: str) -> None:
-        if " " in step:  # else a guest is ready
-            self.profiler.on_step(f"{profile.PLACE}/{step}")
 
     def _written(self, inputs_key: str, timer: CellTimer | None) -> CellProfile:
         status, machine = self.progress.status, self.boots.spec.machine
         guest_nanoseconds = passes.interval(machine)
-        key = {"cell": inputs_key, "program": file_hash(self.profiler.program), "interval": guest_nanoseconds}
-        found = CellProfile(
+        key = {"cell": inputs_key, "program": file_hash(self.program), "interval": guest_nanoseconds}
+        taken = CellProfile(
             status=status.status,
             reason=status.reason,
             key=f"sha256:{key_of(key)}",
@@ -203,10 +212,10 @@ class ProfilePass:
             steps=tuple(self.steps),
             processor_seconds=round(sum(boot.processor for boot in timer.boots), 3) if timer else None,
         )
-        self.run_directory.write_profile(self.number, found)
-        return found
+        self.run_directory.write_profile(self.number, taken)
+        return taken
 
-    def _fold(self, disk: Path, phase: Phase) -> None:
+    def read(self, disk: Path, phase: Phase) -> None:
         planned = {(step.name, step.repetition) for step in phase.steps if passes.is_profiled(step)}
         try:
             with disk.open("rb") as file:
@@ -240,44 +249,39 @@ class ProfilePass:
         )
 
 
-RECORDS = FoundDisk("records", passes.RECORDS_VARIABLE, passes.records_bytes)
-RECORDING_TOOLS = {passes.RECORDER: HARNESS / "output" / passes.RECORDER}
-
-
 @dataclass(frozen=True)
-class BlockPass:
+class BlockPass(CellPass):
     """Records the requests of one cell."""
 
-    run_directory: RunDirectory
-    number: int
-    launcher: GuestLauncher
-    """The cell's own."""
-    goals: CellGoals
-    on_step: Callable[[str], None]
     steps: list[StepRecord] = field(default_factory=list)
 
-    @cached_property
-    def boots(self) -> PassBoots:
-        directory = self.launcher.directory / block_record.PLACE
-        directory.mkdir(exist_ok=True)
-        what = (self.launcher, self.goals, directory, RECORDING_TOOLS, RECORDS, passes.recorded)
-        return pass_boots(*what, passes.EVENTS_MEMORY)
+    place = block_record.PLACE
+    file, variable = "records", passes.RECORDS_VARIABLE
+    set_aside = passes.EVENTS_MEMORY
 
-    @cached_property
-    def progress(self) -> CellProgress:
-        return PassProgress(self.run_directory, self.number, self.boots.spec)
+    @property
+    def tools(self) -> Mapping[str, Path]:
+        return {passes.RECORDER: HARNESS / "output" / passes.RECORDER}
+
+    def disk_bytes(self, phase: Phase) -> int:
+        return passes.records_bytes(phase)
+
+    def changed(self, phase: Phase) -> Phase:
+        return passes.recorded(phase)
 
     def run(self) -> RequestRecord:
         """Run the phases of the cell, and write down what their drives were sent."""
-        run_pass(BootRunner(self.boots, self.progress, self.on_step), self.boots, self._read)
+        self.run_phases()
         status = self.progress.status
-        found = RequestRecord(status=status.status, reason=status.reason, steps=tuple(self.steps))
-        self.run_directory.write_blocks(self.number, found)
-        return found
+        record = RequestRecord(status=status.status, reason=status.reason, steps=tuple(self.steps))
+        self.run_directory.write_blocks(self.number, record)
+        return record
 
-    def _read(self, disk: Path, phase: Phase) -> None:
+    def read(self, disk: Path, phase: Phase) -> None:
         """Write the records of the steps that have ended, as far as the phase came."""
-        ended = {(one.step, one.repetition) for one in self.progress.samples if one.metric == "elapsed"}
+        ended = {
+            (sample.step, sample.repetition) for sample in self.progress.samples if sample.metric == "elapsed"
+        }
         with disk.open("rb") as file:
             for place, step in enumerate(filter(passes.is_recorded, phase.steps)):
                 step_id = str(StepId.parse(step.name).inside(phase.in_samples))
@@ -307,7 +311,7 @@ class BlockPass:
         ):
             text = "".join(f"{line}\n" for line in lines)
             atomic.write(self.boots.directory / f"{name}.{ending}", text.encode())
-        sent = sum(not one.done for one in requests)
+        sent = sum(not request.done for request in requests)
         self.steps.append(
             StepRecord(
                 step=step_id, repetition=step.repetition, file=name, requests=sent, lost=header["lost"]
@@ -321,7 +325,9 @@ def _record(file: BinaryIO, place: int, dilation: float) -> tuple[dict[str, Any]
     try:
         header = json.loads(file.read(HEADER_BYTES).rstrip(b"\0"))
         size, lost, drives = header["bytes"], header["lost"], header["drives"]
-        named = all(isinstance(one, str) and one.isascii() and one.isalnum() for one in drives.values())
+        named = all(
+            isinstance(number, str) and number.isascii() and number.isalnum() for number in drives.values()
+        )
         if not (0 <= size <= RECORD_BYTES - HEADER_BYTES and lost >= 0 and named):
             raise ValueError
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):

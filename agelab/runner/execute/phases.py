@@ -45,6 +45,8 @@ class CellGoals:
     """Go on after the disk is made."""
     curve: bool = False
     """Map the disk at the points of the scenario's curve, too."""
+    blocks: bool = False
+    """Record what its drives are sent, in a pass of its own."""
     readable_by: int = readers.EVERYBODY
     """Who may read a disk that is kept (agelab.base.fileio)."""
     disks_in_memory: bool = False
@@ -81,8 +83,7 @@ class CellBoots:
             self.corpus,
             curve=self.goals.curve,
             real=spec.disk.real,
-            crash=spec.power_cut,
-            failure=spec.failure,
+            event=spec.event,
         )
         return tuple(map(with_keepers, every if self.goals.measure else every[:1]))
 
@@ -214,8 +215,8 @@ class CellBoots:
         module = launcher.module if self.spec.has_modelled_drive else None
         return cell_inputs.collect(
             self.spec,
-            launcher.image,
-            launcher.emulator,
+            launcher.guests.image,
+            launcher.guests.emulator,
             self.corpus,
             module,
             launcher.tools,
@@ -246,9 +247,9 @@ class PhaseAborted(Exception):
     """A phase did not come to its end: nothing can follow it."""
 
 
-def memory_is_off(available: float, wanted: int) -> bool:
-    """Tell whether the memory that a first step found (bytes) is not the plan's."""
-    return abs(available - wanted) > max(MEMORY_TOLERANCE, wanted // LARGE_TOLERANCE)
+def memory_is_off(available: float, planned: int) -> bool:
+    """Return True if the memory that a first step found (bytes) is not the plan's."""
+    return abs(available - planned) > max(MEMORY_TOLERANCE, planned // LARGE_TOLERANCE)
 
 
 @dataclass
@@ -305,18 +306,18 @@ class CellProgress:
 
     def _checked_failure(self, status: CellStatus) -> CellStatus:
         failure = self.spec.failure
-        if failure is None or not status.ok or any(one.metric == FAILED_AFTER for one in self.samples):
+        if failure is None or not status.ok or any(sample.metric == FAILED_AFTER for sample in self.samples):
             return status
         why = f"{failure}: the repetition ended before the drive was to fail"
         return CellStatus(Status.FAILED, why)
 
     def _checked_memory(self, status: CellStatus, phase: str) -> CellStatus:
         boot = str(StepId("boot").inside(phase))
-        wanted = self.spec.available_bytes
+        planned = self.spec.available_bytes
         for sample in self.samples:
-            found = (sample.step, sample.metric) == (boot, "memory_available")
-            if found and memory_is_off(sample.value or 0, wanted) and status.ok:
-                why = f"{boot} {sample.repetition}: {sample.value} bytes were available, not {wanted}"
+            is_memory = (sample.step, sample.metric) == (boot, "memory_available")
+            if is_memory and memory_is_off(sample.value or 0, planned) and status.ok:
+                why = f"{boot} {sample.repetition}: {sample.value} bytes were available, not {planned}"
                 return CellStatus(Status.FAILED, why)
         return status
 

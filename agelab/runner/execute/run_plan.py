@@ -66,8 +66,8 @@ def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
         },
         unstated=scenario.unstated,
         metrics={
-            name: DefinedMetric(unit=one.unit, meaning=one.meaning, better=one.better)
-            for name, one in request.selection.workload.metrics.items()
+            name: DefinedMetric(unit=metric.unit, meaning=metric.meaning, better=metric.better)
+            for name, metric in request.selection.workload.metrics.items()
         },
         command=options.to_plan(),
     )

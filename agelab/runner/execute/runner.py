@@ -22,11 +22,11 @@ from agelab.results import run_lookup
 from agelab.results.result import RunPlan, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import Took, expected_cost, recent_cells
-from agelab.runner.execute import answers, companion_disk, guests
+from agelab.runner.execute import answers, companion_disk
 from agelab.runner.execute.answers import CellReuse, Elsewhere
 from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.companion_disk import disk_recipe, making_command
-from agelab.runner.execute.guests import CellInitramfs, GuestLauncher, boot_timeout
+from agelab.runner.execute.guests import GuestLauncher, RunGuests, boot_timeout
 from agelab.runner.execute.host_timing import RunTimer
 from agelab.runner.execute.passes import Profiler
 from agelab.runner.execute.phases import CellGoals
@@ -58,8 +58,7 @@ class StartedRun:
     """Corpus seed to the disk beside those under test; empty where there is none."""
     first: int
     """Number of its first cell among those of all runs that go on together."""
-    initramfs: CellInitramfs
-    """What all its guests boot."""
+    guests: RunGuests
 
 
 def run(
@@ -157,7 +156,7 @@ def _run_all(
     boot_timeout(options.guest_clock)  # refuses a wrong setting before anything is made
     for orphan in orphans.terminate_orphans():
         progress.stage(f"ended {orphan}: the agelab that had started it was killed")
-    reuse = answers.of_run(options, store.runs, progress.stage)
+    reuse = answers.cell_reuse(options, store.runs, progress.stage)
     with ExitStack() as held:
         timer = held.enter_context(RunTimer()) if options.timing else None
         unfit: dict[int, AgelabError] = {}
@@ -192,9 +191,9 @@ def _resuming_command(run: StartedRun) -> str:
 
 def _opened_by_guests(prepared: Sequence[PreparedRun], store: Store) -> list[Path]:
     """Return where the files of the guests are, which may be on several filesystems."""
-    images = [one.image.artefact.directory for one in prepared]
-    corpora = [corpus.image.parent for one in prepared for corpus in one.corpora]
-    emulators = [one.emulator.artefact.directory for one in prepared]
+    images = [run.image.artefact.directory for run in prepared]
+    corpora = [corpus.image.parent for run in prepared for corpus in run.corpora]
+    emulators = [run.emulator.artefact.directory for run in prepared]
     return list(dict.fromkeys((store.home, store.runs, *images, *corpora, *emulators)))
 
 
@@ -245,7 +244,8 @@ class RunSession:
         else:
             run_manifest.write(directory, prepared.request, prepared.specs, prepared.manifest)
             directory.write_plan(plan)
-        return StartedRun(prepared, directory, plan, companions, first, CellInitramfs(prepared.image))
+        shared = RunGuests.of(prepared, self.hypervisor, self.store, self.progress.stage)
+        return StartedRun(prepared, directory, plan, companions, first, shared)
 
     def run_cells(self, runs: Sequence[StartedRun]) -> None:
         """Run the unfinished cells of all runs, as many at a time as the requests ask for."""
@@ -294,13 +294,11 @@ class RunSession:
         end = CellRunner(
             directory,
             number,
-            self._launcher(run, number),
+            _launcher(run, number),
             _goals(run, number),
-            self.store,
             end_step,
             timer=self.timer.of_cell(place) if self.timer else None,
             reuse=self.reuse,
-            blocks=prepared.request.options.blocks,
             profiler=profiler,
             elsewhere=self.elsewhere,
         ).carry_out()
@@ -308,22 +306,18 @@ class RunSession:
         if journal and line:
             journal.end(line, spec.run_seed, end, directory.samples().get(number, []))
 
-    def _launcher(self, run: StartedRun, number: int) -> GuestLauncher:
-        """Return what starts the guests of a cell."""
-        prepared = run.prepared
-        return GuestLauncher(
-            directory=run.directory.cell_directory(number),
-            spec=prepared.specs[number],
-            image=prepared.image,
-            corpus=prepared.corpora[number],
-            hypervisor=self.hypervisor,
-            emulator=prepared.emulator,
-            saved=guests.of_run(prepared, self.hypervisor, self.store, self.progress.stage),
-            module=prepared.module,
-            tools=prepared.programs[number],
-            store=self.store,
-            shared=run.initramfs,
-        )
+
+def _launcher(run: StartedRun, number: int) -> GuestLauncher:
+    """Return what starts the guests of a cell."""
+    prepared = run.prepared
+    return GuestLauncher(
+        directory=run.directory.cell_directory(number),
+        spec=prepared.specs[number],
+        corpus=prepared.corpora[number],
+        guests=run.guests,
+        module=prepared.module,
+        tools=prepared.programs[number],
+    )
 
 
 def _goals(run: StartedRun, number: int) -> CellGoals:
@@ -340,6 +334,7 @@ def _goals(run: StartedRun, number: int) -> CellGoals:
         keep_as=recipe,
         measure=request.options.measure,
         curve=request.options.curve,
+        blocks=request.options.blocks,
         readable_by=readers.of_made(run.directory.path),
         disks_in_memory=prepared.disks_in_memory,
         host_bytes=prepared.cell_bytes,

@@ -80,23 +80,23 @@ class BlockChange:
         Another scheduler than the machine's begins with the kernel's own parameters.
         """
         block = machine.block
-        found = block.model_dump()
+        settings = block.model_dump()
         if self.scheduler and self.scheduler != block.scheduler.value:
-            found |= {"scheduler": _given(self.scheduler), "parameters": {}}
+            settings |= {"scheduler": _given(self.scheduler), "parameters": {}}
         for key, value in self.numbers.items():
             if key in QUEUE:
-                found[key] = _given(value)
+                settings[key] = _given(value)
             elif key in _PARAMETERS:
-                found["parameters"] = {**found["parameters"], key: _given(value)}
-        if found["scheduler"]["value"] == "none" and "requests" in self.numbers:
+                settings["parameters"] = {**settings["parameters"], key: _given(value)}
+        if settings["scheduler"]["value"] == "none" and "requests" in self.numbers:
             raise InputError(
                 f"{OPTION}: scheduler none holds no requests of its own: leave requests out, or name another"
             )
         try:
-            changed = BlockLayer.model_validate(found)
+            changed = BlockLayer.model_validate(settings)
         except ValidationError as error:
-            said = "; ".join(item["msg"].removeprefix("Value error, ") for item in error.errors())
-            raise InputError(f"{OPTION}: machine {machine.name}: {said}") from error
+            problems = "; ".join(item["msg"].removeprefix("Value error, ") for item in error.errors())
+            raise InputError(f"{OPTION}: machine {machine.name}: {problems}") from error
         return machine.model_copy(update={"block": changed})
 
     def scenario(self, scenario: Scenario) -> Scenario:
@@ -120,8 +120,8 @@ class BlockChange:
                 f"{OPTION}: {keys[0]} is of the queue before a modelled drive, and no cell has one",
                 hint="name one with --disks model:<drive>, or leave it out",
             )
-        if INODES in self.numbers and not any(is_served_by_ext4(one) for one in filesystems):
-            named = ", ".join(sorted({one.name for one in filesystems}))
+        if INODES in self.numbers and not any(is_served_by_ext4(filesystem) for filesystem in filesystems):
+            named = ", ".join(sorted({filesystem.name for filesystem in filesystems}))
             raise InputError(f"{OPTION}: {INODES} is a mount option of ext2, ext3 and ext4, not of {named}")
 
 
@@ -132,13 +132,13 @@ def is_served_by_ext4(filesystem: Filesystem) -> bool:
 
 def _beyond(numbers: Mapping[str, int]) -> list[str]:
     """Return what is wrong with numbers that no machine or scheduler decides on."""
-    found = [
+    problems = [
         f"{key} is {numbers[key]}, and not 1 to 100" for key in DIRTY if not 1 <= numbers.get(key, 1) <= 100
     ]
     blocks = numbers.get(INODES, 0)
     if blocks & (blocks - 1) or blocks > MAX_INODE_BLOCKS:
-        found.append(f"{INODES} is {blocks}: it is 0 or a power of two, {MAX_INODE_BLOCKS} at most")
-    return found
+        problems.append(f"{INODES} is {blocks}: it is 0 or a power of two, {MAX_INODE_BLOCKS} at most")
+    return problems
 
 
 def _given(value: int | str) -> dict[str, Any]:

@@ -1,10 +1,17 @@
-"""The inputs of a cell: all that shapes its digits, by name, so that two cells can be compared."""
+"""The inputs of a cell: all that shapes its digits, by name, so that two cells can be compared.
+
+And what makes samples, measures and a status of what its guests have said: code and data of the host, which no key has.
+A cell that was evaluated by others has perhaps other samples, or none of a metric that is new. So it stands for no cell
+of today.
+"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agelab.base import fileio, places
+from agelab.base import fileio, hashing, places
 from agelab.base.hashing import key_of
 from agelab.data.corpus import Corpus
 from agelab.kernel import Kernel
@@ -20,6 +27,10 @@ MANAGEMENT = ("-name", "-mon", "-sandbox", "-msg")
 """QEMU options by which libvirt manages a guest, each with one value: nothing in the guest sees them."""
 LAST_COUNTS = ("-uuid", "-m")
 """QEMU options of which agelab gives its own behind libvirt's, whose words are others in each of its versions."""
+EVALUATES = "agelab.evaluate"
+"""The package that evaluates; the modules that it imports are a part of it."""
+CARRIES_OUT = ("cell.py", "phases.py")
+"""Modules of agelab/runner/execute/ that say which boots count, and give a cell a status for what its host saw."""
 
 
 def harness_files() -> dict[str, bytes]:
@@ -73,10 +84,10 @@ def collect(
 
 def _kernel(kernel: Kernel, spec: CellSpec) -> dict[str, Any]:
     """Return the kernel, with the modules that were built for it where the cell's filesystems have such."""
-    found: dict[str, Any] = {"release": kernel.release, "package": kernel.version, "key": kernel.key}
-    if any(one and one.module_source for one in (spec.filesystem, spec.companion)):
-        found["modules"] = {path.name: file_hash(path) for path in kernel.built_modules}
-    return found
+    facts: dict[str, Any] = {"release": kernel.release, "package": kernel.version, "key": kernel.key}
+    if any(filesystem and filesystem.module_source for filesystem in (spec.filesystem, spec.companion)):
+        facts["modules"] = {path.name: file_hash(path) for path in kernel.built_modules}
+    return facts
 
 
 def parts_of_files(spec: CellSpec) -> dict[str, Any]:
@@ -117,3 +128,25 @@ def guest_command(command: Sequence[str], places: Mapping[str, Path]) -> list[st
     for name, path in sorted(places.items(), key=lambda item: -len(str(item[1]))):
         kept = [word.replace(str(path), "{" + name + "}") for word in kept]
     return kept
+
+
+@cache
+def evaluating_code() -> list[str]:
+    """Return the hashes of the code that evaluates, as it was when first asked for."""
+    place = places.PACKAGE / "runner" / "execute"
+    return [hashing.code_hash(EVALUATES), *(hashing.file_code_hash(place / name) for name in CARRIES_OUT)]
+
+
+def evaluated_by(spec: CellSpec) -> str:
+    """Return the hash of all that evaluates a cell: code, and the data files that say what to make of output.
+
+    Those are the files of its filesystems and of its programs.
+    """
+    filesystems = [
+        filesystem.model_dump(mode="json") if filesystem else None
+        for filesystem in (spec.filesystem, spec.companion)
+    ]
+    workload = spec.workload
+    programs = {name: program.model_dump(mode="json") for name, program in workload.programs.items()}
+    metrics = {name: asdict(metric) for name, metric in workload.metrics.items()}
+    return "sha256:" + key_of([evaluating_code(), filesystems, programs, metrics, spec.scenario.measures])

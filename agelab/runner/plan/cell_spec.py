@@ -122,6 +122,11 @@ class CellSpec:
     key_seed: int | None = None
     """The run seed of the stored disk to start from, from which its layout's key follows."""
 
+    @property
+    def event(self) -> PowerCut | DriveFailure | None:
+        """What befalls the disk on the way, if anything does."""
+        return self.failure or self.power_cut
+
     def scaled_bytes(self, figure: Figure) -> int:
         """Return a size of the scenario (MiB at paper scale), in bytes at this cell's scale."""
         return int(figure.value * MIB / self.shrink)
@@ -144,7 +149,7 @@ class CellSpec:
     def disk(self) -> DiskLayout:
         """The drives and the partitions on them. Raises InputError where a drive or the room is missing."""
         layout = selection.layout(self.layout)
-        sizes = self.member_bytes or [_aligned(self.wanted_bytes * one.share) for one in layout.members]
+        sizes = self.member_bytes or [_aligned(self.wanted_bytes * member.share) for member in layout.members]
         swap = _aligned(self.machine.swap.mib * MIB / self.shrink) if self.machine.swap else 0
         use, chosen = self.scenario.disk, (self.drives, self.claims)
         if self.variant.drive is not None:
@@ -178,8 +183,10 @@ class CellSpec:
     @property
     def history(self) -> History | None:
         """The history of the disk at this cell's scale, in a scenario of histories."""
-        found = next((one for one in self.scenario.histories if one.name == self.variant.history), None)
-        return found.at_shrink(self.shrink) if isinstance(found, Pulled) else found
+        chosen = next(
+            (history for history in self.scenario.histories if history.name == self.variant.history), None
+        )
+        return chosen.at_shrink(self.shrink) if isinstance(chosen, Pulled) else chosen
 
     @property
     def shutdown_patterns(self) -> tuple[str, ...]:
@@ -218,8 +225,8 @@ class CellSpec:
     @property
     def available_bytes(self) -> int:
         """The memory that the first step finds: as in the study, and for the filesystem's own processes."""
-        found = self.variant.available_mib or self.scenario.memory.available_mib
-        return self.scaled_bytes(found) + self.filesystem.processes_mib * MIB + self.set_aside
+        mib = self.variant.available_mib or self.scenario.memory.available_mib
+        return self.scaled_bytes(mib) + self.filesystem.processes_mib * MIB + self.set_aside
 
     def memory_mib(self, corpus: Corpus) -> int:
         """Return the guest's memory: for the first step, for a corpus in RAM, and for the system."""

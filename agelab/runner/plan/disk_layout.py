@@ -37,15 +37,15 @@ class PartitionTable:
         self.others: dict[int, int] = {}
         """The machine's other drives, likewise."""
 
-    def drive(self, wanted: int) -> int:
+    def drive(self, number: int) -> int:
         """Return the number among the cell's drives of a drive of the machine, which is added if need be."""
-        if wanted in self.under_test:
-            return self.under_test[wanted]
-        if wanted not in self.others:
-            self.others[wanted] = len(self.drives)
-            self.drives.append(cell_drive.another(self.drives, self.machine, wanted))
+        if number in self.under_test:
+            return self.under_test[number]
+        if number not in self.others:
+            self.others[number] = len(self.drives)
+            self.drives.append(cell_drive.another(self.drives, self.machine, number))
             self.partitions.append([])
-        return self.others[wanted]
+        return self.others[number]
 
     def add(self, number: int, place: PartitionUse, size: int) -> PartitionPlace:
         """Add a partition where the scenario says."""
@@ -72,11 +72,11 @@ class PartitionTable:
 
     def complete(self) -> tuple[CellDrive, ...]:
         """Return the drives with their partitions. Raises InputError where two overlap."""
-        found = []
+        drives = []
         for drive, partitions in zip(self.drives, self.partitions, strict=True):
             _require_apart(drive, partitions)
-            found.append(replace(drive, partitions=tuple(partitions)))
-        return tuple(found)
+            drives.append(replace(drive, partitions=tuple(partitions)))
+        return tuple(drives)
 
 
 def _partition(place: PartitionUse, drive: CellDrive, size: int, defaults: Defaults) -> Partition:
@@ -127,8 +127,8 @@ def _require_apart(drive: CellDrive, partitions: Sequence[Partition]) -> None:
     """Raise InputError where two partitions share sectors."""
     if not drive.has_places:
         return
-    for one, following in pairwise(sorted(partitions, key=lambda part: part.first)):
-        if one.end > following.first:
+    for partition, following in pairwise(sorted(partitions, key=lambda part: part.first)):
+        if partition.end > following.first:
             raise InputError(f"the partitions overlap on {drive.spec.kind}:{drive.spec.name}")
 
 
@@ -203,7 +203,7 @@ class DiskLayout:
         Drives are numbered from ``first_drive``, the memory-backed disks behind them from ``first_disk``.
         ``undo``: their power may be cut.
         """
-        told, disk = [], first_disk
+        plans, disk = [], first_disk
         for index, drive in enumerate(self.drives):
             parts = []
             for part in drive.partitions:
@@ -213,8 +213,8 @@ class DiskLayout:
             name = f"drive{first_drive + index}"
             settings = drive.settings(name, run_seed, index, undo=undo)
             real = self._found_by(index) if drive.spec.real else None
-            told.append({"name": name, "settings": settings, "real": real, "partitions": parts})
-        return told
+            plans.append({"name": name, "settings": settings, "real": real, "partitions": parts})
+        return plans
 
     def _found_by(self, index: int) -> dict[str, Any]:
         """Return the part of the plan by which the guest finds a real drive."""
@@ -230,19 +230,19 @@ def lay_out(
     layout: Layout,
     defaults: Defaults,
     sizes: Sequence[int],
-    wanted: Sequence[DriveSpec] = (),
+    asked: Sequence[DriveSpec] = (),
     claims: Sequence[DriveClaim] = (),
     swap: int = 0,
     companion: tuple[PartitionUse, int] | None = None,
 ) -> DiskLayout:
     """Lay out the drives and partitions of a cell; ``sizes`` are the bytes of each partition under test.
 
-    ``wanted`` are the drives that the user asked for in place of the scenario's, ``claims`` the real ones among
+    ``asked`` are the drives that the user asked for in place of the scenario's, ``claims`` the real ones among
     them. ``swap`` is the size of the machine's swap space, ``companion`` the partition beside the disk under test and
     its bytes. Raises InputError where the machine has no such drive, or a partition does not fit.
     """
-    places = _places(disk, layout, wanted)
-    drives = _drives(places, disk, machine, layout, wanted, claims)
+    places = _places(disk, layout, asked)
+    drives = _drives(places, disk, machine, layout, asked, claims)
     numbers = {drive: number for number, drive in enumerate(dict.fromkeys(place.drive for place in places))}
     table = PartitionTable(machine, defaults, drives)
     members: list[PartitionPlace] = []
@@ -266,27 +266,27 @@ def lay_out(
     return DiskLayout(table.complete(), tuple(members), layout, parameters, swapped, beside)
 
 
-def _places(disk: DiskUse, layout: Layout, wanted: Sequence[DriveSpec]) -> list[PartitionUse]:
+def _places(disk: DiskUse, layout: Layout, asked: Sequence[DriveSpec]) -> list[PartitionUse]:
     """Return the partitions under test. Drives have the next numbers where the scenario does not name them."""
-    if len(wanted) > layout.drives:
+    if len(asked) > layout.drives:
         raise InputError(
-            f"layout {layout.name} is made of {_counted(layout.drives)}, not {len(wanted)}: {_listed(wanted)}",
+            f"layout {layout.name} is made of {_counted(layout.drives)}, not {len(asked)}: {_listed(asked)}",
             hint="agelab schema layout says how a layout of more is written (docs/layouts.md)",
         )
     first, *listed = disk.partitions
-    found: list[PartitionUse] = []
+    places: list[PartitionUse] = []
     for member in layout.members:
         if member.beside is not None:
-            found.append(found[member.beside])
+            places.append(places[member.beside])
             continue
-        number = len({place.drive for place in found})
-        place = listed[len(found) - 1] if found and len(found) <= len(listed) else first
-        if (found and place is first) or (
-            len(wanted) > number and place.drive in {one.drive for one in found}
+        number = len({place.drive for place in places})
+        place = listed[len(places) - 1] if places and len(places) <= len(listed) else first
+        if (places and place is first) or (
+            len(asked) > number and place.drive in {earlier.drive for earlier in places}
         ):
             place = place.model_copy(update={"drive": first.drive + number})
-        found.append(place)
-    return found
+        places.append(place)
+    return places
 
 
 def _counted(drives: int) -> str:
@@ -298,36 +298,38 @@ def _drives(
     disk: DiskUse,
     machine: Machine,
     layout: Layout,
-    wanted: Sequence[DriveSpec],
+    asked: Sequence[DriveSpec],
     claims: Sequence[DriveClaim],
 ) -> list[CellDrive]:
     """Return the drives of these places, in the order of their first places, without partitions."""
     numbers = list(dict.fromkeys(place.drive for place in places))
-    asked = list(wanted) or [parse(text) for text in disk.drives]
-    if len({spec.real for spec in asked}) > 1:
-        raise InputError(f"{_listed(asked)}: one is real and one is not; all must be the same")
-    if asked and asked[0].real and len(asked) < len(numbers):
+    specs = list(asked) or [parse(text) for text in disk.drives]
+    if len({spec.real for spec in specs}) > 1:
+        raise InputError(f"{_listed(specs)}: one is real and one is not; all must be the same")
+    if specs and specs[0].real and len(specs) < len(numbers):
         raise InputError(
-            f"layout {layout.name} is made of {_counted(len(numbers))}, and {_listed(asked)} "
-            f"{'is' if len(asked) == 1 else 'are'} {len(asked)}: name as many with --disks"
+            f"layout {layout.name} is made of {_counted(len(numbers))}, and {_listed(specs)} "
+            f"{'is' if len(specs) == 1 else 'are'} {len(specs)}: name as many with --disks"
         )
     held = {claim.spec: claim for claim in claims}
     # The twin of a partition that the scenario lists is of its kind.
     listed = {part.drive for part in disk.partitions}
-    found = []
+    drives = []
     for place, number in enumerate(numbers):
-        member = next(one for one, where in zip(layout.members, places, strict=True) if where.drive == number)
-        if place < len(asked):
-            spec = asked[place]
-        elif member.drive and not (asked and asked[-1].name == MODEL_NONE):
+        member = next(
+            member for member, where in zip(layout.members, places, strict=True) if where.drive == number
+        )
+        if place < len(specs):
+            spec = specs[place]
+        elif member.drive and not (specs and specs[-1].name == MODEL_NONE):
             spec = parse(member.drive)
-        elif asked:
-            spec = asked[-1]
+        elif specs:
+            spec = specs[-1]
         else:
-            found.append(cell_drive.own(machine, number if number in listed else disk.partitions[0].drive))
+            drives.append(cell_drive.own(machine, number if number in listed else disk.partitions[0].drive))
             continue
-        found.append(CellDrive(spec, cell_drive.profile(spec), held.get(spec)))
-    return found
+        drives.append(CellDrive(spec, cell_drive.profile(spec), held.get(spec)))
+    return drives
 
 
 def _listed(specs: Sequence[DriveSpec]) -> str:

@@ -106,10 +106,10 @@ def _mount_and_umount(
 def _commit(filesystem: Filesystem, spec: CellSpec) -> list[str]:
     """Return the mount option for commits as often as on the machine, where the kernel's default is something else."""
     seconds = filesystem.commit_seconds
-    wanted = round(seconds / spec.dilation) if seconds else None
-    if wanted == seconds or (filesystem is spec.filesystem and _is_without_journal(spec)):
+    scaled = round(seconds / spec.dilation) if seconds else None
+    if scaled == seconds or (filesystem is spec.filesystem and _is_without_journal(spec)):
         return []
-    return [f"commit={wanted}"]
+    return [f"commit={scaled}"]
 
 
 def _is_without_journal(spec: CellSpec) -> bool:
@@ -181,7 +181,7 @@ def fill_in(
     mount_point: str = MOUNT,
 ) -> list[str]:
     """Put the disk of that name, its mount point and other words into a command of a filesystem."""
-    found = list(command)
+    argv = list(command)
     for place, word in {**(words or {}), "{device}": device(name), "{mountpoint}": mount_point}.items():
-        found = [one.replace(place, word) for one in found]
-    return found
+        argv = [argument.replace(place, word) for argument in argv]
+    return argv

@@ -25,7 +25,7 @@ DEADLINE = 600.0
 
 
 def is_keeper(step: str) -> bool:
-    """Tell whether a step keeps another's output: nothing that it measures is a result."""
+    """Return True if a step keeps another's output: nothing that it measures is a result."""
     return step.endswith(SUFFIX)
 
 
@@ -60,7 +60,7 @@ def with_keepers(phase: Phase) -> Phase:
 
 
 def _is_kept(step: StepPlan) -> bool:
-    """Tell whether the output of a step outlives it: what is printed before a power cut is lost."""
+    """Return True if the output of a step outlives it: what is printed before a power cut is lost."""
     return step.output is not None and step.cut_after is None
 
 
@@ -125,7 +125,7 @@ EVENTS_MEMORY = 8 << 20
 
 
 def is_recorded(step: StepPlan) -> bool:
-    """Tell whether a step is recorded: what happens before a power cut is lost with the memory."""
+    """Return True if a step is recorded: what happens before a power cut is lost with the memory."""
     return step.cut_after is None and not is_keeper(step.name)
 
 

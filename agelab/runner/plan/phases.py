@@ -68,33 +68,30 @@ def phases(
     *,
     curve: bool = False,
     real: bool = False,
-    crash: PowerCut | None = None,
-    failure: DriveFailure | None = None,
+    event: PowerCut | DriveFailure | None = None,
 ) -> tuple[Phase, ...]:
     """Return the phases of a scenario's cells, in their order.
 
     ``curve``: fork the disk at the points of its curve as well.
     ``real``: the disk cannot be forked, so there is no control, and each experiment prepares its own.
-    ``crash``: the power cut with which the cell ends, ``failure``: the drive that fails on the way. Raises InputError
-    where the scenario has no such step.
+    ``event``: the power cut with which the cell ends, or the drive that fails on the way. Raises InputError where the
+    scenario has no such step.
     """
-    if failure:
-        return (Phase(MAKING, failure.mark(_making_steps(scenario, corpus)), 0),)
-    if crash:
-        return (Phase(MAKING, crash.truncate(_making_steps(scenario, corpus)), 0),)
+    if event:
+        return (Phase(MAKING, event.mark(_making_steps(scenario, corpus)), 0),)
     if scenario.experiments:
         return _experiment_phases(scenario, corpus, real=real)
     at_points = scenario.tests_at_points
     making = _making(scenario, corpus, forked=curve or at_points)
     if at_points:
         return (making,)
-    found = [making]
+    planned = [making]
     tests = tuple(step for test in scenario.tests for step in _repetitions(test, corpus))
     if tests:
-        found.append(Phase(AGED, tests, DAYS, fork_of=AGED))
+        planned.append(Phase(AGED, tests, DAYS, fork_of=AGED))
     if scenario.control and not real:
-        found.append(_control(scenario, corpus, tests))
-    return tuple(found)
+        planned.append(_control(scenario, corpus, tests))
+    return tuple(planned)
 
 
 def copying(scenario: Scenario) -> Action:
@@ -156,40 +153,50 @@ def _experiment_phases(scenario: Scenario, corpus: Corpus, *, real: bool) -> tup
     A real disk cannot be forked: each experiment prepares it again.
     """
     forks: dict[str, str] = {}
-    found: list[Phase] = []
+    planned: list[Phase] = []
     for name, experiment, trace in _passes(scenario):
         perform = replace(_performing(experiment, corpus), name=name, trace=trace)
-        day = DAYS * len(found)
+        day = DAYS * len(planned)
         if not experiment.prepare:
-            found.append(Phase(name, (perform,), day))
+            planned.append(Phase(name, (perform,), day))
         elif real:
             steps = (_preparing(experiment, corpus), replace(perform, caches="reboot"))
-            found.append(Phase(name, steps, day))
+            planned.append(Phase(name, steps, day))
         else:
             if experiment.prepare not in forks:
                 fork = forks[experiment.prepare] = str(ForkName(PREPARED, len(forks) + 1))
-                found.append(Phase(fork, (_preparing(experiment, corpus),), day, forks={1: fork}))
+                planned.append(Phase(fork, (_preparing(experiment, corpus),), day, forks={1: fork}))
             fork = forks[experiment.prepare]
-            found.append(Phase(name, (perform,), DAYS * len(found), fork_of=fork))
-    return tuple(found)
+            planned.append(Phase(name, (perform,), DAYS * len(planned), fork_of=fork))
+    return tuple(planned)
 
 
 def _passes(scenario: Scenario) -> list[tuple[str, Experiment, tuple[str, ...] | None]]:
     """Return name, experiment and strace options: each experiment untraced, then the traced ones in each trace."""
-    found: list[tuple[str, Experiment, tuple[str, ...] | None]] = [
-        (one.name, one, None) for one in scenario.experiments
+    passes: list[tuple[str, Experiment, tuple[str, ...] | None]] = [
+        (experiment.name, experiment, None) for experiment in scenario.experiments
     ]
     for trace in scenario.traces:
-        traced = [one for one in scenario.experiments if one.traced]
-        found += [(str(StepId(one.name, (trace.name,))), one, trace.options) for one in traced]
-    return found
+        traced = [experiment for experiment in scenario.experiments if experiment.traced]
+        passes += [
+            (str(StepId(experiment.name, (trace.name,))), experiment, trace.options) for experiment in traced
+        ]
+    return passes
 
 
-def _performing(one: Experiment, corpus: Corpus) -> StepPlan:
-    action = Action(name=one.name, run=one.perform, moves=one.moves, deadline=one.deadline, origin=one.origin)
+def _performing(experiment: Experiment, corpus: Corpus) -> StepPlan:
+    action = Action(
+        name=experiment.name,
+        run=experiment.perform,
+        moves=experiment.moves,
+        deadline=experiment.deadline,
+        origin=experiment.origin,
+    )
     return StepPlan.of(action, 1, corpus)
 
 
-def _preparing(one: Experiment, corpus: Corpus) -> StepPlan:
-    action = Action(name=PREPARING, run=one.prepare, deadline=one.deadline, origin=one.origin)
+def _preparing(experiment: Experiment, corpus: Corpus) -> StepPlan:
+    action = Action(
+        name=PREPARING, run=experiment.prepare, deadline=experiment.deadline, origin=experiment.origin
+    )
     return StepPlan.of(action, 1, corpus)

@@ -81,10 +81,10 @@ class StepPlan:
     def to_json(self, cut_at: float | None) -> dict[str, Any]:
         """Return the step of a plan, its power cut after so many seconds; without a cut or a drive that
         fails there is no such field."""
-        told = asdict(self) | {"cut_after": cut_at}
+        fields = asdict(self) | {"cut_after": cut_at}
         return {
             name: value
-            for name, value in told.items()
+            for name, value in fields.items()
             if name not in HOST_ONLY and (name not in ("cut_after", "fail_after") or value is not None)
         }
 
@@ -97,7 +97,7 @@ def without_measuring(scenario: Scenario) -> Scenario:
 
 def index_of(steps: Sequence[StepPlan], step: str, repetition: int, event: object) -> int:
     """Return the place of a repetition of a step. Raises InputError, which names the event, where there is none."""
-    times = [(one.name, one.repetition) for one in steps]
+    times = [(step_plan.name, step_plan.repetition) for step_plan in steps]
     if (step, repetition) not in times:
         last = max(number for name, number in times if name == step)
         raise InputError(f"{event}: step {step} has {last} repetitions")
@@ -124,13 +124,13 @@ class PowerCut:
     @classmethod
     def parse(cls, text: str) -> "PowerCut":
         """Read ``copy:3+1.5``, or ``copy+1.5`` for the first repetition. Raises InputError."""
-        found = _CUT_FORM.fullmatch(text)
-        if not found or not int(found["repetition"] or 1) or not float(found["seconds"]):
+        match = _CUT_FORM.fullmatch(text)
+        if not match or not int(match["repetition"] or 1) or not float(match["seconds"]):
             raise InputError(
                 f"{CRASH_AT} {text!r}: say STEP+SECONDS or STEP:REPETITION+SECONDS, like copy:3+1.5; "
                 "repetitions count from 1, and the power is cut after the step has begun"
             )
-        return cls(found["step"], int(found["repetition"] or 1), float(found["seconds"]))
+        return cls(match["step"], int(match["repetition"] or 1), float(match["seconds"]))
 
     def applied_to(self, scenario: Scenario) -> Scenario:
         """Return the scenario without its tests, control, maps and ratios: they would measure what the cut has left.
@@ -156,8 +156,8 @@ class PowerCut:
             )
         return without_measuring(scenario)
 
-    def truncate(self, steps: Sequence[StepPlan]) -> tuple[StepPlan, ...]:
-        """Leave out the steps after the one that is cut. Raises InputError where it has no such repetition."""
+    def mark(self, steps: Sequence[StepPlan]) -> tuple[StepPlan, ...]:
+        """Cut the power in its step and leave out the later ones. Raises InputError where it has no such repetition."""
         end = index_of(steps, self.step, self.repetition, self)
         cut = replace(steps[end], cut_after=(self.seconds, self.seconds))
         return (*steps[:end], cut)
@@ -185,14 +185,14 @@ class DriveFailure:
     @classmethod
     def parse(cls, text: str) -> "DriveFailure":
         """Read ``1@copy:3+0.3``, or less: ``1@copy`` as the first repetition begins. Raises InputError."""
-        found = _FAILURE_FORM.fullmatch(text)
-        if not found or not int(found["repetition"] or 1):
+        match = _FAILURE_FORM.fullmatch(text)
+        if not match or not int(match["repetition"] or 1):
             raise InputError(
                 f"{FAIL} {text!r}: say DRIVE@STEP, DRIVE@STEP:REPETITION or DRIVE@STEP:REPETITION+SECONDS, like "
                 "1@copy:3+0.3; drives count from 0, repetitions from 1"
             )
-        repetition, seconds = int(found["repetition"] or 1), float(found["seconds"] or 0)
-        return cls(int(found["drive"]), found["step"], repetition, seconds)
+        repetition, seconds = int(match["repetition"] or 1), float(match["seconds"] or 0)
+        return cls(int(match["drive"]), match["step"], repetition, seconds)
 
     def applied_to(self, scenario: Scenario) -> Scenario:
         """Return the scenario without tests, control, maps and ratios: the rebuilt disk is checked in their place.
@@ -210,7 +210,7 @@ class DriveFailure:
             raise InputError(f"{self}: a step that has not ended after {deadline:g} s counts as hung")
         if scenario.has_power_cuts:
             raise InputError(f"{FAIL}: scenario {scenario.name} cuts the power: one of both at a time")
-        if reboots := [one.name for one in scenario.actions()[1:] if one.caches == "reboot"]:
+        if reboots := [action.name for action in scenario.actions()[1:] if action.caches == "reboot"]:
             raise InputError(f"{FAIL}: step {reboots[0]} boots anew, and with it the drive that has failed")
         if taken := [name for name in (REBUILDING, CHECKING) if name in steps]:
             raise InputError(f"{FAIL}: a step cannot be called {taken[0]!r}: there is one after the last")

@@ -76,10 +76,11 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
 def _tree(top: Path, place: str, named: Path) -> Iterator[tuple[str, bytes]]:
     """Yield all files below a directory in the order of their names; a link within it is the file that it leads to."""
     inside = top.resolve()
-    found = False
+    any_file = False
     for directory, below, names in os.walk(top):
         below.sort()
-        for name in sorted([*names, *(one for one in below if Path(directory, one).is_symlink())]):
+        links = (name for name in below if Path(directory, name).is_symlink())
+        for name in sorted([*names, *links]):
             path = Path(directory, name)
             where = path.relative_to(top)
             require_utf_8(str(where))
@@ -88,9 +89,9 @@ def _tree(top: Path, place: str, named: Path) -> Iterator[tuple[str, bytes]]:
                 raise InputError(f"bring: {named}: {where} leads out of it: copy what it leads to")
             if path.is_symlink() and (not target.exists() or target.is_dir()):
                 continue  # what is missing in it is missing in the guest; a directory is there under its own name
-            found = True
+            any_file = True
             yield f"{place}/{where}", _content(target, named)
-    if not found:
+    if not any_file:
         raise InputError(f"bring: {named}: there is no file in it")
 
 
@@ -112,7 +113,7 @@ def _environment(files: dict[str, bytes], directories: list[Path]) -> dict[str, 
 
     def existing(places: tuple[str, ...]) -> list[str]:
         named = (f"{top}/{place}".rstrip("/") for top in tops for place in places)
-        return [f"{GUEST}/{one}" for one in named if one in there]
+        return [f"{GUEST}/{path}" for path in named if path in there]
 
     libraries = existing(LIBRARIES)
     return {

@@ -13,6 +13,7 @@ from agelab.machine.vm import host
 from agelab.machine.vm.guest import Clock
 from agelab.runner.plan.cell_spec import MIB, CellSpec
 from agelab.runner.plan.guest_plan import MAP_MEMORY_MIB
+from agelab.runner.request.request import RunRequest
 from agelab.scenario.jobs import MAX_JOBS
 
 HEADROOM = 512 * MIB
@@ -90,16 +91,16 @@ class RunNeeds:
         With the guests they take half of what is available at most: what lies there cannot be written out, and other
         programs want memory, too.
         """
-        wanted = min(jobs, self.cells) * (self.memory + self.disks)
+        needed = min(jobs, self.cells) * (self.memory + self.disks)
         available = host.memory_available()
-        sizes = f"up to {wanted / 1e9:.1f} GB with the guests, of {available / 1e9:.1f} GB"
+        sizes = f"up to {needed / 1e9:.1f} GB with the guests, of {available / 1e9:.1f} GB"
         if os.environ.get(DISKS_VARIABLE) == "files":
             return False, f"disks in files: {DISKS_VARIABLE} asks for it"
         if clock == "wall":
             return False, "disks in files: in the wall clock the host's memory would be measured"
         if host.memory_is_limited():
             return False, "disks in files: a control group limits the memory of this process"
-        if wanted > available // 2:
+        if needed > available // 2:
             return False, f"disks in files: in memory they would take {sizes}"
         return True, f"disks in memory: {sizes}"
 
@@ -117,7 +118,7 @@ def needs(
     )
     disk = max(spec.host_bytes for spec in specs)
     companions = any(spec.companion for spec in specs)
-    content = sum({one.sha256: one.content_bytes for one in corpora}.values())
+    content = sum({corpus.sha256: corpus.content_bytes for corpus in corpora}.values())
     beside = int(content * COMPANION_OVERHEAD) if companions else 0
     return RunNeeds(
         cells=len(specs) * kernels,
@@ -125,3 +126,27 @@ def needs(
         kept=kept * disk + beside,
         memory=max(MAP_MEMORY_MIB, *guests) * MIB,
     )
+
+
+def needs_of(
+    request: RunRequest, specs: Sequence[CellSpec], corpora: Sequence[Corpus], kernels: int = 1
+) -> RunNeeds:
+    """Return what the cells of a request take of the host."""
+    copies = copies_of_disk(request, max((corpus.parts or 0 for corpus in corpora), default=0))
+    kept = len(specs) if request.options.keep_disk else 0
+    return needs(specs, corpora, copies=copies, kept=kept, kernels=kernels)
+
+
+def copies_of_disk(request: RunRequest, points: int) -> int:
+    """Count the copies of its disk that a cell has at once: itself, its fork or the control, the control's fork.
+
+    Its history, if it has one, has so many ``points``.
+    """
+    options, scenario = request.options, request.selection.scenario
+    if prepared := {experiment.prepare for experiment in scenario.experiments} - {""}:
+        return 1 + len(prepared)
+    if scenario.tests_at_points and options.measure:
+        return 1 + 2 * points
+    curve = scenario.curve if options.curve else None
+    mapped = len(curve.after) if curve and curve.after != "each" else 0
+    return 1 + mapped + (2 if options.measure and (scenario.tests or scenario.measures) else 0)

@@ -74,15 +74,15 @@ class ControlJournal:
             lines = fileio.read_text(self.path).splitlines()
         except UnicodeDecodeError as error:
             raise InputError(f"{self.path} is no text") from error
-        found = {}
+        ended = {}
         for number, line in enumerate(lines, start=1):
             words = line.split()
             if len(words) > 4 and words[3] == "end" and words[4].rstrip(":") in ENDED:
                 repetition = parse_digits(words[2], MAX_REPETITIONS)
                 if repetition is None:
                     raise InputError(f"{self.path}:{number}: {words[2][:20]!r} is no repetition")
-                found[words[0], words[1], repetition] = words[4].rstrip(":")
-        return found
+                ended[words[0], words[1], repetition] = words[4].rstrip(":")
+        return ended
 
     def nothing_left(self, ended: Mapping[tuple[str, str, int], str]) -> InputError:
         """Return the error for a journal in which every test has ended."""
@@ -107,7 +107,11 @@ class ControlJournal:
 
     def end(self, line: ControlLine, repetition: int, end: End, samples: list[Sample]) -> None:
         """Note that a cell has ended, and add the seconds of its test to the results."""
-        took = [one.value for one in samples if (one.step, one.metric) == (line.test.lower(), "elapsed")]
+        took = [
+            sample.value
+            for sample in samples
+            if (sample.step, sample.metric) == (line.test.lower(), "elapsed")
+        ]
         if end.status is Status.OK and took and took[0] is not None:
             _append(self.results, f"{line.test} {line.filesystem} {took[0]:.6f}")
         why = f": {end.why}" if end.why else ""

@@ -23,8 +23,8 @@ def user_corpus(request: RunRequest, store: Store, say: Notify) -> Corpus | None
     if request.corpus is None:
         return None
     say(f"corpus {request.corpus}")
-    wanted = request.selection.scenario.corpus
-    expected = wanted.kind if wanted and not request.control else None
+    corpus_use = request.selection.scenario.corpus
+    expected = corpus_use.kind if corpus_use and not request.control else None
     corpus = corpus_from_user(request.corpus, store, expected)
     if not corpus.content_bytes:
         raise InputError(f"{request.corpus} holds no data: there is nothing to copy")
@@ -36,12 +36,12 @@ def named_data(specs: Sequence[CellSpec], data: Sequence[AnyData]) -> dict[str, 
 
     Where another corpus seed than the first has other data, ``@`` and that seed stand behind their name.
     """
-    found: dict[str, AnyData] = {}
-    for spec, one in zip(specs, data, strict=True):
+    named: dict[str, AnyData] = {}
+    for spec, cell_data in zip(specs, data, strict=True):
         name = spec.variant.history or ""
-        if found.setdefault(name, one) != one:
-            found[f"{name}@{spec.corpus_seed}"] = one
-    return found
+        if named.setdefault(name, cell_data) != cell_data:
+            named[f"{name}@{spec.corpus_seed}"] = cell_data
+    return named
 
 
 def carried_data(carried: Mapping[str, AnyData], history: str | None, corpus_seed: int) -> AnyData:
@@ -61,14 +61,14 @@ def corpora(
 
     Raises InputError for a history that cannot be made, HostError where the host's disk is too full for one.
     """
-    if own or (wanted := request.selection.scenario.corpus) is None:
+    if own or (corpus_use := request.selection.scenario.corpus) is None:
         return [own] * len(specs) if own else _histories(specs, store, say)
-    size = int(wanted.mib.value * MIB / request.shrink(None))
+    size = int(corpus_use.mib.value * MIB / request.shrink(None))
     made: dict[int, Corpus] = {}
     for seed in dict.fromkeys(spec.corpus_seed for spec in specs):
-        say(f"corpus {wanted.kind}, {size / 1e6:.0f} MB, seed {seed}")
+        say(f"corpus {corpus_use.kind}, {size / 1e6:.0f} MB, seed {seed}")
         try:
-            made[seed] = make(CorpusSpec(kind=wanted.kind, bytes=size, seed=seed), store)
+            made[seed] = make(CorpusSpec(kind=corpus_use.kind, bytes=size, seed=seed), store)
         except ValidationError as error:
             raise InputError(f"a corpus of {size} bytes: {error.errors()[0]['msg']}") from error
     return [made[spec.corpus_seed] for spec in specs]
@@ -77,18 +77,18 @@ def corpora(
 def _histories(specs: Sequence[CellSpec], store: Store, say: Notify) -> list[Corpus]:
     several = len({spec.corpus_seed for spec in specs}) > 1
     made: dict[tuple[str, int], Corpus] = {}
-    found = []
+    logs = []
     for spec in specs:
-        wanted = spec.history
-        assert wanted is not None, "a scenario has a corpus or histories"
-        name = (wanted.name, spec.corpus_seed)
+        history = spec.history
+        assert history is not None, "a scenario has a corpus or histories"
+        name = (history.name, spec.corpus_seed)
         if name not in made:
             which = f", seed {spec.corpus_seed}" if several else ""
-            say(f"history {wanted.name} for a disk of {spec.wanted_bytes / 1e6:.0f} MB{which}")
-            made[name] = artefact.obtain_history(wanted, spec.wanted_bytes, spec.corpus_seed, store)
-            _check_points(spec, wanted.name, made[name].parts or 0)
-        found.append(made[name])
-    return found
+            say(f"history {history.name} for a disk of {spec.wanted_bytes / 1e6:.0f} MB{which}")
+            made[name] = artefact.obtain_history(history, spec.wanted_bytes, spec.corpus_seed, store)
+            _check_points(spec, history.name, made[name].parts or 0)
+        logs.append(made[name])
+    return logs
 
 
 def _check_points(spec: CellSpec, name: str, parts: int) -> None:

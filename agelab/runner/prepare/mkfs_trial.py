@@ -70,8 +70,10 @@ class _Trials:
         """Return mkfs's words against a variant's options; empty where it takes them, or tells nothing on a file."""
         plain = replace(spec, variant=spec.variant.model_copy(update={"chosen_mkfs_options": ()}))
         takes_files, usual = self._answer(plain)
-        taken, said = self._answer(spec) if takes_files else (True, "")
-        own = [line.strip() for line in said.splitlines() if line.strip() and line not in usual.splitlines()]
+        taken, output = self._answer(spec) if takes_files else (True, "")
+        own = [
+            line.strip() for line in output.splitlines() if line.strip() and line not in usual.splitlines()
+        ]
         return "" if taken else (own[0][:LONGEST] if own else "it says nothing")
 
     def _answer(self, spec: CellSpec) -> tuple[bool, str]:

@@ -11,7 +11,7 @@ from agelab import kernel as kernel_specs
 from agelab.base.errors import InputError, Notify
 from agelab.data.corpus import Corpus, require_corpus
 from agelab.debian import buildroot, snapshot
-from agelab.kernel import Kernel
+from agelab.kernel import Kernel, guest_needs
 from agelab.machine import dkms, qemu
 from agelab.machine import image as images
 from agelab.machine.disk import DriveClaim
@@ -215,11 +215,25 @@ def proved_by(request: RunRequest, specs: Sequence[CellSpec]) -> list[Filesystem
         return made
     if not request.packages:
         return None
-    names = {*(one.filesystem for one in request.selection.scenario.variants), *(one.name for one in made)}
-    return [one for one in root_of(request)[1] if one.name in names]
+    names = {
+        *(variant.filesystem for variant in request.selection.scenario.variants),
+        *(filesystem.name for filesystem in made),
+    }
+    return [filesystem for filesystem in root_of(request)[1] if filesystem.name in names]
 
 
 def filesystems_made(specs: Sequence[CellSpec]) -> list[Filesystem]:
     """Return each filesystem that these cells make: under test, and beside it."""
-    made = [one for spec in specs for one in (spec.filesystem, spec.companion) if one]
-    return list({one.name: one for one in made}.values())
+    made = [filesystem for spec in specs for filesystem in (spec.filesystem, spec.companion) if filesystem]
+    return list({filesystem.name: filesystem for filesystem in made}.values())
+
+
+def tell_lacking(kernel: Kernel, specs: Sequence[CellSpec], store: Store, say: Notify) -> None:
+    """Say of each filesystem that the kernel lacks which kernels have it."""
+    for filesystem in filesystems_made(specs):
+        if filesystem.module_source:  # what cannot be built has been told
+            continue
+        if why := guest_needs.why_not(kernel.modules, filesystem.modules, filesystem.kernel_config):
+            kernels = guest_needs.kernels_with(kernel, filesystem.modules, filesystem.kernel_config, store)
+            these = f"these have it: {', '.join(kernels)}" if kernels else "no kernel in the store has it"
+            say(f"{filesystem.name}: {why}; {these}")

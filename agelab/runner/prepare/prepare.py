@@ -11,7 +11,7 @@ from agelab.base.plain_path import temp_parent
 from agelab.base.process import ProcessFailed, TimedOut
 from agelab.data.corpus import Corpus
 from agelab.data.history import traced
-from agelab.kernel import Kernel, guest_needs
+from agelab.kernel import guest_needs
 from agelab.machine import qemu
 from agelab.machine.disk import DriveClaim, claim_drives
 from agelab.machine.image import Image, tools
@@ -23,9 +23,8 @@ from agelab.runner.plan.guest_plan import step_environment
 from agelab.runner.plan.passes import PROFILER as PROFILER
 from agelab.runner.plan.phases import phases
 from agelab.runner.prepare import brought_files, capacity
-from agelab.runner.prepare.capacity import RunNeeds
 from agelab.runner.prepare.control_journal import ControlJournal
-from agelab.runner.prepare.parts import Parts, filesystems_made
+from agelab.runner.prepare.parts import Parts, tell_lacking
 from agelab.runner.prepare.run_manifest import RunManifest
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
@@ -57,7 +56,7 @@ def check_jobs(specs: Sequence[CellSpec]) -> None:
 def _refusal(action: Action, spec: CellSpec) -> str:
     """Return what the program says against a step's job file; empty where it takes it, or the host lacks it."""
     program = spec.workload.programs[action.program or ""]
-    if not program.check or process.find(program.check[0]) is None:
+    if not program.check or process.which(program.check[0]) is None:
         return ""
     with atomic.temp_dir(temp_parent()) as directory:
         job = directory.resolve() / action.job.rpartition("/")[2]
@@ -68,8 +67,8 @@ def _refusal(action: Action, spec: CellSpec) -> str:
         try:
             confine.run(argv, read=[job], env=env, timeout=CHECK_SECONDS)
         except (ProcessFailed, TimedOut) as error:
-            said = error.stderr if isinstance(error, ProcessFailed) else str(error)
-            lines = [line.strip() for line in said.replace(str(job), job.name).splitlines() if line.strip()]
+            output = error.stderr if isinstance(error, ProcessFailed) else str(error)
+            lines = [line.strip() for line in output.replace(str(job), job.name).splitlines() if line.strip()]
             return " / ".join(lines[:CHECK_LINES])[:400] or f"{program.name} refuses it"
     return ""
 
@@ -141,18 +140,24 @@ def prepare(
     kernel = parts.kernel()
     disk = _start_disk(request, store, progress, held)
     own = parts.own_corpus() if request.corpus else None
-    cells = cell_requests(request, request.shrink(own), claims, disk, ended)
+    shrink = request.shrink(own)
+    cells = cell_requests(request, shrink, claims, disk, ended)
     if journal and not cells:
         raise journal.nothing_left(ended)
     cells = [replace(cell, spec=replace(cell.spec, brought=files)) for cell in cells]
     specs: Sequence[CellSpec] = [cell.spec for cell in cells]
-    _tell_lacking(kernel, specs, store, progress)
+    tell_lacking(kernel, specs, store, say)
     check_jobs(specs[:1])
     corpora = parts.corpora(specs, own)
-    _check_power_cuts(specs, corpora)
+    for spec, corpus in zip(specs, corpora, strict=True):
+        if spec.event:  # in a repetition that there is not: only the history knows how many there are
+            phases(spec.scenario, corpus, event=spec.event)
     image, specs = parts.image(kernel, specs)
-    needs = needs_of(request, specs, corpora, kernels)
-    jobs = _jobs(request, needs, store, progress)
+    needs = capacity.needs_of(request, specs, corpora, kernels)
+    jobs = options.jobs
+    if jobs == AUTO:
+        jobs, why = needs.at_once(store.home, options.guest_clock)
+        say(f"--jobs auto: {why}")
     say(needs.require(store.home, jobs))
     in_memory, where = needs.fit_in_memory(jobs, options.guest_clock)
     say(where)
@@ -160,7 +165,7 @@ def prepare(
     accelerator = _accelerator(options.guest_clock, store, progress)
     specs = [replace(spec, accelerator=accelerator) for spec in specs]
     _check_companion(specs, corpora)
-    common = bool(_measures(request) or scenario.histories or scenario.has_power_cuts)
+    common = bool(scenario.tests or scenario.measures or scenario.histories or scenario.has_power_cuts)
     modelled = any(spec.has_modelled_drive for spec in specs)
     return PreparedRun(
         request=request,
@@ -192,34 +197,6 @@ def _saves_guests(options: RunOptions, image: Image, emulator: Emulator, say: No
     return not unfit
 
 
-def needs_of(
-    request: RunRequest, specs: Sequence[CellSpec], corpora: Sequence[Corpus], kernels: int = 1
-) -> RunNeeds:
-    """Return what the cells take of the host."""
-    copies = copies_of_disk(request, max((corpus.parts or 0 for corpus in corpora), default=0))
-    kept = len(specs) if request.options.keep_disk else 0
-    return capacity.needs(specs, corpora, copies=copies, kept=kept, kernels=kernels)
-
-
-def _jobs(request: RunRequest, needs: RunNeeds, store: Store, progress: Progress) -> int:
-    """Return how many cells run at a time: what was asked for, or for ``auto`` what the host can."""
-    asked = request.options.jobs
-    if asked != AUTO:
-        return asked
-    jobs, why = needs.at_once(store.home, request.options.guest_clock)
-    progress.stage(f"--jobs auto: {why}")
-    return jobs
-
-
-def _check_power_cuts(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> None:
-    """Refuse a power cut or a failure in a repetition that there is not: only the history knows how many there are."""
-    for spec, corpus in zip(specs, corpora, strict=True):
-        if spec.power_cut:
-            phases(spec.scenario, corpus, crash=spec.power_cut)
-        if spec.failure:
-            phases(spec.scenario, corpus, failure=spec.failure)
-
-
 def _check_companion(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> None:
     """Refuse data that do not fit beside the disk under test."""
     for spec, corpus in zip(specs, corpora, strict=True):
@@ -229,23 +206,6 @@ def _check_companion(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> No
                 f"{spec.companion_bytes}",
                 hint="choose --scale paper",
             )
-
-
-def _tell_lacking(kernel: Kernel, specs: Sequence[CellSpec], store: Store, progress: Progress) -> None:
-    """Say of each filesystem that the kernel lacks which kernels have it."""
-    for one in filesystems_made(specs):
-        if one.module_source:  # what cannot be built has been told
-            continue
-        if why := guest_needs.why_not(kernel.modules, one.modules, one.kernel_config):
-            found = guest_needs.kernels_with(kernel, one.modules, one.kernel_config, store)
-            these = f"these have it: {', '.join(found)}" if found else "no kernel in the store has it"
-            progress.stage(f"{one.name}: {why}; {these}")
-
-
-def _measures(request: RunRequest) -> bool:
-    """Return True where anything is measured once the disk is made."""
-    scenario = request.selection.scenario
-    return bool(scenario.tests or scenario.measures)
 
 
 def _start_disk(request: RunRequest, store: Store, progress: Progress, held: ExitStack) -> StoredDisk | None:
@@ -263,14 +223,14 @@ def _start_disk(request: RunRequest, store: Store, progress: Progress, held: Exi
             f"the stored disk {short} was made in the wall clock: made again it is another, with the same key",
             hint="measure it with --clock wall; or export it and import that, which has the key of its content",
         )
-    wanted = {
+    asked_for = {
         (variant.filesystem, layout, request.defaults)
         for variant in request.selection.variants
         for layout in request.layouts(variant)
     }
     has = (recipe.filesystem, recipe.layout, recipe.defaults)
-    if wanted != {has}:
-        asked = "; ".join(", ".join(words) for words in sorted(wanted))
+    if asked_for != {has}:
+        asked = "; ".join(", ".join(words) for words in sorted(asked_for))
         raise InputError(
             f"the stored disk {short} is {', '.join(has)}; asked for is {asked}",
             hint=f"name one variant with that filesystem, --layout {recipe.layout} and --defaults {recipe.defaults}",
@@ -289,18 +249,3 @@ def _accelerator(guest_clock: Clock, store: Store, progress: Progress) -> Accele
     if not proof.boots:
         progress.stage(f"no KVM: {proof.detail}; the guest is emulated, its times are no machine's")
     return "kvm" if proof.boots else "tcg"
-
-
-def copies_of_disk(request: RunRequest, points: int) -> int:
-    """Count the copies of its disk that a cell has at once: itself, its fork or the control, the control's fork.
-
-    Its history, if it has one, has so many ``points``.
-    """
-    options, scenario = request.options, request.selection.scenario
-    if prepared := {one.prepare for one in scenario.experiments} - {""}:
-        return 1 + len(prepared)
-    if scenario.tests_at_points and options.measure:
-        return 1 + 2 * points
-    curve = scenario.curve if options.curve else None
-    mapped = len(curve.after) if curve and curve.after != "each" else 0
-    return 1 + mapped + (2 if options.measure and _measures(request) else 0)

@@ -126,17 +126,19 @@ def filesystems_of(request: RunRequest) -> list[Filesystem]:
     """Return the filesystems that the guests of a run make, beside the disk under test too."""
     beside = request.selection.scenario.beside
     names = {*request.filesystems, *([beside.filesystem] if beside else [])}
-    return [one for one in root_of(request)[1] if one.name in names]
+    return [filesystem for filesystem in root_of(request)[1] if filesystem.name in names]
 
 
 def module_packages(request: RunRequest, kernel: NamedKernel, store: Store) -> dict[str, ModulePackages]:
     """Return what the modules of a run's filesystems are built of, where they can be built for the kernel."""
-    found = {}
-    for one in filesystems_of(request):
-        if one.module_source:
+    packages = {}
+    for filesystem in filesystems_of(request):
+        if filesystem.module_source:
             with suppress(NoHeaders):
-                found[one.name] = dkms.resolve_packages(kernel, one, one.module_source, store)
-    return found
+                packages[filesystem.name] = dkms.resolve_packages(
+                    kernel, filesystem, filesystem.module_source, store
+                )
+    return packages
 
 
 def collect(
@@ -188,14 +190,16 @@ def _source(request: RunRequest, spec: CellSpec, corpus: Corpus) -> CorpusRecord
 
 def profiles(specs: Sequence[CellSpec]) -> Profiles:
     """Return the data files that these cells follow."""
-    filesystems = [one for spec in specs for one in (spec.filesystem, spec.companion) if one]
+    filesystems = [
+        filesystem for spec in specs for filesystem in (spec.filesystem, spec.companion) if filesystem
+    ]
     layouts = [spec.disk.layout for spec in specs]
     drives = [drive.profile for spec in specs for drive in spec.disk.drives if drive.profile]
     return Profiles(
-        filesystems={one.name: one for one in filesystems},
+        filesystems={filesystem.name: filesystem for filesystem in filesystems},
         machines={spec.machine.name: spec.machine for spec in specs},
-        drives={one.name: one for one in drives},
-        layouts={one.name: one for one in layouts if one.make},
+        drives={drive.name: drive for drive in drives},
+        layouts={layout.name: layout for layout in layouts if layout.make},
     )
 
 
@@ -203,8 +207,8 @@ def write(run: RunDirectory, request: RunRequest, specs: Sequence[CellSpec], mad
     """Write the manifest, the data files and the scenario into a new run's directory."""
     text = request.selection.text.encode()
     (run.path / SCENARIO).write_bytes(text)
-    told = made.model_copy(update={"scenario_sha256": hashlib.sha256(text).hexdigest()})
-    write_sealed(run.path / MADE_OF, told)
+    manifest = made.model_copy(update={"scenario_sha256": hashlib.sha256(text).hexdigest()})
+    write_sealed(run.path / MADE_OF, manifest)
     write_sealed(run.path / PROFILES, profiles(specs))
     if request.control:
         file = request.control

@@ -120,23 +120,23 @@ def _one_kernel(value: Any) -> Any:
 
 def _numbers(value: Any, called: str, example: str, bits: int) -> Any:
     """Read seeds: ``1,2,3``, ``1-3`` or a number; each stands there once."""
-    found = list(value) if isinstance(value, list | tuple) else [value]
+    numbers = list(value) if isinstance(value, list | tuple) else [value]
     if isinstance(value, str):
-        found = []
+        numbers = []
         try:
             for word in value.split(","):
                 first, dash, last = word.partition("-")
                 run = range(int(first), int(last if dash else first) + 1)
                 if not 0 < len(run) <= MAX_SEEDS:
                     raise ValueError
-                found += run
+                numbers += run
         except ValueError:
             raise ValueError(f"{called}s are whole numbers separated by commas, like {example}") from None
-    if not all(isinstance(number, int) for number in found):
+    if not all(isinstance(number, int) for number in numbers):
         return value
-    if not found or len(set(found)) != len(found) or min(found) < 0 or max(found) >= 2**bits:
+    if not numbers or len(set(numbers)) != len(numbers) or min(numbers) < 0 or max(numbers) >= 2**bits:
         raise ValueError(f"each {called} once, from 0 to 2**{bits} - 1")
-    return tuple(found)
+    return tuple(numbers)
 
 
 def _run_seeds(value: Any) -> Any:
@@ -731,8 +731,8 @@ def _word(value: Any) -> Any:
 
 def _input_error(error: ValidationError) -> InputError:
     """Return the errors of all fields as one, a line for each."""
-    found = [_field_error(item) for item in error.errors(include_url=False)]
-    return InputError("\n".join(map(str, found)), hint=found[0].hint if len(found) == 1 else "")
+    errors = [_field_error(item) for item in error.errors(include_url=False)]
+    return InputError("\n".join(map(str, errors)), hint=errors[0].hint if len(errors) == 1 else "")
 
 
 def _field_error(item: ErrorDetails) -> InputError:

@@ -38,8 +38,10 @@ def require_measure(measure: Measure, selected: Selection) -> None:
     if measure.metric not in metrics:
         raise unknown("metric", measure.metric, metrics)
     scenario = selected.scenario
-    own = [one.name for one in (*scenario.actions(), *scenario.tests)]
-    own += [one.name for one in scenario.experiments] + ([PREPARING] if scenario.experiments else [])
+    own = [step.name for step in (*scenario.actions(), *scenario.tests)]
+    own += [experiment.name for experiment in scenario.experiments] + (
+        [PREPARING] if scenario.experiments else []
+    )
     there = [*dict.fromkeys([ALL_STEPS.step, *own, CONTROL_COPY, *IMPLICIT])]
     if StepId.parse(measure.step).plain_name not in there:
         raise unknown("step", measure.step, there, f"in {scenario.name}")
@@ -103,7 +105,7 @@ class RunRequest:
     def cell_names(self) -> set[CellName]:
         """The names of the cells that its options ask for."""
         asked = ((variant, seeds) for _, variant, seeds, _ in self.seeded_variants)
-        return {(one.name, layout, seeds) for one, seeds in asked for layout in self.layouts(one)}
+        return {(variant.name, layout, seeds) for variant, seeds in asked for layout in self.layouts(variant)}
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -113,13 +115,13 @@ class RunRequest:
 
     def machine_of(self, scenario: Scenario, variant: Variant) -> Machine:
         """Return the machine of a variant's cells. Raises InputError where it has no band, and an end is asked for."""
-        found = self.machine or selection.machine(variant.machine or scenario.machine)
+        machine = self.machine or selection.machine(variant.machine or scenario.machine)
         if change := self.options.block_change:
-            found = change.machine(found)
+            machine = change.machine(machine)
         if self.options.machine_band is None:
-            return found
+            return machine
         try:
-            return found.at_band(self.options.machine_band)
+            return machine.at_band(self.options.machine_band)
         except ValueError as error:
             raise InputError(
                 f"--machine-band {self.options.machine_band}: {error}",
@@ -139,13 +141,13 @@ class RunRequest:
             return [
                 (whole, variant, seeds, None) for variant in variants for seeds in self.options.repetitions
             ]
-        found: list[tuple[Scenario, Variant, Seeds, ControlLine | None]] = []
+        seeded: list[tuple[Scenario, Variant, Seeds, ControlLine | None]] = []
         [corpus] = self.options.corpora
         for line in self.control.lines:
             scenario = self.control.scenario(line, self.scale)
             for run in range(1, line.repetitions + 1):
-                found.append((scenario, scenario.variants[0], Seeds(corpus, run), line))
-        return found
+                seeded.append((scenario, scenario.variants[0], Seeds(corpus, run), line))
+        return seeded
 
 
 @dataclass(frozen=True)
@@ -180,13 +182,13 @@ def cell_requests(
             CellSpec(
                 scenario=_with_source(change.scenario(scenario) if change else scenario, options.source),
                 variant=variant,
+                machine=request.machine_of(scenario, variant),
                 filesystem=selection.filesystem(variant.filesystem),
                 companion=selection.filesystem(scenario.beside.filesystem) if scenario.beside else None,
                 shrink=shrink,
                 defaults=request.defaults,
                 run_seed=seeds.run,
                 corpus_seed=seeds.corpus,
-                machine=request.machine_of(scenario, variant),
                 layout=layout,
                 drives=options.disks,
                 claims=claims,
@@ -278,11 +280,11 @@ def resolve(options: RunOptions, source: Selection | ControlFile | None = None) 
 def _pulled_from(options: RunOptions, selected: Selection) -> tuple[Selection, str | None]:
     """Return the scenario whose histories pull from --corpus, if it has such, and else that corpus."""
     scenario = selected.scenario
-    if not options.corpus or not any(isinstance(one, Pulled) for one in scenario.histories):
+    if not options.corpus or not any(isinstance(history, Pulled) for history in scenario.histories):
         return selected, options.corpus
     histories = tuple(
-        one.model_copy(update={"repository": options.corpus}) if isinstance(one, Pulled) else one
-        for one in scenario.histories
+        history.model_copy(update={"repository": options.corpus}) if isinstance(history, Pulled) else history
+        for history in scenario.histories
     )
     return replace(selected, scenario=scenario.model_copy(update={"histories": histories})), None
 
@@ -329,8 +331,10 @@ def _require_use_of_corpora(options: RunOptions, selected: Selection) -> None:
         )
         if history.name in used and fixed:
             raise InputError(f"{which}: history {history.name} is the same with each: name one")
-    words = [one.run for one in (*scenario.actions(), *scenario.tests)]
-    words += [word for one in scenario.experiments for word in (one.prepare, one.perform)]
+    words = [step.run for step in (*scenario.actions(), *scenario.tests)]
+    words += [
+        word for experiment in scenario.experiments for word in (experiment.prepare, experiment.perform)
+    ]
     drawn = any("CORPUS_SEED" in word for word in words)
     scattered = scenario.beside and (scenario.beside.scattered or options.source == "scattered")
     if options.corpus and not (drawn or scattered):
@@ -346,7 +350,7 @@ def _fit(options: RunOptions, scenario: Scenario) -> None:
     if (
         options.corpus
         and scenario.histories
-        and not any(isinstance(one, Pulled) for one in scenario.histories)
+        and not any(isinstance(history, Pulled) for history in scenario.histories)
     ):
         raise InputError(f"--corpus: {which} has histories, no corpus", hint="your own history: --log")
     if scenario.tests_at_points and (real or options.disk):

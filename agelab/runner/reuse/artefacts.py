@@ -89,21 +89,21 @@ class CachedArtefacts:
         self._known: set[str] = set()
 
     def manifest(self, kind: str, key: str) -> Manifest | None:
-        found = self._found(kind, key)
-        return found.manifest.manifest if found else None
+        parcel = self._parcel(kind, key)
+        return parcel.manifest.manifest if parcel else None
 
     def fill(self, kind: str, key: str, directory: Path) -> bool:
-        found, shared = self._found(kind, key), self._cache
-        if found is None or shared is None:
+        parcel, shared = self._parcel(kind, key), self._cache
+        if parcel is None or shared is None:
             return False
         with shared.reading(_entry_name(kind, key), f", of a {kind},"):
-            pieces = (found.read(name, shared.place) for name in sorted(found.files))
+            pieces = (parcel.read(name, shared.place) for name in sorted(parcel.files))
             try:
-                _unpack(found.manifest, pieces, directory)
+                _unpack(parcel.manifest, pieces, directory)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                 raise Refused(str(error)) from error
-            require_whole(Artefact(key, directory, found.manifest.manifest))
-            size = sum(file.size for file in found.files.values())
+            require_whole(Artefact(key, directory, parcel.manifest.manifest))
+            size = sum(file.size for file in parcel.files.values())
             self._say(f"{kind} {key[:12]} is taken from the cache, {size / 1e6:.1f} MB")
             return True
         self._known.discard(_entry_name(kind, key))
@@ -143,7 +143,7 @@ class CachedArtefacts:
         if len(pieces) <= MAX_PIECES:
             place.put("ac", name, Parcel[ArtefactRecord](manifest=record, files=pieces).listed())
 
-    def _found(self, kind: str, key: str) -> Parcel[ArtefactRecord] | None:
+    def _parcel(self, kind: str, key: str) -> Parcel[ArtefactRecord] | None:
         """Return the parcel of an artefact; None where there is none that can be used."""
         if (shared := self._cache) is None:
             return None
@@ -152,11 +152,11 @@ class CachedArtefacts:
             line = shared.place.get("ac", name)
             if line is None:
                 return None
-            found = parcel.parse(line, Parcel[ArtefactRecord])
-            found.manifest.require_whole(kind, key)
-            found.require_size(MOST_BYTES, MAX_PIECES)
+            record = parcel.parse(line, Parcel[ArtefactRecord])
+            record.manifest.require_whole(kind, key)
+            record.require_size(MOST_BYTES, MAX_PIECES)
             self._known.add(name)
-            return found
+            return record
         return None
 
     @cached_property
@@ -240,11 +240,11 @@ def _names(artefact: Artefact, *names: str) -> None:
 def _kernel(artefact: Artefact) -> None:
     _names(artefact, "vmlinuz", CONFIG, INDEX, BUILTIN)
     modules = Modules.of("", artefact.directory)
-    _names(artefact, *(one.path for one in modules.infos))
-    for one in modules.infos:
-        if one.name != canonical_name(PurePosixPath(one.path).name.partition(".")[0]):
-            raise Refused(f"its module {one.path} is named {one.name[:40]!r}")
-    for module in modules.closure([one.name for one in modules.infos]):
+    _names(artefact, *(info.path for info in modules.infos))
+    for info in modules.infos:
+        if info.name != canonical_name(PurePosixPath(info.path).name.partition(".")[0]):
+            raise Refused(f"its module {info.path} is named {info.name[:40]!r}")
+    for module in modules.closure([info.name for info in modules.infos]):
         module.read()
 
 

@@ -92,15 +92,15 @@ class EndedCell(Frozen):
     def require_maps(self, directory: Path) -> None:
         """Raise Refused unless the maps in a cell's directory are those of its digest, and small enough in all."""
         left = fileio.MAP
-        for name, wanted in self.end.maps.items():
-            found = hashlib.sha256()
+        for name, expected in self.end.maps.items():
+            sha256 = hashlib.sha256()
             try:
                 for piece in fileio.unpacked_pieces(_place(directory, name), left):
-                    found.update(piece)
+                    sha256.update(piece)
                     left -= len(piece)
             except OSError as error:
                 raise Refused(f"its map {name} cannot be unpacked: {error.strerror}") from error
-            if found.hexdigest() != wanted:
+            if sha256.hexdigest() != expected:
                 raise Refused(f"its map {name} is not that of its digest")
 
     def map_places(self, directory: Path) -> dict[str, Path]:
@@ -147,25 +147,25 @@ def packed(cell: EndedCell, directory: Path) -> tuple[Parcel[EndedCell], dict[st
     return made, contents
 
 
-def unpacked(found: Parcel[EndedCell], source: Source, key: CellKey, directory: Path) -> EndedCell:
+def unpacked(parcel: Parcel[EndedCell], source: Source, key: CellKey, directory: Path) -> EndedCell:
     """Return the cell of a parcel, its maps and outputs put into ``directory``.
 
     Raises Refused for anything else than an intact cell of this key, and leaves nothing there then.
     """
-    found.require_size(MOST_BYTES, MAX_FILES)
-    cell = found.manifest
+    parcel.require_size(MOST_BYTES, MAX_FILES)
+    cell = parcel.manifest
     cell.require_intact(key)
     try:
         for name, path in cell.map_places(directory).items():
-            data = found.read(f"maps/{name}.gz", source)
+            data = parcel.read(f"maps/{name}.gz", source)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
         cell.require_maps(directory)
-        for name in found.files:
+        for name in parcel.files:
             output = name.removeprefix(OUTPUTS)
             if output != name and is_output(output):
                 with suppress(Lost):  # no digest is made of it
-                    (directory / output).write_bytes(found.read(name, source))
+                    (directory / output).write_bytes(parcel.read(name, source))
     except BaseException as error:
         shutil.rmtree(directory / "maps", ignore_errors=True)
         for path in outputs(directory):
@@ -287,25 +287,25 @@ class StoreRuns:
         end = place.run.end(place.number)
         if end is None or plan.clock != "virtual":
             raise InputError("it is no ended cell of the virtual clock")
-        found = EndedCell(
+        cell = EndedCell(
             inputs=place.run.recorded_inputs(place.number),
             end=end,
             samples=tuple(samples.get(place.number, ())),
             origin=end.reused or _origin(plan, place, end),
         )
-        found.require_intact(key)
+        cell.require_intact(key)
         measured = place.run.path / "cells" / str(place.number)
-        here = found.map_places(measured)
-        for name, path in found.map_places(directory).items():
+        here = cell.map_places(measured)
+        for name, path in cell.map_places(directory).items():
             path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(here[name], path)
-        found.require_maps(directory)
+        cell.require_maps(directory)
         for path in outputs(measured):
             shutil.copyfile(path, directory / path.name)
         for name in end.pictures:
             with suppress(OSError, ValueError):  # then it is drawn anew
                 shutil.copyfile(measured / picture_file(name), directory / picture_file(name))
-        return found
+        return cell
 
     @cached_property
     def _index(self) -> _Index:
@@ -338,7 +338,7 @@ def _ended_of(run: RunDirectory) -> Iterator[tuple[_Ended, CellKey, bool]]:
                 key = CellKey(record["inputs_key"], record.get("evaluated_by") or "")
         except InputError:
             continue
-        if all(isinstance(one, str) and one for one in (*key, digest)):
+        if all(isinstance(word, str) and word for word in (*key, digest)):
             yield _Ended(run, number, digest), key, bool(record.get("disputes"))
 
 
@@ -374,8 +374,8 @@ class EndedCells:
         """
         if self._runs.is_disputed(key):
             return None
-        found = self._runs.restore(key, directory)
-        return found or (self._cache.restore(key, directory) if self._cache else None)
+        cell = self._runs.restore(key, directory)
+        return cell or (self._cache.restore(key, directory) if self._cache else None)
 
     def share(self, key: CellKey, cell: EndedCell, directory: Path) -> None:
         """Add a cell, whose maps lie in ``directory``, to the cache, unless the key is disputed."""

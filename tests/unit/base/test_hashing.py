@@ -113,7 +113,7 @@ def test_what_only_some_pythons_put_into_a_tree_is_not_in_its_hash() -> None:
     function._fields = (*function._fields, "type_params")
     function.type_params = []
     function.body[0].value.values.append(ast.Constant(""))
-    assert hashing._told(theirs) == hashing._told(ours)
+    assert hashing._as_data(theirs) == hashing._as_data(ours)
 
 
 def test_a_docstring_of_what_evaluates_cells_leaves_their_hash(tmp_path: Path) -> None:

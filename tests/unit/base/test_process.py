@@ -30,7 +30,7 @@ def test_a_missing_program_names_its_package(monkeypatch: pytest.MonkeyPatch, tm
     with pytest.raises(HostError, match="virt-install is not installed") as caught:
         process.run(["virt-install", "--version"])
     assert caught.value.hint == "install the Debian package virtinst"
-    assert process.find("virt-install") is None
+    assert process.which("virt-install") is None
 
 
 def test_a_missing_directory_is_not_taken_for_a_missing_program(tmp_path: Path) -> None:

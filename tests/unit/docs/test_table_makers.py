@@ -10,8 +10,7 @@ import pytest
 from agelab.base.errors import HostError, InputError
 from agelab.results.result import RunKernel, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.execute.evaluation import evaluated_by
-from agelab.runner.plan.cell_inputs import harness_hash, parts_of_files
+from agelab.runner.plan.cell_inputs import evaluated_by, harness_hash, parts_of_files
 from agelab.runner.plan.cell_spec import cell_of
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import planned_cells

@@ -157,7 +157,7 @@ def test_every_block_is_where_the_map_says(
         assert places == {path: on_disk[path] for path in places}
         measured = {one.metric: one.value for one in measures.layout_measures(found)}
         assert int(measured["extents"] or 0) > len(files), "nothing is fragmented: the test shows little"
-        if process.find("filefrag"):
+        if process.which("filefrag"):
             assert measured["extents"] == filefrag(where, [file.path for file in found.files])
         if filesystem != "btrfs":
             by_blocks = asked(mapper, where, "--fibmap")

@@ -1,13 +1,22 @@
 """A pass that records: each step stands between two that begin and keep, and nothing else of the cell changes."""
 
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from agelab.base.errors import InputError
+from agelab.evaluate.boot_events import BootEvents
+from agelab.results.result import RebootRequested
+from agelab.runner.execute.cell import CellRunner
+from agelab.runner.execute.phases import CellGoals
+from agelab.runner.plan.guest_plan import DATA_DISK, Boot
 from agelab.runner.plan.passes import (
     EVENTS_MEMORY,
     RECORD_BYTES,
+    RECORDS_VARIABLE,
     is_keeper,
     is_recorded,
     recorded,
@@ -18,7 +27,8 @@ from agelab.runner.plan.steps import StepPlan
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import cell_requests, resolve
 from agelab.scenario.step import Action
-from tests.build.cell_builder import CORPUS, FIO, PLAIN, phase, spec
+from tests.build import run_builder
+from tests.build.cell_builder import CORPUS, FIO, OK, PLAIN, ScriptedGuest, phase, run_guests, spec
 
 COLD = Action(name="read", run="cat *", caches="reboot", pause=5, origin="estimated")
 
@@ -68,3 +78,29 @@ def test_recording_takes_the_virtual_clock_and_a_modelled_drive() -> None:
     bare = resolve(RunOptions(name="aging-ext4", blocks=True, disks="model:none"))  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"--blocks: .* the disk is none of theirs"):
         cell_requests(bare, 14, (), None)
+
+
+def test_the_record_lies_beside_the_cell_and_its_disk_is_gone(tmp_path: Path) -> None:
+    recording: list[str] = []
+
+    def says(boot: Boot, heard: BootEvents) -> None:
+        reboots = not boot.number and not boot.name
+        heard.reboot = RebootRequested(event="reboot", next=1) if reboots else None
+        heard.ended = None if reboots else OK
+        if number := boot.plan["environment"].get(RECORDS_VARIABLE):
+            disk = boot.disks[int(number) - DATA_DISK]
+            recording.append(disk.path.name)
+            assert disk.path.exists() and disk.size % RECORD_BYTES == 0
+
+    run = run_builder.begin(tmp_path, run_builder.cells(("reiserfs",)))
+    modules = SimpleNamespace(closure=lambda names: ())
+    kernel = SimpleNamespace(modules=modules, release="6.1", version="6.1-1", key="k")
+    proof = {("reiserfs", "period"): SimpleNamespace(status="ok")}
+    shared = run_guests(SimpleNamespace(kernel=kernel, content="c", proof=proof), tmp_path)
+    cell = spec(drives=("model:wd-wd2500jb",))
+    guest = partial(ScriptedGuest, says=says, kernel_log="", booted=[])
+    launcher = guest(run.cell_directory(0), cell, CORPUS, shared, None, {})
+    CellRunner(run, 0, launcher, CellGoals(measure=False, blocks=True), lambda _: None).carry_out()
+    blocks = run.cell_directory(0) / "blocks"
+    assert recording == ["records", "records"] and [path.name for path in blocks.iterdir()] == ["blocks.json"]
+    assert '"status": "ok"' in (blocks / "blocks.json").read_text()

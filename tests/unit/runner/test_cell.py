@@ -15,10 +15,8 @@ from agelab.evaluate import event_code
 from agelab.evaluate.boot_events import BootEvents
 from agelab.evaluate.cell_status import CellStatus, judge_boot
 from agelab.kernel import MissingModule
-from agelab.machine.image import Image
 from agelab.machine.vm import domain
 from agelab.machine.vm.guest import MemoryDisk
-from agelab.machine.vm.hypervisor import Hypervisor
 from agelab.results.result import CellEnded, Ending, RebootRequested, Status, StepFailed, StuckTask
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.cell import CellRunner
@@ -27,8 +25,7 @@ from agelab.runner.execute.phases import CellBoots, CellGoals, memory_is_off
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.cell_inputs import guest_command
 from agelab.runner.plan.guest_plan import Boot
-from agelab.store.artefacts import Store
-from tests.build.cell_builder import CORPUS, EMULATOR, OK, ScriptedGuest, spec
+from tests.build.cell_builder import CORPUS, OK, ScriptedGuest, run_guests, spec
 
 GIB = 1 << 30
 HUNG = CellEnded(event="end", status="hung", reason="step x, repetition 1: no end within 5 s of guest time")
@@ -219,11 +216,8 @@ def _runner(
     measure: bool = True,
 ) -> CellRunner:
     run = RunDirectory.create(tmp_path, "aging")
-    nobody = cast(Hypervisor, None)
-    machine = guest(
-        run.cell_directory(0), spec(), cast(Image, image), CORPUS, nobody, EMULATOR, None, None, {}
-    )
-    return CellRunner(run, 0, machine, CellGoals(measure=measure), Store(tmp_path), print)
+    machine = guest(run.cell_directory(0), spec(), CORPUS, run_guests(image, tmp_path), None, {})
+    return CellRunner(run, 0, machine, CellGoals(measure=measure), print)
 
 
 def _image(**proof: str) -> SimpleNamespace:
@@ -307,8 +301,7 @@ def test_a_cell_goes_on_after_a_failure_with_what_does_not_depend_on_it(
         directory=tmp_path / "cells/0",
         spec=spec(),
         corpus=CORPUS,
-        image=SimpleNamespace(kernel=kernel, proof={("reiserfs", "period"): proof}),
-        emulator=EMULATOR,
+        guests=run_guests(SimpleNamespace(kernel=kernel, proof={("reiserfs", "period"): proof}), tmp_path),
         module=None,
         tools={},
         run=run,
@@ -324,7 +317,6 @@ def test_a_cell_goes_on_after_a_failure_with_what_does_not_depend_on_it(
         0,
         cast(GuestLauncher, launcher),
         CellGoals(),
-        Store(tmp_path / "store"),
         lambda _: None,
     )
     end = runner.carry_out()
@@ -341,10 +333,8 @@ def test_a_boot_with_fewer_forks_than_planned_has_a_domain_of_its_own(
 ) -> None:
     monkeypatch.setattr(domain, "domain_xml", lambda guest, *_: str([disk.path.name for disk in guest.disks]))
     image = SimpleNamespace(root=tmp_path, boot_image=tmp_path)
-    hypervisor = cast(Hypervisor, SimpleNamespace(security_models=()))
-    launcher = GuestLauncher(
-        tmp_path, spec(), cast(Image, image), CORPUS, hypervisor, EMULATOR, None, None, {}
-    )
+    hypervisor = SimpleNamespace(security_models=())
+    launcher = GuestLauncher(tmp_path, spec(), CORPUS, run_guests(image, tmp_path, hypervisor), None, {})
     boots = CellBoots(launcher, CellGoals())
     planned, started = (launcher.guest(boots.mapping(names)) for names in (("aged", "control"), ("aged",)))
     assert launcher._domain_xml(planned) != launcher._domain_xml(started)
@@ -356,10 +346,9 @@ def test_beside_a_disk_of_a_larger_slot_every_file_is_as_long_as_the_slot(tmp_pa
     for name, size in (("root", 1), ("stored", GIB), ("small", GIB), ("large", 17 * GIB)):
         (tmp_path / name).write_bytes(b"data")
         os.truncate(tmp_path / name, size)
-    launcher = GuestLauncher(
-        tmp_path, spec(), cast(Image, image), CORPUS, cast(Hypervisor, None), EMULATOR, None, None, {}
-    )
-    launcher.__dict__["_initramfs"] = b""
+    shared = run_guests(image, tmp_path)
+    shared.__dict__["initramfs_bytes"] = b""
+    launcher = GuestLauncher(tmp_path, spec(), CORPUS, shared, None, {})
     disks = (
         MemoryDisk(tmp_path / "stored", GIB, written=False),
         MemoryDisk(tmp_path / "small", GIB, written=True),

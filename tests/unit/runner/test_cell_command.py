@@ -31,13 +31,15 @@ def command(directory: Path, libvirt: Libvirt, monkeypatch: pytest.MonkeyPatch) 
     for name, value in {
         "guest": lambda self, boot: guest, "_layout": lambda self, boot: None, "_real_drives": lambda self: (),
         "_domain_xml": lambda self, guest: xml, "_plan": lambda self, boot: {}, "_archive": lambda self, boot: b"",
-        "_first": SimpleNamespace(sha256=""),
     }.items():  # fmt: skip
         monkeypatch.setattr(GuestLauncher, name, value)
     image = SimpleNamespace(artefact=SimpleNamespace(directory=Path("/store/image")))
     corpus = SimpleNamespace(image=Path("/store/corpus/corpus.iso"))
     qemu = SimpleNamespace(artefact=SimpleNamespace(directory=Path("/store/qemu")))
-    parts: Any = (None, image, corpus, libvirt, qemu, None, None, {})
+    shared = SimpleNamespace(
+        image=image, hypervisor=libvirt, emulator=qemu, are_saved=False, initramfs_sha256=""
+    )
+    parts: Any = (None, corpus, shared, None, {})
     launcher = GuestLauncher(directory, *parts)
     found = launcher.inputs(cast(Boot, None), {"fork-aged": directory / "fork-aged"})
     return list(found["command"])

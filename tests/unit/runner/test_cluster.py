@@ -21,7 +21,7 @@ from distributed.protocol.serialize import Serialize, Serialized, ToPickle
 
 from agelab.base.errors import AgelabError, HostError, InputError
 from agelab.cli import main
-from agelab.runner.cluster import dask_cells, scheduler, shared_plan, slurm
+from agelab.runner.cluster import dask_cells, scheduler, shared_plan
 from agelab.runner.cluster.dask_cells import DaskCells
 from agelab.runner.cluster.shared_plan import run_cell
 from agelab.runner.execute.answers import CellLost
@@ -403,7 +403,7 @@ def test_a_worker_runs_no_cell_that_the_plans_options_do_not_ask_for(
 
 
 def test_the_array_has_a_task_for_each_cell(tmp_path: Path) -> None:
-    script = slurm.write(tmp_path / "array", plan(), "/opt/a b/agelab")
+    script = shared_plan.write_array(tmp_path / "array", plan(), "/opt/a b/agelab")
     text = script.read_text()
     assert "#SBATCH --array=0-3\n" in text and "'/opt/a b/agelab' worker --cell" in text
     assert shared_plan.read(tmp_path / "array/plan.json") == plan()
@@ -416,10 +416,10 @@ def test_a_plan_of_more_cells_than_an_array_takes_is_sent_in_parts(tmp_path: Pat
     said.write_text('#!/bin/sh\necho "$3"\n')
     said.chmod(0o755)
     many = plan(cells=[("ext4", "single", 1, seed) for seed in range(2500)])
-    script = slurm.write(tmp_path / "array", many, str(said))
+    script = shared_plan.write_array(tmp_path / "array", many, str(said))
     text = script.read_text()
     assert "#SBATCH --array=0-999\n" in text
-    sent = slurm.commands(script, 2500)
+    sent = shared_plan.array_commands(script, 2500)
     assert (
         sent == f"for first in $(seq 0 1000 2499); do sbatch {script} $first; done"
         and f"#   {sent}\n" in text

@@ -26,7 +26,7 @@ from tests.build.run_builder import cell as run_cell
 def planned(**options: Any) -> dict[str, Any]:
     """The guest's plan of the one boot of a cell whose drive fails."""
     [cell] = planned_cells(RunOptions(name="aging-ext4", **options))
-    [phase] = phases(cell.scenario, CORPUS, failure=cell.failure)
+    [phase] = phases(cell.scenario, CORPUS, event=cell.event)
     return guest_plan(cell, CORPUS, phase)
 
 

@@ -165,7 +165,7 @@ def crashed(text: str) -> tuple[StepPlan, ...]:
     """The steps of the aging study's only phase."""
     crash = PowerCut.parse(text)
     cell = spec(scale="paper")
-    [phase] = phases(crash.applied_to(cell.scenario), CORPUS, crash=crash)
+    [phase] = phases(crash.applied_to(cell.scenario), CORPUS, event=crash)
     assert not phase.forks
     return phase.steps
 

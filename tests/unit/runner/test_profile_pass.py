@@ -4,15 +4,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
 from agelab.analysis.cells import load
 from agelab.analysis.profiles import of_cell
 from agelab.evaluate.boot_events import BootEvents
-from agelab.machine.image import Image
-from agelab.machine.vm.hypervisor import Hypervisor
 from agelab.results.profile import CellProfile
 from agelab.results.result import CellEnded, End, RebootRequested, Status
 from agelab.runner.execute.cell import CellRunner
@@ -20,10 +17,9 @@ from agelab.runner.execute.passes import Profiler
 from agelab.runner.execute.phases import CellGoals
 from agelab.runner.plan.guest_plan import Boot
 from agelab.runner.plan.passes import SAMPLES_VARIABLE
-from agelab.store.artefacts import Store
 from tests.build import profiler_log as made
 from tests.build import run_builder
-from tests.build.cell_builder import CORPUS, EMULATOR, OK, ScriptedGuest, spec
+from tests.build.cell_builder import CORPUS, OK, ScriptedGuest, run_guests, spec
 
 HUNG = CellEnded(event="end", status="hung", reason="step copy: no end")
 Logs = Callable[[Boot], bytes]
@@ -55,23 +51,11 @@ def carried_out(
         kernel=kernel, content="c", proof={("reiserfs", "period"): SimpleNamespace(status="ok")}
     )
     guest = partial(ScriptedGuest, says=says, kernel_log="", booted=[])
-    launcher = guest(
-        run.cell_directory(0),
-        spec(),
-        cast(Image, image),
-        CORPUS,
-        cast(Hypervisor, None),
-        EMULATOR,
-        None,
-        None,
-        {},
-    )
+    launcher = guest(run.cell_directory(0), spec(), CORPUS, run_guests(image, home), None, {})
     program = home / "step-profile"
     program.write_text("a program")
     asked = Profiler(program, told.append) if profiler else None
-    end = CellRunner(
-        run, 0, launcher, CellGoals(measure=False), Store(home), lambda _: None, profiler=asked
-    ).carry_out()
+    end = CellRunner(run, 0, launcher, CellGoals(measure=False), lambda _: None, profiler=asked).carry_out()
     assert not run.transient_files() and {one.metric for one in run.samples()[0]} <= {"throughput_ratio"}
     return end, of_cell(load(run).cells[0]), told
 

@@ -20,8 +20,8 @@ from agelab.results.digest import inputs_key
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cluster import shared_plan
-from agelab.runner.execute import disk_maps, evaluation, runner
-from agelab.runner.execute.answers import CellReuse, of_run
+from agelab.runner.execute import disk_maps, runner
+from agelab.runner.execute.answers import CellReuse, cell_reuse
 from agelab.runner.plan import cell_inputs
 from agelab.runner.request.options import RunOptions
 from agelab.runner.reuse import cells
@@ -49,7 +49,7 @@ def options(**words: Any) -> RunOptions:
 
 
 def reuse(home: Path, **words: Any) -> CellReuse:
-    found = of_run(options(**words), home / "runs", print)
+    found = cell_reuse(options(**words), home / "runs", print)
     assert found
     return found
 
@@ -228,7 +228,7 @@ def test_whatever_makes_samples_or_a_status_is_what_evaluates_a_cell() -> None:
     }
     # A sweep's sums are in no result, nor is what a pass of its own says.
     apart = {"analysis/result_grid.py", "runner/execute/passes.py"}
-    named = {f"runner/execute/{name}" for name in evaluation.CARRIES_OUT}
+    named = {f"runner/execute/{name}" for name in cell_inputs.CARRIES_OUT}
     assert named < modules
     assert [module for module in modules - apart - named if not module.startswith("evaluate/")] == []
 
@@ -236,15 +236,15 @@ def test_whatever_makes_samples_or_a_status_is_what_evaluates_a_cell() -> None:
 def test_what_evaluates_a_cell_is_its_filesystems_file_too() -> None:
     one = spec()
     gone = one.filesystem.model_copy(update={"gone": ("never said",)})
-    assert evaluation.evaluated_by(one) == evaluation.evaluated_by(spec())
-    assert evaluation.evaluated_by(replace(one, filesystem=gone)) != evaluation.evaluated_by(one)
+    assert cell_inputs.evaluated_by(one) == cell_inputs.evaluated_by(spec())
+    assert cell_inputs.evaluated_by(replace(one, filesystem=gone)) != cell_inputs.evaluated_by(one)
 
 
 def test_what_evaluates_a_cell_is_its_programs_files_too() -> None:
     fio = program("fio")
     quieter = fio.model_copy(update={"metrics": {}})
     ours, other = (replace(spec(), workload=Workload({"fio": one})) for one in (fio, quieter))
-    assert len({evaluation.evaluated_by(one) for one in (spec(), ours, other)}) == 3
+    assert len({cell_inputs.evaluated_by(one) for one in (spec(), ours, other)}) == 3
 
 
 # ---- a cell that is carried out ----
@@ -288,7 +288,7 @@ def test_the_environment_has_every_cell_run(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_the_wall_clock_reuses_nothing(tmp_path: Path) -> None:
-    assert of_run(options(clock="wall"), tmp_path, print) is None
+    assert cell_reuse(options(clock="wall"), tmp_path, print) is None
 
 
 # ---- a share of them runs again ----

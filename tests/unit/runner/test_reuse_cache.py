@@ -20,7 +20,7 @@ from agelab.base.errors import InputError
 from agelab.base.hashing import canonical_json
 from agelab.results.digest import digest
 from agelab.results.result import Sample, Status
-from agelab.runner.execute.answers import of_run
+from agelab.runner.execute.answers import cell_reuse
 from agelab.runner.request.options import RunOptions
 from agelab.runner.reuse import cache, cells
 from agelab.runner.reuse.cache import DirectoryPlace
@@ -617,7 +617,7 @@ def test_a_cell_that_one_machine_ran_is_reused_by_another(
     for name, boots in (("one", True), ("other", False)):
         home = tmp_path / name
         guests = Guests(home)
-        end = guests.carry_out(of_run(options, home / "runs", print)).end(0)
+        end = guests.carry_out(cell_reuse(options, home / "runs", print)).end(0)
         assert end and bool(guests.boots) == boots and bool(end.reused) != boots
 
 
@@ -627,7 +627,7 @@ def test_a_run_that_is_not_for_everybody_is_not_put_into_the_cache(
     (tmp_path / "cache").mkdir()
     monkeypatch.setenv("AGELAB_CACHE", str(tmp_path / "cache"))
     said: list[str] = []
-    found = of_run(RunOptions(name="aging-reiserfs", directory="/"), tmp_path / "runs", said.append)
+    found = cell_reuse(RunOptions(name="aging-reiserfs", directory="/"), tmp_path / "runs", said.append)
     run = ended(tmp_path)
     end = run.end(0)
     assert found and end
