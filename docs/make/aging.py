@@ -58,24 +58,24 @@ class Variant:
         return self.measured[place].summary if place in self.measured else None
 
 
-def variants(runs: Sequence[RunDirectory]) -> list[Variant]:
+def variants_of(runs: Sequence[RunDirectory]) -> list[Variant]:
     """List the variants of the runs."""
-    found = []
+    variants = []
     for group in RunSet(tuple(map(load, runs))).groups:
         # Where none is ok the reason is the same for all; else it is one seed's.
         wrong = dict.fromkeys(
-            f"seed {one.seed} {one.ended}" if group.counted else one.ended
-            for one in group.results
-            if not one.ok
+            f"seed {result.seed} {result.ended}" if group.counted else result.ended
+            for result in group.results
+            if not result.ok
         )
-        found.append(Variant(group.name, group.series, "; ".join(wrong)))
-    return found
+        variants.append(Variant(group.name, group.series, "; ".join(wrong)))
+    return variants
 
 
 def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     """Make the table, and below it which aged worst. Raises InputError for runs of different tables."""
-    found = variants(runs)
-    rows = [[variant.name, *_figures(variant)] for variant in found]
+    variants = variants_of(runs)
+    rows = [[variant.name, *_figures(variant)] for variant in variants]
     lines = [
         *headed(runs),
         "Medians, and in brackets the spread (largest less smallest). The last four columns are slowdowns: time on "
@@ -83,9 +83,9 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
         "",
         *grid(HEAD, rows),
         "",
-        *(f"- {variant.name}: {variant.why}" for variant in found if variant.why),
+        *(f"- {variant.name}: {variant.why}" for variant in variants if variant.why),
         "",
-        *_ranking(found),
+        *_ranking(variants),
     ]
     return Made("\n".join(lines))
 
@@ -117,12 +117,12 @@ def figure(variant: Variant, place: Place, factor: Fraction, decimals: int) -> s
     return f"{middle} ({spread})" if summary.n > 1 else middle
 
 
-def _ranking(found: Sequence[Variant]) -> list[str]:
+def _ranking(variants: Sequence[Variant]) -> list[str]:
     """Rank the variants by the slowdown of a scan, and compare each with the next and with no slowdown."""
-    known = [(summary, variant.name) for variant in found if (summary := variant.summary(RANKED))]
-    known.sort(key=lambda one: (-one[0].median, one[1]))
+    known = [(summary, variant.name) for variant in variants if (summary := variant.summary(RANKED))]
+    known.sort(key=lambda pair: (-pair[0].median, pair[1]))
     lines = ["By the slowdown of reading every file, the worst first:", ""]
-    series = {variant.name: variant.measured for variant in found}
+    series = {variant.name: variant.measured for variant in variants}
     tests = [(f"{disk}/{RANKED[0]}", 1, "elapsed") for disk in ("control", "aged")]
     sides = [SeriesPair(*(series[name][test] for test in tests)) for _, name in known]
     own = judge(sides, HostNoise())
@@ -131,8 +131,8 @@ def _ranking(found: Sequence[Variant]) -> list[str]:
     ]
     against = judge(pairs, HostNoise())
     for place, ((summary, name), alone) in enumerate(zip(known, own, strict=True), start=1):
-        said = f"on the aged disk {alone.word}"
+        verdict = f"on the aged disk {alone.word}"
         if place < len(known):
-            said += f"; against {known[place][1]} {against[place - 1].word}"
-        lines.append(f"{place}. {name} {float(summary.median):.3f} ({said})")
+            verdict += f"; against {known[place][1]} {against[place - 1].word}"
+        lines.append(f"{place}. {name} {float(summary.median):.3f} ({verdict})")
     return lines

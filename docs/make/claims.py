@@ -26,20 +26,20 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     return Made("\n".join(summary(study_reports(map(loaded, runs)))))
 
 
-def summary(found: Sequence[StudyReport]) -> Iterator[str]:
+def summary(reports: Sequence[StudyReport]) -> Iterator[str]:
     """Write a row of verdict counts for each study and side, and below the table the claims that replicated."""
     yield from grid(HEAD)
     total: defaultdict[str, list[JudgedClaim]] = defaultdict(list)
-    for report in found:
+    for report in reports:
         for letter, side in report.sides:
             counts = report.counts(letter)
             total[side.first.defaults] += counts.judged
-            said = f"{side.first.defaults}, {seeds_text(side.seeds)}"
-            yield line([f"`{report.study.name}`", said, *_numbers(counts), _bands(report, letter)])
+            conditions = f"{side.first.defaults}, {seeds_text(side.seeds)}"
+            yield line([f"`{report.study.name}`", conditions, *_numbers(counts), _bands(report, letter)])
     for defaults, judged in total.items():
         yield line(["all", defaults, *_numbers(ClaimCounts(tuple(judged))), ""])
     yield ""
-    for report in found:
+    for report in reports:
         yield f"**{report.study.name}**"
         yield ""
         yield from _replicated(report)
@@ -56,20 +56,20 @@ def _numbers(counts: ClaimCounts) -> list[str]:
 
 def _bands(report: StudyReport, letter: str) -> str:
     """Count the cells that lie within 25 % of the study's, those within a factor of 2, and those beyond."""
-    found = [
-        one.bands
+    bands = [
+        deviation.bands
         for ranking in report.rankings
-        for column, one in zip(report.columns, ranking.deviations, strict=True)
-        if column.letter == letter and one.bands.cells
+        for column, deviation in zip(report.columns, ranking.deviations, strict=True)
+        if column.letter == letter and deviation.bands.cells
     ]
-    return " / ".join(str(sum(numbers)) for numbers in zip(*found, strict=True)) or "-"
+    return " / ".join(str(sum(numbers)) for numbers in zip(*bands, strict=True)) or "-"
 
 
 def _replicated(report: StudyReport) -> Iterator[str]:
     """List the claims that replicated on every side of which it is known, and those that did on some."""
     always, sometimes = [], []
     for claim, judged in report.claims:
-        verdicts = [one.verdict for _, one in judged if one.kind in COUNTED[:2]]
+        verdicts = [judgement.verdict for _, judgement in judged if judgement.kind in COUNTED[:2]]
         if verdicts and all(verdict is ClaimVerdict.REPLICATED for verdict in verdicts):
             always.append(f"`{claim.id}`")
         elif ClaimVerdict.REPLICATED in verdicts:

@@ -22,9 +22,10 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
         lines += grid(["claim", "theirs", "ours"])
         for claim, judged in report.claims:
             if claim.test and f'"{filesystem}"' in claim.test.model_dump_json():
-                said = dict.fromkeys(
-                    f"**{one.verdict}**: {escape(reason_with_figures(one))}" for _, one in judged
+                verdicts = dict.fromkeys(
+                    f"**{judgement.verdict}**: {escape(reason_with_figures(judgement))}"
+                    for _, judgement in judged
                 )
-                lines.append(line([f"{claim.says} `{claim.id}`", theirs_text(judged), "; ".join(said)]))
+                lines.append(line([f"{claim.says} `{claim.id}`", theirs_text(judged), "; ".join(verdicts)]))
         lines.append("")
     return Made("\n".join(lines))

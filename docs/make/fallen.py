@@ -48,16 +48,16 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
 def _verdicts(run: RunDirectory) -> dict[str, ClaimVerdict]:
     [report] = study_reports([loaded(run)])
     return {
-        claim.id: one.verdict
+        claim.id: judgement.verdict
         for claim, judged in report.claims
-        for _, one in judged
-        if one.kind == one.verdict
+        for _, judgement in judged
+        if judgement.kind == judgement.verdict
     }
 
 
 def _counted(own: Mapping[str, ClaimVerdict]) -> str:
-    found = [*own.values()]
-    return ", ".join(f"{found.count(verdict)} {verdict.value}" for verdict in ClaimVerdict) + "."
+    verdicts = [*own.values()]
+    return ", ".join(f"{verdicts.count(verdict)} {verdict.value}" for verdict in ClaimVerdict) + "."
 
 
 def _moved(
@@ -66,8 +66,8 @@ def _moved(
     before: ClaimVerdict,
     after: ClaimVerdict,
 ) -> str:
-    return _names([one for one in own if own[one] is before and changed.get(one) is after])
+    return _names([claim for claim in own if own[claim] is before and changed.get(claim) is after])
 
 
 def _names(claims: Sequence[str]) -> str:
-    return ", ".join(f"`{one}`" for one in claims) or "none"
+    return ", ".join(f"`{claim}`" for claim in claims) or "none"

@@ -73,7 +73,7 @@ def forecast(table: Table, runs: Path, jobs: int) -> Forecast:
     parts = [_Part(options.changed(kernel=kernel), runs) for options, kernel in kernels]
     cells = sum(len(part.specs) for part in parts)
     unknown = [cell for part in parts for cell in part.unknown]
-    before = [one for part in parts for one in part.before]
+    before = [took for part in parts for took in part.before]
     time = time_left(unknown, (), jobs, (), before)
     if time is None and there.seconds is not None:
         rest = there.seconds * len(unknown) / cells / min(jobs, len(unknown))
@@ -98,9 +98,9 @@ class _Part:
         self.specs = planned_cells(options)
         self._request = request
         cells = [cell_of(spec, request.kernel) for spec in self.specs]
-        wanted = asked_conditions(scenario.name, request.scale_name, options, cells, "kvm")
-        self.before: Took = list(cells_under(wanted, runs))
-        ended = set(_ended(self.specs, request.kernel, wanted, runs))
+        conditions = asked_conditions(scenario.name, request.scale_name, options, cells, "kvm")
+        self.before: Took = list(cells_under(conditions, runs))
+        ended = set(_ended(self.specs, request.kernel, conditions, runs))
         self.unknown = [cell for at, cell in enumerate(cells) if at not in ended]
 
     def disk(self, jobs: int) -> int:
@@ -124,7 +124,9 @@ def _points(specs: Sequence[CellSpec]) -> int:
     return max((getattr(spec.history, "points", 0) for spec in specs), default=0)
 
 
-def _ended(specs: Sequence[CellSpec], kernel: str, wanted: Sequence[Conditions], runs: Path) -> Iterator[int]:
+def _ended(
+    specs: Sequence[CellSpec], kernel: str, conditions: Sequence[Conditions], runs: Path
+) -> Iterator[int]:
     """Yield the places of the cells that have ended in this store, with all inputs that are known without a guest."""
     shaping = {spec.name: (at, spec) for at, spec in enumerate(specs)}
     for run in run_lookup.all_runs(runs):
@@ -132,7 +134,7 @@ def _ended(specs: Sequence[CellSpec], kernel: str, wanted: Sequence[Conditions],
             plan = run.plan()
             if not plan.kernel or plan.kernel.spec != kernel:
                 continue
-            if between(wanted, planned_conditions(plan), VARIES):
+            if between(conditions, planned_conditions(plan), VARIES):
                 continue
             for number, cell in enumerate(plan.cells):
                 if cell.name in shaping and _is(run, number, cell, shaping[cell.name][1]):
@@ -148,7 +150,7 @@ def _is(run: RunDirectory, number: int, cell: Cell, spec: CellSpec) -> bool:
     if end.status is Status.UNSUPPORTED:
         return True
     inputs = run.recorded_inputs(number).get("making") or {}
-    wanted = {"harness": harness_hash(), **parts_of_files(spec)}
+    expected = {"harness": harness_hash(), **parts_of_files(spec)}
     return cell.defaults == spec.defaults and all(
-        canonical_json(inputs.get(name)) == canonical_json(value) for name, value in wanted.items()
+        canonical_json(inputs.get(name)) == canonical_json(value) for name, value in expected.items()
     )

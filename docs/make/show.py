@@ -29,8 +29,8 @@ def shown_block(lines: Iterable[str], runs: Sequence[RunDirectory]) -> Made:
 def environment(runs: Sequence[RunDirectory]) -> str:
     """Name the kernels and the QEMU of runs."""
     plans = [run.plan().provenance for run in runs]
-    kernels = dict.fromkeys(str(one["kernel"]) for one in plans)
-    return f"Kernel {', '.join(kernels)}; {', '.join(dict.fromkeys(str(one['qemu']) for one in plans))}."
+    kernels = dict.fromkeys(str(provenance["kernel"]) for provenance in plans)
+    return f"Kernel {', '.join(kernels)}; {', '.join(dict.fromkeys(str(provenance['qemu']) for provenance in plans))}."
 
 
 def _cells(run: RunDirectory) -> list[str]:
@@ -43,9 +43,9 @@ def _cells(run: RunDirectory) -> list[str]:
     return "\n".join(line for line in lines if not line.startswith(OF_THIS_STORE)).strip("\n").split("\n")
 
 
-def _named(lines: Sequence[str], wanted: Sequence[str]) -> Iterator[str]:
+def _named(lines: Sequence[str], starts: Sequence[str]) -> Iterator[str]:
     """Yield the lines that begin as the table says, with dots where some between them are left out."""
-    begins = [words.split() for words in wanted]
+    begins = [words.split() for words in starts]
     at = [
         number
         for number, line in enumerate(lines)

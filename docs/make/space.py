@@ -25,11 +25,14 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
             )
             continue
         cells.append(
-            (cell.variant, {(one.step, one.metric): one.value or 0 for one in samples.get(number, [])})
+            (
+                cell.variant,
+                {(sample.step, sample.metric): sample.value or 0 for sample in samples.get(number, [])},
+            )
         )
     whole = max(values["count", "content_bytes"] for _, values in cells)
     cells.sort(
-        key=lambda one: (one[1]["count", "content_bytes"] < whole, one[1]["count", "space_used"], one[0])
+        key=lambda row: (row[1]["count", "content_bytes"] < whole, row[1]["count", "space_used"], row[0])
     )
     lines = [
         f"Run seed 1; scale {plan.scale}, kernel {plan.provenance['kernel']}, {plan.provenance['qemu']}.",

@@ -21,12 +21,12 @@ WIDTH = 100
 
 def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     """Show the table of each metric, and below it kernels and plots."""
-    found = load_sweep(runs)
-    measures = chosen_measures([found], table.metrics)
+    sweep = load_sweep(runs)
+    measures = chosen_measures([sweep], table.metrics)
     with redirect_stdout(io.StringIO()) as out:
-        print_blocks(sweep_blocks(found, measures))
+        print_blocks(sweep_blocks(sweep, measures))
     lines = ["```", *map(_narrow, out.getvalue().strip("\n").split("\n")), "```", "", environment(runs)]
-    files = _plots(found, measures, table.pictures) if table.pictures else {}
+    files = _plots(sweep, measures, table.pictures) if table.pictures else {}
     for path in files:
         shown = os.path.relpath(Path("docs") / path, Path(table.page).parent)
         lines += ["", f"![{path.stem.replace('-', ' ')}, over the kernels]({shown})"]
@@ -39,7 +39,7 @@ def _narrow(line: str) -> str:
     return line if "  " in line.strip() else textwrap.fill(line, WIDTH)
 
 
-def _plots(found: Sweep, measures: Sequence[Measure], directory: str) -> dict[Path, bytes]:
+def _plots(sweep: Sweep, measures: Sequence[Measure], directory: str) -> dict[Path, bytes]:
     with tempfile.TemporaryDirectory() as name:
-        drawn = write_plots(found, measures, Path(name))
+        drawn = write_plots(sweep, measures, Path(name))
         return {Path(directory) / path.name: path.read_bytes() for path in drawn}

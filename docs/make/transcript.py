@@ -60,6 +60,6 @@ def _printed(command: str, directory: str) -> str:
         text=True,
     )
     if done.returncode not in ENDED:
-        said = (done.stderr or done.stdout).split("agelab: ")[-1]
-        raise HostError(f"agelab {command} ended with {done.returncode}: {said.strip()}")
+        message = (done.stderr or done.stdout).split("agelab: ")[-1]
+        raise HostError(f"agelab {command} ended with {done.returncode}: {message.strip()}")
     return done.stdout

@@ -37,7 +37,7 @@ class CellTimer:
         try:
             return launch()
         finally:
-            guests = [one for one in self.guests.programs() if one.found >= began and self._has(one)]
+            guests = [one for one in self.guests.programs() if one.first_seen >= began and self._has(one)]
             self.boots.append(boot_time(boot, began, time.monotonic(), guests, heard))
 
     def _has(self, guest: Program) -> bool:
@@ -75,7 +75,7 @@ def boot_time(
     boot: Boot, began: float, ended: float, guests: Sequence[Program], heard: Sequence[Heard]
 ) -> BootTime:
     """Split the time of a boot by what was heard when. A guest that was never ready has no other times."""
-    up = min([one.found for one in guests], default=began)
+    up = min([one.first_seen for one in guests], default=began)
     ready = next((at for at, event in heard if isinstance(event, HarnessReady)), ended)
     last = heard[-1][0] if heard else ended
     steps = tuple(_steps(heard))
