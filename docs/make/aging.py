@@ -1,14 +1,16 @@
-"""The table of docs/aging.md: what aging did to every variant, and which differences chance does not make."""
+"""The tables of docs/aging.md: what aging did to every variant, the maps of their blocks, and what their data take."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 
 from agelab.analysis.cells import RunSet, load
 from agelab.analysis.host_noise import HostNoise
 from agelab.analysis.judge import judge
 from agelab.base.errors import InputError
+from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.seeds import seeds_text
 from agelab.stats.series import Place, Series, SeriesPair, Summary
@@ -26,6 +28,9 @@ HEAD = (
     ),
     *("copy, last / first", "read", "random read", "write", "search"),
 )
+SPACE_HEAD = (
+    "variant", "held, MB", "of the data, %", "pieces without room", "used, MB", "used / held", "full at, %"
+)  # fmt: skip
 DECIMALS = (4, 4, 1, 1, 1, 3, 3, 3, 3, 3)
 PERCENT = Fraction(100)
 COLUMNS: tuple[tuple[Place, Fraction], ...] = (
@@ -73,7 +78,7 @@ def variants_of(runs: Sequence[RunDirectory]) -> list[Variant]:
 
 
 def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
-    """Make the table, and below it which aged worst. Raises InputError for runs of different tables."""
+    """Make the table, and below it which aged worst, but for chance. Raises InputError for runs of different tables."""
     variants = variants_of(runs)
     rows = [[variant.name, *_figures(variant)] for variant in variants]
     lines = [
@@ -136,3 +141,62 @@ def _ranking(variants: Sequence[Variant]) -> list[str]:
             verdict += f"; against {known[place][1]} {against[place - 1].word}"
         lines.append(f"{place}. {name} {float(summary.median):.3f} ({verdict})")
     return lines
+
+
+def block_maps(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Show the map of each cell that has one: a picture of each variant, aged above its control."""
+    files = {}
+    for run in runs:
+        for number, cell in enumerate(run.plan().cells):
+            drawn = run.cell_directory(number) / "maps" / "block-map.svg"
+            if drawn.exists():
+                files[Path(table.pictures) / f"{cell.variant}.svg"] = drawn.read_bytes()
+    shown = [f"![block map of {path.stem}, aged and control]({path})" for path in files]
+    return Made("\n\n".join([*headed(runs), *shown]), files)
+
+
+def space(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Show what the data that just fill zfs take on every filesystem of one run.
+
+    The least space comes first, filesystems that cannot hold it all last.
+    """
+    [run] = runs
+    plan, samples = run.plan(), run.samples()
+    cells, others = [], []
+    for number, cell in enumerate(plan.cells):
+        end = run.end(number)
+        if end is None or end.status is not Status.OK:
+            others.append(
+                f"- {cell.variant}: {end.status if end else 'interrupted'}: {end.reason if end else ''}"
+            )
+            continue
+        cells.append(
+            (
+                cell.variant,
+                {(sample.step, sample.metric): sample.value or 0 for sample in samples.get(number, [])},
+            )
+        )
+    whole = max(values["count", "content_bytes"] for _, values in cells)
+    cells.sort(
+        key=lambda row: (row[1]["count", "content_bytes"] < whole, row[1]["count", "space_used"], row[0])
+    )
+    lines = [
+        f"Run seed 1; scale {plan.scale}, kernel {plan.provenance['kernel']}, {plan.provenance['qemu']}.",
+        "",
+        *grid(SPACE_HEAD, ([variant, *_space_figures(values, whole)] for variant, values in cells)),
+        "",
+        *others,
+    ]
+    return Made("\n".join(lines))
+
+
+def _space_figures(values: Mapping[tuple[str, str], float], whole: float) -> list[str]:
+    held, used = values["count", "content_bytes"], values["count", "space_used"]
+    return [
+        f"{held / 1e6:.1f}",
+        f"{100 * held / whole:.1f}",
+        f"{values.get(('fill', 'refused'), 0):.0f}",
+        f"{used / 1e6:.1f}",
+        f"{used / held:.3f}",
+        f"{100 * values['count', 'fullness']:.1f}",
+    ]

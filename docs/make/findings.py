@@ -26,7 +26,7 @@ from agelab.stats.shift import Interval
 from agelab.stats.verdict import ComparedSeries
 from docs.make.catalogue import Made, Table
 from docs.make.page import DOCS, grid
-from docs.make.show import environment
+from docs.make.printed import environment
 
 FIGURES = DOCS / "findings.toml"
 SIDE = r"^(?:(\d+): )?(.+) ([^ ]+)$"

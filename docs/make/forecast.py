@@ -1,6 +1,6 @@
-"""What making tables would take, before anything runs."""
+"""What making tables would take, before anything runs, and what runs of studies have taken."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,11 +24,16 @@ from agelab.runner.plan.cell_inputs import harness_hash, parts_of_files
 from agelab.runner.plan.cell_spec import MIB, CellSpec, cell_of
 from agelab.runner.prepare.capacity import COMPANION_OVERHEAD, RunNeeds
 from agelab.runner.prepare.prepare import copies_of_disk
-from agelab.runner.request.options import RunOptions
+from agelab.runner.request.options import OPTIONS, RunOptions, make_variable
 from agelab.runner.request.request import RunRequest, planned_cells, resolve
 from docs.make import block, proof
-from docs.make.catalogue import Table
+from docs.make.catalogue import Made, Table
+from docs.make.page import grid
 
+AT_ONCE = 2
+"""Cells at a time."""
+VARIABLES = {"name": "NAME", **{name: variable for name in OPTIONS if (variable := make_variable(name))}}
+"""Option -> variable of ``make scenario``."""
 HEAD = ("table", "page", "is of", "cells", "known", "time", "GB")
 
 
@@ -154,3 +159,31 @@ def _is(run: RunDirectory, number: int, cell: Cell, spec: CellSpec) -> bool:
     return cell.defaults == spec.defaults and all(
         canonical_json(inputs.get(name)) == canonical_json(value) for name, value in expected.items()
     )
+
+
+def takes(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Say what each run takes, for docs/replication.md: its cells, the host's time, and room for their disks."""
+    parts = zip(table.runs, table.asked, runs, strict=True)
+    return Made(
+        "\n".join(
+            grid(
+                ["", "cells", "time", "GB of disk at most"],
+                (_taken(words, options, run) for words, options, run in parts),
+            )
+        )
+    )
+
+
+def _taken(words: Mapping[str, str | bool], options: RunOptions, run: RunDirectory) -> list[str]:
+    """Describe a run: what its cells took one at a time, shared between as many as go at once."""
+    command = " ".join(f"{VARIABLES[name]}={value}" for name, value in words.items())
+    ends = [end for number in range(len(run.plan().cells)) if (end := run.end(number))]
+    lacking = sum(1 for end in ends if end.status is Status.UNSUPPORTED)
+    seconds = sum(end.host_seconds for end in ends) / AT_ONCE
+    disk = disk_of(resolve(options), planned_cells(options), AT_ONCE)
+    return [
+        f"`make scenario {command} JOBS={AT_ONCE}`",
+        f"{len(ends)}{f', {lacking} unsupported' if lacking else ''}",
+        format_time_left(TimeRange(seconds, seconds)),
+        f"{disk / 1e9:.1f}",
+    ]

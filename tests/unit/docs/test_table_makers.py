@@ -50,7 +50,7 @@ def made(maker: str, given: Sequence[RunDirectory], /, **fields: object) -> Made
 
 def test_show_has_the_cells_and_nothing_of_this_store(tmp_path: Path) -> None:
     found = run(tmp_path)
-    text = made("show", [found]).text
+    text = made("printed:show", [found]).text
     assert text.startswith("```\next4, single on model:seagate-st3120026as, pentium4-2800, period defaults")
     assert " copy 12/12 " in text and "  status      ok" in text and "  digest      sha256:" in text
     assert text.endswith(f"```\n\nKernel debian:6.1 = 6.1.0-56-amd64 (6.1.192-2); {QEMU}.")
@@ -58,7 +58,7 @@ def test_show_has_the_cells_and_nothing_of_this_store(tmp_path: Path) -> None:
 
 
 def test_show_has_the_named_lines_with_dots_where_others_are_left_out(tmp_path: Path) -> None:
-    text = made("show", [run(tmp_path)], lines=["ext4,", "step", "mkfs", "copy", "digest"]).text
+    text = made("printed:show", [run(tmp_path)], lines=["ext4,", "step", "mkfs", "copy", "digest"]).text
     lines = text.split("\n")
     assert [line.split()[0] for line in lines[1:9]] == [
         "ext4,",
@@ -79,7 +79,7 @@ def test_a_transcript_is_the_last_command_and_what_it_prints_and_no_day(
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
     found = run(tmp_path)
     commands = ["export {runs} --format csv -o made.csv", "show {0}"]
-    text = made("transcript", [found], commands=commands).text
+    text = made("printed:transcript", [found], commands=commands).text
     assert text.startswith("```\n$ .venv/bin/agelab show YYYYMMDD-HHMM01-aging\n")
     assert (
         "whole result: .venv/bin/agelab show YYYYMMDD-HHMM01-aging --json\n" in text
@@ -93,12 +93,12 @@ def test_a_transcript_of_a_command_that_does_not_answer_is_not_made(
 ) -> None:
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
     with pytest.raises(HostError, match="agelab show nothing ended with 2: no run"):
-        made("transcript", [run(tmp_path)], commands=["show nothing"])
+        made("printed:transcript", [run(tmp_path)], commands=["show nothing"])
 
 
 def test_a_sweep_is_a_table_for_each_metric_and_a_plot(tmp_path: Path) -> None:
     runs = [run(tmp_path, release=release) for release in ("5.10.0-46-amd64", "6.1.0-56-amd64")]
-    found = made("sweep", runs, metrics=["read:slowdown"], pictures="page")
+    found = made("printed:sweep", runs, metrics=["read:slowdown"], pictures="page")
     assert "read, slowdown" in found.text and "layout_score" not in found.text
     assert "Kernel debian:6.1 = 5.10.0-46-amd64 (6.1.192-2), debian:6.1 = 6.1.0-56-amd64" in found.text
     assert [str(path) for path in found.files] == ["page/read-slowdown.svg"]
@@ -107,7 +107,7 @@ def test_a_sweep_is_a_table_for_each_metric_and_a_plot(tmp_path: Path) -> None:
 
 
 def test_a_summary_ends_before_its_cells(tmp_path: Path) -> None:
-    text = made("summary", [run(tmp_path, seeds=(1, 2, 3, 4, 5))]).text
+    text = made("printed:summary", [run(tmp_path, seeds=(1, 2, 3, 4, 5))]).text
     assert text.startswith("```\nWhich filesystem aged worst, and why?\n")
     assert "slowdown of read" in text and "status" not in text
     assert max(map(len, text.split("```")[1].split("\n"))) <= 80
@@ -172,7 +172,7 @@ def test_a_row_of_measures_is_named_by_what_tells_it_from_the_others(
 
 def test_a_block_map_is_a_picture_of_its_variant(tmp_path: Path) -> None:
     (tmp_path / "ext4.svg").write_text("<svg/>")
-    found = made("block_maps", [run(tmp_path, pictures=tmp_path)], pictures="aging")
+    found = made("aging:block_maps", [run(tmp_path, pictures=tmp_path)], pictures="aging")
     assert found.files == {Path("aging/ext4.svg"): b"<svg/>"}
     assert "![block map of ext4, aged and control](aging/ext4.svg)" in found.text
 
@@ -183,7 +183,7 @@ def test_a_block_map_is_a_picture_of_its_variant(tmp_path: Path) -> None:
 def test_a_study_has_its_tables_and_no_names_of_runs(tmp_path: Path, scale: str, heading: str) -> None:
     name = study_runs.make(tmp_path, "tum-2005", study_runs.printed("tum-2005"), scale=scale)
     found = RunDirectory(tmp_path / "runs" / name)
-    text = made("replication", [found]).text
+    text = made("claims:beside_study", [found]).text
     assert text.startswith(f"{heading}\n\n- **A**: scale {scale}, ")
     assert f"scale {scale}" in text and "replicated**: " in text
     assert name not in text
@@ -292,7 +292,7 @@ def test_a_finding_of_what_was_not_measured_is_an_error(
 
 def test_the_claims_about_a_filesystem_are_those_whose_test_names_it(tmp_path: Path) -> None:
     name = study_runs.make(tmp_path, "piszcz-2006", study_runs.printed("piszcz-2006", table="II"), seeds=5)
-    text = made("claims_about", [RunDirectory(tmp_path / "runs" / name)], lines=["reiser4"]).text
+    text = made("claims:about", [RunDirectory(tmp_path / "runs" / name)], lines=["reiser4"]).text
     assert (
         "Making files: reiser4 is not far behind reiserfs. `touch-reiser4-close` | 1.01 | **replicated**"
         in text
@@ -312,7 +312,7 @@ def test_a_claim_is_brought_back_or_taken_away_by_a_run_with_one_change(tmp_path
         {"name": "tum-2005"},
         {"name": "tum-2005", "defaults": "today"},
     ]
-    text = made("fallen", runs, runs=asked).text
+    text = made("claims:fallen", runs, runs=asked).text
     assert "| nothing: one run seed alone | none | none |" in text
     [row] = [one for one in text.split("\n") if one.startswith("| `DEFAULTS=today`")]
     _, _, back, away, _ = row.split("|")
@@ -325,7 +325,7 @@ def test_what_a_run_takes_is_its_cells_time_shared_between_two(tmp_path: Path) -
     run_builder.end(run_, 0, [run_builder.sample()], host_seconds=240.0)
     run_builder.end(run_, 1, status=Status.UNSUPPORTED, reason="no module", host_seconds=0.0)
     asked = {"name": "aging", "filesystem": "ext4,reiser4", "seeds": "1"}
-    text = made("takes", [run_], runs=[asked]).text
+    text = made("forecast:takes", [run_], runs=[asked]).text
     command = "make scenario NAME=aging FS=ext4,reiser4 SEEDS=1 JOBS=2"
     # As the run says at its start: "2 cells at once: up to 2.9 GB of disk".
     assert text.split("\n")[-1] == f"| `{command}` | 2, 1 unsupported | about 2 min | 2.9 |"
