@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from agelab.runner.plan.cell_inputs import harness_hash, parts_of_files
 from agelab.runner.plan.cell_spec import cell_of
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import planned_cells
+from agelab.scenario.seeds import Seeds
+from agelab.stats.series import Series
 from docs.make import block, findings, proof
 from docs.make.catalogue import Made, Table
 from docs.make.forecast import forecast
@@ -288,6 +291,18 @@ def test_a_finding_of_what_was_not_measured_is_an_error(
     figures.write_text(f'[[findings.one]]\nwhat = "it"\nof = "{of}"\nto = "ext4 copy:elapsed"\n')
     with pytest.raises(InputError, match=said):
         made("findings", [run_])
+
+
+def series(*values: int) -> Series:
+    seeds = [Seeds(corpus=1, run=run) for run in range(1, len(values) + 1)]
+    values_ = tuple((seed, Fraction(value)) for seed, value in zip(seeds, values, strict=True))
+    return Series("check", 1, "files", "1", values_, ())
+
+
+def test_a_share_of_cells_has_the_interval_of_clopper_and_pearson() -> None:
+    whole = series(9, 9, 9, 9, 9)
+    assert findings.share([(whole, whole)]) == "0 of 5 (0 to 52 %)"  # 1 - 0.025 ** (1 / 5) = 0.522
+    assert findings.share([(whole, whole), (series(9, 8, 9, 0, 9), whole)]) == "2 of 10 (3 to 56 %)"
 
 
 def test_the_claims_about_a_filesystem_are_those_whose_test_names_it(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from agelab.base.errors import InputError
-from agelab.kernel import recipes, spec
-from agelab.scenario.toml_files import read
+from agelab.kernel import guest_needs, recipes, spec
+from agelab.kernel.elf import canonical_name
+from agelab.scenario.filesystem import Filesystem
+from agelab.scenario.toml_files import read, read_all
 from agelab.store.artefacts import Store
 
 SMALL = recipes.NEEDED.read_text() + recipes.SMALL.read_text()
@@ -169,11 +171,6 @@ def test_what_a_configuration_lacks_is_named() -> None:
 
 
 def test_every_filesystem_of_linux_is_in_the_small_configuration() -> None:
-    from agelab.kernel import guest_needs
-    from agelab.kernel.elf import canonical_name
-    from agelab.scenario.filesystem import Filesystem
-    from agelab.scenario.toml_files import read_all
-
     has = recipes.options(SMALL)
     for filesystem in read_all("filesystems", Filesystem):
         for module in filesystem.modules:

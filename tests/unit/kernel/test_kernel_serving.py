@@ -33,10 +33,7 @@ def test_a_kernel_that_has_all_lacks_nothing(store: Store) -> None:
     modules = Modules.of("6.1.0", found.directory)
     assert guest_needs.why_not(modules, ["ext4"], ["EXT4_FS"]) == ""
     assert guest_needs.why_not(modules, ["ntfs3"], []) == "kernel 6.1.0 has no module ntfs3"
-    assert (
-        guest_needs.why_not(modules, ["ext4"], ["UFS_FS_WRITE"])
-        == "kernel 6.1.0 was built without CONFIG_UFS_FS_WRITE"
-    )
+    assert guest_needs.why_not(modules, ["ext4"], ["UFS_FS_WRITE"]).endswith("without CONFIG_UFS_FS_WRITE")
 
 
 def test_debians_kernels_of_the_store_are_named_the_newest_first(store: Store) -> None:
