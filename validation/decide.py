@@ -268,11 +268,9 @@ def covered() -> Iterator[str]:
         for corpora, runs in ((1, 5), (1, 15), (3, 5), (6, 5)):
             values, _ = drawn(partial(interacting, share=share), (), (corpora, runs), 5 * TIMES, 2)
             comparison = judged(values[:, 0], values[:, 1])
-            low, high = (
-                (comparison.low, comparison.high)
-                if corpora == 1
-                else (comparison.general_low, comparison.general_high)
-            )
+            low, high = comparison.low, comparison.high
+            if corpora > 1:
+                low, high = comparison.general_low, comparison.general_high
             cells.append(f"{100 * float(((low <= 1) & (high >= 1)).mean()):.1f}")
         yield line([f"{100 * share:.0f} %", *cells])
 

@@ -193,13 +193,8 @@ def cells(comparison: Comparison) -> list[str]:
     """Write a comparison's row."""
     figures = [f"{value:.4g}" for value in (comparison.measured.value, comparison.sheet, comparison.model)]
     ratios = [f"{100 + off:.1f} %" for off in (comparison.sheet_off, comparison.model_off)]
-    return [
-        f"`{comparison.measured.drive.name}`",
-        NAMES[comparison.measured.what],
-        *figures,
-        *ratios,
-        comparison.off,
-    ]
+    measured = comparison.measured
+    return [f"`{measured.drive.name}`", NAMES[measured.what], *figures, *ratios, comparison.off]
 
 
 def page_table(comparisons: Sequence[Comparison]) -> str:

@@ -102,15 +102,10 @@ def _mark(tables: Sequence[Table], runs: Path) -> int:
 def _print_plan(forecasts: Sequence[Forecast], jobs: int) -> None:
     print(columns(HEAD, [estimate.row for estimate in forecasts]))
     # Tables of the same runs have them once.
-    apart = {
-        (estimate.table.asked, estimate.table.kernels): estimate
-        for estimate in forecasts
-        if estimate.known < estimate.cells
-    }.values()
+    unended = [estimate for estimate in forecasts if estimate.known < estimate.cells]
+    apart = {(estimate.table.asked, estimate.table.kernels): estimate for estimate in unended}.values()
     known = [estimate.time for estimate in apart if estimate.time]
-    total = TimeRange(
-        sum(time_range.low for time_range in known), sum(time_range.high for time_range in known)
-    )
+    total = TimeRange(sum(each.low for each in known), sum(each.high for each in known))
     time = format_time_left(total) if total.high >= 1 else "not known" if apart else "seconds"
     at_once = f", {jobs} cells at a time" if jobs > 1 else ""
     unknown = len(apart) - len(known)

@@ -170,12 +170,8 @@ def space(table: Table, runs: Sequence[RunDirectory]) -> Made:
                 f"- {cell.variant}: {end.status if end else 'interrupted'}: {end.reason if end else ''}"
             )
             continue
-        cells.append(
-            (
-                cell.variant,
-                {(sample.step, sample.metric): sample.value or 0 for sample in samples.get(number, [])},
-            )
-        )
+        values = {(sample.step, sample.metric): sample.value or 0 for sample in samples.get(number, [])}
+        cells.append((cell.variant, values))
     whole = max(values["count", "content_bytes"] for _, values in cells)
     cells.sort(
         key=lambda row: (row[1]["count", "content_bytes"] < whole, row[1]["count", "space_used"], row[0])

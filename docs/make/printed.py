@@ -129,10 +129,9 @@ def _named(lines: Sequence[str], starts: Sequence[str]) -> Iterator[str]:
 def _narrow(line: str) -> str:
     """Break a line of words; a row of a table stays whole."""
     hang = "  " if line.startswith("- ") else ""
-    whole = "  " in line.strip()
-    return (
-        line if whole else textwrap.fill(line, SUMMARY_WIDTH, subsequent_indent=hang, break_on_hyphens=False)
-    )
+    if "  " in line.strip():
+        return line
+    return textwrap.fill(line, SUMMARY_WIDTH, subsequent_indent=hang, break_on_hyphens=False)
 
 
 def _plots(sweep: Sweep, measures: Sequence[Measure], directory: str) -> dict[Path, bytes]:
