@@ -110,7 +110,7 @@ def judge_console(console: str, ended: str = "") -> KvmProbe:
 
 
 class _Silence:
-    """Tells whether a console has not been written to for SILENT_SECONDS."""
+    """True, when called, if a console has not been written to for SILENT_SECONDS."""
 
     def __init__(self, console: Path) -> None:
         self._console = console
