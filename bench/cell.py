@@ -66,20 +66,20 @@ class Checkout:
         """Run a scenario. Returns processor seconds by part. Raises HostError where a cell is not ok."""
         env = {**os.environ, "AGELAB_HOME": str(self.home), "PYTHONPATH": str(self.directory)}
         log = self.home / "bench-cell.log"
-        with ProgramWatch(_is_wanted) as watch, log.open("wb") as said:
+        with ProgramWatch(_is_wanted) as watch, log.open("wb") as output:
             began = time.monotonic()
             argv = [*self.program, "run", *words]
-            child = subprocess.Popen(argv, env=env, stdout=said, stderr=said)
+            child = subprocess.Popen(argv, env=env, stdout=output, stderr=output)
             _, status, usage = os.wait4(child.pid, 0)
             child.returncode = os.waitstatus_to_exitcode(status)
             seconds = time.monotonic() - began
         if child.returncode:
             raise HostError(f"agelab run of {self.name} ended with exit code {child.returncode}: see {log}")
         print(f"{self.name}: {seconds:.1f} s on the host's clock", file=sys.stderr)
-        found = parts(watch.programs(), child.pid)
-        found[AGELAB, ""] = usage.ru_utime + usage.ru_stime
-        found[ALL, ""] = sum(used for (_, boot), used in found.items() if not boot)
-        return found
+        costs = parts(watch.programs(), child.pid)
+        costs[AGELAB, ""] = usage.ru_utime + usage.ru_stime
+        costs[ALL, ""] = sum(used for (_, boot), used in costs.items() if not boot)
+        return costs
 
 
 def _is_wanted(program: Program) -> bool:
@@ -92,23 +92,23 @@ def _is_daemon(program: Program) -> bool:
 
 def parts(programs: Sequence[Program], agelab: int) -> Costs:
     """Sum up what libvirt's daemons have used, and what the guests of the agelab with that process id have."""
-    found: Costs = defaultdict(float)
-    daemons = {one.pid for one in programs if _is_daemon(one)}
-    for one in programs:
-        if _is_daemon(one) and one.parent not in daemons:  # what a daemon forks it waits for
-            found[LIBVIRT, ""] += sum(one.used)
-        elif one.is_guest and one.owner and one.owner.startswith(f"{agelab}:"):
-            phase, boot = boot_of(one.words)
+    costs: Costs = defaultdict(float)
+    daemons = {program.pid for program in programs if _is_daemon(program)}
+    for program in programs:
+        if _is_daemon(program) and program.parent not in daemons:  # what a daemon forks it waits for
+            costs[LIBVIRT, ""] += sum(program.used)
+        elif program.is_guest and program.owner and program.owner.startswith(f"{agelab}:"):
+            phase, boot = boot_of(program.words)
             for part in {(phase, ""), (phase, boot)}:
-                found[part] += one.used.own
-    return found
+                costs[part] += program.used.own
+    return costs
 
 
 def boot_of(words: Sequence[str]) -> Part:
     """Return the phase and the boot of a guest, by its QEMU's command line; no boot of a guest that is of no cell."""
     for word in words:
-        if found := EVENTS.search(word):
-            return found["phase"] or PHASES[0], found["boot"]
+        if match := EVENTS.search(word):
+            return match["phase"] or PHASES[0], match["boot"]
     return "other guests", ""
 
 
@@ -127,13 +127,14 @@ def compare(words: Sequence[str], checkouts: Sequence[Checkout], repeat: int) ->
 
 def rows(runs: Sequence[Sequence[Costs]]) -> list[list[str]]:
     """Write the table: medians and ranges of two checkouts, and the ratio of the first one's medians to the other's."""
-    every = {part for of in runs for one in of for part in one}
+    every = {part for of in runs for costs in of for part in costs}
     lines = []
     for part in sorted(every, key=_order):
         phase, boot = part
-        if boot and len([one for one in every if one[0] == phase]) == 2:  # the phase says it already
+        siblings = [other_phase for other_phase, _ in every if other_phase == phase]
+        if boot and len(siblings) == 2:  # the phase says it already
             continue
-        values = [[one.get(part, 0) for one in of] for of in runs]
+        values = [[costs.get(part, 0) for costs in of] for of in runs]
         ours, theirs = (statistics.median(some) for some in values)
         texts = (text for some in values for text in (f"{statistics.median(some):.2f}", _range(some)))
         lines.append([f"  boot {boot}" if boot else phase, *texts, f"{ours / theirs:.2f}" if theirs else "-"])
@@ -195,9 +196,9 @@ def _program(directory: Path) -> tuple[str, ...]:
 
 def _holds(lock: Path) -> bool:
     """Return True where each package of a lock file is installed here in that version."""
-    wanted = re.findall(r"^([\w.-]+)==([^ ;]+)", lock.read_text(), re.MULTILINE)
+    pins = re.findall(r"^([\w.-]+)==([^ ;]+)", lock.read_text(), re.MULTILINE)
     try:
-        return all(importlib.metadata.version(name) == version for name, version in wanted)
+        return all(importlib.metadata.version(name) == version for name, version in pins)
     except importlib.metadata.PackageNotFoundError:
         return False
 
@@ -216,13 +217,13 @@ def main() -> int:
         store.home.mkdir(parents=True, exist_ok=True)
         with checked_out(options.against, store) as other:
             this = Checkout("this checkout", PROJECT, _program(PROJECT), store.home)
-            found = compare(shlex.split(options.scenario), (this, other), options.repeat)
+            runs = compare(shlex.split(options.scenario), (this, other), options.repeat)
     except AgelabError as error:
         print(f"bench.cell: {error}\n  {error.hint}".rstrip(), file=sys.stderr)
         return error.exit_code
     heads: list[Column] = [Column("processor seconds")]
     heads += [Column(head, "right") for head in ("here", "range", other.name, "range", "ratio")]
-    print_blocks([Table(heads, rows(found))])
+    print_blocks([Table(heads, rows(runs))])
     print(
         f"\n{options.scenario}: medians of {options.repeat} runs of each, in turns, after one that is not counted"
     )

@@ -14,14 +14,14 @@ from agelab.base.errors import HostError
 
 def guests() -> list[int]:
     """List the process ids of the QEMU guests that run on this machine."""
-    found = []
+    pids = []
     for comm in Path("/proc").glob("[0-9]*/comm"):
         try:
             if comm.read_text().startswith("qemu-system"):
-                found.append(int(comm.parent.name))
+                pids.append(int(comm.parent.name))
         except OSError:  # it ended while we looked
             continue
-    return sorted(found)
+    return sorted(pids)
 
 
 def quietly(start: Callable[[], float], patience: float) -> float:
@@ -66,17 +66,17 @@ def time_until(
         start_new_session=True,
     )
     try:
-        heard, said = _hear(child, log, is_complete, began + patience)
+        heard, output = _hear(child, log, is_complete, began + patience)
         child.wait(patience)
     except subprocess.TimeoutExpired:
-        heard, said = None, b""
+        heard, output = None, b""
     finally:
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)  # its own session: nothing else is in it
             child.wait()
     if heard is None:
         raise HostError(f"{Path(argv[0]).name} did not say what it should; its output is in {log}")
-    return heard - began, said
+    return heard - began, output
 
 
 def _hear(
@@ -86,7 +86,7 @@ def _hear(
     assert child.stdout
     poll = select.poll()
     poll.register(child.stdout, select.POLLIN)
-    said = b""
+    output = b""
     heard = None
     with log.open("wb") as sink:
         while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
@@ -94,10 +94,10 @@ def _hear(
             if not piece:
                 break
             sink.write(piece)
-            said += piece
-            if heard is None and is_complete(said):
+            output += piece
+            if heard is None and is_complete(output):
                 heard = time.monotonic()
-    return heard, said
+    return heard, output
 
 
 def spread(values: Sequence[float]) -> str:

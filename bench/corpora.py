@@ -65,8 +65,8 @@ def members(files: Sequence[PlannedFile | Tarball]) -> Sequence[PlannedFile | Ta
 def of_sort(tree: DirectoryTree, sort: FileSort, files: Sequence[PlannedFile | Tarball]) -> list[int]:
     """Return the sizes of the files of one sort, sorted."""
     endings = tuple(ending for ending, _ in sort.endings)
-    one = len(tree.sorts) == 1
-    return sorted(file.size for file in files if one or file.path.endswith(endings))
+    single_sort = len(tree.sorts) == 1
+    return sorted(file.size for file in files if single_sort or file.path.endswith(endings))
 
 
 def depths(tree: DirectoryTree, files: Sequence[PlannedFile | Tarball]) -> str:

@@ -99,13 +99,13 @@ def medians(runs: list[Steps]) -> Steps:
     }
 
 
-def report(found: dict[str, Steps]) -> str:
+def report(by_setting: dict[str, Steps]) -> str:
     """Write the report's tables."""
-    bare, drive, raid = found["bare"], found["drive"], found["raid0"]
-    head = ("step", *(f"{name}: {what}" for name in found for what in ("guest s", "host s", "ratio")))
+    bare, drive, raid = by_setting["bare"], by_setting["drive"], by_setting["raid0"]
+    head = ("step", *(f"{name}: {what}" for name in by_setting for what in ("guest s", "host s", "ratio")))
     rows = []
     for step in bare:
-        costs = [steps[step] for steps in found.values()]
+        costs = [steps[step] for steps in by_setting.values()]
         texts = (text for cost in costs for text in (f"{cost.guest:.2f}", f"{cost.wall:.2f}", _ratio(cost)))
         rows.append([step, *texts])
     gains = [
@@ -118,8 +118,8 @@ def report(found: dict[str, Steps]) -> str:
         ]
         for step in bare
     ]
-    one, other = (sum(cost.cpu for cost in steps.values()) for steps in (bare, drive))
-    gains.append(["all", f"{one:.2f}", f"{other:.2f}", f"{other / one - 1:+.0%}", ""])
+    bare_cpu, drive_cpu = (sum(cost.cpu for cost in steps.values()) for steps in (bare, drive))
+    gains.append(["all", f"{bare_cpu:.2f}", f"{drive_cpu:.2f}", f"{drive_cpu / bare_cpu - 1:+.0%}", ""])
     heads = ("step", "bare: cpu s", "drive: cpu s", "the drive costs", "RAID-0's speed-up")
     return "\n\n".join([columns(head, rows), columns(heads, gains)])
 
@@ -132,11 +132,11 @@ def measure(options: argparse.Namespace) -> Answer:
     """Run the scenario with each setting, in turns."""
     if guests():
         raise HostError("other guests run on this machine", hint="wait until they have ended")
-    found: dict[str, list[Steps]] = {name: [] for name in SETTINGS}
+    by_setting: dict[str, list[Steps]] = {name: [] for name in SETTINGS}
     for _ in range(options.repeat):
         for name, setting in SETTINGS.items():
-            found[name].append(measured(**setting, scale=options.scale, machine=options.machine))
-    text = report({name: medians(runs) for name, runs in found.items()})
+            by_setting[name].append(measured(**setting, scale=options.scale, machine=options.machine))
+    text = report({name: medians(runs) for name, runs in by_setting.items()})
     return Answer({"cost": f"```\n{text}\n```"})
 
 

@@ -111,16 +111,16 @@ def makings(work: Path) -> Iterator[Finding]:
         ),
     ]
     for engine, options, disk in asked:
-        wanted = json.dumps({"engine": engine, "name": "bench", **options})
-        found = []
+        spec = json.dumps({"engine": engine, "name": "bench", **options})
+        measured = []
         for number in range(TIMES):
             home = work / f"{engine}-{number}"
-            argv = [sys.executable, "-c", MAKE, wanted, str(disk), str(home)]
+            argv = [sys.executable, "-c", MAKE, spec, str(disk), str(home)]
             operations, seconds, mib = subprocess.run(
                 argv, check=True, capture_output=True, text=True
             ).stdout.split()
-            found.append((float(seconds), int(mib), int(operations)))
-        seconds_, mib_, operations_ = min(found)
+            measured.append((float(seconds), int(mib), int(operations)))
+        seconds_, mib_, operations_ = min(measured)
         scaled = seconds_ * 1e6 / operations_
         cells = (f"`{engine}`", f"{operations_:,}", f"{seconds_:.1f}", f"{scaled:.1f}", str(mib_))
         yield Finding(cells, scaled <= SECONDS and mib_ <= MIB)
@@ -234,11 +234,11 @@ def growths(replay: Path, work: Path) -> Iterator[Finding]:
     """Time the replayer with few files and with many."""
 
     def best(operations: int, *options: str, where: Path) -> list[tuple[float, int]]:
-        found = {
+        measured = {
             files: [fed(replay, where, options, files, operations) for _ in range(TIMES)]
             for files in (FEW, MANY)
         }
-        return [min(found[files]) for files in (FEW, MANY)]
+        return [min(measured[files]) for files in (FEW, MANY)]
 
     empty = work / "empty"
     empty.mkdir()

@@ -76,14 +76,14 @@ WAIT = 900.0
 """Host seconds to wait for a machine without other guests."""
 
 
-def figures(said: bytes) -> dict[str, float]:
+def figures(output: bytes) -> dict[str, float]:
     """Return the seconds of each step that the output names."""
-    return {name.decode(): float(seconds) for name, seconds in FIGURE.findall(said)}
+    return {name.decode(): float(seconds) for name, seconds in FIGURE.findall(output)}
 
 
-def is_complete(said: bytes) -> bool:
+def is_complete(output: bytes) -> bool:
     """Return True where the output has the figures of all steps, the last line whole."""
-    return set(figures(said[: said.rfind(b"\n") + 1])) >= set(STEPS)
+    return set(figures(output[: output.rfind(b"\n") + 1])) >= set(STEPS)
 
 
 @dataclass(frozen=True)
@@ -139,13 +139,13 @@ def compare(repeat: int, store: Store) -> list[list[str]]:
         guest = virtme.prepare(store, kernel, bare=bare, memory_mib=memory)
         jobs[name] = Theirs(guest, tree, directory / "disk.raw").run
     seconds: dict[str, list[float]] = {name: [] for name in jobs}
-    found: dict[str, dict[str, float]] = {}
+    by_job: dict[str, dict[str, float]] = {}
     for turn in range(repeat + 1):
         for name, job in jobs.items():
 
             def timed(name: str = name, job: Callable[[], tuple[float, bytes]] = job) -> float:
-                took, said = job()
-                found[name] = figures(said)
+                took, output = job()
+                by_job[name] = figures(output)
                 return took
 
             took = quietly(timed, WAIT)
@@ -159,7 +159,7 @@ def compare(repeat: int, store: Store) -> list[list[str]]:
             f"{statistics.median(some):.2f}",
             f"{min(some):.2f} - {max(some):.2f}",
             f"{base / statistics.median(some):.2f}",
-            *(f"{found[name][step]:.3f}" for step in STEPS),
+            *(f"{by_job[name][step]:.3f}" for step in STEPS),
         ]
         for name, some in seconds.items()
     ]

@@ -122,14 +122,14 @@ def make(directory: Path, store: Store) -> dict[str, str]:
     repository.git("read-tree", came.tree)
     commit = repository.commit(0, f"Linux {came.version}", None)
     repository.git("tag", "base", commit)
-    found: dict[str, str] = {}
+    commits: dict[str, str] = {}
     for number in range(1, COMMITS + 1):
         subject = _change(repository, number)
         commit = repository.commit(number, subject, commit)
-        found |= {one.name: commit for one in GUILTY if one.number == number}
+        commits |= {change.name: commit for change in GUILTY if change.number == number}
     repository.git("tag", "tip", commit)
     repository.git("update-ref", "HEAD", commit)
-    return found
+    return commits
 
 
 def question(planted: Planted, tree: Path) -> list[str]:
@@ -218,10 +218,10 @@ def _troubles(repository: _Repository, number: int) -> Iterator[str]:
 
 
 def _plants(repository: _Repository, number: int) -> Iterator[str]:
-    for one in GUILTY:
-        if one.number == number:
-            repository.replace(one.file, one.before, one.after)
-            yield one.subject
+    for change in GUILTY:
+        if change.number == number:
+            repository.replace(change.file, change.before, change.after)
+            yield change.subject
 
 
 def _say(line: str) -> None:
@@ -230,10 +230,10 @@ def _say(line: str) -> None:
 
 def main() -> int:
     directory = Path(sys.argv[1]).absolute()
-    found = make(directory, open_store())
-    for one in GUILTY:
-        print(f"# {one.name}: {found[one.name][:12]} {one.subject}")
-        print(shlex.join([".venv/bin/agelab", "bisect", *question(one, directory)]))
+    commits = make(directory, open_store())
+    for change in GUILTY:
+        print(f"# {change.name}: {commits[change.name][:12]} {change.subject}")
+        print(shlex.join([".venv/bin/agelab", "bisect", *question(change, directory)]))
     return 0
 
 

@@ -49,13 +49,13 @@ class Condition:
     rebuilt: bool = False
 
     def __str__(self) -> str:
-        said = {
+        conditions = {
             "all cores busy": self.loaded,
             "guests paused": self.paused,
             "another directory": self.elsewhere,
             "all rebuilt": self.rebuilt,
         }
-        return ", ".join([f"seed {self.seed}", *(name for name, true in said.items() if true)])
+        return ", ".join([f"seed {self.seed}", *(name for name, true in conditions.items() if true)])
 
 
 @dataclass(frozen=True)
@@ -109,16 +109,16 @@ def carry_out(name: str, condition: Condition, home: Path) -> Outcome:
         scenario = str(Path(scenario).absolute()) if Path(scenario).is_file() else scenario
         argv = [str(AGELAB), "run", scenario, *words, "--seeds", str(condition.seed)]
         began = time.monotonic()
-        said = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))
-        child = subprocess.Popen(argv, cwd=place, env=environment, stdout=said)
+        output = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))
+        child = subprocess.Popen(argv, cwd=place, env=environment, stdout=output)
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.monotonic() - began
         if child.returncode not in (0, 1):
             raise AgelabError(f"agelab run {name} ended with exit code {child.returncode}")
-        said.seek(0)
+        output.seek(0)
         shown = subprocess.run(
-            [AGELAB, "show", _run_named(said.read()), "--json"],
+            [AGELAB, "show", _run_named(output.read()), "--json"],
             env=environment,
             check=True,
             capture_output=True,
@@ -126,9 +126,9 @@ def carry_out(name: str, condition: Condition, home: Path) -> Outcome:
     return Outcome(condition, seconds, usage.ru_maxrss / 1024, tuple(json.loads(shown)["cells"]))
 
 
-def _run_named(said: str) -> str:
+def _run_named(output: str) -> str:
     """Return the run that the output of ``agelab run`` names: the latest one may be another command's."""
-    names: list[str] = re.findall(r"agelab show (\S+)", said)
+    names: list[str] = re.findall(r"agelab show (\S+)", output)
     return names[-1]
 
 
@@ -166,29 +166,31 @@ def pausing(home: Path) -> Iterator[None]:
 
 def guests(home: Path) -> list[int]:
     """List the processes of a store's guests."""
-    found = []
+    pids = []
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             words = (place / "cmdline").read_bytes()
             if QEMU in words and b"guest=agelab-" in words and bytes(home) in words:
-                found.append(int(place.name))
-    return found
+                pids.append(int(place.name))
+    return pids
 
 
 def complaints(name: str, outcomes: list[Outcome]) -> list[str]:
     """List the results that are not as they must be."""
     *same, other = outcomes
-    found = [f"{name}, {one.condition}: not ok" for one in outcomes if not one.ok]
-    for one in same[1:]:
-        for (first_key, first_digest), (key, digest) in zip(same[0].identity, one.identity, strict=True):
+    lines = [f"{name}, {outcome.condition}: not ok" for outcome in outcomes if not outcome.ok]
+    for outcome in same[1:]:
+        for (first_key, first_digest), (key, digest) in zip(same[0].identity, outcome.identity, strict=True):
             if key != first_key:
-                found.append(f"{name}, {one.condition}: another inputs key (agelab compare names the input)")
+                lines.append(
+                    f"{name}, {outcome.condition}: another inputs key (agelab compare names the input)"
+                )
             elif digest != first_digest:
-                found.append(f"{name}, {one.condition}: the same inputs key, another digest")
+                lines.append(f"{name}, {outcome.condition}: the same inputs key, another digest")
     for (first_key, first_digest), (key, digest) in zip(same[0].identity, other.identity, strict=True):
         if key == first_key or digest == first_digest:
-            found.append(f"{name}, {other.condition}: its seed makes no difference")
-    return found
+            lines.append(f"{name}, {other.condition}: its seed makes no difference")
+    return lines
 
 
 def rows(name: str, outcome: Outcome) -> list[list[str]]:

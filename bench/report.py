@@ -49,13 +49,13 @@ def _rows() -> Iterator[list[str]]:
         home = Path(directory)
         for seeds in ((1,), (1, 2, 3, 4, 5)):
             slowdowns = {name: 1.2 + 0.1 * number for number, name in enumerate(VARIANTS)}
-            one = _samples(aging_runs.make(home, {"ext4": 1.2}), home)
-            while len(slowdowns) > 1 and (len(slowdowns) - 1) * len(seeds) * one >= SAMPLES:
+            per_cell = _samples(aging_runs.make(home, {"ext4": 1.2}), home)
+            while len(slowdowns) > 1 and (len(slowdowns) - 1) * len(seeds) * per_cell >= SAMPLES:
                 slowdowns.popitem()
             name = aging_runs.make(home, slowdowns, seeds=seeds, pictures=DOCS / "aging")
             page = home / "report.html"
             took = [_make(name, home, page) for _ in range(RUNS)]
-            host, processor = (f"{min(one):.1f} to {max(one):.1f}" for one in zip(*took, strict=True))
+            host, processor = (f"{min(times):.1f} to {max(times):.1f}" for times in zip(*took, strict=True))
             size = f"{page.stat().st_size / 1e6:.2f}"
             yield [f"{_samples(name, home):,}", str(len(slowdowns)), str(len(seeds)), host, processor, size]
 

@@ -121,7 +121,7 @@ def _first(count: int) -> str:
 def _processor() -> float:
     """Return the seconds of processor time of this process and of those that it has waited for."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def _ran(home: Path, *words: str) -> tuple[float, int]:

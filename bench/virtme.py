@@ -61,7 +61,7 @@ class Virtme:
 
     def start(self) -> float:
         """Host seconds from the start of the command until the guest's command was heard. Raises HostError."""
-        return self.time(self.argv(ECHO), lambda said: MARK in said)[0]
+        return self.time(self.argv(ECHO), lambda output: MARK in output)[0]
 
 
 def prepare(store: Store, kernel: Kernel, *, bare: bool, memory_mib: int) -> Virtme:
@@ -73,8 +73,8 @@ def prepare(store: Store, kernel: Kernel, *, bare: bool, memory_mib: int) -> Vir
     packages = archive.resolve([*PACKAGES, *([] if bare else ["udev"])], essential=True)
     image = archive.package(f"linux-image-{kernel.release}", kernel.version)
     busybox = archive.package("busybox-static")
-    wanted = [package.sha256 for package in (*packages, image, busybox)]
-    key = key_of({"packages": wanted, "requirements": file_hash(REQUIREMENTS), "recipe": RECIPE})
+    hashes = [package.sha256 for package in (*packages, image, busybox)]
+    key = key_of({"packages": hashes, "requirements": file_hash(REQUIREMENTS), "recipe": RECIPE})
     directory = store.cache("virtme") / key[:16]
     made = Virtme(directory, kernel.release, bare, memory_mib, emulator.obtain(store).program)
     if (directory / "done").exists():

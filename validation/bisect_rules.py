@@ -61,10 +61,10 @@ class Tally:
     median_wrong: int = 0
     """Steps that the median of five alone, without a word of doubt, would have called wrong."""
 
-    def add(self, truth: Decision, said: Decision, taken: int) -> None:
+    def add(self, truth: Decision, decision: Decision, taken: int) -> None:
         """Count one more step."""
-        self.wrong += said in TRUTHS and said is not truth
-        self.undecided += said is Decision.UNDECIDED
+        self.wrong += decision in TRUTHS and decision is not truth
+        self.undecided += decision is Decision.UNDECIDED
         self.taken.append(taken)
 
     def percent(self, count: int) -> str:
@@ -155,8 +155,8 @@ def ordered(next_round: Callable[[], Round]) -> EndsOrder:
     """Draw rounds until the order of good and bad is decided."""
     pairs: list[tuple[Fraction, Fraction]] = []
     while True:
-        one = next_round()
-        pairs.append((one.good, one.bad))
+        drawn = next_round()
+        pairs.append((drawn.good, drawn.bad))
         order, _ = compare_ends(pairs, BUDGET)
         if order is not EndsOrder.MORE:
             return order
@@ -297,32 +297,34 @@ def between_table() -> Iterator[str]:
     unit = floor_of(shape, random)
     for apart in (2, 6):
         for at in (0.25, 0.4, 0.5):
-            said: Counter[Decision] = Counter()
-            while said.total() < WALL_STEPS:
+            decisions: Counter[Decision] = Counter()
+            while decisions.total() < WALL_STEPS:
                 ends = [[number(centre + shape(random)) for _ in range(5)] for centre in (0, apart * unit)]
                 values = [number(at * apart * unit + shape(random)) for _ in range(5)]
                 try:
-                    said[told(EndReferences(ends[0], ends[1]), values)[0]] += 1
+                    decisions[told(EndReferences(ends[0], ends[1]), values)[0]] += 1
                 except InputError:
                     continue
-            yield between_row("virtual", f"{apart} floors", at, said)
+            yield between_row("virtual", f"{apart} floors", at, decisions)
     unit = quartiles(shape, random)
     for apart in (1, 2, 8):
         for at in (0.25, 0.4, 0.5):
             draws = (rounds_drawn(shape, apart * unit, at, 0, random) for _ in range(WALL_STEPS // 2))
-            said = Counter(judged(draw)[0] for draw in draws)
-            yield between_row("wall", f"{apart} quartile distances", at, said)
+            decisions = Counter(judged(draw)[0] for draw in draws)
+            yield between_row("wall", f"{apart} quartile distances", at, decisions)
 
 
-def between_row(clock: str, apart: str, at: float, said: Counter[Decision]) -> str:
-    shares = (f"{100 * said[one] / said.total():.1f}" for one in (*TRUTHS, Decision.UNDECIDED))
+def between_row(clock: str, apart: str, at: float, decisions: Counter[Decision]) -> str:
+    shares = (
+        f"{100 * decisions[decision] / decisions.total():.1f}" for decision in (*TRUTHS, Decision.UNDECIDED)
+    )
     return line([clock, apart, f"{100 * at:.0f}", *shares])
 
 
 def recorded() -> dict[str, Any]:
     """Read the recorded samples."""
-    found: dict[str, Any] = json.loads(RECORDED.read_text())
-    return found
+    samples: dict[str, Any] = json.loads(RECORDED.read_text())
+    return samples
 
 
 def report() -> str:

@@ -61,8 +61,9 @@ def report() -> str:
             held = np.mean((ordered[:, k - 1] <= middle) & (middle <= ordered[:, n - k]))
             left, right = ([one_series(row) for row in draw(random, (PAIRS, n))] for _ in "AB")
             judged = judge([SeriesPair(*pair) for pair in zip(left, right, strict=True)], HostNoise())
-            ratios = np.mean([one.interval.low <= 1 <= one.interval.high for one in judged if one.interval])
-            named = np.mean([bool(outliers(one)) for one in left])
+            intervals = [comparison.interval for comparison in judged if comparison.interval]
+            ratios = np.mean([interval.low <= 1 <= interval.high for interval in intervals])
+            named = np.mean([bool(outliers(series)) for series in left])
             lines.append(f"| {name} | {n} | {100 * held:.1f} | {100 * ratios:.1f} | {100 * named:.1f} |")
     return "\n".join(lines)
 

@@ -162,10 +162,10 @@ def named(values: Floats) -> Named:
         np.ones(len(values), bool),
     )
     for step in range(1, others + 1):
-        found = judged(values[draws, (first + step) % (others + 1)], values[draws, first])
-        clear &= (found.p <= float(LEVEL) * (1 + LATTICE)) & found.higher & ~found.opposed
-        depends |= found.opposed
-        general &= (found.general <= float(LEVEL)) & found.general_higher
+        comparison = judged(values[draws, (first + step) % (others + 1)], values[draws, first])
+        clear &= (comparison.p <= float(LEVEL) * (1 + LATTICE)) & comparison.higher & ~comparison.opposed
+        depends |= comparison.opposed
+        general &= (comparison.general <= float(LEVEL)) & comparison.general_higher
     return Named(first, clear, depends & ~clear, general)
 
 
@@ -200,22 +200,22 @@ def drawn(
 def rates(shape: Draw, leads: Sequence[float], size: tuple[int, int], times: int = TIMES) -> Rates:
     """Return how often the first of corpora by run seeds is named, rightly and wrongly."""
     values, means = drawn(shape, leads, size, times)
-    said, at = named(values), np.arange(times)
+    naming, at = named(values), np.arange(times)
     over_all = means.mean(axis=2)
-    is_worst = (over_all[at, said.first][:, None] > over_all).sum(axis=1) == FILESYSTEMS - 1
-    on_each = (means[at, said.first][:, None] > means).all(axis=2).sum(axis=1) == FILESYSTEMS - 1
+    is_worst = (over_all[at, naming.first][:, None] > over_all).sum(axis=1) == FILESYSTEMS - 1
+    on_each = (means[at, naming.first][:, None] > means).all(axis=2).sum(axis=1) == FILESYSTEMS - 1
     leads_on_each = (means[:, :1] > means[:, 1:]).all(axis=(1, 2))
     one_leads = len(leads) == 1
-    found = said.named & leads_on_each & (said.first == 0)
+    rightly = naming.named & leads_on_each & (naming.first == 0)
     shares = (
-        (said.named & ~is_worst).mean(),
-        found.sum() / max(1, leads_on_each.sum()),
-        (said.named & ~on_each).mean(),
-        said.depends.mean(),
-        (said.general & ~((said.first == 0) & one_leads)).mean(),
-        (said.general & (said.first == 0) & one_leads).mean(),
+        (naming.named & ~is_worst).mean(),
+        rightly.sum() / max(1, leads_on_each.sum()),
+        (naming.named & ~on_each).mean(),
+        naming.depends.mean(),
+        (naming.general & ~((naming.first == 0) & one_leads)).mean(),
+        (naming.general & (naming.first == 0) & one_leads).mean(),
     )
-    return Rates(*(float(100 * one) for one in shares))
+    return Rates(*(float(100 * share) for share in shares))
 
 
 def by_share() -> Iterator[str]:
@@ -230,16 +230,16 @@ def by_share() -> Iterator[str]:
                 for leads in ((TIED, TIED), (LEAD,))
             )
             columns = [
-                [one.wrong for one in tied], [one.found for one in lead], [one.hidden for one in lead],
-                [one.depends for one in lead],
+                [rate.wrong for rate in tied], [rate.found for rate in lead], [rate.hidden for rate in lead],
+                [rate.depends for rate in lead],
             ]  # fmt: skip
-            general = [[one.general_wrong for one in tied], [one.general_found for one in lead]]
+            general = [[rate.general_wrong for rate in tied], [rate.general_found for rate in lead]]
             shown = [*map(_seeds, columns), *(map(_seeds, general) if corpora >= THREE else ("–", "–"))]
             yield line([f"{100 * share:.0f} %", str(corpora), *shown])
 
 
-def _seeds(found: Sequence[float]) -> str:
-    return "/".join(f"{one:.0f}" for one in found)
+def _seeds(shares: Sequence[float]) -> str:
+    return "/".join(f"{share:.0f}" for share in shares)
 
 
 def by_shape() -> Iterator[str]:
@@ -267,8 +267,10 @@ def covered() -> Iterator[str]:
         cells = []
         for corpora, runs in ((1, 5), (1, 15), (3, 5), (6, 5)):
             values, _ = drawn(partial(interacting, share=share), (), (corpora, runs), 5 * TIMES, 2)
-            found = judged(values[:, 0], values[:, 1])
-            low, high = (found.low, found.high) if corpora == 1 else (found.general_low, found.general_high)
+            comparison = judged(values[:, 0], values[:, 1])
+            low, high = comparison.low, comparison.high
+            if corpora > 1:
+                low, high = comparison.general_low, comparison.general_high
             cells.append(f"{100 * float(((low <= 1) & (high >= 1)).mean()):.1f}")
         yield line([f"{100 * share:.0f} %", *cells])
 
@@ -284,22 +286,22 @@ def compared() -> Iterator[str]:
 
 def _compared(runs: int, corpora: int, spread: float) -> list[str]:
     values = 100 + spread * np.random.default_rng(1).normal(0, 1, (TIMES, FILESYSTEMS, corpora, runs))
-    found = [judged(values[:, 0], values[:, at]) for at in range(1, FILESYSTEMS)]
-    ordered = np.sort(np.array([one.p for one in found]), axis=0)
+    comparisons = [judged(values[:, 0], values[:, at]) for at in range(1, FILESYSTEMS)]
+    ordered = np.sort(np.array([comparison.p for comparison in comparisons]), axis=0)
     # Benjamini and Hochberg: the largest of the ordered p that is below its own part of the level, and all before it.
     parts = float(LEVEL) * (1 + LATTICE) * np.arange(1, FILESYSTEMS)[:, None] / (FILESYSTEMS - 1)
     limit = np.where(ordered <= parts, ordered, -1).max(axis=0)
-    differs = np.array([(one.p <= limit) & ~one.opposed for one in found])
-    same = np.array([_within_margin(one) for one in found]) & ~differs
+    differs = np.array([(comparison.p <= limit) & ~comparison.opposed for comparison in comparisons])
+    same = np.array([_within_margin(comparison) for comparison in comparisons]) & ~differs
     [far] = [judged(values[:, 0], values[:, 1] * 1.05)]
     apart = _within_margin(far) & (far.p > float(LEVEL) * (1 + LATTICE))
     shares = (differs.any(axis=0).mean(), same.mean(), apart.mean(), (~(same | differs)).mean())
-    return [f"{100 * float(one):.1f}" for one in shares]
+    return [f"{100 * float(share):.1f}" for share in shares]
 
 
-def _within_margin(found: Judged) -> Bools:
+def _within_margin(comparison: Judged) -> Bools:
     most = float(1 + MARGIN)
-    return (found.low * most >= 1) & (found.high <= most)
+    return (comparison.low * most >= 1) & (comparison.high <= most)
 
 
 def head(*columns: str) -> Iterator[str]:
@@ -309,12 +311,12 @@ def head(*columns: str) -> Iterator[str]:
 
 def series_of(values: Floats) -> Series:
     """Make a series of drawn values, corpora by run seeds, as if they had been measured."""
-    found = tuple(
+    by_seeds = tuple(
         (Seeds(corpus, run), Fraction(float(value)))
         for corpus, row in enumerate(values, start=1)
         for run, value in enumerate(row, start=1)
     )
-    return Series("read", 1, "slowdown", "1", found, ())
+    return Series("read", 1, "slowdown", "1", by_seeds, ())
 
 
 def seconds_for(samples: int) -> float:
@@ -323,8 +325,8 @@ def seconds_for(samples: int) -> float:
     sides = [series_of(np.round(100 + random.normal(0, 1, (1, 5)), 3)) for _ in range(samples // 5)]
     pairs = [SeriesPair(*two) for two in zip(sides[::2], sides[1::2], strict=True)]
     began = time.process_time()
-    for one in judge(pairs, HostNoise()):
-        assert one.verdict
+    for comparison in judge(pairs, HostNoise()):
+        assert comparison.verdict
     return time.process_time() - began
 
 

@@ -91,7 +91,9 @@ def demerit(measured: Sequence[float], modelled: Sequence[float]) -> Demerit:
     """Compare two distributions; of the second there may be a multiple of the first's."""
     times = len(modelled) // len(measured)
     real = [time for time in sorted(measured) for _ in range(times)]
-    squares = ((one - other) ** 2 for one, other in zip(real, sorted(modelled), strict=True))
+    squares = (
+        (real_time - model_time) ** 2 for real_time, model_time in zip(real, sorted(modelled), strict=True)
+    )
     return Demerit(fmean(measured), fmean(modelled), sqrt(fmean(squares)))
 
 
@@ -99,7 +101,7 @@ def compare(library: Library, traced: TracedDrive, drive: Drive) -> Result:
     """Replay a drive's trace from each angle and compare."""
     gaps = gaps_before(traced)
     runs = [replay(library, drive, traced.requests, gaps, number / PHASES) for number in range(PHASES)]
-    found: list[Demerit | None] = []
+    demerits: list[Demerit | None] = []
     for kind in KINDS:
         chosen = [
             at
@@ -107,21 +109,21 @@ def compare(library: Library, traced: TracedDrive, drive: Drive) -> Result:
             if kind == "all" or request.write == (kind == "writes")
         ]
         measured = [traced.requests[at].response / _US for at in chosen]
-        found.append(demerit(measured, [run[at] for run in runs for at in chosen]) if chosen else None)
-    return Result(traced.name, tuple(found))
+        demerits.append(demerit(measured, [run[at] for run in runs for at in chosen]) if chosen else None)
+    return Result(traced.name, tuple(demerits))
 
 
 def rows(results: Sequence[Result]) -> Iterator[list[str]]:
     """Each drive's figures, and the mean of the drives' demerits."""
     for result in results:
-        for kind, one in zip(KINDS, result.demerits, strict=True):
-            if one:
-                times = [f"{one.measured:.3f}", f"{one.modelled:.3f}", f"{one.distance:.3f}"]
-                yield [result.name if kind == "all" else "", kind, *times, f"{one.percent:.2f}"]
+        for kind, of_kind in zip(KINDS, result.demerits, strict=True):
+            if of_kind:
+                times = [f"{of_kind.measured:.3f}", f"{of_kind.modelled:.3f}", f"{of_kind.distance:.3f}"]
+                yield [result.name if kind == "all" else "", kind, *times, f"{of_kind.percent:.2f}"]
     for at, kind in enumerate(KINDS):
-        found = [one.percent for result in results if (one := result.demerits[at])]
-        if found:
-            yield ["mean" if kind == "all" else "", kind, "", "", "", f"{fmean(found):.2f}"]
+        percents = [of_kind.percent for result in results if (of_kind := result.demerits[at])]
+        if percents:
+            yield ["mean" if kind == "all" else "", kind, "", "", "", f"{fmean(percents):.2f}"]
 
 
 HEAD = ("drive", "requests", "measured, ms", "modelled, ms", "distance, ms", "demerit, %")
@@ -132,11 +134,11 @@ def page_table(results: Mapping[Figures, Sequence[Result]]) -> str:
     names = [f"{figures.value}: {kind}" for figures in Figures for kind in KINDS]
     rows = []
     for at, first in enumerate(results[Figures.MANUAL]):
-        cells = [_percent(one) for figures in Figures for one in results[figures][at].demerits]
+        cells = [_percent(of_kind) for figures in Figures for of_kind in results[figures][at].demerits]
         mean = first.demerits[0].measured if first.demerits[0] else 0
         rows.append([f"`{first.name}`", f"{mean:.2f}", *cells])
     means = [
-        f"{fmean(one.percent for result in results[figures] if (one := result.demerits[at])):.2f}"
+        f"{fmean(of_kind.percent for result in results[figures] if (of_kind := result.demerits[at])):.2f}"
         for figures in Figures
         for at in range(len(KINDS))
     ]
@@ -144,8 +146,8 @@ def page_table(results: Mapping[Figures, Sequence[Result]]) -> str:
     return "\n".join(grid(head, [*rows, ["mean", "", *means]], ["---", *["---:"] * (1 + len(names))])) + "\n"
 
 
-def _percent(one: Demerit | None) -> str:
-    return f"{one.percent:.2f}" if one else "-"
+def _percent(of_kind: Demerit | None) -> str:
+    return f"{of_kind.percent:.2f}" if of_kind else "-"
 
 
 def measure(options: argparse.Namespace) -> Answer:
@@ -155,10 +157,12 @@ def measure(options: argparse.Namespace) -> Answer:
     with tempfile.TemporaryDirectory() as directory:
         library = Library(compiled(Path(directory) / "drive.so", "-O2", "-shared", "-fPIC"))
         results = {
-            figures: [compare(library, one, profile(one, figures)) for one in traced] for figures in asked
+            figures: [compare(library, drive, profile(drive, figures)) for drive in traced]
+            for figures in asked
         }
     printed = (
-        f"figures: {figures.value}\n{columns(HEAD, list(rows(found)))}" for figures, found in results.items()
+        f"figures: {figures.value}\n{columns(HEAD, list(rows(of_drives)))}"
+        for figures, of_drives in results.items()
     )
     return Answer({"demerit": page_table(results)} if options.write else {}, "\n".join(printed))
 
@@ -167,7 +171,9 @@ def main() -> int:
     """Return the exit code."""
     parser = command.parser(__doc__)
     parser.add_argument("directory", type=Path)
-    parser.add_argument("--figures", choices=[one.value for one in Figures], default=Figures.MANUAL.value)
+    parser.add_argument(
+        "--figures", choices=[choice.value for choice in Figures], default=Figures.MANUAL.value
+    )
     return command.run(parser, measure)
 
 

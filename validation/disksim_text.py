@@ -30,12 +30,12 @@ class _Reader:
     def line(self) -> int:
         return self.tokens[min(self.at, len(self.tokens) - 1)][1] if self.tokens else 1
 
-    def take(self, wanted: str = "") -> str:
-        found = self.peek()
-        if not found or (wanted and found != wanted):
-            raise Malformed(f"line {self.line}: {found or 'the end'!r} instead of {wanted or 'a value'!r}")
+    def take(self, expected: str = "") -> str:
+        word = self.peek()
+        if not word or (expected and word != expected):
+            raise Malformed(f"line {self.line}: {word or 'the end'!r} instead of {expected or 'a value'!r}")
         self.at += 1
-        return found
+        return word
 
     def value(self) -> Value:
         line = self.line
@@ -48,13 +48,13 @@ class _Reader:
 
     def list(self) -> "list[Value]":
         self.take("[")
-        found: list[Value] = []
+        values: list[Value] = []
         while self.peek() != "]":
-            found.append(self.value())
+            values.append(self.value())
             if self.peek() != "]":
                 self.take(",")
         self.take("]")
-        return found
+        return values
 
     def block(self) -> "dict[str, Value]":
         self.take("{")
@@ -71,21 +71,21 @@ class _Reader:
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:
     line = 1
-    for found in _TOKEN.findall(text):
-        word = found.strip()
+    for token in _TOKEN.findall(text):
+        word = token.strip()
         if word and not word.startswith("#"):
             yield word, line
-        line += found.count("\n")
+        line += token.count("\n")
 
 
 def description(text: str) -> dict[str, Value]:
     """Return the one description that a text has. Raises Malformed."""
-    reader, found = _Reader(list(_tokens(text))), []
+    reader, descriptions = _Reader(list(_tokens(text))), []
     while reader.peek():
         value = reader.value()
         if not isinstance(value, dict):
             raise Malformed(f"line {reader.line}: no description of anything")
-        found.append(value)
-    if len(found) != 1:
+        descriptions.append(value)
+    if len(descriptions) != 1:
         raise Malformed("does not describe one thing")
-    return found[0]
+    return descriptions[0]

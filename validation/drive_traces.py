@@ -201,16 +201,16 @@ def _text(path: Path) -> str:
 
 def _requests(directory: Path, name: str) -> tuple[Request, ...]:
     path = directory / f"{name}.trace"
-    found, wrong = [], []
+    requests, wrong = [], []
     for number, line in enumerate(_text(path).rstrip().splitlines(), 1):
         try:
-            found.append(_request(line))
+            requests.append(_request(line))
         except ValueError as error:
             wrong.append(f"line {number}: {error}")
-    if not (found or wrong):
+    if not (requests or wrong):
         wrong.append("has no request")
     _tell(path, wrong)
-    return tuple(found)
+    return tuple(requests)
 
 
 def _request(line: str) -> Request:
@@ -245,9 +245,9 @@ def _described(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: {error}") from error
 
 
-def _checked(path: Path, kind: type[_Any], said: Mapping[str, Any]) -> _Any:
+def _checked(path: Path, kind: type[_Any], data: Mapping[str, Any]) -> _Any:
     try:
-        return TypeAdapter(kind).validate_python(said)
+        return TypeAdapter(kind).validate_python(data)
     except ValidationError as error:
         problems = error.errors()
     _tell(path, [f"{': '.join(map(str, problem['loc']))}: {problem['msg']}" for problem in problems])
@@ -256,19 +256,19 @@ def _checked(path: Path, kind: type[_Any], said: Mapping[str, Any]) -> _Any:
 
 def _mechanics(directory: Path, name: str) -> Mechanics:
     path = directory / f"{name}.model"
-    said, wrong = _described(path), []
+    model, wrong = _described(path), []
     seek: Sequence[tuple[int, float]] = ()
     try:
-        seek = _seek(directory / f"{name}.seek", said)
+        seek = _seek(directory / f"{name}.seek", model)
     except InputError as error:
         wrong.append(str(error))
     try:
-        found = _checked(path, Mechanics, {**said, "seek": seek})
+        mechanics = _checked(path, Mechanics, {**model, "seek": seek})
     except InputError as error:
         wrong.append(str(error))
     if wrong:
         raise InputError("\n".join(wrong))
-    return found
+    return mechanics
 
 
 def _electronics(directory: Path, name: str) -> Electronics:
@@ -286,22 +286,22 @@ def _seek(path: Path, model: Mapping[str, Any]) -> Sequence[tuple[int, float]]:
         raise InputError(
             f"{path.with_suffix('.model')}: Seek type {kind!r} is not extracted, hpl or hplplus10"
         )
-    found: list[tuple[int, float]] = []
+    points: list[tuple[int, float]] = []
     wrong = []
     for number, line in enumerate(_text(path).splitlines(), 1):
         if (number == 1 and line.startswith("Seek distances")) or not line.strip():
             continue
         try:
             distance, time = line.split(",")
-            found.append((int(distance), float(time)))
-            if not (isfinite(found[-1][1]) and found[-1][1] > 0 and found[-1][0] > 0):
+            points.append((int(distance), float(time)))
+            if not (isfinite(points[-1][1]) and points[-1][1] > 0 and points[-1][0] > 0):
                 raise ValueError
         except ValueError:
             wrong.append(f"line {number}: is no distance and time: {line[:60]!r}")
-    if not wrong and (not found or any(one >= other for (one, _), (other, _) in pairwise(found))):
+    if not wrong and (not points or any(nearer >= farther for (nearer, _), (farther, _) in pairwise(points))):
         wrong.append("the distances do not rise")
     _tell(path, wrong)
-    return found
+    return points
 
 
 def _hpl(path: Path, mechanics: Mapping[str, Any], kind: str, last: Any) -> Sequence[tuple[int, float]]:
@@ -341,14 +341,14 @@ def stands_before(mechanics: Mechanics, requests: Sequence[Request], *, writes_t
     """
     firsts = [0, *accumulate(zone.tracks(mechanics.surfaces) * zone.per_track for zone in mechanics.zones)]
     behind, before = [], []
-    for one, other in pairwise(requests):
-        zone = mechanics.zones[min(bisect_right(firsts, other.first), len(mechanics.zones)) - 1]
-        apart = (other.first + other.sectors - one.first - one.sectors) / zone.per_track
-        if one.write == other.write == writes_tell and abs(apart) < _NEAR:
-            if not writes_tell and min(one.response, other.response) < _MOVED:
+    for previous, request in pairwise(requests):
+        zone = mechanics.zones[min(bisect_right(firsts, request.first), len(mechanics.zones)) - 1]
+        apart = (request.first + request.sectors - previous.first - previous.sectors) / zone.per_track
+        if previous.write == request.write == writes_tell and abs(apart) < _NEAR:
+            if not writes_tell and min(previous.response, request.response) < _MOVED:
                 continue
-            behind.append((other.response + one.gap, apart))
-            before.append((other.response + other.gap, apart))
+            behind.append((request.response + previous.gap, apart))
+            before.append((request.response + request.gap, apart))
     revolution = 60e6 / mechanics.rpm
     return _agreement(before, revolution) > _agreement(behind, revolution)
 

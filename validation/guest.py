@@ -40,16 +40,18 @@ PATIENCE = 900.0
 class Boot:
     """The output of one boot, and the reason for its end."""
 
-    said: list[dict[str, Any]]
+    events: list[dict[str, Any]]
     ending: Ending
     console: str
 
     def only(self, event: str) -> dict[str, Any]:
         """Return the only object of an event. Raises AgelabError when there is none or more than one."""
-        found = [line for line in self.said if line["event"] == event]
-        if len(found) != 1:
-            raise AgelabError(f"the guest said {event!r} {len(found)} times; its console ends:\n{self.tail}")
-        return found[0]
+        objects = [line for line in self.events if line["event"] == event]
+        if len(objects) != 1:
+            raise AgelabError(
+                f"the guest said {event!r} {len(objects)} times; its console ends:\n{self.tail}"
+            )
+        return objects[0]
 
     @property
     def tail(self) -> str:
@@ -106,22 +108,22 @@ class Bench:
             preload=(self.emulator.clock,),
         )
         xml = domain.domain_xml(guest, self.hypervisor.security_models)
-        said: list[dict[str, Any]] = []
+        objects: list[dict[str, Any]] = []
         ending = self.hypervisor.run(
             guest.name,
             xml,
             GuestOutput(events, console),
-            lambda line: said.append(json.loads(line)),
+            lambda line: objects.append(json.loads(line)),
             PATIENCE,
         )
-        return Boot(said, ending, console.read_text(errors="replace"))
+        return Boot(objects, ending, console.read_text(errors="replace"))
 
 
 @contextmanager
 def bench(store: Store, kernel: str, directory: Path) -> Iterator[Bench]:
     """Set up a bench for a kernel, with its image and module built if the store does not have them."""
-    found = kernels.resolve(kernel, store)
-    image = images.build(found, store, roots.served(roots.definition(), ()))
-    built = module.obtain(found, store)
+    resolved = kernels.resolve(kernel, store)
+    image = images.build(resolved, store, roots.served(roots.definition(), ()))
+    built = module.obtain(resolved, store)
     with connected() as hypervisor:
         yield Bench(image, built, qemu.obtain(store), hypervisor, directory)

@@ -113,7 +113,7 @@ class Cost:
 
 def published(path: Path = PUBLISHED) -> list[PublishedFigure]:
     """Read the table. Raises AgelabError with every line that is none."""
-    found, wrong = [], []
+    figures, wrong = [], []
     with path.open(encoding="utf-8", newline="") as file:
         for number, row in enumerate(csv.DictReader(file), start=2):
             try:
@@ -123,10 +123,12 @@ def published(path: Path = PUBLISHED) -> list[PublishedFigure]:
                 wrong.append(f"{path.name}, line {number}: {error!r}")
                 continue
             system = f"{row['cpu']}, {row['kernel']}, {row['source']}"
-            found.append(PublishedFigure(row["cpu"], system, row["metric"].removeprefix("lmbench "), cycles))
+            figures.append(
+                PublishedFigure(row["cpu"], system, row["metric"].removeprefix("lmbench "), cycles)
+            )
     if wrong:
         raise AgelabError("; ".join(wrong))
-    return found
+    return figures
 
 
 def instructions(place: Bench, program: Path, machine: Machine) -> dict[str, float]:
@@ -135,7 +137,7 @@ def instructions(place: Bench, program: Path, machine: Machine) -> dict[str, flo
     boot = place.boot(PROGRAM.read_bytes(), job, machine, MEMORY_MIB)
     if reason := boot.only("end")["reason"]:
         raise AgelabError(f"the guest failed: {reason}\n{boot.tail}")
-    calls = [line for line in boot.said if line["event"] == "call"]
+    calls = [line for line in boot.events if line["event"] == "call"]
     return {line["name"]: line["ns"] / (1 << machine.shift) for line in calls}
 
 
@@ -144,8 +146,8 @@ def chosen(counted: Mapping[Copies, Mapping[str, float]], figures: Sequence[Publ
 
     Words, which the emulator copies faster, where that is less by no more than CLEARLY.
     """
-    costs = {copies: cost(one, figures, copies) for copies, one in counted.items()}
-    least = min(costs.values(), key=lambda one: one.spread)
+    costs = {copies: cost(counts, figures, copies) for copies, counts in counted.items()}
+    least = min(costs.values(), key=lambda candidate: candidate.spread)
     return costs["words"] if costs["words"].spread < CLEARLY * least.spread else least
 
 
@@ -153,12 +155,12 @@ def cost(counted: Mapping[str, float], figures: Sequence[PublishedFigure], copie
     """Return what an instruction costs by the figures of a family."""
     by_call: dict[str, list[float]] = defaultdict(list)
     by_system: dict[str, list[float]] = defaultdict(list)
-    for one in figures:
-        if call := (FITTED | SHOWN).get(one.metric):
-            ratio = one.cycles / counted[call]
-            by_call[one.metric].append(ratio)
-            if one.metric in FITTED:
-                by_system[one.system].append(ratio)
+    for figure in figures:
+        if call := (FITTED | SHOWN).get(figure.metric):
+            ratio = figure.cycles / counted[call]
+            by_call[figure.metric].append(ratio)
+            if figure.metric in FITTED:
+                by_system[figure.system].append(ratio)
     means = {metric: geometric_mean(ratios) for metric, ratios in by_call.items()}
     mean = geometric_mean([means[metric] for metric in FITTED if metric in means])
     systems = [geometric_mean(ratios) for ratios in by_system.values()]
@@ -173,14 +175,17 @@ def band(machine: Machine, costs: Mapping[str, Cost]) -> Band:
     ``apart`` is the factor by which the system farthest from its family's mean lies from it.
     """
     own = costs[FAMILY_OF[machine.name]]
-    apart = max(max(one.cycles / one.low, one.high / one.cycles) for one in costs.values())
+    apart = max(
+        max(of_family.cycles / of_family.low, of_family.high / of_family.cycles)
+        for of_family in costs.values()
+    )
     origin: Literal["calibrated", "estimated"] = "estimated"
     if machine.name in MEASURED_MHZ:
         faster = machine.clock_mhz.value / MEASURED_MHZ[machine.name]
         cheap, dear = own.cycles / apart, own.cycles * apart * faster
         why = f"one system alone: {apart:.2f} each way; dear: {faster:.2f} times the clock gains nothing"
     elif machine.name in EXTRAPOLATED:
-        cheap, dear = min(one.low for one in costs.values()) / apart, own.high
+        cheap, dear = min(of_family.low for of_family in costs.values()) / apart, own.high
         why = f"cheap: {apart:.2f} times better than the best system of any family; dear: as the worst K8"
     else:
         cheap, dear, origin, why = own.low, own.high, "calibrated", "single systems of its family"
@@ -211,21 +216,24 @@ def report(
 ) -> tuple[list[str], list[list[str]]]:
     """Return head and rows of the table: a call in each row. ``others``: each family's spreads, in words."""
     head = ["call", *(f"instructions, {copies}" for copies in counted)]
-    head += [f"{family}, {one.copies}: cycles an instruction" for family, one in costs.items()]
+    head += [f"{family}, {of_family.copies}: cycles an instruction" for family, of_family in costs.items()]
     rows = []
     for metric, call in (FITTED | SHOWN).items():
         beside = "" if metric in FITTED else " (not in the mean)"
         own = [
-            f"{one.cycles * one.residuals[metric]:.2f}" if metric in one.residuals else "-"
-            for one in costs.values()
+            f"{of_family.cycles * of_family.residuals[metric]:.2f}" if metric in of_family.residuals else "-"
+            for of_family in costs.values()
         ]
-        sizes = [_size(one[call]) for one in counted.values()]
+        sizes = [_size(counts[call]) for counts in counted.values()]
         rows.append([f"{metric}{beside}", *sizes, *own])
     rows.append(
         [
             "mean, and its range",
             *[""] * len(counted),
-            *(f"{one.cycles:.2f} ({one.low:.2f}-{one.high:.2f})" for one in costs.values()),
+            *(
+                f"{of_family.cycles:.2f} ({of_family.low:.2f}-{of_family.high:.2f})"
+                for of_family in costs.values()
+            ),
         ]
     )
     rows.append(["spread of the calls", *[""] * len(counted), *others.values()])
@@ -263,11 +271,14 @@ def measure(options: argparse.Namespace) -> Answer:
         }
         print(f"Linux {place.image.kernel.release}")
     of_family = {
-        family: [one for one in figures if one.cpu.startswith(names)] for family, names in FAMILIES.items()
+        family: [figure for figure in figures if figure.cpu.startswith(names)]
+        for family, names in FAMILIES.items()
     }
     costs = {family: chosen(counted, some) for family, some in of_family.items()}
     spreads = {
-        family: ", ".join(f"{copies} {cost(one, some, copies).spread:.2f}" for copies, one in counted.items())
+        family: ", ".join(
+            f"{copies} {cost(counts, some, copies).spread:.2f}" for copies, counts in counted.items()
+        )
         for family, some in of_family.items()
     }
     for name, family in FAMILY_OF.items():

@@ -133,20 +133,20 @@ def read(path: Path = MEASURED) -> list[Measurement]:
     return measured
 
 
-def of_sheet(one: Measurement) -> float:
+def of_sheet(measurement: Measurement) -> float:
     """Return what the drive's file alone gives: for a read overhead, average seek, half a revolution, transfer."""
-    drive, disk = one.drive, one.disk
+    drive, disk = measurement.drive, measurement.disk
     rates = {"outer": disk.outer_mb_s.value, "inner": disk.inner_mb_s.value}
-    if one.what in rates:
-        return rates[one.what]
+    if measurement.what in rates:
+        return rates[measurement.what]
     transfer = SECTOR / (sum(rates.values()) / 2 * 1e3)
     half = geometry.revolution_ns(disk) / 2e6
     return drive.overhead_us.value / 1e3 + disk.average_ms.value + half + transfer
 
 
-def of_model(library: Library, one: Measurement) -> float:
+def of_model(library: Library, measurement: Measurement) -> float:
     """Measure the same of the C files."""
-    native = library.drive(geometry.module_parameters(one.drive, name="drive0", run_seed=1, index=0))
+    native = library.drive(geometry.module_parameters(measurement.drive, name="drive0", run_seed=1, index=0))
     measure: Mapping[What, Callable[[Native, Drive], float]] = {
         "access": access_ms,
         "outer": lambda native, drive: rate_mb_s(native, drive, 0),
@@ -154,7 +154,7 @@ def of_model(library: Library, one: Measurement) -> float:
             native, drive, drive.sectors.value - RATE_SECTORS - WARM_SECTORS
         ),
     }
-    return measure[one.what](native, one.drive)
+    return measure[measurement.what](native, measurement.drive)
 
 
 def access_ms(native: Native, drive: Drive) -> float:
@@ -180,25 +180,29 @@ def compare(measured: Sequence[Measurement]) -> list[Comparison]:
     """Measure the model for each figure."""
     with tempfile.TemporaryDirectory() as directory:
         library = Library(compiled(Path(directory) / "drive.so", "-O2", "-shared", "-fPIC"))
-        return [Comparison(one, of_sheet(one), of_model(library, one)) for one in measured]
+        return [
+            Comparison(measurement, of_sheet(measurement), of_model(library, measurement))
+            for measurement in measured
+        ]
 
 
 HEAD = ("drive", "figure", "measured", "sheet", "model", "sheet / measured", "model / measured", "off")
 
 
-def cells(one: Comparison) -> list[str]:
+def cells(comparison: Comparison) -> list[str]:
     """Write a comparison's row."""
-    figures = [f"{value:.4g}" for value in (one.measured.value, one.sheet, one.model)]
-    ratios = [f"{100 + off:.1f} %" for off in (one.sheet_off, one.model_off)]
-    return [f"`{one.measured.drive.name}`", NAMES[one.measured.what], *figures, *ratios, one.off]
+    figures = [f"{value:.4g}" for value in (comparison.measured.value, comparison.sheet, comparison.model)]
+    ratios = [f"{100 + off:.1f} %" for off in (comparison.sheet_off, comparison.model_off)]
+    measured = comparison.measured
+    return [f"`{measured.drive.name}`", NAMES[measured.what], *figures, *ratios, comparison.off]
 
 
-def page_table(found: Sequence[Comparison]) -> str:
+def page_table(comparisons: Sequence[Comparison]) -> str:
     """Write the table of docs/validation.md and the sources below it."""
-    lines = [*grid(HEAD, map(cells, found), ["---", "---", *["---:"] * 5, "---"]), ""]
-    for said in (one.measured for one in found):
-        by = f"{said.specimen}, {said.program}, by {said.by}"
-        lines.append(f"- `{said.drive.name}`, {said.what}: {by}: {said.source}.")
+    lines = [*grid(HEAD, map(cells, comparisons), ["---", "---", *["---:"] * 5, "---"]), ""]
+    for measurement in (comparison.measured for comparison in comparisons):
+        by = f"{measurement.specimen}, {measurement.program}, by {measurement.by}"
+        lines.append(f"- `{measurement.drive.name}`, {measurement.what}: {by}: {measurement.source}.")
     return "\n".join(lines) + "\n"
 
 

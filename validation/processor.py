@@ -90,12 +90,12 @@ class Share:
     why: str
 
 
-def pairs(study: Study, runs: Sequence[RunResult]) -> list[Pair]:
+def step_pairs(study: Study, runs: Sequence[RunResult]) -> list[Pair]:
     """Compare each step of which the study prints seconds and the busy percent of them."""
     scales = {str(name): scale for name, scale in selection.select(study.name).scenario.scales.items()}
     shrink = scales[runs[0].plan.scale].shrink
     ours = _seconds(runs)
-    found = []
+    compared = []
     printed = study.figures.by_place
     for (name, variant, layout, step, metric), figure in printed.items():
         elapsed = printed.get((name, variant, layout, step, "elapsed"))
@@ -103,8 +103,8 @@ def pairs(study: Study, runs: Sequence[RunResult]) -> list[Pair]:
         if metric != BUSY or not elapsed or name == "mkfs" or seconds is None:
             continue
         theirs = float(figure.exact * elapsed.exact / 100 / shrink)
-        found.append(Pair(name, variant, step, theirs, seconds, _left_out(variant, step, theirs, shrink)))
-    return found
+        compared.append(Pair(name, variant, step, theirs, seconds, _left_out(variant, step, theirs, shrink)))
+    return compared
 
 
 def _left_out(variant: str, step: str, theirs: float, shrink: int) -> str:
@@ -118,7 +118,7 @@ def _left_out(variant: str, step: str, theirs: float, shrink: int) -> str:
 
 def _seconds(runs: Sequence[RunResult]) -> dict[tuple[str, str, str], float]:
     """Return our processor seconds by variant, layout and step: the median over run seeds."""
-    found: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    by_place: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for run in runs:
         for cell in run.cells:
             if not cell.ok:
@@ -128,22 +128,22 @@ def _seconds(runs: Sequence[RunResult]) -> dict[tuple[str, str, str], float]:
                 used = [values.get((step, metric)) for metric in ("cpu_user", "cpu_system")]
                 if None not in used:
                     stolen = values.get((step, "copy_stolen")) or 0
-                    busy = sum(float(one or 0) for one in used) - float(stolen)
-                    found[cell.cell.variant, cell.cell.layout, step].append(busy)
-    return {place: median(values) for place, values in found.items()}
+                    busy = sum(float(seconds or 0) for seconds in used) - float(stolen)
+                    by_place[cell.cell.variant, cell.cell.layout, step].append(busy)
+    return {place: median(values) for place, values in by_place.items()}
 
 
-def shares(study: Study, column: RunColumn) -> list[Share]:
+def printed_shares(study: Study, column: RunColumn) -> list[Share]:
     """Compare each share of the processor of which the study prints no seconds, on the variants that ran."""
     values = OurValues(study.figures, study.claims, column)
     ran = {cell.cell.variant for run in column.runs for cell in run.cells}
-    found = []
+    compared = []
     for place, figure in study.figures.by_place.items():
         name, variant, _, step, metric = place
         if metric not in PERCENTAGES or metric == BUSY or variant not in ran:
             continue
         value = values.value(place)
-        found.append(
+        compared.append(
             Share(
                 name,
                 variant,
@@ -154,67 +154,68 @@ def shares(study: Study, column: RunColumn) -> list[Share]:
                 "" if value.values else value.why_missing,
             )
         )
-    return found
+    return compared
 
 
-def counted(found: Iterable[Pair]) -> list[Pair]:
+def counted(pairs: Iterable[Pair]) -> list[Pair]:
     """Return those that are in the medians."""
-    return [one for one in found if not one.left_out]
+    return [pair for pair in pairs if not pair.left_out]
 
 
-def _figures(found: Sequence[Pair]) -> list[str]:
+def _figures(pairs: Sequence[Pair]) -> list[str]:
     """Return how many, the geometric mean of the ratios, their range and the median absolute error."""
-    ratios = [one.ratio for one in found]
+    ratios = [pair.ratio for pair in pairs]
     if not ratios:
         return ["0", "-", "-", "-"]
     return [
-        str(len(found)),
+        str(len(pairs)),
         f"{geometric_mean(ratios):.2f}",
         f"{min(ratios):.2f} to {max(ratios):.2f}",
-        f"{median(one.error for one in found):.0f} %",
+        f"{median(pair.error for pair in pairs):.0f} %",
     ]
 
 
 HEAD = ("step", "mostly", "pairs", "ours / theirs", "range", "median error", "left out")
 
 
-def rows(found: Sequence[Pair]) -> Iterator[list[str]]:
+def rows(pairs: Sequence[Pair]) -> Iterator[list[str]]:
     """Yield a row for each step, each kind of step, each table of the study, and all."""
     kind_of = {step: kind for kind, steps in KINDS.items() for step in steps}
-    for step in dict.fromkeys(one.step for one in found):
-        yield _row(step, kind_of.get(step, "-"), [one for one in found if one.step == step])
+    for step in dict.fromkeys(pair.step for pair in pairs):
+        yield _row(step, kind_of.get(step, "-"), [pair for pair in pairs if pair.step == step])
     for kind in KINDS:
-        yield _row("all of a kind", kind, [one for one in found if kind_of.get(one.step) == kind])
-    for name in dict.fromkeys(one.table for one in found):
-        yield _row(f"all of table {name}", "", [one for one in found if one.table == name])
-    yield _row("all", "", found)
+        yield _row("all of a kind", kind, [pair for pair in pairs if kind_of.get(pair.step) == kind])
+    for name in dict.fromkeys(pair.table for pair in pairs):
+        yield _row(f"all of table {name}", "", [pair for pair in pairs if pair.table == name])
+    yield _row("all", "", pairs)
 
 
 def _row(name: str, kind: str, some: Sequence[Pair]) -> list[str]:
-    reasons = [one.left_out for one in some if one.left_out]
-    said = ", ".join(f"{reasons.count(why)} {why}" for why in dict.fromkeys(reasons))
-    return [name, kind, *_figures(counted(some)), said]
+    reasons = [pair.left_out for pair in some if pair.left_out]
+    left_out = ", ".join(f"{reasons.count(why)} {why}" for why in dict.fromkeys(reasons))
+    return [name, kind, *_figures(counted(some)), left_out]
 
 
-def verdict(found: Sequence[Pair]) -> str:
+def verdict(pairs: Sequence[Pair]) -> str:
     """Say whether the goal is reached, by all pairs that count."""
-    some = counted(found)
+    some = counted(pairs)
     if not some:
         return "nothing can be compared"
-    error = median(one.error for one in some)
+    error = median(pair.error for pair in some)
     reached = "reached" if error < GOAL else "not reached"
-    below = sum(one.error < GOAL for one in some)
+    below = sum(pair.error < GOAL for pair in some)
+    ratio = geometric_mean(pair.ratio for pair in some)
     return (
         f"median absolute error {error:.0f} %: the goal of {GOAL} % is {reached}. {below} of {len(some)} pairs are "
-        f"within {GOAL} %; ours are {geometric_mean(one.ratio for one in some):.2f} times theirs in the geometric mean"
+        f"within {GOAL} %; ours are {ratio:.2f} times theirs in the geometric mean"
     )
 
 
-def between_tables(found: Sequence[Pair]) -> str:
+def between_tables(pairs: Sequence[Pair]) -> str:
     """Say how far a study's tables of one machine differ from each other: no one processor is nearer to both."""
     by_step: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for one in counted(found):
-        by_step[one.variant, one.step].append(one.theirs)
+    for pair in counted(pairs):
+        by_step[pair.variant, pair.step].append(pair.theirs)
     apart = [
         abs(last / first - 1) * 100 for first, last in (some for some in by_step.values() if len(some) == 2)
     ]
@@ -224,30 +225,30 @@ def between_tables(found: Sequence[Pair]) -> str:
     return f"The study's own two tables differ from each other by {median_apart}"
 
 
-def share_rows(found: Sequence[Share]) -> Iterator[list[str]]:
+def share_rows(shares: Sequence[Share]) -> Iterator[list[str]]:
     """Yield a row for each share."""
-    for one in found:
-        ours = one.why if one.ours is None else f"{one.ours:.0f} %"
-        yield [one.variant, one.step, one.metric, f"{one.theirs:.0f} %", ours]
+    for share in shares:
+        ours = share.why if share.ours is None else f"{share.ours:.0f} %"
+        yield [share.variant, share.step, share.metric, f"{share.theirs:.0f} %", ours]
 
 
 SHARE_HEAD = ("variant", "step", "metric", "theirs", "ours")
 
 
 def page(
-    study: str, found: Sequence[Pair], beside: Sequence[Share], runs: Sequence[RunResult]
+    study: str, pairs: Sequence[Pair], beside: Sequence[Share], runs: Sequence[RunResult]
 ) -> Iterator[str]:
     """Yield the lines of a study in the document."""
     machines = ", ".join(dict.fromkeys(f"`{cell.cell.machine}`" for run in runs for cell in run.cells))
     seeds = len({cell.cell.seed for run in runs for cell in run.cells})
     yield f"**{study}**, scale {runs[0].plan.scale}, machine {machines}, {seeds} run seed{'s' * (seeds > 1)}."
     yield ""
-    if found:
-        yield f"{verdict(found)}.".capitalize()
-        if apart := between_tables(found):
+    if pairs:
+        yield f"{verdict(pairs)}.".capitalize()
+        if apart := between_tables(pairs):
             yield f"{apart}."
         yield ""
-        yield from grid(HEAD, rows(found), ["---", "---", *["---:"] * 4, "---"])
+        yield from grid(HEAD, rows(pairs), ["---", "---", *["---:"] * 4, "---"])
         yield ""
     if beside:
         yield from grid(SHARE_HEAD, share_rows(beside), ["---", "---", "---", "---:", "---:"])
@@ -256,18 +257,18 @@ def page(
 
 def by_study(runs: Iterable[RunResult]) -> Mapping[str, list[RunResult]]:
     """Sort runs by the study they follow. Raises InputError for runs of two scales, or of the wall clock."""
-    found: dict[str, list[RunResult]] = defaultdict(list)
+    grouped: dict[str, list[RunResult]] = defaultdict(list)
     for run in runs:
         if run.plan.clock != "virtual":
             raise InputError(f"{run.name} is of the wall clock: its processor is this host's")
-        found[study_of_scenario(run.plan.scenario).name].append(run)
-    for name, some in found.items():
+        grouped[study_of_scenario(run.plan.scenario).name].append(run)
+    for name, some in grouped.items():
         scales = {run.plan.scale for run in some}
         if len(scales) > 1:
             raise InputError(
                 f"the runs of {name} are of several scales ({', '.join(sorted(scales))}): give one"
             )
-    return found
+    return grouped
 
 
 def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
@@ -276,7 +277,7 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     drawn: list[Pair] = []
     for name, some in by_study(map(loaded, runs)).items():
         study = study_of_scenario(name)
-        found, beside = pairs(study, some), shares(study, RunColumn(tuple(some)))
-        text += page(name, found, beside, some)
-        drawn += counted(found)
+        pairs, beside = step_pairs(study, some), printed_shares(study, RunColumn(tuple(some)))
+        text += page(name, pairs, beside, some)
+        drawn += counted(pairs)
     return Made("\n".join(text), {FIGURE: figures.processor(drawn, KINDS).encode()})

@@ -145,12 +145,14 @@ def _profile(drive: TracedDrive, figures: Figures) -> Drive:
         name=drive.name.lower().replace("_", "-"),
         summary=drive.name,
         sources={},
-        sectors=_whole(max([mechanics.sectors, *(one.first + one.sectors for one in drive.requests)])),
+        sectors=_whole(
+            max([mechanics.sectors, *(request.first + request.sectors for request in drive.requests)])
+        ),
         overhead_us=_figure(max(1, electronics.read_miss * 1000)),
         hit_overhead_us=_figure(max(1, electronics.read_hit * 1000)),
         write_overhead_us=_figure(max(1, electronics.write * 1000)),
         queue_depth=_whole(1),
-        max_request_kib=_whole(max(4, *(-(-one.sectors // _KIB) for one in drive.requests))),
+        max_request_kib=_whole(max(4, *(-(-request.sectors // _KIB) for request in drive.requests))),
         interface=Interface(name="SCSI", mb_per_s=_figure(bus_rate(drive.requests))),
         cache=Cache(
             kib=_whole(electronics.segments * segment // _KIB),

@@ -66,9 +66,9 @@ class Guest:
     """Small reads a second that it can hand over."""
 
     @classmethod
-    def of(cls, found: Results) -> "Guest":
-        path = found["random"] / RANDOM_READS - STEADY_NS
-        return cls(path / 1e3, DEEP_READS * 1e9 / found["deep"])
+    def of(cls, results: Results) -> "Guest":
+        path = results["random"] / RANDOM_READS - STEADY_NS
+        return cls(path / 1e3, DEEP_READS * 1e9 / results["deep"])
 
 
 def memory_mib(drives: Sequence[Drive]) -> int:
@@ -77,17 +77,17 @@ def memory_mib(drives: Sequence[Drive]) -> int:
     return SPARE_MIB + (sum(min(WRITE_CACHE, drive.cache.kib.value << 10) for drive in disks) >> 20)
 
 
-def measured(place: Bench, told: object, memory: int) -> dict[str, Results]:
+def measured(place: Bench, guest_job: object, memory: int) -> dict[str, Results]:
     """Return the guest's results by drive name. Raises AgelabError when the guest did not finish."""
     window = [place.disk(WINDOW >> 20)]
-    boot = place.boot(PROGRAM.read_bytes(), told, selection.machine(MACHINE), memory, window)
+    boot = place.boot(PROGRAM.read_bytes(), guest_job, selection.machine(MACHINE), memory, window)
     if reason := boot.only("end")["reason"]:
         raise AgelabError(f"the guest failed: {reason}\n{boot.tail}")
-    found: dict[str, Results] = {}
-    for line in boot.said:
+    by_drive: dict[str, Results] = {}
+    for line in boot.events:
         if line["event"] == "result":
-            found.setdefault(line["drive"], {})[line["step"]] = line["value"]
-    return found
+            by_drive.setdefault(line["drive"], {})[line["step"]] = line["value"]
+    return by_drive
 
 
 def _rate(drive: Drive, size: int, took: int) -> float:
@@ -95,7 +95,7 @@ def _rate(drive: Drive, size: int, took: int) -> float:
     return rows(drive, size)[0] * (drive.max_request_kib.value << 10) * 1e3 / took
 
 
-def disk_figures(drive: Drive, disk: RotatingDisk, found: Results) -> list[Figure]:
+def disk_figures(drive: Drive, disk: RotatingDisk, results: Results) -> list[Figure]:
     """Data sheet and measurement of a disk."""
     outer, inner = disk.outer_mb_s.value, disk.inner_mb_s.value
     # The rate falls linearly from track to track, so the mean of 1 / rate over random tracks is that of this one.
@@ -104,14 +104,14 @@ def disk_figures(drive: Drive, disk: RotatingDisk, found: Results) -> list[Figur
     random = overhead + disk.average_ms.value + half + SMALL / typical / 1e3
     stroke = overhead + disk.full_stroke_ms.value + SMALL / outer / 1e3
     return [
-        Figure(drive.name, "outer rate, MB/s", outer, _rate(drive, STREAM, found["outer"])),
-        Figure(drive.name, "inner rate, MB/s", inner, _rate(drive, STREAM, found["inner"])),
-        Figure(drive.name, "random reads/s", 1e3 / random, RANDOM_READS * 1e9 / found["random"]),
-        Figure(drive.name, "full stroke, ms", stroke, found["stroke"] / 1e6),
+        Figure(drive.name, "outer rate, MB/s", outer, _rate(drive, STREAM, results["outer"])),
+        Figure(drive.name, "inner rate, MB/s", inner, _rate(drive, STREAM, results["inner"])),
+        Figure(drive.name, "random reads/s", 1e3 / random, RANDOM_READS * 1e9 / results["random"]),
+        Figure(drive.name, "full stroke, ms", stroke, results["stroke"] / 1e6),
     ]
 
 
-def flash_figures(drive: Drive, flash: Flash, found: Results, guest: Guest) -> list[Figure]:
+def flash_figures(drive: Drive, flash: Flash, results: Results, guest: Guest) -> list[Figure]:
     """Data sheet and measurement of flash."""
     interface = drive.interface.mb_per_s.value
     read, write = (min(rate.value, interface) for rate in (flash.read_mb_s, flash.write_mb_s))
@@ -120,35 +120,39 @@ def flash_figures(drive: Drive, flash: Flash, found: Results, guest: Guest) -> l
         flash.read_us.value / flash.channels.value, SMALL / read, latency / drive.queue_depth.value
     )
     return [
-        Figure(drive.name, "read rate, MB/s", read, _rate(drive, STREAM, found["read"])),
-        Figure(drive.name, "write rate, MB/s", write, _rate(drive, STREAM, found["write"])),
-        Figure(drive.name, "random read, us", latency, found["random"] / RANDOM_READS / 1e3 - guest.path_us),
-        Figure(drive.name, "deep reads/s", deep, DEEP_READS * 1e9 / found["deep"], deep < SHARE * guest.most),
+        Figure(drive.name, "read rate, MB/s", read, _rate(drive, STREAM, results["read"])),
+        Figure(drive.name, "write rate, MB/s", write, _rate(drive, STREAM, results["write"])),
+        Figure(
+            drive.name, "random read, us", latency, results["random"] / RANDOM_READS / 1e3 - guest.path_us
+        ),
+        Figure(
+            drive.name, "deep reads/s", deep, DEEP_READS * 1e9 / results["deep"], deep < SHARE * guest.most
+        ),
     ]
 
 
-def curve(drive: Drive, disk: RotatingDisk, found: Results) -> Curve:
+def curve(drive: Drive, disk: RotatingDisk, results: Results) -> Curve:
     """Collect a disk's seek times and rates for the plot."""
     cylinders = Tracks.of(drive, disk).cylinders
     overhead = drive.overhead_us.value / 1e3
     seeks = [
         (distance / (cylinders - 1), took / 1e6 - overhead)
-        for distance, took in zip(distances(cylinders), found["seeks"], strict=True)
+        for distance, took in zip(distances(cylinders), results["seeks"], strict=True)
     ]
     whole = places(drive)[-1]
     rates = [
         (first / whole, _rate(drive, PLACE, took))
-        for first, took in zip(places(drive), found["rates"], strict=True)
+        for first, took in zip(places(drive), results["rates"], strict=True)
     ]
     return Curve(drive, disk, seeks, rates)
 
 
-def figures(drives: Sequence[Drive], found: dict[str, Results]) -> list[Figure]:
+def figures(drives: Sequence[Drive], by_drive: dict[str, Results]) -> list[Figure]:
     """Data sheet and measurement of all drives."""
-    guest = Guest.of(found["steady"])
+    guest = Guest.of(by_drive["steady"])
     compared: list[Figure] = []
     for number, drive in enumerate(drives):
-        mine, medium = found[f"drive{number}"], drive.medium
+        mine, medium = by_drive[f"drive{number}"], drive.medium
         if isinstance(medium, RotatingDisk):
             compared += disk_figures(drive, medium, mine)
         else:
@@ -166,20 +170,20 @@ def validate(store: Store, kernel: str, drives: Sequence[Drive]) -> Report:
         TemporaryDirectory(prefix="agelab-validate-") as directory,
         bench(store, kernel, Path(directory)) as place,
     ):
-        found = measured(place, job(drives), memory_mib(drives))
+        by_drive = measured(place, job(drives), memory_mib(drives))
         booted, emulator = place.image.kernel, place.emulator
-    guest = Guest.of(found["steady"])
+    guest = Guest.of(by_drive["steady"])
     return Report(
         versions=f"Linux {booted.release} ({booted.version}), {emulator.version},\n"
         f"drive module of the sources {_short(cell_inputs.drive_sources())}",
-        digest=_short(key_of(found)),
+        digest=_short(key_of(by_drive)),
         machine=selection.machine(MACHINE),
         path_us=guest.path_us,
         most=SHARE * guest.most,
-        late_us=sum(mine["copy_late_ns"] for mine in found.values()) / 1e3,
-        figures=figures(drives, found),
+        late_us=sum(mine["copy_late_ns"] for mine in by_drive.values()) / 1e3,
+        figures=figures(drives, by_drive),
         curves=[
-            curve(drive, drive.medium, found[f"drive{number}"])
+            curve(drive, drive.medium, by_drive[f"drive{number}"])
             for number, drive in enumerate(drives)
             if isinstance(drive.medium, RotatingDisk)
         ],
@@ -191,8 +195,8 @@ def measure(options: argparse.Namespace) -> Answer:
     report = validate(open_store(), options.kernel, selection.drives())
     if options.write:
         (DOCS / "validation.svg").write_text(drives(report.curves))
-    for one in report.beyond:
-        print(f"{one.drive}: {one.name} is {one.deviation:+.2%} off", file=sys.stderr)
+    for figure in report.beyond:
+        print(f"{figure.drive}: {figure.name} is {figure.deviation:+.2%} off", file=sys.stderr)
     return Answer({"validation": document(report)}, status=1 if report.beyond else 0)
 
 

@@ -98,7 +98,7 @@ def least(drive: Drive, sectors: list[int]) -> int:
 def seeks(drive: Drive, groups: list[list[int]]) -> list[float]:
     """Of each group, the mean of its reads from the second on without the rotation and the transfer that the drive
     names."""
-    found = []
+    times = []
     for first, *others in groups:
         drive.read(first, SMALL)
         before = drive.statistics()
@@ -106,8 +106,8 @@ def seeks(drive: Drive, groups: list[list[int]]) -> list[float]:
         after = drive.statistics()
         drive.none_from_cache(before["cache_hits"])
         known = sum(after[name] - before[name] for name in ("busy_rotation_ns", "busy_transfer_ns"))
-        found.append((took - known) / len(others))
-    return found
+        times.append((took - known) / len(others))
+    return times
 
 
 def queued(drive: Drive, sectors: list[int], size: int, write: bool) -> int:
@@ -162,8 +162,8 @@ def written_back(drive: Drive, pages: int) -> dict[str, int]:
 
 def _counted(name: str) -> dict[str, int]:
     for line in Path("/proc/diskstats").read_text().splitlines():
-        _, _, found, *values = line.split()
-        if found == name:
+        _, _, device, *values = line.split()
+        if device == name:
             return {"requests": int(values[4]), "merges": int(values[5]), "sectors": int(values[6])}
     raise OSError(f"/proc/diskstats has no {name}")
 

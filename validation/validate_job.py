@@ -104,13 +104,13 @@ class Fresh:
         raise AgelabError(f"track {track} has no room for reads that the drive's cache does not hold")
 
 
-def back_and_forth(tracks: Tracks, random: Random, one: int, other: int) -> list[int]:
+def back_and_forth(tracks: Tracks, random: Random, first_track: int, second_track: int) -> list[int]:
     """Places on two tracks in turns, none of which the drive's cache holds: it reads on from there, and each is before
     those on its track. They are in the tracks' first halves: the head that reads on does not come from one to the
     other."""
     most = SEEKS // 2 + 1
     ends = []
-    for track in (one, other):
+    for track in (first_track, second_track):
         first, per_track = tracks.track(track)
         slots = random.sample(range(per_track // 2 // SMALL_SECTORS), most)
         ends.append([first + slot * SMALL_SECTORS for slot in sorted(slots, reverse=True)])
@@ -200,7 +200,7 @@ def job(drives: Sequence[Drive]) -> list[dict[str, Any]]:
         f"name=steady kind=flash sectors={STEADY_SECTORS} overhead_ns=0 read_ns={STEADY_NS} write_ns=0 channels=64 "
         f"read_rate={fast} write_rate={fast} interface={fast} depth=128 max_request=524288"
     )
-    told: list[dict[str, Any]] = [
+    jobs: list[dict[str, Any]] = [
         {
             "name": "steady",
             "settings": steady,
@@ -211,7 +211,7 @@ def job(drives: Sequence[Drive]) -> list[dict[str, Any]]:
     for number, drive in enumerate(drives):
         medium, name = drive.medium, f"drive{number}"
         disk = isinstance(medium, RotatingDisk)
-        told.append(
+        jobs.append(
             {
                 "name": name,
                 "settings": geometry.module_parameters(drive, name=name, run_seed=1, index=number),
@@ -221,4 +221,4 @@ def job(drives: Sequence[Drive]) -> list[dict[str, Any]]:
                 else flash_steps(drive),
             }
         )
-    return told
+    return jobs

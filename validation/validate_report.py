@@ -66,7 +66,7 @@ class Figure:
         return self.measured / self.sheet - 1
 
     @property
-    def said(self) -> str:
+    def deviation_text(self) -> str:
         """The deviation, where it is one."""
         # No minus before a zero.
         return f"{round(self.deviation * 100, 2) + 0.0:+.2f} %" if self.reachable else "the guest's limit"
@@ -74,7 +74,7 @@ class Figure:
     @property
     def row(self) -> list[str]:
         """For a table."""
-        return [self.drive, self.name, number(self.sheet), number(self.measured), self.said]
+        return [self.drive, self.name, number(self.sheet), number(self.measured), self.deviation_text]
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Report:
     @property
     def beyond(self) -> list[Figure]:
         """The figures whose deviation is above the limit."""
-        return [one for one in self.figures if one.reachable and abs(one.deviation) > LIMIT]
+        return [figure for figure in self.figures if figure.reachable and abs(figure.deviation) > LIMIT]
 
 
 def number(value: float) -> str:
@@ -120,15 +120,18 @@ def number(value: float) -> str:
 def _table(figures: Iterable[Figure]) -> list[str]:
     """Write one line for each drive, with three columns for each figure."""
     drives: dict[str, list[Figure]] = {}
-    for one in figures:
-        drives.setdefault(one.drive, []).append(one)
-    names = [one.name for one in next(iter(drives.values()))]
+    for figure in figures:
+        drives.setdefault(figure.drive, []).append(figure)
+    names = [figure.name for figure in next(iter(drives.values()))]
     lines = [
         "| drive |" + "".join(f" {name} | measured | off |" for name in names),
         "|---|" + "---:|---:|---:|" * len(names),
     ]
-    for drive, found in drives.items():
-        cells = (f" {number(one.sheet)} | {number(one.measured)} | {one.said} |" for one in found)
+    for drive, of_drive in drives.items():
+        cells = (
+            f" {number(figure.sheet)} | {number(figure.measured)} | {figure.deviation_text} |"
+            for figure in of_drive
+        )
         lines.append(f"| `{drive}` |" + "".join(cells))
     return lines
 
@@ -136,20 +139,23 @@ def _table(figures: Iterable[Figure]) -> list[str]:
 def document(report: Report) -> str:
     """Write the block of docs/validation.md on disks and flash."""
     disks = {curve.drive.name for curve in report.curves}
-    worst = max((one for one in report.figures if one.reachable), key=lambda one: abs(one.deviation))
+    worst = max(
+        (figure for figure in report.figures if figure.reachable), key=lambda figure: abs(figure.deviation)
+    )
     beyond = [
-        f"\n  `{one.drive}` can {number(one.sheet)}, of which the guest shows {number(one.measured)}: not counted."
-        for one in report.figures
-        if not one.reachable
+        f"\n  `{figure.drive}` can {number(figure.sheet)}, of which the guest shows {number(figure.measured)}: "
+        "not counted."
+        for figure in report.figures
+        if not figure.reachable
     ]
     return TEXT.format(
-        worst=f"{worst.name} of `{worst.drive}`, {worst.said}",
+        worst=f"{worst.name} of `{worst.drive}`, {worst.deviation_text}",
         versions=report.versions,
         digest=report.digest,
         machine=report.machine.name,
         instruction=2**report.machine.shift,
-        disks="\n".join(_table(one for one in report.figures if one.drive in disks)),
-        flash="\n".join(_table(one for one in report.figures if one.drive not in disks)),
+        disks="\n".join(_table(figure for figure in report.figures if figure.drive in disks)),
+        flash="\n".join(_table(figure for figure in report.figures if figure.drive not in disks)),
         path=report.path_us,
         most=round(report.most, -3),
         beyond="".join(beyond),

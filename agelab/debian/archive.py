@@ -132,8 +132,8 @@ class Archive:
 
     def resolve(self, names: Sequence[str], *, essential: bool = False) -> tuple[Package, ...]:
         """Return these packages with all their dependencies (and all essential packages), sorted by name."""
-        wanted = [*names, *(["?essential"] if essential else [])]
-        argv = ["install", "--print-uris", "-qq", "-y", "--no-install-recommends", *wanted]
+        words = [*names, *(["?essential"] if essential else [])]
+        argv = ["install", "--print-uris", "-qq", "-y", "--no-install-recommends", *words]
         return tuple(sorted(self._package_uris(argv), key=lambda package: package.name))
 
     def require(self, names: Sequence[str], owners: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -147,9 +147,9 @@ class Archive:
         if wrong:
             lines = []
             for name in wrong:
-                said = f"{owners.get(name, '')}Debian {self.suite} has no package {name!r}"
+                line = f"{owners.get(name, '')}Debian {self.suite} has no package {name!r}"
                 near = did_you_mean(name, _alike(name, there))
-                lines.append(f"{said}; {near}" if near else said)
+                lines.append(f"{line}; {near}" if near else line)
             where = " and ".join(("main section", *self.also_from)) + (" alone" if not self.also_from else "")
             raise InputError("\n".join(lines), hint=f"agelab takes packages of Debian's {where}")
 
@@ -164,17 +164,17 @@ class Archive:
         self.update(refresh=False)
         names = self._apt("apt-cache", ["pkgnames", prefix]).split()
         listed = self._apt("apt-cache", ["madison", *sorted(names)]) if names else ""
-        found: dict[str, str] = {}
+        newest_versions: dict[str, str] = {}
         for line in listed.splitlines():  # name | version | source, the newest version of a name first
             name, version, _ = (part.strip() for part in line.split("|", 2))
-            found.setdefault(name, version)
-        return found
+            newest_versions.setdefault(name, version)
+        return newest_versions
 
     def depends(self, name: str, version: str = "") -> str:
         """Return the Depends field of a package, in that version or the candidate."""
         self.update(refresh=False)
-        wanted = f"{name}={version}" if version else name
-        shown = self._apt("apt-cache", ["show", "--no-all-versions", wanted])
+        exact_name = f"{name}={version}" if version else name
+        shown = self._apt("apt-cache", ["show", "--no-all-versions", exact_name])
         lines = [line.partition(":")[2].strip() for line in shown.splitlines() if line.startswith("Depends:")]
         return lines[0] if lines else ""
 
@@ -197,9 +197,9 @@ class Archive:
         self.update(refresh=False)
         with atomic.temp_dir(self._debs) as there:
             # Names, not addresses: apt checks what it fetches against the signed lists.
-            wanted = [f"{package.name}={package.version}" for package in packages]
+            names = [f"{package.name}={package.version}" for package in packages]
             try:
-                self._fetch(["download", "-qq", *wanted], there)
+                self._fetch(["download", "-qq", *names], there)
             except process.ProcessFailed as error:
                 why = f"cannot download {len(packages)} packages of Debian {self.suite}: {_error_text(error.stderr)}"
                 hint = self._nothing_else or "check the network"
@@ -227,17 +227,21 @@ class Archive:
         """List name and version of the packages that are not in the package lists."""
         listed = self._apt("apt-cache", ["madison", *(package.name for package in packages)])
         there = {tuple(part.strip() for part in line.split("|")[:2]) for line in listed.splitlines()}
-        return [f"{one.name} {one.version}" for one in packages if (one.name, one.version) not in there]
+        return [
+            f"{package.name} {package.version}"
+            for package in packages
+            if (package.name, package.version) not in there
+        ]
 
     def _package_uris(self, arguments: Sequence[str]) -> list[Package]:
         self.update(refresh=False)
-        found = []
+        packages = []
         for line in self._apt("apt-get", arguments).splitlines():
             match = _PACKAGE_URI.match(line)
             if not match:
                 raise HostError(f"apt-get printed a line that agelab cannot parse: {line[:60]!r}")
             name, version, _ = match["file"].removesuffix(".deb").rsplit("_", 2)
-            found.append(
+            packages.append(
                 Package(
                     name=name,
                     version=unquote(version),
@@ -246,7 +250,7 @@ class Archive:
                     sha256=match["sha256"],
                 )
             )
-        return found
+        return packages
 
     def _fetch(self, arguments: Sequence[str], directory: Path | None = None) -> None:
         """Run apt-get, which would wait without end for a file that it had no room for. Raises as ``process.run``."""
@@ -263,7 +267,7 @@ class Archive:
     @property
     def _nothing_else(self) -> str:
         """What to say where a snapshot lacks something: no other place is asked."""
-        return f"nothing else is taken in place of {self._snapshot.said}" if self._snapshot else ""
+        return f"nothing else is taken in place of {self._snapshot.label}" if self._snapshot else ""
 
     def _fetch_lists(self) -> None:
         dated = self._snapshot
@@ -336,17 +340,17 @@ class Archive:
         try:
             self._fetch(["update", "-qq", *self._apart])
         except process.ProcessFailed as error:
-            told = f"{dated.said}: Debian's keys do not vouch for its lists: {_error_text(error.stderr)}"
-            raise InputError(told, hint) from error
-        signed = frozenset(stanza for one in self._signed() for stanza in one.stanzas)
-        for one in self._lists():
-            others = [stanza for stanza in one.stanzas if stanza not in signed]
-            if others and one.suite in dated.unsigned:
+            message = f"{dated.label}: Debian's keys do not vouch for its lists: {_error_text(error.stderr)}"
+            raise InputError(message, hint) from error
+        signed = frozenset(stanza for package_list in self._signed() for stanza in package_list.stanzas)
+        for package_list in self._lists():
+            others = [stanza for stanza in package_list.stanzas if stanza not in signed]
+            if others and package_list.suite in dated.unsigned:
                 names = (fields(stanza).get("Package", "one without a name") for stanza in others[:3])
                 more = f", ... ({len(others)} in all)" if len(others) > 3 else ""
                 raise InputError(
-                    f"{dated.said}: no list that Debian has signed has these packages of its Debian {one.suite}: "
-                    f"{', '.join(escape_controls(name) for name in names)}{more}",
+                    f"{dated.label}: no list that Debian has signed has these packages of its Debian "
+                    f"{package_list.suite}: {', '.join(escape_controls(name) for name in names)}{more}",
                     hint,
                 )
 
@@ -357,8 +361,8 @@ class Archive:
 
     def _signed(self) -> list[PackageList]:
         unsigned = self._snapshot.unsigned if self._snapshot else ()
-        found = [one for one in self._lists() if one.suite not in unsigned]
-        return found + (self._lists(self._apart) if (self._root / _SIGNED_SOURCES).exists() else [])
+        signed = [package_list for package_list in self._lists() if package_list.suite not in unsigned]
+        return signed + (self._lists(self._apart) if (self._root / _SIGNED_SOURCES).exists() else [])
 
     @property
     def _apart(self) -> list[str]:
@@ -373,8 +377,8 @@ class Archive:
         printed = self._apt(
             "apt-get", [*options, "indextargets", "--format", _TARGET, "Created-By: Packages"]
         )
-        found = (line.split("|", 2) for line in printed.splitlines())
-        return [PackageList(suite, component, ARCHITECTURE, Path(file)) for suite, component, file in found]
+        targets = (line.split("|", 2) for line in printed.splitlines())
+        return [PackageList(suite, component, ARCHITECTURE, Path(file)) for suite, component, file in targets]
 
 
 def to_have_security(store: Store) -> str:
@@ -387,19 +391,21 @@ def to_have_security(store: Store) -> str:
 
 def _alike(name: str, there: Collection[str]) -> list[str]:
     """Return the names that begin alike: comparing with all of a suite's would take seconds."""
-    return sorted(one for one in there if one[:1] == name[:1] and abs(len(one) - len(name)) <= 4)
+    return sorted(
+        candidate for candidate in there if candidate[:1] == name[:1] and abs(len(candidate) - len(name)) <= 4
+    )
 
 
 def _sources_entry(
     uri: str, suite: str, components: str, dated: Snapshot | None, *, trusted: bool = False
 ) -> str:
-    said = {"Types": "deb", "URIs": uri, "Suites": suite, "Components": components, "Signed-By": KEYRING}
+    entry = {"Types": "deb", "URIs": uri, "Suites": suite, "Components": components, "Signed-By": KEYRING}
     if dated:
-        said["Check-Valid-Until"] = "no"  # its Release files are old
+        entry["Check-Valid-Until"] = "no"  # its Release files are old
     if trusted:
-        said["Trusted"] = "yes"
-        del said["Signed-By"]
-    return "".join(f"{name}: {value}\n" for name, value in said.items())
+        entry["Trusted"] = "yes"
+        del entry["Signed-By"]
+    return "".join(f"{name}: {value}\n" for name, value in entry.items())
 
 
 def _error_text(stderr: str) -> str:

@@ -56,7 +56,7 @@ class PackageList:
 
 def split_list(text: str) -> list[str]:
     """Return what a list says of each package."""
-    return [stanza for stanza in (one.strip("\n") for one in text.split("\n\n")) if stanza]
+    return [stanza for stanza in (paragraph.strip("\n") for paragraph in text.split("\n\n")) if stanza]
 
 
 def fields(stanza: str) -> dict[str, str]:
@@ -79,30 +79,30 @@ def write(
     root = directory / MAIN
     unsigned = []
     for suite, debs in sorted(suites.items()):
-        wanted = {file_hash(deb): deb for deb in sorted(debs)}
+        by_hash = {file_hash(deb): deb for deb in sorted(debs)}
         stanzas = []
-        for one in (signed or {}).get(suite, ()):
+        for package_list in (signed or {}).get(suite, ()):
             known = {
-                said["SHA256"]: stanza
-                for stanza in one.stanzas
-                if (said := fields(stanza))["SHA256"] in wanted
+                control["SHA256"]: stanza
+                for stanza in package_list.stanzas
+                if (control := fields(stanza))["SHA256"] in by_hash
             }
             for content, stanza in known.items():
                 file = root / fields(stanza)["Filename"]
                 file.parent.mkdir(parents=True, exist_ok=True)
-                atomic.link_or_copy(wanted.pop(content), file)
+                atomic.link_or_copy(by_hash.pop(content), file)
                 stanzas.append(stanza)
             if known:
-                one.write(directory / SIGNED_LISTS)
+                package_list.write(directory / SIGNED_LISTS)
         pool = root / "pool" / suite
         pool.mkdir(parents=True, exist_ok=True)
-        for deb in wanted.values():
+        for deb in by_hash.values():
             atomic.link_or_copy(deb, pool / deb.name)
             unsigned.append(deb.name)
         index = root / "dists" / suite / COMPONENT / f"binary-{ARCHITECTURE}"
         index.mkdir(parents=True)
         others = process.run(["apt-ftparchive", "packages", f"pool/{suite}"], cwd=root).stdout
-        stanzas += [stanza for stanza in split_list(others) if fields(stanza)["SHA256"] in wanted]
+        stanzas += [stanza for stanza in split_list(others) if fields(stanza)["SHA256"] in by_hash]
         listed = "".join(f"{stanza}\n\n" for stanza in stanzas).encode()
         (index / "Packages").write_bytes(listed)
         (index / "Packages.gz").write_bytes(gzip.compress(listed, mtime=0))

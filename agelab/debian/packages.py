@@ -40,8 +40,8 @@ class Dependency(Frozen):
 
 def dependencies(depends: str) -> list[Dependency]:
     """Parse a Depends field; of alternatives only the first is listed."""
-    found = (_DEPENDENCY.match(entry.strip()) for entry in depends.split(","))
-    return [Dependency(name=match["name"], version=match["version"] or "") for match in found if match]
+    matches = (_DEPENDENCY.match(entry.strip()) for entry in depends.split(","))
+    return [Dependency(name=match["name"], version=match["version"] or "") for match in matches if match]
 
 
 def host_suite() -> str:

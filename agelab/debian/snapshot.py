@@ -33,16 +33,16 @@ def mirrors() -> tuple[str, str | None]:
     codename = host_suite()
     # --print-uris also works on a host whose lists were never fetched.
     printed = process.run(["apt-get", "update", "--print-uris"]).stdout
-    found = [(match["base"], match["suite"]) for match in _RELEASE_URI.finditer(printed)]
-    bases = [base for base, suite in found if suite == codename]
+    releases = [(match["base"], match["suite"]) for match in _RELEASE_URI.finditer(printed)]
+    bases = [base for base, suite in releases if suite == codename]
     if not bases:
         raise HostError(
             f"the host's apt sources name no mirror for {codename}",
             hint="agelab builds its guests from the mirror in /etc/apt/sources.list",
         )
     # A third party's suite may have the name of Debian's; only Debian has updates for it.
-    main = next((base for base in bases if (base, f"{codename}-updates") in found), bases[0])
-    return main, next((base for base, suite in found if suite == f"{codename}-security"), None)
+    main = next((base for base in bases if (base, f"{codename}-updates") in releases), bases[0])
+    return main, next((base for base, suite in releases if suite == f"{codename}-security"), None)
 
 
 VARIABLE = "AGELAB_SNAPSHOT"
@@ -72,7 +72,7 @@ class Snapshot:
 
     name: str
     """What the user calls it."""
-    said: str
+    label: str
     """Where it is said, for messages."""
     main: str
     """Address of the archive, as apt takes it."""
@@ -98,16 +98,16 @@ class Snapshot:
 
 def chosen() -> Snapshot | None:
     """Return the snapshot that the user names; None for the host's mirror. Raises InputError and HostError."""
-    name, said, base = _named()
+    name, label, base = _named()
     if not name:
         return None
     if DATE.fullmatch(name):
-        return _of_date(name, said)
+        return _of_date(name, label)
     if urlsplit(name).scheme in ("http", "https"):
         address = name.rstrip("/")
-        return Snapshot(name, said, f"{address}/{MAIN}", f"{address}/{SECURITY}")
+        return Snapshot(name, label, f"{address}/{MAIN}", f"{address}/{SECURITY}")
     trusted = name.startswith(TRUSTED)
-    return _of_directory(base / Path(name.removeprefix(TRUSTED)).expanduser(), said, trusted=trusted)
+    return _of_directory(base / Path(name.removeprefix(TRUSTED)).expanduser(), label, trusted=trusted)
 
 
 def _named() -> tuple[str, str, Path]:
@@ -124,28 +124,28 @@ def first_suite() -> str:
     return SUITE if chosen() else host_suite()
 
 
-def _of_directory(directory: Path, said: str, *, trusted: bool) -> Snapshot:
+def _of_directory(directory: Path, label: str, *, trusted: bool) -> Snapshot:
     indexes = sorted(
         path
-        for one in (MAIN, SECURITY)
+        for archive in (MAIN, SECURITY)
         for kind in INDEXES
-        for path in directory.glob(f"{one}/dists/*/{kind}")
+        for path in directory.glob(f"{archive}/dists/*/{kind}")
     )
     if not indexes:
         raise InputError(
-            f"{said}: it is no date like 20261123T000000Z, no address, and no directory with "
+            f"{label}: it is no date like 20261123T000000Z, no address, and no directory with "
             f"{MAIN}/dists/<suite>/Release below it",
             hint="make such a directory on a host that has the packages: agelab mirror make DIR RUN",
         )
     content = hashlib.sha256(b"trusted" if trusted else b"checked")
     for path in indexes:
         content.update(f"{path.relative_to(directory)}\0".encode() + fileio.read_bytes(path))
-    main, security = (f"copy:{quote(str(directory / one))}" for one in (MAIN, SECURITY))
+    main, security = (f"copy:{quote(str(directory / archive))}" for archive in (MAIN, SECURITY))
     suites = {path.parent for path in indexes}
     unsigned = {path for path in suites if not any((path / name).exists() for name in _SIGNED)}
     return Snapshot(
         f"{TRUSTED if trusted else ''}{directory}",
-        said,
+        label,
         main,
         security,
         content=content.hexdigest(),
@@ -160,10 +160,10 @@ def _names(paths: Collection[Path]) -> frozenset[str]:
 
 
 @cache
-def _of_date(date: str, said: str) -> Snapshot:
+def _of_date(date: str, label: str) -> Snapshot:
     printed = process.run(["apt-config", "dump"]).stdout
     settings = {
-        found[1].lower(): found[2] for line in printed.splitlines() if (found := _SETTING.fullmatch(line))
+        match[1].lower(): match[2] for line in printed.splitlines() if (match := _SETTING.fullmatch(line))
     }
     main = dated_address(settings, MAIN, mirrors()[0], date)
     security = dated_address(settings, SECURITY, mirrors()[1] or "", date)
@@ -173,11 +173,11 @@ def _of_date(date: str, said: str) -> Snapshot:
     ):
         if not address:
             raise HostError(
-                f"{said}: the host's apt is configured for no snapshots of {whose}",
+                f"{label}: the host's apt is configured for no snapshots of {whose}",
                 hint=f'say where they are: Acquire::Snapshots::URI::{setting} "https://.../@SNAPSHOTID@/"; in '
                 "/etc/apt/apt.conf.d; or name a directory of packages: agelab mirror make",
             )
-    return Snapshot(date, said, main, security)
+    return Snapshot(date, label, main, security)
 
 
 def dated_address(settings: Mapping[str, str], label: str, mirror: str, date: str) -> str:
@@ -187,7 +187,7 @@ def dated_address(settings: Mapping[str, str], label: str, mirror: str, date: st
     """
     named = [f"label::{label}", *(["origin::debian"] if label == MAIN else [])]
     where = urlsplit(mirror)
-    for key in (*(f"override::{one}" for one in named), *named, f"host::{where.hostname}"):
+    for key in (*(f"override::{setting}" for setting in named), *named, f"host::{where.hostname}"):
         if pattern := settings.get(key):
             return pattern.replace("@SNAPSHOTID@", date).replace("@PATH@", where.path.strip("/")).rstrip("/")
     return ""

@@ -39,14 +39,14 @@ _PROGRESS_SECONDS = 20.0
 
 
 def resolve(
-    kind: str, wanted: str, store: Store, *, refresh: bool = False, progress: Notify = silent
+    kind: str, source: str, store: Store, *, refresh: bool = False, progress: Notify = silent
 ) -> Kernel:
     """Return the kernel of a ``tree:``, ``source:`` or ``recipe:`` spec, built if the store does not have it.
 
     Raises InputError when the spec is wrong, HostError when this host cannot build, BuildFailed when the source does
     not build.
     """
-    spec = f"{kind}:{wanted}"
+    spec = f"{kind}:{source}"
     inputs = plan_build(spec, store, progress, refresh=refresh)
 
     def build(directory: Path) -> None:

@@ -102,25 +102,25 @@ class BuildInputs:
 
 def plan_build(spec: str, store: Store, progress: Notify, *, refresh: bool = False) -> BuildInputs:
     """Read a spec's source, patches and configuration. Raises as ``kernel.build.resolve`` does."""
-    wanted = recipes.parse(spec)
-    kind, _, what = wanted.source.partition(":")
-    own = [*wanted.fragments, *wanted.patches, *([wanted.base] if wanted.base else ())]
+    build_spec = recipes.parse(spec)
+    kind, _, what = build_spec.source.partition(":")
+    own = [*build_spec.fragments, *build_spec.patches, *([build_spec.base] if build_spec.base else ())]
     if kind == "tree":
         path, _, ref = what.partition("@")
         tree = Path(path).expanduser()
-        found = source_tree.from_directory(tree, ref, store, progress)
-        readers.restrict(found.cache_dir, readers.of_files(tree))
+        source = source_tree.from_directory(tree, ref, store, progress)
+        readers.restrict(source.cache_dir, readers.of_files(tree))
         own.append(tree)
     else:
-        found = source_tree.from_package(what, store, progress, refresh=refresh)
-    fragments = {str(path): _text(path) for path in wanted.fragments}
-    if wanted.lines:
-        fragments[spec.partition(",")[0]] = "\n".join(wanted.lines)
-    base = _text(wanted.base) if wanted.base else None
-    for name, text in {**fragments, **({str(wanted.base): base} if base is not None else {})}.items():
+        source = source_tree.from_package(what, store, progress, refresh=refresh)
+    fragments = {str(path): _text(path) for path in build_spec.fragments}
+    if build_spec.lines:
+        fragments[spec.partition(",")[0]] = "\n".join(build_spec.lines)
+    base = _text(build_spec.base) if build_spec.base else None
+    for name, text in {**fragments, **({str(build_spec.base): base} if base is not None else {})}.items():
         recipes.require_readable(name, text)
     return BuildInputs(
-        source_tree.apply_patches(found, wanted.patches),
+        source_tree.apply_patches(source, build_spec.patches),
         base,
         fragments,
         toolchain(store, progress),
@@ -208,9 +208,9 @@ def _what_may_run(source: SourceTree) -> list[str]:
     argv = ["grep", "-a", "-i", "-l", "-z", *words, source.tree, "--", *_PLACES, ":!*.c", ":!*.h"]
     named = git.run(source.cache_dir / "git", argv, ok=(0, 1)).stdout.split("\0")
     run = (_BPF, *(f"{name.partition(':')[2].rpartition('/')[0]}/" for name in named if name))
-    found = []
+    entries = []
     for line in git_output(source.cache_dir, ["ls-tree", "-r", "-z", source.tree]).split("\0"):
         code = _CODE.fullmatch(line)
         if not code or code["path"].startswith(run):
-            found.append(line)
-    return found
+            entries.append(line)
+    return entries

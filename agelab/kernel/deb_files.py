@@ -37,13 +37,13 @@ class Deb(Frozen):
     sha256: str
 
 
-def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notify = silent) -> Kernel:
+def resolve(paths: str, store: Store, *, refresh: bool = False, progress: Notify = silent) -> Kernel:
     """Return the kernel in these files (paths separated by commas), unpacked if the store does not have it.
 
     Its key depends on the content alone: it equals the key of the ``debian:`` kernel with the same files. Raises
     InputError for files that are not one kernel.
     """
-    spec, debs = f"deb:{wanted}", read(wanted)
+    spec, debs = f"deb:{paths}", read(paths)
     first = debs[0]
 
     def build(directory: Path) -> None:
@@ -64,10 +64,10 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
     return Kernel(spec, first.release, first.version, artefact=artefact)
 
 
-def read(wanted: str) -> list[Deb]:
+def read(paths: str) -> list[Deb]:
     """Read the control data of these files, sorted by package. Raises InputError for files that are not one kernel."""
-    spec = f"deb:{wanted}"
-    debs = sorted((_read(spec, Path(word)) for word in wanted.split(",")), key=lambda deb: deb.name)
+    spec = f"deb:{paths}"
+    debs = sorted((_read(spec, Path(word)) for word in paths.split(",")), key=lambda deb: deb.name)
     first = debs[0]
     for other in debs[1:]:
         if (other.release, other.version) != (first.release, first.version):
@@ -82,13 +82,13 @@ def key_inputs(debs: list[Deb]) -> dict[str, object]:
     """Return the inputs of the kernel's key: for the files of a Debian kernel the same as that kernel's."""
     release, version = debs[0].release, debs[0].version
     image = next((deb for deb in debs if deb.name.startswith("linux-image-")), None)
-    found: dict[str, object] = {"version": version, "recipe": RECIPE}
-    found |= {"package": image.name, "sha256": image.sha256} if image else {}
+    inputs: dict[str, object] = {"version": version, "recipe": RECIPE}
+    inputs |= {"package": image.name, "sha256": image.sha256} if image else {}
     if image is None or image.name != f"linux-image-{release}":
-        found["release"] = release
+        inputs["release"] = release
     if parts := [[deb.name, deb.sha256] for deb in debs if deb is not image]:
-        found["parts"] = parts
-    return found
+        inputs["parts"] = parts
+    return inputs
 
 
 def _read(spec: str, path: Path) -> Deb:

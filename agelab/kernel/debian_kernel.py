@@ -49,36 +49,36 @@ class ResolvedKernel(Frozen):
         return self.parts or (self.package,)
 
 
-def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notify = silent) -> Kernel:
+def resolve(name: str, store: Store, *, refresh: bool = False, progress: Notify = silent) -> Kernel:
     """Return the kernel of a version, a release or a suite, downloaded and unpacked if the store does not have it.
 
-    ``refresh`` asks the mirror again what ``wanted`` stands for. Raises InputError when there is no such kernel,
+    ``refresh`` asks the mirror again what the ``name`` stands for. Raises InputError when there is no such kernel,
     HostError when a download fails.
     """
-    spec = f"debian:{wanted}"
-    found = resolve_packages(wanted, store, refresh, progress)
-    package = found.package
+    spec = f"debian:{name}"
+    resolved = resolve_packages(name, store, refresh, progress)
+    package = resolved.package
     inputs: dict[str, object] = {
         "package": package.name,
         "version": package.version,
         "sha256": package.sha256,
         "recipe": RECIPE,
     }
-    if found.parts:
-        inputs["parts"] = [[part.name, part.sha256] for part in found.parts]
+    if resolved.parts:
+        inputs["parts"] = [[part.name, part.sha256] for part in resolved.parts]
 
     def build(directory: Path) -> None:
-        progress(f"downloading and unpacking the kernel {found.release}")
-        debs = Archive(store, found.suite).download(found.packages)
-        unpack(debs, found.release, directory)
+        progress(f"downloading and unpacking the kernel {resolved.release}")
+        debs = Archive(store, resolved.suite).download(resolved.packages)
+        unpack(debs, resolved.release, directory)
 
     artefact = store.obtain("kernel", inputs, build, shared=True)
-    return Kernel(spec, found.release, package.version, found.suite, artefact=artefact)
+    return Kernel(spec, resolved.release, package.version, resolved.suite, artefact=artefact)
 
 
-def release_of(wanted: str, store: Store, *, progress: Notify = silent) -> str:
+def release_of(name: str, store: Store, *, progress: Notify = silent) -> str:
     """Return the release that a version or a suite stands for, without downloading it. Raises as ``resolve`` does."""
-    return resolve_packages(wanted, store, False, progress).release
+    return resolve_packages(name, store, False, progress).release
 
 
 class AvailableKernel(Frozen):
@@ -98,23 +98,23 @@ class AvailableKernel(Frozen):
 
 def available(store: Store, *, refresh: bool = False, progress: Notify = silent) -> list[AvailableKernel]:
     """List every kernel in every suite on the host's mirror, oldest first."""
-    found: dict[tuple[str, str], AvailableKernel] = {}
+    kernels: dict[tuple[str, str], AvailableKernel] = {}
     for archive in archives(store, refresh=refresh, progress=progress):
         versions = archive.versions("linux-")
         for release, version in _filter_kernels(versions).items():
             headers = versions.get(f"linux-headers-{release}") == version
             offered = AvailableKernel(release=release, version=version, suite=archive.suite, headers=headers)
-            found.setdefault((release, version), offered)
-    return sorted(found.values(), key=lambda one: (numbers(one.release), one.release))
+            kernels.setdefault((release, version), offered)
+    return sorted(kernels.values(), key=lambda kernel: (numbers(kernel.release), kernel.release))
 
 
 def _filter_kernels(versions: Mapping[str, str]) -> dict[str, str]:
     """Map release to version for the packages that are complete kernels of the plain flavour."""
     named = ((_PACKAGE.fullmatch(name), version) for name, version in versions.items())
-    found = {match["release"]: version for match, version in named if match}
+    releases = {match["release"]: version for match, version in named if match}
     return {
         release: version
-        for release, version in found.items()
+        for release, version in releases.items()
         if not _FLAVOURS.search(release) and _is_complete(release, version, versions)
     }
 
@@ -132,26 +132,26 @@ def _part_names(release: str) -> list[str]:
 
 
 def resolve_packages(
-    wanted: str, store: Store, refresh: bool = False, progress: Notify = silent
+    name: str, store: Store, refresh: bool = False, progress: Notify = silent
 ) -> ResolvedKernel:
-    """Resolve ``debian:<wanted>`` to packages. Raises as ``resolve`` does."""
+    """Resolve ``debian:<name>`` to packages. Raises as ``resolve`` does."""
     return cached_resolution(
         store,
-        {"kernel": f"debian:{wanted}"},
+        {"kernel": f"debian:{name}"},
         ResolvedKernel,
-        lambda: _query_archives(wanted, store, refresh, progress),
+        lambda: _query_archives(name, store, refresh, progress),
         refresh=refresh,
         of_host={"suite": first_suite()},
     )
 
 
-def _query_archives(wanted: str, store: Store, refresh: bool, progress: Notify) -> ResolvedKernel:
-    if is_version(wanted):
-        archive, release = _find_version(wanted, store, refresh, progress)
+def _query_archives(name: str, store: Store, refresh: bool, progress: Notify) -> ResolvedKernel:
+    if is_version(name):
+        archive, release = _find_version(name, store, refresh, progress)
     else:
-        if wanted not in SUITES and wanted != first_suite():
-            raise unknown("kernel", f"debian:{wanted}", [f"debian:{suite}" for suite in (*SUITES, "6.1")])
-        archive = Archive(store, wanted)
+        if name not in SUITES and name != first_suite():
+            raise unknown("kernel", f"debian:{name}", [f"debian:{suite}" for suite in (*SUITES, "6.1")])
+        archive = Archive(store, name)
         if refresh:
             archive.update()
         release = _find_default(archive)
@@ -161,27 +161,27 @@ def _query_archives(wanted: str, store: Store, refresh: bool, progress: Notify) 
     )
 
 
-def _find_version(wanted: str, store: Store, refresh: bool, progress: Notify) -> tuple[Archive, str]:
+def _find_version(version: str, store: Store, refresh: bool, progress: Notify) -> tuple[Archive, str]:
     """Return suite and release of a version: the first suite with exactly that release, else the newest match.
 
     A match in the host's suite comes before newer ones elsewhere. All suites are asked, not only those whose lists
     are in this store: a spec means the same in every store.
     """
     seen: dict[str, str] = {}
-    found: dict[str, tuple[Archive, str]] = {}
+    matches: dict[str, tuple[Archive, str]] = {}
     for archive in archives(store, refresh=refresh, progress=progress):
         releases = _filter_kernels(archive.versions("linux-"))
-        release = find_newest(wanted, releases)
-        if release and (archive.suite == first_suite() or find_exact(wanted, releases)):
+        release = find_newest(version, releases)
+        if release and (archive.suite == first_suite() or find_exact(version, releases)):
             return archive, release
         if release:
-            found.setdefault(releases[release], (archive, release))
+            matches.setdefault(releases[release], (archive, release))
         seen |= releases
-    if found:
-        return found[newest(list(found))]
-    near = ", ".join(f"debian:{name}" for name in nearest(wanted, seen))
+    if matches:
+        return matches[newest(list(matches))]
+    near = ", ".join(f"debian:{name}" for name in nearest(version, seen))
     raise InputError(
-        f"no kernel 'debian:{wanted}' in Debian's suites" + (f"; the nearest are {near}" if near else ""),
+        f"no kernel 'debian:{version}' in Debian's suites" + (f"; the nearest are {near}" if near else ""),
         hint="see all of them: agelab kernel list; ask the mirror what it has now: agelab kernel list --refresh",
     )
 
@@ -194,17 +194,19 @@ def _parts(archive: Archive, package: Package, release: str) -> tuple[Package, .
     if numbers(release) < SPLIT_SINCE:
         return ()
     depended = dependencies(archive.depends(package.name, package.version))
-    parts = [one for one in depended if one.name in _part_names(release)]
+    parts = [part for part in depended if part.name in _part_names(release)]
     versions = archive.versions("linux-") if parts else {}
     missing = [
-        one.name for one in parts if versions.get(one.name) != (one.version or versions.get(one.name, ""))
+        part.name
+        for part in parts
+        if versions.get(part.name) != (part.version or versions.get(part.name, ""))
     ]
     if missing:
         raise InputError(
             f"kernel 'debian:{release}': Debian {archive.suite} has no {', '.join(missing)} (any more)",
             hint="see those that are complete: agelab kernel list",
         )
-    return tuple(archive.package(one.name, one.version) for one in parts)
+    return tuple(archive.package(part.name, part.version) for part in parts)
 
 
 def _find_default(archive: Archive) -> str:
@@ -248,27 +250,27 @@ def is_version(text: str) -> bool:
     return text[:1].isascii() and text[:1].isdecimal()
 
 
-def find_exact(wanted: str, releases: Releases) -> str | None:
-    """Return the release ``wanted``, with or without the flavour, or None."""
-    return next((name for name in (wanted, wanted + FLAVOUR) if name in releases), None)
+def find_exact(name: str, releases: Releases) -> str | None:
+    """Return the release of this ``name``, with or without the flavour, or None."""
+    return next((release for release in (name, name + FLAVOUR) if release in releases), None)
 
 
-def find_newest(wanted: str, releases: Releases) -> str | None:
-    """Return the release ``wanted``, else the newest that starts with it, else by package versions; or None."""
-    if found := find_exact(wanted, releases):
-        return found
-    begins = re.compile(re.escape(wanted) + r"([.+~-]|$)")
+def find_newest(prefix: str, releases: Releases) -> str | None:
+    """Return the release ``prefix``, else the newest that starts with it, else by package versions; or None."""
+    if exact := find_exact(prefix, releases):
+        return exact
+    begins = re.compile(re.escape(prefix) + r"([.+~-]|$)")
     matching = {version: name for name, version in releases.items() if begins.match(name)}
     matching = matching or {version: name for name, version in releases.items() if begins.match(version)}
     return matching[newest(list(matching))] if matching else None
 
 
-def nearest(wanted: str, releases: Releases) -> list[str]:
+def nearest(version: str, releases: Releases) -> list[str]:
     """Suggest versions in place of one that does not exist, the numerically nearest first.
 
-    They are as exact as ``wanted``: versions of two numbers if it has two, releases if it has more.
+    They are as exact as ``version``: versions of two numbers if it has two, releases if it has more.
     """
-    asked = numbers(wanted)
+    asked = numbers(version)
     ranked = sorted(releases, key=lambda name: numbers(releases[name]), reverse=True)
     ranked.sort(key=lambda name: min(_distance(asked, numbers(text)) for text in (name, releases[name])))
     length = len(asked)
@@ -278,7 +280,7 @@ def nearest(wanted: str, releases: Releases) -> list[str]:
 
 def numbers(text: str) -> tuple[int, ...]:
     """Return the numbers in a release or a version, in order; one of more than 18 digits counts as several."""
-    return tuple(int(found) for found in re.findall(r"[0-9]{1,18}", text.removesuffix(FLAVOUR)))
+    return tuple(int(digits) for digits in re.findall(r"[0-9]{1,18}", text.removesuffix(FLAVOUR)))
 
 
 def sort_key(version: str) -> tuple[int, ...]:
@@ -292,6 +294,6 @@ def sort_key(version: str) -> tuple[int, ...]:
     return (*padded, candidate, *numbers(version[parts.end() :]))
 
 
-def _distance(asked: tuple[int, ...], found: tuple[int, ...]) -> tuple[int, ...]:
+def _distance(asked: tuple[int, ...], offered: tuple[int, ...]) -> tuple[int, ...]:
     """Return the distances of the numbers of two versions, as many as ``asked`` has; they compare in order."""
-    return tuple(abs(one - other) for one, other in zip_longest(asked, found[: len(asked)], fillvalue=0))
+    return tuple(abs(left - right) for left, right in zip_longest(asked, offered[: len(asked)], fillvalue=0))

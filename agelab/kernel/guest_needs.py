@@ -122,17 +122,17 @@ def describe_support(modules: Modules, names: tuple[str, ...]) -> str:
     return "built in" if all(canonical_name(name) in modules.builtin for name in names) else "module"
 
 
-def why_not(kernel: Modules, modules: Sequence[str], wanted: Sequence[str]) -> str:
+def why_not(kernel: Modules, modules: Sequence[str], options: Sequence[str]) -> str:
     """Say what a kernel lacks of these modules and options (without ``CONFIG_``); nothing where it has all."""
     try:
         kernel.closure(modules)
-        kernel.require(wanted)
+        kernel.require(options)
     except (MissingModule, MissingOption) as error:
         return str(error)
     return ""
 
 
-def kernels_with(kernel: Kernel, modules: Sequence[str], wanted: Sequence[str], store: Store) -> list[str]:
+def kernels_with(kernel: Kernel, modules: Sequence[str], options: Sequence[str], store: Store) -> list[str]:
     """Name the kernels that have these modules and options, the newest first, as ``--kernel`` takes them.
 
     Recipes follow: those that switch on all that ``kernel`` lacks.
@@ -141,20 +141,20 @@ def kernels_with(kernel: Kernel, modules: Sequence[str], wanted: Sequence[str], 
     for artefact in store.all("kernel"):
         release, version = release_and_version(artefact)
         if "package" in artefact.manifest.inputs and not why_not(
-            Modules.of(release, artefact.directory), modules, wanted
+            Modules.of(release, artefact.directory), modules, options
         ):
             stored.append((NativeVersion(version), release))
-    lacking = _lacking(kernel, modules, wanted)
+    lacking = _lacking(kernel, modules, options)
     made = [name for name in recipes.list_recipes() if _makes(name, lacking)]
     return [release for _, release in sorted(stored, reverse=True)] + [f"recipe:{name}" for name in made]
 
 
-def _lacking(kernel: Kernel, modules: Sequence[str], wanted: Sequence[str]) -> set[str]:
+def _lacking(kernel: Kernel, modules: Sequence[str], options: Sequence[str]) -> set[str]:
     there = kernel.modules
     absent = {MODULE_OPTIONS.get(canonical_name(name), name) for name in modules if not there.has(name)}
     config = kernel.directory / CONFIG
     known = set_options(fileio.read_text(config)) if config.exists() else {}
-    return absent | {option for option in wanted if option not in known}
+    return absent | {option for option in options if option not in known}
 
 
 def _makes(recipe: str, lacking: set[str]) -> bool:

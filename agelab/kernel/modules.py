@@ -104,7 +104,7 @@ class Modules:
                 raise MissingOption(option, self.release)
 
     def has(self, name: str) -> bool:
-        """Whether the kernel can serve that module, built in or not."""
+        """Return True if the kernel can serve that module, built in or not."""
         return canonical_name(name) in self._named or canonical_name(name) in self.builtin
 
     def _walk(self, names: Sequence[str], *, soft: bool = True, required: bool = True) -> list[ModuleInfo]:

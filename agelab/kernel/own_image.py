@@ -28,7 +28,7 @@ _SOURCE_LINKS = ("build", "source")
 _USAGE = "image:<bzImage>, or image:<bzImage>,<its modules' directory, such as lib/modules/<release>>"
 
 
-def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notify = silent) -> Kernel:
+def resolve(paths: str, store: Store, *, refresh: bool = False, progress: Notify = silent) -> Kernel:
     """Return the kernel in a bzImage, with the modules of a directory (or of its subdirectory for the release).
 
     Its key depends on the content alone. Its configuration is the one in the image (CONFIG_IKCONFIG) or in a file
@@ -36,8 +36,8 @@ def resolve(wanted: str, store: Store, *, refresh: bool = False, progress: Notif
     are assumed to be. Raises InputError for a file that is not a kernel, and for a kernel that cannot mount the
     guest's root.
     """
-    spec = f"image:{wanted}"
-    words = wanted.split(",")
+    spec = f"image:{paths}"
+    words = paths.split(",")
     if len(words) > 2 or not all(words):
         raise InputError(f"kernel {spec!r}: it takes one path, or two", hint=_USAGE)
     path, *directories = map(Path, words)
@@ -121,13 +121,13 @@ def _holds_modules(directory: Path) -> bool:
 
 def _module_files(tree: Path) -> dict[str, Path]:
     """Map the path below ``tree`` of every module, and of ``modules.builtin``, to its file."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for top, directories, names in os.walk(tree):
         directories[:] = sorted(set(directories) - set(_SOURCE_LINKS))
         for name in sorted(names):
             if name == _BUILTIN or _MODULE.fullmatch(name):
-                found[str((Path(top) / name).relative_to(tree))] = Path(top) / name
-    return found
+                files[str((Path(top) / name).relative_to(tree))] = Path(top) / name
+    return files
 
 
 def _find_config(path: Path, tree: Path | None, release: str) -> str | None:

@@ -38,13 +38,13 @@ class KernelRecipe(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _fetches_nothing(cls, said: Any) -> Any:
-        if isinstance(said, dict) and not {"fetch", "edits"}.isdisjoint(said):
+    def _fetches_nothing(cls, data: Any) -> Any:
+        if isinstance(data, dict) and not {"fetch", "edits"}.isdisjoint(data):
             raise ValueError(
                 "fetch and edits are gone, agelab downloads nothing that a recipe names: make a patch of it "
                 'beside this file, and name that: patches = ["mine.patch"]'
             )
-        return said
+        return data
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ def parse(spec: str) -> BuildSpec:
     Raises InputError for a malformed spec or one that names a missing file.
     """
     first, *rest = spec.split(",")
-    kind, _, wanted = first.partition(":")
-    built = _read_recipe(wanted) if kind == "recipe" else BuildSpec(first)
+    kind, _, name = first.partition(":")
+    built = _read_recipe(name) if kind == "recipe" else BuildSpec(first)
     for word in rest:
         key, _, value = word.partition("=")
         path = Path(value).expanduser()
@@ -82,12 +82,12 @@ def parse(spec: str) -> BuildSpec:
                 f"kernel {spec!r}: {value}: there is no such {'path' if key == 'patches' else 'file'}"
             )
         elif key == "patches":
-            found = _list_patches(path)
-            if not found:
+            patches = _list_patches(path)
+            if not patches:
                 raise InputError(
                     f"kernel {spec!r}: there is no patch in {value}: none ends in .patch or .diff"
                 )
-            built = replace(built, patches=(*built.patches, *found))
+            built = replace(built, patches=(*built.patches, *patches))
         elif path.is_dir():
             raise InputError(f"kernel {spec!r}: {value}: it is a directory, not a configuration")
         elif key == "base":
@@ -100,11 +100,11 @@ def parse(spec: str) -> BuildSpec:
 def canonical(spec: str) -> str:
     """Return the spec with absolute paths."""
     first, *rest = spec.split(",")
-    kind, _, wanted = first.partition(":")
-    if kind == "recipe" and wanted not in list_recipes() and Path(f"{wanted}.toml").is_file():
-        wanted += ".toml"
-    if kind == "tree" or wanted.endswith(".toml"):
-        path, at, ref = wanted.partition("@")
+    kind, _, name = first.partition(":")
+    if kind == "recipe" and name not in list_recipes() and Path(f"{name}.toml").is_file():
+        name += ".toml"
+    if kind == "tree" or name.endswith(".toml"):
+        path, at, ref = name.partition("@")
         first = f"{kind}:{_absolute(path)}{at}{ref}"
     more = [
         option(key, value) if key in OPTIONS and value else key + equals + value
@@ -143,10 +143,10 @@ def _read_recipe(name: str) -> BuildSpec:
     patches: list[Path] = []
     for word in recipe.patches:
         place = path.parent / word
-        found = _list_patches(place) if place.exists() else []
-        if not found:
+        files = _list_patches(place) if place.exists() else []
+        if not files:
             raise InputError(f"kernel recipe:{recipe.name} lacks its patch: there is none at {place}")
-        patches += found
+        patches += files
     base = None if recipe.base == "small" else path.parent / recipe.base
     if base and not base.is_file():
         raise InputError(f"{path}: base: there is no file {base}")
@@ -185,12 +185,12 @@ _READ = re.compile(
 
 def options(text: str) -> dict[str, str]:
     """Map name to value in a .config or a fragment. The last line of a name counts; "is not set" is ``n``."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for match in filter(None, (_OPTION.fullmatch(line.strip()) for line in text.split("\n"))):
         name = match[1] or match[2]
-        found.pop(name, None)  # of a choice the last option counts
-        found[name] = match[3] or "n"
-    return found
+        values.pop(name, None)  # of a choice the last option counts
+        values[name] = match[3] or "n"
+    return values
 
 
 def set_options(config: str) -> dict[str, str]:
@@ -198,9 +198,9 @@ def set_options(config: str) -> dict[str, str]:
     return {name.removeprefix("CONFIG_"): value for name, value in options(config).items() if value != "n"}
 
 
-def options_text(found: Mapping[str, str]) -> str:
+def options_text(values: Mapping[str, str]) -> str:
     """Return the lines of options, as conf writes them."""
-    lines = (f"# {name} is not set" if value == "n" else f"{name}={value}" for name, value in found.items())
+    lines = (f"# {name} is not set" if value == "n" else f"{name}={value}" for name, value in values.items())
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -215,10 +215,10 @@ def require_readable(name: str, text: str) -> None:
             )
 
 
-def missing_options(text: str, wanted: str) -> dict[str, str]:
+def missing_options(text: str, fragment: str) -> dict[str, str]:
     """Map the options of a fragment that a .config does not honour to its values; ``=m`` is also honoured by ``=y``."""
     has = options(text)
-    got = {name: (value, has.get(name, "n")) for name, value in options(wanted).items()}
+    got = {name: (value, has.get(name, "n")) for name, value in options(fragment).items()}
     return {
         name: had
         for name, (asked, had) in got.items()

@@ -92,8 +92,8 @@ class SourceTree:
         with atomic.temp_dir(self.cache_dir) as directory, naming_disk_errors(self.cache_dir):
             listed = directory / "names"
             git.run(self.cache_dir / "git", ["ls-tree", "-r", "-z", self.tree], stdout=listed)
-            found = _tree_name(self.work_tree, fileio.read_bytes(listed, fileio.LINES).split(b"\0")[:-1])
-        if found != self.tree:
+            hashed = _tree_name(self.work_tree, fileio.read_bytes(listed, fileio.LINES).split(b"\0")[:-1])
+        if hashed != self.tree:
             atomic.discard(self.work_tree)
             (self.cache_dir / "git" / "index").unlink(missing_ok=True)
             raise InputError(
@@ -106,8 +106,8 @@ def _tree_name(top: Path, listed: Iterable[bytes]) -> str:
     """Return git's name for the tree of these entries (git-ls-tree(1)), hashed from the files below ``top``."""
     entries: dict[bytes, list[tuple[bytes, bytes]]] = {b"": []}
     for line in listed:
-        said, path = line.split(b"\t", 1)
-        mode, kind, name = said.split()
+        attributes, path = line.split(b"\t", 1)
+        mode, kind, name = attributes.split()
         parts = path.split(b"/")
         for depth in range(1, len(parts)):
             entries.setdefault(b"/".join(parts[:depth]), [])
@@ -130,10 +130,10 @@ def _blob_name(path: Path) -> bytes:
         if path.is_symlink():
             return _object_name(b"blob", os.fsencode(fileio.link_text(path)))
         with fileio.opened(path, SOURCE_BYTES, link=False) as file:
-            found = hashlib.sha1(b"blob %d\0" % os.fstat(file.fileno()).st_size, usedforsecurity=False)
+            digest = hashlib.sha1(b"blob %d\0" % os.fstat(file.fileno()).st_size, usedforsecurity=False)
             while piece := file.read(fileio.MIB):
-                found.update(piece)
-            return found.digest()
+                digest.update(piece)
+            return digest.digest()
     except OSError:
         return _object_name(b"blob", b"")
 
@@ -178,12 +178,12 @@ def from_directory(path: Path, ref: str, store: Store, progress: Notify) -> Sour
     return _checked_tree(place, tree, KernelPart(name=f"tree:{path}", version=described), commit)
 
 
-def from_package(wanted: str, store: Store, progress: Notify, *, refresh: bool = False) -> SourceTree:
-    """Read the source of Debian's linux-source package ``wanted``: 6.1, or an exact version such as 6.1.192-2.
+def from_package(version: str, store: Store, progress: Notify, *, refresh: bool = False) -> SourceTree:
+    """Read the source of Debian's linux-source package of a ``version``: 6.1, or an exact version such as 6.1.192-2.
 
     Raises InputError when no suite has it, HostError when it cannot be downloaded.
     """
-    archive, package = find_package(wanted, store, progress, refresh)
+    archive, package = find_package(version, store, progress, refresh)
     name = package.name
     place = _repository(store, {"package": package.name, "sha256": package.sha256})
     mark = place / "tree"
@@ -197,11 +197,11 @@ def from_package(wanted: str, store: Store, progress: Notify, *, refresh: bool =
 
 
 def find_package(
-    wanted: str, store: Store, progress: Notify, refresh: bool = False
+    asked_version: str, store: Store, progress: Notify, refresh: bool = False
 ) -> tuple[Archive, Package]:
     """Return the newest package of that version: in the host's suite or else, as kernels are found, in any."""
     seen: dict[str, str] = {}
-    found: dict[str, tuple[Archive, str]] = {}
+    by_version: dict[str, tuple[Archive, str]] = {}
     for archive in archives(store, refresh=refresh, progress=progress):
         there = {
             name: version
@@ -211,19 +211,20 @@ def find_package(
         named = {
             version: (archive, name)
             for name, version in there.items()
-            if wanted in (name.removeprefix("linux-source-"), version, version.partition("-")[0])
+            if asked_version in (name.removeprefix("linux-source-"), version, version.partition("-")[0])
         }
-        found = {**named, **found}
+        by_version = {**named, **by_version}
         if named and archive.suite == first_suite():
             break
         seen |= there
-    if not found:
+    if not by_version:
         near = ", ".join(f"source:{name.removeprefix('linux-source-')}" for name in sorted(seen))
         raise InputError(
-            f"source:{wanted}: no suite of Debian has such a linux-source package", hint=f"there are: {near}"
+            f"source:{asked_version}: no suite of Debian has such a linux-source package",
+            hint=f"there are: {near}",
         )
-    version = newest(list(found))
-    archive, name = found[version]
+    version = newest(list(by_version))
+    archive, name = by_version[version]
     return archive, archive.package(name, version)
 
 
@@ -393,5 +394,5 @@ def _apply_patch(source: SourceTree, file: Path, before: Sequence[Path], index: 
         lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
         errors = [line.removeprefix("error: ").removeprefix("patch failed: ") for line in lines]
         places = "; ".join(errors) or done.stderr.strip()[-300:]
-        after = f" (after {', '.join(one.name for one in before)})" if before else ""
+        after = f" (after {', '.join(patch.name for patch in before)})" if before else ""
         raise InputError(f"{file} does not apply to {source.version}{after}: {places}")

@@ -19,7 +19,7 @@ class Resolver(Protocol):
     Raises InputError when there is no such kernel, HostError when it cannot be fetched or built.
     """
 
-    def __call__(self, wanted: str, store: Store, *, refresh: bool, progress: Notify) -> Kernel: ...
+    def __call__(self, name: str, store: Store, /, *, refresh: bool, progress: Notify) -> Kernel: ...
 
 
 KINDS: dict[str, Resolver] = {
@@ -40,11 +40,11 @@ def canonical(spec: str) -> str:
     """Return the spec as results record it: ``debian:`` before a bare version, and absolute paths."""
     if is_version(spec):
         return f"debian:{spec}"
-    kind, _, wanted = spec.partition(":")
-    if kind in FILE_KINDS and wanted:
-        paths = (str(Path(word).expanduser().absolute()) if word else "" for word in wanted.split(","))
+    kind, _, name = spec.partition(":")
+    if kind in FILE_KINDS and name:
+        paths = (str(Path(word).expanduser().absolute()) if word else "" for word in name.split(","))
         return f"{kind}:{','.join(paths)}"
-    if kind in recipes.KINDS and wanted:
+    if kind in recipes.KINDS and name:
         return recipes.canonical(spec)
     return spec
 
@@ -57,7 +57,7 @@ def resolve(spec: str, store: Store, *, refresh: bool = False, progress: Notify 
     """
     spec = canonical(spec)
     require_utf_8(spec)
-    kind, _, wanted = spec.partition(":")
+    kind, _, name = spec.partition(":")
     resolver = KINDS.get(kind)
     if kind not in recipes.KINDS and any(f",{option}=" in spec for option in recipes.OPTIONS):
         first = spec.partition(",")[0]
@@ -65,9 +65,9 @@ def resolve(spec: str, store: Store, *, refresh: bool = False, progress: Notify 
             f"kernel {spec!r}: {first} is taken as it is, without a patch and with its own configuration",
             hint="one that is built takes them: source:6.1,patches=mine.patch; see docs/kernels.md",
         )
-    if resolver is None or not wanted:
+    if resolver is None or not name:
         raise _not_a_spec(spec, kind)
-    return resolver(wanted, store, refresh=refresh, progress=progress)
+    return resolver(name, store, refresh=refresh, progress=progress)
 
 
 def ask_packages(spec: str, store: Store, progress: Notify = silent) -> NamedKernel | None:
@@ -76,12 +76,12 @@ def ask_packages(spec: str, store: Store, progress: Notify = silent) -> NamedKer
     Returns what its headers are asked for by; None for a kernel that is built here, or of the user's own image.
     """
     spec = canonical(spec)
-    kind, _, wanted = spec.partition(":")
+    kind, _, name = spec.partition(":")
     if kind == "debian":
-        found = debian_kernel.resolve_packages(wanted, store, progress=progress)
-        return NamedKernel(spec, found.release, found.package.version, found.suite)
+        resolved = debian_kernel.resolve_packages(name, store, progress=progress)
+        return NamedKernel(spec, resolved.release, resolved.package.version, resolved.suite)
     if kind == "deb":
-        first, *_ = deb_files.read(wanted)
+        first, *_ = deb_files.read(name)
         return NamedKernel(spec, first.release, first.version)
     if kind in recipes.KINDS:
         build_inputs.resolve_packages(store)

@@ -76,9 +76,9 @@ class Kernel(NamedKernel):
 
     @cached_property
     def modules(self) -> Modules:
-        found = Modules.of(self.release, self.directory)
+        shipped = Modules.of(self.release, self.directory)
         infos = (elf.read_module(path, str(path.absolute())) for path in self.built_modules)
-        return replace(found, infos=(*found.infos, *infos))
+        return replace(shipped, infos=(*shipped.infos, *infos))
 
 
 _HIGHLIGHTS = ("HZ", "PREEMPT_NONE", "PREEMPT_VOLUNTARY", "PREEMPT", "PREEMPT_LAZY", "PREEMPT_DYNAMIC")
@@ -149,8 +149,8 @@ def _sources_in_key(inputs: Mapping[str, Any]) -> tuple[str, tuple[KernelPart, .
             KernelPart(name=name, version=version, sha256=digest) for name, digest in named
         )
     files = (("bzImage", "image"), ("modules", "modules"), ("config", "config"))
-    found = [KernelPart(name=name, sha256=inputs[key]) for name, key in files if inputs.get(key)]
-    return ("files" if found else "built"), tuple(found)
+    parts = [KernelPart(name=name, sha256=inputs[key]) for name, key in files if inputs.get(key)]
+    return ("files" if parts else "built"), tuple(parts)
 
 
 def _read_record(artefact: Artefact) -> BuildRecord:

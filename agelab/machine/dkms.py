@@ -51,13 +51,13 @@ def with_modules(
     A filesystem whose modules cannot be built for this kernel is told: the kernel has it no more than before.
     Raises HostError when a download fails or bubblewrap cannot run here.
     """
-    for one in filesystems:
-        if one.module_source is None:
+    for filesystem in filesystems:
+        if filesystem.module_source is None:
             continue
         try:
-            made = obtain(kernel, one, one.module_source, store, progress)
+            made = obtain(kernel, filesystem, filesystem.module_source, store, progress)
         except (NoHeaders, BuildFailed) as error:
-            progress(f"{one.name}: {error}; {one.modules_why}")
+            progress(f"{filesystem.name}: {error}; {filesystem.modules_why}")
             continue
         kernel = replace(kernel, built_modules=(*kernel.built_modules, *made))
     return kernel

@@ -63,13 +63,13 @@ def main() -> int:
         if options.stale:
             return _mark(tables, runs)
         forecasts = sorted(
-            (forecast(table, runs, options.jobs) for table in tables), key=lambda one: one.order
+            (forecast(table, runs, options.jobs) for table in tables), key=lambda estimate: estimate.order
         )
         _print_plan(forecasts, options.jobs)
         if options.plan:
             return 0
         making = make.Making(partial(_run, options.jobs, options.on, options.fresh), bool(options.name))
-        return _make(making, [one.table for one in forecasts])
+        return _make(making, [estimate.table for estimate in forecasts])
     except AgelabError as error:
         print("\n  ".join(filter(None, (f"docs.make: {error}", error.hint))), file=sys.stderr)
         return error.exit_code
@@ -100,16 +100,17 @@ def _mark(tables: Sequence[Table], runs: Path) -> int:
 
 
 def _print_plan(forecasts: Sequence[Forecast], jobs: int) -> None:
-    print(columns(HEAD, [one.row for one in forecasts]))
+    print(columns(HEAD, [estimate.row for estimate in forecasts]))
     # Tables of the same runs have them once.
-    apart = {(one.table.asked, one.table.kernels): one for one in forecasts if one.known < one.cells}.values()
-    known = [one.time for one in apart if one.time]
-    total = TimeRange(sum(one.low for one in known), sum(one.high for one in known))
+    unended = [estimate for estimate in forecasts if estimate.known < estimate.cells]
+    apart = {(estimate.table.asked, estimate.table.kernels): estimate for estimate in unended}.values()
+    known = [estimate.time for estimate in apart if estimate.time]
+    total = TimeRange(sum(each.low for each in known), sum(each.high for each in known))
     time = format_time_left(total) if total.high >= 1 else "not known" if apart else "seconds"
     at_once = f", {jobs} cells at a time" if jobs > 1 else ""
     unknown = len(apart) - len(known)
     more = f", and {unknown} runs of whose time nothing is known" if known and unknown else ""
-    disk = max((one.disk for one in forecasts), default=0)
+    disk = max((estimate.disk for estimate in forecasts), default=0)
     print(f"in all: {time}{at_once}{more}; up to {disk / 1e9:.1f} GB of disk for cells\n", flush=True)
 
 
@@ -146,7 +147,7 @@ def _make(making: make.Making, tables: Sequence[Table]) -> int:
     if interrupted:
         print("interrupted: the same command goes on; cells that have ended are not run again")
         return 130
-    return 1 if any(one.word == "failed" for one in outcomes) else 0
+    return 1 if any(outcome.word == "failed" for outcome in outcomes) else 0
 
 
 if __name__ == "__main__":

@@ -1,14 +1,16 @@
-"""The table of docs/aging.md: what aging did to every variant, and which differences chance does not make."""
+"""The tables of docs/aging.md: what aging did to every variant, the maps of their blocks, and what their data take."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 
 from agelab.analysis.calibration import HostNoise
 from agelab.analysis.cells import RunSet, load
 from agelab.analysis.judge import judge
 from agelab.base.errors import InputError
+from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.seeds import seeds_text
 from agelab.stats.series import Place, Series, SeriesPair, Summary
@@ -26,6 +28,9 @@ HEAD = (
     ),
     *("copy, last / first", "read", "random read", "write", "search"),
 )
+SPACE_HEAD = (
+    "variant", "held, MB", "of the data, %", "pieces without room", "used, MB", "used / held", "full at, %"
+)  # fmt: skip
 DECIMALS = (4, 4, 1, 1, 1, 3, 3, 3, 3, 3)
 PERCENT = Fraction(100)
 COLUMNS: tuple[tuple[Place, Fraction], ...] = (
@@ -58,24 +63,24 @@ class Variant:
         return self.measured[place].summary if place in self.measured else None
 
 
-def variants(runs: Sequence[RunDirectory]) -> list[Variant]:
+def variants_of(runs: Sequence[RunDirectory]) -> list[Variant]:
     """List the variants of the runs."""
-    found = []
+    variants = []
     for group in RunSet(tuple(map(load, runs))).groups:
         # Where none is ok the reason is the same for all; else it is one seed's.
         wrong = dict.fromkeys(
-            f"seed {one.seed} {one.ended}" if group.counted else one.ended
-            for one in group.results
-            if not one.ok
+            f"seed {result.seed} {result.ended}" if group.counted else result.ended
+            for result in group.results
+            if not result.ok
         )
-        found.append(Variant(group.name, group.series, "; ".join(wrong)))
-    return found
+        variants.append(Variant(group.name, group.series, "; ".join(wrong)))
+    return variants
 
 
 def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
-    """Make the table, and below it which aged worst. Raises InputError for runs of different tables."""
-    found = variants(runs)
-    rows = [[variant.name, *_figures(variant)] for variant in found]
+    """Make the table, and below it which aged worst, but for chance. Raises InputError for runs of different tables."""
+    variants = variants_of(runs)
+    rows = [[variant.name, *_figures(variant)] for variant in variants]
     lines = [
         *headed(runs),
         "Medians, and in brackets the spread (largest less smallest). The last four columns are slowdowns: time on "
@@ -83,9 +88,9 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
         "",
         *grid(HEAD, rows),
         "",
-        *(f"- {variant.name}: {variant.why}" for variant in found if variant.why),
+        *(f"- {variant.name}: {variant.why}" for variant in variants if variant.why),
         "",
-        *_ranking(found),
+        *_ranking(variants),
     ]
     return Made("\n".join(lines))
 
@@ -117,12 +122,12 @@ def figure(variant: Variant, place: Place, factor: Fraction, decimals: int) -> s
     return f"{middle} ({spread})" if summary.n > 1 else middle
 
 
-def _ranking(found: Sequence[Variant]) -> list[str]:
+def _ranking(variants: Sequence[Variant]) -> list[str]:
     """Rank the variants by the slowdown of a scan, and compare each with the next and with no slowdown."""
-    known = [(summary, variant.name) for variant in found if (summary := variant.summary(RANKED))]
-    known.sort(key=lambda one: (-one[0].median, one[1]))
+    known = [(summary, variant.name) for variant in variants if (summary := variant.summary(RANKED))]
+    known.sort(key=lambda pair: (-pair[0].median, pair[1]))
     lines = ["By the slowdown of reading every file, the worst first:", ""]
-    series = {variant.name: variant.measured for variant in found}
+    series = {variant.name: variant.measured for variant in variants}
     tests = [(f"{disk}/{RANKED[0]}", 1, "elapsed") for disk in ("control", "aged")]
     sides = [SeriesPair(*(series[name][test] for test in tests)) for _, name in known]
     own = judge(sides, HostNoise())
@@ -131,8 +136,63 @@ def _ranking(found: Sequence[Variant]) -> list[str]:
     ]
     against = judge(pairs, HostNoise())
     for place, ((summary, name), alone) in enumerate(zip(known, own, strict=True), start=1):
-        said = f"on the aged disk {alone.word}"
+        verdict = f"on the aged disk {alone.word}"
         if place < len(known):
-            said += f"; against {known[place][1]} {against[place - 1].word}"
-        lines.append(f"{place}. {name} {float(summary.median):.3f} ({said})")
+            verdict += f"; against {known[place][1]} {against[place - 1].word}"
+        lines.append(f"{place}. {name} {float(summary.median):.3f} ({verdict})")
     return lines
+
+
+def block_maps(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Show the map of each cell that has one: a picture of each variant, aged above its control."""
+    files = {}
+    for run in runs:
+        for number, cell in enumerate(run.plan().cells):
+            drawn = run.cell_directory(number) / "maps" / "block-map.svg"
+            if drawn.exists():
+                files[Path(table.pictures) / f"{cell.variant}.svg"] = drawn.read_bytes()
+    shown = [f"![block map of {path.stem}, aged and control]({path})" for path in files]
+    return Made("\n\n".join([*headed(runs), *shown]), files)
+
+
+def space(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Show what the data that just fill zfs take on every filesystem of one run.
+
+    The least space comes first, filesystems that cannot hold it all last.
+    """
+    [run] = runs
+    plan, samples = run.plan(), run.samples()
+    cells, others = [], []
+    for number, cell in enumerate(plan.cells):
+        end = run.end(number)
+        if end is None or end.status is not Status.OK:
+            others.append(
+                f"- {cell.variant}: {end.status if end else 'interrupted'}: {end.reason if end else ''}"
+            )
+            continue
+        values = {(sample.step, sample.metric): sample.value or 0 for sample in samples.get(number, [])}
+        cells.append((cell.variant, values))
+    whole = max(values["count", "content_bytes"] for _, values in cells)
+    cells.sort(
+        key=lambda row: (row[1]["count", "content_bytes"] < whole, row[1]["count", "space_used"], row[0])
+    )
+    lines = [
+        f"Run seed 1; scale {plan.scale}, kernel {plan.provenance['kernel']}, {plan.provenance['qemu']}.",
+        "",
+        *grid(SPACE_HEAD, ([variant, *_space_figures(values, whole)] for variant, values in cells)),
+        "",
+        *others,
+    ]
+    return Made("\n".join(lines))
+
+
+def _space_figures(values: Mapping[tuple[str, str], float], whole: float) -> list[str]:
+    held, used = values["count", "content_bytes"], values["count", "space_used"]
+    return [
+        f"{held / 1e6:.1f}",
+        f"{100 * held / whole:.1f}",
+        f"{values.get(('fill', 'refused'), 0):.0f}",
+        f"{used / 1e6:.1f}",
+        f"{used / held:.3f}",
+        f"{100 * values['count', 'fullness']:.1f}",
+    ]

@@ -69,7 +69,7 @@ class AlikeValues:
 def levels(study: Study) -> dict[Level, float]:
     """Return the median of the study's own values of each step."""
     printed = PrintedValues(study.figures, study.claims)
-    found: dict[Level, list[Fraction]] = {}
+    by_level: dict[Level, list[Fraction]] = {}
     for use in study.claims.tables:
         figures = study.figures.of(use.id)
         metrics = {(row.layout, row.step, metric) for row in figures for metric in (row.metric, use.compares)}
@@ -77,20 +77,20 @@ def levels(study: Study) -> dict[Level, float]:
             for layout, step, metric in metrics:
                 value = printed.value((use.id, variant, layout, step, metric))
                 if value.values:
-                    found.setdefault((use.id, layout, step, metric), []).append(value.median)
-    return {level: float(median(values)) for level, values in found.items()}
+                    by_level.setdefault((use.id, layout, step, metric), []).append(value.median)
+    return {level: float(median(values)) for level, values in by_level.items()}
 
 
 def rates_of(study: Study) -> dict[str, BaseRate]:
     """Return the base rate of each claim that has one."""
     claims = study.claims.claims
     with ProcessPoolExecutor() as pool:
-        found = pool.map(partial(_rates, study, levels(study)), claims)
-    return {claim.id: BaseRate(*rates) for claim, rates in zip(claims, found, strict=True) if rates}
+        results = pool.map(partial(_rates, study, levels(study)), claims)
+    return {claim.id: BaseRate(*rates) for claim, rates in zip(claims, results, strict=True) if rates}
 
 
 def _rates(study: Study, known: Mapping[Level, float], claim: Claim) -> list[float]:
-    return [one for noise in NOISES if (one := rate(study, known, claim, noise)) is not None]
+    return [base_rate for noise in NOISES if (base_rate := rate(study, known, claim, noise)) is not None]
 
 
 def rate(study: Study, known: Mapping[Level, float], claim: Claim, noise: float) -> float | None:
@@ -111,16 +111,18 @@ def rate(study: Study, known: Mapping[Level, float], claim: Claim, noise: float)
     return true / DRAWS
 
 
-def file_lines(found: dict[str, dict[str, BaseRate]]) -> Iterator[str]:
+def file_lines(by_study: dict[str, dict[str, BaseRate]]) -> Iterator[str]:
     """Write agelab/analysis/published/base_rates.toml."""
     yield "# Made by make tables NAME=base-rates: claim to its base rate at 2 % and 5 % noise (docs/replication.md)."
     for study in all_studies():
         yield from ("", f"[studies.{study.name}]", f'of = "{hash_of(study.figures, study.claims)}"')
         yield f"[studies.{study.name}.rates]"
-        yield from (f"{name} = [{one[0]}, {one[1]}]" for name, one in found[study.name].items())
+        yield from (
+            f"{name} = [{base_rate[0]}, {base_rate[1]}]" for name, base_rate in by_study[study.name].items()
+        )
 
 
-def table_lines(found: dict[str, dict[str, BaseRate]]) -> Iterator[str]:
+def table_lines(by_study: dict[str, dict[str, BaseRate]]) -> Iterator[str]:
     """Write a row for each study, and below the table its uninformative claims."""
     head = (
         "study",
@@ -134,10 +136,10 @@ def table_lines(found: dict[str, dict[str, BaseRate]]) -> Iterator[str]:
     below = []
     for study in all_studies():
         denied = {claim.id for claim in study.claims.claims if claim.conflict}
-        rates = {name: one for name, one in found[study.name].items() if name not in denied}
-        same = [name for name, one in rates.items() if one.uninformative]
-        others = [one for name, one in rates.items() if name not in same]
-        sums = [f"{sum(one[at] for one in others):.1f}" for at in range(len(NOISES))]
+        rates = {name: base_rate for name, base_rate in by_study[study.name].items() if name not in denied}
+        same = [name for name, base_rate in rates.items() if base_rate.uninformative]
+        others = [base_rate for name, base_rate in rates.items() if name not in same]
+        sums = [f"{sum(base_rate[at] for base_rate in others):.1f}" for at in range(len(NOISES))]
         yield line([f"`{study.name}`", str(len(rates)), str(len(same)), str(len(others)), *sums])
         below.append(
             f"- uninformative in `{study.name}`: {', '.join(f'`{name}`' for name in same) or 'none'}"

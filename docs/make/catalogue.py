@@ -42,8 +42,9 @@ class Table(Frozen):
     name: Word
     page: str = Field(description="from the top of the repository")
     maker: str = Field(
-        pattern=r"^[a-z_]+(\.[a-z_]+)?$",
-        description="a module of docs/make, or with its package before it one of validation or bench",
+        pattern=r"^[a-z_]+(\.[a-z_]+)?(:[a-z_]+)?$",
+        description="a module of docs/make, or with its package before it one of validation or bench; "
+        "behind a colon its function, where that is not called made",
     )
     runs: tuple[dict[str, str | bool], ...] = Field(
         default=(), description="options of agelab run; without a run the maker is a command with --write"
@@ -84,11 +85,18 @@ class Table(Frozen):
 
     @property
     def module(self) -> str:
-        return self.maker if "." in self.maker else f"docs.make.{self.maker}"
+        name, _, _ = self.maker.partition(":")
+        return name if "." in name else f"docs.make.{name}"
+
+    @property
+    def function(self) -> "Maker":
+        """What makes it of its runs."""
+        _, _, name = self.maker.partition(":")
+        return cast(Maker, getattr(importlib.import_module(self.module), name or "made"))
 
     def made(self, runs: Sequence[RunDirectory]) -> "Made":
         """Make it of its runs. Raises InputError for runs that make no table."""
-        return cast(Maker, importlib.import_module(self.module).made)(self, runs)
+        return self.function(self, runs)
 
 
 @dataclass(frozen=True)
@@ -100,7 +108,7 @@ class Made:
 
 
 class Maker(Protocol):
-    """The function ``made`` of a maker's module."""
+    """The function of a maker."""
 
     def __call__(self, table: Table, runs: Sequence[RunDirectory]) -> Made: ...
 

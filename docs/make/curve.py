@@ -7,7 +7,7 @@ from pathlib import Path
 from agelab.analysis import vega
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.series import Place
-from docs.make.aging import Variant, figure, headed, variants
+from docs.make.aging import Variant, figure, headed, variants_of
 from docs.make.catalogue import Made, Table
 from docs.make.page import grid
 
@@ -24,10 +24,10 @@ PLOTS = {
 
 def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     """Make a table and two plots for each history. Raises InputError for runs of different tables."""
-    found = variants(runs)
+    variants = variants_of(runs)
     lines = headed(runs)
     for history in runs[0].plan().histories:
-        points = points_of(_of(found, history))
+        points = points_of(_of(variants, history))
         columns = list(_columns(points))
         lines += [
             "",
@@ -35,30 +35,30 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
             "",
             *grid(
                 ["variant", *(heading for heading, *_ in columns)],
-                (_row(variant, history, columns) for variant in _of(found, history)),
+                (_row(variant, history, columns) for variant in _of(variants, history)),
             ),
             "",
             f"![slowdown of a scan over history {history}]({table.pictures}/curve-{history}-scan.svg)",
             "",
             f"![layout score over history {history}]({table.pictures}/curve-{history}-layout.svg)",
         ]
-    lines += ["", *(f"- {variant.name}: {variant.why}" for variant in found if variant.why)]
-    return Made("\n".join(lines), _plots(runs[0].plan().histories, found, Path(table.pictures)))
+    lines += ["", *(f"- {variant.name}: {variant.why}" for variant in variants if variant.why)]
+    return Made("\n".join(lines), _plots(runs[0].plan().histories, variants, Path(table.pictures)))
 
 
 def _columns(points: int) -> list[Column]:
     each = range(1, points + 1)
-    found: list[Column] = [(f"scan, then, {n}", ("then/scan", n, "slowdown"), ONE, 2) for n in each]
+    columns: list[Column] = [(f"scan, then, {n}", ("then/scan", n, "slowdown"), ONE, 2) for n in each]
     for drive, test in (("then", "search"), ("today", "scan"), ("today", "search")):
-        found.append((f"{test}, {drive}, {points}", (f"{drive}/{test}", points, "slowdown"), ONE, 2))
-    found += [(f"layout score, {n}", ("aged/map", n, "layout_score"), ONE, 4) for n in each]
-    found.append((f"of control, {points}", ("control/map", points, "layout_score"), ONE, 4))
-    found.append((f"dynamic, then, {points}", ("then/aged/scan", points, "dynamic_layout_score"), ONE, 3))
-    found.append(
+        columns.append((f"{test}, {drive}, {points}", (f"{drive}/{test}", points, "slowdown"), ONE, 2))
+    columns += [(f"layout score, {n}", ("aged/map", n, "layout_score"), ONE, 4) for n in each]
+    columns.append((f"of control, {points}", ("control/map", points, "layout_score"), ONE, 4))
+    columns.append((f"dynamic, then, {points}", ("then/aged/scan", points, "dynamic_layout_score"), ONE, 3))
+    columns.append(
         (f"free in runs >= 1 MiB, %, {points}", ("aged/map", points, "free_usable_1mib"), PERCENT, 1)
     )
-    found.append((f"full, %, {points}", ("replay", points, "fullness"), PERCENT, 1))
-    return found
+    columns.append((f"full, %, {points}", ("replay", points, "fullness"), PERCENT, 1))
+    return columns
 
 
 def _row(variant: Variant, history: str, columns: Sequence[Column]) -> list[str]:
@@ -66,26 +66,26 @@ def _row(variant: Variant, history: str, columns: Sequence[Column]) -> list[str]
     return [variant.name.removesuffix(f"-{history}"), *cells]
 
 
-def _of(found: Sequence[Variant], history: str) -> list[Variant]:
-    return [variant for variant in found if variant.name.endswith(f"-{history}")]
+def _of(variants: Sequence[Variant], history: str) -> list[Variant]:
+    return [variant for variant in variants if variant.name.endswith(f"-{history}")]
 
 
-def points_of(found: Sequence[Variant]) -> int:
+def points_of(variants: Sequence[Variant]) -> int:
     """Count the points of the history that these variants have reached."""
-    places = (place for variant in found for place in variant.measured)
+    places = (place for variant in variants for place in variant.measured)
     return max((number for step, number, _ in places if step == "replay"), default=0)
 
 
-def _plots(histories: Iterable[str], found: Sequence[Variant], directory: Path) -> dict[Path, bytes]:
+def _plots(histories: Iterable[str], variants: Sequence[Variant], directory: Path) -> dict[Path, bytes]:
     drawn = {}
     for history in histories:
         for name, (title, label, (step, metric)) in PLOTS.items():
             series = {
                 variant.name.removesuffix(f"-{history}"): [
                     (number, _median(variant, (step, number, metric)))
-                    for number in range(1, points_of(_of(found, history)) + 1)
+                    for number in range(1, points_of(_of(variants, history)) + 1)
                 ]
-                for variant in _of(found, history)
+                for variant in _of(variants, history)
                 if variant.measured
             }
             picture = vega.plot(f"history {history}: {title}", "point of the history", label, series)

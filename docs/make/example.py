@@ -36,8 +36,8 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     [run] = runs
     page = build_page([load(run)])
     text = render(page)
-    if found := local(text, places(run)):
-        raise AgelabError(f"the page names places of this machine: {', '.join(found)}")
+    if directories := local(text, places(run)):
+        raise AgelabError(f"the page names places of this machine: {', '.join(directories)}")
     files = {Path("example-report.html"): _unless_the_same(text).encode()}
     with tempfile.TemporaryDirectory() as directory, sync_playwright() as playwright:
         shown = Path(directory) / "report.html"
@@ -50,11 +50,12 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
         if path.suffix == ".png" and len(content) > LARGEST:
             raise AgelabError(f"docs/{path} would have more than {LARGEST / 1e3:.0f} kB")
     answer = page.parts[0].answers[0]
-    said = f"The top of a report: {answer.question} {f'{answer.named}. ' if answer.named else ''}{answer.verdict}"
+    named = f"{answer.named}. " if answer.named else ""
+    description = f"The top of a report: {answer.question} {named}{answer.verdict}"
     dark, light = (f"docs/{PICTURES[scheme]}" for scheme in ("dark", "light"))
     return Made(
         f'[<picture><source media="(prefers-color-scheme: dark)" srcset="{dark}"><img src="{light}" '
-        f'alt="{escape(said, quote=True)}"></picture>](docs/example-report.html)',
+        f'alt="{escape(description, quote=True)}"></picture>](docs/example-report.html)',
         files,
     )
 
@@ -73,7 +74,7 @@ def places(run: RunDirectory) -> list[str]:
 
 def local(text: str, directories: Iterable[str]) -> list[str]:
     """List the directories that a page names, without the root."""
-    return [one for one in dict.fromkeys(directories) if len(one) > 1 and one in text]
+    return [directory for directory in dict.fromkeys(directories) if len(directory) > 1 and directory in text]
 
 
 def picture(browser: Browser, shown: Path, scheme: str) -> bytes:
@@ -87,8 +88,8 @@ def picture(browser: Browser, shown: Path, scheme: str) -> bytes:
     opened.goto(shown.as_uri())
     bounds = [
         box
-        for one in opened.locator("h1, .answer:first-of-type :is(.verdict, li)").all()
-        if (box := one.bounding_box())
+        for element in opened.locator("h1, .answer:first-of-type :is(.verdict, li)").all()
+        if (box := element.bounding_box())
     ]
     if not bounds:
         raise AgelabError(f"{shown} has no answer")

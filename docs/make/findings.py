@@ -26,7 +26,7 @@ from agelab.stats.shift import Interval
 from agelab.stats.verdict import ComparedSeries
 from docs.make.catalogue import Made, Table
 from docs.make.page import DOCS, grid
-from docs.make.show import environment
+from docs.make.printed import environment
 
 FIGURES = DOCS / "findings.toml"
 SIDE = r"^(?:(\d+): )?(.+) ([^ ]+)$"
@@ -70,12 +70,12 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     pairs = [SeriesPair(_series(row.to, groups), _series(row.of, groups)) for row in ratios]
     judged = dict(zip(ratios, judge(pairs, HostNoise()), strict=True))
     interval = "95 %; of one corpus 99 %" if any(map(depends, judged.values())) else "95 %"
-    seeds = [one.seeds for run in groups for group in run for one in group.results]
+    seeds = [result.seeds for run in groups for group in run for result in group.results]
     lines = [
         *grid(
             ["", f"times as much ({interval}), verdict"],
             (
-                [row.what, _said(judged[row]) if isinstance(row, Ratio) else _counted(row, groups)]
+                [row.what, _judged_text(judged[row]) if isinstance(row, Ratio) else _counted(row, groups)]
                 for row in rows
             ),
         ),
@@ -85,14 +85,15 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     return Made("\n".join(lines))
 
 
-def _said(judged: ComparedSeries) -> str:
-    words = said(judged, lambda corpus: f"corpus {corpus}")
+def _judged_text(judged: ComparedSeries) -> str:
+    words = ratio_text(judged, lambda corpus: f"corpus {corpus}")
     return f"{words}, {judged.word}" if depends(judged) else words
 
 
 def _counted(row: Count, groups: Sequence[Sequence[SeedGroup]]) -> str:
     sides = [
-        [_series(f"{row.run}: {one} {of}", groups) for of in (row.less, row.than)] for one in row.variants
+        [_series(f"{row.run}: {variant} {of}", groups) for of in (row.less, row.than)]
+        for variant in row.variants
     ]
     return share(sides)
 
@@ -111,9 +112,9 @@ def share(sides: Iterable[Sequence[Series]]) -> str:
 
 
 def _series(side: str, groups: Sequence[Sequence[SeedGroup]]) -> Series:
-    found = re.fullmatch(SIDE, side)
-    assert found, "the edge has checked it"
-    run, name, measure = found.groups()
+    match = re.fullmatch(SIDE, side)
+    assert match, "the edge has checked it"
+    run, name, measure = match.groups()
     if not 1 <= int(run or 1) <= len(groups):
         raise InputError(f"{FIGURES}: {side}: its table has {len(groups)} runs")
     there = {group.name: group for group in groups[int(run or 1) - 1]}
@@ -129,11 +130,11 @@ def _series(side: str, groups: Sequence[Sequence[SeedGroup]]) -> Series:
 
 
 def depends(judged: ComparedSeries) -> bool:
-    """Return whether no one ratio fits all corpora."""
+    """Return True if no one ratio fits all corpora."""
     return judged.shift is not None and judged.shift.depends
 
 
-def said(judged: ComparedSeries, corpus: Callable[[int], str]) -> str:
+def ratio_text(judged: ComparedSeries, corpus: Callable[[int], str]) -> str:
     """Return B/A with its interval (95 %) and the verdict.
 
     Where no one ratio fits all corpora each has its own, with its interval (99 %); ``corpus`` names one by its seed.
@@ -142,7 +143,10 @@ def said(judged: ComparedSeries, corpus: Callable[[int], str]) -> str:
     if shift is None:
         return "not measured"
     if depends(judged):
-        return ", ".join(f"{corpus(one.corpus)}: {_ratio(one.value, one.interval)}" for one in shift.corpora)
+        return ", ".join(
+            f"{corpus(of_corpus.corpus)}: {_ratio(of_corpus.value, of_corpus.interval)}"
+            for of_corpus in shift.corpora
+        )
     if shift.interval is None:
         return f"{_ratio(shift.value, None)}, not known"
     return f"{_ratio(shift.value, shift.interval, apart=judged.differs)}, {judged.word}"

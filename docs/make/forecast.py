@@ -1,6 +1,6 @@
-"""What making tables would take, before anything runs."""
+"""What making tables would take, before anything runs, and what runs of studies have taken."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,11 +22,16 @@ from agelab.runner.cell_times import (
 from agelab.runner.plan.cell_inputs import evaluated_by, harness_hash, parts_of_files
 from agelab.runner.plan.cell_spec import MIB, CellSpec, cell_of
 from agelab.runner.prepare.capacity import COMPANION_OVERHEAD, RunNeeds, copies_of_disk
-from agelab.runner.request.options import RunOptions
+from agelab.runner.request.options import OPTIONS, RunOptions, make_variable
 from agelab.runner.request.request import RunRequest, planned_cells, resolve
 from docs.make import block, proof
-from docs.make.catalogue import Table
+from docs.make.catalogue import Made, Table
+from docs.make.page import grid
 
+AT_ONCE = 2
+"""Cells at a time."""
+VARIABLES = {"name": "NAME", **{name: variable for name in OPTIONS if (variable := make_variable(name))}}
+"""Option -> variable of ``make scenario``."""
 HEAD = ("table", "page", "is of", "cells", "known", "time", "GB")
 
 
@@ -71,7 +76,7 @@ def forecast(table: Table, runs: Path, jobs: int) -> Forecast:
     parts = [_Part(options.changed(kernel=kernel), runs) for options, kernel in kernels]
     cells = sum(len(part.specs) for part in parts)
     unknown = [cell for part in parts for cell in part.unknown]
-    before = [one for part in parts for one in part.before]
+    before = [took for part in parts for took in part.before]
     time = time_left(unknown, (), jobs, (), before)
     if time is None and there.seconds is not None:
         rest = there.seconds * len(unknown) / cells / min(jobs, len(unknown))
@@ -96,9 +101,9 @@ class _Part:
         self.specs = planned_cells(options)
         self._request = request
         cells = [cell_of(spec, request.kernel) for spec in self.specs]
-        wanted = asked_conditions(scenario.name, request.scale_name, options, cells, "kvm")
-        self.before: Took = list(cells_under(wanted, runs))
-        ended = set(_ended(self.specs, request.kernel, wanted, runs))
+        conditions = asked_conditions(scenario.name, request.scale_name, options, cells, "kvm")
+        self.before: Took = list(cells_under(conditions, runs))
+        ended = set(_ended(self.specs, request.kernel, conditions, runs))
         self.unknown = [cell for at, cell in enumerate(cells) if at not in ended]
 
     def disk(self, jobs: int) -> int:
@@ -122,7 +127,9 @@ def _points(specs: Sequence[CellSpec]) -> int:
     return max((getattr(spec.history, "points", 0) for spec in specs), default=0)
 
 
-def _ended(specs: Sequence[CellSpec], kernel: str, wanted: Sequence[Conditions], runs: Path) -> Iterator[int]:
+def _ended(
+    specs: Sequence[CellSpec], kernel: str, conditions: Sequence[Conditions], runs: Path
+) -> Iterator[int]:
     """Yield the places of the cells that have ended in this store, with all inputs that are known without a guest."""
     shaping = {spec.name: (at, spec) for at, spec in enumerate(specs)}
     for run in run_lookup.all_runs(runs):
@@ -130,7 +137,7 @@ def _ended(specs: Sequence[CellSpec], kernel: str, wanted: Sequence[Conditions],
             plan = run.plan()
             if not plan.kernel or plan.kernel.spec != kernel:
                 continue
-            if between(wanted, planned_conditions(plan), VARIES):
+            if between(conditions, planned_conditions(plan), VARIES):
                 continue
             for number, cell in enumerate(plan.cells):
                 if cell.name in shaping and _is(run, number, cell, shaping[cell.name][1]):
@@ -146,7 +153,35 @@ def _is(run: RunDirectory, number: int, cell: Cell, spec: CellSpec) -> bool:
     if end.status is Status.UNSUPPORTED:
         return True
     inputs = run.recorded_inputs(number).get("making") or {}
-    wanted = {"harness": harness_hash(), **parts_of_files(spec)}
+    expected = {"harness": harness_hash(), **parts_of_files(spec)}
     return cell.defaults == spec.defaults and all(
-        canonical_json(inputs.get(name)) == canonical_json(value) for name, value in wanted.items()
+        canonical_json(inputs.get(name)) == canonical_json(value) for name, value in expected.items()
     )
+
+
+def takes(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Say what each run takes, for docs/replication.md: its cells, the host's time, and room for their disks."""
+    parts = zip(table.runs, table.asked, runs, strict=True)
+    return Made(
+        "\n".join(
+            grid(
+                ["", "cells", "time", "GB of disk at most"],
+                (_taken(words, options, run) for words, options, run in parts),
+            )
+        )
+    )
+
+
+def _taken(words: Mapping[str, str | bool], options: RunOptions, run: RunDirectory) -> list[str]:
+    """Describe a run: what its cells took one at a time, shared between as many as go at once."""
+    command = " ".join(f"{VARIABLES[name]}={value}" for name, value in words.items())
+    ends = [end for number in range(len(run.plan().cells)) if (end := run.end(number))]
+    lacking = sum(1 for end in ends if end.status is Status.UNSUPPORTED)
+    seconds = sum(end.host_seconds for end in ends) / AT_ONCE
+    disk = disk_of(resolve(options), planned_cells(options), AT_ONCE)
+    return [
+        f"`make scenario {command} JOBS={AT_ONCE}`",
+        f"{len(ends)}{f', {lacking} unsupported' if lacking else ''}",
+        format_time_left(TimeRange(seconds, seconds)),
+        f"{disk / 1e9:.1f}",
+    ]

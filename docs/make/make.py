@@ -134,12 +134,12 @@ def _cells(runs: Sequence[RunDirectory]) -> tuple[int, str]:
     seconds = sum(end.host_seconds for end in ends if end)
     reused = sum(1 for end in ends if end and end.reused)
     bad = sum(1 for end in ends if end and end.status is not Status.OK)
-    said = f"{len(ends)} cells, {reused} reused" + (f", {bad} not ok" if bad else "")
-    return round(seconds), said
+    summary = f"{len(ends)} cells, {reused} reused" + (f", {bad} not ok" if bad else "")
+    return round(seconds), summary
 
 
 def _write(path: Path, content: bytes) -> bool:
-    """Write a picture where it differs from the one that is there. Returns whether it does."""
+    """Write a picture where it differs from the one that is there. Returns True if it does."""
     with suppress(FileNotFoundError):
         if path.read_bytes() == content:
             return False
@@ -151,9 +151,9 @@ def _write(path: Path, content: bytes) -> bool:
 def described(outcome: Outcome) -> str:
     """Return what became of a block, in lines."""
     table = outcome.table
-    said = f"{outcome.word:<9}  {table.name} ({table.page})"
-    said += f": {outcome.cells}" if outcome.cells else ""
-    lines = [said]
+    head = f"{outcome.word:<9}  {table.name} ({table.page})"
+    head += f": {outcome.cells}" if outcome.cells else ""
+    lines = [head]
     if outcome.why:
         lines += [f"           {line}" for line in outcome.why.splitlines()]
     lines += [f"           {line[:150]}" for line in outcome.lines[:MOST]]

@@ -44,9 +44,9 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
 def _not_ok(group: SeedGroup) -> list[str]:
     """Say how the cells ended that are not ok: with their seeds, where others of the group ended otherwise."""
     ends: dict[str, list[Seeds]] = defaultdict(list)
-    for one in group.results:
-        if not one.ok:
-            ends[one.ended].append(one.seeds)
+    for result in group.results:
+        if not result.ok:
+            ends[result.ended].append(result.seeds)
     alike = len(ends) == 1 and len(group.results) == len(next(iter(ends.values())))
     return [
         f"- {group.name}{'' if alike else f', {seeds_text(seeds)}'}: {end}" for end, seeds in ends.items()
@@ -55,9 +55,9 @@ def _not_ok(group: SeedGroup) -> list[str]:
 
 def _name(group: SeedGroup, groups: Sequence[SeedGroup]) -> str:
     """Name a row by what tells it from the others: its variant, its layout, what is changed of its machine."""
-    every = [_names(one) for one in groups]
-    told = [name for name, *others in zip(_names(group), *every, strict=True) if len(set(others)) > 1]
-    return ", ".join(told) or group.variant
+    every = [_names(row) for row in groups]
+    distinct = [name for name, *others in zip(_names(group), *every, strict=True) if len(set(others)) > 1]
+    return ", ".join(distinct) or group.variant
 
 
 def _names(group: SeedGroup) -> tuple[str, ...]:
@@ -68,8 +68,8 @@ def _cell(group: SeedGroup, column: Column) -> str:
     """Show a column's values over the seeds; of several measures their sum, as far as a filesystem has them."""
     sums: dict[Seeds, float] = defaultdict(float)
     for words in column.of.split(" + "):
-        found = group.measured(Measure.parse(words, "docs/tables.toml:"))
-        for seeds, value in found.values if found else ():
+        series = group.measured(Measure.parse(words, "docs/tables.toml:"))
+        for seeds, value in series.values if series else ():
             sums[seeds] += float(value) * column.factor
     values = [*sums.values()]
     if not values:

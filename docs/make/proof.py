@@ -108,17 +108,23 @@ def _cells(options: RunOptions) -> str:
 
 def cell(spec: CellSpec) -> dict[str, Any]:
     """Return what is known of the key of a cell that is planned, and what its guests are told to do."""
-    wanted, history = spec.scenario.corpus, spec.history
+    corpus, history = spec.scenario.corpus, spec.history
     stand_in = Corpus("", FILE, 0, "", 0, 0, "", (), getattr(history, "points", None))
     every = map(with_keepers, phases(spec.scenario, stand_in, real=spec.disk.real, event=spec.event))
     workload = spec.workload
     return {
         "name": [spec.variant.name, spec.layout, spec.corpus_seed, spec.run_seed],
         "defaults": spec.defaults,
-        "packages": [workload.packages, *(one.model_dump(mode="json") for one in workload.programs.values())],
-        "filesystems": [one and one.model_dump(mode="json") for one in (spec.filesystem, spec.companion)],
-        "corpus": wanted
-        and [wanted.model_dump(mode="json"), definition(wanted.kind).model_dump(mode="json")],
+        "packages": [
+            workload.packages,
+            *(program.model_dump(mode="json") for program in workload.programs.values()),
+        ],
+        "filesystems": [
+            filesystem and filesystem.model_dump(mode="json")
+            for filesystem in (spec.filesystem, spec.companion)
+        ],
+        "corpus": corpus
+        and [corpus.model_dump(mode="json"), definition(corpus.kind).model_dump(mode="json")],
         "history": history and [history.model_dump(mode="json"), _definitions()],
         "shrink": spec.shrink,
         "files": {name: key_of(data.hex()) for name, data in {**spec.scripts, **spec.brought.files}.items()},
@@ -194,11 +200,11 @@ def _imported(path: Path) -> list[Path]:
 
 def _paths(names: Iterable[str]) -> list[Path]:
     """List the files of modules and packages, without agelab/__init__.py: it has the version, and brings everything."""
-    found = []
+    paths = []
     for name in names:
         place = PROJECT / name.replace(".", "/")
-        found += [*place.parent.glob(f"{place.name}.py"), *place.glob("__init__.py")]
-    return [path for path in found if path not in MACHINERY and path != places.PACKAGE / "__init__.py"]
+        paths += [*place.parent.glob(f"{place.name}.py"), *place.glob("__init__.py")]
+    return [path for path in paths if path not in MACHINERY and path != places.PACKAGE / "__init__.py"]
 
 
 def _named(names: Iterable[str]) -> list[Path]:
@@ -241,8 +247,8 @@ def samples(runs: Sequence[RunDirectory]) -> tuple[str, ...]:
 
 def _samples(run: RunDirectory) -> str:
     ends = [run.end(number) for number in range(len(run.plan().cells))]
-    told = [end and [end.status.value, end.reason, end.inputs_key, end.digest] for end in ends]
-    return key_of([run.plan().scenario, told])[:DIGITS_OF_A_RUN]
+    outcomes = [end and [end.status.value, end.reason, end.inputs_key, end.digest] for end in ends]
+    return key_of([run.plan().scenario, outcomes])[:DIGITS_OF_A_RUN]
 
 
 @cache

@@ -12,10 +12,10 @@ from agelab.results.run_directory import RunDirectory
 from agelab.scenario.seeds import Seeds
 from agelab.stats.series import Series, SeriesPair, Summary
 from agelab.stats.verdict import ComparedSeries
-from docs.make.aging import Variant, figure, headed, variants
+from docs.make.aging import Variant, figure, headed, variants_of
 from docs.make.catalogue import Made, Table
 from docs.make.curve import ONE, points_of
-from docs.make.findings import depends, said
+from docs.make.findings import depends, ratio_text
 from docs.make.page import grid, line
 
 METRICS = {
@@ -33,11 +33,11 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
 
     Raises InputError for runs of different tables.
     """
-    found = variants(runs)
+    variants = variants_of(runs)
     histories = list(runs[0].plan().histories)
     if not table.pictures:
-        return Made("\n".join([*answers(found, histories), "", f"`{table.command}`:", *headed(runs)]))
-    usages = range(1, 1 + points_of(found))
+        return Made("\n".join([*answers(variants, histories), "", f"`{table.command}`:", *headed(runs)]))
+    usages = range(1, 1 + points_of(variants))
     head = ["filesystem", "full, %"]
     head += [f"{name}, {usage}" for name in METRICS for usage in usages]
     lines = [
@@ -47,23 +47,23 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
         "",
         *grid(head),
     ]
-    for filesystem in _filesystems(found, histories):
+    for filesystem in _filesystems(variants, histories):
         for history in histories:
-            variant = _variant(found, filesystem, history)
+            variant = _variant(variants, filesystem, history)
             cells = [
                 figure(variant, (step, usage, metric), ONE, decimals)
                 for step, metric, decimals in METRICS.values()
                 for usage in usages
             ]
             lines.append(line([filesystem, history.removeprefix("full"), *cells]))
-    lines += ["", *answers(found, histories)]
-    lines += [f"- {variant.name}: {variant.why}" for variant in found if variant.why]
-    for filesystem in _filesystems(found, histories):
+    lines += ["", *answers(variants, histories)]
+    lines += [f"- {variant.name}: {variant.why}" for variant in variants if variant.why]
+    for filesystem in _filesystems(variants, histories):
         lines += [
             "",
             f"![slowdown of a scan by usage and fullness, {filesystem}]({table.pictures}/usage-{filesystem}.svg)",
         ]
-    return Made("\n".join(lines), _plots(found, histories, Path(table.pictures)))
+    return Made("\n".join(lines), _plots(variants, histories, Path(table.pictures)))
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ class Effect:
     """The other factor's, which stand for the corpora of the test, by their numbers."""
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """The ratio with its interval and the verdict, or a ratio for each level where no one ratio fits all."""
-        return said(self.judged, lambda level: self.levels[level])
+        return ratio_text(self.judged, lambda level: self.levels[level])
 
     @property
     def range(self) -> tuple[float, float] | None:
@@ -85,18 +85,18 @@ class Effect:
         shift = self.judged.shift
         if shift is None:
             return None
-        found = [one.interval for one in shift.corpora] if shift.depends else [shift.interval]
-        known = [one for one in found if one]
-        if len(known) < len(found):
+        intervals = [of_corpus.interval for of_corpus in shift.corpora] if shift.depends else [shift.interval]
+        known = [interval for interval in intervals if interval]
+        if len(known) < len(intervals):
             return None
-        ends = [log(end) for one in known for end in (one.low, one.high)]
+        ends = [log(end) for interval in known for end in (interval.low, interval.high)]
         least = 0.0 if min(ends) <= 0 <= max(ends) else min(map(abs, ends))
         return least, max(map(abs, ends))
 
 
-def answers(found: Sequence[Variant], histories: Sequence[str]) -> Iterator[str]:
+def answers(variants: Sequence[Variant], histories: Sequence[str]) -> Iterator[str]:
     """Say how far usage and fullness each move the slowdown of a scan, and which of them moves it further."""
-    usages = [str(usage) for usage in range(1, 1 + points_of(found))]
+    usages = [str(usage) for usage in range(1, 1 + points_of(variants))]
     full = [f"{history.removeprefix('full')} %" for history in histories]
     yield (
         "How many times as much a scan loses, with the interval (95 %) that the rank test leaves: by usage at each "
@@ -105,16 +105,16 @@ def answers(found: Sequence[Variant], histories: Sequence[str]) -> Iterator[str]
     yield ""
     head = (f"by usage: {usages[-1]} disks / {usages[0]}", f"by fullness: {full[-1]} / {full[0]}")
     yield from grid(["filesystem", *head, "which moves it further"])
-    names = _filesystems(found, histories)
+    names = _filesystems(variants, histories)
     tables = [
-        [[_series(found, name, history, usage) for usage in map(int, usages)] for history in histories]
+        [[_series(variants, name, history, usage) for usage in map(int, usages)] for history in histories]
         for name in names
     ]
     pairs = [pair for table in tables for pair in (_ends(table), _ends(list(zip(*table, strict=True))))]
     judged = iter(judge(pairs, HostNoise()))
     for name in names:
         usage, fullness = Effect(next(judged), full), Effect(next(judged), usages)
-        yield line([name, usage.said, fullness.said, _further(usage, fullness)])
+        yield line([name, usage.text, fullness.text, _further(usage, fullness)])
 
 
 def _further(usage: Effect, fullness: Effect) -> str:
@@ -132,45 +132,49 @@ def _ends(table: Sequence[Sequence[Series]]) -> SeriesPair:
     sides = []
     for column in (0, -1):
         of = [row[column] for row in table]
-        values = [(Seeds(at, seeds.run), value) for at, one in enumerate(of) for seeds, value in one.values]
+        values = [
+            (Seeds(at, seeds.run), value) for at, series in enumerate(of) for seeds, value in series.values
+        ]
         sides.append(replace(of[0], values=tuple(values), missing=()))
     return SeriesPair(*sides)
 
 
-def _series(found: Sequence[Variant], filesystem: str, history: str, usage: int) -> Series:
+def _series(variants: Sequence[Variant], filesystem: str, history: str, usage: int) -> Series:
     step, metric, _ = SCAN
-    there = _variant(found, filesystem, history).measured.get((step, usage, metric))
+    there = _variant(variants, filesystem, history).measured.get((step, usage, metric))
     return there or Series(step, usage, metric, "1", (), ())
 
 
-def _grid(found: Sequence[Variant], filesystem: str, histories: Sequence[str]) -> Grid:
+def _grid(variants: Sequence[Variant], filesystem: str, histories: Sequence[str]) -> Grid:
     step, metric, _ = SCAN
     return {
         (history, usage): summary
         for history in histories
-        for usage in range(1, 1 + points_of(found))
-        if (summary := _variant(found, filesystem, history).summary((step, usage, metric)))
+        for usage in range(1, 1 + points_of(variants))
+        if (summary := _variant(variants, filesystem, history).summary((step, usage, metric)))
     }
 
 
-def _variant(found: Sequence[Variant], filesystem: str, history: str) -> Variant:
+def _variant(variants: Sequence[Variant], filesystem: str, history: str) -> Variant:
     name = f"{filesystem}-{history}"
-    return next((one for one in found if one.name == name), Variant(name, {}, ""))
+    return next((variant for variant in variants if variant.name == name), Variant(name, {}, ""))
 
 
-def _filesystems(found: Sequence[Variant], histories: Sequence[str]) -> list[str]:
-    names = (one.name.removesuffix(f"-{history}") for one in found for history in histories)
-    return list(dict.fromkeys(name for name in names if f"{name}-{histories[0]}" in {v.name for v in found}))
+def _filesystems(variants: Sequence[Variant], histories: Sequence[str]) -> list[str]:
+    names = (variant.name.removesuffix(f"-{history}") for variant in variants for history in histories)
+    return list(
+        dict.fromkeys(name for name in names if f"{name}-{histories[0]}" in {v.name for v in variants})
+    )
 
 
-def _plots(found: Sequence[Variant], histories: Sequence[str], directory: Path) -> dict[Path, bytes]:
+def _plots(variants: Sequence[Variant], histories: Sequence[str], directory: Path) -> dict[Path, bytes]:
     """Draw a plot of each filesystem, with a line for each degree of fullness."""
     drawn = {}
-    for filesystem in _filesystems(found, histories):
-        grid = _grid(found, filesystem, histories)
+    for filesystem in _filesystems(variants, histories):
+        grid = _grid(variants, filesystem, histories)
         series = {
             f"{history.removeprefix('full')} % full": [
-                (usage, float(summary.median)) for (one, usage), summary in grid.items() if one == history
+                (usage, float(summary.median)) for (name, usage), summary in grid.items() if name == history
             ]
             for history in histories
         }

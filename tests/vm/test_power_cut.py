@@ -81,7 +81,7 @@ def boot(
     }
     done = place.boot(PROGRAM, job, MACHINE, 256, [disk])
     line = done.only("found")
-    assert [event["event"] for event in done.said].count("refused") == (cut and not undo)
+    assert [event["event"] for event in done.events].count("refused") == (cut and not undo)
     return {name: line[name] for name in PLACES}
 
 

@@ -219,12 +219,12 @@ def _lasting_name(device: Path) -> Path:
     return next((link for link in sorted(BY_ID.glob("*")) if link.resolve() == device), device)
 
 
-def _require_kind(what: str, path: Path, found: os.stat_result, block: bool) -> None:
-    mode = found.st_mode
+def _require_kind(what: str, path: Path, status: os.stat_result, block: bool) -> None:
+    mode = status.st_mode
     if block and not stat.S_ISBLK(mode):
         hint = f"a file is file:{path}" if stat.S_ISREG(mode) else ""
         raise InputError(f"{what} is not a block device", hint=hint)
-    if block and device_state.is_optical(device_state.directory_of(found.st_rdev)):
+    if block and device_state.is_optical(device_state.directory_of(status.st_rdev)):
         raise InputError(f"{what} is a drive for CDs or DVDs, not a disk")
     if not block and stat.S_ISBLK(mode):
         raise InputError(

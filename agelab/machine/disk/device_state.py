@@ -40,17 +40,17 @@ def descriptor_path(descriptor: int) -> str:
 
 def size(descriptor: int) -> int:
     """Return the size of a block device or file in bytes; 0 for a device that has gone."""
-    found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode):
-        return found.st_size
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode):
+        return status.st_size
     return int(struct.unpack("Q", fcntl.ioctl(descriptor, _BLKGETSIZE64, bytes(8)))[0])
 
 
 def signatures(descriptor: int) -> tuple[str, ...]:
     """Return the signatures found: partition tables, filesystems, members of md, LVM and the like."""
-    said = process.run(["wipefs", "--no-act", "--json", descriptor_path(descriptor)]).stdout
-    found = json.loads(said)["signatures"] if said.strip() else []
-    return tuple(sorted(f"{entry['type']} at {entry['offset']}" for entry in found))
+    printed = process.run(["wipefs", "--no-act", "--json", descriptor_path(descriptor)]).stdout
+    entries = json.loads(printed)["signatures"] if printed.strip() else []
+    return tuple(sorted(f"{entry['type']} at {entry['offset']}" for entry in entries))
 
 
 def unsigned_data(descriptor: int) -> str:
@@ -115,7 +115,7 @@ def directory_of(number: int, sys: Path = SYS) -> Path:
 
 
 def has_direct_io(descriptor: int) -> bool:
-    """Return whether a file can be read past the page cache (O_DIRECT, open(2))."""
+    """Return True if a file can be read past the page cache (O_DIRECT, open(2))."""
     try:
         os.close(os.open(descriptor_path(descriptor), os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECT))
     except OSError as error:
@@ -124,12 +124,12 @@ def has_direct_io(descriptor: int) -> bool:
 
 
 def is_optical(directory: Path) -> bool:
-    """Return whether a device in sysfs is a drive for CDs or DVDs: SCSI's device type 5 (include/scsi/scsi_proto.h)."""
+    """Return True if a device in sysfs is a drive for CDs or DVDs: SCSI's device type 5 (include/scsi/scsi_proto.h)."""
     return read_text(directory / "device/type") == "5"
 
 
 def is_read_only(descriptor: int) -> bool:
-    """Return whether the kernel lets nobody write to a block device."""
+    """Return True if the kernel lets nobody write to a block device."""
     return read_text(device_directory(descriptor) / "ro") == "1"
 
 
@@ -141,11 +141,11 @@ def serial(descriptor: int, sys: Path = SYS) -> str | None:
     if (disk / "partition").exists():
         disk = disk.parent
     for name in ("serial", "device/serial"):
-        if found := read_text(disk / name):
-            return found
+        if number := read_text(disk / name):
+            return number
     page = disk / "device/vpd_pg80"  # SCSI and ATA: four bytes of header, then the number
-    if page.exists() and (found := fileio.read_bytes(page)[4:].decode("ascii", "replace").strip(" \0")):
-        return found
+    if page.exists() and (number := fileio.read_bytes(page)[4:].decode("ascii", "replace").strip(" \0")):
+        return number
     if not (disk / "device").exists():
         return None
     for ancestor in (disk / "device").resolve().parents:
@@ -164,15 +164,15 @@ def read_text(path: Path) -> str | None:
 
 def identity_token(descriptor: int, seen: tuple[str, ...]) -> str:
     """Return a token that changes with the device, its size, what was seen on it, or the data at its start and end."""
-    found, length = os.fstat(descriptor), size(descriptor)
-    said: list[Any] = [length, seen]
-    if stat.S_ISBLK(found.st_mode):
+    status, length = os.fstat(descriptor), size(descriptor)
+    facts: list[Any] = [length, seen]
+    if stat.S_ISBLK(status.st_mode):
         directory = device_directory(descriptor)
         disk = directory.parent if (directory / "partition").exists() else directory
-        said += [found.st_rdev, read_text(disk / "diskseq"), read_text(disk / "loop/backing_file")]
+        facts += [status.st_rdev, read_text(disk / "diskseq"), read_text(disk / "loop/backing_file")]
     else:
-        said += [found.st_dev, found.st_ino]
-    content = hashlib.sha256(json.dumps(said).encode())
+        facts += [status.st_dev, status.st_ino]
+    content = hashlib.sha256(json.dumps(facts).encode())
     for start in (0, max(0, length - MIB)):
         with suppress(OSError):  # what cannot be read was seen
             content.update(os.pread(descriptor, MIB, start))
@@ -207,8 +207,8 @@ def users_of_held(path: Path) -> list[str]:
     except OSError:  # this user may not look at it
         return block_device_users(str(path))
     try:
-        if found := device_users(descriptor):
-            return found
+        if users := device_users(descriptor):
+            return users
         names = _names(descriptor)
         return [*_unmounted_users(names), *_openers(descriptor, names, writing=False)]
     finally:
@@ -219,8 +219,8 @@ def block_device_users(path: str) -> list[str]:
     """Return the uses of a block device or its partitions on this host: mounts, swap, md, LVM, dm-crypt."""
     # Without --tree what lies on a device is no child of it.
     words = ["lsblk", "--json", "--tree", "--output", "PATH,TYPE,MOUNTPOINTS", path]
-    said = process.run(words, ok=(0, 1, 32, 64)).stdout
-    return [use for top in json.loads(said or "{}").get("blockdevices", []) for use in _uses(top)]
+    printed = process.run(words, ok=(0, 1, 32, 64)).stdout
+    return [use for top in json.loads(printed or "{}").get("blockdevices", []) for use in _uses(top)]
 
 
 def _uses(node: dict[str, Any]) -> Iterator[str]:
@@ -242,7 +242,7 @@ def _shared_users(descriptor: int) -> list[str]:
         return uses
     directory = device_directory(descriptor)
     own = [directory, *_beneath(directory)]
-    names = {str(_node(one)) for one in own}
+    names = {str(_node(device)) for device in own}
     files = [Path(loop["back-file"]) for loop in _loops() if loop["name"] in names]
     uses += [use for file in files if file.is_block_device() for use in block_device_users(str(file))]
     uses += _other_loops(names)
@@ -279,7 +279,7 @@ def _beneath(directory: Path) -> list[Path]:
     backing = read_text(directory / "loop/backing_file")
     if backing and Path(backing).is_block_device():
         below.append(directory_of(Path(backing).stat().st_rdev))
-    return [found for one in below for found in (one, *_beneath(one))]
+    return [path for device in below for path in (device, *_beneath(device))]
 
 
 def _other_loops(names: Collection[str]) -> Iterator[str]:
@@ -293,11 +293,11 @@ def _other_loops(names: Collection[str]) -> Iterator[str]:
 
 
 def _unlocked_users(descriptor: int, what: str, but: Collection[str] = ()) -> list[str]:
-    found = os.fstat(descriptor)
-    uses = [f"{loop} is a loop device over {what}" for loop in _loops_over(found) if loop not in but]
+    status = os.fstat(descriptor)
+    uses = [f"{loop} is a loop device over {what}" for loop in _loops_over(status) if loop not in but]
     for line in fileio.read_text(Path("/proc/swaps"), errors="surrogateescape").splitlines()[1:]:
         swap = Path(line.split()[0].replace("\\040", " "))
-        if swap.exists() and os.path.samestat(swap.stat(), found):
+        if swap.exists() and os.path.samestat(swap.stat(), status):
             uses.append(f"{what} is swap space")
     asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     answer = struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked))
@@ -306,13 +306,13 @@ def _unlocked_users(descriptor: int, what: str, but: Collection[str] = ()) -> li
     return uses
 
 
-def _loops_over(found: os.stat_result) -> Iterator[str]:
+def _loops_over(status: os.stat_result) -> Iterator[str]:
     for loop in _loops():
         backing = Path(loop["back-file"])
-        if stat.S_ISBLK(found.st_mode):
-            same = backing.is_block_device() and backing.stat().st_rdev == found.st_rdev
+        if stat.S_ISBLK(status.st_mode):
+            same = backing.is_block_device() and backing.stat().st_rdev == status.st_rdev
         else:
-            same = _backing_of(loop) == (found.st_dev, found.st_ino)
+            same = _backing_of(loop) == (status.st_dev, status.st_ino)
         if same:
             yield loop["name"]
 
@@ -325,8 +325,8 @@ def _backing_of(loop: dict[str, Any]) -> tuple[int, int] | str:
     if loop["back-maj:min"]:
         return os.makedev(*map(int, loop["back-maj:min"].split(":"))), int(loop["back-ino"])
     with suppress(OSError):
-        found = Path(loop["back-file"]).stat()
-        return found.st_dev, found.st_ino
+        status = Path(loop["back-file"]).stat()
+        return status.st_dev, status.st_ino
     return str(loop["back-file"])
 
 
@@ -341,10 +341,10 @@ def _names(descriptor: int) -> dict[int, str]:
     if not stat.S_ISBLK(os.fstat(descriptor).st_mode):
         return {}
     own = device_directory(descriptor)
-    said = {directory: read_text(directory / "dev") for directory in (own, *_inside(own), *_beneath(own))}
+    numbers = {directory: read_text(directory / "dev") for directory in (own, *_inside(own), *_beneath(own))}
     return {
         os.makedev(*map(int, text.split(":"))): str(_node(directory))
-        for directory, text in said.items()
+        for directory, text in numbers.items()
         if text
     }
 
@@ -358,7 +358,7 @@ def _kernel_users(descriptor: int, names: Mapping[int, str]) -> Iterator[str]:
             return names.get(Path(path).stat().st_rdev) if path else None
         return None
 
-    beneath = [str(_node(one)) for one in _beneath(device_directory(descriptor))]
+    beneath = [str(_node(directory)) for directory in _beneath(device_directory(descriptor))]
     yield from _mounts_elsewhere(names, named)
     for device in sorted(SYS.glob("fs/btrfs/*/devices/*")):
         if node := named(f"/dev/{device.name}"):
@@ -396,7 +396,7 @@ def _mounts_elsewhere(names: Mapping[int, str], named: Callable[[str | None], st
             for line in fileio.read_text(place / "mountinfo", errors="surrogateescape").splitlines():
                 before, _, after = line.partition(" - ")
                 number, point = before.split()[2], before.split()[4]
-                options = dict(one.partition("=")[::2] for one in after.split()[-1].split(","))
+                options = dict(word.partition("=")[::2] for word in after.split()[-1].split(","))
                 if node := names.get(os.makedev(*map(int, number.split(":")))):
                     yield f"{node} is mounted on {point}{where}"
                 for option in _DEVICE_OPTIONS:
@@ -428,23 +428,23 @@ def _openers(descriptor: int, names: Mapping[int, str], *, writing: bool = True)
     asked = os.fstat(descriptor)
     block = stat.S_ISBLK(asked.st_mode)
     for place in _processes():
-        for link, found in _open_files(place):
-            same = found.st_rdev in names if block else os.path.samestat(found, asked)
-            if same and stat.S_ISBLK(found.st_mode) == block and (not writing or _writes(place, link.name)):
-                what = names.get(found.st_rdev, "it")
+        for link, status in _open_files(place):
+            same = status.st_rdev in names if block else os.path.samestat(status, asked)
+            if same and stat.S_ISBLK(status.st_mode) == block and (not writing or _writes(place, link.name)):
+                what = names.get(status.st_rdev, "it")
                 yield f"{_command(place)} has {what} open{' for writing' if writing else ''}"
 
 
 def _writes(place: Path, number: str) -> bool:
-    """Return whether a process may write to one of its open files (proc(5), fdinfo)."""
-    said = read_text(place / "fdinfo" / number) or ""
-    flags = next((line.split()[1] for line in said.splitlines() if line.startswith("flags:")), "0")
+    """Return True if a process may write to one of its open files (proc(5), fdinfo)."""
+    text = read_text(place / "fdinfo" / number) or ""
+    flags = next((line.split()[1] for line in text.splitlines() if line.startswith("flags:")), "0")
     return int(flags, 8) & os.O_ACCMODE != os.O_RDONLY
 
 
 def _unmounted_users(names: Mapping[int, str]) -> Iterator[str]:
     """Yield the processes with open files on a filesystem of these devices that is mounted nowhere any more."""
     for place in _processes():
-        for _, found in _open_files(place):
-            if node := names.get(found.st_dev):
+        for _, status in _open_files(place):
+            if node := names.get(status.st_dev):
                 yield f"{node} was unmounted while {_command(place)} had files on it open, which it still has"

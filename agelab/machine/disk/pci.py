@@ -47,18 +47,21 @@ def disks(address: str, sys: Path = device_state.SYS, dev: Path = Path("/dev")) 
             f"(this one's class is {_class(device):04x})",
             hint="name its disk as block:<device>",
         )
-    found = [path for path in _devices_below(device) if not device_state.is_optical(path)]
-    if any((path / "hidden").exists() and fileio.read_text(path / "hidden").strip() == "1" for path in found):
+    directories = [path for path in _devices_below(device) if not device_state.is_optical(path)]
+    if any(
+        (path / "hidden").exists() and fileio.read_text(path / "hidden").strip() == "1"
+        for path in directories
+    ):
         raise HostError(
             f"pci:{address} is one of several paths to its disks (multipath)",
             hint="name the disk as block:<device>, or boot with nvme_core.multipath=N",
         )
-    if not found:
+    if not directories:
         raise HostError(
             f"pci:{address}: the host sees no disk there, so its content cannot be checked",
             hint=_reattach(address),
         )
-    return [dev / path.name.replace("!", "/") for path in found]
+    return [dev / path.name.replace("!", "/") for path in directories]
 
 
 def _reattach(address: str) -> str:
@@ -68,22 +71,22 @@ def _reattach(address: str) -> str:
 
 def optical_drives(address: str, sys: Path = device_state.SYS) -> list[Path]:
     """Return the drives for CDs and DVDs of a controller."""
-    found = _devices_below(_device(address, sys))
-    return [Path("/dev") / path.name for path in found if device_state.is_optical(path)]
+    directories = _devices_below(_device(address, sys))
+    return [Path("/dev") / path.name for path in directories if device_state.is_optical(path)]
 
 
 def _devices_below(device: Path) -> list[Path]:
     """Return the sysfs directories of the whole disks and optical drives below a device."""
-    found = []
+    directories = []
     for directory, names, files in os.walk(
         device.resolve()
     ):  # os.walk follows no links, so it stays below the device
         if "dev" in files and "queue" in names:
-            found.append(Path(directory))
+            directories.append(Path(directory))
             names.clear()  # skip partitions
         elif "hidden" in files:
-            found.append(Path(directory))
-    return sorted(found)
+            directories.append(Path(directory))
+    return sorted(directories)
 
 
 def require_own_iommu_group(address: str, sys: Path = device_state.SYS) -> None:

@@ -66,26 +66,26 @@ def kind_of(flags: str) -> Kind:
 def iolog(requests: Sequence[BlockRequest]) -> Iterator[str]:
     """Yield the lines of an iolog of version 3: the requests as they were sent, in their order."""
     yield "fio version 3 iolog"
-    drives = list(dict.fromkeys(one.drive for one in requests))
+    drives = list(dict.fromkeys(request.drive for request in requests))
     for action in ("add", "open"):
         yield from (f"0 /dev/{drive} {action}" for drive in drives)
     last = 0
-    for one in requests:
-        if not one.done:
-            last = one.microseconds
-            yield f"{last} /dev/{one.drive} {_WORDS[one.kind]} {one.first} {one.size}"
+    for request in requests:
+        if not request.done:
+            last = request.microseconds
+            yield f"{last} /dev/{request.drive} {_WORDS[request.kind]} {request.first} {request.size}"
     yield from (f"{last} /dev/{drive} close" for drive in drives)
 
 
 def blkparse(requests: Iterable[BlockRequest], devices: dict[str, str]) -> Iterator[str]:
     """Yield lines like blkparse's: D for a request that was sent, C for one that was done; ``devices`` by name."""
-    for number, one in enumerate(requests, start=1):
-        seconds, parts = divmod(one.microseconds, 10**6)
-        where = f" {one.first // SECTOR} + {one.size // SECTOR}" if one.size else ""
-        by = "[0]" if one.done else f"[{one.process}]"
+    for number, request in enumerate(requests, start=1):
+        seconds, parts = divmod(request.microseconds, 10**6)
+        where = f" {request.first // SECTOR} + {request.size // SECTOR}" if request.size else ""
+        by = "[0]" if request.done else f"[{request.process}]"
         yield (
-            f"{devices[one.drive]:>7} {0:2} {number:8} {seconds:5}.{parts * 1000:09} {one.pid:5}  "
-            f"{'C' if one.done else 'D'} {one.flags:>3}{where} {by}"
+            f"{devices[request.drive]:>7} {0:2} {number:8} {seconds:5}.{parts * 1000:09} {request.pid:5}  "
+            f"{'C' if request.done else 'D'} {request.flags:>3}{where} {by}"
         )
 
 
@@ -95,7 +95,7 @@ def read(text: Iterable[str], name: str) -> list[BlockRequest]:
     Raises InputError that names each line which is none, twenty of them at most.
     """
     wrong: list[str] = []
-    found: list[BlockRequest] = []
+    requests: list[BlockRequest] = []
     version: int | None = None
     for number, line in enumerate(text, start=1):
         line = line.rstrip("\r\n")
@@ -103,7 +103,7 @@ def read(text: Iterable[str], name: str) -> list[BlockRequest]:
             version = int(header[1])
             continue
         try:
-            one = _of_iolog(line, version) if version else _of_blkparse(line)
+            request = _of_iolog(line, version) if version else _of_blkparse(line)
         except ValueError as error:
             if not version and _SUMMARY.fullmatch(line):
                 break
@@ -111,17 +111,17 @@ def read(text: Iterable[str], name: str) -> list[BlockRequest]:
             if len(wrong) == 20:
                 break
             continue
-        if one:
-            found.append(one)
-        if len(found) > MAX_REQUESTS:
+        if request:
+            requests.append(request)
+        if len(requests) > MAX_REQUESTS:
             raise InputError(f"{name}:{number}: more than {MAX_REQUESTS:,} requests")
     if wrong:
         raise InputError(
             "\n".join(wrong), hint="a trace is fio's iolog or blkparse's text (docs/howto/workloads.md)"
         )
-    if not found:
+    if not requests:
         raise InputError(f"{name}: there is no request in it")
-    return found
+    return requests
 
 
 def _of_iolog(line: str, version: int) -> BlockRequest | None:
@@ -139,17 +139,17 @@ def _of_iolog(line: str, version: int) -> BlockRequest | None:
 
 
 def _of_blkparse(line: str) -> BlockRequest | None:
-    found = _BLKPARSE.fullmatch(line)
-    if found is None:
+    match = _BLKPARSE.fullmatch(line)
+    if match is None:
         raise ValueError(f"is no line of blkparse's: {line[:60]!r}")
-    if found["action"] != "D":
+    if match["action"] != "D":
         return None
-    kind = kind_of(found["flags"])
-    first, size = int(found["sector"] or 0) * SECTOR, int(found["sectors"] or 0) * SECTOR
+    kind = kind_of(match["flags"])
+    first, size = int(match["sector"] or 0) * SECTOR, int(match["sectors"] or 0) * SECTOR
     if kind != "flush":
         _require_sectors(first, size)
-    at = int(found["seconds"]) * 10**6 + int(found["parts"]) // 1000
-    return BlockRequest(at, found["device"], kind, first, size, found["flags"])
+    at = int(match["seconds"]) * 10**6 + int(match["parts"]) // 1000
+    return BlockRequest(at, match["device"], kind, first, size, match["flags"])
 
 
 def _require_sectors(first: int, size: int) -> None:
@@ -188,7 +188,7 @@ def read_events(lines: Iterable[str], drives: Mapping[str, str], dilation: float
     Raises UnreadableEvents.
     """
     begun: int | None = None
-    found: list[BlockRequest] = []
+    requests: list[BlockRequest] = []
     for line in lines:
         event = _EVENT.fullmatch(line)
         if event is None:
@@ -196,14 +196,14 @@ def read_events(lines: Iterable[str], drives: Mapping[str, str], dilation: float
         seconds, parts = event["at"].split(".")
         at = int(seconds) * 10**6 + int(parts)
         if event["rest"] == f"tracing_mark_write: {BEGIN_MARK}":
-            begun, found = at, []
+            begun, requests = at, []
             continue
         request = _REQUEST.fullmatch(event["rest"])
         device = request["device"].replace(",", ":") if request else ""
         if request is None or device not in drives:
             raise UnreadableEvents(f"no request of a drive: {event['rest'][:60]!r}")
         sectors, sector = int(request["sectors"]), int(request["sector"])
-        found.append(
+        requests.append(
             BlockRequest(
                 microseconds=round((at - (begun or at)) * dilation),
                 drive=drives[device],
@@ -218,4 +218,4 @@ def read_events(lines: Iterable[str], drives: Mapping[str, str], dilation: float
         )
     if begun is None:
         raise UnreadableEvents("it does not say when the step began")
-    return found
+    return requests

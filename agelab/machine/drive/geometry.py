@@ -110,10 +110,10 @@ def seek_points(drive: Drive, disk: RotatingDisk) -> list[tuple[int, int]]:
     if not disk.seek:
         return []
     share = _data_share(drive, disk, disk.zones) if disk.zones else 1
-    found: dict[int, int] = {}
+    curve: dict[int, int] = {}
     for cylinders, ms in disk.seek.points:
-        found.setdefault(max(1, round(cylinders * share)), round(ms * 1e6))
-    return list(found.items())
+        curve.setdefault(max(1, round(cylinders * share)), round(ms * 1e6))
+    return list(curve.items())
 
 
 def count_tracks(drive: Drive, table: list[tuple[int, int]]) -> int:
@@ -202,13 +202,13 @@ def _disk_parameters(drive: Drive, disk: RotatingDisk) -> dict[str, int | str]:
 def _optional_parameters(drive: Drive) -> dict[str, int | str]:
     """Return the words for the figures that a file need not have: without a word the module has its default."""
     disk, cache = drive.medium, drive.cache
-    found: dict[str, tuple[Figure | Whole | Flag | None, float]] = {
+    figures: dict[str, tuple[Figure | Whole | Flag | None, float]] = {
         "hit_overhead_ns": (drive.hit_overhead_us, 1000),
         "write_overhead_ns": (drive.write_overhead_us, 1000),
     }
     words: dict[str, int | str] = {}
     if isinstance(disk, RotatingDisk):
-        found |= {
+        figures |= {
             "track_skew_ns": (disk.track_skew_ms, 1e6),
             "cylinder_skew_ns": (disk.cylinder_skew_ms, 1e6),
             "any_order": (disk.reads_any_order, 1),
@@ -220,7 +220,9 @@ def _optional_parameters(drive: Drive) -> dict[str, int | str]:
         }
         if disk.seek:
             words["seek"] = ",".join(f"{cylinders}:{ns}" for cylinders, ns in seek_points(drive, disk))
-    return words | {name: round(figure.value * factor) for name, (figure, factor) in found.items() if figure}
+    return words | {
+        name: round(figure.value * factor) for name, (figure, factor) in figures.items() if figure
+    }
 
 
 def _flash_parameters(flash: Flash) -> dict[str, int | str]:

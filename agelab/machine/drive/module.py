@@ -114,10 +114,10 @@ def _module_file(artefact: Artefact) -> Path:
 
 def source_files(sources: Path = SOURCES) -> list[Path]:
     """List the module's source files, without anything else in the directory. Raises AgelabError without a Kbuild."""
-    found = sorted(path for path in sources.glob("*") if path.name == "Kbuild" or path.suffix in (".c", ".h"))
-    if not any(path.name == "Kbuild" for path in found):
+    files = sorted(path for path in sources.glob("*") if path.name == "Kbuild" or path.suffix in (".c", ".h"))
+    if not any(path.name == "Kbuild" for path in files):
         raise AgelabError(f"{sources} holds no kernel module: it has no Kbuild")
-    return found
+    return files
 
 
 def resolve_packages(
@@ -146,8 +146,10 @@ def resolve_packages(
                 hint="choose a kernel that the mirror has: agelab kernel list --refresh; "
                 f"or ask what {kernel.spec} is now: agelab kernel fetch {kernel.spec} --refresh",
             ) from error
-        found = archive.resolve([*build_dependencies(archive.depends(name, kernel.version)), *_TOOLS, *more])
-        kept = {headers, *(package for package in found if not _NOT_NEEDED.fullmatch(package.name))}
+        resolved = archive.resolve(
+            [*build_dependencies(archive.depends(name, kernel.version)), *_TOOLS, *more]
+        )
+        kept = {headers, *(package for package in resolved if not _NOT_NEEDED.fullmatch(package.name))}
         return sorted(kept, key=lambda package: package.name)
 
     question = {
@@ -178,9 +180,9 @@ def _suite_of_headers(kernel: NamedKernel, store: Store, progress: Notify, produ
 def build_dependencies(depends: str) -> list[str]:
     """List the packages in a headers package's Depends that a build needs, as ``name`` or ``name=version``."""
     return [
-        f"{found.name}={found.version}" if found.version else found.name
-        for found in dependencies(depends)
-        if not _IMAGE.fullmatch(found.name)
+        f"{dependency.name}={dependency.version}" if dependency.version else dependency.name
+        for dependency in dependencies(depends)
+        if not _IMAGE.fullmatch(dependency.name)
     ]
 
 

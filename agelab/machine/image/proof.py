@@ -165,8 +165,8 @@ def told_by_packer(load: PackageProof | None) -> Iterator[None]:
     try:
         yield
     except ProofFailed as error:
-        found = [escape_controls(match["why"], kept="") for match in TOLD.finditer(str(error))]
-        if load is None or not found:
+        reasons = [escape_controls(match["why"], kept="") for match in TOLD.finditer(str(error))]
+        if load is None or not reasons:
             raise
-        lines = "\n".join(dict.fromkeys(found[:MOST_REASONS]))
+        lines = "\n".join(dict.fromkeys(reasons[:MOST_REASONS]))
         raise InputError(lines, hint="choose other packages for this scenario") from error

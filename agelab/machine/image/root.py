@@ -86,9 +86,9 @@ def served(definition: RootDefinition, others: Collection[str]) -> list[Filesyst
 
     They are ``others`` alone where one of them asks for another suite, which may not have the packages of the rest.
     """
-    found = [_filesystem(name) for name in sorted({*others})]
-    if any(one.suite for one in found):
-        return found
+    filesystems = [_filesystem(name) for name in sorted({*others})]
+    if any(filesystem.suite for filesystem in filesystems):
+        return filesystems
     return [_filesystem(name) for name in sorted({*definition.filesystems, *others})]
 
 
@@ -105,22 +105,24 @@ def own_definition(
     a newer one. From any other nothing is removed that packages may need: who knows what they load.
     Raises InputError for an older suite: its programs do not run what the guest runs.
     """
-    for asked in filter(None, (suite, *(one.suite for one in filesystems))):
+    for asked in filter(None, (suite, *(filesystem.suite for filesystem in filesystems))):
         if SUITES.index(asked) < SUITES.index(definition.suite):
             raise InputError(
                 f"suite {asked!r} is older than {definition.suite}, the oldest for a guest's root"
             )
-    added = [one for one in filesystems if one.name not in definition.filesystems]
-    suites = {definition.suite, suite, *(one.suite for one in added)} - {""}
-    if not (packages or any(one.packages for one in added)) and len(suites) == 1:
+    added = [filesystem for filesystem in filesystems if filesystem.name not in definition.filesystems]
+    suites = {definition.suite, suite, *(filesystem.suite for filesystem in added)} - {""}
+    if not (packages or any(filesystem.packages for filesystem in added)) and len(suites) == 1:
         return definition
     kept = tuple(path for path in definition.remove if path.startswith(_NEVER_NEEDED))
     newest = max(suites, key=SUITES.index)
     brought, left = (_BROUGHT, _LEFT) if newest != definition.suite else ((), ())
-    wanted = tuple(dict.fromkeys((*definition.packages, *brought, *packages)))
-    also_from = tuple(sorted({*definition.also_from, *(name for one in added for name in one.also_from)}))
+    all_packages = tuple(dict.fromkeys((*definition.packages, *brought, *packages)))
+    also_from = tuple(
+        sorted({*definition.also_from, *(name for filesystem in added for name in filesystem.also_from)})
+    )
     return definition.model_copy(
-        update={"packages": wanted, "remove": (*kept, *left), "suite": newest, "also_from": also_from}
+        update={"packages": all_packages, "remove": (*kept, *left), "suite": newest, "also_from": also_from}
     )
 
 
@@ -137,13 +139,13 @@ def of_scenario(
     names = [*(variant.filesystem for variant in scenario.variants), *beside, *others]
     usual = definition()
     filesystems = served(usual, names)
-    if others and not scenario.suite and any(one.suite for one in filesystems):
+    if others and not scenario.suite and any(filesystem.suite for filesystem in filesystems):
         names = [*beside, *others]
         filesystems = served(usual, names)
-    found = own_definition(usual, packages, filesystems, scenario.suite)
-    if found.suite != usual.suite:
-        filesystems = [one for one in filesystems if one.name in names]
-    return found, filesystems
+    own = own_definition(usual, packages, filesystems, scenario.suite)
+    if own.suite != usual.suite:
+        filesystems = [filesystem for filesystem in filesystems if filesystem.name in names]
+    return own, filesystems
 
 
 def resolve_packages(
@@ -177,7 +179,7 @@ def resolve_packages(
 
 def _together(error: HostError, suite: str, filesystems: Sequence[Filesystem]) -> AgelabError:
     """Return what to say where apt finds no way to install packages that are all there."""
-    names = [one.name for one in filesystems if one.packages]
+    names = [filesystem.name for filesystem in filesystems if filesystem.packages]
     if len(names) < 2:
         return error
     return InputError(
@@ -192,7 +194,7 @@ def _naming_file(suite: str, filesystems: Sequence[Filesystem]) -> Iterator[None
     try:
         yield
     except HostError as error:
-        for asking in (one.name for one in filesystems if one.suite == suite):
+        for asking in (filesystem.name for filesystem in filesystems if filesystem.suite == suite):
             raise HostError(f"{place_of('filesystems', asking)}: suite: {error}", error.hint) from error
         raise
 
@@ -239,8 +241,8 @@ def identity(
 ) -> RootIdentity:
     """Return the identity of the root of these packages, which is made only where nobody knows its content."""
     inputs = _inputs(definition, chosen)
-    found = store.identity(KIND, inputs) or obtain(definition, chosen, store, progress).manifest
-    return RootIdentity(artefact_key(KIND, inputs), found.content)
+    known = store.identity(KIND, inputs) or obtain(definition, chosen, store, progress).manifest
+    return RootIdentity(artefact_key(KIND, inputs), known.content)
 
 
 def _inputs(definition: RootDefinition, chosen: RootPackages) -> dict[str, Any]:

@@ -64,8 +64,8 @@ def obtain(store: Store, progress: Notify = silent, sources: Path = SOURCES) -> 
 
 def obtain_filesystem_tools(names: Sequence[str], store: Store, progress: Notify = silent) -> dict[str, Path]:
     """Return the programs of these names from FILESYSTEMS. Raises as ``obtain`` does."""
-    found = obtain(store, progress, FILESYSTEMS) if names else {}
-    return {name: found[name] for name in names}
+    built = obtain(store, progress, FILESYSTEMS) if names else {}
+    return {name: built[name] for name in names}
 
 
 def source_files(sources: Path = SOURCES) -> list[Path]:
@@ -75,7 +75,7 @@ def source_files(sources: Path = SOURCES) -> list[Path]:
 
 def programs(files: list[Path]) -> dict[str, Path]:
     """Map each program's name to its source. Raises AgelabError when there is none."""
-    found = {path.stem: path for path in files if path.suffix == ".c"}
-    if not found:
+    sources = {path.stem: path for path in files if path.suffix == ".c"}
+    if not sources:
         raise AgelabError("no source of any tool")
-    return found
+    return sources

@@ -123,12 +123,16 @@ def find(store: Store) -> Emulator | None:
 
     Where it remembers none of today it is the newest.
     """
-    found = [one for one in store.all(KIND) if one.manifest.inputs.get("sources") == sources()]
+    artefacts = [
+        artefact for artefact in store.all(KIND) if artefact.manifest.inputs.get("sources") == sources()
+    ]
     chosen = remembered(store, question(), BuildRoot)
     if chosen or snapshot.chosen():
-        wanted = _identities(chosen) if chosen else None
-        found = [one for one in found if one.manifest.inputs.get("packages") == wanted]
-    return Emulator(found[-1]) if found else None
+        identities = _identities(chosen) if chosen else None
+        artefacts = [
+            artefact for artefact in artefacts if artefact.manifest.inputs.get("packages") == identities
+        ]
+    return Emulator(artefacts[-1]) if artefacts else None
 
 
 def _identities(chosen: BuildRoot) -> list[list[str]]:
@@ -183,7 +187,7 @@ def _of_packages(chosen: BuildRoot, compiler: BuildRoot, store: Store, progress:
         files = (LAUNCHER, CLOCK, MAIN_LOOP)
         with buildroot.open_workshop(compilers, files, directory, "a library of QEMU") as shop:
             _compile(shop, directory)
-            version = _said([str(directory / START), "--version"], directory).splitlines()[0]
+            version = _output_of([str(directory / START), "--version"], directory).splitlines()[0]
             seen = replace(shop, read_only={"qemu": directory / ROOT})
             (directory / UNFIT).write_text(unfit(version, seen), encoding="utf-8")
         (directory / VERSION).write_text(version, encoding="utf-8")
@@ -213,14 +217,14 @@ def _take(usr: Path, directory: Path) -> None:
 def _libraries(usr: Path, linker: Path, libraries: Path, program: Path) -> Sequence[str]:
     """Return the names of a program's libraries, all below ``usr``. Raises AgelabError for one that is not there."""
     argv = [str(linker), "--inhibit-cache", "--library-path", str(libraries), "--list", str(program)]
-    found = _LIBRARY.findall(_said(argv, usr))
+    names = _LIBRARY.findall(_output_of(argv, usr))
     own = {path.name for path in libraries.iterdir() if path.resolve().parent == libraries.resolve()}
-    if foreign := [name for name in found if name not in own]:
+    if foreign := [name for name in names if name not in own]:
         raise AgelabError(f"the packages of QEMU lack libraries of {program.name}: {', '.join(foreign)}")
-    return found
+    return names
 
 
-def _said(argv: Sequence[str], directory: Path) -> str:
+def _output_of(argv: Sequence[str], directory: Path) -> str:
     """Return what a program of this directory prints, confined to it. Raises HostError where it may not be run."""
     if not access(argv[0], X_OK):
         raise HostError(

@@ -102,7 +102,7 @@ def domain_xml(spec: GuestSpec, confined_by: Collection[str], remembered: Path |
     paths = list(places)
     named = xml.replace(f"<name>{ANY_NAME}</name>", f"<name>{spec.name}</name>", 1)
     named = named.replace(f'value="{ANY_OWNER}"', f'value="{orphans.tag()}"', 1)
-    return STANDING_FOR.sub(lambda found: str(paths[int(found[1])]), named)
+    return STANDING_FOR.sub(lambda match: str(paths[int(match[1])]), named)
 
 
 def _moved(spec: GuestSpec, places: Mapping[Path, Path]) -> GuestSpec:
@@ -174,12 +174,12 @@ def address_space_gib(spec: GuestSpec) -> int:
 
     Raises InputError when none does.
     """
-    wanted = (spec.memory_mib << 20) + sum(disk.size + (1 << 30) for disk in spec.disks)
+    needed = (spec.memory_mib << 20) + sum(disk.size + (1 << 30) for disk in spec.disks)
     for size in ADDRESS_SPACES_GIB:
-        if wanted <= size << 30:
+        if needed <= size << 30:
             return size
     raise InputError(
-        f"memory and memory-backed disks of {wanted / 1e9:.0f} GB: a guest can address "
+        f"memory and memory-backed disks of {needed / 1e9:.0f} GB: a guest can address "
         f"{(ADDRESS_SPACES_GIB[-1] << 30) / 1e9:.0f} GB: take a smaller scale or a smaller disk"
     )
 

@@ -128,5 +128,5 @@ def slots_for(guest_disks: Sequence[MemoryDisk]) -> SlotLayout | None:
     """Return the cheapest layout that holds a guest's data disks, or None where there is none."""
     disks = guest_disks[FIRST_DATA_DISK:]
     largest = max((disk.size for disk in disks), default=0)
-    fitting = (one for one in SLOT_LAYOUTS if len(disks) <= one.count and largest <= one.size)
+    fitting = (layout for layout in SLOT_LAYOUTS if len(disks) <= layout.count and largest <= layout.size)
     return next(fitting, None)

@@ -110,7 +110,7 @@ def judge_console(console: str, ended: str = "") -> KvmProbe:
 
 
 class _Silence:
-    """Tells whether a console has not been written to for SILENT_SECONDS."""
+    """True, when called, if a console has not been written to for SILENT_SECONDS."""
 
     def __init__(self, console: Path) -> None:
         self._console = console
@@ -178,7 +178,7 @@ def probe_kvm(store: Store, device: Path = DEVICE, *, again: bool = False) -> Kv
         return _not_tried(f"no permission on {device}", "add this user to the group kvm")
     try:
         emulator = qemu.find(store)
-        kernels = [found for found in store.all("kernel") if _vmlinuz(found)]
+        kernels = [artefact for artefact in store.all("kernel") if _vmlinuz(artefact)]
     except AgelabError as error:
         return _not_tried(f"not proven: {error}", error.hint)
     if not kernels or not emulator:

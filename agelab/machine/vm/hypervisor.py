@@ -156,8 +156,8 @@ class Hypervisor:
     @cached_property
     def security_models(self) -> list[str]:
         """Security models of this host: ``dac``, ``apparmor``, ``selinux``; empty in a user's session."""
-        told = self._ask("libvirt tells nothing of this host", lambda daemon: daemon.getCapabilities())
-        capabilities = ElementTree.fromstring(told)
+        xml = self._ask("libvirt tells nothing of this host", lambda daemon: daemon.getCapabilities())
+        capabilities = ElementTree.fromstring(xml)
         return [
             model.text or "" for model in capabilities.iterfind("host/secmodel/model") if model.text != "none"
         ]

@@ -118,15 +118,15 @@ def daemons() -> dict[int, str]:
 
     They are of this user, in these namespaces, and listen where agelab asks: one of a chroot listens elsewhere.
     """
-    found = {}
+    programs = {}
     for place in orphans.PROC.glob("[0-9]*"):
         with suppress(OSError):
             ours = place.stat().st_uid == os.geteuid() and orphans.shares_namespaces(place)
             if ours and (name := fileio.read_text(place / "comm", errors="replace").strip()) in DAEMONS:
                 where = SOCKETS if SOCKETS.exists() else SOCKETS.parent
                 if _is_seen(where.resolve(), int(place.name)):
-                    found[int(place.name)] = name
-    return found
+                    programs[int(place.name)] = name
+    return programs
 
 
 def _is_seen(path: Path, pid: int) -> bool:
@@ -141,7 +141,7 @@ def _is_seen(path: Path, pid: int) -> bool:
 
 
 def _blind(pid: int, name: str, path: Path) -> HostError:
-    if pid in [one.pid for one in _own()]:
+    if pid in [daemon.pid for daemon in _own()]:
         hint = "wait for the end of the other agelab runs, which keep this daemon"
     elif os.geteuid():
         hint = f"end it, libvirt starts another: kill {pid}"
@@ -213,7 +213,7 @@ def _start() -> None:
 def _own() -> list[orphans.TaggedProcess]:
     """List the running daemon that was started here: by an agelab with the same STATE, which those of a chroot lack."""
     named = orphans.tagged(orphans.DAEMON, str(_settings()))
-    return [one for one in named if one.command == "libvirtd" and _is_seen(STATE, one.pid)]
+    return [daemon for daemon in named if daemon.command == "libvirtd" and _is_seen(STATE, daemon.pid)]
 
 
 def _stop() -> None:

@@ -42,7 +42,7 @@ class Program:
     pid: int
     parent: int
     """Process id of its parent when it was found."""
-    found: float
+    first_seen: float
     """Host seconds, monotonic, when it was found."""
     used: Times
     """What it has used while it was watched."""
@@ -82,7 +82,7 @@ class ProgramWatch:
 
     def __enter__(self) -> Self:
         for program in self._new_programs():
-            program.before, program.used, program.found = program.used, Times(), 0
+            program.before, program.used, program.first_seen = program.used, Times(), 0
             program.look()
         self._thread.start()
         return self
@@ -94,7 +94,7 @@ class ProgramWatch:
     def programs(self) -> list[Program]:
         """List the wanted programs so far, those first that have ended."""
         with self._lock:
-            return [one for one in [*self._ended, *self._watched.values()] if self.is_wanted(one)]
+            return [program for program in [*self._ended, *self._watched.values()] if self.is_wanted(program)]
 
     def _watch(self) -> None:
         search_at = 0.0
@@ -124,7 +124,7 @@ class ProgramWatch:
             self._ended.append(self._watched.pop(program.pid))
             return
         program.used = read[1].since(program.before)
-        if time.monotonic() < program.found + SETTLED:
+        if time.monotonic() < program.first_seen + SETTLED:
             program.look()
         elif not self.is_wanted(program):
             self._others.add(program.pid)
@@ -135,7 +135,7 @@ def read_times(pid: int) -> tuple[int, Times] | None:
     """Return the parent and the times of a process; None if it has been reaped."""
     with suppress(OSError):
         fields = fileio.read_text(PROC / str(pid) / "stat", errors="replace").rpartition(")")[2].split()
-        user, system, waited_user, waited_system = (int(one) / TICKS for one in fields[11:15])
+        user, system, waited_user, waited_system = (int(ticks) / TICKS for ticks in fields[11:15])
         return int(fields[1]), Times(user + system, waited_user + waited_system)
     return None
 

@@ -46,12 +46,12 @@ def printed(command: tuple[str, ...], remembered: Path | None) -> str:
 def _file(command: Sequence[str], directory: Path) -> Path | None:
     """Return where that command's output is kept while the packages are as now; None where nobody can tell."""
     try:
-        found = PACKAGES.stat()
+        status = PACKAGES.stat()
     except OSError:
         return None
-    packages = [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
-    told = [file_hash(HERE / name) for name in CAPABILITIES]
-    return directory / key_of({"command": list(command), "packages": packages, "told": told})
+    packages = [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+    hashes = [file_hash(HERE / name) for name in CAPABILITIES]
+    return directory / key_of({"command": list(command), "packages": packages, "told": hashes})
 
 
 def _read(file: Path) -> str | None:

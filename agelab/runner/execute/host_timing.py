@@ -38,7 +38,9 @@ class CellTimer:
             return launch()
         finally:
             guests = [
-                program for program in self.guests.programs() if program.found >= began and self._has(program)
+                program
+                for program in self.guests.programs()
+                if program.first_seen >= began and self._has(program)
             ]
             self.boots.append(boot_time(boot, began, time.monotonic(), guests, heard))
 
@@ -77,7 +79,7 @@ def boot_time(
     boot: Boot, began: float, ended: float, guests: Sequence[Program], heard: Sequence[Heard]
 ) -> BootTime:
     """Split the time of a boot by what was heard when. A guest that was never ready has no other times."""
-    up = min([guest.found for guest in guests], default=began)
+    up = min([guest.first_seen for guest in guests], default=began)
     ready = next((at for at, event in heard if isinstance(event, HarnessReady)), ended)
     last = heard[-1][0] if heard else ended
     steps = tuple(_steps(heard))

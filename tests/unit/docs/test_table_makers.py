@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from agelab.runner.plan.cell_inputs import evaluated_by, harness_hash, parts_of_
 from agelab.runner.plan.cell_spec import cell_of
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import planned_cells
+from agelab.scenario.seeds import Seeds
+from agelab.stats.series import Series
 from docs.make import block, findings, proof
 from docs.make.catalogue import Made, Table
 from docs.make.forecast import forecast
@@ -49,7 +52,7 @@ def made(maker: str, given: Sequence[RunDirectory], /, **fields: object) -> Made
 
 def test_show_has_the_cells_and_nothing_of_this_store(tmp_path: Path) -> None:
     found = run(tmp_path)
-    text = made("show", [found]).text
+    text = made("printed:show", [found]).text
     assert text.startswith("```\next4, single on model:seagate-st3120026as, pentium4-2800, period defaults")
     assert " copy 12/12 " in text and "  status      ok" in text and "  digest      sha256:" in text
     assert text.endswith(f"```\n\nKernel debian:6.1 = 6.1.0-56-amd64 (6.1.192-2); {QEMU}.")
@@ -57,7 +60,7 @@ def test_show_has_the_cells_and_nothing_of_this_store(tmp_path: Path) -> None:
 
 
 def test_show_has_the_named_lines_with_dots_where_others_are_left_out(tmp_path: Path) -> None:
-    text = made("show", [run(tmp_path)], lines=["ext4,", "step", "mkfs", "copy", "digest"]).text
+    text = made("printed:show", [run(tmp_path)], lines=["ext4,", "step", "mkfs", "copy", "digest"]).text
     lines = text.split("\n")
     assert [line.split()[0] for line in lines[1:9]] == [
         "ext4,",
@@ -78,7 +81,7 @@ def test_a_transcript_is_the_last_command_and_what_it_prints_and_no_day(
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
     found = run(tmp_path)
     commands = ["export {runs} --format csv -o made.csv", "show {0}"]
-    text = made("transcript", [found], commands=commands).text
+    text = made("printed:transcript", [found], commands=commands).text
     assert text.startswith("```\n$ .venv/bin/agelab show YYYYMMDD-HHMM01-aging\n")
     assert (
         "whole result: .venv/bin/agelab show YYYYMMDD-HHMM01-aging --json\n" in text
@@ -92,12 +95,12 @@ def test_a_transcript_of_a_command_that_does_not_answer_is_not_made(
 ) -> None:
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
     with pytest.raises(HostError, match="agelab show nothing ended with 2: no run"):
-        made("transcript", [run(tmp_path)], commands=["show nothing"])
+        made("printed:transcript", [run(tmp_path)], commands=["show nothing"])
 
 
 def test_a_sweep_is_a_table_for_each_metric_and_a_plot(tmp_path: Path) -> None:
     runs = [run(tmp_path, release=release) for release in ("5.10.0-46-amd64", "6.1.0-56-amd64")]
-    found = made("sweep", runs, metrics=["read:slowdown"], pictures="page")
+    found = made("printed:sweep", runs, metrics=["read:slowdown"], pictures="page")
     assert "read, slowdown" in found.text and "layout_score" not in found.text
     assert "Kernel debian:6.1 = 5.10.0-46-amd64 (6.1.192-2), debian:6.1 = 6.1.0-56-amd64" in found.text
     assert [str(path) for path in found.files] == ["page/read-slowdown.svg"]
@@ -106,7 +109,7 @@ def test_a_sweep_is_a_table_for_each_metric_and_a_plot(tmp_path: Path) -> None:
 
 
 def test_a_summary_ends_before_its_cells(tmp_path: Path) -> None:
-    text = made("summary", [run(tmp_path, seeds=(1, 2, 3, 4, 5))]).text
+    text = made("printed:summary", [run(tmp_path, seeds=(1, 2, 3, 4, 5))]).text
     assert text.startswith("```\nWhich filesystem aged worst, and why?\n")
     assert "slowdown of read" in text and "status" not in text
     assert max(map(len, text.split("```")[1].split("\n"))) <= 80
@@ -171,7 +174,7 @@ def test_a_row_of_measures_is_named_by_what_tells_it_from_the_others(
 
 def test_a_block_map_is_a_picture_of_its_variant(tmp_path: Path) -> None:
     (tmp_path / "ext4.svg").write_text("<svg/>")
-    found = made("block_maps", [run(tmp_path, pictures=tmp_path)], pictures="aging")
+    found = made("aging:block_maps", [run(tmp_path, pictures=tmp_path)], pictures="aging")
     assert found.files == {Path("aging/ext4.svg"): b"<svg/>"}
     assert "![block map of ext4, aged and control](aging/ext4.svg)" in found.text
 
@@ -182,7 +185,7 @@ def test_a_block_map_is_a_picture_of_its_variant(tmp_path: Path) -> None:
 def test_a_study_has_its_tables_and_no_names_of_runs(tmp_path: Path, scale: str, heading: str) -> None:
     name = study_runs.make(tmp_path, "tum-2005", study_runs.printed("tum-2005"), scale=scale)
     found = RunDirectory(tmp_path / "runs" / name)
-    text = made("replication", [found]).text
+    text = made("claims:beside_study", [found]).text
     assert text.startswith(f"{heading}\n\n- **A**: scale {scale}, ")
     assert f"scale {scale}" in text and "replicated**: " in text
     assert name not in text
@@ -289,9 +292,21 @@ def test_a_finding_of_what_was_not_measured_is_an_error(
         made("findings", [run_])
 
 
+def series(*values: int) -> Series:
+    seeds = [Seeds(corpus=1, run=run) for run in range(1, len(values) + 1)]
+    values_ = tuple((seed, Fraction(value)) for seed, value in zip(seeds, values, strict=True))
+    return Series("check", 1, "files", "1", values_, ())
+
+
+def test_a_share_of_cells_has_the_interval_of_clopper_and_pearson() -> None:
+    whole = series(9, 9, 9, 9, 9)
+    assert findings.share([(whole, whole)]) == "0 of 5 (0 to 52 %)"  # 1 - 0.025 ** (1 / 5) = 0.522
+    assert findings.share([(whole, whole), (series(9, 8, 9, 0, 9), whole)]) == "2 of 10 (3 to 56 %)"
+
+
 def test_the_claims_about_a_filesystem_are_those_whose_test_names_it(tmp_path: Path) -> None:
     name = study_runs.make(tmp_path, "piszcz-2006", study_runs.printed("piszcz-2006", table="II"), seeds=5)
-    text = made("claims_about", [RunDirectory(tmp_path / "runs" / name)], lines=["reiser4"]).text
+    text = made("claims:about", [RunDirectory(tmp_path / "runs" / name)], lines=["reiser4"]).text
     assert (
         "Making files: reiser4 is not far behind reiserfs. `touch-reiser4-close` | 1.01 | **replicated**"
         in text
@@ -311,7 +326,7 @@ def test_a_claim_is_brought_back_or_taken_away_by_a_run_with_one_change(tmp_path
         {"name": "tum-2005"},
         {"name": "tum-2005", "defaults": "today"},
     ]
-    text = made("fallen", runs, runs=asked).text
+    text = made("claims:fallen", runs, runs=asked).text
     assert "| nothing: one run seed alone | none | none |" in text
     [row] = [one for one in text.split("\n") if one.startswith("| `DEFAULTS=today`")]
     _, _, back, away, _ = row.split("|")
@@ -324,7 +339,7 @@ def test_what_a_run_takes_is_its_cells_time_shared_between_two(tmp_path: Path) -
     run_builder.end(run_, 0, [run_builder.sample()], host_seconds=240.0)
     run_builder.end(run_, 1, status=Status.UNSUPPORTED, reason="no module", host_seconds=0.0)
     asked = {"name": "aging", "filesystem": "ext4,reiser4", "seeds": "1"}
-    text = made("takes", [run_], runs=[asked]).text
+    text = made("forecast:takes", [run_], runs=[asked]).text
     command = "make scenario NAME=aging FS=ext4,reiser4 SEEDS=1 JOBS=2"
     # As the run says at its start: "2 cells at once: up to 2.9 GB of disk".
     assert text.split("\n")[-1] == f"| `{command}` | 2, 1 unsupported | about 2 min | 2.9 |"

@@ -1,6 +1,5 @@
 """The tables of the pages: their blocks, what they are of, the proof of it, and what becomes of them."""
 
-import importlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -42,7 +41,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def table(**fields: object) -> Table:
-    usual = {"name": "one", "page": "docs/page.md", "maker": "show", "runs": [{"name": "aging-ext4"}]}
+    usual = {"name": "one", "page": "docs/page.md", "maker": "printed:show", "runs": [{"name": "aging-ext4"}]}
     return Table.model_validate({**usual, **fields})
 
 
@@ -365,13 +364,13 @@ def test_every_table_has_its_page_its_maker_and_its_files(one: Table) -> None:
     assert one.path.exists()
     assert (PROJECT / f"{one.module.replace('.', '/')}.py").exists()
     assert [name for name in one.of if not (PROJECT / name).exists()] == []
-    assert not one.runs or callable(importlib.import_module(one.module).made)
+    assert not one.runs or callable(one.function)
 
 
 def test_an_error_of_the_catalogue_names_file_and_table(tmp_path: Path) -> None:
     path = tmp_path / "tables.toml"
     path.write_text(
-        '[[tables]]\nname = "one"\npage = "README.md"\nmaker = "show"\nruns = [{ sedes = "1" }]\n'
+        '[[tables]]\nname = "one"\npage = "README.md"\nmaker = "printed:show"\nruns = [{ sedes = "1" }]\n'
     )
     with pytest.raises(InputError, match=r"tables.toml: table one: no option of a run 'sedes'"):
         catalogue.read(path)

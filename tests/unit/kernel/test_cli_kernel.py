@@ -103,11 +103,8 @@ def test_no_such_version_is_one_line_with_the_nearest(
     monkeypatch.setattr(debian_kernel, "first_suite", lambda: "bookworm")
     monkeypatch.setattr(debian_kernel, "archives", lambda *_, **__: [Lists()])
     assert cli.main(["kernel", "fetch", "6.13"]) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert said[0] == (
-        "agelab: no kernel 'debian:6.13' in Debian's suites; the nearest are debian:6.12, debian:6.1"
-    )
-    assert len(said) == 2
+    error, _ = capsys.readouterr().err.splitlines()
+    assert "'debian:6.13'" in error and error.endswith(" debian:6.12, debian:6.1")
 
 
 @pytest.mark.parametrize(

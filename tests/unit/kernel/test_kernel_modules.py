@@ -88,37 +88,31 @@ KERNEL = Modules(
 )
 
 
-def names(*wanted: str) -> list[str]:
-    return [module.name for module in KERNEL.closure(wanted)]
+def names(*modules: str) -> list[str]:
+    return [module.name for module in KERNEL.closure(modules)]
 
 
-def test_dependencies_come_first_and_once() -> None:
-    assert names("btrfs", "xor") == [
-        "crc32c_generic",
-        "crc32c_intel",
-        "sha256_fast",
-        "xor",
-        "libcrc32c",
-        "btrfs",
-    ]
+@pytest.mark.parametrize(
+    ("modules", "inserted"),
+    [
+        (
+            ("btrfs", "xor"),
+            ["crc32c_generic", "crc32c_intel", "sha256_fast", "xor", "libcrc32c", "btrfs"],
+        ),
+        (("ext2",), []),
+        (("crc32c-generic",), ["crc32c_generic"]),
+        (("ring",), ["ring2", "ring"]),
+    ],
+    ids=["dependencies first and once", "built in", "a dash", "a circle"],
+)
+def test_modules_are_inserted_with_what_they_depend_on(modules: tuple[str, ...], inserted: list[str]) -> None:
+    assert names(*modules) == inserted
 
 
 def test_what_only_a_soft_dependency_wants_is_optional() -> None:
     optional = {module.name: module.optional for module in KERNEL.closure(["btrfs"])}
     assert optional["crc32c_intel"] and optional["sha256_fast"]
     assert not optional["libcrc32c"] and not optional["btrfs"]
-
-
-def test_a_built_in_module_is_no_file_and_no_error() -> None:
-    assert names("ext2") == []
-
-
-def test_dashes_and_underscores_are_one() -> None:
-    assert names("crc32c-generic") == ["crc32c_generic"]
-
-
-def test_a_circle_ends() -> None:
-    assert sorted(names("ring")) == ["ring", "ring2"]
 
 
 @pytest.mark.parametrize("wanted, missing", [("reiser4", "reiser4"), ("broken", "gone")])

@@ -153,14 +153,20 @@ def test_what_is_no_kernel_tree_or_no_commit_is_said_in_one_line(
     assert "\n" not in str(raised.value)
 
 
-def test_a_directory_inside_of_another_repository_is_not_taken_for_it(tree: Path, store: Store) -> None:
-    with pytest.raises(InputError, match="not a kernel tree"):
-        of(tree / "fs", store)
-
-
-def test_a_directory_that_is_no_kernel_tree_is_not_read(tmp_path: Path, store: Store) -> None:
-    with pytest.raises(InputError, match="not a kernel tree: it lacks Makefile, Kconfig, kernel"):
-        source_tree.from_directory(tmp_path, "", store, pytest.fail)
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        ("linux/fs", "not a kernel tree"),
+        ("", "not a kernel tree: it lacks Makefile, Kconfig, kernel"),
+        ("nowhere", "there is no such directory"),
+    ],
+    ids=["inside of a repository", "no tree", "no directory"],
+)
+def test_a_directory_that_is_no_kernel_tree_is_not_read(
+    tree: Path, store: Store, place: str, wrong: str
+) -> None:
+    with pytest.raises(InputError, match=wrong):
+        source_tree.from_directory(tree.parent / place, "", store, pytest.fail)
 
 
 @pytest.mark.parametrize("ref", ["", source_tree.WORKTREE])
@@ -200,11 +206,6 @@ def test_files_without_git_have_the_same_limit(
         file.truncate(5 << 30)
     with pytest.raises(InputError, match="is too large for a kernel's source"):
         of(path, store)
-
-
-def test_no_such_directory(tmp_path: Path, store: Store) -> None:
-    with pytest.raises(InputError, match="there is no such directory"):
-        of(tmp_path / "nowhere", store)
 
 
 def test_patches_make_another_tree_and_are_recorded(tmp_path: Path, tree: Path, store: Store) -> None:

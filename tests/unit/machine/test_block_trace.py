@@ -1,7 +1,5 @@
 """Traces of block requests: what is written is read back, and a line that is none is told by its number."""
 
-from pathlib import Path
-
 import pytest
 
 from agelab.base.errors import InputError
@@ -33,7 +31,7 @@ def test_an_iolog_has_what_was_sent_in_microseconds_and_is_read_back() -> None:
         "1500001 /dev/drive0 sync 0 0",
         "1500001 /dev/drive0 close",
     ]
-    assert facts(block_trace.read(lines, "x")) == facts(SENT)
+    assert facts(block_trace.read((f"{line}\n" for line in lines), "x")) == facts(SENT)
 
 
 def test_text_like_blkparses_is_read_back_with_the_kernels_letters() -> None:
@@ -127,9 +125,3 @@ def test_the_events_of_every_kernel_become_requests_in_the_machines_time() -> No
 def test_what_a_guest_makes_up_is_refused(text: str, said: str) -> None:
     with pytest.raises(UnreadableEvents, match=said):
         block_trace.read_events([text], {"259:0": "drive0"}, 1.0)
-
-
-def test_the_text_is_a_file_that_fio_would_open(tmp_path: Path) -> None:
-    (tmp_path / "trace").write_text("".join(f"{line}\n" for line in block_trace.iolog(REQUESTS)))
-    with (tmp_path / "trace").open() as file:
-        assert len(block_trace.read(file, "trace")) == 3

@@ -46,9 +46,7 @@ def test_an_image_holds_what_a_cell_boots_and_what_was_proved(store: Store) -> N
         ("reiser4", "period"): "unsupported",
         ("reiser4", "today"): "unsupported",
     }
-    assert image.proof["reiser4", "today"].reason == (
-        "kernel 6.1.0-1-amd64 has no module reiser4; it needs a patch"
-    )
+    assert str(image.proof["reiser4", "today"].reason).endswith("no module reiser4; it needs a patch")
     assert sorted(path.name for path in image.artefact.directory.iterdir()) == [
         *("image.json", "initramfs", "manifest.json", "root.squashfs", "vmlinuz")
     ]
@@ -69,9 +67,7 @@ def test_concurrent_builds_do_the_work_once(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert len(keys) == 6 and len(set(keys)) == 1
-    assert [line for line in lines if "proving" in line] == [
-        "proving 2 ways to make a filesystem on 6.1.0-1-amd64 (packer)"
-    ]
+    assert sum("proving" in line for line in lines) == 1
 
 
 def test_a_suite_out_of_reach_is_told_with_the_file_that_asks_for_it(
@@ -153,9 +149,7 @@ UFS = filesystem("ufs", "ufs").model_copy(
 def test_a_module_that_was_built_to_do_less_is_unsupported(store: Store) -> None:
     image = sealed_image.build(kernel(store), store, [*FILESYSTEMS, UFS])
     assert image.proof["ufs", "period"].status == "unsupported"
-    assert image.proof["ufs", "period"].reason == (
-        "kernel 6.1.0-1-amd64 was built without CONFIG_UFS_FS_WRITE; Debian's only reads"
-    )
+    assert str(image.proof["ufs", "period"].reason).endswith("_UFS_FS_WRITE; Debian's only reads")
 
 
 def test_programs_that_a_proof_needs_are_made_and_part_of_the_identity(
@@ -253,43 +247,42 @@ def test_packer_and_its_guest_reach_each_other_and_nothing_of_the_host(tmp_path:
     assert said.read_text() == "ConnectionRefusedError"
 
 
-def test_a_failing_packer_quotes_its_log_and_the_console(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+PANIC = "Kernel panic - not syncing: VFS: Unable to mount root fs"
+FAILED, SLOW = process.ProcessFailed(["packer"], 1, "Timeout waiting for SSH.\n"), process.TimedOut("packer")
+
+
+@pytest.mark.parametrize(
+    ("console", "error", "panicked", "words"),
+    [
+        ("init: cannot insert nfit.ko\n", FAILED, "", ["console ends: init: cannot insert nfit.ko", "waiting for SSH"]),
+        (f"BUG: oh\n{PANIC}\n", FAILED, f"{PANIC} (BUG: oh)", [PANIC]),
+        (f"BUG: oh\n{PANIC}\n", SLOW, f"{PANIC} (BUG: oh)", []),
+        ("all is well\n", SLOW, "", []),
+        ("all is well\n", process.ProcessFailed(["packer"], 1, "the VM exited\n"), None, ["the VM exited"]),
+    ],
+    ids=["no login", "panic", "panic, too slow", "too slow", "Packer alone"],
+)  # fmt: skip
+def test_a_kernel_that_does_not_boot_is_told_from_a_packer_that_fails(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    console: str,
+    error: Exception,
+    panicked: str | None,
+    words: list[str],
 ) -> None:
-    (tmp_path / "console.log").write_text("agelab init: cannot insert the module nfit.ko\n")
+    """Its panic is empty where it has none; where Packer alone fails the kernel is not to blame."""
 
     def run(argv: list[str], **_: object) -> process.Completed:
-        raise process.ProcessFailed(argv, 1, "Timeout waiting for SSH.\n", "packer build")
+        raise error
 
     monkeypatch.setattr(process, "run", run)
+    (tmp_path / "console.log").write_text(console)
     with pytest.raises(HostError) as raised:
         packer.build(tmp_path, tmp_path / PACKER, tmp_path / QEMU, {})
-    first = (
-        "nobody could log in to the guest; its console ends: agelab init: cannot insert the module nfit.ko"
-    )
-    assert str(raised.value).splitlines()[0] == first
-    assert "Timeout waiting for SSH." in str(raised.value)
-    assert isinstance(raised.value, DoesNotBoot) and raised.value.panicked is None
-
-
-@pytest.mark.parametrize("slow", [False, True], ids=["failed", "too slow"])
-def test_a_kernel_that_panics_in_its_proof_is_told_from_a_packer_that_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: bool
-) -> None:
-    panic = "Kernel panic - not syncing: VFS: Unable to mount root fs"
-
-    def run(argv: list[str], **_: object) -> process.Completed:
-        raise process.TimedOut("packer") if slow else process.ProcessFailed(argv, 1, "the VM exited\n")
-
-    monkeypatch.setattr(process, "run", run)
-    (tmp_path / "console.log").write_text(f"BUG: oh\n{panic}\n")
-    with pytest.raises(DoesNotBoot) as raised:
-        packer.build(tmp_path, tmp_path / PACKER, tmp_path / QEMU, {})
-    assert raised.value.panicked == f"{panic} (BUG: oh)"
-    (tmp_path / "console.log").write_text("all is well\n")
-    with pytest.raises(HostError) as failed:
-        packer.build(tmp_path, tmp_path / PACKER, tmp_path / QEMU, {})
-    assert isinstance(failed.value, DoesNotBoot) is slow  # Packer alone failed: the kernel is not to blame
+    assert all(text in str(raised.value) for text in words)
+    assert isinstance(raised.value, DoesNotBoot) is (panicked is not None)
+    if isinstance(raised.value, DoesNotBoot):
+        assert (raised.value.panicked or "") == panicked
 
 
 PACKS = """

@@ -63,6 +63,10 @@ def test_a_package_that_there_is_not_is_told_with_the_nearest_names(
         "Debian bookworm has no package 'dbensh'; did you mean dbench, dbench-doc?",
         "Debian bookworm has no package 'zzz'",
     ]
+    assert "main section alone" in caught.value.hint
+    with pytest.raises(InputError) as caught:
+        Archive(Store(tmp_path), "trixie", ("contrib",)).require(["fi"])
+    assert "main section and contrib" in caught.value.hint
 
 
 def test_a_program_that_does_not_run_is_told_and_not_packers_log() -> None:

@@ -98,8 +98,9 @@ def test_each_machine_has_a_family_with_figures_and_says_how_it_was_calibrated()
     for names in machines.FAMILIES.values():
         assert all(any(cpu.startswith(name) for cpu in cpus) for name in names)
     for name, family in machines.FAMILY_OF.items():
-        figure = selection.machine(name).instructions_per_cycle
-        assert figure.origin == "calibrated" and family in figure.note
+        machine = selection.machine(name)
+        figure = machine.instructions_per_cycle
+        assert figure.origin == "calibrated" and family in figure.note and machine.band_ns
 
 
 def costs(**families: tuple[float, float, float]) -> dict[str, machines.Cost]:
@@ -138,8 +139,3 @@ def test_what_is_written_is_a_machine_with_its_band(tmp_path: Path, monkeypatch:
     assert made.drives == machine.drives
     machines.write(made, COSTS)
     assert path.read_text() == once
-
-
-def test_every_machine_has_a_band() -> None:
-    for name in machines.FAMILY_OF:
-        assert selection.machine(name).band_ns

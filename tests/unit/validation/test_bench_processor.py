@@ -48,7 +48,7 @@ def test_seconds_of_the_study_shrink_with_the_scale_and_ours_are_without_the_dri
     ours = run(tmp_path, {"xfs": used("copy-1g", 0.5, 1.0, 0.25)}, scale=scale)
     shrink = {"quick": 16, "paper": 1}[scale]
     assert shrink == selection.select("piszcz-2006").scenario.scales[scale].shrink  # type: ignore[index]
-    found = processor.pairs(STUDY, [ours])
+    found = processor.step_pairs(STUDY, [ours])
     assert [(one.table, one.left_out) for one in found] == [("II", ""), ("I", "")]
     assert found[0].ours == pytest.approx(1.25, abs=1e-5)
     assert found[0].theirs == pytest.approx(published("II", "xfs", "copy-1g") / shrink)
@@ -61,7 +61,7 @@ def test_what_ticks_cannot_tell_or_does_not_shrink_evenly_is_left_out(tmp_path: 
     quick, paper = (run(tmp_path / scale, values, scale=scale) for scale in ("quick", "paper"))
 
     def reasons(one: RunResult) -> dict[tuple[str, str], str]:
-        return {(pair.variant, pair.step): pair.left_out for pair in processor.pairs(STUDY, [one])}
+        return {(pair.variant, pair.step): pair.left_out for pair in processor.step_pairs(STUDY, [one])}
 
     assert reasons(quick) == {
         ("ext3", "touch"): "square", ("jfs", "touch"): "",
@@ -99,7 +99,7 @@ def test_a_share_of_the_processor_stands_beside_ours(tmp_path: Path) -> None:
         for step in tests
         for metric in ("elapsed", "cpu_system")
     }
-    found = processor.shares(study, RunColumn((run(tmp_path, {"reiserfs": values}, "aging"),)))
+    found = processor.printed_shares(study, RunColumn((run(tmp_path, {"reiserfs": values}, "aging"),)))
     beside = {(one.variant, one.metric): (one.theirs, one.ours) for one in found}
     theirs, ours = beside["reiserfs", "cpu_system_percent"]
     assert theirs == 20 and ours == pytest.approx(25, abs=1e-3)
