@@ -89,7 +89,7 @@ class LogSummary:
 
 def escape_path(path: bytes) -> bytes:
     """Escape a path for a log: separators become a backslash and three octal digits."""
-    return _UNSAFE.sub(lambda found: b"\\%03o" % found[0][0], path)
+    return _UNSAFE.sub(lambda match: b"\\%03o" % match[0][0], path)
 
 
 class LogChecker:
@@ -115,8 +115,8 @@ class LogChecker:
             self._refuse()
         if self._line == 1:
             if line[:-1] != HEADER:
-                said = f"{line[:-1][:40].decode(errors='replace')!r}" if line[:-1] else "empty"
-                self._fault(f"it is {said} and not {HEADER.decode()!r}")
+                beginning = f"{line[:-1][:40].decode(errors='replace')!r}" if line[:-1] else "empty"
+                self._fault(f"it is {beginning} and not {HEADER.decode()!r}")
                 self._refuse()
             return b""
         if line[:1] in (b"#", b"\n"):
@@ -191,10 +191,10 @@ def check_log(path: Path) -> LogSummary:
 
     Raises InputError with line and reason of each error, up to MAX_FAULTS.
     """
-    found = LogChecker(str(path))
+    checker = LogChecker(str(path))
     for line in read_lines(path):
-        found.read(line)
-    return found.summary()
+        checker.read(line)
+    return checker.summary()
 
 
 def _apply(state: FilesystemState, line: bytes) -> tuple[bytes, int]:
@@ -295,13 +295,13 @@ def _resolve(
     if b"\\" in word:
         if b"\\" in _ESCAPED.sub(b"", word):
             raise LogFault(f"{_quote(word)}: a backslash without three octal digits")
-        word = _ESCAPED.sub(lambda found: bytes((int(found[1], 8),)), word)
+        word = _ESCAPED.sub(lambda match: bytes((int(match[1], 8),)), word)
     if b"\0" in word:
         raise LogFault("no name has a zero byte")
     *above, name = word.split(b"/")
-    found = state.root
+    directory = state.root
     for part in above:
-        below = found.get(part)
+        below = directory.get(part)
         if below is None:
             _require_plain_name(word, part)
             raise LogFault(f"there is no directory {_quote(part)} on the way to {_quote(word)}")
@@ -309,10 +309,10 @@ def _resolve(
             raise LogFault(f"{_quote(part)} on the way to {_quote(word)} is no directory")
         if below is beside:
             raise LogFault("a directory cannot be moved into itself")
-        found = below
-    if name not in found:
+        directory = below
+    if name not in directory:
         _require_plain_name(word, name)
-    return found, name
+    return directory, name
 
 
 def _require_plain_name(word: bytes, part: bytes) -> None:

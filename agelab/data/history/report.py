@@ -74,6 +74,9 @@ class HistoryReport(Frozen):
     turns: int | None = Field(
         default=None, description="number of turns: copies of the tree, of which half is deleted"
     )
+    skipped: dict[str, int] | None = Field(
+        default=None, description="number of a trace's lines that were not sent, by kind"
+    )
     fits: ProfileFit | None = None
 
 
@@ -188,6 +191,9 @@ def report_lines(found: HistoryReport) -> list[str]:
         lines.append(f"versions     {found.versions}")
     if found.turns is not None:
         lines.append(f"turns        {found.turns}")
+    if found.skipped:
+        kinds = ", ".join(f"{what} {count}" for what, count in found.skipped.items())
+        lines.append(f"skipped      {sum(found.skipped.values())}: {kinds}")
     if fits := found.fits:
         for name, one in (("sizes", fits.sizes), ("depths", fits.depths), ("ages", fits.ages)):
             p, effect = ("-" if value is None else f"{value:.3g}" for value in (one.p, one.effect))

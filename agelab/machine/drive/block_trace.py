@@ -1,7 +1,7 @@
-"""Traces of block requests: fio's iolog and text like blkparse's, written and read.
+"""Block requests: what a guest's kernel records of them, and the traces made of that.
 
-Of fio's formats version 3 has times, in microseconds, and version 2 has none (fio(1), TRACE FILE FORMAT). Of blkparse's
-text (blkparse(1), its default format) the lines of requests that were issued to the driver are read: their action is D.
+A trace is written as fio's iolog of version 3, in microseconds (fio(1), TRACE FILE FORMAT), and as text like that of
+blkparse. trace_reader.py reads traces.
 """
 
 import re
@@ -9,29 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agelab.base.errors import InputError
-
 Kind = Literal["read", "write", "flush", "discard"]
 SECTOR = 512
-IOLOG = re.compile(r"fio version ([23]) iolog")
-_ACTIONS: dict[str, Kind] = {
-    "read": "read",
-    "write": "write",
-    "sync": "flush",
-    "datasync": "flush",
-    "trim": "discard",
-}
 _WORDS: dict[Kind, str] = {"read": "read", "write": "write", "flush": "sync", "discard": "trim"}
-_FILE_ACTIONS = ("add", "open", "close")
-_BLKPARSE = re.compile(
-    r" *(?P<device>\d{1,4},\d{1,7}) +\d{1,5} +\d{1,12} +(?P<seconds>\d{1,9})\.(?P<parts>\d{9}) +\d{1,10} +"
-    r"(?P<action>[A-Z]{1,2}) +(?P<flags>[A-Z]{1,8})(?: +(?P<sector>\d{1,19}) \+ (?P<sectors>\d{1,10}))?(?: .*)?",
-    re.ASCII,
-)
-_SUMMARY = re.compile(r"(CPU\d+|Total|Throughput|Events|Skips) ?\(.*|", re.ASCII)
-"""The first line of what blkparse adds at the end."""
-_NUMBER = re.compile(r"\d{1,19}", re.ASCII)
-MAX_REQUESTS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,101 +46,27 @@ def kind_of(flags: str) -> Kind:
 def iolog(requests: Sequence[BlockRequest]) -> Iterator[str]:
     """Yield the lines of an iolog of version 3: the requests as they were sent, in their order."""
     yield "fio version 3 iolog"
-    drives = list(dict.fromkeys(one.drive for one in requests))
+    drives = list(dict.fromkeys(request.drive for request in requests))
     for action in ("add", "open"):
         yield from (f"0 /dev/{drive} {action}" for drive in drives)
     last = 0
-    for one in requests:
-        if not one.done:
-            last = one.microseconds
-            yield f"{last} /dev/{one.drive} {_WORDS[one.kind]} {one.first} {one.size}"
+    for request in requests:
+        if not request.done:
+            last = request.microseconds
+            yield f"{last} /dev/{request.drive} {_WORDS[request.kind]} {request.first} {request.size}"
     yield from (f"{last} /dev/{drive} close" for drive in drives)
 
 
 def blkparse(requests: Iterable[BlockRequest], devices: dict[str, str]) -> Iterator[str]:
     """Yield lines like blkparse's: D for a request that was sent, C for one that was done; ``devices`` by name."""
-    for number, one in enumerate(requests, start=1):
-        seconds, parts = divmod(one.microseconds, 10**6)
-        where = f" {one.first // SECTOR} + {one.size // SECTOR}" if one.size else ""
-        by = "[0]" if one.done else f"[{one.process}]"
+    for number, request in enumerate(requests, start=1):
+        seconds, parts = divmod(request.microseconds, 10**6)
+        where = f" {request.first // SECTOR} + {request.size // SECTOR}" if request.size else ""
+        by = "[0]" if request.done else f"[{request.process}]"
         yield (
-            f"{devices[one.drive]:>7} {0:2} {number:8} {seconds:5}.{parts * 1000:09} {one.pid:5}  "
-            f"{'C' if one.done else 'D'} {one.flags:>3}{where} {by}"
+            f"{devices[request.drive]:>7} {0:2} {number:8} {seconds:5}.{parts * 1000:09} {request.pid:5}  "
+            f"{'C' if request.done else 'D'} {request.flags:>3}{where} {by}"
         )
-
-
-def read(text: Iterable[str], name: str) -> list[BlockRequest]:
-    """Return the requests of an iolog (version 2 or 3) or of blkparse's text, in their order.
-
-    Raises InputError that names each line which is none, twenty of them at most.
-    """
-    wrong: list[str] = []
-    found: list[BlockRequest] = []
-    version: int | None = None
-    for number, line in enumerate(text, start=1):
-        line = line.rstrip("\r\n")
-        if number == 1 and (header := IOLOG.fullmatch(line)):
-            version = int(header[1])
-            continue
-        try:
-            one = _of_iolog(line, version) if version else _of_blkparse(line)
-        except ValueError as error:
-            if not version and _SUMMARY.fullmatch(line):
-                break
-            wrong.append(f"{name}:{number}: {error}")
-            if len(wrong) == 20:
-                break
-            continue
-        if one:
-            found.append(one)
-        if len(found) > MAX_REQUESTS:
-            raise InputError(f"{name}:{number}: more than {MAX_REQUESTS:,} requests")
-    if wrong:
-        raise InputError(
-            "\n".join(wrong), hint="a trace is fio's iolog or blkparse's text (docs/howto/workloads.md)"
-        )
-    if not found:
-        raise InputError(f"{name}: there is no request in it")
-    return found
-
-
-def _of_iolog(line: str, version: int) -> BlockRequest | None:
-    words = line.split(" ")
-    at = _number(words.pop(0), "time") if version == 3 and words else 0
-    if len(words) == 2 and words[1] in _FILE_ACTIONS:
-        return None
-    if len(words) != 4 or words[1] not in _ACTIONS:
-        raise ValueError(f"is no line of an iolog: {line[:60]!r}")
-    kind = _ACTIONS[words[1]]
-    first, size = _number(words[2], "offset"), _number(words[3], "length")
-    if kind != "flush":
-        _require_sectors(first, size)
-    return BlockRequest(at, words[0].removeprefix("/dev/"), kind, first, 0 if kind == "flush" else size)
-
-
-def _of_blkparse(line: str) -> BlockRequest | None:
-    found = _BLKPARSE.fullmatch(line)
-    if found is None:
-        raise ValueError(f"is no line of blkparse's: {line[:60]!r}")
-    if found["action"] != "D":
-        return None
-    kind = kind_of(found["flags"])
-    first, size = int(found["sector"] or 0) * SECTOR, int(found["sectors"] or 0) * SECTOR
-    if kind != "flush":
-        _require_sectors(first, size)
-    at = int(found["seconds"]) * 10**6 + int(found["parts"]) // 1000
-    return BlockRequest(at, found["device"], kind, first, size, found["flags"])
-
-
-def _require_sectors(first: int, size: int) -> None:
-    if first % SECTOR or size % SECTOR or not size:
-        raise ValueError(f"{first} + {size} bytes are no whole sectors of {SECTOR}")
-
-
-def _number(word: str, what: str) -> int:
-    if not _NUMBER.fullmatch(word):
-        raise ValueError(f"{what} {word[:30]!r} is no number")
-    return int(word)
 
 
 BEGIN_MARK = "begin"
@@ -188,7 +94,7 @@ def read_events(lines: Iterable[str], drives: Mapping[str, str], dilation: float
     Raises UnreadableEvents.
     """
     begun: int | None = None
-    found: list[BlockRequest] = []
+    requests: list[BlockRequest] = []
     for line in lines:
         event = _EVENT.fullmatch(line)
         if event is None:
@@ -196,14 +102,14 @@ def read_events(lines: Iterable[str], drives: Mapping[str, str], dilation: float
         seconds, parts = event["at"].split(".")
         at = int(seconds) * 10**6 + int(parts)
         if event["rest"] == f"tracing_mark_write: {BEGIN_MARK}":
-            begun, found = at, []
+            begun, requests = at, []
             continue
         request = _REQUEST.fullmatch(event["rest"])
         device = request["device"].replace(",", ":") if request else ""
         if request is None or device not in drives:
             raise UnreadableEvents(f"no request of a drive: {event['rest'][:60]!r}")
         sectors, sector = int(request["sectors"]), int(request["sector"])
-        found.append(
+        requests.append(
             BlockRequest(
                 microseconds=round((at - (begun or at)) * dilation),
                 drive=drives[device],
@@ -218,4 +124,4 @@ def read_events(lines: Iterable[str], drives: Mapping[str, str], dilation: float
         )
     if begun is None:
         raise UnreadableEvents("it does not say when the step began")
-    return found
+    return requests
