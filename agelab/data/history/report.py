@@ -187,6 +187,8 @@ def report_lines(found: HistoryReport) -> list[str]:
         f"{mean:.0f} a file",
         f"points       {len(found.points)}",
     ]
+    if found.engine == "iolog":  # requests to a disk: no files
+        lines = [line for line in lines if line.startswith(("disk", "overwrites", "operations", "written"))]
     if found.versions is not None:
         lines.append(f"versions     {found.versions}")
     if found.turns is not None:

@@ -27,6 +27,7 @@ class Refused(BlockRequest):
     __slots__ = ()
 
 
+_DIGITS = re.compile(r"\d{1,19}", re.ASCII)
 _BINARY = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 Reader = Callable[[str], BlockRequest | str]
 """Returns the request of a line, or the kind of a line that is none. Raises ValueError with the reason."""
@@ -57,7 +58,7 @@ def format_of(head: Sequence[str], name: str) -> Format:
             f"{name}: it is binary",
             hint="unpack what is compressed; of blktrace's own files, `blkparse -i FILE` makes the text that is read",
         )
-    if any(_FILE_REQUEST.fullmatch(line) for line in lines):
+    if any(_KINDS.keys() & line.rsplit(None, 3)[1:2] for line in lines):
         raise InputError(
             f"{name}:1: lines of an iolog without its header",
             hint="its first line is `fio version 2 iolog`, or, where a time in microseconds begins each line, 3",
@@ -74,7 +75,7 @@ def _fits(form: Format, line: str) -> bool:
 
 # ---- fio's iolog ----
 
-_HEADER = re.compile(r"fio version (\d{1,3}) iolog\s*")
+_HEADER = re.compile(r"fio version (\d{1,3}) iolog\s*", re.ASCII)
 _KINDS: dict[str, Kind] = {
     "read": "read",
     "write": "write",
@@ -84,25 +85,18 @@ _KINDS: dict[str, Kind] = {
 }
 _NO_TRANSFER = ("add", "open", "close", "unlink", "wait", "sync_file_range")
 """What fio logs and is no request. ``wait`` has a number to which fio's page and its program give two meanings."""
-_FILE_REQUEST = re.compile(
-    r"(?P<file>\S.*)[ \t]+(?P<action>[a-z_]{1,20})[ \t]+(?P<first>\d{1,19})[ \t]+(?P<size>\d{1,19})\s*",
-    re.ASCII,
-)
-_FILE_ACTION = re.compile(
-    rf"(?:\S.*[ \t]+)?(?P<action>{'|'.join(_NO_TRANSFER)})(?:[ \t]+\d{{1,19}}){{0,2}}\s*", re.ASCII
-)
 
 
 def _iolog_2(line: str, at: int = 0) -> BlockRequest | str:
-    if request := _FILE_REQUEST.fullmatch(line):
-        action = request["action"]
-        if action in _KINDS:
-            first, size = int(request["first"]), int(request["size"])
-            return _request(at, request["file"].removeprefix("/dev/"), _KINDS[action], first, size)
-        if action not in _NO_TRANSFER:
-            raise ValueError(f"no action of fio's: {action!r}")
-    if other := _FILE_ACTION.fullmatch(line):
-        return other["action"]
+    words = line.rsplit(None, 3)  # a name may have blanks
+    if len(words) == 4 and words[1] in _KINDS:
+        file, action = words[0].removeprefix("/dev/"), words[1]
+        return _request(at, file, _KINDS[action], _number(words[2], "offset"), _number(words[3], "length"))
+    if len(words) == 4 and all(map(_DIGITS.fullmatch, words[2:])) and words[1] not in _NO_TRANSFER:
+        raise ValueError(f"no action of fio's: {words[1]!r}")
+    others = [word for word in words if not _DIGITS.fullmatch(word)]
+    if others and others[-1] in _NO_TRANSFER:
+        return others[-1]
     if _HEADER.fullmatch(line):
         raise ValueError(
             "a second iolog begins here, for fio appends to a file that is there: keep one of them"
@@ -219,7 +213,7 @@ def _no_event(line: str) -> str:
 
 # ---- tables ----
 
-_DIGITS = (r"\d{1,19}", "no number")
+_NUMBER = (_DIGITS.pattern, "no number")
 _SECONDS = (r"\d{1,12}(\.\d{1,12})?", "no number of seconds")
 _LETTER = (r"[RWrw]", "neither R nor W")
 
@@ -238,29 +232,29 @@ def _columns(
 
 
 _MSR = (
-    ("Timestamp", _DIGITS),
+    ("Timestamp", _NUMBER),
     ("Hostname", (r"[^,]{1,64}", "no name")),
-    ("DiskNumber", _DIGITS),
+    ("DiskNumber", _NUMBER),
     ("Type", (r"(?i:read|write)", "neither Read nor Write")),
-    ("Offset", _DIGITS),
-    ("Size", _DIGITS),
+    ("Offset", _NUMBER),
+    ("Size", _NUMBER),
     ("ResponseTime", (r"-?\d{1,19}(\.\d{1,9})?", "no number")),
 )
 _ALIBABA = (
-    ("device_id", _DIGITS),
+    ("device_id", _NUMBER),
     ("opcode", _LETTER),
-    ("offset", _DIGITS),
-    ("length", _DIGITS),
-    ("timestamp", _DIGITS),
+    ("offset", _NUMBER),
+    ("length", _NUMBER),
+    ("timestamp", _NUMBER),
 )
 _TENCENT = (
     ("Timestamp", _SECONDS),
-    ("Offset", _DIGITS),
-    ("Size", _DIGITS),
+    ("Offset", _NUMBER),
+    ("Size", _NUMBER),
     ("IOType", (r"[01]", "neither 0 nor 1")),
-    ("VolumeID", _DIGITS),
+    ("VolumeID", _NUMBER),
 )
-_SPC = (("ASU", _DIGITS), ("LBA", _DIGITS), ("size", _DIGITS), ("opcode", _LETTER), ("timestamp", _SECONDS))
+_SPC = (("ASU", _NUMBER), ("LBA", _NUMBER), ("size", _NUMBER), ("opcode", _LETTER), ("timestamp", _SECONDS))
 
 
 def _msr(line: str) -> BlockRequest | str:
@@ -318,7 +312,7 @@ def _request(at: int, device: str, kind: Kind, first: int, size: int) -> BlockRe
 
 
 def _number(word: str, what: str) -> int:
-    if not re.fullmatch(r"\d{1,19}", word, re.ASCII):
+    if not _DIGITS.fullmatch(word):
         raise ValueError(f"{what} {word[:30]!r} is no number")
     return int(word)
 
