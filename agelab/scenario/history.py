@@ -90,10 +90,14 @@ class Logged(_Named):
 
 
 class Traced(_Named):
-    """Send the disk the requests of a trace: fio's iolog, or blkparse's text."""
+    """Send the disk the requests of a trace: an iolog, blkparse's text, a table of MSR, Alibaba, Tencent or SPC."""
 
     engine: Literal["iolog"] = Field(description="engine")
     trace: str = Field(description="path of the trace, from the scenario's file on")
+    device: str = Field(
+        default="",
+        description="which device, file, disk or volume of the trace, where it has requests to several",
+    )
     before: int = Field(
         default=1 << 20,
         ge=0,

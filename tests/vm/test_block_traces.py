@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agelab.cli.options import open_store
-from agelab.machine.drive import block_trace
+from agelab.machine.drive import trace_reader
 from agelab.results import run_lookup
 from tests.vm.cells import agelab, run
 
@@ -14,7 +14,8 @@ HOWTO = Path(__file__).parents[2] / "docs/howto"
 
 
 def requests(text: str) -> list[tuple[str, int, int]]:
-    return [(one.kind, one.first, one.size) for one in block_trace.read(text.splitlines(), "trace")]
+    trace = trace_reader.read(text.splitlines(), "trace")
+    return [(request.kind, request.first, request.size) for request in trace.requests]
 
 
 def test_the_requests_of_a_trace_come_out_again_and_recording_changes_no_digest() -> None:

@@ -115,8 +115,8 @@ class LogChecker:
             self._refuse()
         if self._line == 1:
             if line[:-1] != HEADER:
-                content = f"{line[:-1][:40].decode(errors='replace')!r}" if line[:-1] else "empty"
-                self._fault(f"it is {content} and not {HEADER.decode()!r}")
+                beginning = f"{line[:-1][:40].decode(errors='replace')!r}" if line[:-1] else "empty"
+                self._fault(f"it is {beginning} and not {HEADER.decode()!r}")
                 self._refuse()
             return b""
         if line[:1] in (b"#", b"\n"):

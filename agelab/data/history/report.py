@@ -74,6 +74,9 @@ class HistoryReport(Frozen):
     turns: int | None = Field(
         default=None, description="number of turns: copies of the tree, of which half is deleted"
     )
+    skipped: dict[str, int] | None = Field(
+        default=None, description="number of a trace's lines that were not sent, by kind"
+    )
     fits: ProfileFit | None = None
 
 
@@ -184,10 +187,15 @@ def report_lines(history: HistoryReport) -> list[str]:
         f"{mean:.0f} a file",
         f"points       {len(history.points)}",
     ]
+    if history.engine == "iolog":  # requests to a disk: no files
+        lines = [line for line in lines if line.startswith(("disk", "overwrites", "operations", "written"))]
     if history.versions is not None:
         lines.append(f"versions     {history.versions}")
     if history.turns is not None:
         lines.append(f"turns        {history.turns}")
+    if history.skipped:
+        kinds = ", ".join(f"{kind} {count}" for kind, count in history.skipped.items())
+        lines.append(f"skipped      {sum(history.skipped.values())}: {kinds}")
     if fits := history.fits:
         for name, fit in (("sizes", fits.sizes), ("depths", fits.depths), ("ages", fits.ages)):
             p, effect = ("-" if value is None else f"{value:.3g}" for value in (fit.p, fit.effect))

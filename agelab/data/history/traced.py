@@ -14,9 +14,11 @@ from agelab.base.errors import InputError
 from agelab.data.corpus import iso
 from agelab.data.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain, require_space
 from agelab.data.corpus.user import DATE
+from agelab.data.history.operations import read_lines
 from agelab.data.history.report import REPORT, AskedShare, HistoryReport
-from agelab.machine.drive import block_trace
+from agelab.machine.drive import trace_reader
 from agelab.machine.drive.block_trace import BlockRequest
+from agelab.machine.drive.trace_reader import Trace
 from agelab.scenario.history import Traced
 from agelab.store.artefacts import Store, file_hash, require_unchanged
 
@@ -25,13 +27,14 @@ RECIPE = 1
 """Raise this when a change of this module changes what is made of a trace."""
 PROGRAM = "replay-blocks"
 """The guest's program that replays it."""
+MIB = 1 << 20
 _LETTERS = {"read": "R", "write": "W", "flush": "F"}
 
 
 def obtain_trace(history: Traced, disk: int, store: Store) -> Corpus:
     """Return a trace for a disk of so many bytes, from the store or made now.
 
-    Raises InputError that names each line which is no request, or which the disk has no place for.
+    Raises InputError for a trace that cannot be read, and for requests that the disk has no place for.
     """
     path = Path(history.trace).absolute()
     try:
@@ -40,23 +43,24 @@ def obtain_trace(history: Traced, disk: int, store: Store) -> Corpus:
         raise InputError(f"{path}: {error.strerror}") from error
 
     def build(directory: Path) -> CorpusDescription:
-        requests = _requests(path, history, disk)
+        trace = _read(path, history, disk)
         require_unchanged(path, content)
         tree = directory / "parts"
         tree.mkdir()
-        (tree / "1").write_text("".join(_lines(requests, history.before)), encoding="ascii")
+        (tree / "1").write_text("".join(_lines(trace.requests, history.before)), encoding="ascii")
         size = (tree / "1").stat().st_size
         require_space(size + 1000 * iso.BLOCK, directory, "keeping the trace")
         iso.make(tree, directory / IMAGE_FILE, volume=VOLUME, date=DATE)
         shutil.rmtree(tree)
-        (directory / REPORT).write_text(_report(requests, disk), encoding="utf-8")
-        described = f"history: the user's trace; {len(requests)} requests"
+        (directory / REPORT).write_text(_report(trace, disk), encoding="utf-8")
+        described = f"history: the user's trace; {len(trace.requests)} requests"
         return CorpusDescription(files=1, content_bytes=size, description=described, parts=1)
 
     inputs = {
         "source": history.engine,
         "recipe": RECIPE,
         "trace": content,
+        "device": history.device,
         "before": history.before,
         "disk": disk,
         "maker": iso.MAKER,
@@ -64,23 +68,37 @@ def obtain_trace(history: Traced, disk: int, store: Store) -> Corpus:
     return obtain(store, inputs, build, readers.of_files(path))
 
 
-def _requests(path: Path, history: Traced, disk: int) -> Sequence[BlockRequest]:
+def _read(path: Path, history: Traced, disk: int) -> Trace:
     """Return the requests to send, without discards, which no modelled drive knows. Raises InputError."""
-    with fileio.opened(path) as file:
-        requests = block_trace.read((line.decode("utf-8", "replace") for line in file), str(path))
-    sent = [request for request in requests if request.kind != "discard"]
-    end = history.before + disk
-    wrong = [
-        f"{path}: {request.kind} of {request.size} bytes at {request.first}: the disk lies at {history.before} to {end}"
-        for request in sent
-        if request.kind != "flush" and not history.before <= request.first <= end - request.size
-    ]
-    if wrong:
-        raise InputError(
-            "\n".join(wrong[:20]),
-            hint="take a larger disk, or say in `before` how many bytes of the traced device lie before it",
-        )
-    return sent
+    lines = (line.decode("utf-8", "backslashreplace") for line in read_lines(path))
+    trace = trace_reader.read(lines, str(path), history.device)
+    sent = [request for request in trace.requests if request.kind != "discard"]
+    if not sent:
+        raise InputError(f"{path}: all of its requests are discards, which no modelled drive knows")
+    _require_room(path, [request for request in sent if request.kind != "flush"], history.before, disk)
+    skipped = trace.skipped
+    if discards := len(trace.requests) - len(sent):
+        skipped = {**skipped, "discard": discards}
+    return Trace(sent, skipped)
+
+
+def _require_room(path: Path, requests: Sequence[BlockRequest], before: int, disk: int) -> None:
+    """Raise InputError where a request lies outside of the disk; the hint has a place for all of them."""
+    end = before + disk
+    outside = [request for request in requests if not before <= request.first <= end - request.size]
+    if not outside:
+        return
+    first, lowest = outside[0], min(request.first for request in requests)
+    highest = max(request.first + request.size for request in requests)
+    begin = lowest // MIB * MIB
+    need = -(-(highest - begin) // MIB)
+    larger = f", and take a disk of {need} MiB or more (`mib`)" if need * MIB > disk else ""
+    raise InputError(
+        f"{path}: {len(outside)} of {len(requests)} requests lie outside of the disk, which is bytes {before} to {end} "
+        f"of the traced device; the first is a {first.kind} of {first.size} bytes at {first.first}",
+        hint=f"they are at {lowest} to {highest}: say `before = {begin}` in the history, how many bytes of the "
+        f"traced device lie before the disk{larger}",
+    )
 
 
 def _lines(requests: Sequence[BlockRequest], before: int) -> Iterator[str]:
@@ -90,9 +108,10 @@ def _lines(requests: Sequence[BlockRequest], before: int) -> Iterator[str]:
         yield f"{request.microseconds} {_LETTERS[request.kind]} {first} {request.size}{forced}\n"
 
 
-def _report(requests: Sequence[BlockRequest], disk: int) -> str:
+def _report(trace: Trace, disk: int) -> str:
+    requests = trace.requests
     written = sum(request.size for request in requests if request.kind == "write")
-    summary = HistoryReport(
+    report = HistoryReport(
         engine="iolog",
         disk=disk,
         seed=None,
@@ -106,5 +125,6 @@ def _report(requests: Sequence[BlockRequest], disk: int) -> str:
         live_bytes=0,
         peak_bytes=0,
         points=(len(requests),),
+        skipped=trace.skipped,
     )
-    return summary.model_dump_json(by_alias=True, indent=1) + "\n"
+    return report.model_dump_json(by_alias=True, indent=1) + "\n"

@@ -1,7 +1,7 @@
-"""Traces of block requests: fio's iolog and text like blkparse's, written and read.
+"""Block requests: what a guest's kernel records of them, and the traces made of that.
 
-Of fio's formats version 3 has times, in microseconds, and version 2 has none (fio(1), TRACE FILE FORMAT). Of blkparse's
-text (blkparse(1), its default format) the lines of requests that were issued to the driver are read: their action is D.
+A trace is written as fio's iolog of version 3, in microseconds (fio(1), TRACE FILE FORMAT), and as text like that of
+blkparse. trace_reader.py reads traces.
 """
 
 import re
@@ -9,29 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agelab.base.errors import InputError
-
 Kind = Literal["read", "write", "flush", "discard"]
 SECTOR = 512
-IOLOG = re.compile(r"fio version ([23]) iolog")
-_ACTIONS: dict[str, Kind] = {
-    "read": "read",
-    "write": "write",
-    "sync": "flush",
-    "datasync": "flush",
-    "trim": "discard",
-}
 _WORDS: dict[Kind, str] = {"read": "read", "write": "write", "flush": "sync", "discard": "trim"}
-_FILE_ACTIONS = ("add", "open", "close")
-_BLKPARSE = re.compile(
-    r" *(?P<device>\d{1,4},\d{1,7}) +\d{1,5} +\d{1,12} +(?P<seconds>\d{1,9})\.(?P<parts>\d{9}) +\d{1,10} +"
-    r"(?P<action>[A-Z]{1,2}) +(?P<flags>[A-Z]{1,8})(?: +(?P<sector>\d{1,19}) \+ (?P<sectors>\d{1,10}))?(?: .*)?",
-    re.ASCII,
-)
-_SUMMARY = re.compile(r"(CPU\d+|Total|Throughput|Events|Skips) ?\(.*|", re.ASCII)
-"""The first line of what blkparse adds at the end."""
-_NUMBER = re.compile(r"\d{1,19}", re.ASCII)
-MAX_REQUESTS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,80 +67,6 @@ def blkparse(requests: Iterable[BlockRequest], devices: dict[str, str]) -> Itera
             f"{devices[request.drive]:>7} {0:2} {number:8} {seconds:5}.{parts * 1000:09} {request.pid:5}  "
             f"{'C' if request.done else 'D'} {request.flags:>3}{where} {by}"
         )
-
-
-def read(text: Iterable[str], name: str) -> list[BlockRequest]:
-    """Return the requests of an iolog (version 2 or 3) or of blkparse's text, in their order.
-
-    Raises InputError that names each line which is none, twenty of them at most.
-    """
-    wrong: list[str] = []
-    requests: list[BlockRequest] = []
-    version: int | None = None
-    for number, line in enumerate(text, start=1):
-        line = line.rstrip("\r\n")
-        if number == 1 and (header := IOLOG.fullmatch(line)):
-            version = int(header[1])
-            continue
-        try:
-            request = _of_iolog(line, version) if version else _of_blkparse(line)
-        except ValueError as error:
-            if not version and _SUMMARY.fullmatch(line):
-                break
-            wrong.append(f"{name}:{number}: {error}")
-            if len(wrong) == 20:
-                break
-            continue
-        if request:
-            requests.append(request)
-        if len(requests) > MAX_REQUESTS:
-            raise InputError(f"{name}:{number}: more than {MAX_REQUESTS:,} requests")
-    if wrong:
-        raise InputError(
-            "\n".join(wrong), hint="a trace is fio's iolog or blkparse's text (docs/howto/workloads.md)"
-        )
-    if not requests:
-        raise InputError(f"{name}: there is no request in it")
-    return requests
-
-
-def _of_iolog(line: str, version: int) -> BlockRequest | None:
-    words = line.split(" ")
-    at = _number(words.pop(0), "time") if version == 3 and words else 0
-    if len(words) == 2 and words[1] in _FILE_ACTIONS:
-        return None
-    if len(words) != 4 or words[1] not in _ACTIONS:
-        raise ValueError(f"is no line of an iolog: {line[:60]!r}")
-    kind = _ACTIONS[words[1]]
-    first, size = _number(words[2], "offset"), _number(words[3], "length")
-    if kind != "flush":
-        _require_sectors(first, size)
-    return BlockRequest(at, words[0].removeprefix("/dev/"), kind, first, 0 if kind == "flush" else size)
-
-
-def _of_blkparse(line: str) -> BlockRequest | None:
-    match = _BLKPARSE.fullmatch(line)
-    if match is None:
-        raise ValueError(f"is no line of blkparse's: {line[:60]!r}")
-    if match["action"] != "D":
-        return None
-    kind = kind_of(match["flags"])
-    first, size = int(match["sector"] or 0) * SECTOR, int(match["sectors"] or 0) * SECTOR
-    if kind != "flush":
-        _require_sectors(first, size)
-    at = int(match["seconds"]) * 10**6 + int(match["parts"]) // 1000
-    return BlockRequest(at, match["device"], kind, first, size, match["flags"])
-
-
-def _require_sectors(first: int, size: int) -> None:
-    if first % SECTOR or size % SECTOR or not size:
-        raise ValueError(f"{first} + {size} bytes are no whole sectors of {SECTOR}")
-
-
-def _number(word: str, what: str) -> int:
-    if not _NUMBER.fullmatch(word):
-        raise ValueError(f"{what} {word[:30]!r} is no number")
-    return int(word)
 
 
 BEGIN_MARK = "begin"

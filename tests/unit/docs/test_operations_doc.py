@@ -68,6 +68,76 @@ def test_a_strace_log_becomes_one_of_operations(tmp_path: Path) -> None:
     assert (found.files, found.live_bytes, found.directories) == (5, 6 + 6 + 10 + 2 + 5000, 4)
 
 
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        (r"\1 1795794454.075259 ", " <0.000125>"),
+        (r"\1 12:34:56 ", ""),
+        (r"\1      0.000123 ", ""),
+        (r"[pid \1] 12:34:56.075259 (+     0.000123) ", " <0.000125>"),
+    ],
+)
+def test_times_in_a_strace_log_change_nothing(before: str, behind: str, tmp_path: Path) -> None:
+    plain = from_strace(SAMPLES / "job.strace", f"{TRACED}/work", tmp_path).read_text()
+    text = (SAMPLES / "job.strace").read_text()
+    timed = re.sub(r"^(\d+) +(.*)$", rf"{before}\2{behind}", text, flags=re.MULTILINE)
+    (tmp_path / "timed").write_text(timed)
+    assert from_strace(tmp_path / "timed", f"{TRACED}/work", tmp_path).read_text() == plain
+
+
+def test_a_strace_log_without_paths_or_calls_is_not_taken_in_silence(tmp_path: Path) -> None:
+    script, trace = tmp_path / "from_strace.py", tmp_path / "trace"
+    script.write_text(block("from_strace.py"))
+    for text, complaint in (
+        (
+            '1 creat("a", 0600) = 3\n1 write(3, "x", 1) = 1\n',
+            "not as it was: 1 creat: the trace has no paths",
+        ),
+        ("% time     seconds  usecs/call     calls    errors syscall\n", "no line of it is a call"),
+    ):
+        trace.write_text(text)
+        argv = [sys.executable, str(script), str(trace), "/work"]
+        assert complaint in subprocess.run(argv, capture_output=True, text=True, check=False).stderr
+
+
+SPECIAL = """
+import mmap, os
+f = os.open("a b", os.O_RDWR | os.O_CREAT)
+os.pwrite(f, b"x" * 5000, 4096)
+os.posix_fallocate(f, 0, 10000)
+os.posix_fallocate(f, 0, 100)
+os.rename("a b", "renamed")
+os.write(f, b"y" * 300)
+os.write(f, b"y" * 300)
+os.link("renamed", "linked")
+os.symlink("renamed", "symbolic")
+os.rename("symbolic", "moved")
+log = os.open("log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+os.write(log, b"z" * 10)
+os.rename("log", "log.1")
+os.write(log, b"z" * 10)
+with open("mapped", "w+b") as mapped:
+    mapped.truncate(8192)
+    mmap.mmap(mapped.fileno(), 8192)[0:4] = b"abcd"
+os.rename("linked", "../elsewhere")
+"""
+
+
+def test_the_log_of_what_it_has_no_operation_for_leaves_the_same_sizes(tmp_path: Path) -> None:
+    work, again, trace = tmp_path / "work", tmp_path / "again", tmp_path / "trace"
+    work.mkdir()
+    again.mkdir()
+    argv = ["strace", "-ttt", "-T", "-f", "-y", "-o", str(trace), sys.executable, "-c", SPECIAL]
+    traced = subprocess.run(argv, cwd=work, capture_output=True, check=False)
+    if traced.returncode:
+        capabilities.skip("tracing", traced.stderr.decode()[-200:])
+    (work / "moved").unlink()
+    log = from_strace(trace, str(work), tmp_path)
+    check_log(log)
+    process.run([str(compiled("replay", tmp_path)), str(log)], cwd=again)
+    assert sizes(again) == sizes(work) == {"renamed": 10000, "log.1": 20, "mapped": 8192}
+
+
 def test_what_is_traced_now_is_left_by_a_replay(tmp_path: Path) -> None:
     sources = tmp_path / "in"
     (sources / "sub").mkdir(parents=True)
@@ -90,10 +160,12 @@ def test_what_is_traced_now_is_left_by_a_replay(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", [2, 3])
 def test_an_iolog_of_fio_becomes_one_of_operations(version: int, tmp_path: Path) -> None:
     trace = tmp_path / "mail.iolog"
-    text = (SAMPLES / "mail.iolog").read_text()
+    text = (SAMPLES / "mail.iolog").read_text().replace("/box/a", "/box/a b\\c")
+    text += f"240 {TRACED}/fio/none wait 5 0\n"
     if version == 2:  # the same without times
         text = re.sub(r"^\d+ ", "", text.replace("version 3", "version 2"), flags=re.MULTILINE)
     trace.write_text(text)
     found: LogSummary = check_log(from_fio(trace, tmp_path))
     assert found.counts == {"create": 2, "fsync": 1, "mkdir": 1, "write": 8}
     assert (found.bytes_written, found.live_bytes) == (65536, 65536)
+    assert b"create box/a\\040b\\134c\n" in (tmp_path / "my.log").read_bytes()
