@@ -45,14 +45,14 @@ def make(kind: str, size: int, seed: int, source: Path | None, as_json: bool) ->
                 raise InputError(
                     f"--{name.replace('size', 'bytes')} has no meaning for your own data (--from)"
                 )
-        made = corpus_from_user(source, store)
+        made = corpus_from_user(source, store, say=lambda line: click.echo(f"agelab: {line}", err=True))
     else:
         try:
             spec = CorpusSpec(kind=kind, bytes=size, seed=seed)
         except ValidationError as error:
             first = error.errors()[0]
-            said = first["msg"].removeprefix("Value error, ")
-            raise InputError(f"--{first['loc'][0]} {first['input']}: {said}") from error
+            problem = first["msg"].removeprefix("Value error, ")
+            raise InputError(f"--{first['loc'][0]} {first['input']}: {problem}") from error
         made = make_corpus(spec, store)
     _show(made, as_json)
 
@@ -61,11 +61,11 @@ def make(kind: str, size: int, seed: int, source: Path | None, as_json: bool) ->
 @json_option
 def list_corpora(as_json: bool) -> None:
     """List the corpora in the store, oldest first."""
-    found = stored_corpora(open_store())
+    corpora = stored_corpora(open_store())
     if as_json:
-        print_json({"schema": 1, "corpora": [corpus_json(one) for one in found]})
+        print_json({"schema": 1, "corpora": [corpus_json(corpus) for corpus in corpora]})
     else:
-        print_blocks(corpora_blocks(found))
+        print_blocks(corpora_blocks(corpora))
 
 
 @corpus.command()
@@ -74,13 +74,13 @@ def list_corpora(as_json: bool) -> None:
 def show(key: str, as_json: bool) -> None:
     """Show one corpus, named by the beginning of its KEY."""
     corpora = stored_corpora(open_store())
-    found = [one for one in corpora if one.key.startswith(key)]
-    if not found:
-        raise unknown("corpus", key, [one.key[:12] for one in corpora] or ["none yet"])
-    if len(found) > 1:
-        raise InputError(f"{key!r} begins the key of {len(found)} corpora", hint="give more of it")
-    _show(found[0], as_json)
+    matching = [corpus for corpus in corpora if corpus.key.startswith(key)]
+    if not matching:
+        raise unknown("corpus", key, [corpus.key[:12] for corpus in corpora] or ["none yet"])
+    if len(matching) > 1:
+        raise InputError(f"{key!r} begins the key of {len(matching)} corpora", hint="give more of it")
+    _show(matching[0], as_json)
 
 
-def _show(one: Corpus, as_json: bool) -> None:
-    print_json({"schema": 1, **corpus_json(one)}) if as_json else print_blocks(corpus_blocks(one))
+def _show(corpus: Corpus, as_json: bool) -> None:
+    print_json({"schema": 1, **corpus_json(corpus)}) if as_json else print_blocks(corpus_blocks(corpus))

@@ -25,7 +25,7 @@ def user_corpus(request: RunRequest, store: Store, say: Notify) -> Corpus | None
     say(f"corpus {request.corpus}")
     wanted = request.selection.scenario.corpus
     expected = wanted.kind if wanted and not request.control else None
-    corpus = corpus_from_user(request.corpus, store, expected)
+    corpus = corpus_from_user(request.corpus, store, expected, lambda line: say(f"corpus: {line}"))
     if not corpus.content_bytes:
         raise InputError(f"{request.corpus} holds no data: there is nothing to copy")
     return corpus
