@@ -117,7 +117,9 @@ class Losses:
                 f" longer than {MAX_NAME} bytes: Linux cuts such names in an image, and those that begin alike are one"
             )
         if n := self.cut_links:
-            yield _one_or_many(n, "symbolic link ends", "symbolic links end") + " in a slash, which is left out"
+            yield (
+                _one_or_many(n, "symbolic link ends", "symbolic links end") + " in a slash, which is left out"
+            )
 
     def _add_name(self, name: str, owner: tuple[int, int]) -> None:
         self.cut_names += len(os.fsencode(name)) > MAX_NAME

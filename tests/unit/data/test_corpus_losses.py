@@ -12,9 +12,9 @@ from agelab.base.errors import InputError
 from agelab.data.corpus import corpus_from_user
 from agelab.data.corpus.losses import KEEP, MAX_LINK, MAX_NAME
 from agelab.store.artefacts import Store
+from tests.build.odd_tree import LONGEST, odder_tree
 from tests.capabilities import needs_root
 
-MB = 1_000_000
 LOSSES = (
     "2 files are hard links of others: they become copies (0.2 MB more)",
     "1 file is sparse: its holes become zeros (7.0 MB more)",
@@ -24,29 +24,6 @@ LOSSES = (
 )
 
 
-def odd_tree(root: Path) -> Path:
-    (root / "deep" / "er").mkdir(parents=True)
-    (root / "plain").write_bytes(bytes(range(250)) * 400)
-    os.link(root / "plain", root / "deep" / "again")
-    os.link(root / "plain", root / "deep" / "and again")
-    with (root / "sparse").open("wb") as file:
-        file.truncate(7 * MB)
-        file.seek(4 * MB)
-        file.write(b"end")
-    for name in (b" lead", b"trail ", b"new\nline", b"latin-\xe9", b"-rf", b"a" * MAX_NAME):
-        Path(os.fsdecode(os.fsencode(root) + b"/" + name)).write_text("x")
-    for name in ("b" * (MAX_NAME + 1), "é" * 127):
-        (root / name).write_text("x")
-    (root / "setuid").write_text("x")
-    (root / "setuid").chmod(0o4755)
-    (root / "private").write_text("x")
-    (root / "private").chmod(0o600)
-    (root / "deep" / "er").chmod(0o700)
-    (root / "dangling").symlink_to("../../outside\n")
-    (root / "slash").symlink_to("deep/")
-    return root
-
-
 def taken(path: Path, store: Store) -> tuple[list[str], str]:
     lines: list[str] = []
     return lines, corpus_from_user(path, store, say=lines.append).sha256
@@ -54,7 +31,7 @@ def taken(path: Path, store: Store) -> tuple[list[str], str]:
 
 @pytest.mark.parametrize("form", [None, tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
 def test_each_loss_is_said_with_its_number_each_time(tmp_path: Path, store: Store, form: int | None) -> None:
-    path = odd_tree(tmp_path / "odd")
+    path = odder_tree(tmp_path / "odd")
     if form is not None:
         kind = "pax" if form == tarfile.PAX_FORMAT else "gnu"
         process.run(["tar", f"--format={kind}", "--sparse", "-C", str(path), "-cf", f"{path}.tar", "."])
@@ -111,8 +88,12 @@ def test_owners_are_named(tmp_path: Path, store: Store) -> None:
     assert taken(root, store)[0][0] == "the files belong to 3 pairs of user and group: all become root's"
 
 
+def test_the_longest_name_is_that_of_the_tree_that_a_guest_reads_back() -> None:
+    assert LONGEST == MAX_NAME
+
+
 def test_names_of_any_bytes_are_in_the_image(tmp_path: Path, store: Store) -> None:
-    root = odd_tree(tmp_path / "odd")
+    root = odder_tree(tmp_path / "odd")
     image = corpus_from_user(root, store).image
     out = tmp_path / "out"
     process.run(["xorriso", "-no_rc", "-osirrox", "on", "-indev", str(image), "-extract", "/", str(out)])
