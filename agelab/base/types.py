@@ -81,6 +81,14 @@ Origin = Annotated[
 ]
 """Origin of a figure."""
 
+
+class WithOrigin(Frozen):
+    """A value with its origin, and in ``why`` what it is and the reason for it."""
+
+    origin: Origin
+    why: str
+
+
 Note = Annotated[str, Field(description="additional remark")]
 """Remark on a figure for readers of the file."""
 

@@ -71,7 +71,7 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
         members[run_manifest.JOBS] = _json(read(run.path / run_manifest.JOBS, JobFiles))
     for number, _ in enumerate(plan.cells):
         members.update(_cell_members(run, number))
-    members.update(_log_members(plan, of, scenario.decode()))
+    members.update(_log_members(run, plan, of, scenario.decode()))
     if carry:
         if of.modules:
             raise InputError(
@@ -194,11 +194,15 @@ def _cell_members(run: RunDirectory, number: int) -> Iterator[tuple[str, Content
             yield f"cells/{number}/maps/{name}", data
 
 
-def _log_members(plan: RunPlan, of: RunManifest, text: str) -> Iterator[tuple[str, Content]]:
+def _log_members(
+    run: RunDirectory, plan: RunPlan, of: RunManifest, text: str
+) -> Iterator[tuple[str, Content]]:
     if not any(source.log for source in of.sources.values()):
         return
     begun, log_option = Path(plan.command["directory"]), plan.command["options"].get("log")
-    chosen = selection.select(f"{plan.scenario}.toml", text=text).scenario
+    kept = run.path / run_manifest.JOBS
+    jobs = read(kept, JobFiles).jobs if kept.exists() else {}
+    chosen = selection.select(f"{plan.scenario}.toml", text=text, jobs=jobs).scenario
     paths = {history.name: history.log for history in chosen.histories if isinstance(history, Logged)}
     if log_option:
         paths["log"] = log_option

@@ -44,16 +44,16 @@ def make(kind: str, size: int, seed: int, source: Path | None, as_json: bool) ->
                 raise InputError(
                     f"--{name.replace('size', 'bytes')} has no meaning for your own data (--from)"
                 )
-        corpus = corpus_from_user(source, store)
+        contents = corpus_from_user(source, store, say=lambda line: click.echo(f"agelab: {line}", err=True))
     else:
         try:
             spec = CorpusSpec(kind=kind, bytes=size, seed=seed)
         except ValidationError as error:
             first = error.errors()[0]
-            message = first["msg"].removeprefix("Value error, ")
-            raise InputError(f"--{first['loc'][0]} {first['input']}: {message}") from error
-        corpus = make_corpus(spec, store)
-    _show(corpus, as_json)
+            problem = first["msg"].removeprefix("Value error, ")
+            raise InputError(f"--{first['loc'][0]} {first['input']}: {problem}") from error
+        contents = make_corpus(spec, store)
+    _show(contents, as_json)
 
 
 @corpus.command("list")
@@ -73,12 +73,12 @@ def list_corpora(as_json: bool) -> None:
 def show(key: str, as_json: bool) -> None:
     """Show one corpus, named by the beginning of its KEY."""
     corpora = stored_corpora(open_store())
-    matches = [corpus for corpus in corpora if corpus.key.startswith(key)]
-    if not matches:
+    matching = [corpus for corpus in corpora if corpus.key.startswith(key)]
+    if not matching:
         raise unknown("corpus", key, [corpus.key[:12] for corpus in corpora] or ["none yet"])
-    if len(matches) > 1:
-        raise InputError(f"{key!r} begins the key of {len(matches)} corpora", hint="give more of it")
-    _show(matches[0], as_json)
+    if len(matching) > 1:
+        raise InputError(f"{key!r} begins the key of {len(matching)} corpora", hint="give more of it")
+    _show(matching[0], as_json)
 
 
 def _show(corpus: Corpus, as_json: bool) -> None:

@@ -24,10 +24,10 @@ from agelab.cli.options import (
     write_output,
 )
 from agelab.data.history.operations import LogSummary
-from agelab.data.history.profile import Profile
 from agelab.present.report.blocks import Block, Column, Table, facts
 from agelab.present.view.terminal import print_blocks
 from agelab.results.run_directory import RunDirectory
+from agelab.scenario.aging_profile import Profile
 from agelab.scenario.history import History
 
 POINTS = 10
@@ -177,7 +177,10 @@ history.add_command(results)
 @force_option
 @click.option("--disk", type=SIZE, default="256M", show_default=True, help="Bytes of the disk it is for.")
 @click.option(
-    "--profile", default="agrawal-2007", show_default=True, help="profile: one of agelab history profiles."
+    "--profile",
+    default="agrawal-2007",
+    show_default=True,
+    help="profile: one of agelab history profiles, or a file of your own: ./mine.toml.",
 )
 @click.option(
     "--fullness", type=float, default=0.8, show_default=True, help="profile, history, churn: of the disk."

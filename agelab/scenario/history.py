@@ -2,9 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from agelab.base.types import Figure, Frozen, Name, Note
+from agelab.scenario.aging_profile import Profile
 
 
 class _Named(Frozen):
@@ -25,11 +26,19 @@ class _Asked(_Named):
     )
 
 
+def _profile_tag(raw: object) -> str:
+    return "~profile" if isinstance(raw, dict | Profile) else "~name"
+
+
 class Profiled(_Asked):
-    """Create and delete files until they match a published profile's sizes, ages and depths."""
+    """Create and delete files until they match a profile's sizes, ages and depths."""
 
     engine: Literal["profile"] = Field(description="engine")
-    profile: str = Field(description="a file of agelab/data/history")
+    profile: Annotated[
+        Annotated[str, Tag("~name")] | Annotated[Profile, Tag("~profile")], Discriminator(_profile_tag)
+    ] = Field(
+        description="one of agelab history profiles, or a file of your own: ./mine.toml, from the scenario's file on"
+    )
     fullness: Figure = Field(description="share of the disk, 0 to 1")
     overwrites: Figure = Field(
         description="bytes written, the filling included, as a multiple of the disk's size"

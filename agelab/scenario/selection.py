@@ -1,15 +1,16 @@
 """Find the scenario and variants that the user asked for."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
 from agelab.base.errors import InputError, unknown
 from agelab.scenario import toml_files
+from agelab.scenario.aging_profile import Profile, is_path
 from agelab.scenario.drive import Drive
 from agelab.scenario.filesystem import Filesystem
-from agelab.scenario.history import Logged, Traced
+from agelab.scenario.history import History, Logged, Profiled, Traced
 from agelab.scenario.layout import Layout
 from agelab.scenario.machine import Machine
 from agelab.scenario.option_matrix import parse_matrix
@@ -27,6 +28,8 @@ class Selection:
     """Text of the scenario file, with the variants that were asked for and are not in it."""
     workload: Workload = NOTHING
     """What its guests need beside the files of agelab itself."""
+    profiles: Mapping[str, bytes] = field(default_factory=dict)
+    """Aging profiles that lie beside the scenario, by ``profile_key``."""
 
 
 def scenario_names() -> list[str]:
@@ -52,7 +55,7 @@ def select(
     The longest scenario name that matches wins; the rest is the variant. A name that ends in ``.toml`` is the user's
     own scenario file, with all its variants. ``options`` are mkfs and mount options, every combination of which is a
     variant (agelab.scenario.option_matrix); a variant's plain name selects all its combinations. ``text`` replaces the
-    file's content, ``jobs`` the job files beside it.
+    file's content, ``jobs`` the job files and aging profiles beside it.
     Raises InputError for an unknown name or an invalid scenario file.
     """
     path, wanted = (Path(name), None) if text is not None or name.endswith(".toml") else _find_scenario(name)
@@ -63,8 +66,10 @@ def select(
         text += added
         scenario = _parse_scenario(text, path)
     scenario = _beside(scenario, path.parent)
+    scenario, profiles, sources = _with_own_profiles(scenario, path, jobs)
     workload = workload_of(scenario, path, jobs)
     scenario = bind(scenario, workload)
+    workload = replace(workload, sources=(*workload.sources, *sources))
     if log:
         if not scenario.histories:
             raise InputError(f"--log: scenario {scenario.name} has no histories that a log could replace")
@@ -91,7 +96,7 @@ def select(
             raise InputError(
                 f"--options {matrix.filesystem}:...: none of its variants is run; what is run has {chosen}"
             )
-    return Selection(scenario, variants, text, workload)
+    return Selection(scenario, variants, text, workload, profiles)
 
 
 def _added_variants(scenario: Scenario, names: Sequence[str]) -> str:
@@ -114,6 +119,50 @@ def _beside(scenario: Scenario, directory: Path) -> Scenario:
         for one in scenario.histories
     )
     return scenario.model_copy(update={"histories": histories})
+
+
+def profile_key(history: str) -> str:
+    """Return the name under which the profile of a history is kept with the job files of a run."""
+    return f"profiles/{history}"
+
+
+def _with_own_profiles(
+    scenario: Scenario, path: Path, carried: Mapping[str, bytes] | None
+) -> tuple[Scenario, dict[str, bytes], list[Path]]:
+    """Return the scenario with the aging profiles that its histories name by their paths, their content and places.
+
+    Raises InputError that lists every error in them.
+    """
+    contents: dict[str, bytes] = {}
+    sources: list[Path] = []
+    problems: list[str] = []
+
+    def with_profile(number: int, history: History) -> History:
+        if not isinstance(history, Profiled) or not isinstance(history.profile, str):
+            return history
+        if not is_path(history.profile):
+            return history
+        key, own = profile_key(history.name), path.parent / history.profile
+        try:
+            if carried is None:
+                contents[key] = toml_files.read_text(own).encode()
+                sources.append(own)
+            elif key in carried:
+                contents[key] = carried[key]
+            else:
+                raise InputError(
+                    f"{path}: histories[{number}].profile: {own.name} is not among what was packed"
+                )
+            profile = toml_files.parse(contents[key].decode(), own, Profile)
+        except InputError as error:
+            problems.append(str(error))
+            return history
+        return history.model_copy(update={"profile": profile})
+
+    histories = tuple(with_profile(number, history) for number, history in enumerate(scenario.histories))
+    if problems:
+        raise InputError("\n".join(problems))
+    return scenario.model_copy(update={"histories": histories}), contents, sources
 
 
 def _find_scenario(name: str) -> tuple[Path, str | None]:

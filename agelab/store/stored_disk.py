@@ -7,6 +7,8 @@ that a run that starts from the disk reports the same result as a run that makes
 import fcntl
 import json
 import os
+import re
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +23,7 @@ from agelab.base.errors import HostError, InputError, unknown
 from agelab.base.sanitize import require_utf_8
 from agelab.base.types import Defaults, Frozen, LayoutName, Name
 from agelab.results.result import Sample
+from agelab.store import superblock
 from agelab.store.artefacts import (
     MANIFEST,
     Artefact,
@@ -45,12 +48,21 @@ a hole."""
 IMPORTABLE_FORMATS = ("raw", "qcow2", "vdi", "vhdx", "vpc")
 """Image formats that can be imported: each image is one file."""
 EXT = ("ext2", "ext3", "ext4")
-SIGNATURES = {**dict.fromkeys(EXT, EXT), "zfs": ("zfs_member",)}
+SIGNATURES = {
+    **dict.fromkeys(EXT, EXT),
+    **dict.fromkeys(("zfs", "openzfs"), ("zfs_member",)),
+    "ntfs3": ("ntfs",),
+}
 """The types by which wipefs knows a filesystem, where they are not its own name alone."""
 RAID_MEMBER = "linux_raid_member"
 _MAKE_WHOLE = "make it whole first: qemu-img convert -O qcow2"
 _MAKE_RAW = "make it a raw image first: qemu-img convert -O raw"
+_COPY_AGAIN = "copy it again, and compare sizes or checksums"
 _MEASURE_SECONDS = 60.0
+_NO_CHECK, _LEAKS = 63, 3
+"""Exit codes of qemu-img check: of a format that has none, and of an image that has unused clusters."""
+_MAPPED = re.compile(r'"length": (\d+).*"offset": (\d+)')
+"""A line of qemu-img map for data that lie in the image as they are."""
 SHORT_KEY = 12
 """Digits of a key in messages and tables."""
 
@@ -288,7 +300,7 @@ def import_images(
 ) -> StoredDisk:
     """Store a user's own images (raw, qcow2, ...), one for each member of the disk.
 
-    Raises InputError for a file that is not an image of that filesystem, or that refers to another file.
+    Raises InputError for a file that is not a whole image of that filesystem, or that refers to another file.
     """
     require_utf_8(command)
     for image in images:
@@ -297,9 +309,10 @@ def import_images(
     work = store.cache("import")
     with atomic.temp_dir(work) as directory:
         members = [directory / MEMBER_FILE.format(number) for number, _ in enumerate(images)]
+        sizes = []
         for image, member in zip(images, members, strict=True):
             try:
-                _convert(image.resolve(), member)
+                sizes.append(_convert(image.resolve(), member))
             except process.ProcessFailed as error:
                 raise InputError(
                     f"{image} cannot be read as a disk image: {error.stderr.strip()}", hint=_MAKE_WHOLE
@@ -311,8 +324,11 @@ def import_images(
                 raise InputError(
                     f"{image}: {size} bytes are not a multiple of {DISK_ALIGNMENT}; a member of an array cannot grow"
                 )
+        signatures = [_signatures(member) for member in members]
+        _require_filesystem(images, signatures, filesystem)
+        _require_size(images, members, sizes, signatures, filesystem)
+        for member in members:
             align(member)
-        _require_filesystem(images, members, filesystem)
         if len({member.stat().st_size for member in members}) > 1:
             raise InputError("the members of an array must have the same size")
         recipe = DiskRecipe(
@@ -332,18 +348,22 @@ def import_images(
         return save(store, inputs, recipe, members, [], readable_by=readers.of_files(*images))
 
 
-def _require_filesystem(images: Sequence[Path], members: Sequence[Path], filesystem: str) -> None:
-    """Raise InputError where the members have no signature of the filesystem: any file passes for a raw image."""
-    inside = [member.resolve() for member in members]
-    outputs = [
-        confine.run(["wipefs", "--no-act", "--json", str(member)], read=[member]).stdout for member in inside
-    ]
-    types = {
-        signature["type"] for text in outputs if text.strip() for signature in json.loads(text)["signatures"]
-    }
-    if types.isdisjoint(
-        (*SIGNATURES.get(filesystem, (filesystem,)), *([RAID_MEMBER] if len(members) > 1 else []))
-    ):
+def signatures_of(filesystem: str) -> tuple[str, ...]:
+    """Return the types by which wipefs knows a filesystem."""
+    return SIGNATURES.get(filesystem, (filesystem,))
+
+
+def _signatures(member: Path) -> set[str]:
+    """Return the types that wipefs finds in an image."""
+    inside = member.resolve()
+    output = confine.run(["wipefs", "--no-act", "--json", str(inside)], read=[inside]).stdout
+    return {entry["type"] for entry in json.loads(output)["signatures"]} if output.strip() else set()
+
+
+def _require_filesystem(images: Sequence[Path], signatures: Sequence[set[str]], filesystem: str) -> None:
+    """Raise InputError where the images have no signature of the filesystem: any file passes for a raw image."""
+    types = set().union(*signatures)
+    if types.isdisjoint((*signatures_of(filesystem), *([RAID_MEMBER] if len(images) > 1 else []))):
         held = f"there is {', '.join(sorted(types))}" if types else "nothing there is known"
         raise InputError(
             f"{' and '.join(map(str, images))}: no {filesystem}; {held}",
@@ -351,32 +371,91 @@ def _require_filesystem(images: Sequence[Path], members: Sequence[Path], filesys
         )
 
 
-def _convert(image: Path, member: Path) -> None:
-    """Write an image as a raw file. Raises InputError, ProcessFailed, HostError where there is no room for it."""
+def _require_size(
+    images: Sequence[Path],
+    members: Sequence[Path],
+    sizes: Sequence[int],
+    signatures: Sequence[set[str]],
+    filesystem: str,
+) -> None:
+    """Raise InputError for an image that has fewer bytes than what is on it says: it is cut short."""
+    for image, member, size, types in zip(images, members, sizes, signatures, strict=True):
+        # A filesystem may begin in one member of an array and end in another.
+        for kind, there in ((RAID_MEMBER, size), *((kind, sum(sizes)) for kind in signatures_of(filesystem))):
+            stated = superblock.stated_bytes(member, kind) if kind in types else None
+            if stated and stated > there:
+                raise InputError(
+                    f"{image} is cut short: its {kind} takes {stated:,} bytes, and there are {there:,}",
+                    hint=_COPY_AGAIN,
+                )
+
+
+def _convert(image: Path, member: Path) -> int:
+    """Write an image as a raw file; return its bytes, without those by which qemu-img fills the last sector.
+
+    Raises InputError, ProcessFailed, HostError where there is no room for it.
+    """
     file_format = _format(image)
     if file_format != "raw":
         _require_room(image, file_format, member.parent)
+        _require_data(image, file_format, member.with_suffix(".map"))
     member.touch()
     argv = ["qemu-img", "convert", "-f", file_format, "-O", "raw", str(image), str(member)]
     confine.run(argv, read=[image], write=[member])
+    return min(member.stat().st_size, image.stat().st_size) if file_format == "raw" else member.stat().st_size
+
+
+def _require_data(image: Path, file_format: str, listing: Path) -> None:
+    """Raise InputError for an image whose data lie beyond its end, where qemu-img would read zeros.
+
+    ``listing`` is a file to be written meanwhile: an image of many pieces has a long list of them.
+    """
+    size = image.stat().st_size
+    _ask("map", image, file_format, listing)
+    with listing.open(encoding="utf-8") as lines:
+        mapped = (match for line in lines if (match := _MAPPED.search(line)))
+        end = max((int(match[1]) + int(match[2]) for match in mapped), default=0)
+    listing.unlink()
+    if end > size:
+        raise InputError(
+            f"{image} is cut short: its data reach to byte {end:,}, and it has {size:,} bytes",
+            hint=_COPY_AGAIN,
+        )
+    try:
+        _ask("check", image, file_format)
+    except process.ProcessFailed as error:
+        if error.returncode not in (_NO_CHECK, _LEAKS):
+            raise InputError(
+                f"{image} is cut short or damaged: qemu-img check finds errors in it",
+                hint=f"{_COPY_AGAIN}; to see them: qemu-img check {shlex.quote(str(image))}",
+            ) from error
 
 
 def _require_room(image: Path, file_format: str, directory: Path) -> None:
     """Raise for an image that unpacks to more than there is room for: it may name one packed cluster over and over."""
-    argv = ["qemu-img", "measure", "--output=json", "-f", file_format, "-O", "qcow2", str(image)]
-    try:
-        needed = json.loads(confine.run(argv, read=[image], timeout=_MEASURE_SECONDS).stdout)["required"]
-    except process.TimedOut as error:
-        raise InputError(
-            f"{image}: qemu-img does not say within {_MEASURE_SECONDS:g} s how large its content is",
-            _MAKE_RAW,
-        ) from error
+    needed = json.loads(_ask("measure", image, file_format, options=("-O", "qcow2")))["required"]
     free = shutil.disk_usage(directory).free
     if needed > free:
         raise HostError(
             f"{image} unpacks to {needed >> 20} MiB, and {directory.parent} has {free >> 20} MiB free",
             hint="free some space; AGELAB_HOME=<directory> moves the store",
         )
+
+
+def _ask(
+    verb: str, image: Path, file_format: str, output: Path | None = None, options: Sequence[str] = ()
+) -> str:
+    """Return what a verb of qemu-img prints about an image, or write it to a file.
+
+    Raises ProcessFailed, and InputError where it takes too long.
+    """
+    argv = ["qemu-img", verb, "--output=json", "-f", file_format, *options, str(image)]
+    try:
+        return confine.run(argv, read=[image], stdout=output, timeout=_MEASURE_SECONDS).stdout
+    except process.TimedOut as error:
+        raise InputError(
+            f"{image}: qemu-img {verb} does not end within {_MEASURE_SECONDS:g} s", _MAKE_RAW
+        ) from error
 
 
 def _format(image: Path) -> str:

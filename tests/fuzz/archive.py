@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from agelab.base.errors import AgelabError
 from agelab.data.corpus import user
+from agelab.data.corpus.losses import Losses
 from tests.fuzz._files import directory
 
 
@@ -20,7 +21,7 @@ def one(data: bytes) -> None:
     tree.mkdir()
     try:
         with suppress(AgelabError):
-            user._unpack(path, tree)
+            user._unpack(path, tree, Losses())
         with suppress(AgelabError):
             list(user._entries(tree))
         assert {made.name for made in directory().iterdir()} == {"a.tar", "tree"}

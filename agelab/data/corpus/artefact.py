@@ -45,6 +45,7 @@ class CorpusDescription(Frozen):
         default=None,
         description="names at the top of a user's corpus, directories with a slash; null: unknown",
     )
+    lost: tuple[str, ...] | None = Field(default=None, description="what the image lacks of a user's archive")
     parts: int | None = Field(
         default=None, description="number of a history's files, 1 to n (agelab/data/history/artefact.py)"
     )
@@ -56,7 +57,7 @@ class Corpus:
 
     ``files`` counts the regular files in it, ``content_bytes`` is the sum of their sizes; ``key`` is the
     hash of its inputs; ``top`` lists the names at the top of a user's corpus, None if unknown;
-    ``parts`` counts the files of a history.
+    ``parts`` counts the files of a history; ``lost`` says what the image lacks of a user's archive.
     """
 
     key: str
@@ -68,6 +69,7 @@ class Corpus:
     description: str
     top: tuple[str, ...] | None = None
     parts: int | None = None
+    lost: tuple[str, ...] = ()
 
 
 def plan_files(what: Cd | StudyCorpus, size: int, seed: int) -> Sequence[tree.TreeFile]:
@@ -117,7 +119,7 @@ def load(artefact: Artefact) -> Corpus:
     except (OSError, ValidationError) as error:
         raise damaged(f"the corpus in {artefact.directory}", artefact.directory) from error
     sha256 = artefact.manifest.files[IMAGE_FILE]
-    facts = about.model_dump(exclude={"tree"})
+    facts = about.model_dump(exclude={"tree"}, exclude_none=True)
     return Corpus(artefact.key, artefact / IMAGE_FILE, size, sha256, **facts)
 
 

@@ -7,19 +7,12 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from agelab.base import places
-from agelab.base.types import Frozen, Origin
+from agelab.base.types import Frozen, WithOrigin
 from agelab.data.corpus.random_content import ContentKind
 from agelab.scenario import toml_files
 
 CD = "debian-iso"
 """The kind without a study's size: its files are shares of any size."""
-
-
-class WithOrigin(Frozen):
-    """A value with its origin, and in ``why`` what it is and the reason for it."""
-
-    origin: Origin
-    why: str
 
 
 class CorpusFigure(WithOrigin):

@@ -13,14 +13,17 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agelab.base import fileio, readers
-from agelab.base.errors import InputError
+from agelab.base.errors import InputError, Notify, silent
 from agelab.base.hashing import key_of
 from agelab.data.corpus import iso
 from agelab.data.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain, require_space
 from agelab.data.corpus.definition import definition
+from agelab.data.corpus.losses import Losses
 from agelab.store.artefacts import Store, file_hash, require_unchanged
 
 VOLUME = "CORPUS"
+LOSSES = 1
+"""Raised when other losses of an archive are counted: they lie beside its image."""
 DATE = 1175990400  # the date of the stand-ins: times are not part of the content
 Preparation = tuple[dict[str, Any], Callable[[Path], CorpusDescription]]
 """The inputs that make a corpus's key, and the function that writes its image."""
@@ -57,31 +60,33 @@ class _Member(tarfile.TarInfo):
         return super()._proc_member(archive)  # type: ignore[misc]
 
 
-def corpus_from_user(path: Path, store: Store, kind: str | None = None) -> Corpus:
+def corpus_from_user(path: Path, store: Store, kind: str | None = None, say: Notify = silent) -> Corpus:
     """Return the user's ISO image (as it is), or an image of the user's directory or tar archive, as a corpus.
 
     The key is the hash of the content, so the same content is stored once, whatever its name; who may not read all of
     it may not read the corpus. With ``kind`` it must
-    have at its top the names of that stand-in; ISO images are not checked.
+    have at its top the names of that stand-in; ISO images are not checked. ``say`` is told what the image cannot carry.
     Raises InputError when it is none of these or cannot be read, HostError when the disk is too full.
     """
     path = path.absolute()
-    required = definition(kind).names if kind else ()
+    needed = definition(kind).names if kind else ()
 
     def check_top(top: tuple[str, ...]) -> None:
-        if missing := [name for name in required if name not in top]:
+        if missing := [name for name in needed if name not in top]:
             raise InputError(
                 f"{path} lacks {', '.join(missing)}: it cannot take the place of {kind}",
-                hint=f"at its top it must have {', '.join(required)}",
+                hint=f"at its top it must have {', '.join(needed)}",
             )
 
     try:
-        inputs, build = _prepare(path, check_top)
+        inputs, build = _prepare(path, check_top, say)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     corpus = obtain(store, inputs, build, readers.of_tree(path))
     if corpus.top is not None:  # it may have been stored earlier, for another kind
         check_top(corpus.top)
+    for line in corpus.lost:
+        say(line)
     return corpus
 
 
@@ -91,9 +96,9 @@ def require_corpus(path: Path) -> None:
         raise InputError(f"{path.absolute()} is {'no file' if path.exists() else 'not there'}", hint=HINT)
 
 
-def _prepare(path: Path, check_top: CheckTop) -> Preparation:
+def _prepare(path: Path, check_top: CheckTop, say: Notify) -> Preparation:
     if path.is_dir():
-        return _directory(path, check_top)
+        return _directory(path, check_top, say)
     require_corpus(path)
     return _image(path) if iso.is_image(path) else _archive(path, check_top)
 
@@ -118,8 +123,13 @@ def _image(path: Path) -> Preparation:
     return {"source": "image", "sha256": content}, build
 
 
-def _directory(path: Path, check_top: CheckTop) -> Preparation:
+def _directory(path: Path, check_top: CheckTop, say: Notify) -> Preparation:
     check_top(_top(path))
+    losses = Losses()
+    for _ in _entries(path, hashed=False, losses=losses):
+        pass
+    for line in losses.lines():  # before everything is read, which may take long
+        say(line)
     entries = list(_entries(path))
 
     def build(directory: Path) -> CorpusDescription:
@@ -140,14 +150,15 @@ def _archive(path: Path, check_top: CheckTop) -> Preparation:
     def build(directory: Path) -> CorpusDescription:
         tree = directory / "tree"
         tree.mkdir()
-        _unpack(path, tree)
+        losses = Losses()
+        _unpack(path, tree, losses)
         require_unchanged(path, content)
         check_top(_top(tree))
         about = _make_image(tree, directory, "the user's tar archive")
         shutil.rmtree(tree)
-        return about
+        return about.model_copy(update={"lost": losses.lines()})
 
-    return {"source": "archive", "sha256": content, "maker": iso.MAKER}, build
+    return {"source": "archive", "sha256": content, "maker": iso.MAKER, "losses": LOSSES}, build
 
 
 def _make_image(tree: Path, directory: Path, what: str) -> CorpusDescription:
@@ -168,19 +179,33 @@ def _top(tree: Path) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def _entries(root: Path, hashed: bool = True) -> Iterator[list[str | int | None]]:
+def _entries(
+    root: Path, hashed: bool = True, losses: Losses | None = None
+) -> Iterator[list[str | int | None]]:
     """Yield path, size, and hash (or link target) of everything in a tree, in the same order on every host.
 
+    A further name of a file also has its first one: in the image both have their content at one place. ``losses``
+    counts what an image cannot carry.
     Raises InputError for anything but files, directories and links, OSError for what cannot be read.
     """
+    first_names: dict[tuple[int, int], str] = {}
     for path in sorted(_walk(root), key=os.fsencode):
-        name, mode = _key_text(path.relative_to(root)), path.lstat().st_mode
+        name, status = _key_text(path.relative_to(root)), path.lstat()
+        mode, first = status.st_mode, name
+        if stat.S_ISREG(mode) and status.st_nlink > 1:
+            first = first_names.setdefault((status.st_dev, status.st_ino), name)
+        if losses:
+            losses.add(path, status, again=first != name)
         if stat.S_ISDIR(mode):
             yield [name, None, None]
         elif stat.S_ISLNK(mode):
-            yield [name, None, _key_text(fileio.link_text(path))]
+            text = fileio.link_text(path)
+            if losses:
+                losses.add_link(path, text)
+            yield [name, None, _key_text(text)]
         elif stat.S_ISREG(mode):
-            yield [name, path.stat().st_size, file_hash(path) if hashed else None]
+            content = file_hash(path) if hashed else None
+            yield [name, status.st_size, content, *([first] if first != name else [])]
         else:
             raise InputError(f"{path} is neither file, directory nor link: a corpus cannot hold it")
 
@@ -207,8 +232,8 @@ def _text(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _unpack(archive: Path, tree: Path) -> None:
-    """Unpack the files, directories and links of a tar archive, never outside ``tree``.
+def _unpack(archive: Path, tree: Path, losses: Losses) -> None:
+    """Unpack the files, directories and links of a tar archive, never outside ``tree``; count what is lost.
 
     Python's own safe unpacking (extraction filters) is not in every Python that this supports.
     """
@@ -222,13 +247,16 @@ def _unpack(archive: Path, tree: Path) -> None:
             if left < 0:
                 raise InputError(f"{archive} holds more than {_ENTRIES:,} files and directories")
             target.parent.mkdir(parents=True, exist_ok=True)
+            linked_bytes = 0
             if member.isdir():
                 target.mkdir(exist_ok=True)
             elif member.issym():
+                losses.add_link(f"{archive}: {member.name}", member.linkname)
                 links[target] = member.linkname
             elif member.islnk():
                 source = tree / _inner_path(member.linkname, archive)
-                room = _reserve(room, source.stat().st_size, tree)
+                linked_bytes = source.stat().st_size
+                room = _reserve(room, linked_bytes, tree)
                 shutil.copyfile(source, target)
             elif content := tar.extractfile(member) if member.isreg() else None:
                 room = _reserve(room, member.size, tree)
@@ -236,6 +264,7 @@ def _unpack(archive: Path, tree: Path) -> None:
                     shutil.copyfileobj(content, file)
             else:
                 raise InputError(f"{archive}: {member.name} is neither file, directory nor link")
+            losses.add_member(member, linked_bytes)
         # Links come last, so that no file can be written through one.
         for target, pointed in links.items():
             target.symlink_to(pointed)

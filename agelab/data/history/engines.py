@@ -14,6 +14,7 @@ from agelab.data.corpus.artefact import MB, plan_files
 from agelab.data.corpus.definition import definition
 from agelab.data.history import churn, git_history, operations, profile, synthetic, tree
 from agelab.data.history.report import EngineRecord, HistoryReport, report
+from agelab.scenario.aging_profile import Profile
 from agelab.scenario.history import Churned, History, Logged, Profiled, Pulled, Repository, Traced, Versions
 from agelab.store.artefacts import file_hash, require_unchanged
 
@@ -103,7 +104,7 @@ def write_log(log: LogSource, path: Path) -> HistoryReport:
 
 
 def _profiled(history: Profiled, disk: int, seed: int) -> LogSource:
-    what = profile.load_profile(history.profile)
+    what = history.profile if isinstance(history.profile, Profile) else profile.load_profile(history.profile)
     fullness, overwrites = _amounts(history)
     asked = profile.ProfileRequest(disk, fullness, overwrites, history.points)
     made = profile.ProducedFiles()

@@ -1,7 +1,7 @@
 """Aging to a profile: create and delete files until the remaining ones have its sizes, ages and depths.
 
-This follows Geriatrix (Kadekodi, Nagarajan, Ganger and Gibson, USENIX ATC 2018): fill the filesystem to the wanted
-fullness, then create and delete files in turn. Sizes and depths are drawn on creation; ages are controlled by
+This follows Geriatrix (Kadekodi, Nagarajan, Ganger and Gibson, USENIX ATC 2018): fill the filesystem as far as is asked
+for, then create and delete files in turn. Sizes and depths are drawn on creation; ages are controlled by
 deletion, which takes a file of the age class that exceeds its share most. An age is a share of the history so far.
 """
 
@@ -11,68 +11,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
-from typing import Self
-
-from pydantic import Field, model_validator
 
 from agelab.base.errors import InputError, unknown
-from agelab.base.types import Frozen
-from agelab.data.corpus.definition import WithOrigin
 from agelab.data.corpus.random_content import SeededRandom
 from agelab.data.history.operations import HEADER, whole_blocks
 from agelab.scenario import toml_files
+from agelab.scenario.aging_profile import BoundedClasses, DepthClasses, Profile, is_path
 
 PROFILES = Path(__file__).parent
 RECIPE = 1
 """Raise this when a change of this module changes a log."""
 INODE_BYTES = 256
 """Bytes assumed for a file beside its blocks: an inode of today's ext4."""
-
-
-class WeightedClasses(WithOrigin):
-    """Classes of files with weights."""
-
-    weights: tuple[int, ...] = Field(min_length=1)
-
-    def shares(self) -> list[float]:
-        """Return the share of files in each class."""
-        whole = sum(self.weights)
-        return [weight / whole for weight in self.weights]
-
-
-class BoundedClasses(WeightedClasses):
-    """Classes by value with weights: each reaches from the previous bound up to its own."""
-
-    upto: tuple[int, ...] = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def _each_has_a_weight(self) -> Self:
-        if len(self.upto) != len(self.weights) or list(self.upto) != sorted(set(self.upto)):
-            raise ValueError("upto must rise, and each class have a weight")
-        return self
-
-
-class DepthClasses(WeightedClasses):
-    """Weights of files with 1, 2, 3 ... directories above them, and the number of directories at each depth."""
-
-    directories: tuple[int, ...] = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def _each_has_a_weight(self) -> Self:
-        if len(self.directories) != len(self.weights):
-            raise ValueError("each depth has a weight and a number of directories")
-        return self
-
-
-class Profile(Frozen):
-    """Distributions of size, age and depth of the files on a filesystem."""
-
-    name: str
-    title: str
-    read_by: str
-    sizes: BoundedClasses
-    ages: BoundedClasses
-    depths: DepthClasses
+MAX_CREATED = 20_000_000
+"""Files that a history makes at most, so that small ones on a large disk are not written for days."""
 
 
 def load_profiles() -> list[Profile]:
@@ -81,10 +33,15 @@ def load_profiles() -> list[Profile]:
 
 
 def load_profile(name: str) -> Profile:
-    """Read a profile by name from the file beside this module. Raises InputError for an unknown name."""
+    """Read a profile by name from the file beside this module, or from the file that a path names.
+
+    Raises InputError for an unknown name, and for every error in a file.
+    """
+    if is_path(name):
+        return toml_files.read(Path(name), Profile)
     there = sorted(path.stem for path in PROFILES.glob("*.toml"))
     if name not in there:
-        raise unknown("profile", name, there)
+        raise unknown("profile", name, there, "(a file of your own is named by its path: ./mine.toml)")
     return toml_files.read(PROFILES / f"{name}.toml", Profile)
 
 
@@ -182,17 +139,23 @@ class ProfileRequest:
 
 
 def operations(
-    profile: Profile, asked: ProfileRequest, seed: int, produced: ProducedFiles
+    profile: Profile, request: ProfileRequest, seed: int, produced: ProducedFiles
 ) -> Iterator[bytes]:
     """Yield the lines of the log, header included; at the end ``produced`` is filled in.
 
     Raises InputError if the disk has no room for the profile's largest file.
     """
-    room, budget = int(asked.disk * asked.fullness), int(asked.disk * asked.overwrites)
+    room, budget = int(request.disk * request.fullness), int(request.disk * request.overwrites)
     if (largest := profile.sizes.upto[-1] + INODE_BYTES) > room:
         raise InputError(
             f"profile {profile.name} has files of {largest:,} bytes: {room:,} have no room for them",
             hint="take a larger disk, or more of it",
+        )
+    if budget > MAX_CREATED * profile.mean_size:
+        raise InputError(
+            f"profile {profile.name} has files of {profile.mean_size:,.1f} bytes on average: "
+            f"to write {budget:,} takes more than {MAX_CREATED:,} of them",
+            hint="take fewer overwrites, a smaller disk, or larger files",
         )
     yield HEADER + b"\n"
     draws = SeededRandom(seed, f"profile {profile.name}")
@@ -206,7 +169,7 @@ def operations(
     while written < budget:
         kind, depth = size_class(draws), depth_class(draws)
         low = profile.sizes.upto[kind - 1] if kind else 0
-        size = low + 1 + draws.below(profile.sizes.upto[kind] - low)
+        size = low + 1 + draws.below(upto - low) if (upto := profile.sizes.upto[kind]) else 0
         taken = whole_blocks(size) + INODE_BYTES
         while there and used + taken > room:
             path, gone, *_ = there.pop(ages.remove_one(draws))
@@ -216,12 +179,13 @@ def operations(
         level = directories[depth]
         path = b"%s/f%d" % (level[draws.below(len(level))], number)
         yield b"create %s\n" % path
-        yield b"write %s 0 %d\n" % (path, size)
+        if size:
+            yield b"write %s 0 %d\n" % (path, size)
         there[number] = (path, taken, kind, depth)
         ages.add(number)
         used += taken
         written += size
-        while point < asked.points and written * asked.points >= budget * (point + 1):
+        while point < request.points and written * request.points >= budget * (point + 1):
             point += 1
             yield b"point %d\n" % point
     produced.files, produced.live_bytes, produced.written = len(there), used, written

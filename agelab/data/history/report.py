@@ -15,7 +15,8 @@ from pydantic import Field
 
 from agelab.base.types import Frozen
 from agelab.data.history.operations import LogSummary
-from agelab.data.history.profile import ProducedFiles, Profile
+from agelab.data.history.profile import ProducedFiles
+from agelab.scenario.aging_profile import Profile
 
 REPORT = "report.json"
 """The file beside a history's image."""

@@ -25,7 +25,7 @@ def user_corpus(request: RunRequest, store: Store, say: Notify) -> Corpus | None
     say(f"corpus {request.corpus}")
     corpus_use = request.selection.scenario.corpus
     expected = corpus_use.kind if corpus_use and not request.control else None
-    corpus = corpus_from_user(request.corpus, store, expected)
+    corpus = corpus_from_user(request.corpus, store, expected, lambda line: say(f"corpus: {line}"))
     if not corpus.content_bytes:
         raise InputError(f"{request.corpus} holds no data: there is nothing to copy")
     return corpus

@@ -100,7 +100,7 @@ class ControlScripts(Frozen):
 
 
 class JobFiles(Frozen):
-    """The job files of a scenario's programs."""
+    """The job files of a scenario's programs, and the aging profiles of its histories."""
 
     jobs: dict[str, Base64Bytes]
 
@@ -214,8 +214,8 @@ def write(run: RunDirectory, request: RunRequest, specs: Sequence[CellSpec], mad
         file = request.control
         kept = ControlScripts.model_construct(name=file.path.name, text=file.text, scripts=dict(file.scripts))
         write_sealed(run.path / CONTROL, kept)
-    if jobs := request.selection.workload.jobs:
-        write_sealed(run.path / JOBS, JobFiles.model_construct(jobs=dict(jobs)))
+    if jobs := {**request.selection.workload.jobs, **request.selection.profiles}:
+        write_sealed(run.path / JOBS, JobFiles.model_construct(jobs=jobs))
 
 
 @cache

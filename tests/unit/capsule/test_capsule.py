@@ -24,6 +24,7 @@ from agelab.capsule.pack import pack
 from agelab.capsule.read import open_capsule
 from agelab.capsule.replay import unpack
 from agelab.cli import main
+from agelab.data.history.profile import PROFILES, load_profile
 from agelab.debian import Archive, PackagesVanished, buildroot
 from agelab.kernel import debian_kernel
 from agelab.machine import qemu
@@ -35,6 +36,7 @@ from agelab.runner.execute import runner
 from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import JobFiles, RunManifest
 from agelab.runner.progress import Progress
+from agelab.scenario.history import Profiled
 from agelab.store import parcel
 from agelab.store.artefacts import Store
 from agelab.store.parcel import LIST
@@ -535,6 +537,21 @@ def test_a_capsule_has_the_job_files_of_its_programs_and_pins_their_packages(
     found = pack(made, store, tmp_path / "jobs.capsule")
     source = replay.selection_of(open_capsule(found.path))
     assert source.workload.jobs == {"job.fio": b"[one]\nrw=read\n"} and source.workload.packages == ("fio",)
+
+
+def test_a_capsule_has_the_aging_profiles_that_its_histories_name_by_their_paths(
+    store: Store, tmp_path: Path
+) -> None:
+    made = made_run(store)
+    own = (PROFILES / "agrawal-2007.toml").read_bytes()
+    text = SMALL.with_name("small-history.toml").read_text().replace("small-history", "small")
+    text = text.replace('"agrawal-2007"', '"./mine.toml"')
+    (made.path / run_manifest.SCENARIO).write_text(text)
+    jobs = JobFiles.model_construct(jobs={"profiles/profile": own})
+    write(made.path / run_manifest.JOBS, jobs.model_dump_json())
+    found = pack(made, store, tmp_path / "profile.capsule")
+    [history] = replay.selection_of(open_capsule(found.path)).scenario.histories
+    assert isinstance(history, Profiled) and history.profile == load_profile("agrawal-2007")
 
 
 def test_a_run_that_brought_files_is_not_packed_and_a_capsule_names_none(

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from agelab.data.history.operations import check_log
-from agelab.data.history.profile import ProducedFiles, Profile, ProfileRequest, load_profile, operations
+from agelab.data.history.profile import ProducedFiles, ProfileRequest, load_profile, operations
 from agelab.data.history.report import EngineRecord, report
+from agelab.scenario.aging_profile import Profile
 
 MIB = 1 << 20
 
