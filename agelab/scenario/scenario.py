@@ -109,18 +109,18 @@ class Variant(Frozen):
 
     def combined(self, matrix: OptionMatrix) -> list[Self]:
         """Return a variant for each combination of a matrix. Raises ValueError for too many."""
-        found = []
+        variants = []
         for chosen in matrix.combinations():
-            mkfs = tuple(word for one in chosen if one.of_mkfs for word in one.words)
-            mount = tuple(word for one in chosen if not one.of_mkfs for word in one.words)
+            mkfs = tuple(word for option in chosen if option.of_mkfs for word in option.words)
+            mount = tuple(word for option in chosen if not option.of_mkfs for word in option.words)
             update = {
                 "name": self.name + names_of(chosen),
                 "chosen_mkfs_options": (*self.chosen_mkfs_options, *mkfs),
                 "mount_options": (*self.mount_options, *mount),
                 "combination_of": self.combination_of or self.name,
             }
-            found.append(self.model_copy(update=update))
-        return found
+            variants.append(self.model_copy(update=update))
+        return variants
 
 
 class Scale(Frozen):
@@ -296,7 +296,7 @@ class Scenario(Frozen):
                 yield f"step {action.name!r}: its power is cut: its output is lost"
 
     def has_output(self, action: Action) -> bool:
-        """Tell whether the host reads what a step prints."""
+        """Return True if the host reads what a step prints."""
         return action.program is not None or any(metric in self.metrics for metric in action.records)
 
     def _off_the_curve(self) -> Iterator[str]:
@@ -363,17 +363,19 @@ class Scenario(Frozen):
         """
         variants = self.variants
         for matrix in (*self.options, *more):
-            if all(one.filesystem != matrix.filesystem for one in variants):
-                there = ", ".join(sorted({one.filesystem for one in variants}))
+            if all(variant.filesystem != matrix.filesystem for variant in variants):
+                there = ", ".join(sorted({variant.filesystem for variant in variants}))
                 raise ValueError(
                     f"options: no variant has filesystem {matrix.filesystem}; there are: {there}"
                 )
-            pairs = ((one, one.filesystem == matrix.filesystem) for one in variants)
+            pairs = ((variant, variant.filesystem == matrix.filesystem) for variant in variants)
             variants = tuple(
-                combined for one, meant in pairs for combined in (one.combined(matrix) if meant else [one])
+                combined
+                for variant, meant in pairs
+                for combined in (variant.combined(matrix) if meant else [variant])
             )
-        too_long = [one.name for one in variants if len(one.name) > MAX_NAME_LENGTH]
-        twice = [name for name, count in Counter(one.name for one in variants).items() if count > 1]
+        too_long = [variant.name for variant in variants if len(variant.name) > MAX_NAME_LENGTH]
+        twice = [name for name, count in Counter(variant.name for variant in variants).items() if count > 1]
         if too_long:
             raise ValueError(f"options: {too_long[0]} is a name of more than {MAX_NAME_LENGTH} characters")
         if twice:
@@ -384,15 +386,15 @@ class Scenario(Frozen):
         """Return the scenario with each variant repeated for each history. Raises ValueError for equal names."""
         if not self.histories:
             return self
-        found = [
-            variant.model_copy(update={"name": f"{variant.name}-{one.name}", "history": one.name})
-            for one in self.histories
+        variants = [
+            variant.model_copy(update={"name": f"{variant.name}-{history.name}", "history": history.name})
+            for history in self.histories
             for variant in self.variants
         ]
-        twice = [name for name, count in Counter(one.name for one in found).items() if count > 1]
+        twice = [name for name, count in Counter(variant.name for variant in variants).items() if count > 1]
         if twice:
             raise ValueError(f"two variants with their histories are called {twice[0]!r}")
-        return self.model_copy(update={"variants": tuple(found)})
+        return self.model_copy(update={"variants": tuple(variants)})
 
     def at_scale(self, scale: str) -> Self:
         """Return the scenario with the shorter history of that scale; sizes are still the study's."""
@@ -424,7 +426,7 @@ class Scenario(Frozen):
 
     def actions(self) -> list[Action]:
         """Return every step once, in file order."""
-        found: list[Action] = []
+        actions: list[Action] = []
         for step in self.steps:
-            found += step.cycle if isinstance(step, Cycle) else (step,)
-        return found
+            actions += step.cycle if isinstance(step, Cycle) else (step,)
+        return actions

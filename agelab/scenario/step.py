@@ -24,7 +24,7 @@ Caches = Literal["keep", "drop", "remount", "reboot"]
 
 
 def is_reserved(experiment: str) -> bool:
-    """Tell whether steps before an experiment have that name, or one like it."""
+    """Return True if steps before an experiment have that name, or one like it."""
     return experiment in IMPLICIT or experiment.startswith(PREPARING)
 
 
@@ -112,7 +112,7 @@ class Cycle(Frozen):
 
 
 def _step_tag(raw: object) -> str:
-    """Tell the two kinds of entries apart; the tilde keeps the tag out of the places that errors name."""
+    """Return the tag of an entry's kind; the tilde keeps it out of the places that errors name."""
     return "~cycle" if isinstance(raw, Cycle) or (isinstance(raw, dict) and "cycle" in raw) else "~step"
 
 
@@ -171,7 +171,7 @@ class Curve(Frozen):
     )
 
     def has(self, step: str, repetition: int) -> bool:
-        """Tell whether a point follows that repetition."""
+        """Return True if a point follows that repetition."""
         return step == self.step and (self.after == "each" or repetition in self.after)
 
 
@@ -270,8 +270,8 @@ class ForkName:
 
     @classmethod
     def parse(cls, text: str) -> "ForkName":
-        found = re.fullmatch(r"(.+)-(0|[1-9][0-9]*)", text, re.ASCII | re.DOTALL)
-        return cls(found[1], int(found[2])) if found else cls(text)
+        parts = re.fullmatch(r"(.+)-(0|[1-9][0-9]*)", text, re.ASCII | re.DOTALL)
+        return cls(parts[1], int(parts[2])) if parts else cls(text)
 
     def __str__(self) -> str:
         return self.kind if self.number is None else f"{self.kind}-{self.number}"

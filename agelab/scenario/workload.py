@@ -84,7 +84,9 @@ class GuestProgram(Frozen):
             f"metric {name!r} does not begin with {own!r}" for name in self.metrics if name[: len(own)] != own
         ]
         wrong += [
-            f"numbers: no metric {one.metric!r}" for one in self.numbers if one.metric not in self.metrics
+            f"numbers: no metric {number.metric!r}"
+            for number in self.numbers
+            if number.metric not in self.metrics
         ]
         if (self.reader == "numbers") != bool(self.numbers):
             wrong.append("numbers are listed for the reader of that name, and for it alone")

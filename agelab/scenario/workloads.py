@@ -57,41 +57,41 @@ def workload_of(scenario: Scenario, path: Path, carried: Mapping[str, bytes] | N
     Raises InputError that lists everything that is wrong, with its place.
     """
     wrong: list[str] = []
-    found: dict[str, GuestProgram] = {}
+    programs: dict[str, GuestProgram] = {}
     jobs: dict[str, bytes] = {}
     origin: dict[str, Path] = {}
     for place, action in _actions(scenario):
         try:
-            if (one := _program_of(action)) is None:
+            if (program := _program_of(action)) is None:
                 continue
-            found[one.name] = one
-            _check_arguments(one, action, scenario)
-            if one.job:
+            programs[program.name] = program
+            _check_arguments(program, action, scenario)
+            if program.job:
                 job = path.parent / action.job
                 if origin.setdefault(job.name, job) != job:
                     raise InputError(f"job: {job} and {origin[job.name]} have one name: rename one of them")
-                jobs[job.name] = _job(job, one, carried)
+                jobs[job.name] = _job(job, program, carried)
         except InputError as error:
             wrong += [f"{path}: {place}.{line}" for line in str(error).splitlines()]
     wrong += [
-        f"{path}: metrics.{name}: program {one.name} has a metric of that name"
-        for one in found.values()
+        f"{path}: metrics.{name}: program {program.name} has a metric of that name"
+        for program in programs.values()
         for name in scenario.metrics
-        if name in one.metrics
+        if name in program.metrics
     ]
-    bring = [path.parent / one for one in scenario.bring]
+    bring = [path.parent / file for file in scenario.bring]
     if carried is None:
         wrong += [f"{path}: bring{line}" for line in _bring_problems(scenario.bring, path.parent)]
     elif bring:
         wrong.append(f"{path}: bring: this scenario came from elsewhere, and names files of this host")
     if wrong:
         raise InputError("\n".join(wrong))
-    own = {name: one.metric for name, one in scenario.metrics.items()}
-    theirs = {name: one.metric for program in found.values() for name, one in program.metrics.items()}
-    packages = {*scenario.packages, *(name for one in found.values() for name in one.packages)}
-    absolute = tuple(one.absolute() for one in bring)
+    owners: tuple[Scenario | GuestProgram, ...] = (scenario, *programs.values())
+    metrics = {name: own.metric for owner in owners for name, own in owner.metrics.items()}
+    packages = {*scenario.packages, *(name for program in programs.values() for name in program.packages)}
+    absolute = tuple(file.absolute() for file in bring)
     sources = () if carried is not None else tuple(origin.values())
-    return Workload(found, jobs, tuple(sorted(packages)), absolute, sources, own | theirs)
+    return Workload(programs, jobs, tuple(sorted(packages)), absolute, sources, metrics)
 
 
 def guest_name(path: Path) -> str:
@@ -102,14 +102,14 @@ def guest_name(path: Path) -> str:
 def _bring_problems(given: Sequence[str], beside: Path) -> Iterator[str]:
     """Yield what is wrong with the files that a scenario in that directory brings, each with its number."""
     first: dict[str, str] = {}
-    for number, one in enumerate(given):
-        name = guest_name(Path(one))
-        if why := _bring_problem(one, name, beside):
-            yield f"[{number}]: {one!r}: {why}"
+    for number, file in enumerate(given):
+        name = guest_name(Path(file))
+        if why := _bring_problem(file, name, beside):
+            yield f"[{number}]: {file!r}: {why}"
         elif name in first:
-            yield f"[{number}]: {one!r}: {first[name]!r} is called {name} in the guest, too: rename one of them"
+            yield f"[{number}]: {file!r}: {first[name]!r} is called {name} in the guest, too: rename one of them"
         else:
-            first[name] = one
+            first[name] = file
 
 
 def _bring_problem(given: str, name: str, beside: Path) -> str:
@@ -141,10 +141,10 @@ def bind(scenario: Scenario, workload: Workload) -> Scenario:
             return action
         return action.model_copy(update={"run": command(workload.programs[action.program], action)})
 
-    def step(one: Step) -> Step:
-        if isinstance(one, Cycle):
-            return one.model_copy(update={"cycle": tuple(map(bound, one.cycle))})
-        return bound(one)
+    def step(entry: Step) -> Step:
+        if isinstance(entry, Cycle):
+            return entry.model_copy(update={"cycle": tuple(map(bound, entry.cycle))})
+        return bound(entry)
 
     changes = {"steps": tuple(map(step, scenario.steps)), "tests": tuple(map(bound, scenario.tests))}
     return scenario.model_copy(update=changes)
@@ -158,13 +158,13 @@ def command(program: GuestProgram, action: Action) -> str:
 
 def _actions(scenario: Scenario) -> Sequence[tuple[str, Action]]:
     """Return every step and test with its place in the file."""
-    found: list[tuple[str, Action]] = []
+    actions: list[tuple[str, Action]] = []
     for number, step in enumerate(scenario.steps):
         if isinstance(step, Cycle):
-            found += [(f"steps[{number}].cycle[{at}]", one) for at, one in enumerate(step.cycle)]
+            actions += [(f"steps[{number}].cycle[{at}]", action) for at, action in enumerate(step.cycle)]
         else:
-            found.append((f"steps[{number}]", step))
-    return found + [(f"tests[{number}]", one) for number, one in enumerate(scenario.tests)]
+            actions.append((f"steps[{number}]", step))
+    return actions + [(f"tests[{number}]", test) for number, test in enumerate(scenario.tests)]
 
 
 def _program_of(action: Action) -> GuestProgram | None:
@@ -187,7 +187,7 @@ def _check_arguments(program: GuestProgram, action: Action, scenario: Scenario) 
         raise InputError(f"job: program {program.name} takes none: give it arguments")
     if "\n" in action.arguments:
         raise InputError("arguments: they are one line")
-    if program.brought and program.brought not in (Path(one).name for one in scenario.bring):
+    if program.brought and program.brought not in (Path(file).name for file in scenario.bring):
         raise InputError(
             f'program: {program.name} is in no Debian package: bring = ["./{program.brought}"], a static program'
         )
@@ -216,13 +216,15 @@ def _job(path: Path, program: GuestProgram, carried: Mapping[str, bytes] | None)
 
 def _is_plain(name: str) -> bool:
     return (
-        name.isascii() and name[:1] not in ("", ".") and all(one.isalnum() or one in "._+-" for one in name)
+        name.isascii()
+        and name[:1] not in ("", ".")
+        and all(character.isalnum() or character in "._+-" for character in name)
     )
 
 
 def _files(directory: Path) -> list[str]:
     """Return the names of the files of a directory, as far as it can be read."""
     try:
-        return [one.name for one in directory.iterdir() if one.is_file()]
+        return [entry.name for entry in directory.iterdir() if entry.is_file()]
     except (OSError, ValueError):
         return []
