@@ -20,6 +20,8 @@ from agelab.base.types import (
 )
 from agelab.scenario.disk_use import CompanionDiskUse, DiskUse
 from agelab.scenario.history import History
+from agelab.scenario.matrix import Matrix
+from agelab.scenario.matrix import problems as matrix_problems
 from agelab.scenario.metrics import METRICS
 from agelab.scenario.option_matrix import OptionMatrix, names_of
 from agelab.scenario.step import (
@@ -178,6 +180,10 @@ class Scenario(Frozen):
         default={},
         description="MiB at paper scale; the steps find the scaled sizes in the environment, in bytes",
     )
+    matrix: Matrix = Field(
+        default={},
+        description="values of variables: a step that names them ($BS for bs) is done once for each combination",
+    )
     scales: dict[ScaleName, Scale] = Field(
         default={"quick": Scale(shrink=1), "paper": Scale(shrink=1)},
         description="reduction of sizes; none by default",
@@ -224,11 +230,11 @@ class Scenario(Frozen):
 
     @model_validator(mode="after")
     def _names_hold_together(self) -> Self:
-        if problems := list(self._problems()):
+        if problems := list(self.problems()):
             raise ValueError("; ".join(problems))
         return self
 
-    def _problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[str]:
         """Yield every contradiction in the file."""
         for what, name in self._twice():
             yield f"{what} {name!r} is defined twice"
@@ -259,6 +265,7 @@ class Scenario(Frozen):
                 if metric not in METRICS and metric not in self.metrics:
                     yield f"step {action.name!r}: no metric {metric!r}"
         yield from metric_problems(self.metrics)
+        yield from matrix_problems(self.matrix, (*self.sizes, *self.counts))
         yield from self._without_their_output()
         yield from self._off_the_curve()
         yield from self._without_a_corpus()
@@ -297,7 +304,11 @@ class Scenario(Frozen):
 
     def has_output(self, action: Action) -> bool:
         """Return True if the host reads what a step prints."""
-        return action.program is not None or any(metric in self.metrics for metric in action.records)
+        return (
+            action.keep
+            or action.program is not None
+            or any(metric in self.metrics for metric in action.records)
+        )
 
     def _off_the_curve(self) -> Iterator[str]:
         """Yield what the curve requires and the steps lack."""

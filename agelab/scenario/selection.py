@@ -64,7 +64,7 @@ def select(
         scenario = _parse_scenario(text, path)
     scenario = _beside(scenario, path.parent)
     workload = workload_of(scenario, path, jobs)
-    scenario = bind(scenario, workload)
+    scenario = bind(scenario, workload, path)
     if log:
         if not scenario.histories:
             raise InputError(f"--log: scenario {scenario.name} has no histories that a log could replace")

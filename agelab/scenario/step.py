@@ -46,6 +46,14 @@ class Action(Frozen):
     )
     job: str = Field(default="", description="the program's job file, beside the scenario's file")
     arguments: str = Field(default="", description="words for the program, as for a shell")
+    environment: dict[
+        Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")],
+        Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=1000)],
+    ] = Field(default={}, description="variables of its command; a matrix adds those of a combination")
+    keep: bool = Field(
+        default=False,
+        description="whether the first MiB of what it prints is kept beside its results, as a program's is",
+    )
     caches: Caches = Field(default="keep", description="what is done with the guest's page cache before it")
     sync: bool = Field(
         default=False, description="whether dirty pages are written after it, timed by themselves"

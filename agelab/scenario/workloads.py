@@ -1,23 +1,22 @@
 """Programs of a scenario's steps: their files, and their job files beside the scenario's."""
 
 import os
+import shlex
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from agelab.base import fileio, plain_path
 from agelab.base.errors import InputError, unknown
-from agelab.scenario import toml_files
+from agelab.scenario import job_files, matrix, toml_files
+from agelab.scenario.guest_places import BROUGHT, GUEST, JOBS, VARIABLES
 from agelab.scenario.metrics import Metric
 from agelab.scenario.scenario import Scenario
 from agelab.scenario.step import Action, Cycle, Step
 from agelab.scenario.workload import GuestProgram
-
-GUEST = "/run/agelab"
-"""The directory of agelab's files in a guest."""
-JOBS = "jobs"
-"""The directory of job files in it."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Workload:
     programs: Mapping[str, GuestProgram] = field(default_factory=dict)
     """The programs of its steps, by name."""
     jobs: Mapping[str, bytes] = field(default_factory=dict)
-    """Their job files, by name."""
+    """Their job files and what these include, by their paths from the job file's directory on."""
     packages: tuple[str, ...] = ()
     """Debian packages, sorted."""
     bring: tuple[Path, ...] = ()
@@ -36,9 +35,13 @@ class Workload:
     """The job files where they lie."""
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     """Metrics that the registry does not have."""
+    keeps_output: bool = False
+    """True if what some step prints is kept."""
 
 
 NOTHING = Workload()
+JOB_WORD = ' "$JOB"'
+"""The word of a program's command that is its job file."""
 
 
 def program(name: str) -> GuestProgram:
@@ -60,17 +63,25 @@ def workload_of(scenario: Scenario, path: Path, carried: Mapping[str, bytes] | N
     programs: dict[str, GuestProgram] = {}
     jobs: dict[str, bytes] = {}
     origin: dict[str, Path] = {}
+
+    def load(directory: Path, name: str) -> bytes:
+        job = directory / name
+        if origin.setdefault(name, job) != job:
+            raise InputError(f"{job} and {origin[name]} have one name: rename one of them")
+        return _job(job, name, carried)
+
     for place, action in _actions(scenario):
         try:
             if (program := _program_of(action)) is None:
                 continue
             programs[program.name] = program
             _check_arguments(program, action, scenario)
-            if program.job:
+            if action.job:
                 job = path.parent / action.job
-                if origin.setdefault(job.name, job) != job:
-                    raise InputError(f"job: {job} and {origin[job.name]} have one name: rename one of them")
-                jobs[job.name] = _job(job, program, carried)
+                try:
+                    jobs |= job_files.read(job.name, program, partial(load, job.parent))
+                except InputError as error:
+                    raise InputError(f"job: {error}") from error
         except InputError as error:
             wrong += [f"{path}: {place}.{line}" for line in str(error).splitlines()]
     wrong += [
@@ -91,7 +102,8 @@ def workload_of(scenario: Scenario, path: Path, carried: Mapping[str, bytes] | N
     packages = {*scenario.packages, *(name for program in programs.values() for name in program.packages)}
     absolute = tuple(file.absolute() for file in bring)
     sources = () if carried is not None else tuple(origin.values())
-    return Workload(programs, jobs, tuple(sorted(packages)), absolute, sources, metrics)
+    keeps = bool(programs or scenario.metrics) or any(action.keep for _, action in _actions(scenario))
+    return Workload(programs, jobs, tuple(sorted(packages)), absolute, sources, metrics, keeps)
 
 
 def guest_name(path: Path) -> str:
@@ -131,29 +143,89 @@ def _bring_problem(given: str, name: str, beside: Path) -> str:
     return ""
 
 
-def bind(scenario: Scenario, workload: Workload) -> Scenario:
-    """Return the scenario with the command of each program in its steps."""
-    if not workload.programs:
-        return scenario
+def bind(scenario: Scenario, workload: Workload, path: Path) -> Scenario:
+    """Return the scenario of the file ``path`` with each step once for each combination of the matrix, and its command.
 
-    def bound(action: Action) -> Action:
-        if action.program is None:
-            return action
-        return action.model_copy(update={"run": command(workload.programs[action.program], action)})
+    Raises InputError that lists every place in them that is not on the disk under test, and every wrong combination.
+    """
+    wrong: list[str] = []
+    used: set[str] = set()
 
-    def step(entry: Step) -> Step:
-        if isinstance(entry, Cycle):
-            return entry.model_copy(update={"cycle": tuple(map(bound, entry.cycle))})
-        return bound(entry)
+    def combinations(action: Action, place: str) -> tuple[Action, ...]:
+        program = workload.programs[action.program] if action.program else None
+        texts = [action.run, action.arguments]
+        if program and action.job:
+            texts += [
+                data.decode(errors="replace") for data in _job_closure(action, program, workload).values()
+            ]
+        axes = [axis for axis in scenario.matrix if any(job_files.uses(axis.upper(), text) for text in texts)]
+        used.update(axes)
+        try:
+            actions = matrix.combined(action, scenario.matrix, axes)
+        except ValueError as error:
+            wrong.append(f"{path}: {error}")
+            return (action,)
+        if program:
+            wrong.extend(
+                f"{path}: {place}.{problem}"
+                for one in actions
+                for problem in _misplaced(one, program, scenario, workload)
+            )
+        return tuple(_with_command(one, program) for one in actions)
 
-    changes = {"steps": tuple(map(step, scenario.steps)), "tests": tuple(map(bound, scenario.tests))}
-    return scenario.model_copy(update=changes)
+    def bound(entry: Step, place: str) -> tuple[Step, ...]:
+        if isinstance(entry, Action):
+            return combinations(entry, place)
+        cycle = (combinations(action, f"{place}.cycle[{at}]") for at, action in enumerate(entry.cycle))
+        return (entry.model_copy(update={"cycle": tuple(chain.from_iterable(cycle))}),)
+
+    steps = (bound(entry, f"steps[{number}]") for number, entry in enumerate(scenario.steps))
+    tests = (combinations(test, f"tests[{number}]") for number, test in enumerate(scenario.tests))
+    changes = {"steps": tuple(chain.from_iterable(steps)), "tests": tuple(chain.from_iterable(tests))}
+    complete = scenario.model_copy(update=changes)
+    wrong += [
+        f"{path}: matrix.{axis}: no step names ${axis.upper()}, in its command, its arguments or its job file"
+        for axis in scenario.matrix
+        if axis not in used
+    ]
+    if scenario.matrix and not wrong:
+        wrong += [f"{path}: {problem}" for problem in complete.problems()]
+    if wrong:
+        raise InputError("\n".join(dict.fromkeys(wrong)))
+    return complete
+
+
+def _job_closure(action: Action, program: GuestProgram, workload: Workload) -> dict[str, bytes]:
+    """Return a step's job file with all that it includes."""
+    return job_files.read(Path(action.job).name, program, workload.jobs.__getitem__)
+
+
+def _misplaced(
+    action: Action, program: GuestProgram, scenario: Scenario, workload: Workload
+) -> Iterator[str]:
+    """Yield the places of a step's program that are not on the disk under test."""
+    known = {**VARIABLES, **dict.fromkeys((*scenario.sizes, *scenario.counts), "1"), **action.environment}
+    if scenario.bring:
+        known["BROUGHT"] = f"{GUEST}/{BROUGHT}"
+    if action.job:
+        for problem in job_files.misplaced(Path(action.job).name, program, workload.jobs, known):
+            yield f"job: {problem}"
+    yield from job_files.misplaced_arguments(action.arguments, program, known)
+
+
+def _with_command(action: Action, program: GuestProgram | None) -> Action:
+    if not program and not action.environment:
+        return action
+    run = command(program, action) if program else action.run
+    given = " ".join(f"{name}={shlex.quote(value)}" for name, value in action.environment.items())
+    return action.model_copy(update={"run": f"export {given}\n{run}" if given else run})
 
 
 def command(program: GuestProgram, action: Action) -> str:
-    """Return the shell's command for a program in a step."""
-    job = f"JOB={GUEST}/{JOBS}/{Path(action.job).name}\n" if program.job else ""
-    return f"{job}{program.run} {action.arguments}".rstrip()
+    """Return the shell's command for a program in a step; without a job file there is no word ``"$JOB"`` in it."""
+    if not action.job:
+        return f"{program.run.replace(JOB_WORD, '')} {action.arguments}".rstrip()
+    return f"JOB={GUEST}/{JOBS}/{Path(action.job).name}\n{program.run} {action.arguments}".rstrip()
 
 
 def _actions(scenario: Scenario) -> Sequence[tuple[str, Action]]:
@@ -181,8 +253,10 @@ def _program_of(action: Action) -> GuestProgram | None:
 
 def _check_arguments(program: GuestProgram, action: Action, scenario: Scenario) -> None:
     """Raise InputError where a program lacks its job file, has one too many, or is not brought."""
-    if program.job and not action.job:
-        raise InputError(f"job: is missing: program {program.name} takes a {program.job}")
+    alone = program.without_job and program.without_job in action.arguments
+    if program.job and not action.job and not alone:
+        other = f", or arguments with {program.without_job}" if program.without_job else ""
+        raise InputError(f"job: is missing: program {program.name} takes a {program.job}{other}")
     if action.job and not program.job:
         raise InputError(f"job: program {program.name} takes none: give it arguments")
     if "\n" in action.arguments:
@@ -193,24 +267,23 @@ def _check_arguments(program: GuestProgram, action: Action, scenario: Scenario) 
         )
 
 
-def _job(path: Path, program: GuestProgram, carried: Mapping[str, bytes] | None) -> bytes:
-    """Return the text of a job file. Raises InputError for one that cannot be read."""
-    if not _is_plain(path.name):
-        raise InputError(f"job: {path.name!r}: its name may have letters, digits and . _ + - alone")
+def _job(path: Path, name: str, carried: Mapping[str, bytes] | None) -> bytes:
+    """Return the text of a job file, or of one that it includes. Raises InputError for one that cannot be read."""
+    if not all(map(_is_plain, name.split("/"))):
+        raise InputError(f"{name!r}: its name may have letters, digits and . _ + - alone")
     if carried is not None:
-        if path.name not in carried:
-            raise InputError(f"job: {path.name} is not among what was packed")
-        return carried[path.name]
+        if name not in carried:
+            raise InputError(f"{name} is not among what was packed")
+        return carried[name]
     try:
         data = fileio.read_bytes(path, fileio.FORM)
         data.decode()
     except FileNotFoundError:
-        near = unknown(f"{program.job} in {path.parent}", path.name, _files(path.parent))
-        raise InputError(f"job: {near}") from None
+        raise unknown(f"file in {path.parent}", path.name, _files(path.parent)) from None
     except ValueError:
-        raise InputError(f"job: {path}: it is no text, or no path") from None
+        raise InputError(f"{path}: it is no text, or no path") from None
     except OSError as error:
-        raise InputError(f"job: {path}: cannot be read: {error.strerror}") from error
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     return data
 
 

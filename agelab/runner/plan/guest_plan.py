@@ -13,11 +13,8 @@ from agelab.machine.image import Image
 from agelab.machine.vm.guest import MemoryDisk
 from agelab.runner.plan.cell_spec import MIB, CellSpec
 from agelab.runner.plan.disk_plans import (
-    BESIDE_MOUNT,
-    UNDER_TEST,
     MountedAs,
     companion,
-    device,
     fill_in,
     fork_on_memory,
     layers,
@@ -29,6 +26,7 @@ from agelab.runner.plan.passes import OUTPUT_VARIABLE, output_bytes
 from agelab.runner.plan.phases import Phase
 from agelab.runner.plan.steps import StepPlan
 from agelab.scenario.filesystem import FreeSpaceTool
+from agelab.scenario.guest_places import AGED_MOUNT, BESIDE_MOUNT, SOURCE, UNDER_TEST, device
 
 
 @dataclass(frozen=True)
@@ -90,8 +88,8 @@ def unsupported(spec: CellSpec, image: Image) -> str | None:
 
 PLAN_DISK, CORPUS_DISK, DATA_DISK = 1, 2, 3
 """Places of the plan, the corpus and the first data disk among the memory-backed disks; the root is 0."""
-AGED_MOUNT, MAP_MOUNT = "/run/aged", "/run/map"
-"""Mount points of the disk that a control is copied from, and of a disk that is mapped."""
+MAP_MOUNT = "/run/map"
+"""Mount point of a disk that is mapped."""
 MAP_MEMORY_MIB = 512
 """Memory of the guest that maps disks and times nothing, without that for further processors."""
 RESULTS_MIB = 1024
@@ -222,7 +220,7 @@ def _links(spec: CellSpec) -> dict[str, str]:
     """Return the paths that a user's scripts use, and the paths that they lead to."""
     if not spec.variant.script:
         return {}
-    data = BESIDE_MOUNT if spec.scenario.beside else "/run/source"
+    data = BESIDE_MOUNT if spec.scenario.beside else SOURCE
     named = {spec.device: device(UNDER_TEST)} if spec.device else {}
     return {"/export/experiment/data": data, **named}
 

@@ -30,10 +30,10 @@ from agelab.runner.prepare.run_manifest import RunManifest
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import CellRequest, RunRequest, cell_requests
+from agelab.scenario.guest_places import JOBS
 from agelab.scenario.history import Traced
 from agelab.scenario.jobs import AUTO
 from agelab.scenario.step import Action
-from agelab.scenario.workloads import JOBS
 from agelab.store import stored_disk
 from agelab.store.artefacts import Store
 from agelab.store.stored_disk import StoredDisk
@@ -60,13 +60,19 @@ def _refusal(action: Action, spec: CellSpec) -> str:
     if not program.check or process.find(program.check[0]) is None:
         return ""
     with atomic.temp_dir(temp_parent()) as directory:
-        job = directory.resolve() / action.job.rpartition("/")[2]
-        job.write_bytes(spec.brought.files[f"{JOBS}/{job.name}"])
+        place = directory.resolve()
+        for path, content in spec.brought.files.items():
+            top, _, name = path.partition("/")
+            if top == JOBS:
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
+                (place / name).write_bytes(content)
+        job = place / Path(action.job).name
         argv = [word.replace("{job}", str(job)) for word in program.check]
         guests = spec.brought.environment  # paths of the guest
         env = {name: value for name, value in step_environment(spec).items() if name not in guests}
+        env |= action.environment
         try:
-            confine.run(argv, read=[job], env=env, timeout=CHECK_SECONDS)
+            confine.run(argv, read=[place], env=env, timeout=CHECK_SECONDS)
         except (ProcessFailed, TimedOut) as error:
             said = error.stderr if isinstance(error, ProcessFailed) else str(error)
             lines = [line.strip() for line in said.replace(str(job), job.name).splitlines() if line.strip()]
