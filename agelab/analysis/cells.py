@@ -212,7 +212,19 @@ class SeedGroup:
     @cached_property
     def series(self) -> Mapping[Place, Series]:
         """Everything measured, over the seeds."""
-        return series(((seeds, one.samples) for seeds, one in self.counted.items()), self.own_metrics)
+        found = series(((seeds, one.samples) for seeds, one in self.counted.items()), self.own_metrics)
+        if not self.unhonoured:
+            return found
+        return {place: replace(one, unhonoured=self.unhonoured) for place, one in found.items()}
+
+    @property
+    def unhonoured(self) -> str:
+        """The option that its cells ran without, and why; empty for none."""
+        return self.run.plan.unhonoured.get(self.variant, "")
+
+    def marked(self, name: str) -> str:
+        """Return a name for it with what its cells ran without: ``ext4-discard (without discard)``."""
+        return f"{name} (without {self.unhonoured.partition(':')[0]})" if self.unhonoured else name
 
     @cached_property
     def own_metrics(self) -> Mapping[str, Metric]:
@@ -246,7 +258,8 @@ class SeedGroup:
                 values.append((seeds, sum((exact(row.value or 0) for row in rows), Fraction())))
             else:
                 missing.append((seeds, (gap and gap.not_measured) or "not among this seed's samples"))
-        return Series(*ALL_STEPS, "s", tuple(values), tuple(missing)) if steps else None
+        whole = Series(*ALL_STEPS, "s", tuple(values), tuple(missing), unhonoured=self.unhonoured)
+        return whole if steps else None
 
 
 def group_cells(
@@ -262,7 +275,8 @@ def group_cells(
             at = key(run, one)
             if at is not None:
                 found.setdefault(at, (run, []))[1].append(one)
-    return {at: SeedGroup(cells[0].cell.label, run, tuple(cells)) for at, (run, cells) in found.items()}
+    groups = {at: SeedGroup(cells[0].cell.label, run, tuple(cells)) for at, (run, cells) in found.items()}
+    return {at: replace(group, name=group.marked(group.name)) for at, group in groups.items()}
 
 
 def seed_groups(run: RunResult) -> list[SeedGroup]:
@@ -333,7 +347,7 @@ class RunSet:
 
         found = group_cells(self.runs, key)
         return tuple(
-            replace(group, name=name, host=self.host)
+            replace(group, name=group.marked(name), host=self.host)
             for name, group in zip(distinct_names([*found]), found.values(), strict=True)
         )
 

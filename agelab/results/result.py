@@ -223,6 +223,10 @@ class RunPlan(Frozen):
     metrics: dict[Label, DefinedMetric] = Field(
         default={}, description="metrics that the scenario and its programs define, by name"
     )
+    unhonoured: dict[Label, Label] = Field(
+        default={},
+        description="by variant, the option that its cells ran without, a colon, and why: discard on a modelled drive",
+    )
     command: dict[str, Any] = Field(
         default={},
         description="the command, for agelab resume: directory, name and options; digits are those of "

@@ -79,6 +79,9 @@ class GuestProgram(Frozen):
     inputs: tuple[str, ...] = Field(
         default=(), description="such options whose value is only read: it may also be a file that is brought"
     )
+    discards: Pattern = Field(
+        default="", description="expression for an option and its value, as in rw=trim, that discards blocks"
+    )
     check: tuple[str, ...] = Field(
         default=(), description="command of the host that parses a job file, {job}, where the host has it"
     )

@@ -75,15 +75,23 @@ def unsupported(spec: CellSpec, image: Image) -> str | None:
         image.kernel.modules.closure(spec.modules)
     except MissingModule as missing:
         return ": ".join(filter(None, (str(missing), spec.filesystem.modules_why)))
-    smallest = (spec.variant.minimum_mib or spec.filesystem.minimum_mib) * MIB
-    if spec.disk_bytes < smallest:
-        return f"{spec.filesystem.name} needs {smallest} bytes of disk, the cell has {spec.disk_bytes}"
+    if why := too_small(spec):
+        return why
     proof = image.proof.get((spec.filesystem.name, spec.defaults))
     if proof is None:
         return f"the image has no proof of {spec.filesystem.name} with the {spec.defaults} defaults"
     if proof.status == "unsupported":
         return proof.reason
     return None if proof.status == "ok" else f"{PROOF} {proof.status}: {proof.reason}"
+
+
+def too_small(spec: CellSpec) -> str:
+    """Say that the disk is too small for the filesystem; empty where it is not."""
+    smallest = spec.variant.minimum_mib or spec.filesystem.minimum_mib
+    if spec.disk_bytes >= smallest * MIB:
+        return ""
+    there = f"{spec.variant.name} has {spec.disk_bytes / MIB:.4g} MiB"
+    return f"{spec.filesystem.name} needs {smallest} MiB of disk, {there}"
 
 
 PLAN_DISK, CORPUS_DISK, DATA_DISK = 1, 2, 3

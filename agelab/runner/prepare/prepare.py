@@ -19,9 +19,10 @@ from agelab.machine.qemu import Emulator
 from agelab.machine.vm import host
 from agelab.machine.vm.guest import Accelerator, Clock
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.guest_plan import step_environment
+from agelab.runner.plan.guest_plan import step_environment, too_small
 from agelab.runner.plan.passes import PROFILER as PROFILER
 from agelab.runner.plan.phases import phases
+from agelab.runner.plan.unhonoured import unhonoured
 from agelab.runner.prepare import brought_files, capacity
 from agelab.runner.prepare.capacity import RunNeeds
 from agelab.runner.prepare.control_journal import ControlJournal
@@ -152,7 +153,10 @@ def prepare(
         raise journal.nothing_left(ended)
     cells = [replace(cell, spec=replace(cell.spec, brought=files)) for cell in cells]
     specs: Sequence[CellSpec] = [cell.spec for cell in cells]
+    tell_too_small(specs, progress)
     _tell_lacking(kernel, specs, store, progress)
+    for name, why in unhonoured(specs).items():
+        say(f"warning: {name} runs without {why}")
     check_jobs(specs[:1])
     corpora = parts.corpora(specs, own)
     _check_power_cuts(specs, corpora)
@@ -235,6 +239,18 @@ def _check_companion(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> No
                 f"{spec.companion_bytes}",
                 hint="choose --scale paper",
             )
+
+
+def tell_too_small(specs: Sequence[CellSpec], progress: Progress) -> None:
+    """Say of each filesystem for which the disk is too small how large it must be. Raises InputError if all are."""
+    small = [why for spec in specs if (why := too_small(spec))]
+    if small and len(small) == len(specs):
+        raise InputError(
+            "; ".join(dict.fromkeys(small)),
+            hint="make the disk larger: disk.mib of the scenario, or --scale paper",
+        )
+    for why in dict.fromkeys(small):
+        progress.stage(f"{why}: such cells are not run")
 
 
 def _tell_lacking(kernel: Kernel, specs: Sequence[CellSpec], store: Store, progress: Progress) -> None:

@@ -429,7 +429,7 @@ def test_a_disk_too_small_for_the_filesystem_makes_the_cell_unsupported(tmp_path
     end = replace(runner, launcher=small).carry_out()
     assert (end.status, end.reason) == (
         Status.UNSUPPORTED,
-        "reiserfs needs 41943040 bytes of disk, the cell has 8388608",
+        "reiserfs needs 40 MiB of disk, reiserfs has 8 MiB",
     )
 
 
