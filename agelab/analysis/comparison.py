@@ -252,6 +252,9 @@ def caveats(one: SeedGroup, other: SeedGroup, anyway: bool) -> list[str]:
     found = [f"NOT COMPARABLE: {text(unlike)}"] if unlike else []
     if named := text({name: both for name, both in differ.items() if name not in NEEDED}):
         found.append(f"the two sides also differ in: {named}")
+    if one.unhonoured != other.unhonoured:
+        sides = (f"{side.name}: {side.unhonoured}" for side in (one, other) if side.unhonoured)
+        found.append(f"nothing is known of the two: {'; '.join(sides)}")
     if one.run.name == other.run.name and one.cell == other.cell:
         found.append("A and B are the same cells: no difference can show, the floor is their spread")
     return found

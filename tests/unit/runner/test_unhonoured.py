@@ -68,13 +68,27 @@ def test_what_discards_nothing_is_not_told(tmp_path: Path) -> None:
     assert unhonoured(planned(tmp_path, FIO, RUN, variants=[ext4()])) == {}
 
 
+class Said(Progress):
+    """What is said before the first cell."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def stage(self, line: str) -> None:
+        self.lines.append(line)
+
+
 def test_a_disk_that_is_too_small_for_all_is_an_error_before_the_first_cell(tmp_path: Path) -> None:
-    lines: list[str] = []
     xfs = {"name": "xfs", "filesystem": "xfs"}
-    specs = planned(tmp_path, RUN, variants=[ext4(), xfs])
+    disk = {
+        "mib": {"value": 192, "origin": "estimated"},
+        "partitions": [{"at": "outer", "origin": "estimated"}],
+    }
+    specs = planned(tmp_path, RUN, variants=[ext4(), xfs], disk=disk)
+    progress = Said()
     assert [too_small(spec)[:30] for spec in specs] == ["", "xfs needs 300 MiB of disk, xfs"]
-    prepare.tell_too_small(specs, Progress(stage=lines.append))
-    assert lines == [f"{too_small(specs[1])}: such cells are not run"]
+    prepare.tell_too_small(specs, progress)
+    assert progress.lines == [f"{too_small(specs[1])}: such cells are not run"]
     with pytest.raises(InputError, match=r"^xfs needs 300 MiB of disk, xfs has [0-9.]+ MiB$") as caught:
-        prepare.tell_too_small(specs[1:], Progress(stage=lines.append))
+        prepare.tell_too_small(specs[1:], progress)
     assert "make the disk larger" in caught.value.hint
