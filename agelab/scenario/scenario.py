@@ -17,6 +17,7 @@ from agelab.base.types import (
     Name,
     Note,
     ScaleName,
+    is_empty,
 )
 from agelab.scenario.disk_use import CompanionDiskUse, DiskUse
 from agelab.scenario.history import History
@@ -182,6 +183,7 @@ class Scenario(Frozen):
     )
     matrix: Matrix = Field(
         default={},
+        exclude_if=is_empty,
         description="values of variables: a step that names them ($BS for bs) is done once for each combination",
     )
     scales: dict[ScaleName, Scale] = Field(

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from agelab.base.types import Frozen, Name, Note, Origin, Pattern
+from agelab.base.types import Frozen, Name, Note, Origin, Pattern, is_empty
 
 IMPLICIT = ("boot", "mkfs", "mount", "map")
 """Steps of every cell that its scenario does not list."""
@@ -49,9 +49,14 @@ class Action(Frozen):
     environment: dict[
         Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")],
         Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=1000)],
-    ] = Field(default={}, description="variables of its command; a matrix adds those of a combination")
+    ] = Field(
+        default={},
+        exclude_if=is_empty,
+        description="variables of its command; a matrix adds those of a combination",
+    )
     keep: bool = Field(
         default=False,
+        exclude_if=is_empty,
         description="whether the first MiB of what it prints is kept beside its results, as a program's is",
     )
     caches: Caches = Field(default="keep", description="what is done with the guest's page cache before it")
