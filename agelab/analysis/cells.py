@@ -218,7 +218,19 @@ class SeedGroup:
     @cached_property
     def series(self) -> Mapping[Place, Series]:
         """Everything measured, over the seeds."""
-        return series(((seeds, cell.samples) for seeds, cell in self.counted.items()), self.own_metrics)
+        measured = series(((seeds, cell.samples) for seeds, cell in self.counted.items()), self.own_metrics)
+        if not self.unhonoured:
+            return measured
+        return {place: replace(row, unhonoured=self.unhonoured) for place, row in measured.items()}
+
+    @property
+    def unhonoured(self) -> str:
+        """The option that its cells ran without, and why; empty for none."""
+        return self.run.plan.unhonoured.get(self.variant, "")
+
+    def marked(self, name: str) -> str:
+        """Return a name for it with what its cells ran without: ``ext4-discard (without discard)``."""
+        return f"{name} (without {self.unhonoured.partition(':')[0]})" if self.unhonoured else name
 
     @cached_property
     def own_metrics(self) -> Mapping[str, Metric]:
@@ -252,7 +264,8 @@ class SeedGroup:
                 values.append((seeds, sum((exact(row.value or 0) for row in rows), Fraction())))
             else:
                 missing.append((seeds, (gap and gap.not_measured) or "not among this seed's samples"))
-        return Series(*ALL_STEPS, "s", tuple(values), tuple(missing)) if steps else None
+        whole = Series(*ALL_STEPS, "s", tuple(values), tuple(missing), unhonoured=self.unhonoured)
+        return whole if steps else None
 
 
 def group_cells(
@@ -268,7 +281,8 @@ def group_cells(
             at = key(run, cell)
             if at is not None:
                 groups.setdefault(at, (run, []))[1].append(cell)
-    return {at: SeedGroup(cells[0].cell.label, run, tuple(cells)) for at, (run, cells) in groups.items()}
+    named = {at: SeedGroup(cells[0].cell.label, run, tuple(cells)) for at, (run, cells) in groups.items()}
+    return {at: replace(group, name=group.marked(group.name)) for at, group in named.items()}
 
 
 def seed_groups(run: RunResult) -> list[SeedGroup]:
@@ -339,7 +353,7 @@ class RunSet:
 
         groups = group_cells(self.runs, key)
         return tuple(
-            replace(group, name=name, host=self.host)
+            replace(group, name=group.marked(name), host=self.host)
             for name, group in zip(distinct_names([*groups]), groups.values(), strict=True)
         )
 

@@ -257,6 +257,9 @@ def caveats(left: SeedGroup, right: SeedGroup, anyway: bool) -> list[str]:
     labels = [f"NOT COMPARABLE: {text(unlike)}"] if unlike else []
     if named := text({name: both for name, both in differ.items() if name not in NEEDED}):
         labels.append(f"the two sides also differ in: {named}")
+    if left.unhonoured != right.unhonoured:
+        sides = (f"{side.name}: {side.unhonoured}" for side in (left, right) if side.unhonoured)
+        labels.append(f"nothing is known of the two: {'; '.join(sides)}")
     if left.run.name == right.run.name and left.cell == right.cell:
         labels.append("A and B are the same cells: no difference can show, the floor is their spread")
     return labels

@@ -16,6 +16,11 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def is_empty(value: object) -> bool:
+    """Return True for the value of a field that is left out where it says nothing: older records have no such field."""
+    return not value
+
+
 def _regular_expression(text: str) -> str:
     try:
         re.compile(text)

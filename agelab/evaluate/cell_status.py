@@ -15,6 +15,8 @@ from agelab.results.result import CellEnded, Ending, Status, StepFailed, StuckTa
 
 ENOSPC = "No space left on device"
 """The error as programs print it."""
+COMMAND_NOT_RUN = 126
+"""From this exit status on a command could not be run, or was killed (sh(1))."""
 MOUNT_FAILED = "mount failed (exit "
 """The harness's reason where the disk under test is refused: mount knows less than the kernel, which says why."""
 INTERRUPTIONS = {
@@ -111,9 +113,10 @@ def _harness_reason(ended: CellEnded | None, failures: Sequence[StepFailed]) -> 
     more = len(failures) - 1
     others = f"; {more} more step{'s' if more > 1 else ''} failed" if more else ""
     full = "disk full in the guest: " if ENOSPC in first.said else ""
-    return (
-        f"{full}step {first.step}, repetition {first.repetition}, exited {first.status}: {first.said}{others}"
-    )
+    said = first.said or "it printed nothing to its error output"
+    if not first.said and first.status < COMMAND_NOT_RUN:
+        said += f" (where {first.status} is no failure, the step says expect = [0, {first.status}])"
+    return f"{full}step {first.step}, repetition {first.repetition}, exited {first.status}: {said}{others}"
 
 
 def _suffix(said: str | None) -> str:

@@ -30,7 +30,7 @@ class KeptOutput:
     step: StepId
     repetition: int
     program: GuestProgram | None
-    """The program that printed it; None for the numbers of ``records``."""
+    """The program that printed it; None for the numbers of ``records``, and for what is only kept."""
     records: tuple[str, ...] = ()
 
     @property
@@ -112,6 +112,8 @@ def _of_step(
 
 def _readings(data: bytes, output: KeptOutput) -> list[Reading]:
     """Return what an output holds. Raises UnreadableOutput."""
+    if not output.program and not output.records:
+        return []
     if len(data) == PLACE_BYTES:
         raise UnreadableOutput(NOT_READ)
     text = data.decode(errors="replace")

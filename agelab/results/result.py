@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from agelab.base.types import Defaults, Frozen, JsonDetails, Label, Text
+from agelab.base.types import Defaults, Frozen, JsonDetails, Label, Text, is_empty
 from agelab.scenario.metrics import Metric
 from agelab.scenario.seeds import CellName, Seeds
 from agelab.scenario.step import StepId
@@ -225,6 +225,11 @@ class RunPlan(Frozen):
     )
     metrics: dict[Label, DefinedMetric] = Field(
         default={}, description="metrics that the scenario and its programs define, by name"
+    )
+    unhonoured: dict[Label, Label] = Field(
+        default={},
+        exclude_if=is_empty,
+        description="by variant, the option that its cells ran without, a colon, and why: discard on a modelled drive",
     )
     command: dict[str, Any] = Field(
         default={},

@@ -287,12 +287,12 @@ class Drive(Frozen):
 
     def figures(self) -> list[tuple[str, Sourced]]:
         """Return every figure with its place in the file."""
-        found: list[tuple[str, Sourced]] = []
+        figures: list[tuple[str, Sourced]] = []
         for prefix, part in (
             ("", self),
             ("interface.", self.interface),
             ("cache.", self.cache),
             ("medium.", self.medium),
         ):
-            found += [(prefix + name, value) for name, value in part if isinstance(value, Sourced)]
-        return found
+            figures += [(prefix + name, value) for name, value in part if isinstance(value, Sourced)]
+        return figures

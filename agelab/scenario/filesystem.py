@@ -139,10 +139,10 @@ class Filesystem(Frozen):
     def _places_are_named(self) -> Self:
         for which in ("period", "today"):
             tooling: Tooling = getattr(self, which)
-            wanted = {"mkfs": ["{device}"], "fsck": ["{device}"], "umount": ["{mountpoint}"]}
+            required = {"mkfs": ["{device}"], "fsck": ["{device}"], "umount": ["{mountpoint}"]}
             if tooling.mount:
-                wanted["mount"] = ["{device}", "{mountpoint}"]
-            for command, places in wanted.items():
+                required["mount"] = ["{device}", "{mountpoint}"]
+            for command, places in required.items():
                 text = " ".join(getattr(tooling, command))
                 for place in places:
                     if place not in text:
@@ -177,8 +177,8 @@ class Filesystem(Frozen):
         """
         *first, last = self.tooling(defaults).mkfs
 
-        def scaled(found: re.Match[str]) -> str:
-            return str(max(int(found[2]), round(int(found[1]) / shrink)))
+        def scaled(placeholder: re.Match[str]) -> str:
+            return str(max(int(placeholder[2]), round(int(placeholder[1]) / shrink)))
 
         options = _with_added(first, options)
         own = {word for word in options if word.startswith("-")}
@@ -212,16 +212,16 @@ class Filesystem(Frozen):
 def _with_added(first: Sequence[str], options: Sequence[str]) -> list[str]:
     """Return options with what begins with ^ or + joined to the value that its option has before, in these or in
     ``first``."""
-    found: list[str] = []
+    joined: list[str] = []
     for word in options:
-        flag = found[-1] if found and found[-1].startswith("-") else ""
+        flag = joined[-1] if joined and joined[-1].startswith("-") else ""
         if not flag or not word.startswith(("^", "+")):
-            found.append(word)
+            joined.append(word)
             continue
-        said = [*first, *found[:-1]]
-        places = [place for place, one in enumerate(said[:-1]) if one == flag]
-        before = [said[places[-1] + 1]] if places else []
+        words = [*first, *joined[:-1]]
+        places = [place for place, word_before in enumerate(words[:-1]) if word_before == flag]
+        before = [words[places[-1] + 1]] if places else []
         if places and places[-1] >= len(first):  # one of these options, which this one now stands for
-            del found[places[-1] - len(first) : places[-1] - len(first) + 2]
-        found.append(",".join((*before, word.removeprefix("+"))))
-    return found
+            del joined[places[-1] - len(first) : places[-1] - len(first) + 2]
+        joined.append(",".join((*before, word.removeprefix("+"))))
+    return joined

@@ -11,11 +11,11 @@ MAX_JOBS = 256
 JOBS_WANTED = f"1 to {MAX_JOBS} cells at a time, or {AUTO}"
 
 
-def parse_jobs(said: Any) -> Jobs:
+def parse_jobs(given: Any) -> Jobs:
     """Return a number of jobs, given as such or as text. Raises ValueError."""
-    if said == AUTO:
+    if given == AUTO:
         return AUTO
-    jobs = parse_digits(said, MAX_JOBS) if isinstance(said, str) else said
+    jobs = parse_digits(given, MAX_JOBS) if isinstance(given, str) else given
     if not isinstance(jobs, int) or isinstance(jobs, bool) or not 1 <= jobs <= MAX_JOBS:
         raise ValueError(JOBS_WANTED)
     return jobs

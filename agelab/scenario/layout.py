@@ -108,9 +108,9 @@ class Layout(Frozen):
         if self.device and not self.device.startswith("/dev/"):
             yield "device: is no path of a device"
         for part, command in (("device", self.device), *self._commands()):
-            for found in PLACEHOLDER.finditer(command):
-                if not self._has(found[1], found[2], part):
-                    yield f"{part}: {found[0]} is no placeholder of it"
+            for placeholder in PLACEHOLDER.finditer(command):
+                if not self._has(placeholder[1], placeholder[2], part):
+                    yield f"{part}: {placeholder[0]} is no placeholder of it"
 
     def _commands(self) -> Iterator[tuple[str, str]]:
         """Yield the commands as texts, each with its place."""
@@ -142,6 +142,8 @@ def fill(commands: Sequence[Command], words: dict[str, str]) -> list[list[str]]:
     """Put words into commands; placeholders without one stay."""
 
     def filled(word: str) -> str:
-        return PLACEHOLDER.sub(lambda found: words.get(found[1] + found[2], found[0]), word)
+        return PLACEHOLDER.sub(
+            lambda placeholder: words.get(placeholder[1] + placeholder[2], placeholder[0]), word
+        )
 
     return [[filled(word) for word in command] for command in commands]

@@ -35,17 +35,17 @@ class ChosenOption(NamedTuple):
 
 def parse_choices(entry: str) -> tuple[ChosenOption, ...]:
     """Read what an entry offers: ``data=writeback|data=journal``. Raises ValueError."""
-    found = tuple(ChosenOption(tuple(shlex.split(word))) for word in entry.split("|"))
-    for one in found:
-        if not one.words or not one.slug:
+    choices = tuple(ChosenOption(tuple(shlex.split(word))) for word in entry.split("|"))
+    for choice in choices:
+        if not choice.words or not choice.slug:
             raise ValueError(
                 f"{entry!r} is no option: -O ^has_journal, data=writeback, or several with | between them"
             )
-        if not one.of_mkfs and len(one.words) > 1:
+        if not choice.of_mkfs and len(choice.words) > 1:
             raise ValueError(
                 f"{entry!r}: options of mount have commas between them, those of mkfs begin with a dash"
             )
-    return found
+    return choices
 
 
 def _entry(text: str) -> str:
@@ -66,12 +66,12 @@ class OptionMatrix(Frozen):
     def combinations(self) -> tuple[tuple[ChosenOption, ...], ...]:
         """Return every combination, that of nothing first. Raises ValueError for too many."""
         axes = [(None, *parse_choices(entry)) for entry in self.options]
-        found = [tuple(one for one in chosen if one) for chosen in product(*axes)]
-        if len(found) > MOST_COMBINATIONS:
+        combinations = [tuple(option for option in chosen if option) for chosen in product(*axes)]
+        if len(combinations) > MOST_COMBINATIONS:
             raise ValueError(
-                f"{self.filesystem}: {len(found)} combinations of options: {MOST_COMBINATIONS} at most"
+                f"{self.filesystem}: {len(combinations)} combinations of options: {MOST_COMBINATIONS} at most"
             )
-        return tuple(found)
+        return tuple(combinations)
 
 
 def parse_matrix(text: str) -> tuple[OptionMatrix, ...]:
@@ -79,10 +79,10 @@ def parse_matrix(text: str) -> tuple[OptionMatrix, ...]:
 
     A comma that is part of an option has a backslash before it.
     """
-    found = []
+    matrices = []
     for part in filter(None, map(str.strip, text.split(";"))):
         filesystem, colon, rest = part.partition(":")
-        entries = [one.strip().replace("\\,", ",") for one in re.split(r"(?<!\\),", rest)]
+        entries = [entry.strip().replace("\\,", ",") for entry in re.split(r"(?<!\\),", rest)]
         if not colon or not filesystem or not all(entries):
             raise ValueError(
                 f"{part!r}: say FILESYSTEM:OPTION,OPTION..., like 'ext4:-O ^has_journal,data=writeback', with ; "
@@ -90,12 +90,12 @@ def parse_matrix(text: str) -> tuple[OptionMatrix, ...]:
             )
         for entry in entries:
             parse_choices(entry)
-        found.append(OptionMatrix.model_construct(filesystem=filesystem, options=tuple(entries)))
-    if not found:
+        matrices.append(OptionMatrix.model_construct(filesystem=filesystem, options=tuple(entries)))
+    if not matrices:
         raise ValueError("names no option")
-    return tuple(found)
+    return tuple(matrices)
 
 
 def names_of(options: Sequence[ChosenOption]) -> str:
     """Return what a combination adds to a variant's name."""
-    return "".join(f"-{one.slug}" for one in options)
+    return "".join(f"-{option.slug}" for option in options)

@@ -17,9 +17,12 @@ from agelab.base.types import (
     Name,
     Note,
     ScaleName,
+    is_empty,
 )
 from agelab.scenario.disk_use import CompanionDiskUse, DiskUse
 from agelab.scenario.history import History
+from agelab.scenario.matrix import Matrix
+from agelab.scenario.matrix import problems as matrix_problems
 from agelab.scenario.metrics import METRICS
 from agelab.scenario.option_matrix import OptionMatrix, names_of
 from agelab.scenario.step import (
@@ -109,18 +112,18 @@ class Variant(Frozen):
 
     def combined(self, matrix: OptionMatrix) -> list[Self]:
         """Return a variant for each combination of a matrix. Raises ValueError for too many."""
-        found = []
+        variants = []
         for chosen in matrix.combinations():
-            mkfs = tuple(word for one in chosen if one.of_mkfs for word in one.words)
-            mount = tuple(word for one in chosen if not one.of_mkfs for word in one.words)
+            mkfs = tuple(word for option in chosen if option.of_mkfs for word in option.words)
+            mount = tuple(word for option in chosen if not option.of_mkfs for word in option.words)
             update = {
                 "name": self.name + names_of(chosen),
                 "chosen_mkfs_options": (*self.chosen_mkfs_options, *mkfs),
                 "mount_options": (*self.mount_options, *mount),
                 "combination_of": self.combination_of or self.name,
             }
-            found.append(self.model_copy(update=update))
-        return found
+            variants.append(self.model_copy(update=update))
+        return variants
 
 
 class Scale(Frozen):
@@ -178,6 +181,11 @@ class Scenario(Frozen):
         default={},
         description="MiB at paper scale; the steps find the scaled sizes in the environment, in bytes",
     )
+    matrix: Matrix = Field(
+        default={},
+        exclude_if=is_empty,
+        description="values of variables: a step that names them ($BS for bs) is done once for each combination",
+    )
     scales: dict[ScaleName, Scale] = Field(
         default={"quick": Scale(shrink=1), "paper": Scale(shrink=1)},
         description="reduction of sizes; none by default",
@@ -224,11 +232,11 @@ class Scenario(Frozen):
 
     @model_validator(mode="after")
     def _names_hold_together(self) -> Self:
-        if problems := list(self._problems()):
+        if problems := list(self.problems()):
             raise ValueError("; ".join(problems))
         return self
 
-    def _problems(self) -> Iterator[str]:
+    def problems(self) -> Iterator[str]:
         """Yield every contradiction in the file."""
         for what, name in self._twice():
             yield f"{what} {name!r} is defined twice"
@@ -259,6 +267,7 @@ class Scenario(Frozen):
                 if metric not in METRICS and metric not in self.metrics:
                     yield f"step {action.name!r}: no metric {metric!r}"
         yield from metric_problems(self.metrics)
+        yield from matrix_problems(self.matrix, (*self.sizes, *self.counts))
         yield from self._without_their_output()
         yield from self._off_the_curve()
         yield from self._without_a_corpus()
@@ -296,8 +305,12 @@ class Scenario(Frozen):
                 yield f"step {action.name!r}: its power is cut: its output is lost"
 
     def has_output(self, action: Action) -> bool:
-        """Tell whether the host reads what a step prints."""
-        return action.program is not None or any(metric in self.metrics for metric in action.records)
+        """Return True if the host reads what a step prints."""
+        return (
+            action.keep
+            or action.program is not None
+            or any(metric in self.metrics for metric in action.records)
+        )
 
     def _off_the_curve(self) -> Iterator[str]:
         """Yield what the curve requires and the steps lack."""
@@ -363,17 +376,19 @@ class Scenario(Frozen):
         """
         variants = self.variants
         for matrix in (*self.options, *more):
-            if all(one.filesystem != matrix.filesystem for one in variants):
-                there = ", ".join(sorted({one.filesystem for one in variants}))
+            if all(variant.filesystem != matrix.filesystem for variant in variants):
+                there = ", ".join(sorted({variant.filesystem for variant in variants}))
                 raise ValueError(
                     f"options: no variant has filesystem {matrix.filesystem}; there are: {there}"
                 )
-            pairs = ((one, one.filesystem == matrix.filesystem) for one in variants)
+            pairs = ((variant, variant.filesystem == matrix.filesystem) for variant in variants)
             variants = tuple(
-                combined for one, meant in pairs for combined in (one.combined(matrix) if meant else [one])
+                combined
+                for variant, meant in pairs
+                for combined in (variant.combined(matrix) if meant else [variant])
             )
-        too_long = [one.name for one in variants if len(one.name) > MAX_NAME_LENGTH]
-        twice = [name for name, count in Counter(one.name for one in variants).items() if count > 1]
+        too_long = [variant.name for variant in variants if len(variant.name) > MAX_NAME_LENGTH]
+        twice = [name for name, count in Counter(variant.name for variant in variants).items() if count > 1]
         if too_long:
             raise ValueError(f"options: {too_long[0]} is a name of more than {MAX_NAME_LENGTH} characters")
         if twice:
@@ -384,15 +399,15 @@ class Scenario(Frozen):
         """Return the scenario with each variant repeated for each history. Raises ValueError for equal names."""
         if not self.histories:
             return self
-        found = [
-            variant.model_copy(update={"name": f"{variant.name}-{one.name}", "history": one.name})
-            for one in self.histories
+        variants = [
+            variant.model_copy(update={"name": f"{variant.name}-{history.name}", "history": history.name})
+            for history in self.histories
             for variant in self.variants
         ]
-        twice = [name for name, count in Counter(one.name for one in found).items() if count > 1]
+        twice = [name for name, count in Counter(variant.name for variant in variants).items() if count > 1]
         if twice:
             raise ValueError(f"two variants with their histories are called {twice[0]!r}")
-        return self.model_copy(update={"variants": tuple(found)})
+        return self.model_copy(update={"variants": tuple(variants)})
 
     def at_scale(self, scale: str) -> Self:
         """Return the scenario with the shorter history of that scale; sizes are still the study's."""
@@ -424,7 +439,7 @@ class Scenario(Frozen):
 
     def actions(self) -> list[Action]:
         """Return every step once, in file order."""
-        found: list[Action] = []
+        actions: list[Action] = []
         for step in self.steps:
-            found += step.cycle if isinstance(step, Cycle) else (step,)
-        return found
+            actions += step.cycle if isinstance(step, Cycle) else (step,)
+        return actions

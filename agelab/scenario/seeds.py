@@ -17,18 +17,18 @@ CellName = tuple[str, str, Seeds]
 """Variant, layout and seeds, by which the cells of a run are told apart."""
 
 
-def seeds_text(found: Iterable[Seeds], beside: Iterable[Seeds] = ()) -> str:
+def seeds_text(seeds: Iterable[Seeds], beside: Iterable[Seeds] = ()) -> str:
     """Name seeds: ``seed 1``, ``seeds 1,2,3``, ``seeds 1,2,3 of corpora 1,2``.
 
     Corpus 1 alone goes without saying, unless others of another corpus stand ``beside`` it.
     """
     by_corpus: dict[int, list[int]] = {}
-    for one in dict.fromkeys(found):
-        by_corpus.setdefault(one.corpus, []).append(one.run)
+    for pair in dict.fromkeys(seeds):
+        by_corpus.setdefault(pair.corpus, []).append(pair.run)
     alike: dict[tuple[int, ...], list[int]] = {}
     for corpus, runs in by_corpus.items():
         alike.setdefault(tuple(runs), []).append(corpus)
-    if list(by_corpus) in ([1], []) and {one.corpus for one in beside} <= {1}:
+    if list(by_corpus) in ([1], []) and {pair.corpus for pair in beside} <= {1}:
         return _several("seed", by_corpus.get(1, []))
     return ", ".join(
         f"{_several('seed', runs)} of {_several('corpus', corpora, 'corpora')}"
@@ -36,9 +36,9 @@ def seeds_text(found: Iterable[Seeds], beside: Iterable[Seeds] = ()) -> str:
     )
 
 
-def seeds_key(one: Seeds) -> str:
+def seeds_key(seeds: Seeds) -> str:
     """Return the key of a cell's value in JSON: its run seed, and behind it the corpus seed unless that is 1."""
-    return str(one.run) if one.corpus == 1 else f"{one.run}@{one.corpus}"
+    return str(seeds.run) if seeds.corpus == 1 else f"{seeds.run}@{seeds.corpus}"
 
 
 def _several(word: str, numbers: Sequence[int], plural: str = "") -> str:

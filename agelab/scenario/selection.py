@@ -58,17 +58,17 @@ def select(
     file's content, ``jobs`` the job files and aging profiles beside it.
     Raises InputError for an unknown name or an invalid scenario file.
     """
-    path, wanted = (Path(name), None) if text is not None or name.endswith(".toml") else _find_scenario(name)
+    path, rest = (Path(name), None) if text is not None or name.endswith(".toml") else _find_scenario(name)
     text = toml_files.read_text(path) if text is None else text
     scenario = _parse_scenario(text, path)
     asked = [word.strip() for word in filesystem.split(",")] if filesystem else []
-    if added := _added_variants(scenario, [*asked, *([wanted] if wanted else [])]):
+    if added := _added_variants(scenario, [*asked, *([rest] if rest else [])]):
         text += added
         scenario = _parse_scenario(text, path)
     scenario = _beside(scenario, path.parent)
     scenario, profiles, sources = _with_own_profiles(scenario, path, jobs)
     workload = workload_of(scenario, path, jobs)
-    scenario = bind(scenario, workload)
+    scenario = bind(scenario, workload, path)
     workload = replace(workload, sources=(*workload.sources, *sources))
     if log:
         if not scenario.histories:
@@ -80,11 +80,11 @@ def select(
     except ValueError as error:
         raise InputError(f"{name}: {error}") from error
     variants = scenario.variants
-    if wanted is not None:
-        variants = tuple(variant for variant in variants if variant.is_called(wanted))
+    if rest is not None:
+        variants = tuple(variant for variant in variants if variant.is_called(rest))
         if not variants:
             names = [variant.name for variant in scenario.variants]
-            raise unknown("variant", wanted, names, f"in {scenario.name}")
+            raise unknown("variant", rest, names, f"in {scenario.name}")
     if filesystem:
         there = sorted({variant.filesystem for variant in variants})
         if wrong := [word for word in asked if word not in there]:
@@ -101,8 +101,8 @@ def select(
 
 def _added_variants(scenario: Scenario, names: Sequence[str]) -> str:
     """Return the text of a variant for each of these filesystems of which the scenario has none."""
-    there = {one.filesystem for one in scenario.variants} | {
-        name for one in scenario.with_histories().variants for name in (one.name, one.plain_name)
+    there = {variant.filesystem for variant in scenario.variants} | {
+        name for variant in scenario.with_histories().variants for name in (variant.name, variant.plain_name)
     }
     new = [name for name in dict.fromkeys(names) if name in _filesystem_names() and name not in there]
     return "".join(f'\n[[variants]]\nname = "{name}"\nfilesystem = "{name}"\n' for name in new)
@@ -115,8 +115,10 @@ def _filesystem_names() -> list[str]:
 def _beside(scenario: Scenario, directory: Path) -> Scenario:
     """Return the scenario with its traces where they lie: beside its file, if their paths are relative."""
     histories = tuple(
-        one.model_copy(update={"trace": str(directory / one.trace)}) if isinstance(one, Traced) else one
-        for one in scenario.histories
+        history.model_copy(update={"trace": str(directory / history.trace)})
+        if isinstance(history, Traced)
+        else history
+        for history in scenario.histories
     )
     return scenario.model_copy(update={"histories": histories})
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from agelab.base.types import Frozen, Name, Note, Origin, Pattern
+from agelab.base.types import Frozen, Name, Note, Origin, Pattern, is_empty
 
 IMPLICIT = ("boot", "mkfs", "mount", "map")
 """Steps of every cell that its scenario does not list."""
@@ -24,7 +24,7 @@ Caches = Literal["keep", "drop", "remount", "reboot"]
 
 
 def is_reserved(experiment: str) -> bool:
-    """Tell whether steps before an experiment have that name, or one like it."""
+    """Return True if steps before an experiment have that name, or one like it."""
     return experiment in IMPLICIT or experiment.startswith(PREPARING)
 
 
@@ -46,6 +46,19 @@ class Action(Frozen):
     )
     job: str = Field(default="", description="the program's job file, beside the scenario's file")
     arguments: str = Field(default="", description="words for the program, as for a shell")
+    environment: dict[
+        Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")],
+        Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=1000)],
+    ] = Field(
+        default={},
+        exclude_if=is_empty,
+        description="variables of its command; a matrix adds those of a combination",
+    )
+    keep: bool = Field(
+        default=False,
+        exclude_if=is_empty,
+        description="whether the first MiB of what it prints is kept beside its results, as a program's is",
+    )
     caches: Caches = Field(default="keep", description="what is done with the guest's page cache before it")
     sync: bool = Field(
         default=False, description="whether dirty pages are written after it, timed by themselves"
@@ -112,7 +125,7 @@ class Cycle(Frozen):
 
 
 def _step_tag(raw: object) -> str:
-    """Tell the two kinds of entries apart; the tilde keeps the tag out of the places that errors name."""
+    """Return the tag of an entry's kind; the tilde keeps it out of the places that errors name."""
     return "~cycle" if isinstance(raw, Cycle) or (isinstance(raw, dict) and "cycle" in raw) else "~step"
 
 
@@ -171,7 +184,7 @@ class Curve(Frozen):
     )
 
     def has(self, step: str, repetition: int) -> bool:
-        """Tell whether a point follows that repetition."""
+        """Return True if a point follows that repetition."""
         return step == self.step and (self.after == "each" or repetition in self.after)
 
 
@@ -270,8 +283,8 @@ class ForkName:
 
     @classmethod
     def parse(cls, text: str) -> "ForkName":
-        found = re.fullmatch(r"(.+)-(0|[1-9][0-9]*)", text, re.ASCII | re.DOTALL)
-        return cls(found[1], int(found[2])) if found else cls(text)
+        parts = re.fullmatch(r"(.+)-(0|[1-9][0-9]*)", text, re.ASCII | re.DOTALL)
+        return cls(parts[1], int(parts[2])) if parts else cls(text)
 
     def __str__(self) -> str:
         return self.kind if self.number is None else f"{self.kind}-{self.number}"

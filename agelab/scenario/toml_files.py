@@ -39,18 +39,18 @@ def read_text(path: Path) -> str:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def parse(said: str, path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
+def parse(text: str, path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
     """Parse the text of the file ``path`` as ``kind``. Raises InputError that lists every error with its place."""
-    return cast(AnyFrozen, _parsed(said, path, kind))
+    return cast(AnyFrozen, _parsed(text, path, kind))
 
 
 @lru_cache(256)  # each cell of a run names the files of its filesystem, machine and drives
-def _parsed(said: str, path: Path, kind: type[Frozen]) -> Frozen:
-    for number, line in enumerate(said.split("\n"), start=1):
+def _parsed(text: str, path: Path, kind: type[Frozen]) -> Frozen:
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.count(".") > MAX_DOTS:  # tomllib takes time by the square of a key's length
             raise InputError(f"{path}:{number}: has more than {MAX_DOTS} dots: no key is that long")
     try:
-        raw = tomllib.loads(said)
+        raw = tomllib.loads(text)
     except (
         ValueError,
         RecursionError,
@@ -67,15 +67,15 @@ def error_lines(path: Path, error: ValidationError) -> list[str]:
 
     An error of a whole that only follows from an error of one of its parts is left out.
     """
-    found = {_key_path(item["loc"]): item for item in error.errors(include_url=False)}
+    errors = {_key_path(item["loc"]): item for item in error.errors(include_url=False)}
     wholes = {
         whole
-        for place, item in found.items()
+        for place, item in errors.items()
         for length in range(1, len(item["loc"]))
         if (whole := _key_path(item["loc"][:length])) != place
     }
     lines: list[str] = []
-    for place, item in found.items():
+    for place, item in errors.items():
         if place in wholes:
             continue
         if len(lines) == MAX_ERRORS:
@@ -98,8 +98,8 @@ def _describe_error(item: ErrorDetails) -> str:
             return f"must be a table (it is {value!r:.60})"
         case "tuple_type" if isinstance(value, str):
             return f"must be a list: [{value!r:.60}]"
-    said = item["msg"].removeprefix("Value error, ")
-    return said if isinstance(value, dict) else f"{said} (it is {value!r:.60})"
+    message = item["msg"].removeprefix("Value error, ")
+    return message if isinstance(value, dict) else f"{message} (it is {value!r:.60})"
 
 
 def _key_path(location: tuple[int | str, ...]) -> str:
@@ -126,10 +126,10 @@ def read_named(directory: str, name: str, kind: type[AnyFrozen], what: str) -> A
 
 
 def _read_checked(path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
-    found = read(path, kind)
-    if wrong := name_problem(path, getattr(found, "name", path.stem)):
+    content = read(path, kind)
+    if wrong := name_problem(path, getattr(content, "name", path.stem)):
         raise InputError(wrong)
-    return found
+    return content
 
 
 def name_problem(path: Path, name: str) -> str:

@@ -77,6 +77,21 @@ class GuestProgram(Frozen):
     job: str = Field(
         default="", description="what its job file is, without an article; empty if it takes none"
     )
+    without_job: str = Field(
+        default="", description="argument that stands for a job file: with it the step needs none"
+    )
+    include: str = Field(default="", description="word by which a job file includes a file beside it")
+    places: tuple[str, ...] = Field(
+        default=(),
+        description="options, of a job file or among the arguments, whose value is a place that is worked on: it is "
+        "on the disk under test",
+    )
+    inputs: tuple[str, ...] = Field(
+        default=(), description="such options whose value is only read: it may also be a file that is brought"
+    )
+    discards: Pattern = Field(
+        default="", description="expression for an option and its value, as in rw=trim, that discards blocks"
+    )
     check: tuple[str, ...] = Field(
         default=(), description="command of the host that parses a job file, {job}, where the host has it"
     )

@@ -1,23 +1,22 @@
 """Programs of a scenario's steps: their files, and their job files beside the scenario's."""
 
 import os
+import shlex
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from agelab.base import fileio, plain_path
 from agelab.base.errors import InputError, unknown
-from agelab.scenario import toml_files
+from agelab.scenario import job_files, matrix, toml_files
+from agelab.scenario.guest_places import BROUGHT, GUEST, JOBS, VARIABLES
 from agelab.scenario.metrics import Metric
 from agelab.scenario.scenario import Scenario
 from agelab.scenario.step import Action, Cycle, Step
 from agelab.scenario.workload import GuestProgram
-
-GUEST = "/run/agelab"
-"""The directory of agelab's files in a guest."""
-JOBS = "jobs"
-"""The directory of job files in it."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Workload:
     programs: Mapping[str, GuestProgram] = field(default_factory=dict)
     """The programs of its steps, by name."""
     jobs: Mapping[str, bytes] = field(default_factory=dict)
-    """Their job files, by name."""
+    """Their job files and what these include, by their paths from the job file's directory on."""
     packages: tuple[str, ...] = ()
     """Debian packages, sorted."""
     bring: tuple[Path, ...] = ()
@@ -36,9 +35,13 @@ class Workload:
     """The job files where they lie."""
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     """Metrics that the registry does not have."""
+    keeps_output: bool = False
+    """True if what some step prints is kept."""
 
 
 NOTHING = Workload()
+JOB_WORD = ' "$JOB"'
+"""The word of a program's command that is its job file."""
 
 
 def program(name: str) -> GuestProgram:
@@ -57,41 +60,50 @@ def workload_of(scenario: Scenario, path: Path, carried: Mapping[str, bytes] | N
     Raises InputError that lists everything that is wrong, with its place.
     """
     wrong: list[str] = []
-    found: dict[str, GuestProgram] = {}
+    programs: dict[str, GuestProgram] = {}
     jobs: dict[str, bytes] = {}
     origin: dict[str, Path] = {}
+
+    def load(directory: Path, name: str) -> bytes:
+        job = directory / name
+        if origin.setdefault(name, job) != job:
+            raise InputError(f"{job} and {origin[name]} have one name: rename one of them")
+        return _job(job, name, carried)
+
     for place, action in _actions(scenario):
         try:
-            if (one := _program_of(action)) is None:
+            if (program := _program_of(action)) is None:
                 continue
-            found[one.name] = one
-            _check_arguments(one, action, scenario)
-            if one.job:
+            programs[program.name] = program
+            _check_arguments(program, action, scenario)
+            if action.job:
                 job = path.parent / action.job
-                if origin.setdefault(job.name, job) != job:
-                    raise InputError(f"job: {job} and {origin[job.name]} have one name: rename one of them")
-                jobs[job.name] = _job(job, one, carried)
+                try:
+                    jobs |= job_files.read(job.name, program, partial(load, job.parent))
+                except InputError as error:
+                    raise InputError(f"job: {error}") from error
         except InputError as error:
             wrong += [f"{path}: {place}.{line}" for line in str(error).splitlines()]
     wrong += [
-        f"{path}: metrics.{name}: program {one.name} has a metric of that name"
-        for one in found.values()
+        f"{path}: metrics.{name}: program {program.name} has a metric of that name"
+        for program in programs.values()
         for name in scenario.metrics
-        if name in one.metrics
+        if name in program.metrics
     ]
-    bring = [path.parent / one for one in scenario.bring]
+    bring = [path.parent / file for file in scenario.bring]
     if carried is None:
         wrong += [f"{path}: bring{line}" for line in _bring_problems(scenario.bring, path.parent)]
     elif bring:
         wrong.append(f"{path}: bring: this scenario came from elsewhere, and names files of this host")
     if wrong:
         raise InputError("\n".join(wrong))
-    own = {name: one.metric for name, one in scenario.metrics.items()}
-    theirs = {name: one.metric for program in found.values() for name, one in program.metrics.items()}
-    packages = {*scenario.packages, *(name for one in found.values() for name in one.packages)}
-    absolute = tuple(one.absolute() for one in bring)
+    owners: tuple[Scenario | GuestProgram, ...] = (scenario, *programs.values())
+    metrics = {name: own.metric for owner in owners for name, own in owner.metrics.items()}
+    packages = {*scenario.packages, *(name for program in programs.values() for name in program.packages)}
+    absolute = tuple(file.absolute() for file in bring)
     sources = () if carried is not None else tuple(origin.values())
-    return Workload(found, jobs, tuple(sorted(packages)), absolute, sources, own | theirs)
+    keeps = bool(programs or scenario.metrics) or any(action.keep for _, action in _actions(scenario))
+    return Workload(programs, jobs, tuple(sorted(packages)), absolute, sources, metrics, keeps)
 
 
 def guest_name(path: Path) -> str:
@@ -102,14 +114,14 @@ def guest_name(path: Path) -> str:
 def _bring_problems(given: Sequence[str], beside: Path) -> Iterator[str]:
     """Yield what is wrong with the files that a scenario in that directory brings, each with its number."""
     first: dict[str, str] = {}
-    for number, one in enumerate(given):
-        name = guest_name(Path(one))
-        if why := _bring_problem(one, name, beside):
-            yield f"[{number}]: {one!r}: {why}"
+    for number, file in enumerate(given):
+        name = guest_name(Path(file))
+        if why := _bring_problem(file, name, beside):
+            yield f"[{number}]: {file!r}: {why}"
         elif name in first:
-            yield f"[{number}]: {one!r}: {first[name]!r} is called {name} in the guest, too: rename one of them"
+            yield f"[{number}]: {file!r}: {first[name]!r} is called {name} in the guest, too: rename one of them"
         else:
-            first[name] = one
+            first[name] = file
 
 
 def _bring_problem(given: str, name: str, beside: Path) -> str:
@@ -131,40 +143,100 @@ def _bring_problem(given: str, name: str, beside: Path) -> str:
     return ""
 
 
-def bind(scenario: Scenario, workload: Workload) -> Scenario:
-    """Return the scenario with the command of each program in its steps."""
-    if not workload.programs:
-        return scenario
+def bind(scenario: Scenario, workload: Workload, path: Path) -> Scenario:
+    """Return the scenario of the file ``path`` with each step once for each combination of the matrix, and its command.
 
-    def bound(action: Action) -> Action:
-        if action.program is None:
-            return action
-        return action.model_copy(update={"run": command(workload.programs[action.program], action)})
+    Raises InputError that lists every place in them that is not on the disk under test, and every wrong combination.
+    """
+    wrong: list[str] = []
+    used: set[str] = set()
 
-    def step(one: Step) -> Step:
-        if isinstance(one, Cycle):
-            return one.model_copy(update={"cycle": tuple(map(bound, one.cycle))})
-        return bound(one)
+    def combinations(action: Action, place: str) -> tuple[Action, ...]:
+        program = workload.programs[action.program] if action.program else None
+        texts = [action.run, action.arguments]
+        if program and action.job:
+            texts += [
+                data.decode(errors="replace") for data in _job_closure(action, program, workload).values()
+            ]
+        axes = [axis for axis in scenario.matrix if any(job_files.uses(axis.upper(), text) for text in texts)]
+        used.update(axes)
+        try:
+            actions = matrix.combined(action, scenario.matrix, axes)
+        except ValueError as error:
+            wrong.append(f"{path}: {error}")
+            return (action,)
+        if program:
+            wrong.extend(
+                f"{path}: {place}.{problem}"
+                for one in actions
+                for problem in _misplaced(one, program, scenario, workload)
+            )
+        return tuple(_with_command(one, program) for one in actions)
 
-    changes = {"steps": tuple(map(step, scenario.steps)), "tests": tuple(map(bound, scenario.tests))}
-    return scenario.model_copy(update=changes)
+    def bound(entry: Step, place: str) -> tuple[Step, ...]:
+        if isinstance(entry, Action):
+            return combinations(entry, place)
+        cycle = (combinations(action, f"{place}.cycle[{at}]") for at, action in enumerate(entry.cycle))
+        return (entry.model_copy(update={"cycle": tuple(chain.from_iterable(cycle))}),)
+
+    steps = (bound(entry, f"steps[{number}]") for number, entry in enumerate(scenario.steps))
+    tests = (combinations(test, f"tests[{number}]") for number, test in enumerate(scenario.tests))
+    changes = {"steps": tuple(chain.from_iterable(steps)), "tests": tuple(chain.from_iterable(tests))}
+    complete = scenario.model_copy(update=changes)
+    wrong += [
+        f"{path}: matrix.{axis}: no step names ${axis.upper()}, in its command, its arguments or its job file"
+        for axis in scenario.matrix
+        if axis not in used
+    ]
+    if scenario.matrix and not wrong:
+        wrong += [f"{path}: {problem}" for problem in complete.problems()]
+    if wrong:
+        raise InputError("\n".join(dict.fromkeys(wrong)))
+    return complete
+
+
+def _job_closure(action: Action, program: GuestProgram, workload: Workload) -> dict[str, bytes]:
+    """Return a step's job file with all that it includes."""
+    return job_files.read(Path(action.job).name, program, workload.jobs.__getitem__)
+
+
+def _misplaced(
+    action: Action, program: GuestProgram, scenario: Scenario, workload: Workload
+) -> Iterator[str]:
+    """Yield the places of a step's program that are not on the disk under test."""
+    known = {**VARIABLES, **dict.fromkeys((*scenario.sizes, *scenario.counts), "1"), **action.environment}
+    if scenario.bring:
+        known["BROUGHT"] = f"{GUEST}/{BROUGHT}"
+    if action.job:
+        for problem in job_files.misplaced(Path(action.job).name, program, workload.jobs, known):
+            yield f"job: {problem}"
+    yield from job_files.misplaced_arguments(action.arguments, program, known)
+
+
+def _with_command(action: Action, program: GuestProgram | None) -> Action:
+    if not program and not action.environment:
+        return action
+    run = command(program, action) if program else action.run
+    given = " ".join(f"{name}={shlex.quote(value)}" for name, value in action.environment.items())
+    return action.model_copy(update={"run": f"export {given}\n{run}" if given else run})
 
 
 def command(program: GuestProgram, action: Action) -> str:
-    """Return the shell's command for a program in a step."""
-    job = f"JOB={GUEST}/{JOBS}/{Path(action.job).name}\n" if program.job else ""
-    return f"{job}{program.run} {action.arguments}".rstrip()
+    """Return the shell's command for a program in a step; without a job file there is no word ``"$JOB"`` in it."""
+    if not action.job:
+        return f"{program.run.replace(JOB_WORD, '')} {action.arguments}".rstrip()
+    return f"JOB={GUEST}/{JOBS}/{Path(action.job).name}\n{program.run} {action.arguments}".rstrip()
 
 
 def _actions(scenario: Scenario) -> Sequence[tuple[str, Action]]:
     """Return every step and test with its place in the file."""
-    found: list[tuple[str, Action]] = []
+    actions: list[tuple[str, Action]] = []
     for number, step in enumerate(scenario.steps):
         if isinstance(step, Cycle):
-            found += [(f"steps[{number}].cycle[{at}]", one) for at, one in enumerate(step.cycle)]
+            actions += [(f"steps[{number}].cycle[{at}]", action) for at, action in enumerate(step.cycle)]
         else:
-            found.append((f"steps[{number}]", step))
-    return found + [(f"tests[{number}]", one) for number, one in enumerate(scenario.tests)]
+            actions.append((f"steps[{number}]", step))
+    return actions + [(f"tests[{number}]", test) for number, test in enumerate(scenario.tests)]
 
 
 def _program_of(action: Action) -> GuestProgram | None:
@@ -181,48 +253,51 @@ def _program_of(action: Action) -> GuestProgram | None:
 
 def _check_arguments(program: GuestProgram, action: Action, scenario: Scenario) -> None:
     """Raise InputError where a program lacks its job file, has one too many, or is not brought."""
-    if program.job and not action.job:
-        raise InputError(f"job: is missing: program {program.name} takes a {program.job}")
+    alone = program.without_job and program.without_job in action.arguments
+    if program.job and not action.job and not alone:
+        other = f", or arguments with {program.without_job}" if program.without_job else ""
+        raise InputError(f"job: is missing: program {program.name} takes a {program.job}{other}")
     if action.job and not program.job:
         raise InputError(f"job: program {program.name} takes none: give it arguments")
     if "\n" in action.arguments:
         raise InputError("arguments: they are one line")
-    if program.brought and program.brought not in (Path(one).name for one in scenario.bring):
+    if program.brought and program.brought not in (Path(file).name for file in scenario.bring):
         raise InputError(
             f'program: {program.name} is in no Debian package: bring = ["./{program.brought}"], a static program'
         )
 
 
-def _job(path: Path, program: GuestProgram, carried: Mapping[str, bytes] | None) -> bytes:
-    """Return the text of a job file. Raises InputError for one that cannot be read."""
-    if not _is_plain(path.name):
-        raise InputError(f"job: {path.name!r}: its name may have letters, digits and . _ + - alone")
+def _job(path: Path, name: str, carried: Mapping[str, bytes] | None) -> bytes:
+    """Return the text of a job file, or of one that it includes. Raises InputError for one that cannot be read."""
+    if not all(map(_is_plain, name.split("/"))):
+        raise InputError(f"{name!r}: its name may have letters, digits and . _ + - alone")
     if carried is not None:
-        if path.name not in carried:
-            raise InputError(f"job: {path.name} is not among what was packed")
-        return carried[path.name]
+        if name not in carried:
+            raise InputError(f"{name} is not among what was packed")
+        return carried[name]
     try:
         data = fileio.read_bytes(path, fileio.FORM)
         data.decode()
     except FileNotFoundError:
-        near = unknown(f"{program.job} in {path.parent}", path.name, _files(path.parent))
-        raise InputError(f"job: {near}") from None
+        raise unknown(f"file in {path.parent}", path.name, _files(path.parent)) from None
     except ValueError:
-        raise InputError(f"job: {path}: it is no text, or no path") from None
+        raise InputError(f"{path}: it is no text, or no path") from None
     except OSError as error:
-        raise InputError(f"job: {path}: cannot be read: {error.strerror}") from error
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     return data
 
 
 def _is_plain(name: str) -> bool:
     return (
-        name.isascii() and name[:1] not in ("", ".") and all(one.isalnum() or one in "._+-" for one in name)
+        name.isascii()
+        and name[:1] not in ("", ".")
+        and all(character.isalnum() or character in "._+-" for character in name)
     )
 
 
 def _files(directory: Path) -> list[str]:
     """Return the names of the files of a directory, as far as it can be read."""
     try:
-        return [one.name for one in directory.iterdir() if one.is_file()]
+        return [entry.name for entry in directory.iterdir() if entry.is_file()]
     except (OSError, ValueError):
         return []

@@ -166,6 +166,9 @@ class Series:
     lead: Fraction = Fraction(0)
     """The share by which the higher of two must exceed the lower to be called so, with too few seeds for a test."""
 
+    unhonoured: str = ""
+    """The option that its cells ran without, and why: they are no measurement of it."""
+
     @property
     def definition(self) -> Metric | None:
         """What it measures; None for a metric that this agelab does not know."""

@@ -118,6 +118,8 @@ class ComparedSeries:
         """
         if not self.left or not self.right:
             return DifferenceVerdict.NOT_MEASURED
+        if self.unhonoured:
+            return DifferenceVerdict.UNKNOWN
         ours, theirs = self.row.left.values, self.row.right.values
         if sorted(ours) == sorted(theirs) or all(value == ours[0][1] for _, value in (*ours, *theirs)):
             return DifferenceVerdict.EQUAL
@@ -130,6 +132,12 @@ class ComparedSeries:
         if self.test.distinguishable:
             return DifferenceVerdict.HIGHER if self.test.delta > 0 else DifferenceVerdict.LOWER
         return DifferenceVerdict.SAME if self.within_margin else DifferenceVerdict.UNKNOWN
+
+    @property
+    def unhonoured(self) -> str:
+        """The option that one side alone ran without: what sets it apart from the other did not take place."""
+        left, right = self.row.left.unhonoured, self.row.right.unhonoured
+        return "" if left == right else "; ".join(filter(None, (left, right)))
 
     @property
     def opposed(self) -> bool:
@@ -152,7 +160,7 @@ class ComparedSeries:
     @property
     def for_others(self) -> DifferenceVerdict:
         """The verdict on other files, of which the corpora are a sample."""
-        if self.general is None or self.verdict is DifferenceVerdict.BELOW:
+        if self.general is None or self.unhonoured or self.verdict is DifferenceVerdict.BELOW:
             return DifferenceVerdict.UNKNOWN
         if self.general.shown:
             return DifferenceVerdict.HIGHER if self.general.higher else DifferenceVerdict.LOWER
@@ -234,7 +242,9 @@ class ComparedSeries:
     @cached_property
     def more_seeds(self) -> int | None:
         """How many more seeds on each side are needed; None where it is known, or no number promises to do."""
-        if self.verdict is not DifferenceVerdict.UNKNOWN or not self.shift or not self.test or self.opposed:
+        if self.verdict is not DifferenceVerdict.UNKNOWN or not self.shift or not self.test:
+            return None
+        if self.opposed or self.unhonoured:
             return None
         if self.too_few:
             return self._enough - self._count
@@ -249,6 +259,8 @@ class ComparedSeries:
             return "; ".join(empty)
         if self.verdict is not DifferenceVerdict.UNKNOWN:
             return None
+        if self.unhonoured:
+            return self.unhonoured
         if self.shift is None or self.test is None:
             return "no corpus is on both sides"
         if self.opposed:
@@ -315,7 +327,9 @@ class ComparedSeries:
     @property
     def too_few(self) -> bool:
         """True if nothing is known because the values are too few, whatever they are."""
-        if self.verdict is not DifferenceVerdict.UNKNOWN or not self.shift or self.opposed:
+        if self.verdict is not DifferenceVerdict.UNKNOWN or not self.shift:
+            return False
+        if self.opposed or self.unhonoured:
             return False
         return not self.enough
 

@@ -129,6 +129,8 @@ def main_doubts(group: RunSet) -> Iterator[str]:
             if why
             else "no difference is named that this host shows by chance, the same thing run twice."
         )
+    without = {subject.name: subject.unhonoured for subject in group.groups if subject.unhonoured}
+    yield from (f"{name}: {reason}." for name, reason in without.items())
     yield varied(group)
     if plan.scale != "paper":
         yield f"Scale {plan.scale}: sizes are not the study's."

@@ -318,7 +318,10 @@ def _by_metric(lines: Sequence[Shown]) -> dict[str, list[Shown]]:
 
 def _short_blocks(head: str, kinds: Mapping[str, Sequence[Shown]], metric: str = "") -> Iterator[Block]:
     """Yield how many rows of each kind differ how, and the largest ratio, of all or of that metric."""
-    judged = {name: [line for line in lines if line[2].enough] for name, lines in kinds.items()}
+    judged = {
+        name: [line for line in lines if line[2].enough and not line[2].unhonoured]
+        for name, lines in kinds.items()
+    }
     apart = {name: [line for line in lines if line[2].differs] for name, lines in judged.items()}
     there = {line[2].reader_word for lines in apart.values() for line in lines}
     words = [word for word in WORDS if word in there]

@@ -363,6 +363,8 @@ def head_blocks(plan: RunPlan) -> Iterator[Block]:
     yield Heading(f"{plan.run}: {plan.scenario}, scale {plan.scale}, {clock_of(plan)}")
     yield Text(f"  kernel {plan.provenance.get('kernel')}; {plan.provenance.get('qemu')}", 2)
     yield Text(f"  {plan.provenance.get('model')}", 2)
+    for name, why in plan.unhonoured.items():
+        yield Text(f"  {name} ran without {why}", 2)
 
 
 def _history(report: Mapping[str, Any]) -> list[str]:

@@ -17,9 +17,8 @@ from agelab.results.result import Sample
 from agelab.results.run_directory import picture_file
 from agelab.runner.execute.disks import Forks
 from agelab.runner.plan.cell_spec import MIB, PROCESSOR_MIB, CellSpec, memory_steps
-from agelab.runner.plan.disk_plans import MOUNT, fork_on_memory, layers, mkfs, mount_and_umount
+from agelab.runner.plan.disk_plans import fork_on_memory, layers, mkfs, mount_and_umount
 from agelab.runner.plan.guest_plan import (
-    AGED_MOUNT,
     DATA_DISK,
     MAP_MEMORY_MIB,
     RESULTS_MIB,
@@ -30,6 +29,7 @@ from agelab.runner.plan.guest_plan import (
 from agelab.runner.plan.passes import OUTPUT_VARIABLE, output_bytes, with_keepers
 from agelab.runner.plan.phases import DAYS, Phase, copying
 from agelab.runner.plan.steps import StepPlan
+from agelab.scenario.guest_places import AGED_MOUNT, MOUNT
 from agelab.scenario.step import AGED, CONTROL, CURVE, MAP, ForkName, StepId
 from agelab.store.artefacts import file_hash
 

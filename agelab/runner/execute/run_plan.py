@@ -14,6 +14,7 @@ from agelab.results.conditions import EFFORT, Conditions, text
 from agelab.results.result import Cell, DefinedMetric, RunKernel, RunPlan
 from agelab.runner.plan.cell_inputs import drive_sources, harness_hash
 from agelab.runner.plan.cell_spec import CellSpec, cell_of
+from agelab.runner.plan.unhonoured import unhonoured
 from agelab.runner.prepare import input_data
 from agelab.runner.prepare.prepare import PreparedRun
 from agelab.scenario.scenario import Scenario
@@ -69,6 +70,7 @@ def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
             name: DefinedMetric(unit=metric.unit, meaning=metric.meaning, better=metric.better)
             for name, metric in request.selection.workload.metrics.items()
         },
+        unhonoured=unhonoured(specs),
         command=options.to_plan(),
     )
 

@@ -7,6 +7,7 @@ from agelab.runner.plan.block_change import is_served_by_ext4
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.phases import MAKING
 from agelab.scenario.filesystem import Filesystem
+from agelab.scenario.guest_places import BESIDE_MOUNT, MOUNT, UNDER_TEST, device
 from agelab.scenario.layout import fill
 from agelab.scenario.step import CONTROL, ForkName
 
@@ -23,17 +24,6 @@ ARRAY_UUID = {
     "control": "6167656c:61620000:00000000:00000003",
 }
 """The UUID of every array."""
-DEVICES = "/dev/disk"
-"""The directory in which the guest finds the disk under test and forks, by name (harness/drives.py)."""
-UNDER_TEST = "under-test"
-"""The name of a boot's only disk."""
-MOUNT, BESIDE_MOUNT = "/mnt", "/run/beside"
-"""The mount points of the disk under test and of the filesystem beside it."""
-
-
-def device(name: str) -> str:
-    """Return the guest's path of the disk of that name."""
-    return f"{DEVICES}/{name}"
 
 
 def mkfs(spec: CellSpec, made_by: str, name: str = UNDER_TEST) -> list[str]:

@@ -13,11 +13,8 @@ from agelab.machine.image import Image
 from agelab.machine.vm.guest import MemoryDisk
 from agelab.runner.plan.cell_spec import MIB, CellSpec
 from agelab.runner.plan.disk_plans import (
-    BESIDE_MOUNT,
-    UNDER_TEST,
     MountedAs,
     companion,
-    device,
     fill_in,
     fork_on_memory,
     layers,
@@ -29,6 +26,7 @@ from agelab.runner.plan.passes import OUTPUT_VARIABLE, output_bytes
 from agelab.runner.plan.phases import Phase
 from agelab.runner.plan.steps import StepPlan
 from agelab.scenario.filesystem import FreeSpaceTool
+from agelab.scenario.guest_places import AGED_MOUNT, BESIDE_MOUNT, SOURCE, UNDER_TEST, device
 
 
 @dataclass(frozen=True)
@@ -77,9 +75,8 @@ def unsupported(spec: CellSpec, image: Image) -> str | None:
         image.kernel.modules.closure(spec.modules)
     except MissingModule as missing:
         return ": ".join(filter(None, (str(missing), spec.filesystem.modules_why)))
-    smallest = (spec.variant.minimum_mib or spec.filesystem.minimum_mib) * MIB
-    if spec.disk_bytes < smallest:
-        return f"{spec.filesystem.name} needs {smallest} bytes of disk, the cell has {spec.disk_bytes}"
+    if why := too_small(spec):
+        return why
     proof = image.proof.get((spec.filesystem.name, spec.defaults))
     if proof is None:
         return f"the image has no proof of {spec.filesystem.name} with the {spec.defaults} defaults"
@@ -88,10 +85,19 @@ def unsupported(spec: CellSpec, image: Image) -> str | None:
     return None if proof.status == "ok" else f"{PROOF} {proof.status}: {proof.reason}"
 
 
+def too_small(spec: CellSpec) -> str:
+    """Say that the disk is too small for the filesystem; empty where it is not."""
+    smallest = spec.variant.minimum_mib or spec.filesystem.minimum_mib
+    if spec.disk_bytes >= smallest * MIB:
+        return ""
+    there = f"{spec.variant.name} has {spec.disk_bytes / MIB:.4g} MiB"
+    return f"{spec.filesystem.name} needs {smallest} MiB of disk, {there}"
+
+
 PLAN_DISK, CORPUS_DISK, DATA_DISK = 1, 2, 3
 """Places of the plan, the corpus and the first data disk among the memory-backed disks; the root is 0."""
-AGED_MOUNT, MAP_MOUNT = "/run/aged", "/run/map"
-"""Mount points of the disk that a control is copied from, and of a disk that is mapped."""
+MAP_MOUNT = "/run/map"
+"""Mount point of a disk that is mapped."""
 MAP_MEMORY_MIB = 512
 """Memory of the guest that maps disks and times nothing, without that for further processors."""
 RESULTS_MIB = 1024
@@ -222,7 +228,7 @@ def _links(spec: CellSpec) -> dict[str, str]:
     """Return the paths that a user's scripts use, and the paths that they lead to."""
     if not spec.variant.script:
         return {}
-    data = BESIDE_MOUNT if spec.scenario.beside else "/run/source"
+    data = BESIDE_MOUNT if spec.scenario.beside else SOURCE
     named = {spec.device: device(UNDER_TEST)} if spec.device else {}
     return {"/export/experiment/data": data, **named}
 

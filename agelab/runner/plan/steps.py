@@ -27,10 +27,11 @@ class StepOutput:
 
     @classmethod
     def of(cls, action: Action) -> "StepOutput | None":
-        """Return what is read of a step; None where the guest reports the whole numbers of registered metrics."""
+        """Return what is read of a step; None where the guest reports the whole numbers of registered metrics, and
+        where nobody keeps what it prints."""
         if action.program is not None:
             return cls(program=action.program)
-        own = any(metric not in METRICS for metric in action.records)
+        own = action.keep or any(metric not in METRICS for metric in action.records)
         return cls(records=action.records) if own else None
 
 

@@ -17,10 +17,11 @@ from agelab.base.sanitize import require_utf_8
 from agelab.debian import unpack
 from agelab.runner.plan.cell_spec import Brought
 from agelab.runner.plan.passes import KEEPER
-from agelab.scenario.workloads import GUEST, JOBS, Workload, guest_name
+from agelab.scenario.guest_places import BROUGHT, GUEST, JOBS
+from agelab.scenario.workloads import Workload, guest_name
 
-TOOLS, PLACE = "tools", "brought"
-"""Directories in the guest: of programs by themselves, which are in PATH, and of directories and packages."""
+TOOLS = "tools"
+"""The guest's directory of programs by themselves, which is in PATH."""
 MOST_BYTES, MOST_FILES = 200 << 20, 10_000
 """What a scenario may bring at most."""
 PATH = f"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{GUEST}/{TOOLS}"
@@ -40,7 +41,7 @@ def brought(workload: Workload, programs: Sequence[str] = ()) -> Brought:
     Raises InputError for what cannot be brought, and as ``unpack``.
     """
     files = {f"{JOBS}/{name}": data for name, data in sorted(workload.jobs.items())}
-    for name in (*([KEEPER] if workload.programs or workload.metrics else []), *programs):
+    for name in (*([KEEPER] if workload.keeps_output else []), *programs):
         files[f"{TOOLS}/{name}"] = fileio.read_bytes(HARNESS / "output" / name)
     total = 0
     for path in workload.bring:
@@ -68,9 +69,9 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
     elif path.suffix == ".deb":
         with atomic.temp_dir(temp_parent()) as directory:
             unpack(path, directory / "deb")
-            yield from _tree(directory / "deb", f"{PLACE}/{guest_name(path)}", path)
+            yield from _tree(directory / "deb", f"{BROUGHT}/{guest_name(path)}", path)
     else:
-        yield from _tree(path, f"{PLACE}/{guest_name(path)}", path)
+        yield from _tree(path, f"{BROUGHT}/{guest_name(path)}", path)
 
 
 def _tree(top: Path, place: str, named: Path) -> Iterator[tuple[str, bytes]]:
@@ -108,7 +109,7 @@ def _environment(files: dict[str, bytes], directories: list[Path]) -> dict[str, 
     """Return the variables by which steps find programs and libraries of directories that were brought."""
     if not directories:
         return {}
-    tops = [f"{PLACE}/{guest_name(path)}" for path in directories]
+    tops = [f"{BROUGHT}/{guest_name(path)}" for path in directories]
     there = {str(Path(name).parent) for name in files}
 
     def existing(places: tuple[str, ...]) -> list[str]:
@@ -117,7 +118,7 @@ def _environment(files: dict[str, bytes], directories: list[Path]) -> dict[str, 
 
     libraries = existing(LIBRARIES)
     return {
-        "BROUGHT": f"{GUEST}/{PLACE}",
+        "BROUGHT": f"{GUEST}/{BROUGHT}",
         "PATH": ":".join([PATH, *existing(PROGRAMS)]),
         **({"LD_LIBRARY_PATH": ":".join(libraries)} if libraries else {}),
     }

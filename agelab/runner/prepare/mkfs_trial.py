@@ -13,8 +13,9 @@ from agelab.base.errors import InputError, Notify
 from agelab.base.process import ProcessFailed, TimedOut
 from agelab.machine.image import Image
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.disk_plans import UNDER_TEST, device, mkfs
+from agelab.runner.plan.disk_plans import mkfs
 from agelab.runner.plan.phases import MAKING
+from agelab.scenario.guest_places import UNDER_TEST, device
 from agelab.store.artefacts import Store
 
 SECONDS = 300.0

@@ -19,9 +19,10 @@ from agelab.machine.qemu import Emulator
 from agelab.machine.vm import host
 from agelab.machine.vm.guest import Accelerator, Clock
 from agelab.runner.plan.cell_spec import CellSpec
-from agelab.runner.plan.guest_plan import step_environment
+from agelab.runner.plan.guest_plan import step_environment, too_small
 from agelab.runner.plan.passes import PROFILER as PROFILER
 from agelab.runner.plan.phases import phases
+from agelab.runner.plan.unhonoured import unhonoured
 from agelab.runner.prepare import brought_files, capacity
 from agelab.runner.prepare.control_journal import ControlJournal
 from agelab.runner.prepare.parts import Parts, tell_lacking
@@ -29,10 +30,10 @@ from agelab.runner.prepare.run_manifest import RunManifest
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import CellRequest, RunRequest, cell_requests
+from agelab.scenario.guest_places import JOBS
 from agelab.scenario.history import Traced
 from agelab.scenario.jobs import AUTO
 from agelab.scenario.step import Action
-from agelab.scenario.workloads import JOBS
 from agelab.store import stored_disk
 from agelab.store.artefacts import Store
 from agelab.store.stored_disk import StoredDisk
@@ -59,13 +60,19 @@ def _refusal(action: Action, spec: CellSpec) -> str:
     if not program.check or process.which(program.check[0]) is None:
         return ""
     with atomic.temp_dir(temp_parent()) as directory:
-        job = directory.resolve() / action.job.rpartition("/")[2]
-        job.write_bytes(spec.brought.files[f"{JOBS}/{job.name}"])
+        place = directory.resolve()
+        for path, content in spec.brought.files.items():
+            top, _, name = path.partition("/")
+            if top == JOBS:
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
+                (place / name).write_bytes(content)
+        job = place / Path(action.job).name
         argv = [word.replace("{job}", str(job)) for word in program.check]
         guests = spec.brought.environment  # paths of the guest
         env = {name: value for name, value in step_environment(spec).items() if name not in guests}
+        env |= action.environment
         try:
-            confine.run(argv, read=[job], env=env, timeout=CHECK_SECONDS)
+            confine.run(argv, read=[place], env=env, timeout=CHECK_SECONDS)
         except (ProcessFailed, TimedOut) as error:
             output = error.stderr if isinstance(error, ProcessFailed) else str(error)
             lines = [line.strip() for line in output.replace(str(job), job.name).splitlines() if line.strip()]
@@ -146,7 +153,10 @@ def prepare(
         raise journal.nothing_left(ended)
     cells = [replace(cell, spec=replace(cell.spec, brought=files)) for cell in cells]
     specs: Sequence[CellSpec] = [cell.spec for cell in cells]
+    tell_too_small(specs, say)
     tell_lacking(kernel, specs, store, say)
+    for name, why in unhonoured(specs).items():
+        say(f"warning: {name} runs without {why}")
     check_jobs(specs[:1])
     corpora = parts.corpora(specs, own)
     for spec, corpus in zip(specs, corpora, strict=True):
@@ -206,6 +216,18 @@ def _check_companion(specs: Sequence[CellSpec], corpora: Sequence[Corpus]) -> No
                 f"{spec.companion_bytes}",
                 hint="choose --scale paper",
             )
+
+
+def tell_too_small(specs: Sequence[CellSpec], say: Notify) -> None:
+    """Say of each filesystem for which the disk is too small how large it must be. Raises InputError if all are."""
+    small = [why for spec in specs if (why := too_small(spec))]
+    if small and len(small) == len(specs):
+        raise InputError(
+            "; ".join(dict.fromkeys(small)),
+            hint="make the disk larger: disk.mib of the scenario, or --scale paper",
+        )
+    for why in dict.fromkeys(small):
+        say(f"{why}: such cells are not run")
 
 
 def _start_disk(request: RunRequest, store: Store, progress: Progress, held: ExitStack) -> StoredDisk | None:

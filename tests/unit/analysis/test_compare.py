@@ -40,6 +40,19 @@ def said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
     return capsys.readouterr().out
 
 
+def test_a_variant_whose_option_was_not_honoured_is_marked_and_not_judged(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    why = "discard: mount option discard: no discard reaches a modelled drive"
+    run = make(home, {"ext4": ONE, "ext4-discard": ONE}, plan={"unhonoured": {"ext4-discard": why}})
+    text = " ".join(said(capsys, f"{run}:ext4", f"{run}:ext4-discard").split())
+    assert "ext4-discard, single (without discard)" in text
+    assert "copy 1.20 1.20 1.00 0.79 1.27 not known" in text and why in text
+    assert "no difference found" not in text
+    assert main(["show", run]) == 0
+    assert f"ext4-discard ran without {why}" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize(
     ("other", "row"),
     [

@@ -57,6 +57,20 @@ OOPS = "[   16.1] BUG: kernel NULL pointer dereference, address: 0\n" + PANIC
             CellStatus(Status.FAILED, "step fill, repetition 2, exited 1: alas; 1 more step failed"),
         ),
         (
+            Ending.STOPPED, OK, [FAILED.model_copy(update={"said": ""})], "",
+            CellStatus(
+                Status.FAILED,
+                "step fill, repetition 2, exited 1: it printed nothing to its error output (where 1 is no failure, "
+                "the step says expect = [0, 1])",
+            ),
+        ),
+        (
+            Ending.STOPPED, OK, [FAILED.model_copy(update={"said": "", "status": 137})], "",
+            CellStatus(
+                Status.FAILED, "step fill, repetition 2, exited 137: it printed nothing to its error output"
+            ),
+        ),
+        (
             Ending.WATCHDOG, None, [], "",
             CellStatus(Status.HUNG, "the watchdog fired: nothing ran in the guest any more"),
         ),
@@ -404,7 +418,7 @@ def test_a_disk_too_small_for_the_filesystem_makes_the_cell_unsupported(tmp_path
     end = replace(runner, launcher=small).carry_out()
     assert (end.status, end.reason) == (
         Status.UNSUPPORTED,
-        "reiserfs needs 41943040 bytes of disk, the cell has 8388608",
+        "reiserfs needs 40 MiB of disk, reiserfs has 8 MiB",
     )
 
 

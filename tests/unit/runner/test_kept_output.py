@@ -86,6 +86,22 @@ def test_the_output_disk_comes_after_the_drives_and_before_what_a_control_is_cop
     assert source["partitions"][0]["disk"] == first + 1
 
 
+def test_what_a_step_prints_is_kept_without_a_metric(tmp_path: Path) -> None:
+    only = Action(name="df", run="df -i", keep=True, origin="estimated")
+    kept = with_keepers(phase(only, PLAIN.model_copy(update={"keep": True})))
+    assert [step.name for step in kept.steps] == ["df", "df.output", "copy", "copy.output"]
+    text = b"Filesystem Inodes\nmine 7\n"
+    [bytes_copied] = read(tmp_path, kept, text, b"42\n")
+    assert (tmp_path / "df-1.output").read_bytes() == text
+    assert (bytes_copied.step, bytes_copied.metric, bytes_copied.value) == ("copy", "content_bytes", 42)
+
+
+def test_what_is_only_kept_may_be_more_than_is_kept(tmp_path: Path) -> None:
+    only = Action(name="log", run="dmesg", keep=True, origin="estimated")
+    assert read(tmp_path, with_keepers(phase(only)), b"x" * PLACE_BYTES) == []
+    assert (tmp_path / "log-1.output").stat().st_size == PLACE_BYTES
+
+
 # ---- from the disk to samples ----
 
 

@@ -64,7 +64,7 @@ def test_a_metric_of_ones_own_has_unit_meaning_and_direction(tmp_path: Path) -> 
     ("steps", "more", "said"),
     [
         ([FIO | {"program": "fi"}], {}, r"steps\[0\]\.program: no program 'fi'; did you mean fio"),
-        ([FIO | {"job": "jop.fio"}], {}, r"steps\[0\]\.job: no job file of fio in .*did you mean job\.fio"),
+        ([FIO | {"job": "jop.fio"}], {}, r"steps\[0\]\.job: no file in .*did you mean job\.fio"),
         ([FIO | {"job": ""}], {}, r"steps\[0\]\.job: is missing: program fio takes a job file of fio"),
         ([FIO | {"run": "fio"}], {}, r"steps\[0\]\.run: there is a program already"),
         ([FIO | {"job": "../.."}], {}, r"steps\[0\]\.job: '\.\.': its name may have letters"),

@@ -1,5 +1,6 @@
 """The verdict: test, margin, floor of the host, and what is not known with its reason."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from math import exp, log
@@ -77,6 +78,17 @@ def test_what_is_no_difference_says_why(
 @pytest.mark.parametrize("times", [1, 10**6])
 def test_one_value_everywhere_is_equal_however_few(times: int) -> None:
     assert judged(row((7 * times,), (7 * times,) * 5))[0].verdict is DifferenceVerdict.EQUAL
+
+
+@pytest.mark.parametrize(("a", "b"), [(ONE, ONE), (NEAR, NEAR), (ONE, TWO)])
+def test_nothing_is_said_of_an_option_that_was_not_honoured(a: Values, b: Values) -> None:
+    without = replace(of(b), unhonoured="discard: no discard reaches it")
+    [found] = judged(SeriesPair(of(a), without))
+    assert found.verdict is DifferenceVerdict.UNKNOWN
+    assert found.word_and_reason == "not known: discard: no discard reaches it"
+    assert found.more_seeds is None and not found.too_few and not found.holds
+    [both] = judged(SeriesPair(replace(of(a), unhonoured=without.unhonoured), without))
+    assert both.verdict is judged(SeriesPair(of(a), of(b)))[0].verdict
 
 
 def test_the_same_is_said_where_the_whole_interval_lies_within_the_margin_alone() -> None:

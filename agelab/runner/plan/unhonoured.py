@@ -1,0 +1,57 @@
+"""Options of a cell that nothing honours: no discard reaches a modelled drive, whatever asks for one."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from agelab.base.errors import name_some
+from agelab.runner.plan.cell_spec import CellSpec
+from agelab.scenario import job_files
+from agelab.scenario.step import Action
+
+MOST_PLACES = 4
+"""Places to name."""
+COMMAND = re.compile(r"\b(fstrim|blkdiscard)\b")
+WHY = "no discard (TRIM) reaches a modelled drive: what it costs, and what it is good for, is not in these numbers"
+
+
+def unhonoured(specs: Sequence[CellSpec]) -> dict[str, str]:
+    """Return, by variant, the option that its cells run without, a colon, what asks for it, and why it is in vain."""
+    found = {spec.variant.name: [*dict.fromkeys(_discards(spec))] for spec in specs}
+    return {
+        name: f"discard: {name_some(places, MOST_PLACES)}: {WHY}" for name, places in found.items() if places
+    }
+
+
+def _discards(spec: CellSpec) -> Iterator[str]:
+    """Yield what asks for discards in a cell whose disk takes none."""
+    if spec.disk.real or spec.variant.script:
+        return
+    options, defaults = spec.variant.mkfs_options_for(spec.defaults), spec.defaults
+    if any(_asks(word) for word in spec.filesystem.mount_command(defaults, spec.variant.mount_options)):
+        yield "mount option discard"
+    if any(_asks(word) for word in spec.filesystem.mkfs_command(defaults, options)):
+        yield "mkfs option discard"
+    for action in (*spec.scenario.actions(), *spec.scenario.tests):
+        yield from (f"step {action.name}, {place}" for place in _in_step(action, spec))
+
+
+def _asks(word: str) -> bool:
+    """Return True if a word of a command has discard among the options that commas separate."""
+    return any(option.partition("=")[0] == "discard" for option in word.split(","))
+
+
+def _in_step(action: Action, spec: CellSpec) -> Iterator[str]:
+    if action.program is None:
+        yield from (command[1] for command in COMMAND.finditer(action.run))
+        return
+    program = spec.workload.programs[action.program]
+    if not program.discards:
+        return
+    if action.job:
+        for entry in job_files.entries(Path(action.job).name, program, spec.workload.jobs):
+            if re.match(program.discards, option := f"{entry.option}={entry.value}"):
+                yield f"{entry.file}:{entry.line}: {option}"
+    for word in action.arguments.split():
+        if re.match(program.discards, word.lstrip("-")):
+            yield word
