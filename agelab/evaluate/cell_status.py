@@ -80,14 +80,14 @@ def judge_boot(
         return CellStatus(Status.FAILED, step + why, repeatable=False)
     if ended and ended.status == "hung":
         return CellStatus(Status.HUNG, ended.reason, ended.stuck)
-    told = _harness_reason(ended, failures)
+    reason = _harness_reason(ended, failures)
     kernel = filesystem_shutdown(console, gone) or out_of_memory_kill(console)
-    if kernel and kernel not in (told or ""):
-        told = "; ".join(filter(None, (kernel, told)))
-    if told and told.startswith(MOUNT_FAILED) and not kernel and (said := last_line(console)):
-        told = f"{told}; the kernel: {said}"
-    if ended and told:
-        return CellStatus(Status.FAILED, told)
+    if kernel and kernel not in (reason or ""):
+        reason = "; ".join(filter(None, (kernel, reason)))
+    if reason and reason.startswith(MOUNT_FAILED) and not kernel and (last_words := last_line(console)):
+        reason = f"{reason}; the kernel: {last_words}"
+    if ended and reason:
+        return CellStatus(Status.FAILED, reason)
     if ended:
         return CellStatus(Status.OK)
     if ending is Ending.WATCHDOG:
@@ -97,9 +97,9 @@ def judge_boot(
     if ending in INTERRUPTIONS:
         return CellStatus(Status.INTERRUPTED, INTERRUPTIONS[ending])
     trouble = KERNEL_ERROR.search(console)
-    said = kernel or (trouble.group().strip() if trouble else None)
+    last_words = kernel or (trouble.group().strip() if trouble else None)
     return CellStatus(
-        Status.FAILED, f"{step}the guest stopped without a word from the harness" + _suffix(said)
+        Status.FAILED, f"{step}the guest stopped without a word from the harness" + _suffix(last_words)
     )
 
 
@@ -113,11 +113,11 @@ def _harness_reason(ended: CellEnded | None, failures: Sequence[StepFailed]) -> 
     more = len(failures) - 1
     others = f"; {more} more step{'s' if more > 1 else ''} failed" if more else ""
     full = "disk full in the guest: " if ENOSPC in first.said else ""
-    said = first.said or "it printed nothing to its error output"
+    words = first.said or "it printed nothing to its error output"
     if not first.said and first.status < COMMAND_NOT_RUN:
-        said += f" (where {first.status} is no failure, the step says expect = [0, {first.status}])"
-    return f"{full}step {first.step}, repetition {first.repetition}, exited {first.status}: {said}{others}"
+        words += f" (where {first.status} is no failure, the step says expect = [0, {first.status}])"
+    return f"{full}step {first.step}, repetition {first.repetition}, exited {first.status}: {words}{others}"
 
 
-def _suffix(said: str | None) -> str:
-    return f": {said}" if said else ""
+def _suffix(words: str | None) -> str:
+    return f": {words}" if words else ""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agelab.base.sanitize import escape_controls
 from agelab.evaluate.program_output import Reading, UnreadableOutput, read_program, read_records
 from agelab.results.result import MAX_MAGNITUDE, Sample
 from agelab.scenario.metrics import METRICS, Metric
@@ -12,6 +13,8 @@ from agelab.scenario.workload import GuestProgram
 
 NOT_READ = "the step printed more than the 1 MiB that is kept"
 TOO_LARGE = "the number is larger than any that a sample holds"
+LAST_LINE = 200
+"""Characters of an output's last line that a reason has."""
 NOT_OF_THIS_DISK = (
     "not of this disk: the program moved data, and the disk under test saw no request meanwhile "
     "(the data lay in memory, or elsewhere)"
@@ -66,6 +69,23 @@ def samples(
                 if step in idle and _moved_data(output.program, printed):
                     printed = [_not_of_this_disk(sample) for sample in printed]
                 yield from printed
+
+
+def last_words(disk: Path, kept: Iterable[KeptOutput], step: str, repetition: int) -> str:
+    """Return why a failed step failed, by its output: what its program's reader says is missing, or its last line."""
+    for output in kept:
+        if (str(output.step), output.repetition) == (step, repetition):
+            with disk.open("rb") as file:
+                file.seek(output.place * PLACE_BYTES)
+                data = file.read(PLACE_BYTES).rstrip(b"\0")
+            try:
+                reasons = [reading.not_measured for reading in _readings(data, output)]
+            except UnreadableOutput as error:
+                reasons = [str(error)] if output.program else []
+            lines = escape_controls(data.decode(errors="replace")).split("\n")
+            last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+            return next(filter(None, reasons), "") or last[-LAST_LINE:]
+    return ""
 
 
 def _moved_data(program: GuestProgram | None, printed: Iterable[Sample]) -> bool:

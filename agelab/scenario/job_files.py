@@ -75,8 +75,8 @@ def entries(name: str, program: GuestProgram, jobs: Mapping[str, bytes]) -> Iter
 
 def _entries(path: str, data: bytes) -> Iterator[Entry]:
     for number, line in enumerate(data.decode(errors="replace").splitlines(), start=1):
-        if found := _ENTRY.fullmatch(_COMMENT.sub("", line).strip()):
-            yield Entry(path, number, found[1], found[2])
+        if entry := _ENTRY.fullmatch(_COMMENT.sub("", line).strip()):
+            yield Entry(path, number, entry[1], entry[2])
 
 
 def misplaced(
@@ -134,7 +134,7 @@ def _options(words: list[str], program: GuestProgram) -> Iterator[tuple[str, str
 
 def uses(name: str, text: str) -> bool:
     """Return True if a command or a job file names that variable."""
-    return any(name in found for found in _VARIABLE.findall(text))
+    return any(name in variable for variable in _VARIABLE.findall(text))
 
 
 def _misfit(value: str, may_be_read: bool, *, shown: bool) -> str:

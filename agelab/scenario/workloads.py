@@ -168,10 +168,10 @@ def bind(scenario: Scenario, workload: Workload, path: Path) -> Scenario:
         if program:
             wrong.extend(
                 f"{path}: {place}.{problem}"
-                for one in actions
-                for problem in _misplaced(one, program, scenario, workload)
+                for action in actions
+                for problem in _misplaced(action, program, scenario, workload)
             )
-        return tuple(_with_command(one, program) for one in actions)
+        return tuple(_with_command(action, program) for action in actions)
 
     def bound(entry: Step, place: str) -> tuple[Step, ...]:
         if isinstance(entry, Action):

@@ -468,12 +468,26 @@ class PhaseRunner:
         ended = events.ended if is_last else REBOOTS
         unprepared = bool(self.failures) and bool(self.boots.spec.scenario.experiments)
         reported = self.failures if is_last or unprepared else []
-        status = self.runner.status(boot, ending, events, ended, reported)
+        status = self.runner.status(boot, ending, events, ended, self._with_last_words(reported))
         if not is_last and status.ok:
             return
         self.progress.judge_last_boot(status, self.phase.in_samples)
         if not is_last or unprepared or not (ended and ended.status == "ok"):
             raise PhaseAborted
+
+    def _with_last_words(self, failures: Sequence[StepFailed]) -> Sequence[StepFailed]:
+        """Return failed steps with what they printed last, where they printed nothing to their error output."""
+        kept = list(outputs(self.phase, self.boots.spec.workload.programs))
+        for disk in self.boots.output_disk(self.phase):
+            failures = [
+                failure
+                if failure.said
+                else failure.model_copy(
+                    update={"said": step_output.last_words(disk.path, kept, failure.step, failure.repetition)}
+                )
+                for failure in failures
+            ]
+        return failures
 
     def _fork(self, next_step: int | None, mounted: tuple[str, str] | None) -> None:
         """Take the fork that the phase wants before that step, if there is one."""

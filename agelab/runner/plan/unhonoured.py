@@ -17,9 +17,9 @@ WHY = "no discard (TRIM) reaches a modelled drive: what it costs, and what it is
 
 def unhonoured(specs: Sequence[CellSpec]) -> dict[str, str]:
     """Return, by variant, the option that its cells run without, a colon, what asks for it, and why it is in vain."""
-    found = {spec.variant.name: [*dict.fromkeys(_discards(spec))] for spec in specs}
+    places_by_variant = {spec.variant.name: [*dict.fromkeys(_discards(spec))] for spec in specs}
     return {
-        name: f"discard: {name_some(places, MOST_PLACES)}: {WHY}" for name, places in found.items() if places
+        name: f"discard: {name_some(places, MOST_PLACES)}: {WHY}" for name, places in places_by_variant.items() if places
     }
 
 
