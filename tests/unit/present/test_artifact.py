@@ -157,7 +157,7 @@ def test_no_text_of_a_run_is_markup(store: Store, tmp_path: Path) -> None:
     [part], [packed] = made.parts, made.runs
     citations = []
     for name, word in HOSTILE.items():
-        found = [replace(one, name=word, said=word) for one in part.findings]
+        found = [replace(one, name=word, verdict=word) for one in part.findings]
         hosts = {"host": word, "harness": word}
         plan = packed.run.plan.model_copy(update={"scenario": word, "provenance": hosts})
         texts = artifact_texts.texts(
