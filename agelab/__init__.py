@@ -76,6 +76,8 @@ def load(*runs: "str | RunDirectory", home: Path | str | None = None) -> "pandas
             hint="install it beside agelab: pip install 'agelab[pandas]', in a clone .venv/bin/pip install pandas",
         ) from error
     store = Store(Path(home) if home else default_home())
-    chosen = [run_lookup.find(store.runs, run) if isinstance(run, str) else run for run in runs or ("latest",)]
+    chosen = [
+        run_lookup.find(store.runs, run) if isinstance(run, str) else run for run in runs or ("latest",)
+    ]
     frame = pandas.DataFrame([row for run in chosen for row in rows.rows(run)], columns=list(rows.COLUMNS))
     return frame.astype({"value": "float64"})

@@ -221,7 +221,7 @@ class SeedGroup:
         measured = series(((seeds, cell.samples) for seeds, cell in self.counted.items()), self.own_metrics)
         if not self.unhonoured:
             return measured
-        return {place: replace(row, unhonoured=self.unhonoured) for place, row in measured.items()}
+        return {place: replace(row, caveat=self.unhonoured) for place, row in measured.items()}
 
     @property
     def unhonoured(self) -> str:
@@ -264,7 +264,7 @@ class SeedGroup:
                 values.append((seeds, sum((exact(row.value or 0) for row in rows), Fraction())))
             else:
                 missing.append((seeds, (gap and gap.not_measured) or "not among this seed's samples"))
-        whole = Series(*ALL_STEPS, "s", tuple(values), tuple(missing), unhonoured=self.unhonoured)
+        whole = Series(*ALL_STEPS, "s", tuple(values), tuple(missing), caveat=self.unhonoured)
         return whole if steps else None
 
 

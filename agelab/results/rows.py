@@ -13,7 +13,7 @@ RUNNING, WAITING = GOING = ("running", "waiting")
 COLUMNS = (
     *("run", "scenario", "scale", "clock", "cell", "variant", "filesystem", "layout", "kernel", "machine"),
     *("drives", "defaults", "accelerator", "seed", "corpus_seed", "status", "reason"),
-    *("step", "repetition", "metric", "value", "unit", "not_measured"),
+    *("step", "repetition", "metric", "value", "unit", "not_measured", "caveat"),
     *("reused", "disputes"),
 )
 """The columns, in this order."""
@@ -34,7 +34,7 @@ def rows(run: RunDirectory) -> Iterator[dict[str, Any]]:
     """
     result = run.as_json()
     common = {name: result[name] for name in ("run", "scenario", "scale", "clock")}
-    nothing = dict.fromkeys(("step", "repetition", "metric", "value", "unit", "not_measured"))
+    nothing = dict.fromkeys(("step", "repetition", "metric", "value", "unit", "not_measured", "caveat"))
     for number, cell in enumerate(result["cells"]):
         origin = str(CellOrigin(**cell["reused"])) if cell["reused"] else None
         about = {**common, "cell": number, **cell, "drives": "+".join(cell["drives"]), "reused": origin}

@@ -13,6 +13,7 @@ from agelab.results.measure import MEAN, step_title
 from agelab.results.result import Sample
 from agelab.scenario.metrics import METRICS, Metric
 from agelab.scenario.seeds import Seeds
+from agelab.scenario.step import StepId
 
 if TYPE_CHECKING:
     import numpy as np
@@ -166,8 +167,8 @@ class Series:
     lead: Fraction = Fraction(0)
     """The share by which the higher of two must exceed the lower to be called so, with too few seeds for a test."""
 
-    unhonoured: str = ""
-    """The option that its cells ran without, and why: they are no measurement of it."""
+    caveat: str = ""
+    """Why its values say less than their name: an option was not honoured, or the data were not of the disk."""
 
     @property
     def definition(self) -> Metric | None:
@@ -218,6 +219,7 @@ def series(
         (seed, {(row.step, row.repetition, row.metric): row for row in samples}) for seed, samples in cells
     ]
     places = dict.fromkeys(place for _, table in tables for place in table)
+    caveats = _caveats(row for _, table in tables for row in table.values())
     last: dict[tuple[str, str], int] = {}
     for step, repetition, metric in places:
         last[step, metric] = max(repetition, last.get((step, metric), 1))
@@ -234,8 +236,27 @@ def series(
             else:
                 values.append((seed, exact(row.value)))
         most = last[place[0], place[2]]
-        measured[place] = Series(*place, unit, tuple(values), tuple(missing), own.get(place[2]), most)
+        measured[place] = Series(
+            *place,
+            unit,
+            tuple(values),
+            tuple(missing),
+            own.get(place[2]),
+            most,
+            caveat=caveats.get(place, ""),
+        )
     return measured
+
+
+def _caveats(samples: Iterable[Sample]) -> dict[Place, str]:
+    """Return the caveats of samples; the time of a step has that of what its program measured."""
+    caveats: dict[Place, str] = {}
+    for sample in samples:
+        if sample.caveat:
+            caveats.setdefault((sample.step, sample.repetition, sample.metric), sample.caveat)
+            step = str(StepId(sample.step_id.plain_name, sample.step_id.within))
+            caveats.setdefault((step, sample.repetition, "elapsed"), sample.caveat)
+    return caveats
 
 
 def by_step(measured: Mapping[Place, Series]) -> dict[Place, Series]:
@@ -264,7 +285,12 @@ def _mean(several: Sequence[Series]) -> Series:
     )
     first = several[0]
     return replace(
-        first, repetition=MEAN, values=whole, missing=tuple(missing.items()), repetitions=len(several)
+        first,
+        repetition=MEAN,
+        values=whole,
+        missing=tuple(missing.items()),
+        repetitions=len(several),
+        caveat=next((measure.caveat for measure in several if measure.caveat), ""),
     )
 
 

@@ -118,7 +118,7 @@ class ComparedSeries:
         """
         if not self.left or not self.right:
             return DifferenceVerdict.NOT_MEASURED
-        if self.unhonoured:
+        if self.caveat:
             return DifferenceVerdict.UNKNOWN
         ours, theirs = self.row.left.values, self.row.right.values
         if sorted(ours) == sorted(theirs) or all(value == ours[0][1] for _, value in (*ours, *theirs)):
@@ -134,9 +134,9 @@ class ComparedSeries:
         return DifferenceVerdict.SAME if self.within_margin else DifferenceVerdict.UNKNOWN
 
     @property
-    def unhonoured(self) -> str:
-        """The option that one side alone ran without: what sets it apart from the other did not take place."""
-        left, right = self.row.left.unhonoured, self.row.right.unhonoured
+    def caveat(self) -> str:
+        """The caveat that one side alone has: what sets it apart from the other is not what it is called."""
+        left, right = self.row.left.caveat, self.row.right.caveat
         return "" if left == right else "; ".join(filter(None, (left, right)))
 
     @property
@@ -160,7 +160,7 @@ class ComparedSeries:
     @property
     def for_others(self) -> DifferenceVerdict:
         """The verdict on other files, of which the corpora are a sample."""
-        if self.general is None or self.unhonoured or self.verdict is DifferenceVerdict.BELOW:
+        if self.general is None or self.caveat or self.verdict is DifferenceVerdict.BELOW:
             return DifferenceVerdict.UNKNOWN
         if self.general.shown:
             return DifferenceVerdict.HIGHER if self.general.higher else DifferenceVerdict.LOWER
@@ -244,7 +244,7 @@ class ComparedSeries:
         """How many more seeds on each side are needed; None where it is known, or no number promises to do."""
         if self.verdict is not DifferenceVerdict.UNKNOWN or not self.shift or not self.test:
             return None
-        if self.opposed or self.unhonoured:
+        if self.opposed or self.caveat:
             return None
         if self.too_few:
             return self._enough - self._count
@@ -259,8 +259,8 @@ class ComparedSeries:
             return "; ".join(empty)
         if self.verdict is not DifferenceVerdict.UNKNOWN:
             return None
-        if self.unhonoured:
-            return self.unhonoured
+        if self.caveat:
+            return self.caveat
         if self.shift is None or self.test is None:
             return "no corpus is on both sides"
         if self.opposed:
@@ -329,7 +329,7 @@ class ComparedSeries:
         """True if nothing is known because the values are too few, whatever they are."""
         if self.verdict is not DifferenceVerdict.UNKNOWN or not self.shift:
             return False
-        if self.opposed or self.unhonoured:
+        if self.opposed or self.caveat:
             return False
         return not self.enough
 

@@ -163,6 +163,7 @@ def all_doubts(group: RunSet) -> Iterator[Block]:
         outliers: list_outliers(group),
         "The study leaves open, or is not reproduced": unstated,
         "Not measured": _not_measured(group),
+        "Says less than its name": _caveats(group),
     }
     for title, reasons in doubts.items():
         if lines := tuple(reasons):
@@ -190,6 +191,17 @@ def _not_measured(group: RunSet) -> Iterator[str]:
                 reasons.setdefault(why, {})[f"{subject.name} {step} {metric}"] = None
     for why, places in reasons.items():
         yield f"{' '.join(why.split())}: {name_some(list(places), MAX_PLACES)}"
+
+
+def _caveats(group: RunSet) -> Iterator[str]:
+    """Return each reason why values say less than their names, with its places."""
+    reasons: dict[str, dict[str, None]] = {}
+    for subject in group.groups:
+        for (step, _, metric), series in subject.series.items():
+            if series.caveat and series.values and series.caveat != subject.unhonoured:
+                reasons.setdefault(series.caveat, {})[f"{subject.name} {step} {metric}"] = None
+    for why, places in reasons.items():
+        yield f"{why}: {name_some(list(places), MAX_PLACES)}"
 
 
 def all_provenance(group: RunSet) -> Iterator[Block]:

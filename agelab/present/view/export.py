@@ -44,7 +44,7 @@ def table(runs: Sequence[RunDirectory]) -> bytes:
 
 
 OF_RUN = ("run", "scenario", "scale", "clock")
-OF_SAMPLE = ("step", "repetition", "metric", "value", "unit", "not_measured")
+OF_SAMPLE = ("step", "repetition", "metric", "value", "unit", "not_measured", "caveat")
 OF_CELL = tuple(name for name in rows.COLUMNS if name not in (*OF_RUN, *OF_SAMPLE))
 
 TABLES = f"""
@@ -67,7 +67,7 @@ CREATE TABLE samples (
     id INTEGER PRIMARY KEY,
     cell_id INTEGER NOT NULL REFERENCES cells,
     step TEXT NOT NULL, repetition INTEGER NOT NULL, metric TEXT NOT NULL,
-    value REAL, unit TEXT NOT NULL, not_measured TEXT
+    value REAL, unit TEXT NOT NULL, not_measured TEXT, caveat TEXT
 ) STRICT;
 CREATE INDEX samples_by_place ON samples (metric, step, repetition);
 CREATE INDEX samples_by_cell ON samples (cell_id);

@@ -61,6 +61,8 @@ def _gate_case(row: ComparedSeries, margin: Fraction) -> ElementTree.Element:
         ratio, low, high = ratio_texts(row)
         message = f"slower: {ratio} times ({low} to {high}); the gate is {float(100 * margin):g} %"
         ElementTree.SubElement(case, "failure", message=message, type="slower")
+    if caveats := {side.caveat for side in (row.row.left, row.row.right) if side.caveat}:
+        ElementTree.SubElement(case, "system-out").text = replace_forbidden("; ".join(sorted(caveats)))
     return case
 
 

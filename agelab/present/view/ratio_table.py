@@ -135,6 +135,7 @@ def series_json(series: Series) -> dict[str, Any]:
         **place_json(series),
         "values": {seeds_key(at): json_number(value) for at, value in series.values},
         "not_measured": {seeds_key(at): why for at, why in series.missing},
+        "caveat": series.caveat or None,
         "summary": summary_json(summary),
         "spread_relative": None if relative is None else json_number(relative),
     }
@@ -176,6 +177,7 @@ def notes_blocks(
         *_left_out(sides, names),
         *_depends(seen, names),
         *_not_measured(seen, names),
+        *_caveats(sides, names),
         *_more_seeds(seen),
         *_outliers(seen, names),
     ):
@@ -271,6 +273,18 @@ def _not_measured(seen: Sequence[Sequence[Shown]], names: Sequence[str]) -> Iter
         yield f"not measured: {who}, {name_some(list(dict.fromkeys(steps)), 1)}: {why}"
 
 
+def _caveats(sides: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[str]:
+    """Yield why values say less than their names, but for what is said of a whole side already."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    whole: dict[str, bool] = {}
+    for who, series in _sides(sides, names):
+        whole[who] = whole.get(who, True) and bool(series.caveat)
+        if series.caveat and series.values:
+            rows.setdefault((who, series.caveat), []).append(f"{series.step} {series.metric}")
+    for (who, why), steps in _first({key: steps for key, steps in rows.items() if not whole[key[0]]}):
+        yield f"{who}, {name_some(list(dict.fromkeys(steps)), 2)}: {why}"
+
+
 def _sides(sides: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -> Iterator[tuple[str, Series]]:
     """Yield both series of each row, each with the name of its side."""
     for name, rows in zip(names[1:], sides, strict=True):
@@ -319,7 +333,7 @@ def _by_metric(lines: Sequence[Shown]) -> dict[str, list[Shown]]:
 def _short_blocks(head: str, kinds: Mapping[str, Sequence[Shown]], metric: str = "") -> Iterator[Block]:
     """Yield how many rows of each kind differ how, and the largest ratio, of all or of that metric."""
     judged = {
-        name: [line for line in lines if line[2].enough and not line[2].unhonoured]
+        name: [line for line in lines if line[2].enough and not line[2].caveat]
         for name, lines in kinds.items()
     }
     apart = {name: [line for line in lines if line[2].differs] for name, lines in judged.items()}

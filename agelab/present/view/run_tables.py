@@ -181,6 +181,8 @@ def own_metrics_blocks(samples: Sequence[Sample]) -> Iterator[Block]:
         yield from _own_blocks((AGED, CONTROL, f"{AGED} /\n{CONTROL}"), aged, repeated, (AGED, CONTROL))
     for reason, places in _reasons(own).items():
         yield Line(f"  not measured: {name_some(places, 1)}: {reason}")
+    for caveat in dict.fromkeys(sample.caveat for sample in own if sample.caveat):
+        yield Text(f"  * {caveat}", 4)
 
 
 def _own_blocks(
@@ -196,7 +198,8 @@ def _own_blocks(
         label = f" {step} {repetition}" if step in repeated else f" {step}"
         scale = unit_scale(next(iter(by_disk.values())).unit)
         values = [by_disk[disk].value if disk in by_disk else None for disk in disks]
-        cells = [_figures(value, scale.divisor) for value in values]
+        marks = ["*" if disk in by_disk and by_disk[disk].caveat else "" for disk in disks]
+        cells = [f"{mark}{_figures(value, scale.divisor)}" for mark, value in zip(marks, values, strict=True)]
         if len(disks) > 1:
             first, second = values
             cells.append(f"{first / second:.3f}" if first is not None and second else "-")

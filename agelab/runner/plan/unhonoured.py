@@ -19,7 +19,9 @@ def unhonoured(specs: Sequence[CellSpec]) -> dict[str, str]:
     """Return, by variant, the option that its cells run without, a colon, what asks for it, and why it is in vain."""
     places_by_variant = {spec.variant.name: [*dict.fromkeys(_discards(spec))] for spec in specs}
     return {
-        name: f"discard: {name_some(places, MOST_PLACES)}: {WHY}" for name, places in places_by_variant.items() if places
+        name: f"discard: {name_some(places, MOST_PLACES)}: {WHY}"
+        for name, places in places_by_variant.items()
+        if places
     }
 
 

@@ -82,12 +82,12 @@ def test_one_value_everywhere_is_equal_however_few(times: int) -> None:
 
 @pytest.mark.parametrize(("a", "b"), [(ONE, ONE), (NEAR, NEAR), (ONE, TWO)])
 def test_nothing_is_said_of_an_option_that_was_not_honoured(a: Values, b: Values) -> None:
-    without = replace(of(b), unhonoured="discard: no discard reaches it")
+    without = replace(of(b), caveat="discard: no discard reaches it")
     [found] = judged(SeriesPair(of(a), without))
     assert found.verdict is DifferenceVerdict.UNKNOWN
     assert found.word_and_reason == "not known: discard: no discard reaches it"
     assert found.more_seeds is None and not found.too_few and not found.holds
-    [both] = judged(SeriesPair(replace(of(a), unhonoured=without.unhonoured), without))
+    [both] = judged(SeriesPair(replace(of(a), caveat=without.caveat), without))
     assert both.verdict is judged(SeriesPair(of(a), of(b)))[0].verdict
 
 
