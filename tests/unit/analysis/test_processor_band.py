@@ -46,7 +46,7 @@ def test_a_verdict_that_changes_between_the_ends_is_not_known(
     ]  # fmt: skip
     assert f"   A, B: not known: {why}\n" in said(capsys, *runs)
     page = said(capsys, *runs, "--markdown")
-    assert f"\n  - A: **not known**: 1.23 ({why})\n  - B: **not known**: 0.37 ({why})\n" in page
+    assert f"\n  - **A: not known**: 1.23 ({why})\n  - **B: not known**: 0.37 ({why})\n" in page
 
 
 def test_the_middle_counts_like_an_end(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
