@@ -35,6 +35,8 @@ Reader = Callable[[str], BlockRequest | str]
 
 @dataclass(frozen=True)
 class Format:
+    """A format of traces, by its reader."""
+
     read: Reader
     table: bool = False
     """True if its times are of a calendar, or its lines not in their order: the first request of a device is at 0."""
@@ -139,7 +141,7 @@ _EVENT = re.compile(
     r"[ \t]*" + r"[ \t]+".join(field for _, field in _EVENT_FIELDS) + r"(?:[ \t]+(?P<rest>.*))?", re.ASCII
 )
 _SECTORS = re.compile(r"(\d{1,19}) \+ (\d{1,10})\b.*", re.ASCII)
-_NO_DATA = re.compile(r"(0 \+ 0 )?(\( *\d+\) )?\[.*", re.ASCII)
+_NO_DATA = re.compile(r"(\d{1,20} \+ 0 )?(\( *\d+\) )?\[.*", re.ASCII)
 _PASSTHROUGH = re.compile(r"\d{1,10} (\(.*\) )?\[.*", re.ASCII)
 ACTIONS = {
     "A": "remap (A)",
@@ -186,7 +188,7 @@ def _blkparse(line: str) -> BlockRequest | str:
     if not size:
         if _PASSTHROUGH.fullmatch(rest):
             return "passthrough"
-        if rest and not _NO_DATA.fullmatch(rest):
+        if not _NO_DATA.fullmatch(rest):
             raise ValueError(f"cut off: {line.strip()[:60]!r}")
         if not flags.startswith("F"):
             return "without data"

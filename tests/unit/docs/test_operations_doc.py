@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agelab.base import process
-from agelab.data.history.operations import LogSummary, check_log
+from agelab.data.history.operations import check_log
 from tests import capabilities
 from tests.build.native_tools import compiled
 
@@ -22,9 +22,9 @@ TRACED = "/tmp/trace"
 
 def block(name: str) -> str:
     """The block of the page that follows a line with the file's name."""
-    found = re.search(rf"^`{re.escape(name)}`:\n```\w*\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert found, name
-    return found[1]
+    match = re.search(rf"^`{re.escape(name)}`:\n```\w*\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert match, name
+    return match[1]
 
 
 def from_strace(trace: Path, directory: str, where: Path) -> Path:
@@ -54,18 +54,18 @@ def sizes(root: Path) -> dict[str, int]:
 
 def test_the_example_is_a_log(tmp_path: Path) -> None:
     (tmp_path / "my.log").write_text(block("my.log"))
-    found = check_log(tmp_path / "my.log")
-    assert (found.files, found.live_bytes, found.directories, len(found.points)) == (1, 15000, 0, 2)
+    log = check_log(tmp_path / "my.log")
+    assert (log.files, log.live_bytes, log.directories, len(log.points)) == (1, 15000, 0, 2)
 
 
 def test_a_strace_log_becomes_one_of_operations(tmp_path: Path) -> None:
-    found = check_log(from_strace(SAMPLES / "job.strace", f"{TRACED}/work", tmp_path))
-    assert found.counts == {
+    log = check_log(from_strace(SAMPLES / "job.strace", f"{TRACED}/work", tmp_path))
+    assert log.counts == {
         "append": 1, "create": 8, "fsync": 1, "mkdir": 5, "rename": 2, "rmdir": 1, "truncate": 4, "unlink": 3,
         "write": 29,
     }  # fmt: skip
     # a and copy/a, ä, y; b, cut to 5000.
-    assert (found.files, found.live_bytes, found.directories) == (5, 6 + 6 + 10 + 2 + 5000, 4)
+    assert (log.files, log.live_bytes, log.directories) == (5, 6 + 6 + 10 + 2 + 5000, 4)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_an_iolog_of_fio_becomes_one_of_operations(version: int, tmp_path: Path)
     if version == 2:  # the same without times
         text = re.sub(r"^\d+ ", "", text.replace("version 3", "version 2"), flags=re.MULTILINE)
     trace.write_text(text)
-    found: LogSummary = check_log(from_fio(trace, tmp_path))
-    assert found.counts == {"create": 2, "fsync": 1, "mkdir": 1, "write": 8}
-    assert (found.bytes_written, found.live_bytes) == (65536, 65536)
+    log = check_log(from_fio(trace, tmp_path))
+    assert log.counts == {"create": 2, "fsync": 1, "mkdir": 1, "write": 8}
+    assert (log.bytes_written, log.live_bytes) == (65536, 65536)
     assert b"create box/a\\040b\\134c\n" in (tmp_path / "my.log").read_bytes()

@@ -39,10 +39,10 @@ def test_what_is_read_of_blkparses_text_are_the_totals_of_its_summary() -> None:
         way = "Read" if request.kind == "read" or request.flags == "FN" else "Write"
         kinds[way] += 1
         kib[way] += request.size // 1024
-    told = dict(re.findall(r"((?:PC )?(?:Read|Write) Disp\w*\.?): +(\d+, +\d+KiB)", text))
-    assert told["Read Dispatches"].split(", ") == [str(kinds["Read"]), f"{kib['Read']:8}KiB"]
-    assert told["Write Dispatches"].split(", ") == [str(kinds["Write"]), f"{kib['Write']:8}KiB"]
-    passthrough = int(told["PC Read Disp."].split(",")[0]) + int(told["PC Write Disp."].split(",")[0])
+    totals = dict(re.findall(r"((?:PC )?(?:Read|Write) Disp\w*\.?): +(\d+, +\d+KiB)", text))
+    assert totals["Read Dispatches"].split(", ") == [str(kinds["Read"]), f"{kib['Read']:8}KiB"]
+    assert totals["Write Dispatches"].split(", ") == [str(kinds["Write"]), f"{kib['Write']:8}KiB"]
+    passthrough = int(totals["PC Read Disp."].split(",")[0]) + int(totals["PC Write Disp."].split(",")[0])
     assert trace.skipped["passthrough"] == passthrough == 3
     events = re.search(r"Events \(.*\): (\d+) entries", text)
     others = ("line of blkparse's summary", "empty line")
@@ -71,11 +71,12 @@ def test_messages_cgroups_and_commands_without_data_are_skipped_and_counted() ->
   8,0    2        2     0.000009000 39952  D   R 4 [dmraid]
   8,0    2        3     0.000009100   323  D   R 36 (12 00 00 00 24 00 ..) [smartd]
   8,0    2        4     0.000031145   195  D FWS [kworker/3:1H]
+  8,0    2        4     0.000031145   195  D  FF 18446744073709551615 + 0 [kworker/3:1H]
   8,0    2        5     0.000032145   195  D   N [kworker/3:1H]
   8,0    2        6     0.000033145   195  D  ZR 0 + 8 [kworker/3:1H]
 """
     trace = read(text)
-    assert facts(trace) == [(8, "read", 2 << 20, 4096), (31, "flush", 0, 0)]
+    assert facts(trace) == [(8, "read", 2 << 20, 4096), (31, "flush", 0, 0), (31, "flush", 0, 0)]
     assert trace.skipped == {
         "command other than reading and writing": 1,
         "message (m)": 2,
@@ -204,6 +205,7 @@ def test_published_tables_are_read_a_devices_first_request_at_0(
         (QUEUED + "252,0 3 4 0.00003 594 Q R 8 + 8 [fio]", "t:5: its time is '0.00003'"),
         (QUEUED + "252,0 3 4 0.000030000", "t:5: cut off before its process"),
         (QUEUED + "252,0 3 4 0.000030000 594 Q R 8 +", "t:5: cut off: '252,0 3 4 0.000030000 594 Q R 8 +'"),
+        (QUEUED + "252,0 3 4 0.000030000 594 Q R", "t:5: cut off: '252,0 3 4 0.000030000 594 Q R'"),
         (QUEUED + "252,0 3 4 0.000030000 594 Z R 8 + 8", "t:5: no action of blkparse's: 'Z'"),
         (MSR + "1,hm,0,Trim,0,512,1", "t:4: its Type is 'Trim', neither Read nor Write"),
         (ALIBABA + "0,R,126703661056", "t:5: it has 3 columns, and Alibaba 5: '0,R,126703661056'"),
