@@ -32,7 +32,7 @@ def list_disks(as_json: bool) -> None:
     disks, damaged = stored_disk.list_disks(store), stored_disk.list_damaged(store)
     if as_json:
         keys = [artefact.key for artefact in damaged]
-        print_json({"schema": SCHEMA, "disks": [disk_json(found) for found in disks], "damaged": keys})
+        print_json({"schema": SCHEMA, "disks": [disk_json(stored) for stored in disks], "damaged": keys})
         return
     if disks:
         print_blocks(disks_blocks(disks))
@@ -48,12 +48,12 @@ def list_disks(as_json: bool) -> None:
 @json_option
 def show(key: str, as_json: bool) -> None:
     """Show what the disk KEY (or how it begins) is, and whether its content is what was stored."""
-    found = stored_disk.find(open_store(), key)
+    stored = stored_disk.find(open_store(), key)
     if as_json:
-        found.verify()
-        print_json({"schema": SCHEMA, **disk_json(found), "inputs": found.inputs})
+        stored.verify()
+        print_json({"schema": SCHEMA, **disk_json(stored), "inputs": stored.inputs})
     else:
-        print_blocks(disk_blocks(found))
+        print_blocks(disk_blocks(stored))
 
 
 @disk.command()
@@ -94,8 +94,8 @@ def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
     options = ["--filesystem", filesystem, "--defaults", defaults, *map(str, images)]
     command = shlex.join(["agelab", "disk", "import", *options])
     layout: Any = "raid0" if len(images) == 2 else "single"
-    found = stored_disk.import_images(open_store(), images, filesystem, layout, defaults, command)
-    print_blocks(disks_blocks([found]))
+    imported = stored_disk.import_images(open_store(), images, filesystem, layout, defaults, command)
+    print_blocks(disks_blocks([imported]))
 
 
 @disk.command()
@@ -103,9 +103,9 @@ def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
 def rm(keys: tuple[str, ...]) -> None:
     """Remove the disks KEYS from the store."""
     store = open_store()
-    found = [stored_disk.find_artefact(store, key) for key in keys]
+    artefacts = [stored_disk.find_artefact(store, key) for key in keys]
     commands = {disk.key: disk.recipe.command for disk in stored_disk.list_disks(store)}
-    for artefact in {one.key: one for one in found}.values():
+    for artefact in {artefact.key: artefact for artefact in artefacts}.values():
         stored_disk.remove(artefact)
         again = f": {commands[artefact.key]} makes it again" if artefact.key in commands else ""
         click.echo(f"removed {artefact.key[: stored_disk.SHORT_KEY]}{again}")

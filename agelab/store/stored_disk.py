@@ -229,19 +229,18 @@ def find_artefact(store: Store, key: str) -> Artefact:
     """Return the artefact of a disk, damaged or not. Raises InputError when there is none or more than one."""
     artefacts = _artefacts(store)
     begins = key.removeprefix("sha256:")
-    found = [one for one in artefacts if one.key.startswith(begins)] if begins else []
-    if len(found) > 1:
-        raise InputError(
-            f"{len(found)} stored disks begin with {key!r}: {', '.join(one.key[:SHORT_KEY] for one in found)}"
-        )
-    if not found and not artefacts:
+    matching = [artefact for artefact in artefacts if artefact.key.startswith(begins)] if begins else []
+    if len(matching) > 1:
+        keys = ", ".join(artefact.key[:SHORT_KEY] for artefact in matching)
+        raise InputError(f"{len(matching)} stored disks begin with {key!r}: {keys}")
+    if not matching and not artefacts:
         raise InputError(
             f"no stored disk {key!r}: there are none yet",
             hint="make one: agelab age aging-ext4, or run with --keep-disk",
         )
-    if not found:
-        raise unknown("stored disk", key, [one.key[:SHORT_KEY] for one in artefacts])
-    return found[0]
+    if not matching:
+        raise unknown("stored disk", key, [artefact.key[:SHORT_KEY] for artefact in artefacts])
+    return matching[0]
 
 
 def _load(artefact: Artefact) -> StoredDisk | None:

@@ -97,8 +97,8 @@ def _ufs(head: bytes) -> int:
 
 
 def _zfs(head: bytes) -> int:
-    found = _ZFS_ASIZE.search(head)
-    return int.from_bytes(found[1], "big") + _ZFS_FRONT + _ZFS_END if found else 0
+    match = _ZFS_ASIZE.search(head)
+    return int.from_bytes(match[1], "big") + _ZFS_FRONT + _ZFS_END if match else 0
 
 
 def _array(head: bytes) -> int:

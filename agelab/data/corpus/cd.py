@@ -25,8 +25,11 @@ _PACKAGE_PARTS = [
 def plan(what: Cd, size: int, seed: int) -> list[PlannedFile]:
     """Plan the files of a corpus of ``size`` bytes, sorted by path, without ``md5sum.txt``, which lists them."""
     cap = what.cap.value
-    found = [PlannedFile(one.path, min(size * one.share // 100_000, cap), one.text) for one in what.singles]
-    shares = sum(group.share for group in what.groups) + sum(one.share for one in what.singles)
+    files = [
+        PlannedFile(single.path, min(size * single.share // 100_000, cap), single.text)
+        for single in what.singles
+    ]
+    shares = sum(group.share for group in what.groups) + sum(single.share for single in what.singles)
     count = _count(what.packages, size * (100_000 - shares) // 100_000)
     paths = _package_paths(what, count, seed)
     pool = sorted({path.rpartition("/")[0] for path in paths})
@@ -34,11 +37,11 @@ def plan(what: Cd, size: int, seed: int) -> list[PlannedFile]:
         goal = size * group.share // 100_000
         draws = SeededRandom(seed, f"group {number}")
         names = _paths(group, _count(group, goal), pool, draws)
-        found += with_sizes(names, group, goal, draws, cap)
-    rest = size - sum(file.size for file in found)
-    rest -= md5_list_size([*paths, *(file.path for file in found)])
-    found += with_sizes(paths, what.packages, rest, SeededRandom(seed, "packages"), cap)
-    return sorted(found, key=lambda file: file.path.encode())
+        files += with_sizes(names, group, goal, draws, cap)
+    rest = size - sum(file.size for file in files)
+    rest -= md5_list_size([*paths, *(file.path for file in files)])
+    files += with_sizes(paths, what.packages, rest, SeededRandom(seed, "packages"), cap)
+    return sorted(files, key=lambda file: file.path.encode())
 
 
 def _count(sizes: Sizes, goal: int) -> int:

@@ -160,8 +160,8 @@ def _hole_bytes(path: Path, size: int) -> int:
     return max(0, size - data)
 
 
-def _one_or_many(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
+def _one_or_many(number: int, singular: str, many: str) -> str:
+    return f"{number:,} {singular if number == 1 else many}"
 
 
 def _mb(size: int) -> str:

@@ -97,15 +97,15 @@ class SeededRandom:
 def _phrases() -> list[bytes]:
     """Return 256 phrases like those of program text; the same for every seed."""
     draws = SeededRandom(0, "phrases")
-    found: list[bytes] = []
-    while len(found) < 256:
+    phrases: list[bytes] = []
+    while len(phrases) < 256:
         words = draws.word()
         for _ in range(draws.below(2)):
             words += (" ", "_", " = ", "/", "(", ", ", "\t")[draws.below(7)] + draws.word()
         phrase = (words + (";\n", "\n", " ", ")\n")[draws.below(4)]).encode()
         if len(phrase) >= _SHORTEST:
-            found.append(phrase)
-    return found
+            phrases.append(phrase)
+    return phrases
 
 
 def _label(seed: int, *parts: str) -> bytes:

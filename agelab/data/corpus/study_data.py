@@ -11,15 +11,15 @@ from agelab.data.corpus.tree import PlannedFile, TreeFile, with_sizes
 def plan(what: StudyCorpus, size: int, seed: int) -> list[TreeFile]:
     """Plan the files of a corpus of ``size`` bytes, sorted by path."""
     full = what.bytes
-    found: list[TreeFile] = [
-        PlannedFile(one.path, one.bytes * size // full, one.text) for one in what.singles
+    files: list[TreeFile] = [
+        PlannedFile(single.path, single.bytes * size // full, single.text) for single in what.singles
     ]
     for tree in what.trees:
-        found += _tree(tree, size, full, seed)
+        files += _tree(tree, size, full, seed)
     for archive in what.archives:
         members = tuple(_tree(archive.tree, size, full, seed))
-        found.append(Tarball(archive.path, members, archive.gzip, what.date.value))
-    return sorted(found, key=lambda file: file.path.encode())
+        files.append(Tarball(archive.path, members, archive.gzip, what.date.value))
+    return sorted(files, key=lambda file: file.path.encode())
 
 
 def _tree(tree: DirectoryTree, size: int, full: int, seed: int) -> list[PlannedFile]:
@@ -29,15 +29,15 @@ def _tree(tree: DirectoryTree, size: int, full: int, seed: int) -> list[PlannedF
     places = _directories(tree, sum(counts), taken, draws)
     if len(counts) > 1:
         draws.shuffle(places)  # so that the sorts are mixed in each directory
-    found: list[PlannedFile] = []
+    planned: list[PlannedFile] = []
     for sort, count in zip(tree.sorts, counts, strict=True):
         endings = [ending for ending, weight in sort.endings for _ in range(weight)]
         paths = [
             _unused_path(place, endings[draws.below(len(endings))], taken, draws)
-            for place in places[len(found) : len(found) + count]
+            for place in places[len(planned) : len(planned) + count]
         ]
-        found += with_sizes(paths, sort, sort.bytes.value * size // full, draws)
-    return found
+        planned += with_sizes(paths, sort, sort.bytes.value * size // full, draws)
+    return planned
 
 
 def _count(sort: FileSort, size: int, full: int) -> int:

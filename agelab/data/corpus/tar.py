@@ -33,13 +33,13 @@ class Tarball:
     @cached_property
     def directories(self) -> frozenset[str]:
         """The directories of the files, each with a slash at its end."""
-        found: set[str] = set()
+        directories: set[str] = set()
         for member in self.members:
             place = member.path.rpartition("/")[0]
-            while place and f"{place}/" not in found:
-                found.add(f"{place}/")
+            while place and f"{place}/" not in directories:
+                directories.add(f"{place}/")
                 place = place.rpartition("/")[0]
-        return frozenset(found)
+        return frozenset(directories)
 
     @property
     def size(self) -> int:

@@ -58,8 +58,8 @@ def with_sizes(
     drawn = [sizes.at(slice_ * RESOLUTION + draws.below(RESOLUTION), whole) for slice_ in range(len(paths))]
     draws.shuffle(drawn)
     total = sum(drawn)
-    fitted = (min(one * goal // total, cap or goal) for one in drawn)
-    return [PlannedFile(path, one, sizes.text) for path, one in zip(paths, fitted, strict=True)]
+    fitted = (min(size * goal // total, cap or goal) for size in drawn)
+    return [PlannedFile(path, size, sizes.text) for path, size in zip(paths, fitted, strict=True)]
 
 
 def write(files: Sequence[TreeFile], seed: int, root: Path, *, listed: bool) -> WrittenTree:

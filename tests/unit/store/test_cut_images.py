@@ -135,8 +135,8 @@ def test_where_each_superblock_has_its_size(tmp_path: Path, name: str) -> None:
     """As in images of 300 MiB that jfs_mkfs, mkreiserfs, mkntfs... have made."""
     path = tmp_path / "image"
     path.write_bytes(SUPERBLOCKS[name])
-    found = superblock.stated_bytes(path, name)
-    assert found == (SIZE if name != "jfs" else (800 + 76_000) * 4096)
+    stated = superblock.stated_bytes(path, name)
+    assert stated == (SIZE if name != "jfs" else (800 + 76_000) * 4096)
 
 
 @pytest.mark.parametrize("name", [*SUPERBLOCKS, "ext4", "xfs", "btrfs", "swap"])
