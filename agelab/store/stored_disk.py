@@ -314,8 +314,11 @@ def import_images(
             try:
                 sizes.append(_convert(image.resolve(), member))
             except process.ProcessFailed as error:
+                why = error.stderr.strip().partition("\n")[0]
+                cut = "truncated" in why
                 raise InputError(
-                    f"{image} cannot be read as a disk image: {error.stderr.strip()}", hint=_MAKE_WHOLE
+                    f"{image} {'is cut short' if cut else 'cannot be read as a disk image'}: {why}",
+                    hint=_COPY_AGAIN if cut else _MAKE_WHOLE,
                 ) from error
             size = member.stat().st_size
             if not size:

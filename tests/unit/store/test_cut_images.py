@@ -12,8 +12,8 @@ from agelab.store import stored_disk, superblock
 from agelab.store.artefacts import Store
 from tests.build.disk_builder import MIB
 
+COPY_AGAIN = "copy it again, and compare sizes or checksums"
 FORMATS = ("qcow2", "vdi", "vhdx", "vpc")
-SAID = "is cut short|has (probably )?been truncated"
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +46,9 @@ def test_each_format_is_taken_whole_and_refused_cut(
     size = image.stat().st_size
     assert taken(store, image).recipe.sizes == ((34 if kind == "vpc" else 32) * MIB,), "vpc counts cylinders"
     for left in (size - 1000, size - 300_000, size * 3 // 4, size // 3):
-        with pytest.raises(InputError, match=SAID) as raised:
+        with pytest.raises(InputError, match="is cut short") as raised:
             taken(store, cut(image, left))
-        assert raised.value.hint and len(store.all("disk")) == 1, left
+        assert raised.value.hint == COPY_AGAIN and len(store.all("disk")) == 1, left
 
 
 def test_the_words_name_both_sizes_and_what_to_do(store: Store, tmp_path: Path, whole: Path) -> None:
@@ -59,7 +59,7 @@ def test_the_words_name_both_sizes_and_what_to_do(store: Store, tmp_path: Path, 
     assert str(raised.value) == (
         f"{image} is cut short: its ext4 takes 33,554,432 bytes, and there are 20,971,520"
     )
-    assert raised.value.hint == "copy it again, and compare sizes or checksums"
+    assert raised.value.hint == COPY_AGAIN
     process.run(["qemu-img", "convert", "-O", "qcow2", str(whole), str(image)])
     with pytest.raises(InputError, match=r"data reach to byte [\d,]+, and it has 9,437,184 bytes"):
         taken(store, cut(image, 9 * MIB))
