@@ -11,7 +11,7 @@ from agelab.base.verbs import as_called
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.present.view.artefacts import disk_blocks, disk_json, disks_blocks
 from agelab.present.view.terminal import print_blocks
-from agelab.store import stored_disk
+from agelab.store import disk_import, stored_disk
 
 SCHEMA = 1
 
@@ -94,7 +94,7 @@ def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
     options = ["--filesystem", filesystem, "--defaults", defaults, *map(str, images)]
     command = shlex.join(["agelab", "disk", "import", *options])
     layout: Any = "raid0" if len(images) == 2 else "single"
-    imported = stored_disk.import_images(open_store(), images, filesystem, layout, defaults, command)
+    imported = disk_import.import_images(open_store(), images, filesystem, layout, defaults, command)
     print_blocks(disks_blocks([imported]))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from agelab.base import process
 from agelab.base.errors import InputError
-from agelab.store import stored_disk, superblock
+from agelab.store import disk_import, stored_disk, superblock
 from agelab.store.artefacts import Store
 from tests.build.disk_builder import MIB
 
@@ -29,7 +29,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def taken(store: Store, image: Path, filesystem: str = "ext4") -> stored_disk.StoredDisk:
-    return stored_disk.import_images(store, [image], filesystem, "single", "today", "x")
+    return disk_import.import_images(store, [image], filesystem, "single", "today", "x")
 
 
 def cut(image: Path, size: int) -> Path:
