@@ -91,7 +91,7 @@ class WithOrigin(Frozen):
     """A value with its origin, and in ``why`` what it is and the reason for it."""
 
     origin: Origin
-    why: str
+    why: str = Field(description="what it is, and the reason for it")
 
 
 Note = Annotated[str, Field(description="additional remark")]

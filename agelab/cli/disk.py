@@ -11,7 +11,7 @@ from agelab.base.verbs import as_called
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.present.view.artefacts import disk_blocks, disk_json, disks_blocks
 from agelab.present.view.terminal import print_blocks
-from agelab.store import stored_disk
+from agelab.store import disk_import, stored_disk
 
 SCHEMA = 1
 
@@ -32,7 +32,7 @@ def list_disks(as_json: bool) -> None:
     disks, damaged = stored_disk.list_disks(store), stored_disk.list_damaged(store)
     if as_json:
         keys = [artefact.key for artefact in damaged]
-        print_json({"schema": SCHEMA, "disks": [disk_json(disk) for disk in disks], "damaged": keys})
+        print_json({"schema": SCHEMA, "disks": [disk_json(stored) for stored in disks], "damaged": keys})
         return
     if disks:
         print_blocks(disks_blocks(disks))
@@ -48,12 +48,12 @@ def list_disks(as_json: bool) -> None:
 @json_option
 def show(key: str, as_json: bool) -> None:
     """Show what the disk KEY (or how it begins) is, and whether its content is what was stored."""
-    disk = stored_disk.find(open_store(), key)
+    stored = stored_disk.find(open_store(), key)
     if as_json:
-        disk.verify()
-        print_json({"schema": SCHEMA, **disk_json(disk), "inputs": disk.inputs})
+        stored.verify()
+        print_json({"schema": SCHEMA, **disk_json(stored), "inputs": stored.inputs})
     else:
-        print_blocks(disk_blocks(disk))
+        print_blocks(disk_blocks(stored))
 
 
 @disk.command()
@@ -94,8 +94,8 @@ def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
     options = ["--filesystem", filesystem, "--defaults", defaults, *map(str, images)]
     command = shlex.join(["agelab", "disk", "import", *options])
     layout: Any = "raid0" if len(images) == 2 else "single"
-    disk = stored_disk.import_images(open_store(), images, filesystem, layout, defaults, command)
-    print_blocks(disks_blocks([disk]))
+    imported = disk_import.import_images(open_store(), images, filesystem, layout, defaults, command)
+    print_blocks(disks_blocks([imported]))
 
 
 @disk.command()

@@ -19,7 +19,9 @@ def is_path(name: str) -> bool:
 class WeightedClasses(WithOrigin):
     """Classes of files with weights."""
 
-    weights: tuple[Weight, ...] = Field(min_length=1, max_length=MAX_CLASSES)
+    weights: tuple[Weight, ...] = Field(
+        min_length=1, max_length=MAX_CLASSES, description="how many of the files are in each class"
+    )
 
     @model_validator(mode="after")
     def _one_counts(self) -> Self:
@@ -36,7 +38,9 @@ class WeightedClasses(WithOrigin):
 class BoundedClasses(WeightedClasses):
     """Classes by value with weights: each reaches from the previous bound up to its own; one up to 0 is the value 0."""
 
-    upto: tuple[Bound, ...] = Field(min_length=1, max_length=MAX_CLASSES)
+    upto: tuple[Bound, ...] = Field(
+        min_length=1, max_length=MAX_CLASSES, description="each class's largest value, rising"
+    )
 
     @model_validator(mode="after")
     def _each_has_a_weight(self) -> Self:
@@ -48,7 +52,9 @@ class BoundedClasses(WeightedClasses):
 class DepthClasses(WeightedClasses):
     """Weights of files with 1, 2, 3 ... directories above them, and the number of directories at each depth."""
 
-    directories: tuple[Annotated[int, Field(ge=1)], ...] = Field(min_length=1, max_length=MAX_DEPTH)
+    directories: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        min_length=1, max_length=MAX_DEPTH, description="how many there are at each depth"
+    )
 
     @model_validator(mode="after")
     def _each_has_a_weight(self) -> Self:
@@ -62,7 +68,7 @@ class DepthClasses(WeightedClasses):
 class Profile(Frozen):
     """Distributions of size, age and depth of the files on a filesystem."""
 
-    name: Name
+    name: Name = Field(description="what reports call it")
     title: str = Field(description="the study that they are from")
     read_by: str = Field(default="", description="who read them off that study, and how")
     sizes: BoundedClasses = Field(description="bytes; a class up to 0 is of empty files")

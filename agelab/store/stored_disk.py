@@ -7,9 +7,6 @@ that a run that starts from the disk reports the same result as a run that makes
 import fcntl
 import json
 import os
-import re
-import shlex
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,12 +15,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from agelab.base import atomic, confine, fileio, process, readers
-from agelab.base.errors import HostError, InputError, unknown
-from agelab.base.sanitize import require_utf_8
-from agelab.base.types import Defaults, Frozen, LayoutName, Name
+from agelab.base import atomic, fileio, process, readers
+from agelab.base.errors import InputError, unknown
+from agelab.base.types import Defaults, Frozen, Name
 from agelab.results.result import Sample
-from agelab.store import superblock
 from agelab.store.artefacts import (
     MANIFEST,
     Artefact,
@@ -45,24 +40,6 @@ it."""
 SLOT_BYTES = (16 << 30, 64 << 30)
 """Sizes of the slots in which guests find disks. A disk's file is as long as its slot, and where nothing was written
 a hole."""
-IMPORTABLE_FORMATS = ("raw", "qcow2", "vdi", "vhdx", "vpc")
-"""Image formats that can be imported: each image is one file."""
-EXT = ("ext2", "ext3", "ext4")
-SIGNATURES = {
-    **dict.fromkeys(EXT, EXT),
-    **dict.fromkeys(("zfs", "openzfs"), ("zfs_member",)),
-    "ntfs3": ("ntfs",),
-}
-"""The types by which wipefs knows a filesystem, where they are not its own name alone."""
-RAID_MEMBER = "linux_raid_member"
-_MAKE_WHOLE = "make it whole first: qemu-img convert -O qcow2"
-_MAKE_RAW = "make it a raw image first: qemu-img convert -O raw"
-_COPY_AGAIN = "copy it again, and compare sizes or checksums"
-_MEASURE_SECONDS = 60.0
-_NO_CHECK, _LEAKS = 63, 3
-"""Exit codes of qemu-img check: of a format that has none, and of an image that has unused clusters."""
-_MAPPED = re.compile(r'"length": (\d+).*"offset": (\d+)')
-"""A line of qemu-img map for data that lie in the image as they are."""
 SHORT_KEY = 12
 """Digits of a key in messages and tables."""
 
@@ -229,18 +206,18 @@ def find_artefact(store: Store, key: str) -> Artefact:
     """Return the artefact of a disk, damaged or not. Raises InputError when there is none or more than one."""
     artefacts = _artefacts(store)
     begins = key.removeprefix("sha256:")
-    matches = [artefact for artefact in artefacts if artefact.key.startswith(begins)] if begins else []
-    if len(matches) > 1:
-        keys = ", ".join(artefact.key[:SHORT_KEY] for artefact in matches)
-        raise InputError(f"{len(matches)} stored disks begin with {key!r}: {keys}")
-    if not matches and not artefacts:
+    matching = [artefact for artefact in artefacts if artefact.key.startswith(begins)] if begins else []
+    if len(matching) > 1:
+        keys = ", ".join(artefact.key[:SHORT_KEY] for artefact in matching)
+        raise InputError(f"{len(matching)} stored disks begin with {key!r}: {keys}")
+    if not matching and not artefacts:
         raise InputError(
             f"no stored disk {key!r}: there are none yet",
             hint="make one: agelab age aging-ext4, or run with --keep-disk",
         )
-    if not matches:
+    if not matching:
         raise unknown("stored disk", key, [artefact.key[:SHORT_KEY] for artefact in artefacts])
-    return matches[0]
+    return matching[0]
 
 
 def _load(artefact: Artefact) -> StoredDisk | None:
@@ -288,194 +265,6 @@ def export(disk: StoredDisk, target: Path, image_format: Literal["raw", "qcow2"]
     }
     recipe.write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
     return [*images, recipe]
-
-
-def import_images(
-    store: Store,
-    images: Sequence[Path],
-    filesystem: str,
-    layout: LayoutName,
-    defaults: Defaults,
-    command: str,
-) -> StoredDisk:
-    """Store a user's own images (raw, qcow2, ...), one for each member of the disk.
-
-    Raises InputError for a file that is not a whole image of that filesystem, or that refers to another file.
-    """
-    require_utf_8(command)
-    for image in images:
-        if not image.is_file():
-            raise InputError(f"{image} is not a file")
-    work = store.cache("import")
-    with atomic.temp_dir(work) as directory:
-        members = [directory / MEMBER_FILE.format(number) for number, _ in enumerate(images)]
-        sizes = []
-        for image, member in zip(images, members, strict=True):
-            try:
-                sizes.append(_convert(image.resolve(), member))
-            except process.ProcessFailed as error:
-                raise InputError(
-                    f"{image} cannot be read as a disk image: {error.stderr.strip()}", hint=_MAKE_WHOLE
-                ) from error
-            size = member.stat().st_size
-            if not size:
-                raise InputError(f"{image} is empty")
-            if len(images) > 1 and size % DISK_ALIGNMENT:
-                raise InputError(
-                    f"{image}: {size} bytes are not a multiple of {DISK_ALIGNMENT}; a member of an array cannot grow"
-                )
-        signatures = [_signatures(member) for member in members]
-        _require_filesystem(images, signatures, filesystem)
-        _require_size(images, members, sizes, signatures, filesystem)
-        for member in members:
-            align(member)
-        if len({member.stat().st_size for member in members}) > 1:
-            raise InputError("the members of an array must have the same size")
-        recipe = DiskRecipe(
-            makes="aged",
-            filesystem=filesystem,
-            layout=layout,
-            defaults=defaults,
-            sizes=tuple(member.stat().st_size for member in members),
-            command=command,
-        )
-        inputs = {
-            "imported": [content_hash(member) for member in members],
-            "filesystem": filesystem,
-            "layout": layout,
-            "defaults": defaults,
-        }
-        return save(store, inputs, recipe, members, [], readable_by=readers.of_files(*images))
-
-
-def signatures_of(filesystem: str) -> tuple[str, ...]:
-    """Return the types by which wipefs knows a filesystem."""
-    return SIGNATURES.get(filesystem, (filesystem,))
-
-
-def _signatures(member: Path) -> set[str]:
-    """Return the types that wipefs finds in an image."""
-    inside = member.resolve()
-    output = confine.run(["wipefs", "--no-act", "--json", str(inside)], read=[inside]).stdout
-    return {entry["type"] for entry in json.loads(output)["signatures"]} if output.strip() else set()
-
-
-def _require_filesystem(images: Sequence[Path], signatures: Sequence[set[str]], filesystem: str) -> None:
-    """Raise InputError where the images have no signature of the filesystem: any file passes for a raw image."""
-    types = set().union(*signatures)
-    if types.isdisjoint((*signatures_of(filesystem), *([RAID_MEMBER] if len(images) > 1 else []))):
-        held = f"there is {', '.join(sorted(types))}" if types else "nothing there is known"
-        raise InputError(
-            f"{' and '.join(map(str, images))}: no {filesystem}; {held}",
-            hint="name the filesystem that is on it; of a disk with partitions take one partition",
-        )
-
-
-def _require_size(
-    images: Sequence[Path],
-    members: Sequence[Path],
-    sizes: Sequence[int],
-    signatures: Sequence[set[str]],
-    filesystem: str,
-) -> None:
-    """Raise InputError for an image that has fewer bytes than what is on it says: it is cut short."""
-    for image, member, size, types in zip(images, members, sizes, signatures, strict=True):
-        # A filesystem may begin in one member of an array and end in another.
-        for kind, there in ((RAID_MEMBER, size), *((kind, sum(sizes)) for kind in signatures_of(filesystem))):
-            stated = superblock.stated_bytes(member, kind) if kind in types else None
-            if stated and stated > there:
-                raise InputError(
-                    f"{image} is cut short: its {kind} takes {stated:,} bytes, and there are {there:,}",
-                    hint=_COPY_AGAIN,
-                )
-
-
-def _convert(image: Path, member: Path) -> int:
-    """Write an image as a raw file; return its bytes, without those by which qemu-img fills the last sector.
-
-    Raises InputError, ProcessFailed, HostError where there is no room for it.
-    """
-    file_format = _format(image)
-    if file_format != "raw":
-        _require_room(image, file_format, member.parent)
-        _require_data(image, file_format, member.with_suffix(".map"))
-    member.touch()
-    argv = ["qemu-img", "convert", "-f", file_format, "-O", "raw", str(image), str(member)]
-    confine.run(argv, read=[image], write=[member])
-    return min(member.stat().st_size, image.stat().st_size) if file_format == "raw" else member.stat().st_size
-
-
-def _require_data(image: Path, file_format: str, listing: Path) -> None:
-    """Raise InputError for an image whose data lie beyond its end, where qemu-img would read zeros.
-
-    ``listing`` is a file to be written meanwhile: an image of many pieces has a long list of them.
-    """
-    size = image.stat().st_size
-    _ask("map", image, file_format, listing)
-    with listing.open(encoding="utf-8") as lines:
-        mapped = (match for line in lines if (match := _MAPPED.search(line)))
-        end = max((int(match[1]) + int(match[2]) for match in mapped), default=0)
-    listing.unlink()
-    if end > size:
-        raise InputError(
-            f"{image} is cut short: its data reach to byte {end:,}, and it has {size:,} bytes",
-            hint=_COPY_AGAIN,
-        )
-    try:
-        _ask("check", image, file_format)
-    except process.ProcessFailed as error:
-        if error.returncode not in (_NO_CHECK, _LEAKS):
-            raise InputError(
-                f"{image} is cut short or damaged: qemu-img check finds errors in it",
-                hint=f"{_COPY_AGAIN}; to see them: qemu-img check {shlex.quote(str(image))}",
-            ) from error
-
-
-def _require_room(image: Path, file_format: str, directory: Path) -> None:
-    """Raise for an image that unpacks to more than there is room for: it may name one packed cluster over and over."""
-    needed = json.loads(_ask("measure", image, file_format, options=("-O", "qcow2")))["required"]
-    free = shutil.disk_usage(directory).free
-    if needed > free:
-        raise HostError(
-            f"{image} unpacks to {needed >> 20} MiB, and {directory.parent} has {free >> 20} MiB free",
-            hint="free some space; AGELAB_HOME=<directory> moves the store",
-        )
-
-
-def _ask(
-    verb: str, image: Path, file_format: str, output: Path | None = None, options: Sequence[str] = ()
-) -> str:
-    """Return what a verb of qemu-img prints about an image, or write it to a file.
-
-    Raises ProcessFailed, and InputError where it takes too long.
-    """
-    argv = ["qemu-img", verb, "--output=json", "-f", file_format, *options, str(image)]
-    try:
-        return confine.run(argv, read=[image], stdout=output, timeout=_MEASURE_SECONDS).stdout
-    except process.TimedOut as error:
-        raise InputError(
-            f"{image}: qemu-img {verb} does not end within {_MEASURE_SECONDS:g} s", _MAKE_RAW
-        ) from error
-
-
-def _format(image: Path) -> str:
-    """Return the format of an image that refers to no other file: qemu-img would read whatever file it names.
-
-    Raises InputError, ProcessFailed.
-    """
-    argv = ["qemu-img", "info", "--output=json", str(image)]
-    info = json.loads(confine.run(argv, read=[image], timeout=_MEASURE_SECONDS).stdout)
-    specific = info.get("format-specific", {}).get("data", {})
-    if other := info.get("backing-filename") or specific.get("data-file"):
-        raise InputError(
-            f"{image} is not whole: the rest is in {str(other)[:200]!r}",
-            hint=_MAKE_WHOLE,
-        )
-    if info["format"] not in IMPORTABLE_FORMATS:
-        raise InputError(
-            f"{image} has the format {info['format']}; known are {', '.join(IMPORTABLE_FORMATS)}"
-        )
-    return str(info["format"])
 
 
 @contextmanager

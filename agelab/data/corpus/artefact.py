@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 from agelab.base import fileio, readers
 from agelab.base.errors import HostError
 from agelab.base.hashing import key_of
-from agelab.base.types import CorpusKind, Frozen
+from agelab.base.types import CorpusKind, Frozen, Label
 from agelab.data.corpus import cd, iso, study_data, tar, tree
 from agelab.data.corpus.definition import CD, Cd, StudyCorpus, definition
 from agelab.store.artefacts import Artefact, Store, damaged
@@ -45,7 +45,9 @@ class CorpusDescription(Frozen):
         default=None,
         description="names at the top of a user's corpus, directories with a slash; null: unknown",
     )
-    lost: tuple[str, ...] | None = Field(default=None, description="what the image lacks of a user's archive")
+    lost: tuple[Label, ...] | None = Field(
+        default=None, description="what the image lacks of a user's archive"
+    )
     parts: int | None = Field(
         default=None, description="number of a history's files, 1 to n (agelab/data/history/artefact.py)"
     )

@@ -163,8 +163,8 @@ class StudyCorpus(CorpusDefinition):
     @property
     def names(self) -> tuple[str, ...]:
         """Names at the top that a scenario may rely on, directories with a slash."""
-        files = [archive.path for archive in self.archives] + [single.path for single in self.singles]
-        return tuple(sorted([*files, *(f"{tree.path}/" for tree in self.trees)]))
+        paths = [archive.path for archive in self.archives] + [single.path for single in self.singles]
+        return tuple(sorted([*paths, *(f"{tree.path}/" for tree in self.trees)]))
 
 
 @cache

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agelab.base import fileio
 from agelab.base.errors import InputError
 
 MB = 1_000_000
@@ -148,7 +149,7 @@ def _has_attributes(path: Path) -> bool:
 
 def _hole_bytes(path: Path, size: int) -> int:
     """Return the bytes of a file that are in holes."""
-    with path.open("rb") as file:
+    with fileio.opened(path) as file:
         at = data = 0
         while at < size:
             try:
@@ -160,8 +161,8 @@ def _hole_bytes(path: Path, size: int) -> int:
     return max(0, size - data)
 
 
-def _one_or_many(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
+def _one_or_many(number: int, singular: str, many: str) -> str:
+    return f"{number:,} {singular if number == 1 else many}"
 
 
 def _mb(size: int) -> str:

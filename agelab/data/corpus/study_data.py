@@ -29,15 +29,15 @@ def _tree(tree: DirectoryTree, size: int, full: int, seed: int) -> list[PlannedF
     places = _directories(tree, sum(counts), taken, draws)
     if len(counts) > 1:
         draws.shuffle(places)  # so that the sorts are mixed in each directory
-    files: list[PlannedFile] = []
+    planned: list[PlannedFile] = []
     for sort, count in zip(tree.sorts, counts, strict=True):
         endings = [ending for ending, weight in sort.endings for _ in range(weight)]
         paths = [
             _unused_path(place, endings[draws.below(len(endings))], taken, draws)
-            for place in places[len(files) : len(files) + count]
+            for place in places[len(planned) : len(planned) + count]
         ]
-        files += with_sizes(paths, sort, sort.bytes.value * size // full, draws)
-    return files
+        planned += with_sizes(paths, sort, sort.bytes.value * size // full, draws)
+    return planned
 
 
 def _count(sort: FileSort, size: int, full: int) -> int:

@@ -21,7 +21,7 @@ from agelab.base import confine, process
 from agelab.base.errors import HostError, InputError
 from agelab.data.corpus import iso
 from agelab.debian import control_fields, unpack
-from agelab.store import stored_disk
+from agelab.store import disk_import, stored_disk
 from agelab.store.artefacts import Store
 from tests.build.deb_builder import hostile
 from tests.capabilities import needs_root
@@ -134,7 +134,7 @@ def vmdk(path: Path, extent: str) -> Path:
 
 
 def taken(store: Store, image: Path) -> stored_disk.StoredDisk:
-    return stored_disk.import_images(store, [image], "ext4", "single", "today", "x")
+    return disk_import.import_images(store, [image], "ext4", "single", "today", "x")
 
 
 @pytest.mark.parametrize("kind", ["pipe", "file"])
@@ -181,7 +181,7 @@ def test_a_small_image_that_unpacks_to_more_than_there_is_room_for_is_refused(
             taken(store, small)
     large = repeating_qcow2(tmp_path / "large.qcow2", 64 << 40)
     assert large.stat().st_size < 2 * MIB
-    monkeypatch.setattr(stored_disk, "_MEASURE_SECONDS", 1.0)
+    monkeypatch.setattr(disk_import, "_MEASURE_SECONDS", 1.0)
     with pytest.raises(InputError, match="qemu-img measure does not end within 1 s"):
         taken(store, large)
     assert list((tmp_path / "home/cache/import").iterdir()) == []
@@ -258,7 +258,7 @@ def test_a_cd_with_a_directory_within_itself_is_refused(
 def test_a_damaged_image_is_refused_or_taken_and_nothing_else(
     tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored_disk, "_MEASURE_SECONDS", 10.0)
+    monkeypatch.setattr(disk_import, "_MEASURE_SECONDS", 10.0)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=64 * MIB))
     sound, changed, member = (tmp_path / name for name in ("sound", "changed", "member"))
     process.run(["qemu-img", "create", "-q", "-f", form, str(sound), "4M"])
@@ -274,7 +274,7 @@ def test_a_damaged_image_is_refused_or_taken_and_nothing_else(
             bad[at] = seeds.choice((0, 1, 0x7F, 0x80, 0xFF, seeds.randrange(256)))
         changed.write_bytes(bad[: seeds.choice((len(bad), len(bad), len(bad) // 2))])
         try:
-            stored_disk._convert(changed, member)
+            disk_import._convert(changed, member)
             ends.add("taken")
             assert member.stat().st_blocks * 512 <= 64 * MIB
         except (InputError, HostError) as error:

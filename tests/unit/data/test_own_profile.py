@@ -57,9 +57,9 @@ def scenario(directory: Path, named: str = "./mine.toml") -> Path:
 
 
 def history(chosen: selection.Selection) -> Profiled:
-    found = chosen.scenario.histories[0]
-    assert isinstance(found, Profiled)
-    return found
+    own = chosen.scenario.histories[0]
+    assert isinstance(own, Profiled)
+    return own
 
 
 def test_a_class_of_no_bytes_is_of_empty_files(tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def test_a_path_is_from_the_scenarios_file_on_and_its_content_is_in_the_key(
     written(tmp_path / "b", PROFILE.replace("[2, 5, 3]", "[2, 5, 4]"))
     other = selection.select(str(scenario(tmp_path / "b")))
     chosen = (first, again, other)
-    keys = [artefact.obtain_history(history(one), 64 * MIB, 1, store).key for one in chosen]
-    hashes = [scenario_hash(one.scenario) for one in chosen]
+    keys = [artefact.obtain_history(history(selected), 64 * MIB, 1, store).key for selected in chosen]
+    hashes = [scenario_hash(selected.scenario) for selected in chosen]
     assert keys[0] == keys[1] != keys[2] and hashes[0] == hashes[1] != hashes[2]
 
 
@@ -140,7 +140,7 @@ def test_a_published_profile_by_its_path_is_the_same_history(tmp_path: Path, sto
     by_path = history(selection.select(str(scenario(tmp_path))))
     by_name = history(selection.select(str(SMALL)))
     assert by_path.profile != by_name.profile == "agrawal-2007"
-    made = [artefact.obtain_history(one, 64 * MIB, 1, store) for one in (by_path, by_name)]
+    made = [artefact.obtain_history(profiled, 64 * MIB, 1, store) for profiled in (by_path, by_name)]
     assert made[0].key == made[1].key
 
 

@@ -17,7 +17,7 @@ from agelab.data.history import artefact, engines
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import resolve
 from agelab.scenario.history import Logged, Repository
-from agelab.store import stored_disk
+from agelab.store import disk_import, stored_disk
 from agelab.store.artefacts import Store
 from tests.build.capsule_builder import made_run
 from tests.build.disk_builder import filesystem, recipe
@@ -162,7 +162,7 @@ def test_a_disk_is_as_closed_as_its_image_and_so_is_its_export(
 ) -> None:
     mine = filesystem(place / "image")
     mine.chmod(0o600 if closed else 0o644)
-    disk = stored_disk.import_images(store, [mine], "ext4", "single", "period", "import")
+    disk = disk_import.import_images(store, [mine], "ext4", "single", "period", "import")
     assert (rights(disk.artefact.directory) == {0}) is closed
     for form in ("raw", "qcow2"):
         for path in stored_disk.export(disk, place / f"out.{form}", form):

@@ -20,7 +20,7 @@ from agelab.runner.prepare.prepare import _start_disk
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import resolve
-from agelab.store import stored_disk
+from agelab.store import disk_import, stored_disk
 from agelab.store.artefacts import Store, content_hash, file_hash
 from agelab.store.stored_disk import SLOT_BYTES, StoredDisk
 from tests.build.disk_builder import MIB, SIZE, filesystem, recipe
@@ -163,9 +163,9 @@ def test_what_can_never_be_a_disk_is_not_taken_in(store: Store, tmp_path: Path) 
     empty.touch()
     odd.write_bytes(bytes(MIB))
     with pytest.raises(InputError, match="is empty"):
-        stored_disk.import_images(store, [empty], "ext4", "single", "today", "x")
+        disk_import.import_images(store, [empty], "ext4", "single", "today", "x")
     with pytest.raises(InputError, match="a member of an array cannot grow"):
-        stored_disk.import_images(store, [odd, odd], "ext4", "raid0", "today", "x")
+        disk_import.import_images(store, [odd, odd], "ext4", "raid0", "today", "x")
 
 
 @pytest.mark.parametrize("named", ["backing", "data"])
@@ -176,7 +176,7 @@ def test_an_image_that_names_another_file_is_not_taken_in(store: Store, tmp_path
     more = ["-b", str(secret), "-F", "raw"] if named == "backing" else ["-o", f"data_file={tmp_path}/data"]
     process.run(["qemu-img", "create", "-q", "-f", "qcow2", *more, str(image), "1M"])
     with pytest.raises(InputError, match=r"is not whole|Could not open .*data': No such file") as raised:
-        stored_disk.import_images(store, [image], "ext4", "single", "today", "x")
+        disk_import.import_images(store, [image], "ext4", "single", "today", "x")
     assert raised.value.hint == "make it whole first: qemu-img convert -O qcow2"
     assert not stored_disk.list_disks(store)
 
@@ -245,7 +245,7 @@ def test_a_qcow2_image_comes_back_as_it_went(store: Store, tmp_path: Path) -> No
     target = tmp_path / "out.qcow2"
     stored_disk.export(kept, target, "qcow2")
     assert target.read_bytes()[:4] == b"QFI\xfb"
-    back = stored_disk.import_images(
+    back = disk_import.import_images(
         store, [target], "ext4", "single", "today", "agelab disk import out.qcow2"
     )
     assert content_hash(back.members[0]) == content_hash(kept.members[0])
@@ -256,7 +256,7 @@ def test_an_odd_size_is_filled_up_with_zeros(store: Store, tmp_path: Path) -> No
     raw = filesystem(tmp_path / "raw")
     with raw.open("ab") as file:
         file.write(b"x" * (MIB + 512))
-    taken = stored_disk.import_images(store, [raw], "ext4", "single", "today", "x")
+    taken = disk_import.import_images(store, [raw], "ext4", "single", "today", "x")
     assert taken.recipe.sizes == (4 * MIB,)
     whole = raw.read_bytes() + bytes(MIB - 512)
     assert content_hash(taken.members[0], 4 * MIB) == plainly_hashed(whole)
@@ -275,17 +275,17 @@ def test_a_disk_of_an_earlier_agelab_is_refused_for_a_run_and_can_be_exported(
 def test_a_file_that_holds_another_filesystem_or_none_is_not_taken_in(store: Store, tmp_path: Path) -> None:
     """Any file passes for a raw image: a run that started from it would tell hours later that it cannot be mounted."""
     with pytest.raises(InputError, match="/etc/passwd: no ext4; nothing there is known") as raised:
-        stored_disk.import_images(store, [Path("/etc/passwd")], "ext4", "single", "today", "x")
+        disk_import.import_images(store, [Path("/etc/passwd")], "ext4", "single", "today", "x")
     assert "name the filesystem that is on it" in raised.value.hint
     image = filesystem(tmp_path / "image")
     with pytest.raises(InputError, match="no xfs; there is ext4"):
-        stored_disk.import_images(store, [image], "xfs", "single", "today", "x")
+        disk_import.import_images(store, [image], "xfs", "single", "today", "x")
     with pytest.raises(InputError, match="no xfs; there is ext4"):
-        stored_disk.import_images(store, [image, image], "xfs", "raid0", "today", "x")
+        disk_import.import_images(store, [image, image], "xfs", "raid0", "today", "x")
     assert not stored_disk.list_disks(store)
     # One driver serves them all.
     assert (
-        stored_disk.import_images(store, [image], "ext2", "single", "today", "x").recipe.filesystem == "ext2"
+        disk_import.import_images(store, [image], "ext2", "single", "today", "x").recipe.filesystem == "ext2"
     )
 
 
@@ -297,12 +297,12 @@ def test_an_image_of_the_filesystem_that_is_named_is_taken_in(
     with image.open("wb") as file:
         file.truncate(400 * MIB)
     process.run([f"mkfs.{name}", "-q", str(image)])
-    assert stored_disk.import_images(store, [image], name, "single", "today", "x").recipe.filesystem == name
+    assert disk_import.import_images(store, [image], name, "single", "today", "x").recipe.filesystem == name
 
 
 def test_what_is_no_file_is_not_taken_in(store: Store, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a file"):
-        stored_disk.import_images(store, [tmp_path / "none"], "ext4", "single", "today", "x")
+        disk_import.import_images(store, [tmp_path / "none"], "ext4", "single", "today", "x")
 
 
 def test_a_disk_in_use_stays(kept: StoredDisk, store: Store) -> None:
