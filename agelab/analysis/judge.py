@@ -192,8 +192,10 @@ def rank_by_place(subjects: Sequence[SeedGroup], place: Place) -> Ranked:
 
 
 def rank_by_median(found: Sequence[tuple[SeedGroup, Series | None]], *, highest: bool = True) -> Ranked:
-    """Rank the groups that have a value by their medians."""
+    """Rank the groups that have a value by their medians, without those that ran without an option of theirs."""
     known = [(one, series.summary, series) for one, series in found if series and series.summary]
+    if any(not series.unhonoured for *_, series in known):
+        known = [one for one in known if not one[2].unhonoured]
     known.sort(key=lambda one: one[1].median, reverse=highest)
     return Ranked(
         tuple((subject, summary) for subject, summary, _ in known), tuple(series for *_, series in known)
