@@ -186,8 +186,10 @@ def rank_by_place(subjects: Sequence[SeedGroup], place: Place) -> Ranked:
 def rank_by_median(
     measured: Sequence[tuple[SeedGroup, Series | None]], *, highest: bool = True, level: Fraction = LEVEL
 ) -> Ranked:
-    """Rank the groups that have a value by their medians."""
+    """Rank the groups that have a value by their medians, without those whose values say less than their names."""
     known = [(group, series.summary, series) for group, series in measured if series and series.summary]
+    if any(not series.caveat for *_, series in known):
+        known = [entry for entry in known if not entry[2].caveat]
     known.sort(key=lambda entry: entry[1].median, reverse=highest)
     order = tuple((group, summary) for group, summary, _ in known)
     return Ranked(order, tuple(series for *_, series in known), level)

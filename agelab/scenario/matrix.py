@@ -42,12 +42,12 @@ def combined(action: Action, matrix: Matrix, used: Iterable[str]) -> tuple[Actio
     if count > MOST_COMBINATIONS:
         raise ValueError(f"matrix: {count} combinations for step {action.name}: {MOST_COMBINATIONS} at most")
     return tuple(
-        _one(action, dict(zip(axes, map(str, values), strict=True)))
+        _combination(action, dict(zip(axes, map(str, values), strict=True)))
         for values in product(*(matrix[axis] for axis in axes))
     )
 
 
-def _one(action: Action, values: Mapping[str, str]) -> Action:
+def _combination(action: Action, values: Mapping[str, str]) -> Action:
     name = action.name
     for axis, value in values.items():
         slug = re.sub(r"[^a-z0-9_]+", "-", value.lower()).strip("-")

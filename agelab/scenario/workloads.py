@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 from agelab.base import fileio, plain_path
@@ -166,11 +166,10 @@ def bind(scenario: Scenario, workload: Workload, path: Path) -> Scenario:
             wrong.append(f"{path}: {error}")
             return (action,)
         if program:
-            wrong.extend(
-                f"{path}: {place}.{problem}"
-                for action in actions
-                for problem in _misplaced(action, program, scenario, workload)
+            misplaced = chain.from_iterable(
+                _misplaced(action, program, scenario, workload) for action in actions
             )
+            wrong.extend(f"{path}: {place}.{problem}" for problem in islice(misplaced, toml_files.MAX_ERRORS))
         return tuple(_with_command(action, program) for action in actions)
 
     def bound(entry: Step, place: str) -> tuple[Step, ...]:
@@ -191,7 +190,7 @@ def bind(scenario: Scenario, workload: Workload, path: Path) -> Scenario:
     if scenario.matrix and not wrong:
         wrong += [f"{path}: {problem}" for problem in complete.problems()]
     if wrong:
-        raise InputError("\n".join(dict.fromkeys(wrong)))
+        raise InputError("\n".join([*dict.fromkeys(wrong)][: toml_files.MAX_ERRORS]))
     return complete
 
 

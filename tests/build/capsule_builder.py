@@ -143,7 +143,7 @@ def key_asked(ask: Callable[[Store], object]) -> str:
 def _corpus(store: Store, seed: int) -> Corpus:
     def build(directory: Path) -> CorpusDescription:
         (directory / IMAGE_FILE).write_bytes(b"data of the run" + b", another" * (seed > 1))
-        return CorpusDescription(files=3, content_bytes=1000, description="some data")
+        return CorpusDescription(files=3, content_bytes=64 << 20, description="some data")
 
     return obtain(store, {"source": "made up", **({"seed": seed} if seed > 1 else {})}, build)
 

@@ -49,6 +49,9 @@ def test_a_variant_whose_option_was_not_honoured_is_marked_and_not_judged(
     assert "ext4-discard, single (without discard)" in text
     assert "copy 1.20 1.20 1.00 0.79 1.27 not known" in text and why in text
     assert "no difference found" not in text
+    assert main(["report", run, "-o", str(home / "page.html")]) == 0
+    page = (home / "page.html").read_text()
+    assert "ext4-discard (without discard)" in page and why in page and "The next is ext4-discard" not in page
     assert main(["show", run]) == 0
     assert f"ext4-discard ran without {why}" in " ".join(capsys.readouterr().out.split())
 

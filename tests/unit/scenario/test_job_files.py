@@ -8,7 +8,7 @@ import pytest
 
 from agelab.base.errors import InputError
 from agelab.runner.prepare.brought_files import brought
-from agelab.scenario import job_files, selection, workloads
+from agelab.scenario import job_files, selection, toml_files, workloads
 from tests.build.scenario_builder import chosen
 
 FIO = {"name": "rand", "program": "fio", "job": "mine.fio", "origin": "estimated"}
@@ -217,3 +217,8 @@ def test_fio_takes_a_command_line_in_place_of_a_job_file(tmp_path: Path) -> None
 def test_fio_without_either_says_what_it_takes(tmp_path: Path) -> None:
     [line] = errors(tmp_path, ALONE | {"arguments": "--rw=read"})
     assert "job: is missing: program fio takes a job file of fio, or arguments with --name" in line
+
+
+def test_of_many_errors_the_first_are_told(tmp_path: Path) -> None:
+    lines = "".join(f"filename=/dev/sd{number}\n" for number in range(5000))
+    assert len(errors(tmp_path, FIO, job=lines)) == toml_files.MAX_ERRORS
