@@ -18,13 +18,13 @@ from agelab.base import atomic
 from agelab.base.errors import AgelabError, InputError
 from agelab.base.plain_path import temp_parent
 from agelab.results import run_lookup
-from agelab.results.digest import digest
+from agelab.results.key_and_digest import digest
 from agelab.results.result import CellOrigin, Sample
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.request.options import RunOptions
-from agelab.runner.reuse import cache, cells
-from agelab.runner.reuse.cells import CellKey, EndedCell
+from agelab.runner.reuse import cache, ended_cells
+from agelab.runner.reuse.ended_cells import CellKey, EndedCell
 from agelab.scenario.seeds import CellName
 from agelab.store.artefacts import Store
 from agelab.store.home import open_store
@@ -66,9 +66,9 @@ class MadeUp:
             samples=self._samples,
             origin=CellOrigin(run=self._real.name, host="made up", ended=end.ended or ""),
         )
-        sent = cells.pack(made, self._real.cell_directory(0))
+        sent = ended_cells.pack(made, self._real.cell_directory(0))
         self.sent += len(sent)
-        return cells.unpack(sent, key, directory)
+        return ended_cells.unpack(sent, key, directory)
 
 
 def main(words: list[str]) -> int:

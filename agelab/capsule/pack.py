@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 from agelab.base import atomic, fileio, readers
 from agelab.base.errors import InputError
-from agelab.capsule import read as schema
-from agelab.capsule.read import (
+from agelab.capsule import verify as schema
+from agelab.capsule.verify import (
     CORPUS_FIELDS,
     Capsule,
     CapsuleKernel,

@@ -9,8 +9,8 @@ from agelab.analysis.cell_diff import CellPair, ValueDifference
 from agelab.analysis.cells import CellResult, load
 from agelab.base import atomic, fileio, readers
 from agelab.base.errors import AgelabError, InputError
-from agelab.capsule import read as schema
-from agelab.capsule.read import Capsule
+from agelab.capsule import verify as schema
+from agelab.capsule.verify import Capsule
 from agelab.data.corpus import Corpus
 from agelab.debian import Archive, PackagesVanished
 from agelab.kernel import Kernel

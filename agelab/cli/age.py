@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from agelab.cli.run_options import execute, run_options
+from agelab.cli.click_options import execute, run_options
 from agelab.runner.request.options import RunOptions
 
 

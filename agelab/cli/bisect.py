@@ -10,8 +10,8 @@ import click
 
 from agelab.base.errors import InputError, goes_on, unknown
 from agelab.bisect.bisect_directory import BisectQuestion, GitTree, Symptom
+from agelab.cli.click_options import shared_options
 from agelab.cli.options import MEASURE, json_option, open_store, say
-from agelab.cli.run_options import shared_options
 from agelab.results.measure import Measure
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import RunRequest, require_measure

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from agelab.base.errors import InputError, goes_on
+from agelab.cli.click_options import execute, run_options
 from agelab.cli.options import json_option, open_store, print_json
-from agelab.cli.run_options import execute, run_options
 from agelab.present.view.terminal import print_blocks
 from agelab.runner.request.options import RunOptions
 

@@ -100,10 +100,10 @@ def _write_artifact(runs: Sequence[RunDirectory], store: Store, directory: Path,
 @json_option
 def show(file: Path, as_json: bool) -> None:
     """Say what is in the capsule FILE, having held everything in it against everything else."""
-    from agelab.capsule import read
+    from agelab.capsule import verify
     from agelab.present.view.capsule import capsule_blocks, capsule_json
 
-    capsule = read.open_capsule(file)
+    capsule = verify.open_capsule(file)
     print_json(capsule_json(capsule)) if as_json else print_blocks(capsule_blocks(capsule))
 
 
@@ -125,14 +125,14 @@ def replay(
     What is needed is found in the store or rebuilt, of the same packages in the same versions. The replay is a run
     as any other: agelab list shows it. Of a directory, each capsule in it is replayed, one after the other.
     """
-    from agelab.capsule import read, replay
+    from agelab.capsule import replay, verify
     from agelab.present.view.capsule import replay_blocks, replay_json
 
     if file.is_dir():
         if numbers or corpus or kernel:
             raise click.UsageError("--cells, --corpus and --kernel are of one capsule: name its file")
         return _replay_directory(file, jobs, as_json)
-    capsule = read.open_capsule(file)
+    capsule = verify.open_capsule(file)
     cells = _numbers(numbers, len(capsule.cells))
     with show_progress() as progress:
         done = replay.replay(capsule, cells, open_store(), progress, jobs=jobs, corpus=corpus, kernel=kernel)
@@ -143,7 +143,7 @@ def replay(
 
 def _replay_directory(directory: Path, jobs: Jobs, as_json: bool) -> int:
     """Replay each capsule, also after one that is damaged or cannot be rebuilt."""
-    from agelab.capsule import read, replay
+    from agelab.capsule import replay, verify
     from agelab.capsule.replay import ReplayedCapsule
     from agelab.present import artifact
     from agelab.present.report.blocks import Line
@@ -154,7 +154,7 @@ def _replay_directory(directory: Path, jobs: Jobs, as_json: bool) -> int:
         if not as_json:
             print_blocks([Line(escape_controls(f"{path}:", kept=""))])
         try:
-            capsule = read.open_capsule(path)
+            capsule = verify.open_capsule(path)
         except InputError as error:
             replayed = ReplayedCapsule(path, (), problem=str(error))
         else:

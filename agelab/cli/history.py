@@ -127,12 +127,12 @@ def own_run(run: RunDirectory) -> RunResult:
 def _imported(words: str) -> RunResult:
     """Read a capsule, every part of which is held against the others. Raises InputError for one that is not sound."""
     from agelab.base.hashing import key_of
-    from agelab.capsule import read
+    from agelab.capsule import verify
 
     whose, equals, name = words.partition("=")
     if not equals or "/" in whose:
         whose, name = "", words
-    capsule = read.open_capsule(Path(name))
+    capsule = verify.open_capsule(Path(name))
     plan = capsule.request.plan
     host = str(plan.provenance.get("host", NO_HOST))
     guest = key_of(capsule.run_manifest.guest.model_dump(mode="json"))

@@ -9,8 +9,8 @@ import click
 
 from agelab.base.errors import InputError
 from agelab.base.verbs import as_called
+from agelab.cli.click_options import run_options
 from agelab.cli.options import force_option, json_option, open_store, print_json, require_output
-from agelab.cli.run_options import run_options
 from agelab.machine.vm import host
 from agelab.present.report.blocks import Block, Heading, Text
 from agelab.present.view.cell_names import count_cells

@@ -5,9 +5,9 @@ import shlex
 import click
 
 from agelab.base.errors import InputError
+from agelab.cli.click_options import execute
 from agelab.cli.options import JOBS, find_runs
 from agelab.cli.run import execute_on, run_until_decided
-from agelab.cli.run_options import execute
 from agelab.runner.request.options import RunOptions
 from agelab.scenario.jobs import Jobs
 

@@ -7,8 +7,8 @@ import click
 
 from agelab.base.errors import AgelabError, InputError
 from agelab.base.verbs import as_called
+from agelab.cli.click_options import execute, options_of_run
 from agelab.cli.options import open_store
-from agelab.cli.run_options import execute, options_of_run
 from agelab.present.view.progress import show_progress
 from agelab.present.view.terminal import print_blocks
 from agelab.results.run_directory import RunDirectory

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agelab.analysis.cells import RunResult, load, run_sets
+from agelab.analysis.published.claim_verdict import ClaimVerdict
 from agelab.analysis.published.phrasing import reason_text, verdict_label
 from agelab.analysis.published.report import StudyReport
-from agelab.analysis.published.verdict import ClaimVerdict
 from agelab.base import atomic
 from agelab.base.errors import InputError
 from agelab.capsule.pack import SUFFIX, corpora_of, pack
-from agelab.capsule.read import Capsule
 from agelab.capsule.replay import replay_request
+from agelab.capsule.verify import Capsule
 from agelab.present.report.blocks import BlockMapFigure, Charts, FlameGraph, Part, Picture, Results, Table
 from agelab.present.report.html import render
 from agelab.present.report.page import build_page

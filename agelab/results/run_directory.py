@@ -31,7 +31,7 @@ from agelab.base.sanitize import escape_controls, escape_json
 from agelab.results import block_record, checksummed, own
 from agelab.results import profile as profiles
 from agelab.results.block_record import RequestRecord
-from agelab.results.digest import digest, inputs_key
+from agelab.results.key_and_digest import digest, inputs_key
 from agelab.results.profile import CellProfile
 from agelab.results.result import SCHEMA, End, RunPlan, Sample, Status
 from agelab.results.timing import CellTiming

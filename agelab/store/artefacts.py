@@ -2,8 +2,8 @@
 
 An artefact lives in ``store/<kind>/<key>/`` where the key is the hash of its inputs. It is built in a
 directory beside it and renamed when complete, so a half-written one can never be taken for finished.
-Before a process first uses an artefact it is read in full, unless it is known to be intact (agelab.store.intact); a
-damaged one is built again.
+Before a process first uses an artefact it is read in full, unless it is known to be intact
+(agelab.store.known_intact); a damaged one is built again.
 """
 
 import errno
@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from agelab.base import atomic, fileio, readers
 from agelab.base.errors import AgelabError, HostError, InputError, naming_disk_errors
 from agelab.base.hashing import key_of
-from agelab.store.intact import FileState, is_remembered, remember
+from agelab.store.known_intact import FileState, is_remembered, remember
 
 MANIFEST = "manifest.json"
 HASH_BLOCK = 1 << 16

@@ -18,7 +18,7 @@ from pathlib import Path
 from agelab.base import atomic, fileio
 from agelab.base.errors import InputError
 from agelab.results import run_lookup
-from agelab.results.digest import inputs_key
+from agelab.results.key_and_digest import inputs_key
 from agelab.results.run_directory import RunDirectory
 from agelab.store import stored_disk
 from agelab.store.artefacts import MANIFEST, DamagedArtefact, Store

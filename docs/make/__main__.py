@@ -20,9 +20,9 @@ from functools import partial
 from pathlib import Path
 
 from agelab.base.errors import AgelabError, InputError
+from agelab.cli.click_options import execute
 from agelab.cli.options import open_store
 from agelab.cli.run import execute_kernels, execute_on
-from agelab.cli.run_options import execute
 from agelab.present.view.progress import format_time_left
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import TimeRange

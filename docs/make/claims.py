@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from agelab.analysis.published.claim_verdict import COUNTED, KINDS, ClaimVerdict, JudgedClaim
 from agelab.analysis.published.phrasing import describe_column
 from agelab.analysis.published.report import ClaimCounts, StudyReport, study_reports
-from agelab.analysis.published.verdict import COUNTED, KINDS, ClaimVerdict, JudgedClaim
 from agelab.cli.replicate import loaded
 from agelab.present.view import markdown
 from agelab.present.view.markdown import escape

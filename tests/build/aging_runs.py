@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from agelab.results.digest import digest
+from agelab.results.key_and_digest import digest
 from agelab.results.result import RunKernel, Sample, Status
 from agelab.scenario.metrics import METRICS
 from tests.build import run_builder

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from pydantic import BaseModel
 
 from agelab.base.hashing import key_of
-from agelab.capsule.read import CapsuleManifest
+from agelab.capsule.verify import CapsuleManifest
 from agelab.data.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain
 from agelab.debian import Package, buildroot
 from agelab.debian.buildroot import BuildRoot

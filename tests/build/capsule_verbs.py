@@ -12,7 +12,7 @@ from agelab.analysis.cell_diff import CellPair
 from agelab.analysis.over_time import Axis, chosen_measures, over_time
 from agelab.base.errors import AgelabError
 from agelab.capsule import replay
-from agelab.capsule.read import Capsule, open_capsule
+from agelab.capsule.verify import Capsule, open_capsule
 from agelab.cli import history as over_time_verb
 from agelab.cli.options import dump
 from agelab.present.report.html import render

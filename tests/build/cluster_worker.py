@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from agelab.base.hashing import canonical_json
-from agelab.results.digest import inputs_key
+from agelab.results.key_and_digest import inputs_key
 from agelab.results.result import CellOrigin
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cluster import dask_cells, scheduler, shared_plan
 from agelab.runner.cluster.dask_cells import DaskCells
 from agelab.runner.cluster.shared_plan import SharedPlan
 from agelab.runner.request.options import RunOptions
-from agelab.runner.reuse import cells
-from agelab.runner.reuse.cells import CellKey, EndedCell
+from agelab.runner.reuse import ended_cells
+from agelab.runner.reuse.ended_cells import CellKey, EndedCell
 from agelab.scenario.seeds import Seeds
 from tests.build import reuse_cells
 
@@ -51,7 +51,7 @@ def answer(number: int, more: float = 0.0, inputs: dict[str, Any] | None = None)
         assert end
         origin = CellOrigin(run=run.name, host=f"host {os.environ.get('AGELAB_HOST', '?')}", ended="")
         cell = EndedCell(inputs=made_of, end=end, samples=tuple(run.samples()[0]), origin=origin)
-        return cells.pack(cell, run.cell_directory(0))
+        return ended_cells.pack(cell, run.cell_directory(0))
 
 
 def stand_in(words: list[str]) -> int:

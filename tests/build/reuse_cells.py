@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from agelab.results.digest import inputs_key
+from agelab.results.key_and_digest import inputs_key
 from agelab.results.result import Cell, Ending, Sample
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.answers import CellReuse, Elsewhere
@@ -15,7 +15,7 @@ from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.guests import GuestLauncher
 from agelab.runner.execute.phases import CellGoals
 from agelab.runner.plan.guest_plan import Boot
-from agelab.runner.reuse.cells import CellCache, CellKey, EndedCell, StoreRuns
+from agelab.runner.reuse.ended_cells import CellCache, CellKey, EndedCell, StoreRuns
 from agelab.scenario.step import MAP, StepId
 from agelab.store.artefacts import Store
 from tests.build import run_builder

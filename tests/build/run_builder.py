@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agelab.results.digest import digest, inputs_key
+from agelab.results.key_and_digest import digest, inputs_key
 from agelab.results.result import Cell, End, RunPlan, Sample, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.metrics import METRICS

@@ -4,9 +4,9 @@ import contextlib
 import hashlib
 from collections.abc import Iterator
 
-from agelab.results.digest import digest, inputs_key
+from agelab.results.key_and_digest import digest, inputs_key
 from agelab.results.result import Sample, Status
-from agelab.runner.reuse.cells import CellKey, EndedCell
+from agelab.runner.reuse.ended_cells import CellKey, EndedCell
 from agelab.store import parcel
 from agelab.store.parcel import PackedFile, Parcel, Refused
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from agelab.base.errors import AgelabError
 from agelab.base.sanitize import escape_controls
 from agelab.capsule.pack import pack
-from agelab.capsule.read import CapsuleManifest
-from agelab.results.digest import inputs_key
+from agelab.capsule.verify import CapsuleManifest
+from agelab.results.key_and_digest import inputs_key
 from agelab.runner.request.options import RunOptions
 from agelab.store import parcel
 from agelab.store.artefacts import Store

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from agelab.base.hashing import canonical_json
 from agelab.evaluate import event_code
 from agelab.evaluate.boot_events import BootEvents
-from agelab.results.digest import digest
+from agelab.results.key_and_digest import digest
 from agelab.results.result import Sample, Status
 
 LINES = (

@@ -26,7 +26,7 @@ def one(data: bytes) -> None:
 
 def seeds() -> Iterator[bytes]:
     """What each program printed."""
-    for path in sorted((PROJECT / "tests/unit/program-output").iterdir()):
+    for path in sorted((PROJECT / "tests/unit/evaluate/program-output").iterdir()):
         for number, program in enumerate(PROGRAMS):
             if path.name.startswith(program.name):
                 yield bytes([number]) + path.read_bytes()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agelab.cli.options import open_store
-from agelab.machine.drive import trace_reader
+from agelab.machine.block_trace import reader as trace_reader
 from agelab.results import run_lookup
 from tests.vm.cells import agelab, run
 

@@ -9,7 +9,7 @@ import pytest
 from agelab.base import process
 from agelab.cli.options import open_store
 from agelab.results import own
-from agelab.store import intact
+from agelab.store import known_intact
 from agelab.store.artefacts import MANIFEST, Store
 from tests.vm.cells import agelab, scenario, step, store_of_parts
 
@@ -87,7 +87,7 @@ def test_a_bit_below_the_filesystem_gets_into_no_digest(
     )
     corpora.unlink()
     monkeypatch.setenv("AGELAB_HOME", str(home))
-    monkeypatch.setattr(intact, "SETTLED", 0)
+    monkeypatch.setattr(known_intact, "SETTLED", 0)
     assert agelab("run", str(path)).returncode == 0
     [before] = json.loads(agelab("show", "--json").stdout)["cells"]
     [corpus] = Store(home).all("corpus")
@@ -96,7 +96,11 @@ def test_a_bit_below_the_filesystem_gets_into_no_digest(
     content[len(content) // 2] ^= 1
     image.write_bytes(content)
     record = home / f"cache/intact/corpus-{corpus.key}.json"
-    said = {"boot": intact._boot(), "at": intact._now(), "state": intact.FileState.of(corpus.directory).hash}
+    said = {
+        "boot": known_intact._boot(),
+        "at": known_intact._now(),
+        "state": known_intact.FileState.of(corpus.directory).hash,
+    }
     record.write_text(json.dumps(said))  # the filesystem has seen no write
     refused = agelab("run", str(path))
     assert refused.returncode == 3 and "corpus.iso has changed" in refused.stderr, refused.stderr

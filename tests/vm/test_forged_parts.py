@@ -18,7 +18,7 @@ from agelab.runner.execute.answers import CellLost
 from agelab.runner.request.options import RunOptions
 from agelab.runner.reuse.artefacts import CachedArtefacts
 from agelab.runner.reuse.cache import DirectoryPlace
-from agelab.runner.reuse.cells import CellKey, EndedCell
+from agelab.runner.reuse.ended_cells import CellKey, EndedCell
 from agelab.scenario.seeds import CellName
 from agelab.store.artefacts import MANIFEST, Artefact, Store, file_hash
 from tests.vm.cells import store_of_parts

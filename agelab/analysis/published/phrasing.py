@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from agelab.analysis.published.claim_verdict import DENIED, UNINFORMATIVE, ClaimVerdict, JudgedClaim
 from agelab.analysis.published.outcome import ClaimComparison
 from agelab.analysis.published.report import (
     Bands,
@@ -16,7 +17,6 @@ from agelab.analysis.published.report import (
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.analysis.published.study import NOISES
 from agelab.analysis.published.values import LEAD
-from agelab.analysis.published.verdict import DENIED, UNINFORMATIVE, ClaimVerdict, JudgedClaim
 from agelab.scenario import selection
 from agelab.scenario.seeds import seeds_text
 from agelab.stats.phrasing import too_few

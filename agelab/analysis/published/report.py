@@ -9,11 +9,7 @@ from statistics import median
 from typing import NamedTuple
 
 from agelab.analysis.cells import RunResult
-from agelab.analysis.published.claims import Claim, Claims, Place, PublishedFigure, PublishedTables, TableUse
-from agelab.analysis.published.run_columns import RunColumn, run_columns
-from agelab.analysis.published.study import Study, study_of_scenario
-from agelab.analysis.published.values import READINGS, OurValues, PrintedValues, sum_values
-from agelab.analysis.published.verdict import (
+from agelab.analysis.published.claim_verdict import (
     COUNTED,
     KINDS,
     ClaimVerdict,
@@ -22,6 +18,10 @@ from agelab.analysis.published.verdict import (
     stand_ins_run,
     within_band,
 )
+from agelab.analysis.published.claims import Claim, Claims, Place, PublishedFigure, PublishedTables, TableUse
+from agelab.analysis.published.run_columns import RunColumn, run_columns
+from agelab.analysis.published.study import Study, study_of_scenario
+from agelab.analysis.published.values import READINGS, OurValues, PrintedValues, sum_values
 from agelab.stats.formatting import letter
 from agelab.stats.kendall import competition_ranks, tau_b, tau_b_chance
 from agelab.stats.series import Series

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from agelab.analysis.cells import CellResult, RunResult
+from agelab.analysis.published.claim_verdict import ClaimVerdict, JudgedClaim, judge_claim, stand_ins_run
 from agelab.analysis.published.claims import Claim
 from agelab.analysis.published.run_columns import Key, RunColumn
 from agelab.analysis.published.study import Study, study_of_scenario
 from agelab.analysis.published.values import OurValues
-from agelab.analysis.published.verdict import ClaimVerdict, JudgedClaim, judge_claim, stand_ins_run
 from agelab.base.errors import InputError, unknown
 from agelab.base.places import layout_names
 from agelab.base.types import LayoutName

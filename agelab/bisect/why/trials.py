@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agelab.analysis.cells import RunResult, load
+from agelab.analysis.published.claim_verdict import ClaimVerdict, JudgedClaim, out_of_reach
 from agelab.analysis.published.outcome import ClaimComparison
-from agelab.analysis.published.verdict import ClaimVerdict, JudgedClaim, out_of_reach
 from agelab.base.errors import AgelabError, HostError, InputError
 from agelab.bisect.why.baseline import Baseline
 from agelab.bisect.why.factors import Factor, Setting

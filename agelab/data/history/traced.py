@@ -16,9 +16,9 @@ from agelab.data.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, o
 from agelab.data.corpus.user import DATE
 from agelab.data.history.operations import read_lines
 from agelab.data.history.report import REPORT, AskedShare, HistoryReport
-from agelab.machine.drive import trace_reader
-from agelab.machine.drive.block_trace import BlockRequest
-from agelab.machine.drive.trace_reader import Trace
+from agelab.machine.block_trace import reader as trace_reader
+from agelab.machine.block_trace.reader import Trace
+from agelab.machine.block_trace.requests import BlockRequest
 from agelab.scenario.history import Traced
 from agelab.store.artefacts import Store, file_hash, require_unchanged
 

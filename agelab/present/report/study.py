@@ -7,6 +7,7 @@ from functools import partial
 from agelab.analysis import vega
 from agelab.analysis.cells import RunSet
 from agelab.analysis.published import study
+from agelab.analysis.published.claim_verdict import ClaimVerdict, JudgedClaim
 from agelab.analysis.published.phrasing import (
     agreement_text,
     chance_notes,
@@ -36,7 +37,6 @@ from agelab.analysis.published.report import (
     study_reports,
 )
 from agelab.analysis.published.run_columns import RunColumn
-from agelab.analysis.published.verdict import ClaimVerdict, JudgedClaim
 from agelab.analysis.vega import Bar
 from agelab.base.errors import InputError
 from agelab.present.report.blocks import (

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from agelab.base.sanitize import escape_controls
 from agelab.base.verbs import as_called
-from agelab.capsule.read import Capsule
+from agelab.capsule.verify import Capsule
 from agelab.present.report.blocks import Block, Column, Line, Table
 from agelab.present.view.cell_names import count_reproduced, name_seeds
 from agelab.present.view.comparison import input_lines

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from agelab.analysis.published.claim_verdict import ClaimVerdict, JudgedClaim
 from agelab.analysis.published.claims import Claim, Extreme
 from agelab.analysis.published.outcome import ClaimOutcome, describe_extreme
 from agelab.analysis.published.phrasing import (
@@ -34,7 +35,6 @@ from agelab.analysis.published.report import (
 )
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.analysis.published.study import NOISES
-from agelab.analysis.published.verdict import ClaimVerdict, JudgedClaim
 from agelab.present.report.blocks import Block, Column, Heading, Item, Line, Prose, Table, Text, headings
 from agelab.present.report.study import ranking_blocks, side_list
 from agelab.stats.phrasing import capital

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from agelab.analysis.published.claim_verdict import JudgedClaim
 from agelab.analysis.published.phrasing import claim_notes, describe_column, figure_text
 from agelab.analysis.published.run_columns import RunColumn
-from agelab.analysis.published.verdict import JudgedClaim
 from agelab.bisect.why.baseline import Baseline
 from agelab.bisect.why.trials import ClaimAnswer, Trial
 from agelab.present.report.blocks import Block, Column, Heading, Line, Table, Text, headings

@@ -24,8 +24,8 @@ from agelab.runner.cluster.shared_plan import SharedPlan
 from agelab.runner.execute.answers import CellLost
 from agelab.runner.execute.guests import TIMEOUT_VARIABLE
 from agelab.runner.prepare.capacity import DISKS_VARIABLE
-from agelab.runner.reuse import cache, cells
-from agelab.runner.reuse.cells import MOST_SENT, CellKey, EndedCell, OtherKey
+from agelab.runner.reuse import cache, ended_cells
+from agelab.runner.reuse.ended_cells import MOST_SENT, CellKey, EndedCell, OtherKey
 from agelab.scenario.seeds import CellName
 from agelab.store.parcel import Refused
 
@@ -78,7 +78,7 @@ class DaskCells:
             if why:
                 raise CellLost(f"{host}: {why}")
             sent = _decoded(text)
-            return cells.unpack(sent, key, directory)
+            return ended_cells.unpack(sent, key, directory)
         except OtherKey as error:
             differs = shared_plan.other_key(sent, key, directory / "inputs.json")
             more = f": {differs}" if differs else ""

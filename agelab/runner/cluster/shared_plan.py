@@ -1,7 +1,7 @@
 """The plan of a run for several hosts: its options, its cells, and the packages that all of them take.
 
 A host runs one cell of it, with the packages of the plan, and sends what a cache would keep
-(agelab.runner.reuse.cells). A Slurm array runs a plan with one task a cell, and no scheduler of ours.
+(agelab.runner.reuse.ended_cells). A Slurm array runs a plan with one task a cell, and no scheduler of ours.
 """
 
 import json
@@ -30,8 +30,8 @@ from agelab.runner.prepare.parts import ask_all_packages
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import RunRequest, resolve
-from agelab.runner.reuse import cache, cells
-from agelab.runner.reuse.cells import CellKey, EndedCell
+from agelab.runner.reuse import cache, ended_cells
+from agelab.runner.reuse.ended_cells import CellKey, EndedCell
 from agelab.scenario.seeds import CellName, Seeds
 from agelab.store.artefacts import Store
 
@@ -174,13 +174,13 @@ def pack(run: RunDirectory) -> bytes:
         samples=tuple(run.samples().get(0, ())),
         origin=end.reused or here,
     )
-    return cells.pack(cell, run.cell_directory(0))
+    return ended_cells.pack(cell, run.cell_directory(0))
 
 
 def other_key(sent: bytes, key: CellKey, inputs: Path) -> str:
     """Return what differs in a cell that is not of ``key``, whose inputs are in a file; "" where that is unknown."""
     with suppress(AgelabError, OSError, ValueError):
-        cell = cells.sent_cell(sent)
+        cell = ended_cells.sent_cell(sent)
         differing = list(diff_inputs(json.loads(read_bytes(inputs)), cell.inputs))
         if differing:
             first = min(differing, key=_rank)

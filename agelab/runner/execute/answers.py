@@ -13,7 +13,7 @@ from agelab.results.result import CellOrigin, End, Sample
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions
 from agelab.runner.reuse import cache
-from agelab.runner.reuse.cells import CellKey, EndedCell, EndedCells
+from agelab.runner.reuse.ended_cells import CellKey, EndedCell, EndedCells
 from agelab.scenario.seeds import CellName
 
 

@@ -11,7 +11,7 @@ from agelab.base.errors import AgelabError
 from agelab.evaluate import maps, step_output
 from agelab.evaluate.cell_status import CellStatus
 from agelab.evaluate.derived_samples import derived
-from agelab.results.digest import digest, inputs_key
+from agelab.results.key_and_digest import digest, inputs_key
 from agelab.results.result import MOMENT, End, Sample, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import disk_maps
@@ -31,7 +31,7 @@ from agelab.runner.execute.phases import (
 from agelab.runner.plan.cell_inputs import evaluated_by
 from agelab.runner.plan.guest_plan import Boot, unsupported
 from agelab.runner.plan.passes import outputs
-from agelab.runner.reuse.cells import CellKey, EndedCell
+from agelab.runner.reuse.ended_cells import CellKey, EndedCell
 from agelab.scenario.step import AGED, CONTROL, CONTROL_COPY, ForkName, StepId
 from agelab.store import stored_disk
 

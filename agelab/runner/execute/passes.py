@@ -19,8 +19,8 @@ from agelab.base.places import HARNESS
 from agelab.evaluate.cell_status import CellStatus
 from agelab.evaluate.stacks.folded import FoldedStep, fold
 from agelab.evaluate.stacks.log import UnreadableLog
-from agelab.machine.drive import block_trace
-from agelab.machine.drive.block_trace import BlockRequest, UnreadableEvents
+from agelab.machine.block_trace import requests as block_trace
+from agelab.machine.block_trace.requests import BlockRequest, UnreadableEvents
 from agelab.machine.vm.guest import MemoryDisk
 from agelab.results import block_record, profile
 from agelab.results.block_record import RequestRecord, StepRecord

@@ -15,7 +15,7 @@ from agelab.cli import main
 from agelab.present.view import terminal
 from agelab.present.view.ratio_table import HEADLINES
 from agelab.results import run_directory, run_lookup
-from agelab.results.digest import digest
+from agelab.results.key_and_digest import digest
 from agelab.results.result import End, Sample, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.metrics import METRICS

@@ -7,10 +7,10 @@ from fractions import Fraction
 import pytest
 
 from agelab.analysis.published import study
+from agelab.analysis.published.claim_verdict import printed_outcomes
 from agelab.analysis.published.claims import Claim, Pairs, subject
 from agelab.analysis.published.study import Study
 from agelab.analysis.published.values import READINGS, PrintedValues
-from agelab.analysis.published.verdict import printed_outcomes
 from agelab.scenario import toml_files
 from agelab.scenario.scenario import Scenario
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agelab.analysis.published import study
+from agelab.analysis.published.claim_verdict import _counted
 from agelab.analysis.published.outcome import ClaimComparison, ClaimOutcome
-from agelab.analysis.published.verdict import _counted
 from agelab.cli import main
 from tests.build import run_builder
 from tests.build.study_runs import make, printed

@@ -168,7 +168,7 @@ RUN = """
 import errno
 from agelab.results.result import Cell, End, RunPlan, Sample, Status
 from agelab.results import run_lookup
-from agelab.results.digest import digest
+from agelab.results.key_and_digest import digest
 def filled():
     try:
         with (HOME / "filler").open("wb", buffering=0) as file:

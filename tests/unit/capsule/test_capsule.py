@@ -18,11 +18,11 @@ import pytest
 from agelab.analysis.cells import CellResult
 from agelab.base import process
 from agelab.base.errors import InputError, Notify
-from agelab.capsule import read as capsules
 from agelab.capsule import replay
+from agelab.capsule import verify as capsules
 from agelab.capsule.pack import pack
-from agelab.capsule.read import open_capsule
 from agelab.capsule.replay import unpack
+from agelab.capsule.verify import open_capsule
 from agelab.cli import main
 from agelab.data.history.profile import PROFILES, load_profile
 from agelab.debian import Archive, PackagesVanished, buildroot

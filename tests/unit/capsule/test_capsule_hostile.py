@@ -11,9 +11,9 @@ import pytest
 from agelab.base.errors import AgelabError, InputError
 from agelab.capsule import replay
 from agelab.capsule.pack import pack
-from agelab.capsule.read import open_capsule
+from agelab.capsule.verify import open_capsule
 from agelab.cli import main
-from agelab.results.digest import inputs_key
+from agelab.results.key_and_digest import inputs_key
 from agelab.runner.request.options import RunOptions
 from agelab.store.artefacts import Store
 from agelab.store.parcel import LIST

@@ -189,7 +189,7 @@ WRITER = """
 import sys, time
 from pathlib import Path
 from agelab.results.result import End, Sample, Status
-from agelab.results.digest import digest, inputs_key
+from agelab.results.key_and_digest import digest, inputs_key
 from agelab.results.run_directory import RunDirectory
 
 run, until = RunDirectory(Path(sys.argv[1])), time.monotonic() + float(sys.argv[2])

@@ -13,8 +13,8 @@ from agelab.base.errors import InputError
 from agelab.base.places import HARNESS
 from agelab.data.history import artefact, engines, traced
 from agelab.data.history.report import report_lines
-from agelab.machine.drive import block_trace
-from agelab.machine.drive.block_trace import BlockRequest
+from agelab.machine.block_trace import requests as block_trace
+from agelab.machine.block_trace.requests import BlockRequest
 from agelab.runner.prepare.brought_files import brought
 from agelab.scenario import selection
 from agelab.scenario.history import History

@@ -12,7 +12,7 @@ from agelab.scenario import workloads
 from agelab.scenario.units import time_power
 from agelab.scenario.workload import OwnMetric
 
-OUTPUTS = Path(__file__).parents[1] / "program-output"
+OUTPUTS = Path(__file__).parent / "program-output"
 """What the programs of Debian 12 printed."""
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from agelab.machine.drive import block_trace, trace_reader
-from agelab.machine.drive.block_trace import BlockRequest, UnreadableEvents
+from agelab.machine.block_trace import reader as trace_reader
+from agelab.machine.block_trace import requests as block_trace
+from agelab.machine.block_trace.requests import BlockRequest, UnreadableEvents
 
 REQUESTS = [
     BlockRequest(0, "drive0", "read", 1 << 20, 4096, "RA", "cat", 7),

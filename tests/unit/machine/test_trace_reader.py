@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from agelab.base.errors import InputError
-from agelab.machine.drive import trace_reader
-from agelab.machine.drive.block_trace import BlockRequest
-from agelab.machine.drive.trace_reader import Trace
+from agelab.machine.block_trace import reader as trace_reader
+from agelab.machine.block_trace.reader import Trace
+from agelab.machine.block_trace.requests import BlockRequest
 
 BLKPARSE = Path(__file__).parents[2] / "golden/traces/events.blkparse"
 """What blkparse 1.2.0 prints of events of every kind that tests/golden/traces/events.py writes."""

@@ -13,7 +13,7 @@ import yaml
 
 from agelab.analysis.cells import load
 from agelab.capsule import replay
-from agelab.capsule.read import Capsule
+from agelab.capsule.verify import Capsule
 from agelab.cli import main
 from agelab.present import artifact
 from agelab.present.artifact import Artifact, PackedRun, pack_runs

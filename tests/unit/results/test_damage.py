@@ -13,7 +13,7 @@ import pytest
 from agelab import cli
 from agelab.base.errors import InputError
 from agelab.results import run_directory, run_lookup
-from agelab.results.digest import digest
+from agelab.results.key_and_digest import digest
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.store.artefacts import MANIFEST, Artefact, DamagedArtefact, Store

@@ -15,7 +15,7 @@ from agelab.base.errors import InputError
 from agelab.base.sanitize import escape_controls
 from agelab.cli import main
 from agelab.results import rows as table
-from agelab.results.digest import digest, inputs_key
+from agelab.results.key_and_digest import digest, inputs_key
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
 from tests.build import hostile_runs, run_builder

@@ -12,7 +12,7 @@ from agelab.analysis import cell_diff
 from agelab.base.errors import InputError
 from agelab.evaluate.derived_samples import repetition_ratios
 from agelab.results import checksummed, run_lookup
-from agelab.results.digest import digest, inputs_key
+from agelab.results.key_and_digest import digest, inputs_key
 from agelab.results.result import End, Sample, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.step import Ratio

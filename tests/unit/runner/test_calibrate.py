@@ -10,7 +10,7 @@ import pytest
 from agelab.cli import calibrate as verb
 from agelab.cli import main
 from agelab.results import run_directory, run_lookup
-from agelab.results.digest import digest
+from agelab.results.key_and_digest import digest
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions

@@ -28,8 +28,8 @@ from agelab.runner.execute.answers import CellLost
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import RunRequest, planned_cells, resolve
-from agelab.runner.reuse import cache, cells
-from agelab.runner.reuse.cells import OtherKey
+from agelab.runner.reuse import cache, ended_cells
+from agelab.runner.reuse.ended_cells import OtherKey
 from agelab.scenario.seeds import Seeds
 from agelab.store.artefacts import Store
 from agelab.store.parcel import Refused
@@ -293,14 +293,14 @@ def test_other_hosts_take_mutual_tls(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 def test_a_changed_byte_of_what_was_sent_is_found(tmp_path: Path) -> None:
     sent = answer(1)
-    assert cells.unpack(sent, key_of(1), tmp_path).samples[0].value == 2.0
+    assert ended_cells.unpack(sent, key_of(1), tmp_path).samples[0].value == 2.0
     for at in range(0, len(sent), 97):
         wrong = sent[:at] + bytes([sent[at] ^ 1]) + sent[at + 1 :]
         with pytest.raises(Refused):
-            cells.unpack(wrong, key_of(1), tmp_path / "other")
+            ended_cells.unpack(wrong, key_of(1), tmp_path / "other")
     assert not [*(tmp_path / "other").rglob("*.gz")]
     with pytest.raises(OtherKey):
-        cells.unpack(sent, key_of(2), tmp_path / "other")
+        ended_cells.unpack(sent, key_of(2), tmp_path / "other")
 
 
 # ---- the plan ----

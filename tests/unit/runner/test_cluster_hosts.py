@@ -17,7 +17,7 @@ import pytest
 from agelab.base.errors import HostError
 from agelab.runner.cluster import dask_cells, scheduler
 from agelab.runner.cluster.dask_cells import DaskCells
-from agelab.runner.reuse import cells
+from agelab.runner.reuse import ended_cells
 from tests import capabilities
 from tests.build import cluster_hosts
 from tests.build.cluster_hosts import Authority, NetworkHost
@@ -130,7 +130,7 @@ def test_hosts_that_are_killed_cut_off_and_far_away_bring_the_digits_of_a_serial
 def serial_value(number: int) -> float | None:
     """Return the first value of a cell that no cluster has run."""
     with tempfile.TemporaryDirectory() as place:
-        return cells.unpack(answer(number), key_of(number), Path(place)).samples[0].value
+        return ended_cells.unpack(answer(number), key_of(number), Path(place)).samples[0].value
 
 
 def test_a_certificate_of_another_authority_is_not_trusted_which_one_line_tells(

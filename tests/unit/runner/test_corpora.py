@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from agelab.base.errors import InputError
 from agelab.capsule import replay
 from agelab.capsule.pack import pack
-from agelab.capsule.read import open_capsule
 from agelab.capsule.replay import unpack
+from agelab.capsule.verify import open_capsule
 from agelab.cli import agelab
 from agelab.machine.disk import parse
 from agelab.present.view import cell_names, run_tables

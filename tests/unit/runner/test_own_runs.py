@@ -15,7 +15,7 @@ from agelab.results import own, run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import recent_cells
 from agelab.runner.request.options import RunOptions
-from agelab.runner.reuse.cells import EndedCells
+from agelab.runner.reuse.ended_cells import EndedCells
 from tests.build import aging_runs, run_builder
 from tests.build.reuse_cells import KEY, ended
 

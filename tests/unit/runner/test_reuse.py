@@ -16,7 +16,7 @@ from agelab.base.errors import InputError
 from agelab.cli import agelab
 from agelab.machine.vm import host
 from agelab.results import run_lookup
-from agelab.results.digest import inputs_key
+from agelab.results.key_and_digest import inputs_key
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cluster import shared_plan
@@ -24,8 +24,8 @@ from agelab.runner.execute import disk_maps, runner
 from agelab.runner.execute.answers import CellReuse, cell_reuse
 from agelab.runner.plan import cell_inputs
 from agelab.runner.request.options import RunOptions
-from agelab.runner.reuse import cells
-from agelab.runner.reuse.cells import CellKey, EndedCell, StoreRuns
+from agelab.runner.reuse import ended_cells
+from agelab.runner.reuse.ended_cells import CellKey, EndedCell, StoreRuns
 from agelab.scenario.seeds import CellName
 from agelab.scenario.workloads import Workload, program
 from tests.build import hostile_runs, run_builder
@@ -136,7 +136,7 @@ class Worker:
     def run(self, cell: CellName, key: CellKey, directory: Path, memory: int) -> EndedCell:
         there = CellKey.of(first_end(self.measured))
         assert there
-        return cells.unpack(shared_plan.pack(self.measured), there, directory)
+        return ended_cells.unpack(shared_plan.pack(self.measured), there, directory)
 
 
 def test_what_a_worker_knew_is_reused_and_what_it_ran_is_not(tmp_path: Path) -> None:

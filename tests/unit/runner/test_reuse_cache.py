@@ -18,13 +18,13 @@ import pytest
 from agelab.base import fileio
 from agelab.base.errors import InputError
 from agelab.base.hashing import canonical_json
-from agelab.results.digest import digest
+from agelab.results.key_and_digest import digest
 from agelab.results.result import Sample, Status
 from agelab.runner.execute.answers import cell_reuse
 from agelab.runner.request.options import RunOptions
-from agelab.runner.reuse import cache, cells
+from agelab.runner.reuse import cache, ended_cells
 from agelab.runner.reuse.cache import DirectoryPlace
-from agelab.runner.reuse.cells import CellCache, EndedCell, entry_name
+from agelab.runner.reuse.ended_cells import CellCache, EndedCell, entry_name
 from agelab.store import http, parcel
 from agelab.store.http import HttpPlace
 from agelab.store.parcel import PackedFile, Parcel, PlaceUnreachable, Refused
@@ -56,7 +56,7 @@ CELL = Parcel[EndedCell]
 
 def a_list(home: Path) -> bytes:
     cell, maps = a_cell(home)
-    return cells.packed(cell, maps)[0].listed()
+    return ended_cells.packed(cell, maps)[0].listed()
 
 
 def test_every_changed_byte_of_a_list_is_refused(tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_the_files_of_a_cell_are_not_fetched_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared, said = filled(tmp_path / "cache", tmp_path), list[str]()
-    monkeypatch.setattr(cells, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(ended_cells, "MOST_BYTES", 1 << 20)
     more = {f"outputs/{number}.output": PackedFile(sha256="0" * 64, size=2000) for number in range(900)}
     _relist(shared, lambda files: files.update(more))
     assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None

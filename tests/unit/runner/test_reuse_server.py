@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from agelab.runner.reuse.artefacts import CachedArtefacts
-from agelab.runner.reuse.cells import CellCache, entry_name
+from agelab.runner.reuse.ended_cells import CellCache, entry_name
 from agelab.store.artefacts import Store
 from agelab.store.http import HttpPlace
 from agelab.store.parcel import PlaceUnreachable

@@ -213,9 +213,8 @@ def group(variant: str, values: Sequence[float]) -> SeedGroup:
         )
         for seed, value in enumerate(values, 1)
     ]  # fmt: skip
-    return SeedGroup(
-        variant, SimpleNamespace(plan=SimpleNamespace(metrics={}, unhonoured={})), tuple(results)
-    )  # type: ignore[arg-type]
+    run = SimpleNamespace(plan=SimpleNamespace(metrics={}, unhonoured={}))
+    return SeedGroup(variant, run, tuple(results))  # type: ignore[arg-type]
 
 
 def found_share(ask: str, leads: Sequence[float], drawn: int) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agelab.base.fileio import read_bytes
-from agelab.store import intact
+from agelab.store import known_intact
 from agelab.store.artefacts import Artefact, DamagedArtefact, Store
 
 INPUTS = {"n": 1}
@@ -24,7 +24,7 @@ def fill(directory: Path) -> None:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store whose artefact is known to be intact; nothing of it is too young for that."""
-    monkeypatch.setattr(intact, "SETTLED", 0)
+    monkeypatch.setattr(known_intact, "SETTLED", 0)
     Store(tmp_path / "home").obtain("kernel", INPUTS, fill)
     time.sleep(0.05)  # ctime has passed on
     used(tmp_path / "home")
@@ -125,13 +125,13 @@ def test_the_next_start_of_the_host_and_the_next_day_read_again(
     home: Path, reads: list[Artefact], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.clock_gettime(time.CLOCK_BOOTTIME)
-    monkeypatch.setattr(intact, "_now", lambda: now + intact.AT_MOST + 60)
+    monkeypatch.setattr(known_intact, "_now", lambda: now + known_intact.AT_MOST + 60)
     assert used(home) == [] and len(reads) == 1
-    monkeypatch.setattr(intact, "_now", lambda: now)  # younger than what was just remembered
+    monkeypatch.setattr(known_intact, "_now", lambda: now)  # younger than what was just remembered
     assert used(home) == [] and len(reads) == 2
     assert used(home) == [] and len(reads) == 2
     (tmp_path / "boot").write_text("another\n")
-    monkeypatch.setattr(intact, "BOOT_ID", tmp_path / "boot")
+    monkeypatch.setattr(known_intact, "BOOT_ID", tmp_path / "boot")
     assert used(home) == [] and len(reads) == 3
 
 
@@ -165,10 +165,10 @@ def test_a_store_that_cannot_be_written_is_read_each_time(
 
 def below_the_filesystem(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Change a byte of which the filesystem knows nothing: the kernel says of the file what it said before."""
-    state = intact.FileState.of(kernel(home).directory)
+    state = known_intact.FileState.of(kernel(home).directory)
     path = kernel(home) / "vmlinuz"
     path.write_bytes(b"!" + path.read_bytes()[1:])
-    monkeypatch.setattr(intact.FileState, "of", lambda directory: state)
+    monkeypatch.setattr(known_intact.FileState, "of", lambda directory: state)
 
 
 def test_what_a_guest_reads_is_read_before_whatever_is_remembered_of_it(

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 from agelab.base.errors import InputError, name_some
-from agelab.machine.drive.block_trace import BlockRequest
-from agelab.machine.drive.trace_lines import ACTIONS, HINT, Queued, Refused, format_of
+from agelab.machine.block_trace.lines import ACTIONS, HINT, Queued, Refused, format_of
+from agelab.machine.block_trace.requests import BlockRequest
 
 MAX_REQUESTS = 2_000_000
 MAX_DEVICES = 10_000

@@ -25,7 +25,7 @@ from agelab.base.errors import InputError, Notify
 from agelab.base.hashing import key_of
 from agelab.base.types import Frozen
 from agelab.results import checksummed, run_lookup
-from agelab.results.digest import digest, inputs_key
+from agelab.results.key_and_digest import digest, inputs_key
 from agelab.results.result import MOMENT, CellOrigin, End, RunPlan, Sample
 from agelab.results.run_directory import RunDirectory, map_file, picture_file
 from agelab.runner.reuse import cache

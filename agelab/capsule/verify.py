@@ -21,7 +21,7 @@ from agelab.base.types import Frozen, Name
 from agelab.kernel.elf import ModuleInfo
 from agelab.kernel.stored_kernel import Provenance
 from agelab.machine.image.assemble import Description
-from agelab.results.digest import digest, inputs_key
+from agelab.results.key_and_digest import digest, inputs_key
 from agelab.results.result import Cell, End, RunPlan, Sample, Status
 from agelab.runner.prepare.run_manifest import (
     CONTROL,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from agelab.base.errors import InputError
-from agelab.machine.drive.block_trace import SECTOR, BlockRequest, Kind, kind_of
+from agelab.machine.block_trace.requests import SECTOR, BlockRequest, Kind, kind_of
 
 HINT = "docs/howto/workloads.md lists the traces that are read"
 
