@@ -105,7 +105,7 @@ def misplaced_arguments(arguments: str, program: GuestProgram, variables: Mappin
         yield f"arguments: a shell does not take them: {error}"
         return
     for option, value in _options(words, program):
-        filled = _VARIABLE.sub(lambda name: variables.get(name[1] or name[2], ""), value)
+        filled = _filled(value, variables)
         if "$" in filled or "`" in filled:  # a command's output, which nobody knows yet
             continue
         name = option.strip("-= ")
@@ -130,6 +130,16 @@ def _options(words: list[str], program: GuestProgram) -> Iterator[tuple[str, str
             yield f"{before} ", word
         elif not before.startswith("-") and word.startswith(("/", "$")):
             yield "", word
+
+
+def _filled(word: str, variables: Mapping[str, str]) -> str:
+    return _VARIABLE.sub(lambda name: variables.get(name[1] or name[2], ""), word)
+
+
+def words(arguments: str, variables: Mapping[str, str]) -> list[str]:
+    """Return the words of a command line, its variables filled in; none where a command's output is among them."""
+    filled = [_filled(word, variables) for word in shlex.split(arguments)]
+    return [] if any("$" in word or "`" in word for word in filled) else filled
 
 
 def uses(name: str, text: str) -> bool:

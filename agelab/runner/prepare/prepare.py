@@ -30,6 +30,7 @@ from agelab.runner.prepare.run_manifest import RunManifest
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import CellRequest, RunRequest, cell_requests
+from agelab.scenario import job_files
 from agelab.scenario.guest_places import JOBS
 from agelab.scenario.history import Traced
 from agelab.scenario.jobs import AUTO
@@ -44,12 +45,12 @@ CHECK_LINES = 3
 
 
 def check_jobs(specs: Sequence[CellSpec]) -> None:
-    """Raise InputError, with the program's own words, for a job file that it refuses."""
+    """Raise InputError, with the program's own words, for a job file, or arguments in its place, that it refuses."""
     wrong = []
     for spec in specs:
         for action in (*spec.scenario.actions(), *spec.scenario.tests):
-            if action.job and (why := _refusal(action, spec)):
-                wrong.append(f"step {action.name}: {action.job}: {why}")
+            if action.program and (why := _refusal(action, spec)):
+                wrong.append(f"step {action.name}: {action.job or 'arguments'}: {why}")
     if wrong:
         raise InputError("\n".join(dict.fromkeys(wrong)))
 
@@ -67,10 +68,12 @@ def _refusal(action: Action, spec: CellSpec) -> str:
                 (place / name).parent.mkdir(parents=True, exist_ok=True)
                 (place / name).write_bytes(content)
         job = place / Path(action.job).name
-        argv = [word.replace("{job}", str(job)) for word in program.check]
         guests = spec.brought.environment  # paths of the guest
         env = {name: value for name, value in step_environment(spec).items() if name not in guests}
         env |= action.environment
+        argv = [word.replace("{job}", str(job)) for word in program.check if action.job or word != "{job}"]
+        if not action.job:
+            argv += job_files.words(action.arguments, env)
         try:
             confine.run(argv, read=[place], env=env, timeout=CHECK_SECONDS)
         except (ProcessFailed, TimedOut) as error:

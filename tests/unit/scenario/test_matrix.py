@@ -92,3 +92,15 @@ def test_a_job_is_checked_with_the_values_of_its_step(tmp_path: Path) -> None:
     check("4k", "16k")
     with pytest.raises(InputError, match=r"^step fio-bs-many: mine\.fio: fio: failed parsing bs="):
         check("4k", "many")
+
+
+def test_arguments_in_place_of_a_job_file_are_checked_too(tmp_path: Path) -> None:
+    def check(arguments: str) -> None:
+        step = {"name": "alone", "program": "fio", "arguments": arguments, "origin": "estimated"}
+        found = chosen(tmp_path, step, matrix={"bs": ["4k"]})
+        prepare.check_jobs([replace(spec(), scenario=found.scenario, workload=found.workload)])
+
+    check('--name=x --rw=read --size=1m --bs="$BS" --filename="$DEVICE"')
+    check("--name=$(date) --rw=reed --bs=$BS")
+    with pytest.raises(InputError, match=r"^step alone-bs-4k: arguments: .*reed"):
+        check("--name=x --rw=reed --size=1m --bs=$BS")
