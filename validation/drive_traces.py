@@ -35,8 +35,8 @@ from validation import disksim_text
 
 _SHOWN = 100
 """Errors of one file that are shown; of more their number is."""
-_ALL_WRITES = 2
-"""`Fast write level` of a drive whose cache takes all writes."""
+_FULL_WRITE_CACHING = 2
+"""As a `Fast write level`."""
 _KEYS = ConfigDict(populate_by_name=True)
 _Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Any = TypeVar("_Any")
@@ -116,7 +116,8 @@ class Electronics:
     """How far: 0 not, 1 to the track's end, 2 to the cylinder's, 3 until the segment is full, 4 to the track's end, or
     the next one's if the segment began on an earlier track (disk_buffer_get_max_readahead of DiskSim)."""
     fast_write_level: int = Field(alias="Fast write level", ge=0)
-    """What is cached: 0 nothing, 1 writes that append to the last one, 2 all writes (DiskSim's FULL_FASTWRITE)."""
+    """Which writes are cached: 0 none, 1 those that append to the last request's, 2 also where other requests came
+    between (DiskSim's FULL_FASTWRITE)."""
     immediate_read: int = Field(alias="Immediate buffer read", ge=0)
     high_mark: _Number = Field(alias="High (read) water mark")
     low_mark: _Number = Field(alias="Low (write) water mark")
@@ -164,8 +165,8 @@ class Electronics:
 
     @property
     def write(self) -> float:
-        """To its completion, without what passes while the arm moves: a hit where the cache takes all writes."""
-        if self.fast_write_level >= _ALL_WRITES:
+        """To its completion, without what passes while the arm moves: a hit of a drive with full write caching."""
+        if self.fast_write_level >= _FULL_WRITE_CACHING:
             return self.write_end + (self.write_hit_after_read + self.write_hit_after_write) / 2
         return self.write_end + (self.write_miss_after_read + self.write_miss_after_write) / 2
 

@@ -24,9 +24,9 @@ replaced by their mean. A switch of the head takes what the skew allows for it, 
 
 Two rules are DiskSim's, by its source. `Buffer continuous read` 4 always reads ahead, to the end of the track, or of
 the next one if the segment began on an earlier track (`disk_buffer_get_max_readahead`): the model has the first half,
-and stops at the end of the track in both cases. A write of a drive whose cache takes all writes (`Fast write level` 2)
-takes the overhead of a write *hit* (`disk_write_arrive`); DiskSim gives it to level 1, too, where only a write that
-appends to the last one is cached, so that most are none.
+and stops at the end of the track in both cases. A write of a drive with full write caching (`Fast write level` 2)
+takes the overhead of a write *hit* (`disk_write_arrive`). DiskSim gives it to level 1, too, where only a write that
+appends to the last request's is cached; here that level keeps the overhead of a miss.
 """
 
 from bisect import bisect_left

@@ -40,7 +40,7 @@ def test_the_files_of_a_drive(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("level", "overhead"), [(0, 0.95), (1, 0.95), (2, 0.45)])
-def test_a_write_is_a_hit_where_the_cache_takes_all_writes(
+def test_a_write_is_a_hit_of_a_drive_with_full_write_caching(
     tmp_path: Path, level: int, overhead: float
 ) -> None:
     """As DiskSim's disk_write_arrive has it for FULL_FASTWRITE."""
