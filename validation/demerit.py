@@ -1,11 +1,12 @@
 """The modelled disk against traces of real drives: how far apart the distributions of response times are.
 
-    .venv/bin/python -m validation.demerit DIRECTORY [--figures brochure|manual|measured] [--write]
+    .venv/bin/python -m validation.demerit DIRECTORY [--figures KIND] [--write]
 
 Replays every trace of a directory (validation/drive_traces.py has the format) through the drive's C files, compiled for
 the host: no guest. A request arrives when the one before has completed and the trace's time has passed. The profile
-is made of what a maker states or, with ``--figures measured``, of the measured seek curve, zones, skews and cache as
-well (validation/traced_profile.py has the rules). With --write the table of all three goes into docs/validation.md.
+is made of more and more figures, from ``sheet``, as the files of scenarios/drives, to ``measured``
+(validation/traced_profile.py has the kinds and their rules). With --write the table of all goes into
+docs/validation.md.
 
 Printed are the mean measured and modelled, the root mean square of the horizontal distance between the two
 distributions of response times, and that in percent of the measured mean: the demerit figure of C. Ruemmler and
@@ -120,30 +121,36 @@ def rows(results: Sequence[Result]) -> Iterator[list[str]]:
             if of_kind:
                 times = [f"{of_kind.measured:.3f}", f"{of_kind.modelled:.3f}", f"{of_kind.distance:.3f}"]
                 yield [result.name if kind == "all" else "", kind, *times, f"{of_kind.percent:.2f}"]
-    for at, kind in enumerate(KINDS):
-        percents = [of_kind.percent for result in results if (of_kind := result.demerits[at])]
-        if percents:
-            yield ["mean" if kind == "all" else "", kind, "", "", "", f"{fmean(percents):.2f}"]
+    for kind, mean in zip(KINDS, _means(results), strict=True):
+        yield ["mean" if kind == "all" else "", kind, "", "", "", mean]
 
 
 HEAD = ("drive", "requests", "measured, ms", "modelled, ms", "distance, ms", "demerit, %")
 
 
 def page_table(results: Mapping[Figures, Sequence[Result]]) -> str:
-    """Write the table of docs/validation.md: each drive's demerits by what the profile is made of."""
-    names = [f"{figures.value}: {kind}" for figures in Figures for kind in KINDS]
-    rows = []
-    for at, first in enumerate(results[Figures.MANUAL]):
-        cells = [_percent(of_kind) for figures in Figures for of_kind in results[figures][at].demerits]
-        mean = first.demerits[0].measured if first.demerits[0] else 0
-        rows.append([f"`{first.name}`", f"{mean:.2f}", *cells])
-    means = [
-        f"{fmean(of_kind.percent for result in results[figures] if (of_kind := result.demerits[at])):.2f}"
-        for figures in Figures
-        for at in range(len(KINDS))
+    """Write the table of docs/validation.md: for each kind of profile the drives' demerits, and their means."""
+    of_drives = results[Figures.SHEET]
+    head = [
+        "profile",
+        *(f"`{result.name}`" for result in of_drives),
+        "mean",
+        *(f"mean: {kind}" for kind in KINDS[1:]),
     ]
-    head = ["drive", "measured mean, ms", *names]
-    return "\n".join(grid(head, [*rows, ["mean", "", *means]], ["---", *["---:"] * (1 + len(names))])) + "\n"
+    measured = [f"{result.demerits[0].measured:.2f}" if result.demerits[0] else "-" for result in of_drives]
+    rows = [["*measured mean, ms*", *measured, *[""] * len(KINDS)]]
+    for figures, modelled in results.items():
+        rows.append(
+            [figures.value, *(_percent(result.demerits[0]) for result in modelled), *_means(modelled)]
+        )
+    return "\n".join(grid(head, rows, ["---", *["---:"] * (len(head) - 1)])) + "\n"
+
+
+def _means(results: Sequence[Result]) -> Iterator[str]:
+    """The mean of the drives' demerits, of each kind of request."""
+    for at in range(len(KINDS)):
+        percents = [of_kind.percent for result in results if (of_kind := result.demerits[at])]
+        yield f"{fmean(percents):.2f}" if percents else "-"
 
 
 def _percent(of_kind: Demerit | None) -> str:
@@ -151,7 +158,7 @@ def _percent(of_kind: Demerit | None) -> str:
 
 
 def measure(options: argparse.Namespace) -> Answer:
-    """Replay the traces with the chosen figures; for the page with all three."""
+    """Replay the traces with the chosen kind of profile; for the page with all."""
     asked = list(Figures) if options.write else [Figures(options.figures)]
     traced = read_all(options.directory)
     with tempfile.TemporaryDirectory() as directory:

@@ -35,6 +35,8 @@ from validation import disksim_text
 
 _SHOWN = 100
 """Errors of one file that are shown; of more their number is."""
+_FULL_WRITE_CACHING = 2
+"""As a `Fast write level`."""
 _KEYS = ConfigDict(populate_by_name=True)
 _Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Any = TypeVar("_Any")
@@ -111,8 +113,11 @@ class Electronics:
     segment_sectors: int = Field(alias="Segment size (in blks)", ge=8)
     read_ahead_sectors: int = Field(alias="Maximum read-ahead (blks)", ge=0)
     reads_ahead: int = Field(alias="Buffer continuous read", ge=0)
-    """How far: 0 not, 1 to the track's end, 2 to the cylinder's, 3 until the segment is full, 4 once it pays."""
+    """How far: 0 not, 1 to the track's end, 2 to the cylinder's, 3 until the segment is full, 4 to the track's end, or
+    the next one's if the segment began on an earlier track (disk_buffer_get_max_readahead of DiskSim)."""
     fast_write_level: int = Field(alias="Fast write level", ge=0)
+    """Which writes are cached: 0 none, 1 those that append to the last request's, 2 also where other requests came
+    between (DiskSim's FULL_FASTWRITE)."""
     immediate_read: int = Field(alias="Immediate buffer read", ge=0)
     high_mark: _Number = Field(alias="High (read) water mark")
     low_mark: _Number = Field(alias="Low (write) water mark")
@@ -122,6 +127,8 @@ class Electronics:
     read_miss_after_read: _Number = Field(alias="Read miss over. after read")
     read_miss_after_write: _Number = Field(alias="Read miss over. after write")
     write_end: _Number = Field(alias="Write completion overhead")
+    write_hit_after_read: _Number = Field(alias="Write hit over. after read")
+    write_hit_after_write: _Number = Field(alias="Write hit over. after write")
     write_miss_after_read: _Number = Field(alias="Write miss over. after read")
     write_miss_after_write: _Number = Field(alias="Write miss over. after write")
     preparation: _Number = Field(alias="Data preparation overhead", default=0)
@@ -158,7 +165,9 @@ class Electronics:
 
     @property
     def write(self) -> float:
-        """To its completion, without what passes while the arm moves."""
+        """To its completion, without what passes while the arm moves: a hit of a drive with full write caching."""
+        if self.fast_write_level >= _FULL_WRITE_CACHING:
+            return self.write_end + (self.write_hit_after_read + self.write_hit_after_write) / 2
         return self.write_end + (self.write_miss_after_read + self.write_miss_after_write) / 2
 
 

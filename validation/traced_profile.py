@@ -1,24 +1,32 @@
-"""The profile of a drive that was traced: of what a brochure states, a product manual, or a measurement.
+"""The profile of a drive that was traced, of more and more of what is known of it.
 
-One rule for all drives, and for each kind of figures; none is fitted to the response times.
+One rule for each kind of profile, the same for all drives; none is fitted to the response times.
 
-**Brochure**: seek times to the next cylinder and of the full stroke, the ends of the measured curve, and their mean
-over random pairs of cylinders (where no curve of Lee and Katz rises through the three, the full stroke is the nearest
-through which one does); what a write's mean seek is longer than a read's; capacity, surfaces, revolutions; rates at
-the edges from the sectors per track of the outermost and innermost zone; size and number of the cache's segments,
-read-ahead, whether writes are cached; the electronics' time for a read that misses, one that hits, and a write.
+**Sheet**, as the files of `scenarios/drives` are made: a maker's sheet states capacity, surfaces, revolutions, the seek
+to the next cylinder and the mean one, the best rate, the cache and the interface. The rest are the estimates of those
+files, with their sources: a command takes the electronics 300 us, whatever it is (Western Digital's sheet of the
+WD400BB); the inner rate is 0.55 of the outer one, the full stroke 1.9 mean seeks, a write's mean seek 1 ms longer, a
+switch of the head takes 1 ms, half a segment is read ahead. The sheet's two seek times are taken from the measured
+curve and its rate from the outermost zone, since makers state true ones. **Sheet + overhead** and **sheet + bus** have
+the extracted electronics' times, or the bus as the trace shows it, besides, and **sheet + both** has both.
 
-What it does not state follows from it: a switch of the head takes what a seek to the next cylinder takes, for after
-both the head has to settle on a new track; skews are what these take, as makers choose them.
+**Extracted**: besides, the full stroke of the measured curve (where no curve of Lee and Katz rises through the three,
+the nearest through which one does); what a write's mean seek is longer than a read's; the innermost zone's rate; how
+far the drive reads ahead, if it does. What follows from it: a switch of the head takes what a seek to the next cylinder
+takes, for after both the head has to settle on a new track; skews are what these take, as makers choose them.
 
-**Manual**, as SCSI drives have one with the defaults of their mode pages: besides, when the drive reads ahead and how
-far, how full its buffer is when it takes the bus or begins to write, and how many segments writes may have.
+**Manual**, as SCSI drives have one with the defaults of their mode pages: besides, whether it reads ahead to the end of
+a track at most, how full its buffer is when it takes the bus or begins to write, how many segments writes may have.
 
 **Measured**: besides, the whole seek curve, all zones, the skews, and whether a read within a track begins with
 whichever sector comes first. Curves fall here and there by what a measurement scatters: neighbours that fall are
 replaced by their mean. A switch of the head takes what the skew allows for it, and no more than a seek does.
 
-The bus is not the drive's but the host's: its rate comes from the trace (`bus_rate`).
+Two rules are DiskSim's, by its source. `Buffer continuous read` 4 always reads ahead, to the end of the track, or of
+the next one if the segment began on an earlier track (`disk_buffer_get_max_readahead`): the model has the first half,
+and stops at the end of the track in both cases. A write of a drive with full write caching (`Fast write level` 2)
+takes the overhead of a write *hit* (`disk_write_arrive`). DiskSim gives it to level 1, too, where only a write that
+appends to the last request's is cached; here that level keeps the overhead of a miss.
 """
 
 from bisect import bisect_left
@@ -51,14 +59,24 @@ from validation.drive_traces import Electronics, Mechanics, Request, TracedDrive
 class Figures(Enum):
     """What a profile is made of."""
 
-    BROCHURE = "brochure"
+    SHEET = "sheet"
+    SHEET_OVERHEAD = "sheet+overhead"
+    SHEET_BUS = "sheet+bus"
+    SHEET_BOTH = "sheet+both"
+    EXTRACTED = "extracted"
     MANUAL = "manual"
     MEASURED = "measured"
 
 
+_SHEETS = (Figures.SHEET, Figures.SHEET_OVERHEAD, Figures.SHEET_BUS, Figures.SHEET_BOTH)
+_POLICIES = (Figures.MANUAL, Figures.MEASURED)
 _KIB = 1024 // SECTOR
-_TO_THE_TRACK_S_END, _ADAPTIVE = 1, 4
-"""`Buffer continuous read` of drives that read ahead to the end of a track, and of those that do once it pays."""
+_SHEET_OVERHEAD_US = 300
+"""Western Digital's sheet of the WD400BB, as in most files of scenarios/drives."""
+_SHEET_BUS_MB_S = 20
+"""Wide Fast SCSI-2's, the middle of the 10 (Fast) to 40 (Wide Ultra) of such drives' sheets."""
+_TO_THE_TRACK_S_END = (1, 4)
+"""`Buffer continuous read` of drives that read ahead to the end of a track; with 4 it may be the next one's."""
 _OFTEN = 30
 """Requests of a size from which on the quickest of them was served by the cache."""
 
@@ -140,7 +158,7 @@ def profile(drive: TracedDrive, figures: Figures) -> Drive:
 
 def _profile(drive: TracedDrive, figures: Figures) -> Drive:
     electronics, mechanics = drive.electronics, drive.mechanics
-    segment = electronics.segment_sectors // 8 * 8
+    bus = _SHEET_BUS_MB_S if figures in (Figures.SHEET, Figures.SHEET_OVERHEAD) else bus_rate(drive.requests)
     return Drive(
         name=drive.name.lower().replace("_", "-"),
         summary=drive.name,
@@ -148,38 +166,57 @@ def _profile(drive: TracedDrive, figures: Figures) -> Drive:
         sectors=_whole(
             max([mechanics.sectors, *(request.first + request.sectors for request in drive.requests)])
         ),
-        overhead_us=_figure(max(1, electronics.read_miss * 1000)),
-        hit_overhead_us=_figure(max(1, electronics.read_hit * 1000)),
-        write_overhead_us=_figure(max(1, electronics.write * 1000)),
+        **_overheads(electronics, figures),
         queue_depth=_whole(1),
         max_request_kib=_whole(max(4, *(-(-request.sectors // _KIB) for request in drive.requests))),
-        interface=Interface(name="SCSI", mb_per_s=_figure(bus_rate(drive.requests))),
-        cache=Cache(
-            kib=_whole(electronics.segments * segment // _KIB),
-            segments=_whole(electronics.segments),
-            read_ahead_kib=_whole(
-                min(electronics.read_ahead_sectors, segment) // _KIB if electronics.reads_ahead else 0
-            ),
-            write_back=_flag(electronics.write_back),
-        ).model_copy(update={} if figures is Figures.BROCHURE else _policies(electronics)),
-        medium=_measured_disk(mechanics, electronics.reads_any_order)
-        if figures is Figures.MEASURED
-        else _sheet_disk(mechanics),
+        interface=Interface(name="SCSI", mb_per_s=_figure(bus)),
+        cache=_cache(electronics, figures),
+        medium=_disk(drive, figures),
     )
+
+
+def _overheads(electronics: Electronics, figures: Figures) -> dict[str, Figure]:
+    if figures in (Figures.SHEET, Figures.SHEET_BUS):
+        return {"overhead_us": _figure(_SHEET_OVERHEAD_US)}
+    times = {
+        "overhead_us": electronics.read_miss,
+        "hit_overhead_us": electronics.read_hit,
+        "write_overhead_us": electronics.write,
+    }
+    return {name: _figure(max(1, ms * 1000)) for name, ms in times.items()}
+
+
+def _cache(electronics: Electronics, figures: Figures) -> Cache:
+    segment = electronics.segment_sectors // 8 * 8
+    ahead = min(electronics.read_ahead_sectors, segment) if electronics.reads_ahead else 0
+    if figures in _SHEETS:
+        ahead = segment // 2
+    return Cache(
+        kib=_whole(electronics.segments * segment // _KIB),
+        segments=_whole(electronics.segments),
+        read_ahead_kib=_whole(ahead // _KIB),
+        write_back=_flag(electronics.write_back),
+    ).model_copy(update=_policies(electronics) if figures in _POLICIES else {})
+
+
+def _disk(drive: TracedDrive, figures: Figures) -> RotatingDisk:
+    disk = _three_seeks(drive.mechanics)
+    if figures in _SHEETS:
+        return _sheet_disk(disk)
+    return _measured_disk(drive, disk) if figures is Figures.MEASURED else disk
 
 
 def _policies(electronics: Electronics) -> dict[str, Whole | Flag]:
     """Return what a manual states of how the cache works."""
     return {
-        "read_ahead_after": _whole(2 if electronics.reads_ahead == _ADAPTIVE else 1),
-        "read_ahead_in_track": _flag(electronics.reads_ahead == _TO_THE_TRACK_S_END),
+        "read_ahead_in_track": _flag(electronics.reads_ahead in _TO_THE_TRACK_S_END),
         "write_segments": _whole(min(electronics.write_segments, electronics.segments)),
         "bus_after_percent": _whole(electronics.bus_after * 100),
         "write_after_percent": _whole(electronics.write_after * 100),
     }
 
 
-def _sheet_disk(mechanics: Mechanics) -> RotatingDisk:
+def _three_seeks(mechanics: Mechanics) -> RotatingDisk:
     curve = rising(mechanics.seek)
     least, average = curve[0][1], mean_seek(curve, mechanics.cylinders)
     low, high = (15 * average - 4 * least) / 11, 3 * average - 2 * least
@@ -203,19 +240,34 @@ def _sheet_disk(mechanics: Mechanics) -> RotatingDisk:
     )
 
 
-def _measured_disk(mechanics: Mechanics, reads_any_order: bool) -> RotatingDisk:
+def _sheet_disk(disk: RotatingDisk) -> RotatingDisk:
+    """Return what a sheet states of it, and for the rest the estimates of scenarios/drives."""
+    average = disk.average_ms.value
+    return disk.model_copy(
+        update={
+            "inner_mb_s": _figure(0.55 * disk.outer_mb_s.value),
+            "full_stroke_ms": _figure(1.9 * average),
+            "write_average_ms": _figure(average + 1),
+            "head_switch_ms": _figure(1),
+            "track_skew_ms": None,
+            "cylinder_skew_ms": None,
+        }
+    )
+
+
+def _measured_disk(drive: TracedDrive, disk: RotatingDisk) -> RotatingDisk:
+    mechanics = drive.mechanics
     revolution = 60_000 / mechanics.rpm
     zones = mechanics.zones
     ends = [zone.first - 1 for zone in zones[1:]] + [mechanics.cylinders - 1]
     skews = [(zone.track_skew / zone.per_track, zone.cylinder_skew / zone.per_track) for zone in zones]
     track, cylinder = (revolution * sum(column) / len(column) for column in zip(*skews, strict=True))
-    sheet = _sheet_disk(mechanics)
-    return sheet.model_copy(
+    return disk.model_copy(
         update={
-            "head_switch_ms": _figure(min(track, sheet.track_to_track_ms.value)),
+            "head_switch_ms": _figure(min(track, disk.track_to_track_ms.value)),
             "track_skew_ms": _figure(track),
             "cylinder_skew_ms": _figure(cylinder),
-            "reads_any_order": _flag(reads_any_order),
+            "reads_any_order": _flag(drive.electronics.reads_any_order),
             "seek": SeekTable(origin="inferred", points=tuple(_thinned(rising(mechanics.seek)))),
             "zones": ZoneTable(
                 origin="inferred",

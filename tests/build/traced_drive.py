@@ -63,6 +63,8 @@ disksim_disk MADE_UP {
    Read hit over. after write = 0.300000,
    Read miss over. after read = 0.600000,
    Read miss over. after write = 0.600000,
+   Write hit over. after read = 0.500000,
+   Write hit over. after write = 0.400000,
    Write miss over. after read = 1.000000,
    Write miss over. after write = 0.900000,
    Read completion overhead = 0.050000,

@@ -25,8 +25,8 @@ def recorded(library: Library, directory: Path, figures: Figures) -> TracedDrive
             write = random.random() < 0.3
             requests.append(Request(write, first + 8 * part, 8, 1.0, random.uniform(3e3, 40e3)))
     drive = profile(traced, figures)
-    took = demerit.replay(library, drive, requests, [0.0, *(one.gap for one in requests[:-1])], 0.31)
-    requests = [replace(one, response=time * 1000) for one, time in zip(requests, took, strict=True)]
+    took = demerit.replay(library, drive, requests, [0.0, *(request.gap for request in requests[:-1])], 0.31)
+    requests = [replace(request, response=time * 1000) for request, time in zip(requests, took, strict=True)]
     return replace(traced, requests=tuple(requests))
 
 
@@ -51,19 +51,51 @@ def profile_bus(directory: Path, figures: Figures) -> object:
 def test_other_times_are_further_away(library: Library, tmp_path: Path) -> None:
     traced = recorded(library, tmp_path, Figures.MEASURED)
     slower = replace(
-        traced, requests=tuple(replace(one, response=one.response * 1.2) for one in traced.requests)
+        traced,
+        requests=tuple(replace(request, response=request.response * 1.2) for request in traced.requests),
     )
     near, far = (
-        demerit.compare(library, one, profile(one, Figures.MEASURED)).demerits[0] for one in (traced, slower)
+        demerit.compare(library, drive, profile(drive, Figures.MEASURED)).demerits[0]
+        for drive in (traced, slower)
     )
     assert near and far
     assert far.percent > near.percent + 10
 
 
 def test_the_distance_is_between_the_distributions() -> None:
-    found = demerit.demerit([3.0, 1.0, 2.0], [4.0, 2.0, 3.0, 4.0, 2.0, 3.0])
-    assert (found.measured, found.modelled, found.distance) == (2.0, 3.0, 1.0)
-    assert found.percent == 50
+    result = demerit.demerit([3.0, 1.0, 2.0], [4.0, 2.0, 3.0, 4.0, 2.0, 3.0])
+    assert (result.measured, result.modelled, result.distance) == (2.0, 3.0, 1.0)
+    assert result.percent == 50
+
+
+TRACK = 110
+"""Sectors of the made-up drive's first tracks."""
+
+
+def times(library: Library, directory: Path, mode: int, *firsts: int) -> list[float]:
+    """Milliseconds of reads of four sectors, 100 ms apart, by a drive with this `Buffer continuous read`."""
+    specs = traced_drive.SPECS.replace("continuous read = 3", f"continuous read = {mode}")
+    [traced] = read_all(traced_drive.write(directory, diskspecs=specs))
+    requests = [Request(False, first, 4, 1.0, 1e5) for first in firsts]
+    drive = profile(traced, Figures.MANUAL)
+    return demerit.replay(library, drive, requests, [1e5] * len(requests), 0.2)
+
+
+def test_mode_4_reads_ahead_after_a_single_read_to_the_end_of_the_track(
+    library: Library, tmp_path: Path
+) -> None:
+    """As DiskSim's disk_buffer_get_max_readahead has it, for a segment that began on this track."""
+    [single, ahead, last, beyond] = times(library, tmp_path, 4, 20, 60, TRACK - 4, TRACK)
+    assert ahead < 1 < single
+    assert last < 1 < beyond
+
+
+@pytest.mark.parametrize(("mode", "crosses"), [(1, False), (3, True), (4, False)])
+def test_only_a_drive_that_fills_its_segment_reads_on_to_the_next_track(
+    library: Library, tmp_path: Path, mode: int, crosses: bool
+) -> None:
+    _, beyond = times(library, tmp_path, mode, TRACK - 8, TRACK)
+    assert (beyond < 1) is crosses
 
 
 def test_the_command_prints_a_drive_that_it_never_saw(
@@ -74,11 +106,12 @@ def test_the_command_prints_a_drive_that_it_never_saw(
     monkeypatch.setattr(command, "put", written.__setitem__)
     monkeypatch.setattr(sys, "argv", ["validation.demerit", str(tmp_path), "--write"])
     assert demerit.main() == 0
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for figures in Figures:
-        assert f"figures: {figures.value}" in said
-    assert said.count("made-up  ") == 3
-    assert "| `made-up` |" in written["demerit"]
+        assert f"figures: {figures.value}\n" in printed
+        assert f"\n| {figures.value} |" in written["demerit"]
+    assert printed.count("made-up  ") == len(Figures)
+    assert written["demerit"].startswith("| profile | `made-up` | mean | mean: reads | mean: writes |\n")
 
 
 def test_the_command_tells_the_line_that_is_no_request(

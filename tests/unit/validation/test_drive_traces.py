@@ -1,5 +1,6 @@
 """Traces of real drives are read into frozen types, and every line that is none is told with its number."""
 
+from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 from random import Random
@@ -38,6 +39,17 @@ def test_the_files_of_a_drive(tmp_path: Path) -> None:
     assert electronics.write == pytest.approx(0.95)
 
 
+@pytest.mark.parametrize(("level", "overhead"), [(0, 0.95), (1, 0.95), (2, 0.45)])
+def test_a_write_is_a_hit_of_a_drive_with_full_write_caching(
+    tmp_path: Path, level: int, overhead: float
+) -> None:
+    """As DiskSim's disk_write_arrive has it for FULL_FASTWRITE."""
+    specs = traced_drive.SPECS.replace("Fast write level = 0", f"Fast write level = {level}")
+    [drive] = read_all(traced_drive.write(tmp_path, diskspecs=specs))
+    assert drive.electronics.write == pytest.approx(overhead)
+    assert drive.electronics.write_back is (level > 0)
+
+
 def test_every_line_that_is_no_request_is_told(tmp_path: Path) -> None:
     good = "R Hit 100 8 1000 20000\n"
     bad = [
@@ -48,10 +60,10 @@ def test_every_line_that_is_no_request_is_told(tmp_path: Path) -> None:
         "W Hit 1 2 nan 4",
         "R Hit 1 2 -3 4",
     ]
-    said = complaint(traced_drive.write(tmp_path, trace=good + "".join(f"{line}\n{good}" for line in bad)))
+    message = complaint(traced_drive.write(tmp_path, trace=good + "".join(f"{line}\n{good}" for line in bad)))
     for number in range(2, 14, 2):
-        assert f"line {number}: " in said, said
-    assert "line 3: " not in said
+        assert f"line {number}: " in message, message
+    assert "line 3: " not in message
 
 
 def test_the_errors_of_all_files_are_told_at_once(tmp_path: Path) -> None:
@@ -62,7 +74,7 @@ def test_the_errors_of_all_files_are_told_at_once(tmp_path: Path) -> None:
         diskspecs=traced_drive.SPECS.replace("Segment size (in blks) = 281", "Segments = 281"),
         seek="1,\t2\n2,\tfast\n",
     )
-    said = complaint(tmp_path)
+    message = complaint(tmp_path)
     for problem in (
         "made-up.trace: line 1: is no request: 'nothing'",
         "line 100: ",
@@ -72,7 +84,7 @@ def test_the_errors_of_all_files_are_told_at_once(tmp_path: Path) -> None:
         "made-up.seek: line 2: is no distance and time: '2,\\tfast'",
         "made-up.diskspecs: Segment size (in blks): Field required",
     ):
-        assert problem in said, said
+        assert problem in message, message
 
 
 @pytest.mark.parametrize(
@@ -104,12 +116,12 @@ def test_a_curve_of_two_pieces_needs_no_table(tmp_path: Path) -> None:
 
 
 def test_a_measured_curve_rises() -> None:
-    found = rising(((1, 1.9), (2, 2.0), (3, 1.8), (4, 1.7), (9, 5.0)))
-    assert [distance for distance, _ in found] == [1, 2, 3, 4, 9]
-    assert [time for _, time in found] == pytest.approx([1.85, 1.85, 1.85, 1.85, 5.0])
-    assert time_at(found, 4) == pytest.approx(1.85)
-    assert time_at(found, 8) == pytest.approx(1.85 + 3.15 * 4 / 5)
-    assert time_at(found, 100) == 5.0
+    curve = rising(((1, 1.9), (2, 2.0), (3, 1.8), (4, 1.7), (9, 5.0)))
+    assert [distance for distance, _ in curve] == [1, 2, 3, 4, 9]
+    assert [time for _, time in curve] == pytest.approx([1.85, 1.85, 1.85, 1.85, 5.0])
+    assert time_at(curve, 4) == pytest.approx(1.85)
+    assert time_at(curve, 8) == pytest.approx(1.85 + 3.15 * 4 / 5)
+    assert time_at(curve, 100) == 5.0
     assert mean_seek([(1, 3.0), (2, 6.0)], 3) == pytest.approx(4.0)
 
 
@@ -121,7 +133,8 @@ def test_a_curve_of_too_many_points_keeps_those_that_matter() -> None:
     assert all(time_at(thinned, distance) == pytest.approx(time) for distance, time in curve)
 
 
-def test_the_bus_is_the_quickest_reads() -> None:
+def reads_over_a_bus() -> tuple[Request, ...]:
+    """Requests of which the quickest reads take 100 us a sector."""
     random, requests = Random(1), []
     for _ in range(1000):
         sectors = random.choice((2, 8, 16, 32))
@@ -129,7 +142,11 @@ def test_the_bus_is_the_quickest_reads() -> None:
         requests.append(Request(False, 0, sectors, 300 + 100 * sectors + away, 1))
         requests.append(Request(True, 0, sectors, 200, 1))
     requests.append(Request(False, 0, 64, 200, 1))
-    assert bus_rate(tuple(requests)) == pytest.approx(5.12, rel=0.001)
+    return tuple(requests)
+
+
+def test_the_bus_is_the_quickest_reads() -> None:
+    assert bus_rate(reads_over_a_bus()) == pytest.approx(5.12, rel=0.001)
 
 
 @pytest.mark.parametrize("own", [True, False])
@@ -145,9 +162,9 @@ def test_the_platters_tell_on_which_line_a_time_stands(own: bool, speed: float) 
         moments.append((first, done - begun, gap))
         now = done
     gaps = [gap for _, _, gap in moments]
-    told = gaps if own else [*gaps[1:], 0.0]
+    stated = gaps if own else [*gaps[1:], 0.0]
     requests = [
-        Request(True, first, 4, took, gap) for (first, took, _), gap in zip(moments, told, strict=True)
+        Request(True, first, 4, took, gap) for (first, took, _), gap in zip(moments, stated, strict=True)
     ]
     mechanics = Mechanics(4, 1000, 400_000, (Zone(0, 999, 110, 0, 0),), 7200, 1, 0, ((1, 1.0),))
     assert stands_before(mechanics, requests, writes_tell=True) is own
@@ -155,10 +172,12 @@ def test_the_platters_tell_on_which_line_a_time_stands(own: bool, speed: float) 
 
 def test_a_profile_is_made_of_what_is_known(tmp_path: Path) -> None:
     [traced] = read_all(traced_drive.write(tmp_path))
-    brochure, manual, measured = (profile(traced, figures) for figures in Figures)
-    assert brochure.cache.read_ahead_after is None
-    assert manual.cache.read_ahead_after is not None
-    for drive in (brochure, manual):
+    extracted, manual, measured = (
+        profile(traced, figures) for figures in (Figures.EXTRACTED, Figures.MANUAL, Figures.MEASURED)
+    )
+    assert extracted.cache.read_ahead_in_track is None
+    assert manual.cache.read_ahead_in_track is not None
+    for drive in (extracted, manual):
         assert drive.medium.kind == "disk"
         assert drive.medium.seek is None
         assert drive.medium.zones is None
@@ -167,6 +186,31 @@ def test_a_profile_is_made_of_what_is_known(tmp_path: Path) -> None:
     assert measured.medium.kind == "disk"
     assert measured.medium.zones
     assert measured.medium.zones.table == ((0, 1000, 110), (1001, 1999, 90))
+
+
+def test_a_sheet_has_no_extracted_figure(tmp_path: Path) -> None:
+    """But those that a row adds: the electronics' times, the rate of the bus, or both."""
+    traced = replace(read_all(traced_drive.write(tmp_path))[0], requests=reads_over_a_bus())
+    sheet, overhead, bus, both = (
+        profile(traced, figures)
+        for figures in (Figures.SHEET, Figures.SHEET_OVERHEAD, Figures.SHEET_BUS, Figures.SHEET_BOTH)
+    )
+    for drive in (sheet, bus):
+        assert (drive.overhead_us.value, drive.hit_overhead_us, drive.write_overhead_us) == (300, None, None)
+    for drive in (overhead, both):
+        assert drive.overhead_us.value == pytest.approx(650)
+        assert drive.hit_overhead_us and drive.hit_overhead_us.value == pytest.approx(300)
+        assert drive.write_overhead_us and drive.write_overhead_us.value == pytest.approx(950)
+    assert [drive.interface.mb_per_s.value for drive in (sheet, overhead)] == [20, 20]
+    assert [drive.interface.mb_per_s.value for drive in (bus, both)] == pytest.approx([5.12, 5.12], rel=0.001)
+    for drive in (sheet, overhead, bus, both):
+        assert drive.cache.read_ahead_kib.value == drive.cache.kib.value // drive.cache.segments.value // 2
+        disk = drive.medium
+        assert disk.kind == "disk"
+        assert (disk.head_switch_ms.value, disk.track_skew_ms, disk.cylinder_skew_ms) == (1, None, None)
+        assert disk.inner_mb_s.value == pytest.approx(0.55 * disk.outer_mb_s.value)
+        assert disk.full_stroke_ms.value == pytest.approx(1.9 * disk.average_ms.value)
+        assert disk.write_average_ms.value == pytest.approx(disk.average_ms.value + 1)
 
 
 def test_files_that_make_no_profile_are_told(tmp_path: Path) -> None:
