@@ -8,19 +8,21 @@ import re
 TIMES = frozenset(
     (
         *("s", "sec", "secs", "second", "seconds"),
-        *("ms", "msec", "msecs", "millisecond", "milliseconds"),
-        *("us", "usec", "usecs", "microsecond", "microseconds"),
-        *("ns", "nsec", "nsecs", "nanosecond", "nanoseconds"),
+        *("ms", "msec", "msecs", "millis", "millisecond", "milliseconds"),
+        *("us", "usec", "usecs", "micros", "microsecond", "microseconds"),
+        *("ns", "nsec", "nsecs", "nanos", "nanosecond", "nanoseconds"),
         *("min", "mins", "minute", "minutes", "h", "hr", "hrs", "hour", "hours", "d", "day", "days"),
     )
 )
 """Words for a time, in lower case."""
-RATES = re.compile(r"(k|m|g)?(iops|tps|qps|rps|tpm|bps|bit/s)|[kmgt]i?bps", re.IGNORECASE)
+RATES = re.compile(r"(k|m|g)?(iops|tps|qps|rps|tpmc?|bps|bit/s)|[kmgt]i?bps", re.IGNORECASE)
 """Words for something in a unit of time."""
 OPEN = re.compile(r"[kmg]?ops", re.IGNORECASE)
 """Words that some programs print for a count, and others for a rate."""
-LIKE_TIME = re.compile(r"sec|min|hour|day|time|jiff|^[munp]?s$|ps$|hz$", re.IGNORECASE)
+LIKE_TIME = re.compile(r"sec|min|hour|day|time|jiff|^[munp]?s$|hz$", re.IGNORECASE)
 """What an unknown word has that may stand for a time."""
+LIKE_RATE = re.compile(r"p[sm]$", re.IGNORECASE)
+"""What an unknown word has that may stand for a rate; with a time below it, as in ``lookups/s``, it is a count."""
 COUNTS = re.compile(r"op|steps?|maps?|b|byte|bytes|[kmgt]i?b|bits?|percent", re.IGNORECASE)
 """Words without a time that look as if there were one in them."""
 PER = re.compile(r"[_.-]?per[_.-]")
@@ -32,13 +34,14 @@ def time_power(unit: str) -> int:
     Raises ValueError for a unit that may have a time in it and is not known.
     """
     above, *below = PER.sub("/", unit).split("/")
-    power = _power(above, unit) - sum(_power(word, unit) for word in below)
+    times = sum(_power(word, unit) for word in below)
+    power = _power(above, unit, may_be_rate=not times) - times
     if abs(power) > 1:
         raise ValueError(f"{unit!r} is a time twice")
     return power
 
 
-def _power(word: str, unit: str) -> int:
+def _power(word: str, unit: str, *, may_be_rate: bool = True) -> int:
     if word.lower() in TIMES:
         return 1
     if RATES.fullmatch(word):
@@ -46,7 +49,8 @@ def _power(word: str, unit: str) -> int:
     if OPEN.fullmatch(word) and word == unit:
         raise ValueError(f"{unit!r} may be a count or a rate: write 1 for a count, ops/s for a rate")
     in_pieces = any(piece.lower() in TIMES for piece in re.split(r"[_.-]", word))
-    if OPEN.fullmatch(word) or COUNTS.fullmatch(word) or not (in_pieces or LIKE_TIME.search(word)):
+    like = in_pieces or LIKE_TIME.search(word) or (may_be_rate and LIKE_RATE.search(word))
+    if OPEN.fullmatch(word) or COUNTS.fullmatch(word) or not like:
         return 0
     raise ValueError(
         f"{word!r} in the unit {unit!r} may be a time, and is not known: write s, ms, us, ns, min or h; "

@@ -190,6 +190,8 @@ def test_a_job_that_is_none_is_told(job: dict[str, Any], why: str) -> None:
             ("s_per_op", 1),
             ("min", 1),
             ("msec", 1),
+            ("micros/op", 1),
+            ("nanos", 1),
         ),
         *(
             ("1/s", -1),
@@ -199,6 +201,9 @@ def test_a_job_that_is_none_is_told(job: dict[str, Any], why: str) -> None:
             ("MB/sec", -1),
             ("IOPS", -1),
             ("tps", -1),
+            ("tpmC", -1),
+            ("lookups/s", -1),
+            ("bogo-ops/s", -1),
         ),
         *(
             ("kIOPS", -1),
@@ -218,7 +223,7 @@ def test_times_and_rates_are_told_by_their_units(unit: str, power: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["ops", "kops", "jiffies", "MHz", "mb_s", "us-op", "Mfps", "ticks_per_usec2"]
+    "unit", ["ops", "kops", "jiffies", "MHz", "mb_s", "us-op", "Mfps", "NOPM", "ticks_per_usec2"]
 )
 def test_a_unit_that_may_have_a_time_in_it_is_refused(unit: str) -> None:
     with pytest.raises(ValueError, match=unit):
