@@ -18,6 +18,8 @@ MOST_FILES, MOST_LEVELS = 50, 8
 """Files that a job file may include, and how far they may include one another."""
 _ENTRY = re.compile(r"(?:set\s+)?([A-Za-z][A-Za-z0-9_-]*)(?:\s*=\s*|\s+)(.*)", re.DOTALL)
 """An option of a job file with its value: ``size=4m``, ``set location /mnt``, ``include common.inc``."""
+_SECTION = re.compile(r"\[(/.*)\]", re.DOTALL)
+"""The name of a job that is a path: its file, too, if that is a device."""
 _BRACED = re.compile(r"\$\{([^}]*)\}")
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 _SEPARATOR = re.compile(r"(?<!\\):")
@@ -75,8 +77,11 @@ def entries(name: str, program: GuestProgram, jobs: Mapping[str, bytes]) -> Iter
 
 def _entries(path: str, data: bytes) -> Iterator[Entry]:
     for number, line in enumerate(data.decode(errors="replace").splitlines(), start=1):
-        if entry := _ENTRY.fullmatch(_COMMENT.sub("", line).strip()):
+        words = _COMMENT.sub("", line).strip()
+        if entry := _ENTRY.fullmatch(words):
             yield Entry(path, number, entry[1], entry[2])
+        elif section := _SECTION.fullmatch(words):
+            yield Entry(path, number, "name", section[1])
 
 
 def misplaced(

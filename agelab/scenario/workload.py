@@ -92,6 +92,9 @@ class GuestProgram(Frozen):
     discards: Pattern = Field(
         default="", description="expression for an option and its value, as in rw=trim, that discards blocks"
     )
+    unread: Pattern = Field(
+        default="", description="expression for an argument with which nothing is printed that can be read"
+    )
     check: tuple[str, ...] = Field(
         default=(), description="command of the host that parses a job file, {job}, where the host has it"
     )

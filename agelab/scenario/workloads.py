@@ -1,6 +1,7 @@
 """Programs of a scenario's steps: their files, and their job files beside the scenario's."""
 
 import os
+import re
 import shlex
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -260,6 +261,10 @@ def _check_arguments(program: GuestProgram, action: Action, scenario: Scenario) 
         raise InputError(f"job: program {program.name} takes none: give it arguments")
     if "\n" in action.arguments:
         raise InputError("arguments: they are one line")
+    if program.unread and (word := re.search(program.unread, action.arguments)):
+        raise InputError(
+            f"arguments: {word[0].strip()}: leave it out: what {program.name} prints without it is what is read"
+        )
     if program.brought and program.brought not in (Path(file).name for file in scenario.bring):
         raise InputError(
             f'program: {program.name} is in no Debian package: bring = ["./{program.brought}"], a static program'

@@ -113,18 +113,29 @@ def _failed(job: Mapping[str, Any], part: str, text: str) -> list[Reading]:
 def _of_job(job: Mapping[str, Any]) -> Iterator[Reading]:
     for direction in DIRECTIONS:
         done = job.get(direction)
-        if isinstance(done, dict) and done.get("total_ios"):
+        if isinstance(done, dict) and _moved(done):
             yield from _amounts(direction, done)
             yield from _latencies(
                 f"fio_{direction}_latency", _Times.of(done, "lat_ns"), _Times.of(done, "clat_ns")
             )
+    count, times = _syncs(job)
+    if count:
+        yield Reading("fio_sync_count", count)
+        yield from _latencies("fio_sync_latency", times, times)
+
+
+def _syncs(job: Mapping[str, Any]) -> "tuple[float, _Times]":
+    """Return how many fsyncs and fdatasyncs a job did, and their times: fio counts an fdatasync among these alone."""
     synced = job.get("sync")
-    if isinstance(synced, dict):
-        times = _Times.of(synced, "lat_ns")
-        # fio counts an fdatasync among the times alone.
-        if count := times.count or _number(synced.get("total_ios", 0)):
-            yield Reading("fio_sync_count", count)
-            yield from _latencies("fio_sync_latency", times, times)
+    if not isinstance(synced, dict):
+        return 0, _Times(0, {})
+    times = _Times.of(synced, "lat_ns")
+    return times.count or _number(synced.get("total_ios", 0)), times
+
+
+def _moved(done: Mapping[str, Any]) -> bool:
+    """Return True if requests moved bytes: an engine that only burns processor time counts reads of none."""
+    return bool(done.get("total_ios")) and done.get("io_bytes") != 0
 
 
 def _amounts(direction: str, done: Mapping[str, Any]) -> Iterator[Reading]:
@@ -189,8 +200,7 @@ def _no_percentile(ending: str, listed: Mapping[str, Any], whole: _Times, comple
 def _of_clones(jobs: Sequence[Mapping[str, Any]]) -> Iterator[Reading]:
     """Yield what the clones of a job did together, as fio's group_reporting does: over the longest run time."""
     for direction in DIRECTIONS:
-        done = [job[direction] for job in jobs if isinstance(job.get(direction), dict)]
-        done = [each for each in done if each.get("total_ios")]
+        done = [each for job in jobs if isinstance(each := job.get(direction), dict) and _moved(each)]
         milliseconds = max((_number(each.get("runtime", 0)) for each in done), default=0)
         if not done or not milliseconds:
             continue
@@ -200,6 +210,10 @@ def _of_clones(jobs: Sequence[Mapping[str, Any]]) -> Iterator[Reading]:
         yield Reading(f"fio_{direction}_iops", rounded(count * 1000 / milliseconds))
         yield Reading(f"fio_{direction}_bytes", moved)
         yield from _latencies_of_all(f"fio_{direction}_latency", [_Times.of(each, "lat_ns") for each in done])
+    syncs = [_syncs(job) for job in jobs]
+    if count := sum(number for number, _ in syncs):
+        yield Reading("fio_sync_count", count)
+        yield from _latencies_of_all("fio_sync_latency", [times for _, times in syncs])
 
 
 def _latencies_of_all(metric: str, parts: Sequence[_Times]) -> Iterator[Reading]:

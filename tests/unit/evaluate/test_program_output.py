@@ -159,6 +159,25 @@ def test_jobs_of_one_name_are_told_apart_and_no_name_leads_anywhere() -> None:
     assert {reading.part for reading in fio(jobname="")} == {"job", "copy"}
 
 
+def test_the_fdatasyncs_of_clones_are_counted_together() -> None:
+    syncs = [{"lat_ns": {"N": n, "mean": 1e9 * n, "max": 5e9}, "total_ios": 0} for n in (1, 3)]
+    jobs = [{"jobname": "log", "sync": sync} for sync in syncs]
+    found = values("fio", json.dumps({"jobs": jobs}))
+    assert (found["log-all:fio_sync_count"], found["log-all:fio_sync_latency_mean"]) == (4, 2.5)
+
+
+def test_a_job_that_moved_nothing_has_no_rate_of_0() -> None:
+    """The engine cpuio counts reads of 0 bytes, and times for them."""
+    idle = {
+        "total_ios": 3,
+        "io_bytes": 0,
+        "bw_bytes": 0,
+        "iops": 0.0,
+        "lat_ns": {"N": 3, "mean": 1, "max": 1},
+    }
+    assert {reading.part for reading in fio(read=idle)} == {"copy-2"}
+
+
 def test_a_failed_job_takes_none_of_the_others_away() -> None:
     failed, *others = fio(error=28)
     assert failed.value is None and failed.not_measured == "fio's job copy ended with error 28"

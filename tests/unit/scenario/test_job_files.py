@@ -81,6 +81,32 @@ def test_a_place_on_the_disk_and_what_is_only_read_are_taken(tmp_path: Path, opt
     assert errors(tmp_path, FIO, job=job, bring=["./traces"], sizes=sizes) == []
 
 
+def test_a_job_named_after_a_device_works_on_it(tmp_path: Path) -> None:
+    [line] = errors(
+        tmp_path, FIO, job="[global]\nrw=read\n[/dev/sdb] ; the second\n[/mnt/x]\n[one:/two three]\n"
+    )
+    assert "mine.fio:3: name=/dev/sdb: it is not on the disk under test" in line
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        *("--output=log.json", "--output log.json", "-output=log", "--minimal", "--client=host"),
+        *("--output-format=terse", "--output-format normal"),
+    ],
+)
+def test_an_argument_that_hides_what_is_read_is_an_error(tmp_path: Path, argument: str) -> None:
+    [line] = errors(tmp_path, {**ALONE, "arguments": f"--name=x --rw=read {argument}"})
+    assert f"steps[0].arguments: {argument}: leave it out" in line
+
+
+@pytest.mark.parametrize(
+    "argument", ["--output-format=json+", "--output-format=normal,json", "--status-interval=1"]
+)
+def test_an_argument_with_which_the_output_can_be_read_is_taken(tmp_path: Path, argument: str) -> None:
+    assert errors(tmp_path, {**ALONE, "arguments": f"--name=x --rw=read {argument}"}) == []
+
+
 def test_an_error_says_what_to_write_instead(tmp_path: Path) -> None:
     [line] = errors(tmp_path, FIO, job="[one]\ndirectory=/tmp\n")
     assert "it is not on the disk under test: it would be measured in the guest's memory" in line
