@@ -41,10 +41,14 @@ def combined(action: Action, matrix: Matrix, used: Iterable[str]) -> tuple[Actio
     count = math.prod(len(matrix[axis]) for axis in axes)
     if count > MOST_COMBINATIONS:
         raise ValueError(f"matrix: {count} combinations for step {action.name}: {MOST_COMBINATIONS} at most")
-    return tuple(
-        _combination(action, dict(zip(axes, map(str, values), strict=True)))
-        for values in product(*(matrix[axis] for axis in axes))
-    )
+    steps: dict[str, Action] = {}
+    for values in product(*(matrix[axis] for axis in axes)):
+        step = _combination(action, dict(zip(axes, map(str, values), strict=True)))
+        if steps.setdefault(step.name, step) is not step:
+            raise ValueError(
+                f"matrix: two combinations of values have one name, {step.name}: leave one of them out"
+            )
+    return tuple(steps.values())
 
 
 def _combination(action: Action, values: Mapping[str, str]) -> Action:

@@ -18,7 +18,7 @@ from agelab.base.hashing import key_of
 from agelab.data.corpus import iso
 from agelab.data.corpus.artefact import IMAGE_FILE, Corpus, CorpusDescription, obtain, require_space
 from agelab.data.corpus.definition import definition
-from agelab.data.corpus.losses import Losses
+from agelab.data.corpus.losses import KEEP, Losses
 from agelab.store.artefacts import Store, file_hash, require_unchanged
 
 VOLUME = "CORPUS"
@@ -207,7 +207,10 @@ def _entries(
             content = file_hash(path) if hashed else None
             yield [name, status.st_size, content, *([first] if first != name else [])]
         else:
-            raise InputError(f"{path} is neither file, directory nor link: a corpus cannot hold it")
+            raise InputError(
+                f"{path} is neither file, directory nor link: a corpus cannot hold it",
+                hint=f"remove it; {KEEP}",
+            )
 
 
 def _walk(root: Path) -> Iterator[Path]:
@@ -263,7 +266,10 @@ def _unpack(archive: Path, tree: Path, losses: Losses) -> None:
                 with content, target.open("wb") as file:
                     shutil.copyfileobj(content, file)
             else:
-                raise InputError(f"{archive}: {member.name} is neither file, directory nor link")
+                raise InputError(
+                    f"{archive}: {member.name} is neither file, directory nor link",
+                    hint=f"leave it out; {KEEP}",
+                )
             losses.add_member(member, linked_bytes)
         # Links come last, so that no file can be written through one.
         for target, pointed in links.items():

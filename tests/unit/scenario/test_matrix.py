@@ -57,7 +57,7 @@ def test_tests_and_cycles_are_combined_too(tmp_path: Path) -> None:
     ("matrix", "said"),
     [
         ({"bs": ["4k"], "depth": [1]}, "matrix.depth: no step names $DEPTH"),
-        ({"bs": ["4k", "4K"]}, "step 'dd-bs-4k' is defined twice"),
+        ({"bs": ["4k", "4K"]}, "matrix: two combinations of values have one name, dd-bs-4k"),
         ({"bs": ["/"]}, "matrix.bs: '/' has no letter or digit"),
         ({"bs": list(range(65))}, "matrix: 65 combinations for step dd: 64 at most"),
         ({"bs": []}, "matrix.bs: "),
