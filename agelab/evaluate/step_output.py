@@ -58,26 +58,22 @@ def samples(
         for sample in ended
         if sample.metric == "requests" and sample.value == 0
     }
-    with disk.open("rb") as file:
-        for output in kept:
-            step = str(output.step), output.repetition
-            if step in there:
-                file.seek(output.place * PLACE_BYTES)
-                data = file.read(PLACE_BYTES).rstrip(b"\0")
-                (disk.parent / output.file_name).write_bytes(data)
-                printed = list(_of_step(data, output, {**METRICS, **own}, dilation))
-                if step in idle and _moved_data(output.program, printed):
-                    printed = [_not_of_this_disk(sample) for sample in printed]
-                yield from printed
+    for output in kept:
+        step = str(output.step), output.repetition
+        if step in there:
+            data = _printed(disk, output)
+            (disk.parent / output.file_name).write_bytes(data)
+            printed = list(_of_step(data, output, {**METRICS, **own}, dilation))
+            if step in idle and _moved_data(output.program, printed):
+                printed = [_not_of_this_disk(sample) for sample in printed]
+            yield from printed
 
 
 def last_words(disk: Path, kept: Iterable[KeptOutput], step: str, repetition: int) -> str:
     """Return why a failed step failed, by its output: what its program's reader says is missing, or its last line."""
     for output in kept:
         if (str(output.step), output.repetition) == (step, repetition):
-            with disk.open("rb") as file:
-                file.seek(output.place * PLACE_BYTES)
-                data = file.read(PLACE_BYTES).rstrip(b"\0")
+            data = _printed(disk, output)
             try:
                 reasons = [reading.not_measured for reading in _readings(data, output)]
             except UnreadableOutput as error:
@@ -86,6 +82,12 @@ def last_words(disk: Path, kept: Iterable[KeptOutput], step: str, repetition: in
             last = next((line.strip() for line in reversed(lines) if line.strip()), "")
             return next(filter(None, reasons), "") or last[-LAST_LINE:]
     return ""
+
+
+def _printed(disk: Path, output: KeptOutput) -> bytes:
+    with disk.open("rb") as file:
+        file.seek(output.place * PLACE_BYTES)
+        return file.read(PLACE_BYTES).rstrip(b"\0")
 
 
 def _moved_data(program: GuestProgram | None, printed: Iterable[Sample]) -> bool:

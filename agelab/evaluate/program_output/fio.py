@@ -36,12 +36,13 @@ def read(program: GuestProgram, text: str) -> list[Reading]:
     readings: list[Reading] = []
     clones: dict[str, list[Mapping[str, Any]]] = {}
     names: set[str] = set()
-    for job in _jobs(text):
+    document = _document(text)
+    for job in _jobs(document, text):
         name = _name(job)
         part = _unlike(name, names)
         try:
             if job.get("error"):
-                readings += _failed(job, part, text)
+                readings += _failed(job, part, text, document.get("global options"))
                 continue
             readings += [reading.of_part(part) for reading in _of_job(job)]
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
@@ -58,8 +59,8 @@ def read(program: GuestProgram, text: str) -> list[Reading]:
     return readings
 
 
-def _jobs(text: str) -> Sequence[Mapping[str, Any]]:
-    jobs = _document(text).get("jobs")
+def _jobs(document: Mapping[str, Any], text: str) -> Sequence[Mapping[str, Any]]:
+    jobs = document.get("jobs")
     if not isinstance(jobs, list) or not jobs:
         raise UnreadableOutput(f"fio printed no result of a job: {quoted(text)}")
     if len(jobs) > MAX_JOBS:
@@ -99,13 +100,13 @@ def _unlike(name: str, names: set[str]) -> str:
     return unlike
 
 
-def _failed(job: Mapping[str, Any], part: str, text: str) -> list[Reading]:
+def _failed(job: Mapping[str, Any], part: str, text: str, common: object) -> list[Reading]:
     """Return the bandwidth of a job that ended with an error as not measured, with fio's own words for it."""
     number = str(job["error"])[:10]
     words = next((match[2] for match in ERROR_LINE.finditer(text) if match[1] == number), "")
     why = f"fio's job {part} ended with error {number}" + (f": {words}" if words else "")
-    asked = job.get("job options")
-    way = str(asked.get("rw", asked.get("readwrite", ""))) if isinstance(asked, dict) else ""
+    ways = (asked.get("rw") for asked in (job.get("job options"), common) if isinstance(asked, dict))
+    way = str(next(filter(None, ways), ""))
     direction = next((name for name in ("write", "trim") if name in way), "read")
     return [Reading(f"fio_{direction}_bandwidth", None, part, why)]
 
