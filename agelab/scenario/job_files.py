@@ -110,11 +110,11 @@ def misplaced_arguments(arguments: str, program: GuestProgram, variables: Mappin
         yield f"arguments: a shell does not take them: {error}"
         return
     for option, value in _options(words, program):
-        filled = _filled(value, variables)
-        if "$" in filled or "`" in filled:  # a command's output, which nobody knows yet
+        place = filled(value, variables)
+        if "$" in place or "`" in place:  # a command's output, which nobody knows yet
             continue
         name = option.strip("-= ")
-        if why := _misfit(filled, not name or name in program.inputs, shown=filled != value):
+        if why := _misfit(place, not name or name in program.inputs, shown=place != value):
             yield f"arguments: {option}{value}: {why}"
 
 
@@ -137,14 +137,15 @@ def _options(words: list[str], program: GuestProgram) -> Iterator[tuple[str, str
             yield "", word
 
 
-def _filled(word: str, variables: Mapping[str, str]) -> str:
-    return _VARIABLE.sub(lambda name: variables.get(name[1] or name[2], ""), word)
+def filled(text: str, variables: Mapping[str, str]) -> str:
+    """Return a text with the values of its variables, empty ones for those that are not set."""
+    return _VARIABLE.sub(lambda name: variables.get(name[1] or name[2], ""), text)
 
 
 def words(arguments: str, variables: Mapping[str, str]) -> list[str]:
     """Return the words of a command line, its variables filled in; none where a command's output is among them."""
-    filled = [_filled(word, variables) for word in shlex.split(arguments)]
-    return [] if any("$" in word or "`" in word for word in filled) else filled
+    texts = [filled(word, variables) for word in shlex.split(arguments)]
+    return [] if any("$" in text or "`" in text for text in texts) else texts
 
 
 def uses(name: str, text: str) -> bool:

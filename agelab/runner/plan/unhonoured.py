@@ -12,6 +12,8 @@ from agelab.scenario.step import Action
 MOST_PLACES = 4
 """Places to name."""
 COMMAND = re.compile(r"\b(fstrim|blkdiscard)\b")
+OPTION_APART = re.compile(r"(?<!\S)(--?\w+)\s+(?!-)")
+"""An option of a command line whose value is a word of its own."""
 WHY = "no discard (TRIM) reaches a modelled drive: what it costs, and what it is good for, is not in these numbers"
 
 
@@ -52,8 +54,9 @@ def _in_step(action: Action, spec: CellSpec) -> Iterator[str]:
         return
     if action.job:
         for entry in job_files.entries(Path(action.job).name, program, spec.workload.jobs):
-            if re.match(program.discards, option := f"{entry.option}={entry.value}"):
+            option = job_files.filled(f"{entry.option}={entry.value}", action.environment)
+            if re.match(program.discards, option):
                 yield f"{entry.file}:{entry.line}: {option}"
-    for word in action.arguments.split():
+    for word in OPTION_APART.sub(r"\1=", job_files.filled(action.arguments, action.environment)).split():
         if re.match(program.discards, word.lstrip("-")):
             yield word

@@ -14,6 +14,7 @@ from tests.build.cell_builder import cells
 from tests.build.scenario_builder import chosen
 
 FIO = {"name": "rand", "program": "fio", "job": "mine.fio", "origin": "estimated"}
+ALONE = {"name": "a", "program": "fio", "origin": "estimated"}
 RUN = {"name": "rm", "run": "rm -rf x", "origin": "estimated"}
 
 
@@ -51,8 +52,16 @@ def test_a_mount_or_mkfs_option_that_asks_for_discards_is_told_by_variant(tmp_pa
         (FIO, "step rand, mine.fio:2: rw=randtrim"),
         (RUN | {"run": "rm x; fstrim ."}, "step rm, fstrim"),
         (
-            {"name": "a", "program": "fio", "arguments": "--name=x --rw=trimwrite", "origin": "estimated"},
+            ALONE | {"arguments": "--name=x --rw=trimwrite"},
             "step a, --rw=trimwrite",
+        ),
+        (
+            ALONE | {"arguments": "--name x --rw randtrim"},
+            "step a, --rw=randtrim",
+        ),
+        (
+            ALONE | {"arguments": "--name=x --rw=$WAY", "environment": {"WAY": "trim"}},
+            "step a, --rw=trim",
         ),
     ],
 )
