@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ ENVIRONMENT = {"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "TERM": "xterm", "AGELAB_
 """AGELAB_FRESH: a test that runs a cell twice is never served its own earlier answer."""
 UNSET = (
     *("PYTHONPATH", "PYTHONHOME", "PYTHONUTF8", "PYTHONIOENCODING", "PYTHONOPTIMIZE", "PYTHONWARNINGS"),
+    "PYTHONDONTWRITEBYTECODE",  # each agelab that a test starts would compile itself, for as long as it runs
     *("LANGUAGE", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"),
     *("AGELAB_SNAPSHOT", "AGELAB_CACHE", "AGELAB_CACHE_CERT", "AGELAB_CACHE_KEY", "AGELAB_CACHE_CA"),
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"),
@@ -48,6 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.update(ENVIRONMENT)
     for name in UNSET:
         os.environ.pop(name, None)
+    sys.dont_write_bytecode = False
     os.umask(0o022)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

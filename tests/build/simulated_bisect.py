@@ -20,6 +20,7 @@ from agelab.bisect import git_search, search
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
 from agelab.bisect.measurements import Judge, KernelOutcome, OutcomeKind
+from agelab.bisect.search import run_search
 from agelab.cli import bisect_step
 from agelab.results.measure import MEAN, Measure
 from agelab.store.artefacts import Store
@@ -174,10 +175,14 @@ def planted(first_bad: int, last: int = LAST, **other: object) -> dict[str, obje
 
 def carry_out(directory: BisectDirectory, *, apart: bool = False) -> BisectAnswer:
     """Search. ``apart``: with this module as the step, a process as a user's steps are; else steps are taken here."""
-    if apart:
-        return search.run_search(directory, judge(directory), [*STEP, str(directory.path)])
-    with steps_here(directory) as step:
-        return search.run_search(directory, judge(directory), step)
+    step = [*STEP, str(directory.path)]
+    return (run_search if apart else search_here)(directory, judge(directory), step)
+
+
+def search_here(directory: BisectDirectory, judge: Judge, step: Sequence[str]) -> BisectAnswer:
+    """In the place of ``search.run_search``: the same, with its steps taken here."""
+    with steps_here(directory) as here:
+        return run_search(directory, judge, here)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from unittest.mock import patch
 
 from agelab.base.errors import AgelabError
 from agelab.base.sanitize import escape_controls
@@ -23,8 +24,8 @@ from tests.build.run_readers import OBEYED
 
 @cache
 def _made(carry: bool) -> dict[str, bytes]:
-    """The members of a valid capsule, which carries its image or not."""
-    with tempfile.TemporaryDirectory() as name:
+    """The members of a valid capsule, which carries its image or not; a corpus of a few bytes, not of whole MiB."""
+    with tempfile.TemporaryDirectory() as name, patch("agelab.data.corpus.artefact.align"):
         store = Store(Path(name, "home"))
         words = RunOptions(name="any", directory="/").to_plan()["options"]
         packed = pack(made_run(store, words=words), store, Path(name, "sound.capsule"), carry=carry)

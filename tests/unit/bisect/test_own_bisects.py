@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agelab.bisect import kernel_runs
+from agelab.bisect import kernel_runs, search
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.measurements import KernelOutcome, KernelVerdict, OutcomeKind
-from agelab.cli import bisect, main
+from agelab.cli import main
 from agelab.results import checksummed, own
 from agelab.results.conditions import Conditions
 from agelab.store.artefacts import Store
@@ -30,7 +30,7 @@ def linux(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(bisect, "STEP", simulated.STEP)
+    monkeypatch.setattr(search, "run_search", simulated.search_here)
     monkeypatch.setattr(kernel_runs, "KernelRuns", lambda directory, *_, **__: simulated.Toy(directory))
     return Store(tmp_path / "home")
 

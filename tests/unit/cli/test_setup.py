@@ -159,7 +159,8 @@ def test_a_package_that_dpkg_was_interrupted_in_is_missing(
     assert done.stderr.strip().endswith("run make again: " + " ".join([*missing, "other"]))
 
 
-def test_a_failed_download_is_exit_3_and_not_taken_for_finished(project: Path) -> None:
+def test_a_failed_download_is_exit_3_and_what_was_made_stays_until_a_lock_file_changes(project: Path) -> None:
+    """One test, since each .venv takes seconds to make."""
     good = (project / "requirements.txt").read_text()
     (project / "requirements.txt").write_text("no-such-package==1.0 --hash=sha256:" + "0" * 64 + "\n")
     offline = {**os.environ, "PIP_NO_INDEX": "1"}
@@ -168,23 +169,20 @@ def test_a_failed_download_is_exit_3_and_not_taken_for_finished(project: Path) -
     last = done.stderr.splitlines()[-1]
     assert re.match("agelab: pip could not install .*: ERROR: .*no-such-package.* build/setup.log", last)
     assert not (project / ".venv/agelab-setup").exists()
+
     (project / ".venv/half-made").touch()
     (project / "requirements.txt").write_text(good)
     assert setup(project).returncode == 0
     assert (project / ".venv/agelab-setup").exists()
     assert not (project / ".venv/half-made").exists()
-
-
-def test_once_made_it_is_left_alone_until_a_lock_file_changes(project: Path) -> None:
-    assert setup(project).returncode == 0
     ran = subprocess.run([project / ".venv/bin/agelab"], capture_output=True, text=True, check=True)
     assert ran.stdout == "ran\n"
     config = (project / ".venv/pyvenv.cfg").read_text()
     assert "include-system-site-packages = true" in config
     assert "home = /usr/bin" in config
+
     marker = project / ".venv/untouched"
     marker.touch()
-
     again = setup(project)
     assert (again.returncode, again.stderr) == (0, "")
     # The tests' packages are added: a run from this environment may be going on.
@@ -194,16 +192,12 @@ def test_once_made_it_is_left_alone_until_a_lock_file_changes(project: Path) -> 
 
     with (project / "requirements.txt").open("a") as lock:
         lock.write("# changed\n")
-    assert "installing Python packages" in setup(project).stderr
-    assert not marker.exists()
-
-
-def test_two_at_once_do_the_work_once(project: Path) -> None:
     script = ["/bin/sh", str(project / "agelab/setup.sh")]
     both = [subprocess.Popen(script, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     told = [one.communicate()[1] for one in both]
     assert [one.returncode for one in both] == [0, 0]
-    assert "".join(told).count("installing Python packages") == 1
+    assert "".join(told).count("installing Python packages") == 1, "two at once do the work once"
+    assert not marker.exists()
 
 
 def pins(name: str) -> dict[str, str]:
