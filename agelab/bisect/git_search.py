@@ -53,8 +53,7 @@ def resolve_tree(
         for name, end, ref in (("good", "--good", good), ("bad", "--bad", bad))
     }
     for name, commit in commits.items():
-        if lacks := source_tree.missing_markers(repository, commit):
-            raise InputError(f"--tree {path}: {name} is no kernel tree: it lacks {', '.join(lacks)}")
+        source_tree.require_kernel(f"--tree {path}: {name}", repository, commit)
     tree = GitTree(path=str(path), options=options, **commits)
     recipes.parse(tree.kernel_spec(tree.bad))
     if tree.good == tree.bad:

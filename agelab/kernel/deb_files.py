@@ -16,7 +16,7 @@ from agelab.base.sanitize import require_utf_8
 from agelab.base.types import Frozen
 from agelab.debian import control_fields
 from agelab.debian.unpacking import PACKAGE_BYTES
-from agelab.kernel import elf, guest_needs
+from agelab.kernel import elf, guest_needs, oldest
 from agelab.kernel.modules import BUILTIN, INDEX, Modules, index
 from agelab.kernel.stored_kernel import DEFAULT, Kernel
 from agelab.store.artefacts import Store, file_hash, require_unchanged
@@ -106,6 +106,7 @@ def _read(spec: str, path: Path) -> Deb:
             hint="a kernel is linux-image-<release> or, in parts, also linux-base-, linux-binary- and "
             "linux-modules-<release>",
         )
+    oldest.require(f"kernel {spec!r}", match["release"])
     return Deb(path=path, name=name, version=version, release=match["release"], sha256=file_hash(path))
 
 

@@ -22,6 +22,7 @@ from agelab.debian import (
     first_suite,
     newest,
 )
+from agelab.kernel import oldest
 from agelab.kernel.deb_files import RECIPE, unpack
 from agelab.kernel.stored_kernel import Kernel
 from agelab.store.artefacts import Store
@@ -146,6 +147,7 @@ def resolve_packages(
 
 
 def _query_archives(name: str, store: Store, refresh: bool, progress: Notify) -> ResolvedKernel:
+    oldest.require(f"kernel 'debian:{name}'", name)
     if is_version(name):
         archive, release = _find_version(name, store, refresh, progress)
     else:

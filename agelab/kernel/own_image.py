@@ -9,7 +9,7 @@ from pathlib import Path
 from agelab.base import fileio, readers
 from agelab.base.errors import InputError, Notify, silent
 from agelab.base.hashing import key_of
-from agelab.kernel import elf, guest_needs
+from agelab.kernel import elf, guest_needs, oldest
 from agelab.kernel.deb_files import prune_modules
 from agelab.kernel.stored_kernel import Kernel
 from agelab.store.artefacts import Store, file_hash, require_unchanged
@@ -50,6 +50,7 @@ def resolve(paths: str, store: Store, *, refresh: bool = False, progress: Notify
     if not elf.is_64_bit(image):
         raise InputError(f"kernel {spec!r}: {path} is a 32-bit kernel; guests are 64-bit")
     release, version = facts
+    oldest.require(f"kernel {spec!r}", release)
     tree = _find_modules(spec, directories[0], release) if directories else None
     unpacked = elf.unpack(image)
     config = (elf.config(unpacked) if unpacked else None) or _find_config(path, tree, release)

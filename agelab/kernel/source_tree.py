@@ -22,6 +22,7 @@ from agelab.base.hashing import key_of
 from agelab.base.types import Frozen
 from agelab.debian import Archive, Package, archives, first_suite, newest, unpack, unpack_source
 from agelab.debian.unpacking import GIB, MOST_NAMES, SOURCE_BYTES
+from agelab.kernel import oldest
 from agelab.store.artefacts import Store, file_hash
 
 _MARKERS = ("Makefile", "Kconfig", "kernel", "fs", "arch/x86/Kconfig")
@@ -200,6 +201,7 @@ def find_package(
     asked_version: str, store: Store, progress: Notify, refresh: bool = False
 ) -> tuple[Archive, Package]:
     """Return the newest package of that version: in the host's suite or else, as kernels are found, in any."""
+    oldest.require(f"source:{asked_version}", asked_version)
     seen: dict[str, str] = {}
     by_version: dict[str, tuple[Archive, str]] = {}
     for archive in archives(store, refresh=refresh, progress=progress):
@@ -319,14 +321,22 @@ def _checked_tree(place: Path, tree: str, origin: KernelPart, commit: str | None
     listed = git_output(place, ["ls-tree", "--name-only", tree, "--", *_MARKERS]).splitlines()
     whole = set(listed) == set(_MARKERS)
     text = git_output(place, ["cat-file", "blob", f"{tree}:Makefile"]) if whole else ""
-    makefile = {match[1]: match[2].strip() for match in _VERSION.finditer(text)}
-    if not {"VERSION", "PATCHLEVEL"} <= makefile.keys():
+    version = _makefile_version(text)
+    if not version:
         raise _not_a_kernel_tree(
             origin.name, sorted(set(_MARKERS) - set(listed)) or ["a version in its Makefile"]
         )
-    numbers = [makefile["VERSION"], makefile["PATCHLEVEL"], makefile.get("SUBLEVEL", "")]
-    version = ".".join(number for number in numbers if number) + makefile.get("EXTRAVERSION", "")
+    oldest.require(origin.name, version)
     return SourceTree(place, tree, version, origin, commit)
+
+
+def _makefile_version(text: str) -> str:
+    """Return the version that a kernel's Makefile gives; nothing where it gives none."""
+    makefile = {match[1]: match[2].strip() for match in _VERSION.finditer(text)}
+    if not {"VERSION", "PATCHLEVEL"} <= makefile.keys():
+        return ""
+    numbers = [makefile["VERSION"], makefile["PATCHLEVEL"], makefile.get("SUBLEVEL", "")]
+    return ".".join(number for number in numbers if number) + makefile.get("EXTRAVERSION", "")
 
 
 def _not_a_kernel_tree(name: str, missing: Sequence[str]) -> InputError:
@@ -345,10 +355,14 @@ def require_clean(repository: GitRepository, hint: str) -> None:
         )
 
 
-def missing_markers(repository: GitRepository, commit: str) -> list[str]:
-    """List the paths that a commit of the user's tree lacks to be a kernel tree."""
+def require_kernel(name: str, repository: GitRepository, commit: str) -> None:
+    """Raise InputError for a commit of the user's tree that is no kernel tree, or too old."""
     listed = query_git(repository, ["ls-tree", "--name-only", commit, "--", *_MARKERS]) or ""
-    return sorted(set(_MARKERS) - set(listed.splitlines()))
+    if missing := sorted(set(_MARKERS) - set(listed.splitlines())):
+        raise _not_a_kernel_tree(name, missing)
+    oldest.require(
+        name, _makefile_version(query_git(repository, ["cat-file", "blob", f"{commit}:Makefile"]) or "")
+    )
 
 
 def query_git(repository: GitRepository, argv: Sequence[str]) -> str | None:

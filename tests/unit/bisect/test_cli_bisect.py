@@ -172,7 +172,7 @@ def test_bad_input_is_one_clear_line(words: list[str], said: str, capsys: pytest
         ("v6.2", "v6.99", "--bad v6.99: no such version in {tree}; did you mean v6.9"),
         ("v6.9", "v6.2", "good and bad are swapped: bad (v6.2) comes before good (v6.9)"),
         ("v6.9", "v6.9", "good and bad are the same commit: v6.9, v6.9 = "),
-        ("v6.2", "other", "--tree {tree}: bad is no kernel tree: it lacks Kconfig"),
+        ("v6.2", "other", "--tree {tree}: bad is not a kernel tree: it lacks Kconfig"),
         ("v6.9", "v6.3^{{commit}}", "good and bad are swapped"),
     ],
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agelab.analysis.published.study import all_studies
 from agelab.runner.request.options import OPTIONS, make_variable
 
 PROJECT = Path(__file__).parents[3]
@@ -21,6 +22,8 @@ PATH = re.compile(
 """A path in the repository, but for patterns such as ``scenarios/<name>.toml``."""
 ELSEWHERE = {"agelab/share", "scenarios/kernels/reiser4.patch"}
 """Paths in a wheel, and in the checkout of a user."""
+CONTRADICTIONS = "## Its figures against each other\n"
+COLUMNS = ("what contradicts what", "kept", "witness outside the study", "the other choice would give")
 
 
 def prose(page: Path) -> Iterator[tuple[int, str]]:
@@ -70,3 +73,37 @@ def test_every_test_that_a_page_names_is_there() -> None:
     assert named - {path.name for path in files} == set()
     code = "\n".join(path.read_text() for path in files)
     assert {name for name in functions if f"def {name}" not in code} == set()
+
+
+def lacks_contradictions(name: str, page: str) -> str:
+    """Say in one line what a study's page lacks of the table of its contradictions; nothing where it has it."""
+    section = page.partition(CONTRADICTIONS)[2].partition("\n## ")[0]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in section.splitlines()
+        if line.startswith("|")
+    ]
+    if not rows or rows[0] != [*COLUMNS] or len(rows) < 3:
+        return f"docs/studies/{name}.md lacks the table {CONTRADICTIONS.strip()!r}: | {' | '.join(COLUMNS)} |"
+    unfinished = [row[0] for row in rows[2:] if len(row) != len(COLUMNS) or not all(row)]
+    return f"docs/studies/{name}.md: a cell is empty in the row of {unfinished[0]!r}" if unfinished else ""
+
+
+@pytest.mark.parametrize("name", [study.name for study in all_studies()])
+def test_every_page_of_a_study_has_the_table_of_its_contradictions(name: str) -> None:
+    assert lacks_contradictions(name, (PROJECT / "docs" / "studies" / f"{name}.md").read_text()) == ""
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("", "lacks the table"),
+        ("| a | b | c | d |\n", ""),
+        ("| a | b |  | d |\n", "a cell is empty in the row of 'a'"),
+    ],
+)
+def test_a_page_without_its_table_is_told_in_one_line(rows: str, said: str) -> None:
+    head = f"| {' | '.join(COLUMNS)} |\n|---|---|---|---|\n"
+    found = lacks_contradictions("mine", f"# Mine\n\n{CONTRADICTIONS}\n{head}{rows}\n## Next\n| e |\n")
+    assert said in found and bool(found) == bool(said) and "\n" not in found
+    assert "lacks the table" in lacks_contradictions("mine", "# Mine\n")
