@@ -24,6 +24,8 @@ _BRACED = re.compile(r"\$\{([^}]*)\}")
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 _SEPARATOR = re.compile(r"(?<!\\):")
 """Between several files of one option."""
+_SHELL = re.compile(r"[`$;&|<>]")
+"""What a shell takes for other commands, or for other places of what a program prints."""
 _COMMENT = re.compile(r"[;#].*", re.DOTALL)
 Load = Callable[[str], bytes]
 """Returns the content of a file by its path from the job file's directory on. Raises InputError."""
@@ -143,9 +145,9 @@ def filled(text: str, variables: Mapping[str, str]) -> str:
 
 
 def words(arguments: str, variables: Mapping[str, str]) -> list[str]:
-    """Return the words of a command line, its variables filled in; none where a command's output is among them."""
+    """Return the words of a command line, its variables filled in; none where a shell does more with them."""
     texts = [filled(word, variables) for word in shlex.split(arguments)]
-    return [] if any("$" in text or "`" in text for text in texts) else texts
+    return [] if any(_SHELL.search(text) for text in texts) else texts
 
 
 def uses(name: str, text: str) -> bool:

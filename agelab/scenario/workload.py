@@ -96,7 +96,8 @@ class GuestProgram(Frozen):
         default="", description="expression for an argument with which nothing is printed that can be read"
     )
     check: tuple[str, ...] = Field(
-        default=(), description="command of the host that parses a job file, {job}, where the host has it"
+        default=(),
+        description="command of the host that parses a job, {job}: its file and arguments, where the host has it",
     )
     reader: Literal["numbers", "fio"] = Field(
         default="numbers", description="reader of its output: the numbers listed here, or fio's JSON"

@@ -31,7 +31,7 @@ from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import CellRequest, RunRequest, cell_requests
 from agelab.scenario import job_files
-from agelab.scenario.guest_places import JOBS
+from agelab.scenario.guest_places import JOBS, VARIABLES
 from agelab.scenario.history import Traced
 from agelab.scenario.jobs import AUTO
 from agelab.scenario.step import Action
@@ -45,7 +45,7 @@ CHECK_LINES = 3
 
 
 def check_jobs(specs: Sequence[CellSpec]) -> None:
-    """Raise InputError, with the program's own words, for a job file, or arguments in its place, that it refuses."""
+    """Raise InputError, with the program's own words, for a job file or arguments that it refuses."""
     wrong = []
     for spec in specs:
         for action in (*spec.scenario.actions(), *spec.scenario.tests):
@@ -72,8 +72,7 @@ def _refusal(action: Action, spec: CellSpec) -> str:
         env = {name: value for name, value in step_environment(spec).items() if name not in guests}
         env |= action.environment
         argv = [word.replace("{job}", str(job)) for word in program.check if action.job or word != "{job}"]
-        if not action.job:
-            argv += job_files.words(action.arguments, env)
+        argv += job_files.words(action.arguments, {**VARIABLES, **guests, **env})
         try:
             confine.run(argv, read=[place], env=env, timeout=CHECK_SECONDS)
         except (ProcessFailed, TimedOut) as error:

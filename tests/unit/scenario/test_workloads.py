@@ -264,3 +264,30 @@ def test_the_hosts_program_tells_what_it_refuses_before_anything_is_built(
     prepare.check_jobs([replace(cell, brought=known)])
     absent = strict.model_copy(update={"check": ("no-such-program", "{job}")})
     prepare.check_jobs([replace(cell, workload=replace(workload, programs={"fio": absent}))])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refused"),
+    [
+        ("--name=x --rw=reed", True),
+        ("--name=x --rw=$WAY", True),
+        ("--name=x --rw=read", False),
+        ("--name=x --rw=$(echo reed)", False),
+        ("--name=x --rw=reed 2>&1", False),
+        ('--name=x --read_iolog="$SOURCE/log"', False),
+    ],
+)
+def test_the_hosts_program_tells_what_it_refuses_of_arguments(
+    tmp_path: Path, arguments: str, refused: bool
+) -> None:
+    step = {"name": "rand", "program": "fio", "origin": "estimated", "environment": {"WAY": "reed"}}
+    found = chosen(tmp_path, step | {"arguments": arguments})
+    script = 'for word do case $word in --rw=reed|*=/log) echo "fio: bad rw" >&2; exit 1;; esac; done'
+    strict = workloads.program("fio").model_copy(update={"check": ("sh", "-c", script, "fio", "{job}")})
+    workload = replace(found.workload, programs={"fio": strict})
+    cell = replace(spec(), scenario=found.scenario, workload=workload, brought=brought(workload))
+    if not refused:
+        prepare.check_jobs([cell])
+        return
+    with pytest.raises(InputError, match=r"^step rand: arguments: fio: bad rw$"):
+        prepare.check_jobs([cell])
