@@ -15,19 +15,22 @@ TESTS = Path(__file__).parent
 IMAGE = "vm/test_image.py"
 """Makes the image that all guests boot, for two minutes and more where the store is empty."""
 BESIDE_IT = (
-    *("unit/present/test_hostile_pages.py", "unit/cli/test_setup.py", "unit/bisect/test_bisect.py"),
-    *("unit/base/test_fuzz.py", "unit/cli/test_bad_runs.py", "unit/base/test_full_disk.py"),
-    *("unit/present/test_report_browser.py", "unit/base/test_confine.py", "unit/data/test_corpus_study.py"),
-    *("unit/capsule/test_capsule.py", "unit/docs/test_site.py", "unit/docs/test_howto.py"),
+    *("unit/base/test_fuzz.py", "unit/docs/test_howto.py", "unit/bisect/test_bisect.py"),
+    *("unit/cli/test_bad_runs.py", "unit/base/test_full_disk.py", "unit/docs/test_site.py"),
+    *("unit/present/test_hostile_pages.py", "unit/cli/test_setup.py", "unit/present/test_report_browser.py"),
+    *("unit/capsule/test_capsule.py", "unit/data/test_corpus_study.py"),
 )
-"""What needs no guest and takes longest: for the other worker meanwhile, about as long as the image."""
+"""What needs no guest and takes long: for the other worker meanwhile, about as long as the image."""
 LONG = (
     *("vm/test_block_layer.py", "vm/test_repeat.py", "vm/test_measured.py", "vm/test_drives.py"),
     *("vm/test_saved_guest.py", "vm/test_studies.py", "vm/test_chaos.py", "vm/test_host_faults.py"),
     *("vm/test_calibrate.py", "vm/test_histories.py", "vm/test_two_at_once.py", "vm/test_hostile_steps.py"),
     *("vm/test_names.py", "vm/test_layout_truth.py", "vm/test_trouble.py", "vm/test_security.py"),
+    *("unit/runner/test_cluster.py", "unit/cli/test_locale.py", "unit/capsule/test_capsule_hostile.py"),
+    *("unit/bisect/test_own_bisects.py", "unit/present/test_report.py", "unit/base/test_limits.py"),
+    *("unit/runner/test_cluster_hosts.py", "unit/debian/test_snapshot.py"),
 )
-"""Tests of guests that take longest, the longest first."""
+"""What takes longest of its folder, the longest first."""
 FOLDERS = ("contract", "golden", "model", "vm", "unit")
 ENVIRONMENT = {"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "TERM": "xterm", "AGELAB_FRESH": "1"}
 """AGELAB_FRESH: a test that runs a cell twice is never served its own earlier answer."""
@@ -78,7 +81,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the image and what is long and needs none; then the guests, the long ones first; short files last.
+    """Begin with the image and what is long and needs none; then the guests; in each folder short files last.
 
     So nobody waits for the image, and both workers end together.
     """

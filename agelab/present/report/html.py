@@ -3,11 +3,12 @@
 import json
 import re
 from base64 import b64encode
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from agelab.base import fileio
@@ -25,6 +26,19 @@ UNSHOWN_CHARACTERS = re.compile(
 def render(page: Page) -> str:
     """Render the whole file. The same page gives the same bytes."""
     script = fileio.read_text(TEMPLATES / "page.js")
+    return _template().render(
+        page=page,
+        printed=PRINTED,
+        style=Markup(fileio.read_text(TEMPLATES / "page.css")),
+        script=Markup(script),
+        script_hash=b64encode(sha256(script.encode()).digest()).decode("ascii"),
+        svg=chart_markup,
+    )
+
+
+@cache
+def _template() -> Template:
+    """Return the page's template, which takes as long to be compiled as a small page to be rendered."""
     environment = Environment(
         loader=PackageLoader("agelab.present.report"),
         autoescape=True,
@@ -34,14 +48,7 @@ def render(page: Page) -> str:
         lstrip_blocks=True,
     )
     environment.filters["data"] = encode_rows
-    return environment.get_template("page.html").render(
-        page=page,
-        printed=PRINTED,
-        style=Markup(fileio.read_text(TEMPLATES / "page.css")),
-        script=Markup(script),
-        script_hash=b64encode(sha256(script.encode()).digest()).decode("ascii"),
-        svg=chart_markup,
-    )
+    return environment.get_template("page.html")
 
 
 def escape_unshown(value: Any) -> Any:
