@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import product
-from math import comb, prod, sqrt
+from math import comb, isnan, prod
+
+from scipy.stats import kendalltau
 
 Groups = tuple[int, ...]
 """How many things share each value, the lowest value first."""
@@ -20,13 +22,13 @@ def tau_b(first: Sequence[Fraction], second: Sequence[Fraction]) -> float | None
     """Return Kendall's tau-b of two rankings of the same things; None for fewer than two, or all ties on a side.
 
     (concordant - discordant pairs) / sqrt((pairs not tied in the first) * (pairs not tied in the second)): M. G.
-    Kendall, "The treatment of ties in ranking problems", Biometrika 33 (1945), 239-251. scipy.stats has the same, and
-    takes longer to be imported than a page takes to be written.
+    Kendall, "The treatment of ties in ranking problems", Biometrika 33 (1945), 239-251.
     """
     if not _can_agree(first, second):
         return None
-    tau = _score(first, second) / sqrt(_untied_pairs(first)) / sqrt(_untied_pairs(second))
-    return min(1.0, max(-1.0, tau))
+    # Ranks, not the values themselves: two fractions never become one float.
+    tau = float(kendalltau(competition_ranks(first), competition_ranks(second), variant="b").statistic)
+    return None if isnan(tau) else tau
 
 
 def tau_b_chance(first: Sequence[Fraction], second: Sequence[Fraction]) -> Fraction | None:
@@ -37,23 +39,14 @@ def tau_b_chance(first: Sequence[Fraction], second: Sequence[Fraction]) -> Fract
     """
     if not _can_agree(first, second):
         return None
-    seen = _score(first, second)
+    pairs = list(zip(first, second, strict=True))
+    seen = sum(_sign(b[0] - a[0]) * _sign(b[1] - a[1]) for at, a in enumerate(pairs) for b in pairs[at + 1 :])
     orders = _orders(_groups(first), _groups(second))
     return Fraction(sum(ways for score, ways in orders.items() if score >= seen), sum(orders.values()))
 
 
 def _can_agree(first: Sequence[Fraction], second: Sequence[Fraction]) -> bool:
     return len(set(first)) > 1 and len(set(second)) > 1
-
-
-def _score(first: Sequence[Fraction], second: Sequence[Fraction]) -> int:
-    """Return the concordant pairs less the discordant ones."""
-    pairs = list(zip(first, second, strict=True))
-    return sum(_sign(b[0] - a[0]) * _sign(b[1] - a[1]) for at, a in enumerate(pairs) for b in pairs[at + 1 :])
-
-
-def _untied_pairs(values: Sequence[Fraction]) -> int:
-    return comb(len(values), 2) - sum(comb(size, 2) for size in _groups(values))
 
 
 def _groups(values: Sequence[Fraction]) -> Groups:
