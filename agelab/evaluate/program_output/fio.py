@@ -20,6 +20,8 @@ DIRECTIONS = ("read", "write", "trim", "mixed")
 """Results of a job; ``mixed`` is all of them together (unified_rw_reporting)."""
 UNNAMED = re.compile(r"[^A-Za-z0-9_-]+", re.ASCII)
 MAX_NAME = 60
+OF_NO_DISK = ("null", "cpuio", "net", "netsplice", "rdma", "http", "exec")
+"""Engines that read and write no file."""
 ERROR_LINE = re.compile(r"^fio: pid=\d+, err=(\d+)/(?:file:\S+, )?(.{1,200})", re.MULTILINE | re.ASCII)
 """What fio prints as a job ends early: the number of the error, the function, and the error in words."""
 ALL = "all"
@@ -41,8 +43,9 @@ def read(program: GuestProgram, text: str) -> list[Reading]:
         name = _name(job)
         part = _unlike(name, names)
         try:
-            if job.get("error"):
-                readings += _failed(job, part, text, document.get("global options"))
+            options = {**_options(document, "global options"), **_options(job, "job options")}
+            if why := _no_numbers(job, part, text, options):
+                readings.append(Reading(_bandwidth_of(options), None, part, why))
                 continue
             readings += [reading.of_part(part) for reading in _of_job(job)]
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
@@ -100,21 +103,31 @@ def _unlike(name: str, names: set[str]) -> str:
     return unlike
 
 
-def _failed(job: Mapping[str, Any], part: str, text: str, common: object) -> list[Reading]:
-    """Return the bandwidth of a job that ended with an error as not measured, with fio's own words for it."""
-    number = str(job["error"])[:10]
-    words = next((match[2] for match in ERROR_LINE.finditer(text) if match[1] == number), "")
-    why = f"fio's job {part} ended with error {number}" + (f": {words}" if words else "")
-    ways = (asked.get("rw") for asked in (job.get("job options"), common) if isinstance(asked, dict))
-    way = str(next(filter(None, ways), ""))
-    direction = next((name for name in ("write", "trim") if name in way), "read")
-    return [Reading(f"fio_{direction}_bandwidth", None, part, why)]
+def _options(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    options = holder.get(name)
+    return options if isinstance(options, dict) else {}
+
+
+def _no_numbers(job: Mapping[str, Any], part: str, text: str, options: Mapping[str, Any]) -> str:
+    """Return why a job has no numbers of a disk, an error in fio's own words; empty where it has."""
+    if job.get("error"):
+        number = str(job["error"])[:10]
+        words = next((match[2] for match in ERROR_LINE.finditer(text) if match[1] == number), "")
+        return f"fio's job {part} ended with error {number}" + (f": {words}" if words else "")
+    engine = options.get("ioengine")
+    return f"ioengine={engine} works on no disk" if engine in OF_NO_DISK else ""
+
+
+def _bandwidth_of(options: Mapping[str, Any]) -> str:
+    """Return the metric that stands for all of a job that has no numbers."""
+    way = str(options.get("rw", ""))
+    return f"fio_{next((name for name in ('write', 'trim') if name in way), 'read')}_bandwidth"
 
 
 def _of_job(job: Mapping[str, Any]) -> Iterator[Reading]:
     for direction in DIRECTIONS:
         done = job.get(direction)
-        if isinstance(done, dict) and _moved(done):
+        if isinstance(done, dict) and done.get("total_ios"):
             yield from _amounts(direction, done)
             yield from _latencies(
                 f"fio_{direction}_latency", _Times.of(done, "lat_ns"), _Times.of(done, "clat_ns")
@@ -132,11 +145,6 @@ def _syncs(job: Mapping[str, Any]) -> "tuple[float, _Times]":
         return 0, _Times(0, {})
     times = _Times.of(synced, "lat_ns")
     return times.count or _number(synced.get("total_ios", 0)), times
-
-
-def _moved(done: Mapping[str, Any]) -> bool:
-    """Return True if requests moved bytes: an engine that only burns processor time counts reads of none."""
-    return bool(done.get("total_ios")) and done.get("io_bytes") != 0
 
 
 def _amounts(direction: str, done: Mapping[str, Any]) -> Iterator[Reading]:
@@ -201,7 +209,9 @@ def _no_percentile(ending: str, listed: Mapping[str, Any], whole: _Times, comple
 def _of_clones(jobs: Sequence[Mapping[str, Any]]) -> Iterator[Reading]:
     """Yield what the clones of a job did together, as fio's group_reporting does: over the longest run time."""
     for direction in DIRECTIONS:
-        done = [each for job in jobs if isinstance(each := job.get(direction), dict) and _moved(each)]
+        done = [
+            each for job in jobs if isinstance(each := job.get(direction), dict) and each.get("total_ios")
+        ]
         milliseconds = max((_number(each.get("runtime", 0)) for each in done), default=0)
         if not done or not milliseconds:
             continue

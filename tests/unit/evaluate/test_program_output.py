@@ -166,16 +166,11 @@ def test_the_fdatasyncs_of_clones_are_counted_together() -> None:
     assert (found["log-all:fio_sync_count"], found["log-all:fio_sync_latency_mean"]) == (4, 2.5)
 
 
-def test_a_job_that_moved_nothing_has_no_rate_of_0() -> None:
-    """The engine cpuio counts reads of 0 bytes, and times for them."""
-    idle = {
-        "total_ios": 3,
-        "io_bytes": 0,
-        "bw_bytes": 0,
-        "iops": 0.0,
-        "lat_ns": {"N": 3, "mean": 1, "max": 1},
-    }
-    assert {reading.part for reading in fio(read=idle)} == {"copy-2"}
+def test_a_job_on_no_disk_has_no_numbers() -> None:
+    idle, *others = fio(**{"job options": {"ioengine": "null", "rw": "randwrite"}})
+    assert (idle.metric, idle.value) == ("fio_write_bandwidth", None)
+    assert idle.not_measured == "ioengine=null works on no disk"
+    assert {reading.part for reading in others} == {"copy-2"}
 
 
 def test_a_failed_job_takes_none_of_the_others_away() -> None:
