@@ -69,19 +69,25 @@ def samples(
             yield from printed
 
 
-def last_words(disk: Path, kept: Iterable[KeptOutput], step: str, repetition: int) -> str:
-    """Return why a failed step failed, by its output: what its program's reader says is missing, or its last line."""
+def last_words(disk: Path, kept: Iterable[KeptOutput], step: str, repetition: int, complaint: str) -> str:
+    """Return why a failed step failed: for its program's reader a part, such as a job of fio, that has no numbers.
+
+    Else it is ``complaint``, from its error output, or what the reader cannot read, or the last line printed.
+    """
     for output in kept:
         if (str(output.step), output.repetition) == (step, repetition):
             data = _printed(disk, output)
+            unread, readings = "", []
             try:
-                reasons = [reading.not_measured for reading in _readings(data, output)]
+                readings = _readings(data, output)
             except UnreadableOutput as error:
-                reasons = [str(error)] if output.program else []
+                unread = str(error) if output.program else ""
+            measured = {reading.part for reading in readings if reading.value is not None}
+            reasons = [reading.not_measured or "" for reading in readings if reading.part not in measured]
             lines = escape_controls(data.decode(errors="replace")).split("\n")
             last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-            return next(filter(None, reasons), "") or last[-LAST_LINE:]
-    return ""
+            return next(filter(None, reasons), "") or complaint or unread or last[-LAST_LINE:]
+    return complaint
 
 
 def _printed(disk: Path, output: KeptOutput) -> bytes:

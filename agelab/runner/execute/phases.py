@@ -476,14 +476,16 @@ class PhaseRunner:
             raise PhaseAborted
 
     def _with_last_words(self, failures: Sequence[StepFailed]) -> Sequence[StepFailed]:
-        """Return failed steps with what they printed last, where they printed nothing to their error output."""
+        """Return failed steps with what their outputs say of the reason."""
         kept = list(outputs(self.phase, self.boots.spec.workload.programs))
         for disk in self.boots.output_disk(self.phase):
             failures = [
-                failure
-                if failure.said
-                else failure.model_copy(
-                    update={"said": step_output.last_words(disk.path, kept, failure.step, failure.repetition)}
+                failure.model_copy(
+                    update={
+                        "said": step_output.last_words(
+                            disk.path, kept, failure.step, failure.repetition, failure.said
+                        )
+                    }
                 )
                 for failure in failures
             ]

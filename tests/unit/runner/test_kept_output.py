@@ -193,3 +193,24 @@ def test_a_number_that_a_program_left_out_is_told(tmp_path: Path) -> None:
         ("dbench_throughput", None),
         ("dbench_latency_max", "dbench printed no such number"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint", "why"),
+    [
+        (
+            '{"jobs": [{"jobname": "trim", "error": 25}, {"jobname": "other", "sync": {"total_ios": 1}}]}',
+            "fio: blocksize is larger than data set range",
+            "fio's job trim ended with error 25",
+        ),
+        ('{"jobs": [{"jobname": "other", "sync": {"total_ios": 1}}]}', "a warning", "a warning"),
+        ("usage\n", "No job(s) defined", "No job(s) defined"),
+        ("usage\n", "", "fio printed no JSON: 'usage'"),
+    ],
+)
+def test_a_failed_job_is_the_reason_of_its_step(tmp_path: Path, text: str, complaint: str, why: str) -> None:
+    disk = tmp_path / "output"
+    disk.write_bytes(text.encode().ljust(PLACE_BYTES, b"\0"))
+    kept = list(outputs(with_keepers(phase(FIO)), WORKLOAD.programs))
+    assert step_output.last_words(disk, kept, "fio", 1, complaint) == why
+    assert step_output.last_words(disk, kept, "copy", 1, complaint) == complaint
