@@ -291,7 +291,7 @@ def _opened(archive: Path) -> Iterator[tarfile.TarFile]:
             raise
         # For example a name that is both a file and a directory, or a hard link to a missing member.
         raise InputError(
-            f"{archive} contradicts itself: {error.strerror}: {str(error.filename)[:200]!r}"
+            f"{archive} contradicts itself: {error.strerror}: {Path(str(error.filename)).name[:200]!r}"
         ) from error
 
 

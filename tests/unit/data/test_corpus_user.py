@@ -198,7 +198,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     archive = tarred(tmp_path / "a.tar", ("d", LINK, str(outside)), ("d/f", FILE, ""))
-    with pytest.raises(InputError, match="contradicts itself"):
+    with pytest.raises(InputError, match=r"contradicts itself: [^/]*$"):
         corpus_from_user(archive, Store(tmp_path / "home"))
     assert not list(outside.iterdir())
 
