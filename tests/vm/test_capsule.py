@@ -79,7 +79,7 @@ def test_an_artefact_comes_out_the_same_elsewhere_but_for_the_capsule_that_was_t
     code, found = _replayed(made, home)
     problems = {Path(one["file"]).stem: one["problem"] for one in found["capsules"]}
     assert code == 1 and problems[names[1]] is None
-    assert "does not match the hash in the manifest" in problems[names[0]]
+    assert "cells/0/samples.jsonl does not match the hash" in problems[names[0]]
     assert [one["reproduced"] for one in found["capsules"]] == [False, True], found
 
 
