@@ -15,9 +15,12 @@ NOT_READ = "the step printed more than the 1 MiB that is kept"
 TOO_LARGE = "the number is larger than any that a sample holds"
 LAST_LINE = 200
 """Characters of an output's last line that a reason has."""
+OF_DISK = ("requests", "bytes_read", "bytes_written")
+LEFT_OVER = 10
+"""Where a disk moves less than one in so many of a program's bytes, it moves what earlier steps left, and not those."""
 NOT_OF_THIS_DISK = (
-    "not of this disk: the program moved data, and the disk under test saw no request meanwhile "
-    "(the data lay in memory, or elsewhere)"
+    "not of this disk: the program moved data, and the disk under test saw no request for them meanwhile "
+    "(they lay in memory, or elsewhere)"
 )
 
 PLACE_BYTES = 1 << 20
@@ -53,18 +56,17 @@ def samples(
     The outputs themselves are left beside the disk, as ``[<phase>-]<step>-<repetition>.output``.
     """
     there = {(sample.step, sample.repetition) for sample in ended if sample.metric == "elapsed"}
-    idle = {
-        (sample.step, sample.repetition)
-        for sample in ended
-        if sample.metric == "requests" and sample.value == 0
-    }
+    of_disk: dict[tuple[str, int], dict[str, float]] = {}
+    for sample in ended:
+        if sample.metric in OF_DISK and sample.value is not None:
+            of_disk.setdefault((sample.step, sample.repetition), {})[sample.metric] = sample.value
     for output in kept:
         step = str(output.step), output.repetition
         if step in there:
             data = _printed(disk, output)
             (disk.parent / output.file_name).write_bytes(data)
             printed = list(_of_step(data, output, {**METRICS, **own}, dilation))
-            if step in idle and _moved_data(output.program, printed):
+            if _is_elsewhere(output.program, printed, of_disk.get(step, {})):
                 printed = [_not_of_this_disk(sample) for sample in printed]
             yield from printed
 
@@ -96,9 +98,17 @@ def _printed(disk: Path, output: KeptOutput) -> bytes:
         return file.read(PLACE_BYTES).rstrip(b"\0")
 
 
-def _moved_data(program: GuestProgram | None, printed: Iterable[Sample]) -> bool:
+def _is_elsewhere(
+    program: GuestProgram | None, printed: Iterable[Sample], of_disk: Mapping[str, float]
+) -> bool:
+    """Return True if a program moved data, and what the disk moved meanwhile was not that."""
     moves = program.moves if program else ()
-    return any(sample.metric in moves and sample.value for sample in printed)
+    moved = [sample for sample in printed if sample.metric in moves and sample.value]
+    if not moved or not of_disk:
+        return False
+    most = max((sample.value or 0 for sample in moved if sample.unit == "B"), default=0)
+    disk_bytes = of_disk.get("bytes_read", 0) + of_disk.get("bytes_written", 0)
+    return of_disk.get("requests") == 0 or LEFT_OVER * disk_bytes < most
 
 
 def _not_of_this_disk(sample: Sample) -> Sample:
