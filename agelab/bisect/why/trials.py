@@ -151,8 +151,8 @@ class ClaimAnswer:
     @property
     def shown(self) -> int:
         """The comparison of the claim to show: one that a setting turns round, else one that speaks against it."""
-        ours = _comparisons(self.baseline.judged)
-        others = [_comparisons(trial.judged) for trial in self.flipped or self.tested]
+        ours = comparisons_of(self.baseline.judged)
+        others = [comparisons_of(trial.judged) for trial in self.flipped or self.tested]
         turned = (
             at
             for at, comparison in enumerate(ours)
@@ -193,7 +193,8 @@ class ClaimAnswer:
         return f"no factor alone flips it: {own} with {changes} could be tested{rest}"
 
 
-def _comparisons(judged: JudgedClaim | None) -> tuple[ClaimComparison, ...]:
+def comparisons_of(judged: JudgedClaim | None) -> tuple[ClaimComparison, ...]:
+    """Return the comparisons that a claim is judged by in our run; none where it could not be judged."""
     return judged.ours.comparisons if judged and judged.ours else ()
 
 

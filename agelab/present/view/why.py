@@ -7,7 +7,7 @@ from agelab.analysis.published.claim_verdict import JudgedClaim
 from agelab.analysis.published.phrasing import claim_notes, describe_column, figure_text
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.bisect.why.baseline import Baseline
-from agelab.bisect.why.trials import ClaimAnswer, Trial
+from agelab.bisect.why.trials import ClaimAnswer, Trial, comparisons_of
 from agelab.present.report.blocks import Block, Column, Heading, Line, Table, Text, headings
 from agelab.present.view.progress import format_time_left, time_left
 from agelab.results.conditions import text
@@ -46,7 +46,7 @@ def answer_blocks(answer: ClaimAnswer) -> Iterator[Block]:
     ):
         yield Text(f"  {line}", hang=2)
     yield Line("")
-    many = len(_comparisons(baseline.judged)) > 1
+    many = len(comparisons_of(baseline.judged)) > 1
     names, words = ("factor", "changed to", "verdict", "figure"), ("changed to", "verdict")
     heads = headings(*names, numbers=("figure",), wrapped=words)
     own = baseline.judged
@@ -71,7 +71,7 @@ def _remarks(answer: ClaimAnswer) -> list[str]:
     """Say what the columns are, why a setting has no verdict, and what else was not the same."""
     own = answer.baseline.judged
     lines = []
-    if comparisons := _comparisons(own):
+    if comparisons := comparisons_of(own):
         theirs = dict.fromkeys(
             figure_text(outcome.comparisons[answer.shown].figure) for outcome in own.theirs
         )
@@ -96,21 +96,16 @@ def _remarks(answer: ClaimAnswer) -> list[str]:
     return lines
 
 
-def _comparisons(judged: JudgedClaim | None) -> tuple[Any, ...]:
-    return judged.ours.comparisons if judged and judged.ours else ()
-
-
 def _figure(answer: ClaimAnswer, judged: JudgedClaim | None) -> str:
-    comparisons = _comparisons(judged)
+    comparisons = comparisons_of(judged)
     if answer.shown >= len(comparisons):
         return "-"
     return figure_text(comparisons[answer.shown].figure)
 
 
 def _count(judged: JudgedClaim | None) -> str:
-    comparisons = _comparisons(judged)
-    tested = [comparison for comparison in comparisons if comparison.holds is not None]
-    return f"{sum(comparison.holds for comparison in tested)} of {len(tested)}" if tested else "-"
+    tested = [comparison.holds for comparison in comparisons_of(judged) if comparison.holds is not None]
+    return f"{sum(tested)} of {len(tested)}" if tested else "-"
 
 
 def answer_json(answer: ClaimAnswer) -> dict[str, Any]:
@@ -152,6 +147,6 @@ def _judged_json(judged: JudgedClaim) -> dict[str, Any]:
                 "holds": comparison.holds,
                 "note": comparison.note,
             }
-            for comparison in _comparisons(judged)
+            for comparison in comparisons_of(judged)
         ],
     }
