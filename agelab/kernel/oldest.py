@@ -12,7 +12,7 @@ _VERSION = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
 
 def require(name: str, version: str) -> None:
     """Raise InputError for a ``version`` or release that is too old; what does not begin with two numbers passes."""
-    found = _VERSION.match(version)
-    if found and (int(found[1]), int(found[2])) < OLDEST:
+    match = _VERSION.match(version)
+    if match and (int(match[1]), int(match[2])) < OLDEST:
         needed = ".".join(map(str, OLDEST))
         raise InputError(f"{name} is Linux {version}, and a guest needs Linux {needed} or newer", hint=HINT)
