@@ -137,6 +137,11 @@ class Boot:
     def _prepare(self) -> None:
         machine.sysctl(self.plan.memory.sysctl)
         machine.limit_dirty(self.plan.memory)
+        if self.plan.copy_prices:
+            try:
+                machine.price_copies(self.plan.copy_prices)
+            except OSError as refused:
+                raise CellFailed(f"this kernel cannot take a machine with byte_price: {refused}") from None
         first, late = 0, False
         if self.plan.disks:
             new = self.plan.boot == 0 and any(disk.mkfs for disk in self.plan.disks)

@@ -22,7 +22,8 @@ PR_CAPBSET_DROP, CAP_SYS_PTRACE = 24, 19
 """prctl(2), capabilities(7)."""
 KERNELS_PROGRAMS = Path("/proc/sys/kernel/usermodehelper/bset")
 """The capabilities of programs that the kernel starts, as two numbers of 32 bits, the lower first."""
-DRIVES_CUT = Path("/sys/module/agedrive/parameters/cut")
+MODULE = Path("/sys/module/agedrive/parameters")
+"""What the module of the modelled drives is told."""
 CLOSE_ENOUGH = 64 * 1024
 """Bytes by which the memory available may miss its target."""
 STAT_REFRESH = Path("/proc/sys/vm/stat_refresh")
@@ -174,14 +175,23 @@ def wait_until(uptime: float) -> None:
     time.sleep(left)
 
 
+def price_copies(prices: dict[str, int]) -> None:
+    """Have copying of the page cache cost so many instructions more for 1024 bytes (harness/drive/price.c).
+
+    Raises OSError where the kernel has no function that a probe finds.
+    """
+    for way, instructions in prices.items():
+        (MODULE / f"{way}_price").write_text(str(instructions))
+
+
 def cut_power() -> None:
     """Reset the machine at once, as a power cut does: nothing is written back, and no device is told.
 
     Modelled drives lose what is only in their caches (harness/drive/block.c); they refuse where they were not made for
     it. Without them: the kernel's Documentation/admin-guide/sysrq.rst, b. Raises OSError where the machine goes on.
     """
-    if DRIVES_CUT.exists():
-        DRIVES_CUT.write_text("1")
+    if MODULE.exists():
+        (MODULE / "cut").write_text("1")
     Path("/proc/sysrq-trigger").write_text("b")
     raise OSError("the machine goes on after its reset")
 

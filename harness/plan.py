@@ -207,6 +207,8 @@ class Plan:
     drives: tuple[Drive, ...]
     block: BlockLayer | None
     """None where no drive is modelled."""
+    copy_prices: dict[str, int] | None
+    """Instructions that 1024 bytes cost more which are read from the page cache or written to it; None is no more."""
     disks: tuple[Disk, ...]
     """The disks under test, one after the other."""
     tell_mount: bool
@@ -246,6 +248,7 @@ def read(path: Path) -> Plan:
         corpus=Corpus(**raw["corpus"]) if raw["corpus"] else None,
         drives=tuple(_drive(drive) for drive in raw["drives"]),
         block=BlockLayer(**raw["block"]) if raw["block"] else None,
+        copy_prices=raw["copy_prices"],
         disks=tuple(_disk(disk) for disk in raw["disks"]),
         tell_mount=raw["tell_mount"],
         links=raw["links"],

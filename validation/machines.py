@@ -1,15 +1,15 @@
-"""Find what an instruction costs on the studies' processors, from lmbench figures that people published for them.
+"""Find what an instruction and a byte cost on the studies' processors, from lmbench figures that people published.
 
     .venv/bin/python -m validation.machines [--kernel debian:6.1] [--write]
 
-Counts the guest instructions of each call of machine_calls/calls.c, which does what lmbench times, and divides
-the cycles of machine_calls/published.csv by them. It does so for each way in which the guest's kernel can copy,
-and a machine gets the one with which the calls of its family lie nearest together, words where that is no matter. A
-processor's cycles an instruction are the geometric mean over the calls of its family's figures; the band is the range
-of the systems that were measured, or wider where the processor has no figure of its own. Two figures are no part of
-the mean, and shown: null I/O is mostly the entry into the kernel, which is microcode of its time, and bcopy is the C
-library's. None of the figures comes from a study. --write rewrites instructions_per_cycle and copies in
-scenarios/machines/ and the tables of docs/machines.md.
+Counts the guest instructions of each call of machine_calls/calls.c, which does what lmbench times, and divides the
+cycles of machine_calls/published.csv by them. A processor's cycles an instruction are the geometric mean over the calls
+of its family's figures that move no data; the band is the range of the systems that were measured, or wider where the
+processor has no figure of its own. What *file reread* and *mem write* take beyond their instructions is the wait for
+memory: the price of a byte that is copied out of the page cache, and into it (harness/drive/price.c). Two figures are
+shown alone: null I/O is mostly the entry into the kernel, which is microcode of its time, and bcopy is the C library's.
+None of the figures comes from a study. --write rewrites instructions_per_cycle and byte_price in scenarios/machines/
+and the tables of docs/machines.md.
 """
 
 import argparse
@@ -24,14 +24,14 @@ from dataclasses import dataclass
 from math import exp, log, log2
 from pathlib import Path
 from statistics import geometric_mean, pstdev
-from typing import Literal, get_args
+from typing import Literal
 
 from agelab import kernel as kernels
 from agelab.base.errors import AgelabError
 from agelab.cli.options import open_store
 from agelab.machine.image import tools
 from agelab.scenario import selection, toml_files
-from agelab.scenario.machine import Band, Copies, Machine
+from agelab.scenario.machine import Band, Machine
 from docs.make import command
 from docs.make.command import Answer
 from docs.make.page import grid
@@ -48,11 +48,10 @@ FITTED = {
     "sig handle": "sig_handle",
     "fork+exit": "fork_exit",
     "pipe latency": "pipe",
-    "file reread": "file_reread",
 }
 """lmbench's name of each figure in the mean, and the program's."""
-CLEARLY = 1.1
-"""The factor from which one spread of the calls is larger than another: they are seven."""
+BYTES = {"file reread": "file_reread", "mem write": "mem_write"}
+"""lmbench's name of each figure of bytes, read and written, and the program's."""
 SHOWN = {"null I/O": "null_io", "bcopy libc": "bcopy"}
 FAMILIES = {
     "P6": ("Pentium III", "550 MHz P6"),
@@ -93,7 +92,7 @@ class PublishedFigure:
 
 @dataclass(frozen=True)
 class Cost:
-    """What an instruction costs on a family of processors."""
+    """What an instruction and a byte cost on a family of processors."""
 
     cycles: float
     """Mean cycles of an instruction."""
@@ -102,8 +101,10 @@ class Cost:
     """The same of single systems: the range."""
     residuals: Mapping[str, float]
     """Metric to the cycles of its instructions, as multiples of the mean."""
-    copies: Copies = "words"
-    """How the guest's kernel copied that was counted."""
+    read: float
+    """Cycles for which the processor waits for a byte that it reads."""
+    written: float
+    """Cycles for which it waits for a byte that it writes."""
 
     @property
     def spread(self) -> float:
@@ -131,9 +132,11 @@ def published(path: Path = PUBLISHED) -> list[PublishedFigure]:
     return figures
 
 
-def instructions(place: Bench, program: Path, machine: Machine) -> dict[str, float]:
-    """Return the guest instructions of each call. Raises AgelabError where the guest does not finish."""
-    job = {"program": base64.b64encode(program.read_bytes()).decode()}
+def instructions(
+    place: Bench, program: Path, machine: Machine, copy_prices: Mapping[str, int] | None
+) -> dict[str, float]:
+    """Return the guest instructions of each call, or of a byte. Raises AgelabError where the guest does not finish."""
+    job = {"program": base64.b64encode(program.read_bytes()).decode(), "copy_prices": copy_prices}
     boot = place.boot(PROGRAM.read_bytes(), job, machine, MEMORY_MIB)
     if reason := boot.only("end")["reason"]:
         raise AgelabError(f"the guest failed: {reason}\n{boot.tail}")
@@ -141,22 +144,16 @@ def instructions(place: Bench, program: Path, machine: Machine) -> dict[str, flo
     return {line["name"]: line["ns"] / (1 << machine.shift) for line in calls}
 
 
-def chosen(counted: Mapping[Copies, Mapping[str, float]], figures: Sequence[PublishedFigure]) -> Cost:
-    """Return what an instruction costs by a family's figures, for the way of copying with the least spread.
+def cost(counted: Mapping[str, float], figures: Sequence[PublishedFigure], probe: float = 0) -> Cost:
+    """Return what an instruction and a byte cost by the figures of a family.
 
-    Words, which the emulator copies faster, where that is less by no more than CLEARLY.
+    ``probe`` are the instructions for each byte that the probe executes where a byte costs nothing: they are part of
+    what is counted of *file reread*, and come off the price of a byte that is written.
     """
-    costs = {copies: cost(counts, figures, copies) for copies, counts in counted.items()}
-    least = min(costs.values(), key=lambda candidate: candidate.spread)
-    return costs["words"] if costs["words"].spread < CLEARLY * least.spread else least
-
-
-def cost(counted: Mapping[str, float], figures: Sequence[PublishedFigure], copies: Copies = "words") -> Cost:
-    """Return what an instruction costs by the figures of a family."""
     by_call: dict[str, list[float]] = defaultdict(list)
     by_system: dict[str, list[float]] = defaultdict(list)
     for figure in figures:
-        if call := (FITTED | SHOWN).get(figure.metric):
+        if call := (FITTED | BYTES | SHOWN).get(figure.metric):
             ratio = figure.cycles / counted[call]
             by_call[figure.metric].append(ratio)
             if figure.metric in FITTED:
@@ -165,7 +162,17 @@ def cost(counted: Mapping[str, float], figures: Sequence[PublishedFigure], copie
     mean = geometric_mean([means[metric] for metric in FITTED if metric in means])
     systems = [geometric_mean(ratios) for ratios in by_system.values()]
     residuals = {name: ratio / mean for name, ratio in means.items()}
-    return Cost(mean, min(systems), max(systems), residuals, copies)
+    waits = {
+        call: (means[metric] - mean) * counted[call] for metric, call in BYTES.items() if metric in means
+    }
+    return Cost(
+        mean,
+        min(systems),
+        max(systems),
+        residuals,
+        max(0, waits.get("file_reread", 0)),
+        max(0, waits.get("mem_write", 0) - probe * mean),
+    )
 
 
 def band(machine: Machine, costs: Mapping[str, Cost]) -> Band:
@@ -193,50 +200,48 @@ def band(machine: Machine, costs: Mapping[str, Cost]) -> Band:
 
 
 def write(machine: Machine, costs: Mapping[str, Cost]) -> None:
-    """Rewrite a machine's instructions_per_cycle, copies, and shift: the nearest, so that little is dilated."""
+    """Rewrite a machine's instructions_per_cycle, byte_price, and shift: the nearest, so that little is dilated."""
     of_family, ends = costs[FAMILY_OF[machine.name]], band(machine, costs)
     path = toml_files.SCENARIOS / "machines" / f"{machine.name}.toml"
     how = EXTRAPOLATED.get(machine.name, "")
     spread = f"{1 / of_family.high:.2f} to {1 / of_family.low:.2f} by single systems"
-    note = f"bench/machines.py, lmbench figures of {FAMILY_OF[machine.name]}: {spread}{how and '; '}{how}"
+    made_by = f"validation/machines.py, lmbench figures of {FAMILY_OF[machine.name]}"
     figure = (
-        f'[instructions_per_cycle]\nvalue = {1 / of_family.cycles:.3f}\norigin = "calibrated"\nnote = "{note}"\n'
+        f'[instructions_per_cycle]\nvalue = {1 / of_family.cycles:.3f}\norigin = "calibrated"\n'
+        f'note = "{made_by}: {spread}{how and "; "}{how}"\n'
         f'band = {{ low = {ends.low}, high = {ends.high}, origin = "{ends.origin}", note = "{ends.note}" }}\n'
+    )
+    price = (
+        f"[byte_price]\nread = {of_family.read:.2f}\nwritten = {of_family.written:.2f}\n"
+        f'origin = "{"estimated" if how else "calibrated"}"\n'
+        f'note = "{made_by}: file reread, mem write{how and "; "}{how}"\n'
     )
     text = path.read_text(encoding="utf-8")
     shift = max(0, round(log2(of_family.cycles * 1000 / machine.clock_mhz.value)))
     text = re.sub(r"^shift = \d+$", f"shift = {shift}", text, flags=re.MULTILINE)
-    text = re.sub(r"^copies = .*\n", "", text, flags=re.MULTILINE)
-    text = re.sub(r"^(cpu_model = .*\n)", rf'\1copies = "{of_family.copies}"\n', text, flags=re.MULTILINE)
-    path.write_text(re.sub(r"\[instructions_per_cycle\]\n(?:\w.*\n)+", figure, text), encoding="utf-8")
+    text = re.sub(r"\n\[byte_price\]\n(?:\w.*\n)+", "", text)
+    text = re.sub(r"\[instructions_per_cycle\]\n(?:\w.*\n)+", f"{figure}\n{price}", text)
+    path.write_text(text, encoding="utf-8")
 
 
-def report(
-    counted: Mapping[Copies, Mapping[str, float]], costs: Mapping[str, Cost], others: Mapping[str, str]
-) -> tuple[list[str], list[list[str]]]:
-    """Return head and rows of the table: a call in each row. ``others``: each family's spreads, in words."""
-    head = ["call", *(f"instructions, {copies}" for copies in counted)]
-    head += [f"{family}, {of_family.copies}: cycles an instruction" for family, of_family in costs.items()]
+def report(counted: Mapping[str, float], costs: Mapping[str, Cost]) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the table: a call in each row."""
+    head = ["call", "instructions", *(f"{family}: cycles an instruction" for family in costs)]
     rows = []
-    for metric, call in (FITTED | SHOWN).items():
-        beside = "" if metric in FITTED else " (not in the mean)"
+    for metric, call in (FITTED | BYTES | SHOWN).items():
         own = [
             f"{of_family.cycles * of_family.residuals[metric]:.2f}" if metric in of_family.residuals else "-"
             for of_family in costs.values()
         ]
-        sizes = [_size(counts[call]) for counts in counted.values()]
-        rows.append([f"{metric}{beside}", *sizes, *own])
+        beside = "" if metric in FITTED else " (not in the mean)"
+        rows.append([f"{metric}{beside}", _size(counted[call]), *own])
+    ranges = [f"{family.cycles:.2f} ({family.low:.2f}-{family.high:.2f})" for family in costs.values()]
+    rows.append(["mean, and its range", "", *ranges])
+    rows.append(["spread of the calls", "", *(f"{family.spread:.2f}" for family in costs.values())])
+    rows.append(["wait for a byte read, cycles", "", *(f"{family.read:.2f}" for family in costs.values())])
     rows.append(
-        [
-            "mean, and its range",
-            *[""] * len(counted),
-            *(
-                f"{of_family.cycles:.2f} ({of_family.low:.2f}-{of_family.high:.2f})"
-                for of_family in costs.values()
-            ),
-        ]
+        ["wait for a byte written, cycles", "", *(f"{family.written:.2f}" for family in costs.values())]
     )
-    rows.append(["spread of the calls", *[""] * len(counted), *others.values()])
     return head, rows
 
 
@@ -265,29 +270,25 @@ def measure(options: argparse.Namespace) -> Answer:
         bench(store, options.kernel, Path(directory)) as place,
     ):
         machine = selection.machine("pentium4-2800")
-        counted = {
-            copies: instructions(place, program, machine.model_copy(update={"copies": copies}))
-            for copies in get_args(Copies)
-        }
+        bare = instructions(place, program, machine, None)
+        counted = instructions(place, program, machine, {"read": 0, "written": 0})
         print(f"Linux {place.image.kernel.release}")
-    of_family = {
-        family: [figure for figure in figures if figure.cpu.startswith(names)]
+    probe = counted["file_reread"] - bare["file_reread"]
+    print(f"the probe executes {4096 * probe:.0f} instructions for a page of 4096 bytes")
+    costs = {
+        family: cost(counted, [figure for figure in figures if figure.cpu.startswith(names)], probe)
         for family, names in FAMILIES.items()
-    }
-    costs = {family: chosen(counted, some) for family, some in of_family.items()}
-    spreads = {
-        family: ", ".join(
-            f"{copies} {cost(counts, some, copies).spread:.2f}" for copies, counts in counted.items()
-        )
-        for family, some in of_family.items()
     }
     for name, family in FAMILY_OF.items():
         machine = selection.machine(name)
         ns = costs[family].cycles * 1000 / machine.clock_mhz.value
-        print(f"{name}: {ns:.3f} ns an instruction; the file has {machine.instruction_ns:.3f}")
+        print(
+            f"{name}: {ns:.3f} ns an instruction (the file: {machine.instruction_ns:.3f}), "
+            f"{costs[family].read:.2f} and {costs[family].written:.2f} cycles for a byte read and written"
+        )
         if options.write:
             write(machine, costs)
-    tables = {"machines": report(counted, costs, spreads), "machine-bands": band_rows(costs)}
+    tables = {"machines": report(counted, costs), "machine-bands": band_rows(costs)}
     return Answer({name: "\n".join(grid(*table)) for name, table in tables.items()})
 
 

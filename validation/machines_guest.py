@@ -21,6 +21,8 @@ def main() -> None:
     reason = ""
     try:
         job = json.loads(Path("/run/agelab/job.json").read_text())
+        if job["copy_prices"]:
+            machine.price_copies(job["copy_prices"])
         PROGRAM.write_bytes(base64.b64decode(job["program"]))
         PROGRAM.chmod(0o755)
         FILE.parent.mkdir()

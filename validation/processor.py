@@ -34,8 +34,8 @@ from validation import figures
 FIGURE = Path("processor.svg")
 SHORTEST = 0.1
 """Seconds of the study's processor time, at our scale: ten ticks."""
-GOAL = 25
-"""Percent: the median absolute error that is wanted."""
+NEAR = 25
+"""Percent: the error below which pairs are counted."""
 BUSY = "cpu_percent"
 KINDS = {
     "processes": ("touch", "mkdir"),
@@ -103,11 +103,15 @@ def step_pairs(study: Study, runs: Sequence[RunResult]) -> list[Pair]:
         if metric != BUSY or not elapsed or name == "mkfs" or seconds is None:
             continue
         theirs = float(figure.exact * elapsed.exact / 100 / shrink)
-        compared.append(Pair(name, variant, step, theirs, seconds, _left_out(variant, step, theirs, shrink)))
+        compared.append(
+            Pair(name, variant, step, theirs, seconds, _left_out(study, variant, step, theirs, shrink))
+        )
     return compared
 
 
-def _left_out(variant: str, step: str, theirs: float, shrink: int) -> str:
+def _left_out(study: Study, variant: str, step: str, theirs: float, shrink: int) -> str:
+    if study.claims.circle(step, BUSY):
+        return "circle"
     # By theirs alone: by ours, too, the steps that come out much too short would be left out.
     if theirs < SHORTEST:
         return "short"
@@ -197,17 +201,16 @@ def _row(name: str, kind: str, some: Sequence[Pair]) -> list[str]:
 
 
 def verdict(pairs: Sequence[Pair]) -> str:
-    """Say whether the goal is reached, by all pairs that count."""
+    """Say how far off all pairs that count are, and how near they could be."""
     some = counted(pairs)
     if not some:
-        return "nothing can be compared"
+        return "Nothing can be compared."
     error = median(pair.error for pair in some)
-    reached = "reached" if error < GOAL else "not reached"
-    below = sum(pair.error < GOAL for pair in some)
+    near = sum(pair.error < NEAR for pair in some)
     ratio = geometric_mean(pair.ratio for pair in some)
     return (
-        f"median absolute error {error:.0f} %: the goal of {GOAL} % is {reached}. {below} of {len(some)} pairs are "
-        f"within {GOAL} %; ours are {ratio:.2f} times theirs in the geometric mean"
+        f"Median absolute error {error:.0f} %; {near} of {len(some)} pairs are within {NEAR} %; "
+        f"ours are {ratio:.2f} times theirs in the geometric mean.{between_tables(pairs)}"
     )
 
 
@@ -221,8 +224,10 @@ def between_tables(pairs: Sequence[Pair]) -> str:
     ]
     if not apart:
         return ""
-    median_apart = f"{median(apart):.0f} % in the median of {len(apart)} steps"
-    return f"The study's own two tables differ from each other by {median_apart}"
+    return (
+        f"\nThe study's own two tables differ from each other by {median(apart):.0f} % in the median of {len(apart)} "
+        "steps: the goal is to be no farther off."
+    )
 
 
 def share_rows(shares: Sequence[Share]) -> Iterator[list[str]]:
@@ -244,9 +249,7 @@ def page(
     yield f"**{study}**, scale {runs[0].plan.scale}, machine {machines}, {seeds} run seed{'s' * (seeds > 1)}."
     yield ""
     if pairs:
-        yield f"{verdict(pairs)}.".capitalize()
-        if apart := between_tables(pairs):
-            yield f"{apart}."
+        yield verdict(pairs)
         yield ""
         yield from grid(HEAD, rows(pairs), ["---", "---", *["---:"] * 4, "---"])
         yield ""

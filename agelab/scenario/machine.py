@@ -27,8 +27,17 @@ class Swap(Sourced):
     drive: int = Field(ge=0, description="index in the machine's drives, from 0")
 
 
-Copies = Literal["words", "bytes"]
-"""How the guest's kernel copies: in loops of words, or by string moves, of which each byte is an instruction."""
+class BytePrice(Sourced):
+    """Cycles for which the processor waits for memory when it copies a byte of the page cache (harness/drive/price.c)."""
+
+    read: float = Field(
+        ge=0, le=100, allow_inf_nan=False, description="copied out of the page cache, by read"
+    )
+    written: float = Field(
+        ge=0, le=100, allow_inf_nan=False, description="copied into the page cache, by write"
+    )
+
+
 BandEnd = Literal["low", "high"]
 """An end of the band of what an instruction costs: low is the cheap end, high the dear one."""
 
@@ -88,10 +97,8 @@ class Machine(Frozen):
     instructions_per_cycle: BandedFigure = Field(description="mean for kernel code of a filesystem")
     cpu_model: str = Field(description="libvirt's name of the processor model")
     cpu_without: tuple[str, ...] = Field(default=(), description="features removed from the model")
-    copies: Copies = Field(
-        default="words",
-        description="how the guest's kernel copies and clears in the virtual clock: in loops of words, or by string "
-        "moves of bytes, each of which counts as an instruction",
+    byte_price: BytePrice | None = Field(
+        default=None, description="what a copied byte costs beyond its instructions; nothing if omitted"
     )
     kernel_arguments: tuple[str, ...] = Field(
         default=(), description="additional kernel arguments of its guests"
@@ -123,6 +130,15 @@ class Machine(Frozen):
     def dilation(self) -> float:
         """Seconds of the machine for one second of the guest's clock, in millionths."""
         return round(self.instruction_ns / (1 << self.shift), 6)
+
+    @property
+    def copy_prices(self) -> dict[str, int] | None:
+        """What 1024 copied bytes cost beyond their instructions, as instructions; read and written. None: nothing."""
+        price = self.byte_price
+        if price is None:
+            return None
+        instructions = 1024 * self.instructions_per_cycle.value
+        return {"read": round(price.read * instructions), "written": round(price.written * instructions)}
 
     @property
     def plain_name(self) -> str:

@@ -47,6 +47,7 @@ def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "corpus": None,
         "drives": [],
         "block": None,
+        "copy_prices": None,
         "disks": [],
         "swap": None,
         "tell_mount": False,

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -20,7 +20,6 @@ from agelab.machine import qemu
 from agelab.machine.vm import domain
 from agelab.machine.vm.guest import REAL_SERIAL, GuestSpec, MemoryDisk, RealDisk, SavedMemory
 from agelab.machine.vm.hypervisor import Hypervisor, connected
-from agelab.scenario.machine import Copies
 from tests import capabilities
 from tests.build.guest_spec import SPEC
 
@@ -215,12 +214,3 @@ def test_a_guest_is_labelled_only_by_what_confines_it_here() -> None:
 
 def test_the_hosts_security_models_are_known(hypervisor: Hypervisor) -> None:
     assert set(hypervisor.security_models) <= {"dac", "apparmor", "selinux"}
-
-
-def test_a_machine_that_copies_by_bytes_has_the_string_moves_that_its_kernel_prefers() -> None:
-    processors = {}
-    for copies in get_args(Copies):
-        machine = SPEC.machine.model_copy(update={"copies": copies})
-        arguments = domain._virtual_clock_words(replace(SPEC, machine=machine))
-        processors[copies] = arguments[arguments.index("--cpu") + 1]
-    assert processors == {"words": "Conroe,check=none", "bytes": "Conroe,require=erms,check=none"}

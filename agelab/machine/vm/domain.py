@@ -60,8 +60,7 @@ VIRTUAL_KERNEL_ARGUMENTS = ("clearcpuid=112", "rodata=off", "nolapic_timer", "so
 
 ``clearcpuid=112``: without REP_GOOD (bit 112 in every kernel from 5.10 to 7.2) the kernel copies and clears in loops
 of words, which the emulator runs up to three times as fast as string instructions; it counts one iteration of these
-as one instruction. A machine whose ``copies`` are of bytes has ERMS, which the kernel prefers to either: string moves
-of bytes.
+as one instruction.
 
 ``rodata=off``: the kernel does not search its page tables for writable text, which saves a tenth of a boot.
 
@@ -227,9 +226,8 @@ def _saved_arguments(saved: SavedMemory, memory_mib: int) -> list[str]:
 
 def _virtual_clock_words(spec: GuestSpec) -> list[str]:
     """Return the virt-install arguments specific to the virtual clock."""
-    strings = ["require=erms"] if spec.machine.copies == "bytes" else []
     without = [f"disable={name}" for name in spec.machine.cpu_without]
-    cpu = [spec.machine.cpu_model, *strings, *without, "check=none"]
+    cpu = [spec.machine.cpu_model, *without, "check=none"]
     return [
         "--virt-type", "qemu", "--cpu", ",".join(cpu), "--disk", "none",
         "--clock", "offset=absolute", "--xml", f"./clock/@start={EPOCH}",

@@ -144,6 +144,7 @@ def plan_with_disks(
     """Return the plan of a first boot that carries out these steps on these disks."""
     memory, scenario = spec.scenario.memory, spec.scenario
     image = {"disk": CORPUS_DISK, "size": corpus.size, "held": spec.corpus_in_ram}
+    modelled = any(drive["settings"] for drive in drives)
     return {
         "boot": 0,
         "first_step": 0,
@@ -160,7 +161,8 @@ def plan_with_disks(
         },
         "corpus": None if scenario.beside else image,
         "drives": drives,
-        "block": spec.machine.block.to_json() if any(drive["settings"] for drive in drives) else None,
+        "block": spec.machine.block.to_json() if modelled else None,
+        "copy_prices": spec.machine.copy_prices if modelled else None,
         "disks": disks,
         "tell_mount": bool(spec.variant.script),
         "links": _links(spec),
@@ -257,6 +259,7 @@ def map_plan(spec: CellSpec, names: Sequence[str]) -> dict[str, Any]:
         "corpus": None,
         "drives": drives,
         "block": None,
+        "copy_prices": None,
         "disks": [],
         "tell_mount": False,
         "links": {},

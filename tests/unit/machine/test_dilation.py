@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import guest_plan
 from agelab.runner.plan.phases import phases
-from agelab.scenario.machine import Machine
+from agelab.scenario.machine import BytePrice, Machine
 from harness import dilation
+from harness import machine as machines
 from harness.dilation import Dilation
 from tests.build.cell_builder import CORPUS, spec
 
@@ -42,6 +44,32 @@ def test_timers_are_longer_on_the_guests_clock_where_the_machine_is_faster(
     mount = plan["disks"][0]["mount"]
     given = mount[mount.index("-o") + 1].split(",") if "-o" in mount else []
     assert [word for word in given if word.startswith("commit=")] == ([option] if option else [])
+
+
+def test_what_a_byte_costs_is_told_in_instructions_where_a_drive_is_modelled() -> None:
+    machine = spec().machine
+    price = BytePrice(read=0.5, written=2.0, origin="calibrated")
+    machine = machine.model_copy(update={"byte_price": price})
+    a_kib = 1024 * machine.instructions_per_cycle.value
+    prices = {"read": round(a_kib / 2), "written": round(2 * a_kib)}
+    modelled = spec(drives=("model:seagate-st3120026as",))
+    assert made(replace(modelled, machine=machine))["copy_prices"] == prices
+    assert made(replace(spec(), machine=machine))["copy_prices"] is None
+    free = machine.model_copy(update={"byte_price": None})
+    assert made(replace(modelled, machine=free))["copy_prices"] is None
+
+
+@pytest.mark.parametrize("cycles", [-0.1, 100.1, float("nan")])
+def test_a_price_below_zero_or_above_100_cycles_is_refused(cycles: float) -> None:
+    with pytest.raises(ValidationError, match=r"written\n  Input should be"):
+        BytePrice(read=0, written=cycles, origin="estimated")
+
+
+def test_the_module_is_told_both_prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machines, "MODULE", tmp_path)
+    machines.price_copies({"read": 0, "written": 5120})
+    assert (tmp_path / "read_price").read_text() == "0"
+    assert (tmp_path / "written_price").read_text() == "5120"
 
 
 def test_in_real_time_there_is_none() -> None:

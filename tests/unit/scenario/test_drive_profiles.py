@@ -184,8 +184,8 @@ def machine_table() -> list[str]:
     """The page's table of machines."""
     lines = [
         "| machine | clock MHz | instructions a cycle | ns an instruction, on the guest's clock |"
-        " memory, swap MiB | drives |",
-        "|---|---|---|---|---|---|",
+        " cycles a byte read, written | memory, swap MiB | drives |",
+        "|---|---|---|---|---|---|---|",
     ]
     for one in MACHINES:
         swap = "none"
@@ -196,6 +196,9 @@ def machine_table() -> list[str]:
             marked(one.clock_mhz, f"{one.clock_mhz.value:g}"),
             marked(one.instructions_per_cycle, one.instructions_per_cycle.value),
             f"{one.instruction_ns:.2f}, {1 << one.shift}",
+            marked(one.byte_price, f"{one.byte_price.read:g}, {one.byte_price.written:g}")
+            if one.byte_price
+            else "-",
             f"{marked(one.memory_mib, f'{one.memory_mib.value:g}')}, {swap}",
             ", ".join(f"`{drive.drive}`" for drive in one.drives),
         )

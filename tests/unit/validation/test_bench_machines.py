@@ -7,13 +7,12 @@ import pytest
 
 from agelab.base.errors import AgelabError
 from agelab.scenario import selection, toml_files
-from agelab.scenario.machine import Copies, Machine
+from agelab.scenario.machine import Machine
 from agelab.scenario.toml_files import SCENARIOS
 from validation import machines
 from validation.machines import PublishedFigure
 
-ALL = [*machines.FITTED.values(), *machines.SHOWN.values()]
-
+ALL = [*machines.FITTED.values(), *machines.BYTES.values(), *machines.SHOWN.values()]
 HEAD = "cpu,mhz,metric,value,unit,kernel,source,note\n"
 
 
@@ -58,39 +57,26 @@ def test_a_cost_is_the_geometric_mean_over_calls_and_its_range_that_of_systems()
     assert found.residuals["bcopy libc"] == pytest.approx(10 / 8**0.5)
 
 
-def test_a_machine_copies_in_the_way_that_brings_its_familys_calls_together() -> None:
-    counted: dict[Copies, dict[str, float]] = {
-        "words": {"stat": 1000.0, "file_reread": 0.5},
-        "bytes": {"stat": 1000.0, "file_reread": 1.5},
-    }
-    slow, quick = (
-        [PublishedFigure("P", "one", "stat", 1000.0), PublishedFigure("P", "one", "file reread", cycles)]
-        for cycles in (3.0, 0.5)
-    )
-    found = machines.chosen(counted, slow)
-    assert found.copies == "bytes" and found.cycles == pytest.approx(2**0.5)
-    assert found.spread == pytest.approx(2**0.5)
-    assert machines.cost(counted["words"], slow).spread == pytest.approx(6**0.5)
-    assert machines.chosen(counted, quick).copies == "words"
-    # Apart by less than is clear.
-    near = [
-        PublishedFigure("P", "one", "stat", 1000.0),
-        PublishedFigure("P", "one", "file reread", 1.45 * 0.5 * 1.45),
+def test_a_byte_costs_what_its_call_takes_beyond_its_instructions() -> None:
+    counted = {"stat": 1000.0, "file_reread": 0.5, "mem_write": 0.25}
+    figures = [
+        PublishedFigure("P", "one", "stat", 2000.0),
+        PublishedFigure("P", "one", "file reread", 4.0),
+        PublishedFigure("P", "one", "mem write", 3.0),
     ]
-    close: dict[Copies, dict[str, float]] = {
-        "words": {"stat": 1000.0, "file_reread": 0.5},
-        "bytes": {"stat": 1000.0, "file_reread": 0.55},
-    }
-    assert machines.cost(close["bytes"], near).spread < machines.cost(close["words"], near).spread
-    assert machines.chosen(close, near).copies == "words"
-    head, rows = machines.report(
-        counted | {"words": dict.fromkeys(ALL, 2.0), "bytes": dict.fromkeys(ALL, 90.0)},
-        {"P": found},
-        {"P": "words 2.45, bytes 1.41"},
-    )
-    assert head[1:] == ["instructions, words", "instructions, bytes", "P, bytes: cycles an instruction"]
-    assert rows[0] == ["stat", "2.00 a byte", "90", "1.00"]
-    assert rows[-1] == ["spread of the calls", "", "", "words 2.45, bytes 1.41"]
+    cost = machines.cost(counted, figures, probe=0.1)
+    assert cost.cycles == 2  # bytes are no part of it
+    assert cost.read == pytest.approx(4.0 - 2 * 0.5)
+    assert cost.written == pytest.approx(3.0 - 2 * 0.25 - 2 * 0.1)
+    quick = [figures[0], PublishedFigure("P", "one", "file reread", 0.9)]
+    assert (machines.cost(counted, quick).read, machines.cost(counted, quick).written) == (0, 0)
+    head, rows = machines.report(dict.fromkeys(ALL, 2.0), {"P": cost})
+    assert head[1:] == ["instructions", "P: cycles an instruction"]
+    assert rows[0] == ["stat", "2.00 a byte", "2.00"]
+    assert rows[-2:] == [
+        ["wait for a byte read, cycles", "", "3.00"],
+        ["wait for a byte written, cycles", "", "2.30"],
+    ]
 
 
 def test_each_machine_has_a_family_with_figures_and_says_how_it_was_calibrated() -> None:
@@ -101,11 +87,14 @@ def test_each_machine_has_a_family_with_figures_and_says_how_it_was_calibrated()
         machine = selection.machine(name)
         figure = machine.instructions_per_cycle
         assert figure.origin == "calibrated" and family in figure.note and machine.band_ns
+        assert machine.byte_price and family in machine.byte_price.note
 
 
 def costs(**families: tuple[float, float, float]) -> dict[str, machines.Cost]:
     """Mean, low and high cycles of an instruction by family."""
-    return {name: machines.Cost(*ends, residuals={}) for name, ends in families.items()}
+    return {
+        name: machines.Cost(*ends, residuals={}, read=1.5, written=3.0) for name, ends in families.items()
+    }
 
 
 COSTS = costs(P6=(1.0, 0.8, 1.25), NetBurst=(2.0, 1.0, 2.5), K7=(1.5, 1.5, 1.5), K8=(1.6, 1.5, 1.8))
@@ -136,6 +125,7 @@ def test_what_is_written_is_a_machine_with_its_band(tmp_path: Path, monkeypatch:
     once = path.read_text()
     made = Machine.model_validate(tomllib.loads(once))
     assert made.instructions_per_cycle.band == machines.band(machine, COSTS)
+    assert made.byte_price and (made.byte_price.read, made.byte_price.written) == (1.5, 3.0)
     assert made.drives == machine.drives
     machines.write(made, COSTS)
     assert path.read_text() == once
