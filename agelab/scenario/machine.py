@@ -28,7 +28,10 @@ class Swap(Sourced):
 
 
 class BytePrice(Sourced):
-    """Cycles for which the processor waits for memory when it copies a byte of the page cache (harness/drive/price.c)."""
+    """Cycles for which the processor waits for memory with each byte of the page cache that it copies.
+
+    harness/drive/price.c charges them.
+    """
 
     read: float = Field(
         ge=0, le=100, allow_inf_nan=False, description="copied out of the page cache, by read"
