@@ -74,8 +74,8 @@ def set_date(booted_at: int) -> None:
 
 def mounted(where: Path) -> tuple[str, str]:
     """Type and options of what is mounted there (proc(5), /proc/mounts). Raises OSError for nothing."""
-    found = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
-    for _, place, kind, options, *_ in reversed(found):
+    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    for _, place, kind, options, *_ in reversed(mounts):
         if place == str(where):
             return kind, options
     raise OSError(f"nothing is mounted at {where}")

@@ -48,16 +48,16 @@ class Entry:
 
 def pack(entries: Iterable[Entry]) -> bytes:
     """The archive of these entries, sorted, with the directories they need, padded to whole blocks."""
-    wanted: dict[str, Entry] = {}
+    by_path: dict[str, Entry] = {}
     for entry in entries:
         for parent in PurePosixPath(entry.path).parents:
             if str(parent) != ".":
-                wanted.setdefault(str(parent), Entry.directory(str(parent)))
-        wanted[entry.path] = entry
+                by_path.setdefault(str(parent), Entry.directory(str(parent)))
+        by_path[entry.path] = entry
     archive = bytearray()
     # A parent sorts before what is in it: the kernel makes paths in the order of the archive.
-    for number, path in enumerate(sorted(wanted), start=1):
-        archive += _record(number, wanted[path])
+    for number, path in enumerate(sorted(by_path), start=1):
+        archive += _record(number, by_path[path])
     archive += _record(0, Entry("TRAILER!!!", mode=0))
     return bytes(archive) + bytes(-len(archive) % _BLOCK)
 

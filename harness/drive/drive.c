@@ -63,16 +63,16 @@ static u64 moved(struct drive *drive, u64 sectors, u64 start)
 }
 
 /* When the arm, in its last movement, had read all before a sector. */
-static u64 read_before(const struct drive *drive, u64 first, u64 wanted)
+static u64 read_before(const struct drive *drive, u64 first, u64 before)
 {
 	const struct settings *set = &drive->set;
 	u64 begun = drive->head;	/* of a read that began in its midst */
 
-	if (begun < wanted)
+	if (begun < before)
 		return drive->arm_free;
 	if (begun < drive->next_sector)
-		return drive->arm_free - (geometry_turn(set, begun) - geometry_behind(set, wanted));
-	return drive->data_begins + geometry_behind(set, wanted) - geometry_turn(set, first);
+		return drive->arm_free - (geometry_turn(set, begun) - geometry_behind(set, before));
+	return drive->data_begins + geometry_behind(set, before) - geometry_turn(set, first);
 }
 
 u64 drive_read(struct drive *drive, u64 first, u64 sectors, u64 now)

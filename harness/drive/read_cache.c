@@ -141,7 +141,7 @@ u64 read_moved(const struct drive *drive, u64 sectors, u64 start, u64 came, u64 
 u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start)
 {
 	const struct settings *set = &drive->set;
-	u64 there, wait = 0, done, wanted, came;
+	u64 there, wait = 0, done, begins_at, came;
 
 	there = read_cache_head(drive, start);
 	if (!comes_to(drive, first, there))
@@ -158,8 +158,8 @@ u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start)
 		done = start + interface_ns(set, end - first);
 		wait = 0;	/* the head's, not the read's */
 	} else {
-		wanted = geometry_behind(set, read_wanted(drive, first, end));
-		came = wanted > drive->stream_turn ? drive->stream_time + wanted - drive->stream_turn : 0;
+		begins_at = geometry_behind(set, read_wanted(drive, first, end));
+		came = begins_at > drive->stream_turn ? drive->stream_time + begins_at - drive->stream_turn : 0;
 		done = drive->stream_time + geometry_behind(set, end) - drive->stream_turn;
 		done = read_moved(drive, end - first, start, came, done);
 	}

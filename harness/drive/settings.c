@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The words of a drive's settings, as the host derived them (agelab/drive/geometry.py). */
+/* The words of a drive's settings, as the host derived them (agelab/machine/drive/geometry.py). */
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include "block.h"
@@ -21,13 +21,13 @@ static const struct word words[] = {
 };
 
 /* `a:b:c` into numbers; returns how many there were, or an error. */
-static int numbers(char *text, u64 *found, int most)
+static int numbers(char *text, u64 *values, int most)
 {
 	char *part;
 	int count = 0;
 
 	while ((part = strsep(&text, ":"))) {
-		if (count == most || kstrtoull(part, 0, (unsigned long long *)found + count))
+		if (count == most || kstrtoull(part, 0, (unsigned long long *)values + count))
 			return -EINVAL;
 		count++;
 	}

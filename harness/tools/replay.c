@@ -112,15 +112,15 @@ static char *next_line(void)
 /* The next field of a line, which is cut off it; NULL where there is none. */
 static char *field(char **rest)
 {
-	char *found = *rest, *end;
+	char *word = *rest, *end;
 
-	if (!found)
+	if (!word)
 		return NULL;
-	end = strchr(found, ' ');
+	end = strchr(word, ' ');
 	*rest = end ? end + 1 : NULL;
 	if (end)
 		*end = 0;
-	return found;
+	return word;
 }
 
 static uint64_t number(char **rest)
@@ -213,12 +213,12 @@ static int put(const char *name, uint64_t offset, uint64_t length)
 
 static int append(const char *name, uint64_t length)
 {
-	struct stat found;
+	struct stat status;
 	int fd = opened(name);
 
-	if (fd < 0 || fstat(fd, &found))
+	if (fd < 0 || fstat(fd, &status))
 		return -1;
-	return put(name, found.st_size, length);
+	return put(name, status.st_size, length);
 }
 
 /* Whether the open file is the one of that path, or lies below it. */
