@@ -16,8 +16,9 @@ static const struct word words[] = {
 	WORD(write_overhead_ns), WORD(revolution_ns), WORD(phase_ns), WORD(heads), WORD(cylinders), WORD(seek_min_ns),
 	WORD(seek_sqrt_ns), WORD(seek_linear_ns), WORD(write_settle_ns), WORD(head_switch_ns), WORD(track_skew_ns),
 	WORD(cylinder_skew_ns), WORD(any_order), WORD(cache_bytes), WORD(segments), WORD(read_ahead_bytes),
-	WORD(write_back), WORD(write_segments), WORD(read_ahead_after), WORD(read_ahead_in_track),
-	WORD(bus_after_percent), WORD(write_after_percent), WORD(read_ns), WORD(write_ns), WORD(channels), WORD(read_rate), WORD(write_rate),
+	WORD(write_back), WORD(write_segments), WORD(read_ahead_tracks),
+	WORD(bus_after_percent), WORD(write_after_percent),
+	WORD(read_ns), WORD(write_ns), WORD(channels), WORD(read_rate), WORD(write_rate),
 };
 
 /* `a:b:c` into numbers; returns how many there were, or an error. */
