@@ -198,7 +198,9 @@ def write(machine: Machine, costs: Mapping[str, Cost]) -> None:
     path = toml_files.SCENARIOS / "machines" / f"{machine.name}.toml"
     how = EXTRAPOLATED.get(machine.name, "")
     spread = f"{1 / of_family.high:.2f} to {1 / of_family.low:.2f} by single systems"
-    note = f"validation/machines.py, lmbench figures of {FAMILY_OF[machine.name]}: {spread}{how and '; '}{how}"
+    note = (
+        f"validation/machines.py, lmbench figures of {FAMILY_OF[machine.name]}: {spread}{how and '; '}{how}"
+    )
     figure = (
         f'[instructions_per_cycle]\nvalue = {1 / of_family.cycles:.3f}\norigin = "calibrated"\nnote = "{note}"\n'
         f'band = {{ low = {ends.low}, high = {ends.high}, origin = "{ends.origin}", note = "{ends.note}" }}\n'
