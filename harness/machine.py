@@ -23,6 +23,10 @@ PR_CAPBSET_DROP, CAP_SYS_PTRACE = 24, 19
 KERNELS_PROGRAMS = Path("/proc/sys/kernel/usermodehelper/bset")
 """The capabilities of programs that the kernel starts, as two numbers of 32 bits, the lower first."""
 DRIVES_CUT = Path("/sys/module/agedrive/parameters/cut")
+MS_REMOUNT = 32
+"""mount(2)."""
+ROOT_MEMORY = Path("/media")
+"""Where the first program leaves the memory of the overlay over the root (agelab/kernel/initramfs.py)."""
 CLOSE_ENOUGH = 64 * 1024
 """Bytes by which the memory available may miss its target."""
 STAT_REFRESH = Path("/proc/sys/vm/stat_refresh")
@@ -33,11 +37,20 @@ SETTLED, PAUSE = 8, 0.025
 freed a moment later (btrfs: 1.5 MB)."""
 
 
-def mount_limited(where: Path, size: int) -> None:
+def mount_limited(where: Path, size: int, *, flags: int = 0) -> None:
     """Mount a directory in RAM that takes so many bytes at most (mount(2), tmpfs(5))."""
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mount(b"limited", bytes(where), b"tmpfs", 0, f"size={size}".encode()):
+    if libc.mount(b"limited", bytes(where), b"tmpfs", flags, f"size={size}".encode()):
         raise OSError(ctypes.get_errno(), f"mounting {where}")
+
+
+def limit_root(size: int | None) -> None:
+    """Let what is written to the root, /tmp among it, take so many bytes of RAM at most; None: half of it, as it is."""
+    if size is not None:
+        mount_limited(ROOT_MEMORY, size, flags=MS_REMOUNT)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.umount2(bytes(ROOT_MEMORY), 0):  # the overlay keeps it
+        raise OSError(ctypes.get_errno(), f"unmounting {ROOT_MEMORY}")
 
 
 def disks() -> list[str]:

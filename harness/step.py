@@ -122,6 +122,10 @@ def command(
         most = kept.f_blocks * kept.f_frsize
         last_words = f"it said more than the {most} bytes that are kept, which end: {last_words}"
         refuses = ()  # nobody knows what else it could not do
+    root = os.statvfs("/")
+    if status and not root.f_bavail:
+        most = root.f_blocks * root.f_frsize
+        last_words = f"/tmp and the rest of the root, {most} bytes of memory, were full: {last_words}"
     only = refused(errors, refuses) if refuses and 0 < status < 128 else None
     return Outcome(status if status >= 0 else 128 - status, last_words, only)
 

@@ -17,14 +17,15 @@ BASE_MODULES = ("libnvdimm", "nd_btt", "nd_pmem", "nfit", "squashfs", "overlay")
 
 _DIRECTORIES = ("bin", "dev", "lower", "proc", "root", "rw", "sys")
 _BLOCK = 512
-# One mount program for each stage of init (busybox's mount -a -T): device, where, type, options.
+# One mount program for each stage of init (busybox's mount -a -T): device, where, type, options. The overlay's memory
+# moves to where the harness finds it, limits it and unmounts it.
 _MOUNTS = {
     "early": "dev /dev devtmpfs\nproc /proc proc\nsys /sys sysfs\n",
     "root": "tmpfs /rw tmpfs\n",
     "new": (
         "overlay /root overlay lowerdir=/lower,upperdir=/rw/upper,workdir=/rw/work\n"
         "tmpfs /root/run tmpfs mode=755\ndevpts /dev/pts devpts\ntmpfs /dev/shm tmpfs\n"
-        "/dev /root/dev none move\n/proc /root/proc none move\n/sys /root/sys none move\n"
+        "/rw /root/media none move\n/dev /root/dev none move\n/proc /root/proc none move\n/sys /root/sys none move\n"
     ),
 }
 
