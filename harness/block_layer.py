@@ -20,18 +20,18 @@ class Refused(Exception):
     """The kernel does not take what the plan wants: what, where and why, in words for the result."""
 
 
-def set_up(queue: Path, wanted: BlockLayer, dilation: Dilation) -> None:
+def set_up(queue: Path, layer: BlockLayer, dilation: Dilation) -> None:
     """Set a modelled drive's queue (``/sys/block/<drive>/queue``). Raises Refused."""
-    _choose(queue, wanted.scheduler)
+    _choose(queue, layer.scheduler)
     dilation.scale_scheduler(queue)
-    for name, value in wanted.parameters.items():
+    for name, value in layer.parameters.items():
         scaled = dilation.guest_units(value) if name in TIMERS else value
         _write(queue, f"iosched/{name}", scaled, TICK if name in TICKING else 0)
-    if wanted.requests is not None:
-        _write(queue, "nr_requests", wanted.requests)
-    if wanted.read_ahead_kib is not None:
-        read_ahead(queue, wanted.read_ahead_kib)
-    _throttle(queue, wanted.writeback_throttle_us, dilation)
+    if layer.requests is not None:
+        _write(queue, "nr_requests", layer.requests)
+    if layer.read_ahead_kib is not None:
+        read_ahead(queue, layer.read_ahead_kib)
+    _throttle(queue, layer.writeback_throttle_us, dilation)
 
 
 def read_ahead(queue: Path, kib: int) -> None:
@@ -50,19 +50,19 @@ def _choose(queue: Path, scheduler: str) -> None:
         raise Refused(f"{drive}: the kernel keeps {kept}, not {scheduler}")
 
 
-def _throttle(queue: Path, wanted: int | None, dilation: Dilation) -> None:
+def _throttle(queue: Path, target: int | None, dilation: Dilation) -> None:
     """Throttle write-back to a latency; None leaves it to the kernel, whose latency is scaled. Raises Refused.
 
     A kernel that was built without throttling, or whose scheduler switches it off, does none: so it is without it.
     """
     place = "wbt_lat_usec"
     latency = _read(queue / place)
-    if wanted == 0 or (wanted is None and not latency):
+    if target == 0 or (target is None and not latency):
         if latency:
             _write(queue, place, 0)
         return
-    if wanted is not None:
-        _write(queue, place, dilation.guest_units(wanted))
+    if target is not None:
+        _write(queue, place, dilation.guest_units(target))
     elif latency and dilation.factor != 1:
         _write(queue, place, dilation.guest_units(latency))
 

@@ -199,13 +199,13 @@ def places(disk: Fork, members: tuple[str, ...], number: int) -> dict[str, str]:
 
 def fill(command: tuple[str, ...], words: dict[str, str]) -> list[str]:
     """Put words into a command; the members are words of their own where they stand alone."""
-    found: list[str] = []
+    argv: list[str] = []
     for word in command:
         if word == "{members}":
-            found += words["members"].split()
+            argv += words["members"].split()
         else:
-            found.append(PLACE.sub(lambda place: words.get(place[1], place[0]), word))
-    return found
+            argv.append(PLACE.sub(lambda place: words.get(place[1], place[0]), word))
+    return argv
 
 
 def make_node(device: str) -> None:
@@ -279,12 +279,12 @@ def _tell(device: int, what: int, where: _Partition) -> None:
     fcntl.ioctl(device, BLKPG, bytes(_Argument(what, 0, ctypes.sizeof(where), ctypes.addressof(where))))
 
 
-def real(wanted: Real, parts: tuple[Partition, ...], *, blank: bool) -> list[str]:
+def real(disk: Real, parts: tuple[Partition, ...], *, blank: bool) -> list[str]:
     """The partitions of a real disk, once it is there. ``blank``: nothing is left of what was on them."""
     deadline = time.monotonic() + PATIENCE
-    while (name := find(wanted)) is None:
+    while (name := find(disk)) is None:
         if time.monotonic() > deadline:
-            what = f"the disk {wanted.serial}" if wanted.serial else "a passed-through disk"
+            what = f"the disk {disk.serial}" if disk.serial else "a passed-through disk"
             raise OSError(f"{what} did not appear within {PATIENCE:g} s")
         time.sleep(0.1)
     names = partition(name, parts)
@@ -297,12 +297,12 @@ def real(wanted: Real, parts: tuple[Partition, ...], *, blank: bool) -> list[str
     return names
 
 
-def find(wanted: Real, sys: Path = Path("/sys/block")) -> str | None:
+def find(disk: Real, sys: Path = Path("/sys/block")) -> str | None:
     """The name of a real disk, or None while it is not there. Raises OSError where there are too many."""
     serials = {block.name: _serial(block) for block in sorted(sys.iterdir())}
-    if wanted.passthrough is None:
-        return next((name for name, serial in serials.items() if serial == wanted.serial), None)
-    which, count = wanted.passthrough
+    if disk.passthrough is None:
+        return next((name for name, serial in serials.items() if serial == disk.serial), None)
+    which, count = disk.passthrough
     foreign = [name for name, serial in serials.items() if not name.startswith(OURS) and not serial]
     foreign.sort(key=lambda name: os.path.realpath(sys / name))
     if len(foreign) > count:

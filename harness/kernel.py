@@ -38,7 +38,7 @@ class Kernel:
 
     def check(self) -> None:
         """Take in what has been said since the last time. Raises Trouble with the first words that are."""
-        found = None
+        trouble = None
         while True:
             try:
                 record = os.read(self.descriptor, RECORD).decode("ascii", "replace")
@@ -46,9 +46,9 @@ class Kernel:
                 break
             except BrokenPipeError:  # overwritten before it was read; what is left comes next
                 continue
-            found = found or self._trouble(record)
-        if found:
-            raise Trouble(found)
+            trouble = trouble or self._trouble(record)
+        if trouble:
+            raise Trouble(trouble)
 
     def _trouble(self, record: str) -> str | None:
         head, _, rest = record.partition(";")

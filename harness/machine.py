@@ -24,6 +24,10 @@ KERNELS_PROGRAMS = Path("/proc/sys/kernel/usermodehelper/bset")
 """The capabilities of programs that the kernel starts, as two numbers of 32 bits, the lower first."""
 MODULE = Path("/sys/module/agedrive/parameters")
 """What the module of the modelled drives is told."""
+MS_REMOUNT = 32
+"""mount(2)."""
+ROOT_MEMORY = Path("/media")
+"""Where the first program leaves the memory of the overlay over the root (agelab/kernel/initramfs.py)."""
 CLOSE_ENOUGH = 64 * 1024
 """Bytes by which the memory available may miss its target."""
 STAT_REFRESH = Path("/proc/sys/vm/stat_refresh")
@@ -34,11 +38,20 @@ SETTLED, PAUSE = 8, 0.025
 freed a moment later (btrfs: 1.5 MB)."""
 
 
-def mount_limited(where: Path, size: int) -> None:
+def mount_limited(where: Path, size: int, *, flags: int = 0) -> None:
     """Mount a directory in RAM that takes so many bytes at most (mount(2), tmpfs(5))."""
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mount(b"limited", bytes(where), b"tmpfs", 0, f"size={size}".encode()):
+    if libc.mount(b"limited", bytes(where), b"tmpfs", flags, f"size={size}".encode()):
         raise OSError(ctypes.get_errno(), f"mounting {where}")
+
+
+def limit_root(size: int | None) -> None:
+    """Let what is written to the root, /tmp among it, take so many bytes of RAM at most; None: half of it, as it is."""
+    if size is not None:
+        mount_limited(ROOT_MEMORY, size, flags=MS_REMOUNT)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.umount2(bytes(ROOT_MEMORY), 0):  # the overlay keeps it
+        raise OSError(ctypes.get_errno(), f"unmounting {ROOT_MEMORY}")
 
 
 def disks() -> list[str]:
@@ -75,8 +88,8 @@ def set_date(booted_at: int) -> None:
 
 def mounted(where: Path) -> tuple[str, str]:
     """Type and options of what is mounted there (proc(5), /proc/mounts). Raises OSError for nothing."""
-    found = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
-    for _, place, kind, options, *_ in reversed(found):
+    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    for _, place, kind, options, *_ in reversed(mounts):
         if place == str(where):
             return kind, options
     raise OSError(f"nothing is mounted at {where}")

@@ -11,13 +11,14 @@ from harness.events import Events
 from harness.kernel import Kernel
 from harness.step import Place
 
-SAID, SAID_AT_LEAST, SAID_PART = 16 << 20, 4 << 20, 4
-"""Bytes that are kept of what a step says: so many, or a part of the memory that the plan has it find."""
+SAID, AT_LEAST, PART = 16 << 20, 4 << 20, 4
+"""Bytes that are kept of what a step says where the plan leaves it all memory; else this part of the memory, at least
+so many bytes, which what it writes to the root may take, too."""
 
 
-def said_at_most(available: int | None) -> int:
-    """How many bytes of what a step says are kept, where the first step finds so much memory."""
-    return SAID if available is None else max(SAID_AT_LEAST, available // SAID_PART)
+def part_of(available: int) -> int:
+    """How many bytes in RAM a step may fill in one place, where the first step finds so much memory."""
+    return max(AT_LEAST, available // PART)
 
 
 def _stay() -> None:
@@ -53,7 +54,9 @@ def main(arguments: list[str] | None = None) -> None:
     place = Place(options.mountpoint, options.scratch / "said", kernel=kernel, dilation=todo.dilation)
     place.scratch.mkdir(exist_ok=True)
     if not options.stay:
-        machine.mount_limited(place.scratch, said_at_most(todo.memory.available))
+        available = todo.memory.available
+        machine.mount_limited(place.scratch, SAID if available is None else part_of(available))
+        machine.limit_root(None if available is None else part_of(available))
     Boot(todo, events, place, options.scratch, reset).run()
     if not options.stay:
         machine.power_off()

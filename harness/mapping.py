@@ -1,4 +1,7 @@
-"""What the kernel tells of the devices that a disk is made of, as lines that agelab/layout/mapping.py reads."""
+"""What the kernel tells of the devices that a disk is made of, as lines.
+
+agelab/evaluate/layout/mapping.py reads them.
+"""
 
 import os
 import subprocess
@@ -9,20 +12,20 @@ BLOCK = Path("/sys/dev/block")
 
 def lines(device: str, members: tuple[str, ...]) -> list[str]:
     """The members, the disk, and each mapped device and array between them."""
-    told = [f"member {number} {number_of(f'/dev/{name}')}" for number, name in enumerate(members)]
-    ends = {line.split()[-1] for line in told}
-    told.append(f"top {number_of(device)}")
+    table = [f"member {number} {number_of(f'/dev/{name}')}" for number, name in enumerate(members)]
+    ends = {line.split()[-1] for line in table}
+    table.append(f"top {number_of(device)}")
     waiting, seen = [number_of(device)], set(ends)
     while waiting:
         current = waiting.pop()
         if current in seen:
             continue
         seen.add(current)
-        told += [*mapped(current), *array(current)]
+        table += [*mapped(current), *array(current)]
         waiting += sorted(
             (slave / "dev").read_text().strip() for slave in (BLOCK / current / "slaves").iterdir()
         )
-    return told
+    return table
 
 
 def number_of(device: str) -> str:

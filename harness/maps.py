@@ -38,26 +38,26 @@ def take(
     Raises OSError, and what ``do`` raises where a fork cannot be mounted.
     """
     with results.open("wb") as disk, tarfile.open(fileobj=disk, mode="w|", format=tarfile.GNU_FORMAT) as tar:
-        for wanted in maps:
-            fork = wanted.fork
+        for todo in maps:
+            fork = todo.fork
             members = attached.put_together(fork, fresh=False).members
-            if fork.layers and wanted.extents != "none":
+            if fork.layers and todo.extents != "none":
                 name = f"{fork.name}/mapping"
                 try:
-                    told = mapping.lines(str(DEVICES / fork.name), members)
+                    mapped = mapping.lines(str(DEVICES / fork.name), members)
                 except (OSError, CalledProcessError) as error:  # the rest of the map is sound
                     _add(tar, f"{name}.error", str(error).encode())
                 else:
-                    _add(tar, name, "".join(f"{line}\n" for line in told).encode())
-            if wanted.extents != "none":
+                    _add(tar, name, "".join(f"{line}\n" for line in mapped).encode())
+            if todo.extents != "none":
                 WHERE.mkdir(exist_ok=True)
                 do(list(fork.mount), f"mounting {fork.name}")
-                method = ["--fibmap"] if wanted.extents == "fibmap" else []
+                method = ["--fibmap"] if todo.extents == "fibmap" else []
                 argv = [str(TOOLS / "extents"), *method, str(WHERE)]
                 keep(tar, f"{fork.name}/extents", argv, scratch, environment)
                 do(list(fork.umount), f"unmounting {fork.name}")
-            if wanted.free:
-                keep(tar, f"{fork.name}/free", list(wanted.free), scratch, environment)
+            if todo.free:
+                keep(tar, f"{fork.name}/free", list(todo.free), scratch, environment)
             attached.take_apart(fork)
 
 

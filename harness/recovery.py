@@ -53,13 +53,13 @@ def check(name: str, argv: tuple[str, ...], repetition: int, run: Run, scratch: 
     """Run a check as a step of that name; what it answers is a result."""
     output = scratch / "check"
     outcome = run(name, ("sh", "-c", 'exec "$@" > "$0" 2>&1', str(output), *argv), ANY)
-    said = output.read_text(errors="replace")
+    answer = output.read_text(errors="replace")
     events.sample(name, repetition, "fsck_status", outcome.status, "1")
-    events.sample(name, repetition, "fsck_lines", len(said.splitlines()), "1")
-    events.emit("checked", step=name, status=outcome.status, said=shortened(said))
+    events.sample(name, repetition, "fsck_lines", len(answer.splitlines()), "1")
+    events.emit("checked", step=name, status=outcome.status, said=shortened(answer))
 
 
-def shortened(said: str) -> str:
+def shortened(answer: str) -> str:
     """Its beginning and its end."""
     half = QUOTED // 2
-    return said if len(said) <= QUOTED else f"{said[:half]}\n[...]\n{said[-half:]}"
+    return answer if len(answer) <= QUOTED else f"{answer[:half]}\n[...]\n{answer[-half:]}"

@@ -19,7 +19,7 @@ SPARED, PART_SPARED = 16 << 20, 32
 
 
 def is_wanted() -> bool:
-    """Tell whether this guest is to be saved."""
+    """Return True if this guest is to be saved."""
     return ARGUMENT in Path("/proc/cmdline").read_text().split()
 
 

@@ -50,7 +50,7 @@ def scatter(source: Path, target: Path, seed: int, places: int, at_a_time: int, 
             )
         if not growing:
             break
-        growing = [one for one in growing if next(one, DONE) is not DONE]
+        growing = [growth for growth in growing if next(growth, DONE) is not DONE]
     for nursery in nurseries:
         nursery.rmdir()
     for path in reversed(directories):
@@ -83,8 +83,8 @@ def main() -> None:
     parser.add_argument("target", type=Path)
     for name in ("seed", "places", "at-a-time", "piece"):
         parser.add_argument(f"--{name}", type=int, required=True)
-    told = parser.parse_args()
-    scatter(told.source, told.target, told.seed, told.places, told.at_a_time, told.piece)
+    options = parser.parse_args()
+    scatter(options.source, options.target, options.seed, options.places, options.at_a_time, options.piece)
 
 
 if __name__ == "__main__":

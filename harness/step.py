@@ -116,13 +116,18 @@ def command(
         status = child.wait()
     with errors.open("rb") as stderr:
         stderr.seek(max(0, errors.stat().st_size - QUOTED))
-        said = stderr.read().decode("ascii", "replace").strip(EMPTY)
+        last_words = stderr.read().decode("ascii", "replace").strip(EMPTY)
     kept = os.statvfs(place.scratch)
     if not kept.f_bavail:
-        said = f"it said more than the {kept.f_blocks * kept.f_frsize} bytes that are kept, which end: {said}"
+        most = kept.f_blocks * kept.f_frsize
+        last_words = f"it said more than the {most} bytes that are kept, which end: {last_words}"
         refuses = ()  # nobody knows what else it could not do
+    root = os.statvfs("/")
+    if status and not root.f_bavail:
+        most = root.f_blocks * root.f_frsize
+        last_words = f"/tmp and the rest of the root, {most} bytes of memory, were full: {last_words}"
     only = refused(errors, refuses) if refuses and 0 < status < 128 else None
-    return Outcome(status if status >= 0 else 128 - status, said, only)
+    return Outcome(status if status >= 0 else 128 - status, last_words, only)
 
 
 def wait(pid: int, deadline: float, place: Place, cut: Cut | None = None) -> None:
@@ -137,7 +142,7 @@ def wait(pid: int, deadline: float, place: Place, cut: Cut | None = None) -> Non
     until = started + round(after * 1e9) if cut is None else cut.at
     try:
         while True:
-            ready = [found for found, _ in poll.poll(max(0, until - time.monotonic_ns()) / 1e6)]
+            ready = [ready_fd for ready_fd, _ in poll.poll(max(0, until - time.monotonic_ns()) / 1e6)]
             if kernel:
                 kernel.check()
             if descriptor in ready:
@@ -148,9 +153,9 @@ def wait(pid: int, deadline: float, place: Place, cut: Cut | None = None) -> Non
                     cut, until = None, started + round(after * 1e9)
                     continue
             if not ready:
-                found = tasks.stuck(pid)
-                where = tasks.named(found)
-                raise Hung(f"no end within {deadline:g} s of guest time{where and f'; {where}'}", found)
+                blocked = tasks.stuck(pid)
+                where = tasks.named(blocked)
+                raise Hung(f"no end within {deadline:g} s of guest time{where and f'; {where}'}", blocked)
     finally:
         os.close(descriptor)
 
@@ -225,8 +230,10 @@ def record(text: str, step: Step, events: Events) -> None:
         if whole:
             events.sample(step.name, step.repetition, metric, int(words[number]), unit)
         else:
-            wanted = "no whole number" if len(step.records) == 1 else f"not {len(step.records)} whole numbers"
-            why = f"the step printed {wanted}: {text.strip()[:40]!r}"
+            printed = (
+                "no whole number" if len(step.records) == 1 else f"not {len(step.records)} whole numbers"
+            )
+            why = f"the step printed {printed}: {text.strip()[:40]!r}"
             events.not_measured(step.name, step.repetition, metric, unit, why)
 
 

@@ -9,14 +9,14 @@ RULE = "------"
 
 def counted(table: str) -> list[tuple[str, float, int, int]]:
     """Name, seconds, calls and errors of each system call, in the table's order. The column of errors may be empty."""
-    found, inside = [], False
+    calls, inside = [], False
     for line in table.splitlines():
         if line.startswith(RULE):
             inside = not inside
         elif inside and (words := line.split()):
             errors = int(words[4]) if len(words) == 6 else 0
-            found.append((words[-1], float(words[1]), int(words[3]), errors))
-    return found
+            calls.append((words[-1], float(words[1]), int(words[3]), errors))
+    return calls
 
 
 def report(table: str, step: Step, events: Events, dilation: Dilation) -> None:

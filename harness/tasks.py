@@ -14,18 +14,18 @@ BLOCKED = "D"
 
 def stuck(session: int) -> list[dict[str, object]]:
     """The tasks that are blocked, whosever they are, then the others of that session."""
-    found = []
+    tasks = []
     for stat in Path("/proc").glob("[0-9]*/task/[0-9]*/stat"):
         try:
             words, _, rest = stat.read_text(errors="replace").rpartition(")")
             pid, _, name = words.partition("(")
             fields = rest.split()
             if fields[0] == BLOCKED or int(fields[3]) == session:
-                found.append({"pid": int(pid), "name": name, "state": fields[0], **_where(stat.parent)})
+                tasks.append({"pid": int(pid), "name": name, "state": fields[0], **_where(stat.parent)})
         except OSError:  # it has ended meanwhile
             continue
-    found.sort(key=lambda task: (task["state"] != BLOCKED, task["pid"]))
-    return found[:MOST]
+    tasks.sort(key=lambda task: (task["state"] != BLOCKED, task["pid"]))
+    return tasks[:MOST]
 
 
 def _where(task: Path) -> dict[str, object]:

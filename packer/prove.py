@@ -44,8 +44,8 @@ def run(argv: Sequence[str]) -> None:
     except subprocess.TimeoutExpired:
         raise Failed(f"{' '.join(argv)}: not done after {TIMEOUT} s") from None
     if done.returncode:
-        said = " / ".join(done.stdout.decode(errors="replace").strip().split("\n")[-4:])
-        raise Failed(f"{' '.join(argv)}: exit {done.returncode}: {said[-300:]}")
+        last_lines = " / ".join(done.stdout.decode(errors="replace").strip().split("\n")[-4:])
+        raise Failed(f"{' '.join(argv)}: exit {done.returncode}: {last_lines[-300:]}")
 
 
 def path(number: int) -> Path:
@@ -87,12 +87,12 @@ def mounts() -> set[str]:
 
 def processes() -> dict[int, str]:
     """The programs that run, by their process: no thread of the kernel, and no zombie."""
-    found = {}
+    programs = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
-                found[int(entry.name)] = str((entry / "exe").readlink())
-    return found
+                programs[int(entry.name)] = str((entry / "exe").readlink())
+    return programs
 
 
 def inserted() -> list[str]:
@@ -196,10 +196,10 @@ def result(item: dict[str, Any], device: Path) -> dict[str, str | None]:
 
 
 def main(plan: Path, proof: Path) -> None:
-    wanted = json.loads(plan.read_text())
+    todo = json.loads(plan.read_text())
     os.environ["PATH"] += f":{TOOLS}"
     MOUNTPOINT.mkdir(exist_ok=True)
-    proof.write_text(json.dumps([result(item, Path(wanted["device"])) for item in wanted["items"]]))
+    proof.write_text(json.dumps([result(item, Path(todo["device"])) for item in todo["items"]]))
 
 
 if __name__ == "__main__":

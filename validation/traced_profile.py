@@ -75,8 +75,8 @@ _SHEET_OVERHEAD_US = 300
 """Western Digital's sheet of the WD400BB, as in most files of scenarios/drives."""
 _SHEET_BUS_MB_S = 20
 """Wide Fast SCSI-2's, the middle of the 10 (Fast) to 40 (Wide Ultra) of such drives' sheets."""
-_TO_THE_TRACK_S_END = (1, 4)
-"""`Buffer continuous read` of drives that read ahead to the end of a track; with 4 it may be the next one's."""
+_READ_AHEAD_TRACKS = {1: 1, 4: 2}
+"""`Buffer continuous read` of drives whose read-ahead a track's end ends: with 4 it may be the next one's."""
 _OFTEN = 30
 """Requests of a size from which on the quickest of them was served by the cache."""
 
@@ -206,10 +206,11 @@ def _disk(drive: TracedDrive, figures: Figures) -> RotatingDisk:
     return _measured_disk(drive, disk) if figures is Figures.MEASURED else disk
 
 
-def _policies(electronics: Electronics) -> dict[str, Whole | Flag]:
+def _policies(electronics: Electronics) -> dict[str, Whole | None]:
     """Return what a manual states of how the cache works."""
+    tracks = _READ_AHEAD_TRACKS.get(electronics.reads_ahead)
     return {
-        "read_ahead_in_track": _flag(electronics.reads_ahead in _TO_THE_TRACK_S_END),
+        "read_ahead_tracks": _whole(tracks) if tracks else None,
         "write_segments": _whole(min(electronics.write_segments, electronics.segments)),
         "bus_after_percent": _whole(electronics.bus_after * 100),
         "write_after_percent": _whole(electronics.write_after * 100),

@@ -15,6 +15,8 @@ from agelab.results.result import CellEnded, Ending, Status, StepFailed, StuckTa
 
 ENOSPC = "No space left on device"
 """The error as programs print it."""
+ROOT_FULL = "/tmp and the rest of the root, "
+"""How the harness's words begin where it is not the disk that is full (harness/step.py)."""
 COMMAND_NOT_RUN = 126
 """From this exit status on a command could not be run, or was killed (sh(1))."""
 MOUNT_FAILED = "mount failed (exit "
@@ -112,11 +114,12 @@ def _harness_reason(ended: CellEnded | None, failures: Sequence[StepFailed]) -> 
     first = failures[0]
     more = len(failures) - 1
     others = f"; {more} more step{'s' if more > 1 else ''} failed" if more else ""
-    full = "disk full in the guest: " if ENOSPC in first.said else ""
+    full = ENOSPC in first.said and not first.said.startswith(ROOT_FULL)
     words = first.said or "it printed nothing to its error output"
     if not first.said and first.status < COMMAND_NOT_RUN:
         words += f" (where {first.status} is no failure, the step says expect = [0, {first.status}])"
-    return f"{full}step {first.step}, repetition {first.repetition}, exited {first.status}: {words}{others}"
+    what = f"{'disk full in the guest: ' if full else ''}step {first.step}, repetition {first.repetition}"
+    return f"{what}, exited {first.status}: {words}{others}"
 
 
 def _suffix(words: str | None) -> str:

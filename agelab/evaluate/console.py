@@ -48,10 +48,10 @@ def out_of_memory_panic(console: str) -> str | None:
     if not panic:
         return None
     process = CURRENT.search(console, panic.end())
-    if not process:
-        return "out of memory: none was left"
-    who = "the harness" if process[2] == HARNESS else f"{process[2]} (process {process[1]})"
-    return f"out of memory: none was left for {who}"
+    who = ""
+    if process:
+        who = " for the harness" if process[2] == HARNESS else f" for {process[2]} (process {process[1]})"
+    return f"out of memory: none was left{who}; files in /tmp, /dev/shm and /run lie in it, too"
 
 
 def out_of_memory_kill(console: str) -> str | None:

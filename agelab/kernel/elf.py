@@ -105,14 +105,14 @@ def read_module(path: Path, relative: str) -> ModuleInfo:
 
 def _before(softdep: str) -> list[str]:
     """The names after ``pre:`` and before ``post:`` in a softdep such as ``pre: crc32c post: b``."""
-    found: list[str] = []
+    names: list[str] = []
     collecting = False
     for word in softdep.split():
         if word.endswith(":"):
             collecting = word == "pre:"
         elif collecting:
-            found.append(word)
-    return found
+            names.append(word)
+    return names
 
 
 _MAGIC = b"HdrS"
@@ -192,13 +192,13 @@ def has_pvh_entry(elf: bytes) -> bool:
 
 def _notes(segment: bytes) -> list[tuple[bytes, int]]:
     """List owner and type of each note."""
-    found, at = [], 0
+    notes, at = [], 0
     while at + _NOTE.size <= len(segment):
         name, content, kind = _NOTE.unpack_from(segment, at)
         at += _NOTE.size
-        found.append((segment[at : at + name], kind))
+        notes.append((segment[at : at + name], kind))
         at += -(-name // 4) * 4 + -(-content // 4) * 4
-    return found
+    return notes
 
 
 def config(elf: bytes) -> str | None:
@@ -214,8 +214,8 @@ def config(elf: bytes) -> str | None:
 
 def banner(elf: bytes) -> str | None:
     """Return the first line that the kernel prints when it boots (release, compiler, version), or None."""
-    found = _BANNER.search(elf)
-    return found.group().decode(errors="replace") if found else None
+    match = _BANNER.search(elf)
+    return match.group().decode(errors="replace") if match else None
 
 
 class _Decompressor(Protocol):

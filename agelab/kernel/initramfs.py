@@ -17,14 +17,15 @@ BASE_MODULES = ("libnvdimm", "nd_btt", "nd_pmem", "nfit", "squashfs", "overlay")
 
 _DIRECTORIES = ("bin", "dev", "lower", "proc", "root", "rw", "sys")
 _BLOCK = 512
-# One mount program for each stage of init (busybox's mount -a -T): device, where, type, options.
+# One mount program for each stage of init (busybox's mount -a -T): device, where, type, options. The overlay's memory
+# moves to where the harness finds it, limits it and unmounts it.
 _MOUNTS = {
     "early": "dev /dev devtmpfs\nproc /proc proc\nsys /sys sysfs\n",
     "root": "tmpfs /rw tmpfs\n",
     "new": (
         "overlay /root overlay lowerdir=/lower,upperdir=/rw/upper,workdir=/rw/work\n"
         "tmpfs /root/run tmpfs mode=755\ndevpts /dev/pts devpts\ntmpfs /dev/shm tmpfs\n"
-        "/dev /root/dev none move\n/proc /root/proc none move\n/sys /root/sys none move\n"
+        "/rw /root/media none move\n/dev /root/dev none move\n/proc /root/proc none move\n/sys /root/sys none move\n"
     ),
 }
 
@@ -48,16 +49,16 @@ class Entry:
 
 def pack(entries: Iterable[Entry]) -> bytes:
     """The archive of these entries, sorted, with the directories they need, padded to whole blocks."""
-    wanted: dict[str, Entry] = {}
+    by_path: dict[str, Entry] = {}
     for entry in entries:
         for parent in PurePosixPath(entry.path).parents:
             if str(parent) != ".":
-                wanted.setdefault(str(parent), Entry.directory(str(parent)))
-        wanted[entry.path] = entry
+                by_path.setdefault(str(parent), Entry.directory(str(parent)))
+        by_path[entry.path] = entry
     archive = bytearray()
     # A parent sorts before what is in it: the kernel makes paths in the order of the archive.
-    for number, path in enumerate(sorted(wanted), start=1):
-        archive += _record(number, wanted[path])
+    for number, path in enumerate(sorted(by_path), start=1):
+        archive += _record(number, by_path[path])
     archive += _record(0, Entry("TRAILER!!!", mode=0))
     return bytes(archive) + bytes(-len(archive) % _BLOCK)
 

@@ -72,11 +72,11 @@ class Modules:
 
     @cached_property
     def _aliased(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        by_alias: dict[str, list[str]] = {}
         for info in self.infos:
             for alias in info.aliases:
-                found.setdefault(alias, []).append(info.name)
-        return found
+                by_alias.setdefault(alias, []).append(info.name)
+        return by_alias
 
     def closure(self, names: Sequence[str]) -> tuple[Module, ...]:
         """These modules with all they depend on, dependencies first, built-in ones left out.

@@ -1,6 +1,5 @@
 """What a cell leaves: what its guest said, its samples, and how it ended."""
 
-import re
 from enum import Enum, StrEnum
 from typing import Annotated, Any, Literal
 
@@ -38,8 +37,6 @@ MAX_MAGNITUDE = 1 << 64
 """Maximum absolute value, enough for any count or time; excludes NaN."""
 MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 """Format of a moment, in UTC."""
-SILENT = re.compile(r"(?<=, exited )(\d+): ?(?=;|$)")
-"""The words of a failed step that no error follows."""
 Count = Annotated[int, Field(ge=0, le=MAX_MAGNITUDE)]
 """A count reported by a guest."""
 
@@ -176,8 +173,8 @@ class End(Frozen):
 
     @property
     def why(self) -> str:
-        """Why it is not ok, in one line; of a command that said nothing on standard error just that."""
-        return SILENT.sub(r"\1 and printed no error", " ".join((self.reason or "").split()))
+        """Why it is not ok, in one line."""
+        return " ".join((self.reason or "").split())
 
 
 class RunKernel(Frozen):

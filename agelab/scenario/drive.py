@@ -102,11 +102,10 @@ class Cache(Frozen):
     write_segments: Whole | None = Field(
         default=None, description="segments for writes; if omitted all but one"
     )
-    read_ahead_after: Whole | None = Field(
-        default=None, description="reads in sequence after which the drive reads ahead: 1, the default, or 2"
-    )
-    read_ahead_in_track: Flag | None = Field(
-        default=None, description="whether it reads ahead to the end of a track at most"
+    read_ahead_tracks: Whole | None = Field(
+        default=None,
+        description="1: it reads ahead to the end of a track at most; 2: to the end of the next one where the segment "
+        "began on an earlier track; if omitted tracks do not matter",
     )
     bus_after_percent: Whole | None = Field(
         default=None,
@@ -131,8 +130,8 @@ class Cache(Frozen):
             yield f"a segment ({segment} KiB) must have {MIN_SEGMENT_KIB} KiB"
         if self.write_segments and not 1 <= self.write_segments.value <= self.segments.value:
             yield f"write_segments must be 1 to segments ({self.segments.value})"
-        if self.read_ahead_after and self.read_ahead_after.value not in (1, 2):
-            yield f"read_ahead_after {self.read_ahead_after.value} is not 1 or 2"
+        if self.read_ahead_tracks and self.read_ahead_tracks.value not in (1, 2):
+            yield f"read_ahead_tracks {self.read_ahead_tracks.value} is not 1 or 2"
         for name in ("bus_after_percent", "write_after_percent"):
             percent = getattr(self, name)
             if percent and percent.value > 100:

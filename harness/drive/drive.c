@@ -35,16 +35,12 @@ static u64 begin(struct drive *drive, u64 now, u64 overhead_ns)
 	return now + overhead_ns;
 }
 
-/* Returns whether it starts where the one before ended. */
-static bool count(struct drive *drive, u64 first, u64 sectors)
+static void count(struct drive *drive, u64 first, u64 sectors)
 {
-	bool sequential = first == drive->next_sector;
-
 	drive->stat.requests++;
-	drive->stat.sequential += sequential;
+	drive->stat.sequential += first == drive->next_sector;
 	drive->stat.blocks += (sectors + 7) / 8;
 	drive->next_sector = first + sectors;
-	return sequential;
 }
 
 static u64 complete(struct drive *drive, u64 when)
@@ -63,24 +59,25 @@ static u64 moved(struct drive *drive, u64 sectors, u64 start)
 }
 
 /* When the arm, in its last movement, had read all before a sector. */
-static u64 read_before(const struct drive *drive, u64 first, u64 wanted)
+static u64 read_before(const struct drive *drive, u64 first, u64 before)
 {
 	const struct settings *set = &drive->set;
 	u64 begun = drive->head;	/* of a read that began in its midst */
 
-	if (begun < wanted)
+	if (begun < before)
 		return drive->arm_free;
 	if (begun < drive->next_sector)
-		return drive->arm_free - (geometry_turn(set, begun) - geometry_behind(set, wanted));
-	return drive->data_begins + geometry_behind(set, wanted) - geometry_turn(set, first);
+		return drive->arm_free - (geometry_turn(set, begun) - geometry_behind(set, before));
+	return drive->data_begins + geometry_behind(set, before) - geometry_turn(set, first);
 }
 
 u64 drive_read(struct drive *drive, u64 first, u64 sectors, u64 now)
 {
 	const struct settings *set = &drive->set;
 	u64 end = first + sectors, start, done, behind, came;
-	bool sequential = count(drive, first, sectors), hit;
+	bool hit;
 
+	count(drive, first, sectors);
 	write_cache_advance(drive, now);
 	drive->stat.reads++;
 	drive->stat.sectors_read += sectors;
@@ -101,7 +98,7 @@ u64 drive_read(struct drive *drive, u64 first, u64 sectors, u64 now)
 	behind = arm_pass(drive, first, end, false, start, 0);
 	came = read_before(drive, first, read_wanted(drive, first, end));
 	done = read_moved(drive, sectors, start, came, behind);
-	read_cache_start(drive, first, end, behind, sequential || set->read_ahead_after < 2);
+	read_cache_start(drive, first, end, behind);
 	write_cache_resume(drive, behind);
 	return complete(drive, done);
 }

@@ -64,8 +64,7 @@ struct settings {
 	u64 any_order;		/* a read within a track begins with whichever of its sectors comes first */
 	u64 cache_bytes, segments, read_ahead_bytes, write_back;
 	u64 write_segments;	/* for writes; all but one where 0 */
-	u64 read_ahead_after;	/* reads in sequence before the head reads on: 1 or, where a single read is no sign, 2 */
-	u64 read_ahead_in_track;	/* the head reads on to the end of its track at most */
+	u64 read_ahead_tracks;	/* the head reads on to the end 1: of its track at most, 2: of the next where it came from another */
 	u64 bus_after_percent;	/* of a read are in the cache before the drive takes the bus */
 	u64 write_after_percent;	/* of a write are in the cache before the head begins with it */
 	u64 zone_count;
@@ -174,8 +173,8 @@ void read_cache_forget(struct drive *drive, u64 first, u64 end, u64 now);
 bool read_cache_comes(const struct drive *drive, u64 first, u64 now);
 /* When a read is done that the head, reading on, soon comes to or has come to; 0 when it does not come to it soon. */
 u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start);
-/* The head is behind `end` at that time and, if it is to, reads on. */
-void read_cache_start(struct drive *drive, u64 first, u64 end, u64 behind, bool on);
+/* The head is behind `end` at that time and reads on. */
+void read_cache_start(struct drive *drive, u64 first, u64 end, u64 behind);
 /* The sector before which all must be in the cache when the drive takes the bus for a read. */
 u64 read_wanted(const struct drive *drive, u64 first, u64 end);
 /* When the interface has moved a read of which so much had come at `came`, and all at `behind`. */

@@ -89,10 +89,10 @@ u64 geometry_behind(const struct settings *set, u64 end)
 /* The sector that the head is in or just at: all before it have passed. */
 u64 geometry_sector(const struct settings *set, u64 turn)
 {
-	u64 one = set->revolution_ns + set->track_skew_ns;
-	u64 all = one * (set->heads - 1) + set->revolution_ns + set->cylinder_skew_ns;
-	u64 surface = lesser(turn % all / one, set->heads - 1);
-	u64 track = turn / all * set->heads + surface, angle = turn % all - surface * one;
+	u64 track_ns = set->revolution_ns + set->track_skew_ns;
+	u64 cylinder_ns = track_ns * (set->heads - 1) + set->revolution_ns + set->cylinder_skew_ns;
+	u64 surface = lesser(turn % cylinder_ns / track_ns, set->heads - 1);
+	u64 track = turn / cylinder_ns * set->heads + surface, angle = turn % cylinder_ns - surface * track_ns;
 	const struct disk_zone *zone = set->zones + set->zone_count - 1;
 
 	if (angle >= set->revolution_ns) {	/* between two tracks */

@@ -30,19 +30,33 @@ static void read_on(struct drive *drive, u64 sector, u64 now)
 	drive->stream_time = now;
 }
 
+/* The sector before which the tracks end a read-ahead behind `end`. */
+static u64 last_track_end(const struct drive *drive, u64 end)
+{
+	const struct settings *set = &drive->set;
+	u64 track_end;
+
+	if (set->read_ahead_tracks < 2)
+		return geometry_track_end(set, end - 1);
+	track_end = geometry_track_end(set, end);
+	if (geometry_track(set, drive->stream->first) < geometry_track(set, end))
+		track_end = geometry_track_end(set, track_end);
+	return track_end;
+}
+
 /* The host has had everything before `end`: the segment may hold so much more, and lets go of its oldest. */
 static void move_limit(struct drive *drive, u64 end)
 {
 	u64 ahead = lesser(end + drive->set.read_ahead_bytes / SECTOR_BYTES, drive->set.sectors);
 
-	if (drive->set.read_ahead_in_track)
-		ahead = lesser(ahead, geometry_track_end(&drive->set, end - 1));
+	if (drive->set.read_ahead_tracks)
+		ahead = lesser(ahead, last_track_end(drive, end));
 	drive->stream_limit = greater(drive->stream_limit, ahead);
 	if (drive->stream_limit > drive->stream->first + segment_size(drive))
 		drive->stream->first = drive->stream_limit - segment_size(drive);
 }
 
-void read_cache_start(struct drive *drive, u64 first, u64 end, u64 behind, bool on)
+void read_cache_start(struct drive *drive, u64 first, u64 end, u64 behind)
 {
 	const struct settings *set = &drive->set;
 	struct segment *segment = drive->segments;
@@ -53,8 +67,6 @@ void read_cache_start(struct drive *drive, u64 first, u64 end, u64 behind, bool 
 			segment = drive->segments + i;
 	/* Of a read that is larger, the segment holds the end. */
 	*segment = (struct segment){ greater(first, end - lesser(end, segment_size(drive))), end, behind };
-	if (!on)
-		return;
 	/* A read that began in its midst: its end comes round once more. */
 	if (drive->head < end)
 		comes = behind + geometry_turn(set, end) - geometry_turn(set, drive->head);
@@ -141,7 +153,7 @@ u64 read_moved(const struct drive *drive, u64 sectors, u64 start, u64 came, u64 
 u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start)
 {
 	const struct settings *set = &drive->set;
-	u64 there, wait = 0, done, wanted, came;
+	u64 there, wait = 0, done, begins_at, came;
 
 	there = read_cache_head(drive, start);
 	if (!comes_to(drive, first, there))
@@ -158,8 +170,8 @@ u64 read_cache_stream(struct drive *drive, u64 first, u64 end, u64 start)
 		done = start + interface_ns(set, end - first);
 		wait = 0;	/* the head's, not the read's */
 	} else {
-		wanted = geometry_behind(set, read_wanted(drive, first, end));
-		came = wanted > drive->stream_turn ? drive->stream_time + wanted - drive->stream_turn : 0;
+		begins_at = geometry_behind(set, read_wanted(drive, first, end));
+		came = begins_at > drive->stream_turn ? drive->stream_time + begins_at - drive->stream_turn : 0;
 		done = drive->stream_time + geometry_behind(set, end) - drive->stream_turn;
 		done = read_moved(drive, end - first, start, came, done);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The words of a drive's settings, as the host derived them (agelab/drive/geometry.py). */
+/* The words of a drive's settings, as the host derived them (agelab/machine/drive/geometry.py). */
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include "block.h"
@@ -16,18 +16,19 @@ static const struct word words[] = {
 	WORD(write_overhead_ns), WORD(revolution_ns), WORD(phase_ns), WORD(heads), WORD(cylinders), WORD(seek_min_ns),
 	WORD(seek_sqrt_ns), WORD(seek_linear_ns), WORD(write_settle_ns), WORD(head_switch_ns), WORD(track_skew_ns),
 	WORD(cylinder_skew_ns), WORD(any_order), WORD(cache_bytes), WORD(segments), WORD(read_ahead_bytes),
-	WORD(write_back), WORD(write_segments), WORD(read_ahead_after), WORD(read_ahead_in_track),
-	WORD(bus_after_percent), WORD(write_after_percent), WORD(read_ns), WORD(write_ns), WORD(channels), WORD(read_rate), WORD(write_rate),
+	WORD(write_back), WORD(write_segments), WORD(read_ahead_tracks),
+	WORD(bus_after_percent), WORD(write_after_percent),
+	WORD(read_ns), WORD(write_ns), WORD(channels), WORD(read_rate), WORD(write_rate),
 };
 
 /* `a:b:c` into numbers; returns how many there were, or an error. */
-static int numbers(char *text, u64 *found, int most)
+static int numbers(char *text, u64 *values, int most)
 {
 	char *part;
 	int count = 0;
 
 	while ((part = strsep(&text, ":"))) {
-		if (count == most || kstrtoull(part, 0, (unsigned long long *)found + count))
+		if (count == most || kstrtoull(part, 0, (unsigned long long *)values + count))
 			return -EINVAL;
 		count++;
 	}

@@ -28,7 +28,7 @@
 /* What is known of an inode after the first pass. */
 struct known {
 	uint16_t mode, nlink;
-	uint32_t found; /* links to it */
+	uint32_t links; /* names that were found for it */
 	uint32_t above, holder; /* of a directory: what its .. says, and where its name is */
 };
 
@@ -287,7 +287,7 @@ static void check_entry(uint32_t directory, const struct ufs_entry *entry, unsig
 	if (entry->type && entry->type != known[ino].mode >> 12)
 		tell("directory %u: %.*s says type %u, its inode %o", directory, entry->namlen, text, entry->type,
 		     known[ino].mode);
-	known[ino].found++;
+	known[ino].links++;
 	if (here && ino != directory)
 		tell("directory %u: . is inode %u", directory, ino);
 	else if (above)
@@ -324,8 +324,8 @@ static void check_directory(uint32_t number, const struct ufs_inode *inode)
 static void check_links(void)
 {
 	for (uint32_t i = UFS_ROOT; i < super.ncg * super.ipg; i++)
-		if (known[i].mode && known[i].nlink != known[i].found)
-			tell("inode %u says that it has %u links, and has %u", i, known[i].nlink, known[i].found);
+		if (known[i].mode && known[i].nlink != known[i].links)
+			tell("inode %u says that it has %u links, and has %u", i, known[i].nlink, known[i].links);
 	for (uint32_t i = UFS_ROOT; i < super.ncg * super.ipg; i++) {
 		uint32_t at = i, steps = 0;
 

@@ -53,7 +53,7 @@ static int open_path(const char *path)
 /* Find the n-th memory-backed disk by its physical address, as harness/machine.py does. */
 static int open_disk(unsigned n)
 {
-	struct { uint64_t address; char name[32]; } found[64], swap;
+	struct { uint64_t address; char name[32]; } disks[64], swap;
 	unsigned count = 0;
 	DIR *directory = opendir("/sys/block");
 	struct dirent *entry;
@@ -68,24 +68,24 @@ static int open_disk(unsigned n)
 			continue;
 		snprintf(path, sizeof(path), "/sys/block/%.31s/device/resource", entry->d_name);
 		file = fopen(path, "r");
-		if (!file || fscanf(file, "%lx", &found[count].address) != 1)
+		if (!file || fscanf(file, "%lx", &disks[count].address) != 1)
 			err(125, "%s", path);
 		fclose(file);
-		strcpy(found[count++].name, entry->d_name);
+		strcpy(disks[count++].name, entry->d_name);
 	}
 	closedir(directory);
 	for (unsigned i = 0; i < count; i++)
 		for (unsigned j = i + 1; j < count; j++)
-			if (found[j].address < found[i].address) {
-				swap = found[i];
-				found[i] = found[j];
-				found[j] = swap;
+			if (disks[j].address < disks[i].address) {
+				swap = disks[i];
+				disks[i] = disks[j];
+				disks[j] = swap;
 			}
 	if (n >= count)
 		errx(125, "there are %u memory-backed disks, not %u", count, n + 1);
 
 	char path[64];
-	snprintf(path, sizeof(path), "/dev/%s", found[n].name);
+	snprintf(path, sizeof(path), "/dev/%s", disks[n].name);
 	return open_path(path);
 }
 
@@ -188,8 +188,8 @@ static void log_symbols(void)
 	long modules = 0;
 	FILE *file = fopen("/proc/modules", "r");
 
-	for (int one; file && (one = fgetc(file)) != EOF;)
-		modules += one == '\n';
+	for (int letter; file && (letter = fgetc(file)) != EOF;)
+		modules += letter == '\n';
 	if (file)
 		fclose(file);
 	snprintf(now, sizeof(now), "%ld\n", modules);

@@ -82,7 +82,7 @@ static char *read_list(size_t *used)
 static void read_piece(const struct file *file, uint64_t piece)
 {
 	static char data[PIECE];
-	uint64_t at = piece * PIECE, wanted = file->size - at < PIECE ? file->size - at : PIECE;
+	uint64_t at = piece * PIECE, expected = file->size - at < PIECE ? file->size - at : PIECE;
 	int fd = open(file->path, O_RDONLY);
 	ssize_t got;
 
@@ -94,7 +94,7 @@ static void read_piece(const struct file *file, uint64_t piece)
 	got = pread(fd, data, PIECE, at);
 	if (got < 0)
 		die("reading", file->path);
-	if ((uint64_t)got != wanted) {
+	if ((uint64_t)got != expected) {
 		fprintf(stderr, "random-read: %s has changed: %zd bytes at %" PRIu64 "\n", file->path, got, at);
 		exit(1);
 	}

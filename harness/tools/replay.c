@@ -112,15 +112,15 @@ static char *next_line(void)
 /* The next field of a line, which is cut off it; NULL where there is none. */
 static char *field(char **rest)
 {
-	char *found = *rest, *end;
+	char *word = *rest, *end;
 
-	if (!found)
+	if (!word)
 		return NULL;
-	end = strchr(found, ' ');
+	end = strchr(word, ' ');
 	*rest = end ? end + 1 : NULL;
 	if (end)
 		*end = 0;
-	return found;
+	return word;
 }
 
 static uint64_t number(char **rest)
@@ -213,12 +213,12 @@ static int put(const char *name, uint64_t offset, uint64_t length)
 
 static int append(const char *name, uint64_t length)
 {
-	struct stat found;
+	struct stat status;
 	int fd = opened(name);
 
-	if (fd < 0 || fstat(fd, &found))
+	if (fd < 0 || fstat(fd, &status))
 		return -1;
-	return put(name, found.st_size, length);
+	return put(name, status.st_size, length);
 }
 
 /* Whether the open file is the one of that path, or lies below it. */
@@ -255,17 +255,17 @@ static int carry_out(char *rest)
 {
 	char *what = field(&rest), *name = path(&rest), *other = NULL;
 	uint64_t offset = 0, length = 0;
-	enum { MKDIR, RMDIR, CREATE, WRITE, APPEND, TRUNCATE, RENAME, UNLINK, FSYNC } kind;
+	enum { MKDIR, RMDIR, CREATE, WRITE, ALLOCATE, APPEND, TRUNCATE, RENAME, LINK, UNLINK, FSYNC } kind;
 
-	if (!strcmp(what, "write") || !strcmp(what, "overwrite")) {
-		kind = WRITE;
+	if (!strcmp(what, "write") || !strcmp(what, "overwrite") || !strcmp(what, "allocate")) {
+		kind = *what == 'a' ? ALLOCATE : WRITE;
 		offset = number(&rest);
 		length = number(&rest);
 	} else if (!strcmp(what, "append") || !strcmp(what, "truncate")) {
 		kind = *what == 'a' ? APPEND : TRUNCATE;
 		length = number(&rest);
-	} else if (!strcmp(what, "rename")) {
-		kind = RENAME;
+	} else if (!strcmp(what, "rename") || !strcmp(what, "link")) {
+		kind = *what == 'r' ? RENAME : LINK;
 		other = path(&rest);
 	} else if (!strcmp(what, "create")) {
 		kind = CREATE;
@@ -294,12 +294,18 @@ static int carry_out(char *rest)
 		return keep(open(name, O_WRONLY | O_CREAT | O_EXCL, 0644), name);
 	case WRITE:
 		return put(name, offset, length);
+	case ALLOCATE:
+		if (opened(name) < 0)
+			return -1;
+		return length ? fallocate(open_fd, 0, offset, length) : 0;
 	case APPEND:
 		return append(name, length);
 	case TRUNCATE:
 		return opened(name) < 0 ? -1 : ftruncate(open_fd, length);
 	case RENAME:
 		return renamed(name, other);
+	case LINK:
+		return link(name, other);
 	case UNLINK:
 		return removed(name);
 	case FSYNC:

@@ -49,7 +49,7 @@ struct file {
 };
 
 static struct file files[FILES];
-static unsigned char data[MOST], found[MOST + 1];
+static unsigned char data[MOST], read_back[MOST + 1];
 static uint64_t state, seed;
 
 _Noreturn static void die(const char *what, const char *which)
@@ -191,7 +191,7 @@ _Noreturn static void write_all(const char *safe)
 
 enum state { WHOLE, OLDER, SHORT, ZEROS, GARBAGE, MISSING, STATES };
 
-/* How many bytes of a file there are, found in `found`; MOST + 1 for one that is longer, -1 for none. */
+/* How many bytes of a file there are, read into `read_back`; MOST + 1 for one that is longer, -1 for none. */
 static ssize_t read_one(const char *path)
 {
 	int fd = open(path, O_RDONLY);
@@ -199,8 +199,8 @@ static ssize_t read_one(const char *path)
 
 	if (fd < 0)
 		return errno == ENOENT ? -1 : 0;
-	while (some > 0 && size < (ssize_t)sizeof found) {
-		some = read(fd, found + size, sizeof found - size);
+	while (some > 0 && size < (ssize_t)sizeof read_back) {
+		some = read(fd, read_back + size, sizeof read_back - size);
 		size += some > 0 ? some : 0;
 	}
 	close(fd);
@@ -220,8 +220,8 @@ static enum state look(uint32_t number)
 	length = read_one(path);
 	if (length < 0)
 		return MISSING;
-	found[length < (ssize_t)sizeof found ? length : (ssize_t)sizeof found - 1] = 0;
-	if (sscanf((char *)found, "spool %" SCNu32 " %" SCNu64 " %" SCNu32 ".", &owner, &version, &size) != 3 ||
+	read_back[length < (ssize_t)sizeof read_back ? length : (ssize_t)sizeof read_back - 1] = 0;
+	if (sscanf((char *)read_back, "spool %" SCNu32 " %" SCNu64 " %" SCNu32 ".", &owner, &version, &size) != 3 ||
 	    owner != number || size < LEAST || size > MOST) {
 		version = file->version;
 		size = file->size;
@@ -230,9 +230,9 @@ static enum state look(uint32_t number)
 	if (length > size)
 		return GARBAGE;
 	for (ssize_t i = 0; i < length; i++) {
-		if (found[i] != data[i] && found[i])
+		if (read_back[i] != data[i] && read_back[i])
 			return GARBAGE;
-		zeros |= !found[i];
+		zeros |= !read_back[i];
 	}
 	if (zeros)
 		return ZEROS;

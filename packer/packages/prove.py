@@ -44,9 +44,9 @@ def unloadable(package: str) -> Iterator[str]:
 
 
 def main() -> None:
-    wanted = json.loads((HERE / "packages.json").read_text())
-    wrong = [why for package in wanted["packages"] for why in unloadable(package)]
-    for name, argv in wanted["programs"].items():
+    todo = json.loads((HERE / "packages.json").read_text())
+    wrong = [why for package in todo["packages"] for why in unloadable(package)]
+    for name, argv in todo["programs"].items():
         status, output = said(argv)
         last = " / ".join(output.splitlines()[-3:])[-300:]
         print(f"{name}: {last}", flush=True)

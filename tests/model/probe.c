@@ -74,15 +74,15 @@ struct word {
 static const struct word words[] = {
 	SET(sectors), SET(depth), SET(max_request), SET(interface), SET(overhead_ns), SET(hit_overhead_ns),
 	SET(write_overhead_ns), SET(track_skew_ns), SET(cylinder_skew_ns), SET(any_order), SET(write_segments),
-	SET(read_ahead_after), SET(read_ahead_in_track), SET(bus_after_percent), SET(write_after_percent),
-	 SET(revolution_ns),
-	SET(phase_ns), SET(heads), SET(cylinders), SET(seek_min_ns), SET(seek_sqrt_ns), SET(seek_linear_ns),
+	SET(read_ahead_tracks), SET(bus_after_percent), SET(write_after_percent),
+	SET(revolution_ns), SET(phase_ns), SET(heads), SET(cylinders), SET(seek_min_ns), SET(seek_sqrt_ns), SET(seek_linear_ns),
 	SET(write_settle_ns), SET(head_switch_ns), SET(cache_bytes), SET(segments), SET(read_ahead_bytes),
 	SET(write_back), SET(read_ns), SET(write_ns), SET(channels), SET(read_rate), SET(write_rate),
 	STAT(requests), STAT(reads), STAT(writes), STAT(sectors_read), STAT(sectors_written), STAT(sequential),
 	STAT(blocks), STAT(seeks), STAT(seek_cylinders), STAT(busy_overhead_ns), STAT(busy_seek_ns), STAT(busy_rotation_ns),
 	STAT(busy_transfer_ns), STAT(cache_hits), STAT(flushes),
 	STATE(arm_free), STATE(head), STATE(idle_since), STATE(dirty_sectors),
+	STATE(stream_limit),
 };
 
 static u64 *find(struct probe *probe, const char *name)

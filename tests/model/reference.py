@@ -15,7 +15,7 @@ SECOND, SECTOR, UNIT, PIECE, BATCH, EXTENTS, NEAR = 10**9, 512, 8, 256, 8, 256, 
 WRITES_MOST = 16 << 20
 _OPTIONAL = (
     *("hit_overhead_ns", "write_overhead_ns", "bus_after_percent", "write_after_percent", "any_order"),
-    *("read_ahead_in_track", "read_ahead_after", "write_segments"),
+    *("read_ahead_tracks", "write_segments"),
 )
 
 
@@ -83,8 +83,7 @@ class Reference:
         self.hit_overhead = given["hit_overhead_ns"] or self.overhead
         self.write_overhead = given["write_overhead_ns"] or self.overhead
         self.bus_after, self.write_after = given["bus_after_percent"], given["write_after_percent"]
-        self.any_order, self.in_track = given["any_order"], given["read_ahead_in_track"]
-        self.single_ahead = given["read_ahead_after"] < 2
+        self.any_order, self.ahead_tracks = given["any_order"], given["read_ahead_tracks"]
         cache, segments = int(words["cache_bytes"]), int(words["segments"])
         self.ahead = int(words["read_ahead_bytes"]) // SECTOR
         self.segment = cache // segments // SECTOR
@@ -254,14 +253,13 @@ class Reference:
     def _moved(self, sectors: int) -> int:
         return sectors * SECTOR * SECOND // self.interface
 
-    def _taken(self, kind: str, first: int, sectors: int, now: int) -> bool:
-        """Count a command; True if it starts where the one before ended."""
+    def _taken(self, kind: str, first: int, sectors: int, now: int) -> None:
+        """Count a command."""
         sequential = first == self.following
         self.advance(now)
         self.following = first + sectors
         self.count.update(requests=1, sequential=int(sequential), blocks=-(-sectors // 8))
         self.count.update({f"{kind}s": 1, f"sectors_{'read' if kind == 'read' else 'written'}": sectors})
-        return sequential
 
     def _thought(self, now: int, overhead: int) -> int:
         self.count.update(busy_overhead_ns=overhead)
@@ -278,11 +276,11 @@ class Reference:
 
     def read(self, first: int, sectors: int, now: int) -> int:
         """When a read sent then completes."""
-        sequential = self._taken("read", first, sectors, now)
-        self.idle = self._read(first, first + sectors, now, sequential or self.single_ahead)
+        self._taken("read", first, sectors, now)
+        self.idle = self._read(first, first + sectors, now)
         return self.idle
 
-    def _read(self, first: int, end: int, now: int, ahead: bool) -> int:
+    def _read(self, first: int, end: int, now: int) -> int:
         if self._cached(first, end, now):
             self.count.update(cache_hits=1, busy_transfer_ns=self._moved(end - first))
             return self._thought(now, self.hit_overhead) + self._moved(end - first)
@@ -295,10 +293,9 @@ class Reference:
         begins, turned = self.begins, self.head
         oldest = min(self.segments, key=lambda segment: segment.used)
         oldest.first, oldest.end, oldest.used = max(first, end - self.segment), end, behind
-        if ahead:
-            passed = self.place.behind(end) if turned == end else self.place.turn(turned)
-            self.stream = Stream(oldest, end, behind + self.place.turn(end) - passed, 0)
-            self._promise(self.stream, end)
+        passed = self.place.behind(end) if turned == end else self.place.turn(turned)
+        self.stream = Stream(oldest, end, behind + self.place.turn(end) - passed, 0)
+        self._promise(self.stream, end)
         self._arm_back(behind)
         if turned == end:
             came = begins + self._wanted(first, end) - self.place.turn(first)
@@ -327,8 +324,12 @@ class Reference:
     def _promise(self, stream: Stream, end: int) -> None:
         """The host has had all before ``end``: the head may read so much further, and old sectors make room."""
         ahead = min(end + self.ahead, self.place.sectors)
-        if self.in_track:
+        if self.ahead_tracks == 1:
             ahead = min(ahead, self.place.track_end(end - 1))
+        if self.ahead_tracks == 2:
+            begun_before = self.place.place(stream.segment.first)[0] < self.place.place(end)[0]
+            border = self.place.track_end(end)
+            ahead = min(ahead, self.place.track_end(border) if begun_before else border)
         stream.limit = max(stream.limit, ahead)
         stream.segment.first = max(stream.segment.first, stream.limit - self.segment)
 

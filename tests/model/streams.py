@@ -19,8 +19,7 @@ OPTIONAL = {
     *("hit_overhead_ns", "write_overhead_ns", "track_skew_ns", "cylinder_skew_ns", "any_order", "seek"),
     *(
         "write_segments",
-        "read_ahead_after",
-        "read_ahead_in_track",
+        "read_ahead_tracks",
         "bus_after_percent",
         "write_after_percent",
     ),

@@ -81,20 +81,21 @@ def times(library: Library, directory: Path, mode: int, *firsts: int) -> list[fl
     return demerit.replay(library, drive, requests, [1e5] * len(requests), 0.2)
 
 
-def test_mode_4_reads_ahead_after_a_single_read_to_the_end_of_the_track(
+def test_mode_4_reads_ahead_after_a_single_read_to_the_end_of_a_track(
     library: Library, tmp_path: Path
 ) -> None:
-    """As DiskSim's disk_buffer_get_max_readahead has it, for a segment that began on this track."""
-    [single, ahead, last, beyond] = times(library, tmp_path, 4, 20, 60, TRACK - 4, TRACK)
-    assert ahead < 1 < single
-    assert last < 1 < beyond
+    """As DiskSim's disk_buffer_get_max_readahead has it: its track's, or the next one's if the segment began before."""
+    [single, ahead, last, beyond] = times(library, tmp_path, 4, 20, 60, TRACK - 8, TRACK)
+    assert max(ahead, last) < 1 < min(single, beyond)
+    [_, last, next_track] = times(library, tmp_path, 4, 20, TRACK - 4, TRACK + 20)
+    assert max(last, next_track) < 1, "the segment began on the track before the sector that comes next"
 
 
-@pytest.mark.parametrize(("mode", "crosses"), [(1, False), (3, True), (4, False)])
-def test_only_a_drive_that_fills_its_segment_reads_on_to_the_next_track(
+@pytest.mark.parametrize(("mode", "crosses"), [(1, False), (3, True), (4, True)])
+def test_a_drive_that_stops_at_a_track_does_not_read_on_to_the_next(
     library: Library, tmp_path: Path, mode: int, crosses: bool
 ) -> None:
-    _, beyond = times(library, tmp_path, mode, TRACK - 8, TRACK)
+    _, beyond = times(library, tmp_path, mode, TRACK - 4, TRACK)
     assert (beyond < 1) is crosses
 
 

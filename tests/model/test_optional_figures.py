@@ -93,25 +93,26 @@ def test_a_track_is_read_from_where_the_head_comes(library: Library) -> None:
         assert took[1] <= took[0]
 
 
-def test_read_ahead_after_the_second_read_only(library: Library) -> None:
-    drive = library.drive(old_scsi(read_ahead_after=2))
-    now = drive.read(1000, 8, 0) + 10**8
-    hits = []
-    for first in (1008, 1016, 1024, 5000, 5016):
-        now = drive.read(first, 8, now) + 10**8
-        hits.append(drive.get("cache_hits"))
-    assert hits == [0, 1, 2, 2, 2]
-
-
-def test_read_ahead_to_the_track_s_end(library: Library) -> None:
-    drive = library.drive(old_scsi(read_ahead_in_track=1))
-    now = drive.read(1000, 8, 0) + 10**8
-    end = -(-1000 // PER_TRACK) * PER_TRACK
-    drive.advance(now)
-    now = drive.read(end - 8, 8, now) + 10**8
-    assert drive.get("cache_hits") == 1
-    drive.read(end, 8, now)
-    assert drive.get("cache_hits") == 1
+def test_read_ahead_to_a_track_s_end(library: Library) -> None:
+    """Of the read's last track; or, DiskSim's mode 4, of the next one where the segment began before the track."""
+    border = 6 * PER_TRACK
+    within, across, up_to = (border - 100, 8), (border - 40, 80), (border - 40, 40)
+    for tracks, read, limit in (
+        (1, within, border),
+        (1, across, border + PER_TRACK),
+        (1, up_to, border),
+        (2, within, border),
+        (2, across, border + 40 + 281),  # a segment more, which ends before the next track does
+        (2, up_to, border + 281),
+    ):
+        drive = library.drive(old_scsi(read_ahead_tracks=tracks))
+        drive.read(*read, 0)
+        assert drive.get("stream_limit") == limit, (tracks, read)
+    short = library.drive(
+        old_scsi(read_ahead_tracks=2, cache_bytes=3 * 2048 * 512, read_ahead_bytes=2048 * 512)
+    )
+    short.read(*across, 0)
+    assert short.get("stream_limit") == border + 2 * PER_TRACK
 
 
 def test_a_write_larger_than_the_cache_goes_through(library: Library) -> None:

@@ -24,8 +24,8 @@ TEXTS = {name: settings(name) for name in DISKS} | {
     "no-read-ahead": SMALL.replace("read_ahead_bytes=65536", "read_ahead_bytes=0"),
     "slow-interface": settings("seagate-st380021a", interface=16_600_000),
     "nineties": NINETIES,
-    "any-order": old_scsi(any_order=1, write_back=0, read_ahead_in_track=1, write_after_percent=0),
-    "adaptive": old_scsi(read_ahead_after=2, write_segments=2),
+    "any-order": old_scsi(any_order=1, write_back=0, read_ahead_tracks=1, write_after_percent=0),
+    "next-track": old_scsi(read_ahead_tracks=2, write_segments=2),
     "late-bus": old_scsi(
         write_back=0, bus_after_percent=75, write_after_percent=100, write_settle_ns=650_000
     ),

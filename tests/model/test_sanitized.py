@@ -12,8 +12,8 @@ TEXTS = {name: settings(name) for name in [*DISKS, *FLASHES]} | {
     "small": SMALL,
     "huge": HUGE,
     "nineties": NINETIES,
-    "any-order": old_scsi(any_order=1, write_back=0, read_ahead_in_track=1),
-    "adaptive": old_scsi(read_ahead_after=2, write_segments=2, bus_after_percent=100),
+    "any-order": old_scsi(any_order=1, write_back=0, read_ahead_tracks=1),
+    "next-track": old_scsi(read_ahead_tracks=2, write_segments=2, bus_after_percent=100),
 }
 
 

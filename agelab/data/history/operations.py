@@ -29,13 +29,44 @@ MAX_FAULTS = 10
 _ESCAPED = re.compile(rb"\\([0-3][0-7]{2})")
 _UNSAFE = re.compile(rb"[\x00-\x20\\\x7f]")
 _OPERATION_FIELDS = {
-    **{b"mkdir": "p", b"rmdir": "p", b"create": "p", b"unlink": "p", b"fsync": "p", b"rename": "pp"},
-    **{b"write": "pnn", b"overwrite": "pnn", b"append": "pn", b"truncate": "pn", b"point": "n"},
+    **{
+        b"mkdir": "p",
+        b"rmdir": "p",
+        b"create": "p",
+        b"unlink": "p",
+        b"fsync": "p",
+        b"rename": "pp",
+        b"link": "pp",
+    },
+    **{
+        b"write": "pnn",
+        b"overwrite": "pnn",
+        b"allocate": "pnn",
+        b"append": "pn",
+        b"truncate": "pn",
+        b"point": "n",
+    },
 }
 """Fields of each operation: p for path, n for number."""
 
-Directory = dict[bytes, "Directory | int"]
-"""Content of a directory by name: a subdirectory, or the size of a file."""
+
+@dataclass
+class Linked:
+    """A file that has, or had, several names."""
+
+    size: int
+    names: int = 1
+
+
+File = int | Linked
+"""A file by its size; one whose further names change with it, as an object of its own."""
+Directory = dict[bytes, "Directory | File"]
+"""Content of a directory by name."""
+
+
+def size_of(file: File) -> int:
+    """Return the size of a file in bytes."""
+    return file.size if isinstance(file, Linked) else file
 
 
 def whole_blocks(size: int) -> int:
@@ -56,7 +87,16 @@ class FilesystemState:
     space: int = 0
     """Bytes of the files in whole blocks."""
     files: int = 0
+    """Names of files."""
     directories: int = 0
+
+    def remove_file(self, file: File) -> None:
+        """Account for a name of a file that is gone, and with the last one the file."""
+        self.files -= 1
+        if isinstance(file, Linked):
+            file.names -= 1
+        if not isinstance(file, Linked) or not file.names:
+            self.resize_file(size_of(file), 0)
 
     def resize_file(self, before: int, after: int) -> None:
         """Account for a change of a file's size; a file that does not exist has size 0."""
@@ -231,26 +271,32 @@ def _apply(state: FilesystemState, line: bytes) -> tuple[bytes, int]:
     if what == b"rename":
         _rename(state, words, parent, name, there)
         return what, 0
+    if what == b"link":
+        _link(state, words, parent, name, there)
+        return what, 0
     if what == b"rmdir":
-        if isinstance(there, int):
+        if not isinstance(there, dict):
             raise LogFault(f"{_quote(words[0])} is no directory")
         if there:
             raise LogFault(f"{_quote(words[0])} is not empty")
         del parent[name]
         state.directories -= 1
         return what, 0
-    if not isinstance(there, int):
+    if isinstance(there, dict):
         raise LogFault(f"{_quote(words[0])} is a directory")
     if what == b"unlink":
         del parent[name]
-        state.files -= 1
-        state.resize_file(there, 0)
+        state.remove_file(there)
         return what, 0
     if what == b"fsync":
         return what, 0
-    size, added = _new_size(what, there, [_number(word) for word in words[1:]])
-    parent[name] = size
-    state.resize_file(there, size)
+    before = size_of(there)
+    size, added = _new_size(what, before, [_number(word) for word in words[1:]])
+    if isinstance(there, Linked):
+        there.size = size
+    else:
+        parent[name] = size
+    state.resize_file(before, size)
     return what, added
 
 
@@ -264,22 +310,37 @@ def _new_size(what: bytes, size: int, numbers: list[int]) -> tuple[int, int]:
         raise LogFault("no file is as large as that")
     if what == b"overwrite" and end > size:
         raise LogFault(f"it goes beyond the file's end at {size}")
-    return max(size, end) if length else size, length
+    return max(size, end) if length else size, 0 if what == b"allocate" else length
+
+
+def _link(
+    state: FilesystemState, words: list[bytes], parent: Directory, name: bytes, file: Directory | File
+) -> None:
+    if isinstance(file, dict):
+        raise LogFault(f"{_quote(words[0])} is a directory")
+    to, other = _resolve(state, words[1])
+    if other in to:
+        raise LogFault(f"{_quote(words[1])} is there already")
+    if state.files + state.directories >= MAX_ENTRIES:
+        raise LogFault(f"more than {MAX_ENTRIES:,} files and directories at one time")
+    linked = file if isinstance(file, Linked) else Linked(file)
+    linked.names += 1
+    parent[name] = to[other] = linked
+    state.files += 1
 
 
 def _rename(
-    state: FilesystemState, words: list[bytes], parent: Directory, name: bytes, moved: Directory | int
+    state: FilesystemState, words: list[bytes], parent: Directory, name: bytes, moved: Directory | File
 ) -> None:
     to, other = _resolve(state, words[1], beside=moved)
     there = to.get(other)
     if there is not None:
-        if isinstance(there, int) != isinstance(moved, int):
+        if isinstance(there, dict) != isinstance(moved, dict):
             raise LogFault(f"{_quote(words[1])} is of another kind")
-        if there is moved and to is parent and other == name:
-            return
-        if isinstance(there, int):
-            state.files -= 1
-            state.resize_file(there, 0)
+        if there is moved and (isinstance(moved, Linked) or (to is parent and other == name)):
+            return  # rename(2): of two names of one file both stay
+        if not isinstance(there, dict):
+            state.remove_file(there)
         elif there:
             raise LogFault(f"{_quote(words[1])} is not empty")
         else:
@@ -289,7 +350,7 @@ def _rename(
 
 
 def _resolve(
-    state: FilesystemState, word: bytes, beside: Directory | int | None = None
+    state: FilesystemState, word: bytes, beside: Directory | File | None = None
 ) -> tuple[Directory, bytes]:
     """Return parent directory and last name of a path; ``beside`` is a directory that must not contain it."""
     if b"\\" in word:
@@ -305,7 +366,7 @@ def _resolve(
         if below is None:
             _require_plain_name(word, part)
             raise LogFault(f"there is no directory {_quote(part)} on the way to {_quote(word)}")
-        if isinstance(below, int):
+        if not isinstance(below, dict):
             raise LogFault(f"{_quote(part)} on the way to {_quote(word)} is no directory")
         if below is beside:
             raise LogFault("a directory cannot be moved into itself")

@@ -213,8 +213,7 @@ def _optional_parameters(drive: Drive) -> dict[str, int | str]:
             "cylinder_skew_ns": (disk.cylinder_skew_ms, 1e6),
             "any_order": (disk.reads_any_order, 1),
             "write_segments": (cache.write_segments, 1),
-            "read_ahead_after": (cache.read_ahead_after, 1),
-            "read_ahead_in_track": (cache.read_ahead_in_track, 1),
+            "read_ahead_tracks": (cache.read_ahead_tracks, 1),
             "bus_after_percent": (cache.bus_after_percent, 1),
             "write_after_percent": (cache.write_after_percent, 1),
         }

@@ -20,7 +20,7 @@ from agelab.machine.vm import host
 from agelab.machine.vm.guest import Accelerator, Clock
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.guest_plan import step_environment, too_small
-from agelab.runner.plan.passes import PROFILER as PROFILER
+from agelab.runner.plan.passes import PROFILER
 from agelab.runner.plan.phases import phases
 from agelab.runner.plan.unhonoured import unhonoured
 from agelab.runner.prepare import brought_files, capacity

@@ -13,7 +13,7 @@ def sections(kind: str) -> str:
     """Write a section for each type, beginning with that of the whole."""
     schema = schema_of(kind)
     types = {"": schema, **schema.get("$defs", {})}
-    return "\n".join(line for name, one in types.items() for line in _section(kind, name, one))
+    return "\n".join(line for name, schema in types.items() for line in _section(kind, name, schema))
 
 
 def _section(kind: str, name: str, schema: dict[str, Any]) -> Iterator[str]:
@@ -22,7 +22,7 @@ def _section(kind: str, name: str, schema: dict[str, Any]) -> Iterator[str]:
     for paragraph in schema.get("description", "").split("\n\n"):
         yield plain(paragraph.replace("``", "")) + "\n"
     if "enum" in schema:
-        yield ", ".join(code(str(one)) for one in schema["enum"]) + "\n"
+        yield ", ".join(code(str(value)) for value in schema["enum"]) + "\n"
     needed = schema.get("required", ())
     rows = [
         [code(key), _type(kind, what), "needed" if key in needed else _default(what), _description(what)]
@@ -62,7 +62,7 @@ def _type(kind: str, schema: dict[str, Any]) -> str:
     if "const" in schema:
         return code(str(schema["const"]))
     if "enum" in schema:
-        return ", ".join(code(str(one)) for one in schema["enum"])
+        return ", ".join(code(str(value)) for value in schema["enum"])
     if schema.get("type") == "array":
         items = schema.get("items") or (schema.get("prefixItems") or [{}])[0]
         return f"list of {_type(kind, items)}" if items else "list"

@@ -12,16 +12,19 @@ def sections() -> str:
 
 
 def _sections() -> Iterator[str]:
-    for one in programs():
+    for program in programs():
         came = (
-            f"packages {', '.join(one.packages)}" if one.packages else f"a file {one.brought} that is brought"
+            f"packages {', '.join(program.packages)}"
+            if program.packages
+            else f"a file {program.brought} that is brought"
         )
-        yield f"### {one.name}\n"
-        takes = f", takes a {one.job}" if one.job else ""
-        yield plain(f"{one.summary[:1].upper()}{one.summary[1:]} ({came}{takes}).") + "\n"
-        for limit in one.limits:
+        yield f"### {program.name}\n"
+        takes = f", takes a {program.job}" if program.job else ""
+        yield plain(f"{program.summary[:1].upper()}{program.summary[1:]} ({came}{takes}).") + "\n"
+        for limit in program.limits:
             yield f"- {plain(limit)}"
         rows = (
-            [code(name), plain(metric.unit), plain(metric.meaning)] for name, metric in one.metrics.items()
+            [code(name), plain(metric.unit), plain(metric.meaning)]
+            for name, metric in program.metrics.items()
         )
         yield "\n" + table(["metric", "unit", "meaning"], rows) + "\n"

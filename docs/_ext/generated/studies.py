@@ -34,7 +34,7 @@ def _cited(scenario: Scenario) -> Iterator[str]:
 def _with(scenario: Scenario) -> Iterator[str]:
     yield "## Machine, disk and data\n"
     machine = selection.machine(scenario.machine)
-    drives = ", ".join(code(one.drive) for one in machine.drives)
+    drives = ", ".join(code(fitted.drive) for fitted in machine.drives)
     rows = [["machine", f"{code(machine.name)}: {plain(machine.summary)}; its drives: {drives}", ""]]
     rows.append(_figure("disk under test, MiB", scenario.disk.mib))
     if scenario.corpus:
@@ -68,28 +68,28 @@ def _steps(scenario: Scenario) -> Iterator[str]:
 
 def _rows(step: Action | Cycle) -> Iterator[list[str]]:
     """Yield a row for a step, or for each of the steps of a cycle."""
-    for one in step.cycle if isinstance(step, Cycle) else (step,):
-        yield [code(one.name), str(step.repeat), script(one.run), _why(one)]
+    for action in step.cycle if isinstance(step, Cycle) else (step,):
+        yield [code(action.name), str(step.repeat), script(action.run), _why(action)]
 
 
-def _why(one: Action | Experiment) -> str:
-    return f"{one.origin}{': ' if one.note else ''}{plain(one.note)}"
+def _why(step: Action | Experiment) -> str:
+    return f"{step.origin}{': ' if step.note else ''}{plain(step.note)}"
 
 
 def _variants(scenario: Scenario) -> Iterator[str]:
     yield "## The variants\n"
     rows = (
         [
-            code(one.name),
-            code(one.filesystem),
-            ", ".join(one.layouts),
-            code(" ".join(one.mkfs_options_for(scenario.defaults)))
-            if one.mkfs_options_for(scenario.defaults)
+            code(variant.name),
+            code(variant.filesystem),
+            ", ".join(variant.layouts),
+            code(" ".join(variant.mkfs_options_for(scenario.defaults)))
+            if variant.mkfs_options_for(scenario.defaults)
             else "",
-            code(",".join(one.mount_options)) if one.mount_options else "",
-            code(one.machine) if one.machine else "",
+            code(",".join(variant.mount_options)) if variant.mount_options else "",
+            code(variant.machine) if variant.machine else "",
         ]
-        for one in scenario.variants
+        for variant in scenario.variants
     )
     yield table(["variant", "filesystem", "layouts", "mkfs", "mount", "machine"], rows)
     yield "The options of the filesystem's own file, in `scenarios/filesystems/`, come on top.\n"

@@ -11,8 +11,10 @@ from generated.markdown import code, plain, table
 def sections() -> str:
     """Write a section for each verb, with one below it for each of its commands."""
     top = click.Context(cli.agelab, info_name="agelab")
-    found = ((name, cli.agelab.get_command(top, name)) for name in cli.agelab.list_commands(top))
-    return "\n".join(line for name, one in found if one for line in _section(one, name, top, 2))
+    commands = ((name, cli.agelab.get_command(top, name)) for name in cli.agelab.list_commands(top))
+    return "\n".join(
+        line for name, command in commands if command for line in _section(command, name, top, 2)
+    )
 
 
 def _section(command: click.Command, name: str, parent: click.Context, depth: int) -> Iterator[str]:
@@ -31,6 +33,6 @@ def _section(command: click.Command, name: str, parent: click.Context, depth: in
         yield plain(command.epilog) + "\n"
     if isinstance(command, click.Group):
         for below in command.list_commands(context):
-            found = command.get_command(context, below)
-            if found:
-                yield from _section(found, below, context, depth + 1)
+            subcommand = command.get_command(context, below)
+            if subcommand:
+                yield from _section(subcommand, below, context, depth + 1)

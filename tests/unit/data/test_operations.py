@@ -56,7 +56,14 @@ def test_a_log_in_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("touch a", "no operation 'touch'; there are: append, create, fsync, mkdir, overwrite"),
+        (
+            "touch a",
+            "no operation 'touch'; there are: allocate, append, create, fsync, link, mkdir, overwrite",
+        ),
+        ("link a b", "there is no 'a'"),
+        ("link d b", "'d' is a directory"),
+        ("link f d/e", "'d/e' is there already"),
+        ("allocate d 0 5", "'d' is a directory"),
         ("create", "create takes 1 field, not 0"),
         ("create a\r", r"it ends in CR and LF; a line ends in LF alone (a CR in a name is \015)"),
         ("create a b", r"create takes 1 field, not 2 (a space in a name is \040)"),
@@ -153,8 +160,11 @@ def drawn(seed: int, count: int) -> str:
     lines = [HEADER + b"\n"]
     while len(lines) <= count:
         one, other, number = draws.choice(names), draws.choice(names), draws.choice((0, 1, 4096, 9999))
-        writes = (f"write {one} {number} {draws.choice((0, 5))}", f"append {one} {number}")
-        moves = (f"rename {one} {other}", f"mkdir {one}", f"rmdir {one}")
+        writes = (
+            f"{draws.choice(('write', 'allocate'))} {one} {number} {draws.choice((0, 5))}",
+            f"append {one} {number}",
+        )
+        moves = (f"rename {one} {other}", f"link {one} {other}", f"mkdir {one}", f"rmdir {one}")
         line = draws.choice((f"create {one}", f"unlink {one}", f"truncate {one} {number}", *moves, *writes))
         following = [*lines, line.encode() + b"\n"]
         found = LogChecker("drawn")
@@ -176,9 +186,23 @@ def test_the_check_and_the_replayer_say_the_same_of_drawn_logs(
     done = carried_out(replay, path, tmp_path / "tree")
     assert done.returncode == 0 and not done.stderr
     found, left = check_log(path), tree(tmp_path / "tree")
-    sizes = [len(content) for content in left.values() if content is not None]
-    assert (found.files, found.live_bytes) == (len(sizes), sum(sizes))
-    assert found.directories == len(left) - len(sizes)
+    names = [name for name, content in left.items() if content is not None]
+    status = [(tmp_path / "tree" / name).stat() for name in names]
+    assert found.files == len(names) and found.directories == len(left) - len(names)
+    assert found.live_bytes == sum({file.st_ino: file.st_size for file in status}.values())
+
+
+def test_names_of_one_file_share_it_and_what_is_allocated_is_not_written(
+    replay: Path, tmp_path: Path
+) -> None:
+    text = "create a\nappend a 10\nlink a b\nappend b 20\nallocate a 0 8192\nrename a b\nunlink a\n"
+    path = log(tmp_path, f"agelab-operations 1\n{text}")
+    found = check_log(path)
+    assert (found.files, found.live_bytes, found.bytes_written) == (1, 8192, 30)
+    done = carried_out(replay, path, tmp_path / "tree")
+    assert done.stdout == "operations 7 bytes 30 refused 0\n" and not done.stderr
+    left = (tmp_path / "tree/b").stat()
+    assert (left.st_size, left.st_nlink) == (8192, 1) and 512 * left.st_blocks >= 8192
 
 
 def test_a_file_is_not_taken_for_one_that_a_renamed_directory_brings(replay: Path, tmp_path: Path) -> None:

@@ -72,23 +72,6 @@ def test_a_wall_clock_without_kvm_is_called_emulated_wherever_it_is_shown(
     assert run.as_json()["cells"][0]["accelerator"] == accelerator
 
 
-def test_a_failed_step_that_printed_no_error_is_said_to_have_printed_none(
-    run: RunDirectory, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for reason, why in (
-        ("step aged/grep, repetition 1, exited 1: ", "exited 1 and printed no error"),
-        (
-            "step cp, repetition 1, exited 1: ; 1 more step failed",
-            "exited 1 and printed no error; 1 more step failed",
-        ),
-        ("step cp, repetition 1, exited 1: no room: /mnt/a", "exited 1: no room: /mnt/a"),
-    ):
-        run_builder.end(run, status=Status.FAILED, reason=reason)
-        print_blocks(run_blocks(run))
-        [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  status")]
-        assert line.endswith(f"repetition 1, {why}")
-
-
 def test_a_control_file_s_run_shows_the_seconds_of_each_test_on_each_filesystem(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -174,6 +174,10 @@ def test_a_full_disk_is_named() -> None:
     failed = StepFailed(event="failed", step="copy", repetition=1, status=1, said=said)
     found = judge_boot(Ending.STOPPED, OK, [failed], "")
     assert found.reason == f"disk full in the guest: step copy, repetition 1, exited 1: {said}"
+    said = f"/tmp and the rest of the root, 8388608 bytes of memory, were full: {said}"
+    failed = StepFailed(event="failed", step="copy", repetition=1, status=1, said=said)
+    found = judge_boot(Ending.STOPPED, OK, [failed], "")
+    assert found.reason == f"step copy, repetition 1, exited 1: {said}"
 
 
 def test_a_hung_step_has_its_tasks_and_the_watchdog_names_the_step() -> None:
@@ -209,7 +213,8 @@ def test_a_hung_step_has_its_tasks_and_the_watchdog_names_the_step() -> None:
 )
 def test_a_guest_without_memory_has_failed_and_not_panicked(console: str, reason: str) -> None:
     found = judge_boot(Ending.STOPPED, None, [], console, during="step x, repetition 1")
-    assert found == CellStatus(Status.FAILED, f"step x, repetition 1: {reason}")
+    files = "; files in /tmp, /dev/shm and /run lie in it, too"
+    assert found == CellStatus(Status.FAILED, f"step x, repetition 1: {reason}{files}")
 
 
 def test_where_a_flood_was_ended_is_the_hosts_time() -> None:

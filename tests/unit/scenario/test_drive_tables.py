@@ -50,8 +50,7 @@ def test_figures_reach_the_module() -> None:
             },
             cache={
                 "write_segments": 1,
-                "read_ahead_after": 2,
-                "read_ahead_in_track": True,
+                "read_ahead_tracks": 2,
                 "bus_after_percent": 75,
                 "write_after_percent": 100,
             },
@@ -60,8 +59,8 @@ def test_figures_reach_the_module() -> None:
     assert found["hit_overhead_ns"] == "80000"
     assert found["write_overhead_ns"] == "900000"
     assert (found["track_skew_ns"], found["cylinder_skew_ns"]) == ("1500000", "2250000")
-    assert found["any_order"] == found["read_ahead_in_track"] == found["write_segments"] == "1"
-    assert (found["read_ahead_after"], found["bus_after_percent"]) == ("2", "75")
+    assert found["any_order"] == found["write_segments"] == "1"
+    assert (found["read_ahead_tracks"], found["bus_after_percent"]) == ("2", "75")
     assert found["write_after_percent"] == "100"
     # 1,750,000 of 1,800,000 sectors hold data: zones and distances are so much smaller.
     assert found["zones"] == f"0:500,{1944 * 500}:400"
@@ -116,7 +115,7 @@ def test_every_error_is_told_with_its_place() -> None:
         },
         cache={
             "write_segments": 40,
-            "read_ahead_after": 3,
+            "read_ahead_tracks": 3,
             "bus_after_percent": 101,
             "write_after_percent": 200,
         },
@@ -133,7 +132,7 @@ def test_every_error_is_told_with_its_place() -> None:
         "medium: zones.table[2]: ends at cylinder 240, before its first, 250",
         "medium: zones.table[2]: has 0 sectors per track",
         "cache: write_segments must be 1 to segments",
-        "cache: read_ahead_after 3 is not 1 or 2",
+        "cache: read_ahead_tracks 3 is not 1 or 2",
         "cache: bus_after_percent 101 is more than 100",
         "cache: write_after_percent 200 is more than 100",
     ):

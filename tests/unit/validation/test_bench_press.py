@@ -68,7 +68,7 @@ def test_a_line_that_is_none_is_an_error_with_its_number(tmp_path: Path, line: s
 def test_the_sheet_gives_a_read_by_its_parts() -> None:
     assert press.of_sheet(measurement("outer")) == 61.4
     assert press.of_sheet(measurement("inner")) == 29.7
-    assert press.of_sheet(measurement("access")) == pytest.approx(0.3 + 8.2 + 25 / 6 + 0.011, abs=0.001)
+    assert press.of_sheet(measurement("access")) == pytest.approx(0.52 + 8.2 + 25 / 6 + 0.011, abs=0.001)
 
 
 def test_the_model_has_the_sheets_rates_and_reads_a_little_quicker_over_sectors(library: Library) -> None:

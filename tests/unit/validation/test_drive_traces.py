@@ -175,8 +175,8 @@ def test_a_profile_is_made_of_what_is_known(tmp_path: Path) -> None:
     extracted, manual, measured = (
         profile(traced, figures) for figures in (Figures.EXTRACTED, Figures.MANUAL, Figures.MEASURED)
     )
-    assert extracted.cache.read_ahead_in_track is None
-    assert manual.cache.read_ahead_in_track is not None
+    assert extracted.cache.write_segments is None
+    assert manual.cache.write_segments is not None
     for drive in (extracted, manual):
         assert drive.medium.kind == "disk"
         assert drive.medium.seek is None
