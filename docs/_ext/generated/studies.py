@@ -97,7 +97,7 @@ def _variants(scenario: Scenario) -> Iterator[str]:
 
 def _open(scenario: Scenario) -> Iterator[str]:
     yield "## Open questions of the study\n"
-    yield "\n".join(f"- {plain(line)}" for line in scenario.unstated) + "\n"
+    yield "\n".join(f"- {plain(one.says)}" for one in scenario.unstated) + "\n"
 
 
 def _published(scenario: Scenario) -> Iterator[str]:

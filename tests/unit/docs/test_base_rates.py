@@ -25,7 +25,8 @@ id = "1"
 about = "its table"
 [sums]
 total = ["copy", "list"]
-[[circles]]
+[[uncounted]]
+kind = "circle"
 steps = ["list"]
 why = "a size"
 """
