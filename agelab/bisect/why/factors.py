@@ -10,7 +10,7 @@ from agelab.bisect.why.baseline import Baseline
 from agelab.kernel import debian_kernel
 from agelab.results.conditions import KERNEL
 from agelab.runner.request.options import SourceState
-from agelab.runner.request.request import planned_cells
+from agelab.runner.request.request import planned_cells, resolve
 from agelab.scenario import selection
 from agelab.scenario.drive import Drive, RotatingDisk
 from agelab.scenario.machine import MachineLabel
@@ -129,15 +129,27 @@ def _of_reading(point: Unstated) -> Factor:
     name = str(point.name)
 
     def settings(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
-        own = reading_names(baseline.options.instead)
-        others = [word for word in own if word != name]
-        if name in own:
-            yield Setting("as the scenario has it", {"instead": ",".join(others)})
+        own = {*reading_names(baseline.options.instead)}
+        changes = {"instead": ",".join(sorted(own ^ {name}))}
+        if _is_same(baseline, resolve(baseline.options.changed(**changes)).selection.scenario):
+            yield Setting(point.called, reason="it changes none of the claim's cells")
+        elif name in own:
+            yield Setting("as the scenario has it", changes)
         else:
-            yield Setting(point.called, {"instead": ",".join(sorted([*others, name]))}, called=point.called)
+            yield Setting(point.called, changes, called=point.called)
 
     moves = frozenset({"steps", "block_layer", "data"})
     return Factor(name, point.says, settings, moves, called=f"choice of {name}")
+
+
+def _is_same(baseline: Baseline, other: Scenario) -> bool:
+    """Return True if the cells of the claim are the same in another reading of their scenario."""
+    names = {variant for _, variant, _ in baseline.keys}
+    own, read = (
+        one.model_copy(update={"variants": tuple(v for v in one.variants if v.name in names)})
+        for one in (baseline.scenario, other)
+    )
+    return own == read
 
 
 def _block_layers(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:

@@ -374,7 +374,7 @@ class RunOptions(BaseModel):
     instead: Annotated[
         str | None,
         Option(
-            "Other readings of what the study leaves open: names in the scenario's unstated (docs/replication.md).",
+            "Other readings of what the study leaves open: names in the scenario's unstated (docs/howto/why.md).",
             affects="shown", level="bisect", metavar="NAME,...",
         ),
     ] = None  # fmt: skip

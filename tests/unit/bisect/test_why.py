@@ -173,6 +173,11 @@ def test_what_the_study_leaves_open_is_a_factor(runs: MadeUpRuns) -> None:
     back = runs.told("--factors", "cold", claim=OPEN)
     assert [one.instead for one in runs.asked] == ["large-first"]
     assert [one["changed_to"] for one in back["trials"]] == ["as the scenario has it"]
+    runs.asked.clear()
+    assert (
+        "wsync xfs with a write barrier for each transaction: it changes none of the claim's cells"
+        in " ".join(runs.ask("--factors", "cold,wsync", claim=OPEN).split())
+    )
     assert "no factor 'warm'" in runs.refused("--factors", "warm", claim=OPEN)
 
 
