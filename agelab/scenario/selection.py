@@ -1,6 +1,6 @@
 """Find the scenario and variants that the user asked for."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -231,19 +231,27 @@ def _parse_scenario(text: str, path: Path) -> Scenario:
         for number, variant in enumerate(scenario.variants)
         if variant.machine is not None and variant.machine not in machines
     ]
-    for number, one in enumerate(scenario.unstated):
-        place = f"{path}: unstated[{number}].instead: "
-        try:
-            scenario.read_otherwise([one.name] if one.name else [])
-        except ValidationError as error:
-            wrong += [place + line.removeprefix(f"{path}: ") for line in toml_files.error_lines(path, error)]
-        except ValueError as error:
-            wrong.append(f"{place}{error}")
+    wrong += _wrong_readings(scenario, path)
     if misnamed := toml_files.name_problem(path, scenario.name):
         wrong.append(misnamed)
     if wrong:
         raise InputError("\n".join(wrong))
     return scenario
+
+
+def _wrong_readings(scenario: Scenario, path: Path) -> Iterator[str]:
+    """Yield what is wrong with the other readings of what a scenario leaves open."""
+    for number, one in enumerate(scenario.unstated):
+        place = f"{path}: unstated[{number}].instead: "
+        try:
+            if one.name:
+                scenario.read_otherwise([one.name])
+        except ValidationError as error:
+            yield from (
+                place + line.removeprefix(f"{path}: ") for line in toml_files.error_lines(path, error)
+            )
+        except ValueError as error:
+            yield f"{place}{error}"
 
 
 def filesystem(name: str) -> Filesystem:
