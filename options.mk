@@ -1,5 +1,5 @@
 # Made of the table of RunOptions: AGELAB_REGENERATE=1 .venv/bin/pytest tests/unit/cli/test_option_table.py
-OPTIONS_calibrate := KERNEL FS OPTIONS SEEDS TRACE SCALE CORPUS LOG CORPORA DESIGN DEFAULTS LAYOUT CLOCK DISKS ERASE BOOT VCPUS MACHINE MACHINE_BAND BLOCK SOURCE JOBS
+OPTIONS_calibrate := KERNEL FS OPTIONS SEEDS TRACE SCALE CORPUS LOG CORPORA DESIGN DEFAULTS LAYOUT CLOCK DISKS ERASE BOOT VCPUS MACHINE MACHINE_BAND BLOCK SOURCE INSTEAD JOBS
 ASKED_calibrate = \
   $${KERNEL:+--kernel "$$KERNEL$(PATCHED)"} \
   $${FS:+--filesystem "$$FS"} \
@@ -22,6 +22,7 @@ ASKED_calibrate = \
   $${MACHINE_BAND:+--machine-band "$$MACHINE_BAND"} \
   $${BLOCK:+--block "$$BLOCK"} \
   $${SOURCE:+--source "$$SOURCE"} \
+  $${INSTEAD:+--instead "$$INSTEAD"} \
   $${JOBS:+--jobs "$$JOBS"} \
 
 OPTIONS_sweep := $(OPTIONS_calibrate) FRESH CHECK

@@ -159,8 +159,15 @@ def selection_of(capsule: Capsule, log: Path | None = None) -> Selection:
     """Read the capsule's scenario, with the job files that the capsule has. Raises InputError."""
     jobs = capsule.jobs.jobs if capsule.jobs else {}
     name = f"{capsule.request.plan.scenario}.toml"
-    options = str(capsule.request.options.get("options") or "")
-    return selection.select(name, log=log, text=capsule.scenario, jobs=jobs, options=options)
+    asked = {name: str(capsule.request.options.get(name) or "") for name in ("options", "instead")}
+    return selection.select(
+        name,
+        log=log,
+        text=capsule.scenario,
+        jobs=jobs,
+        options=asked["options"],
+        instead=asked["instead"],
+    )
 
 
 def replay_request(

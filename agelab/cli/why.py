@@ -25,13 +25,19 @@ from agelab.scenario.jobs import Jobs
     help="Only these, comma-separated: cpu,kernel (docs/howto/why.md lists all).",
 )
 @click.option(
+    "--pairs", type=click.IntRange(min=0), default=6, show_default=True,
+    help="Where none alone brings a claim back: pairs to try at most, those first that moved it most.",
+)  # fmt: skip
+@click.option(
     "--filesystem", default=None, help="Which one is judged, where several stand in for the study's own."
 )
 @click.option(
     "--jobs", type=JOBS, default=1, show_default=True, help="Cells at a time; auto: as many as fit."
 )
 @json_option
-def why(run: str, claim: str, factors: str | None, filesystem: str | None, jobs: Jobs, as_json: bool) -> None:
+def why(
+    run: str, claim: str, factors: str | None, pairs: int, filesystem: str | None, jobs: Jobs, as_json: bool
+) -> None:
     """Run the cells of a claim of RUN again with one factor changed at a time, and say which flips the verdict.
 
     RUN is the latest where none is named. Cells that are known are reused, as in agelab run.
@@ -39,18 +45,20 @@ def why(run: str, claim: str, factors: str | None, filesystem: str | None, jobs:
     from agelab.analysis.cells import load
     from agelab.bisect.why.baseline import find_baseline
     from agelab.bisect.why.factors import choose_factors
+    from agelab.bisect.why.pairs import could_be
+    from agelab.bisect.why.pairs import pairs as pairs_of
     from agelab.bisect.why.trials import ClaimAnswer, carry_out, plan_trial
     from agelab.present.view.why import answer_blocks, answer_json, plan_lines
     from agelab.runner.cell_times import recent_cells
     from agelab.runner.execute import runner
 
-    chosen = choose_factors(factors)
     store = open_store()
     [directory] = find_runs([run])
     baseline = find_baseline(load(directory), claim, store, filesystem)
+    chosen = choose_factors(factors, baseline.scenario)
     settings = [(factor, setting) for factor in chosen for setting in factor.settings(baseline, store, say)]
     planned = [plan_trial(baseline, factor, setting, jobs) for factor, setting in settings]
-    for line in plan_lines(planned, jobs, list(recent_cells(directory))):
+    for line in plan_lines(planned, jobs, list(recent_cells(directory)), could_be(baseline, planned, pairs)):
         say(line)
 
     def run_one(options: RunOptions) -> RunDirectory:
@@ -58,12 +66,18 @@ def why(run: str, claim: str, factors: str | None, filesystem: str | None, jobs:
             return runner.run(options, store, progress)
 
     trials = []
-    asked = {"--claim": claim, "--factors": factors, "--filesystem": filesystem, "--jobs": str(jobs)}
+    asked = {
+        "--claim": claim, "--factors": factors, "--pairs": str(pairs), "--filesystem": filesystem, "--jobs": str(jobs)
+    }  # fmt: skip
     given = [word for option, value in asked.items() if value for word in (option, value)]
     with goes_on(shlex.join(["agelab", "why", directory.name, *given])):
         for trial in planned:
             if trial.to_run:
                 say(trial.name)
+            trials.append(carry_out(baseline, trial, run_one))
+        for factor, setting in pairs_of(ClaimAnswer(baseline, tuple(trials)), pairs):
+            trial = plan_trial(baseline, factor, setting, jobs)
+            say(trial.name)
             trials.append(carry_out(baseline, trial, run_one))
     answer = ClaimAnswer(baseline, tuple(trials))
     print_json(answer_json(answer)) if as_json else print_blocks(answer_blocks(answer))

@@ -1,8 +1,8 @@
 """A scenario file: one study as data."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from typing import Annotated, Literal, Self
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -17,6 +17,7 @@ from agelab.base.types import (
     Name,
     Note,
     ScaleName,
+    Whole,
     is_empty,
 )
 from agelab.scenario.disk_use import CompanionDiskUse, DiskUse
@@ -40,6 +41,7 @@ from agelab.scenario.step import (
     Trace,
     is_reserved,
 )
+from agelab.scenario.unstated import OpenPoint, Unstated, merged
 from agelab.scenario.workload import MetricName, OwnMetric, PackageName, metric_problems
 
 RESERVED_PHASES = ("aged", "control", "curve", "making", "map")
@@ -143,6 +145,11 @@ class CorpusUse(Frozen):
 
     kind: CorpusKind = Field(description="a file of agelab/data/corpus, without its ending")
     mib: Figure = Field(description="size at paper scale, MiB")
+    files: dict[str, Whole] = Field(
+        default={},
+        exclude_if=is_empty,
+        description="files of a tree at paper scale, in place of the kind's; their bytes together stay",
+    )
     held_in_ram: bool = Field(
         default=False, description="whether it is read from memory, at no cost in drive time"
     )
@@ -214,7 +221,7 @@ class Scenario(Frozen):
     ratios: tuple[Ratio, ...] = Field(
         default=(), description="ratios of a step's last repetition to its first"
     )
-    unstated: tuple[str, ...] = Field(default=(), description="what the study leaves open")
+    unstated: tuple[OpenPoint, ...] = Field(default=(), description="what the study leaves open")
     packages: tuple[PackageName, ...] = Field(
         default=(), description="Debian packages for the guest, beside those of its programs"
     )
@@ -283,6 +290,7 @@ class Scenario(Frozen):
         names += [("step", action.name) for action in self.actions()]
         names += [("test", test.name) for test in self.tests]
         names += [("history", history.name) for history in self.histories]
+        names += [("unstated", one.name) for one in self.unstated if one.name]
         return [which for which, count in Counter(names).items() if count > 1]
 
     def _without_power(self, names: Collection[str]) -> Iterator[str]:
@@ -408,6 +416,27 @@ class Scenario(Frozen):
         if twice:
             raise ValueError(f"two variants with their histories are called {twice[0]!r}")
         return self.model_copy(update={"variants": tuple(variants)})
+
+    @property
+    def readings(self) -> dict[str, Unstated]:
+        """The points that can be read in another way, by the names of their other readings."""
+        return {one.name: one for one in self.unstated if one.name}
+
+    def read_otherwise(self, names: Sequence[str]) -> Self:
+        """Return the scenario with the other readings of these names, of which it has all.
+
+        Raises ValueError where that is no scenario, or two of them contradict each other.
+        """
+        read, back = self._changed(names), self._changed(names[::-1])
+        if read != back:
+            raise ValueError(f"{' and '.join(names)} contradict each other")
+        return read
+
+    def _changed(self, names: Sequence[str]) -> Self:
+        table: dict[str, Any] = self.model_dump(exclude={"unstated"})
+        for name in names:
+            table = merged(table, self.readings[name].instead)
+        return type(self).model_validate(table).model_copy(update={"unstated": self.unstated})
 
     def at_scale(self, scale: str) -> Self:
         """Return the scenario with the shorter history of that scale; sizes are still the study's."""

@@ -1,9 +1,11 @@
 """Find the scenario and variants that the user asked for."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
+
+from pydantic import ValidationError
 
 from agelab.base.errors import InputError, unknown
 from agelab.scenario import toml_files
@@ -15,6 +17,7 @@ from agelab.scenario.layout import Layout
 from agelab.scenario.machine import Machine
 from agelab.scenario.option_matrix import parse_matrix
 from agelab.scenario.scenario import Scenario, Variant
+from agelab.scenario.unstated import reading_names
 from agelab.scenario.workloads import NOTHING, Workload, bind, workload_of
 
 
@@ -44,6 +47,7 @@ def select(
     text: str | None = None,
     jobs: Mapping[str, bytes] | None = None,
     options: str | None = None,
+    instead: str | None = None,
 ) -> Selection:
     """Select a scenario by name: ``aging`` with every variant, ``aging-reiserfs`` with one.
 
@@ -54,8 +58,9 @@ def select(
 
     The longest scenario name that matches wins; the rest is the variant. A name that ends in ``.toml`` is the user's
     own scenario file, with all its variants. ``options`` are mkfs and mount options, every combination of which is a
-    variant (agelab.scenario.option_matrix); a variant's plain name selects all its combinations. ``text`` replaces the
-    file's content, ``jobs`` the job files and aging profiles beside it.
+    variant (agelab.scenario.option_matrix); a variant's plain name selects all its combinations. ``instead`` names
+    other readings of what the scenario leaves open. ``text`` replaces the file's content, ``jobs`` the job files and
+    aging profiles beside it.
     Raises InputError for an unknown name or an invalid scenario file.
     """
     path, rest = (Path(name), None) if text is not None or name.endswith(".toml") else _find_scenario(name)
@@ -65,7 +70,7 @@ def select(
     if added := _added_variants(scenario, [*asked, *([rest] if rest else [])]):
         text += added
         scenario = _parse_scenario(text, path)
-    scenario = _beside(scenario, path.parent)
+    scenario = _beside(_read_otherwise(scenario, instead), path.parent)
     scenario, profiles, sources = _with_own_profiles(scenario, path, jobs)
     workload = workload_of(scenario, path, jobs)
     scenario = bind(scenario, workload, path)
@@ -97,6 +102,21 @@ def select(
                 f"--options {matrix.filesystem}:...: none of its variants is run; what is run has {chosen}"
             )
     return Selection(scenario, variants, text, workload, profiles)
+
+
+def _read_otherwise(scenario: Scenario, instead: str | None) -> Scenario:
+    """Return the scenario with other readings of what it leaves open. Raises InputError for names that it has not."""
+    option, names = f"--instead {instead}", reading_names(instead)
+    if strange := [name for name in names if name not in scenario.readings]:
+        if not scenario.readings:
+            raise InputError(
+                f"{option}: scenario {scenario.name} leaves nothing open that it reads in another way"
+            )
+        raise InputError(f"{option}: {unknown('reading', strange[0], [*scenario.readings])}")
+    try:
+        return scenario.read_otherwise(names) if names else scenario
+    except ValueError as error:
+        raise InputError(f"{option}: {error}") from error
 
 
 def _added_variants(scenario: Scenario, names: Sequence[str]) -> str:
@@ -211,11 +231,27 @@ def _parse_scenario(text: str, path: Path) -> Scenario:
         for number, variant in enumerate(scenario.variants)
         if variant.machine is not None and variant.machine not in machines
     ]
+    wrong += _wrong_readings(scenario, path)
     if misnamed := toml_files.name_problem(path, scenario.name):
         wrong.append(misnamed)
     if wrong:
         raise InputError("\n".join(wrong))
     return scenario
+
+
+def _wrong_readings(scenario: Scenario, path: Path) -> Iterator[str]:
+    """Yield what is wrong with the other readings of what a scenario leaves open."""
+    for number, one in enumerate(scenario.unstated):
+        place = f"{path}: unstated[{number}].instead: "
+        try:
+            if one.name:
+                scenario.read_otherwise([one.name])
+        except ValidationError as error:
+            yield from (
+                place + line.removeprefix(f"{path}: ") for line in toml_files.error_lines(path, error)
+            )
+        except ValueError as error:
+            yield f"{place}{error}"
 
 
 def filesystem(name: str) -> Filesystem:

@@ -18,7 +18,7 @@ from math import exp
 from random import Random
 from statistics import median
 
-from agelab.analysis.published.claims import Amount, Claim, Claims, Place
+from agelab.analysis.published.claims import Amount, Claim, Claims, Place, Uncounted
 from agelab.analysis.published.outcome import run_test
 from agelab.analysis.published.study import FILE, NOISES, BaseRate, Study, all_studies, hash_of
 from agelab.analysis.published.values import PrintedValues, no_value, printed_value, sum_values
@@ -44,8 +44,8 @@ class AlikeValues:
 
     resolution = Fraction()
 
-    def circle(self, step: str, metric: str) -> str:
-        return self.claims.circle(step, metric)
+    def why_uncounted(self, step: str, metric: str) -> Uncounted | None:
+        return self.claims.why_uncounted(step, metric)
 
     def value(self, place: Place) -> Series:
         table, variant, layout, step, metric = place

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from agelab.analysis.published.claim_verdict import COUNTED, KINDS, ClaimVerdict, JudgedClaim
-from agelab.analysis.published.phrasing import describe_column
+from agelab.analysis.published.phrasing import describe_column, factor_text
 from agelab.analysis.published.report import ClaimCounts, StudyReport, study_reports
 from agelab.cli.replicate import loaded
 from agelab.present.view import markdown
@@ -92,6 +92,25 @@ def beside_study(table: Table, runs: Sequence[RunDirectory]) -> Made:
     own_size = all(run.plan().scale == "paper" for run in runs)
     heading = f"## Beside our runs{', at its own size' if own_size else ''}"
     return Made("\n".join([heading, "", *lines]))
+
+
+def readings(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """Say how near each step comes to the study in other readings of it: a column for each run.
+
+    A cell has how many filesystems are within a factor of two, of how many, and the step's part, ours over theirs.
+    """
+    reports = [report for run in runs for report in study_reports([loaded(run)])]
+    rows: defaultdict[tuple[str, str], list[str]] = defaultdict(lambda: ["-"] * len(reports))
+    for at, report in enumerate(reports):
+        for ranking in report.rankings:
+            for row in ranking.rows:
+                if step := ranking.deviations[0].step(row.step):
+                    near, fair, _ = step.bands
+                    shown = f"{near + fair} of {step.bands.cells}, {factor_text(step.common)}"
+                    rows[row.name, ranking.layout][at] = shown if step.ratios else "not counted"
+    heads = [f"`INSTEAD={words['instead']}`" if "instead" in words else "as it is" for words in table.runs]
+    lines = grid(["step", "layout", *heads], ([*place, *cells] for place, cells in rows.items()))
+    return Made("\n".join([describe_column(reports[0].sides[0][1]), "", *lines]))
 
 
 def about(table: Table, runs: Sequence[RunDirectory]) -> Made:

@@ -1,6 +1,7 @@
 """Judge a claim by our runs: replicated, not replicated, not known, or could not be tested; with the reason."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -143,11 +144,9 @@ def _counted(ours: ClaimOutcome) -> str:
         return counted[0].note or ("it is so" if ours.holds else "it is not so")
     needed = {"every": "", "most": ", more than half are needed", "some": ", one is needed"}[ours.over]
     close = sum(comparison.close for comparison in counted)
-    left = {
-        "could not be compared": len(counted) - known - close,
-        "too close to tell": close,
-        "left out, in a circle": len(ours.comparisons) - len(counted),
-    }
+    left = {"could not be compared": len(counted) - known - close, "too close to tell": close}
+    marks = Counter(comparison.uncounted.mark for comparison in ours.comparisons if comparison.uncounted)
+    left |= {f"left out, {mark}": number for mark, number in marks.items()}
     counts = [f"{ours.true} of {known} are so{needed}", *(f"{n} {what}" for what, n in left.items() if n)]
     return "; ".join(counts)
 

@@ -342,12 +342,22 @@ class TableUse(Frozen):
     untestable: str = Field(default="", description="why no run of ours stands beside it")
 
 
-class Circle(Frozen):
-    """Steps whose figures in the study settled an input of ours: that ours come near them says nothing."""
+class Uncounted(Frozen):
+    """Steps whose figures say nothing: printed with a mark, and neither judged nor counted."""
 
+    kind: Literal["circle", "undetermined"] = Field(
+        description="an input of ours was derived from them; what the study does not say decides them"
+    )
     steps: tuple[StepName, ...] = Field(min_length=1, description="whose figures they are")
     metric: str = Field(default="elapsed", description="which of their figures")
-    why: str = Field(min_length=1, description="what was derived from them")
+    why: str = Field(min_length=1, description="what was derived from them, or what decides them")
+
+    @property
+    def mark(self) -> str:
+        return "in a circle" if self.kind == "circle" else self.kind
+
+    def __str__(self) -> str:
+        return f"{self.mark}: {self.why}"
 
 
 class Disproportionate(Frozen):
@@ -378,7 +388,7 @@ class Claims(Frozen):
         default={}, description="steps that are the sum of others, where a test or a table has them"
     )
     stand_ins: StandIns | None = Field(default=None, description="where its own filesystem cannot be run")
-    circles: tuple[Circle, ...] = Field(default=(), description="figures that settled an input of ours")
+    uncounted: tuple[Uncounted, ...] = Field(default=(), description="figures that say nothing of ours")
     disproportionate: tuple[Disproportionate, ...] = Field(
         default=(), description="steps that a smaller scale does not shorten in proportion"
     )
@@ -415,10 +425,10 @@ class Claims(Frozen):
         tests = [claim.test for claim in self.claims if isinstance(claim.test, Extreme)]
         return frozenset(subject(ref).variant for test in tests for ref in (*test.of, *test.among))
 
-    def circle(self, step: str, metric: str) -> str:
-        """Return what was derived from the study's figures of that step and metric; empty where nothing was."""
-        reasons = (circle.why for circle in self.circles if step in circle.steps and metric == circle.metric)
-        return next(reasons, "")
+    def why_uncounted(self, step: str, metric: str) -> Uncounted | None:
+        """Return why the study's figures of that step and metric say nothing of ours; None where they do."""
+        marks = (mark for mark in self.uncounted if step in mark.steps and metric == mark.metric)
+        return next(marks, None)
 
     def out_of_proportion(self, step: str, variant: str) -> str:
         """Return why the step does not follow the size of the data on that variant; empty where it does."""

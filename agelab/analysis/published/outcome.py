@@ -16,6 +16,7 @@ from agelab.analysis.published.claims import (
     Place,
     Same,
     Spread,
+    Uncounted,
     subject,
 )
 from agelab.analysis.published.values import (
@@ -40,8 +41,8 @@ class ClaimComparison:
     note: str = ""
     close: bool = False
     """True if it cannot be said because values lie too close to each other for these seeds."""
-    circle: bool = False
-    """True if nothing would follow: an input of ours was derived from the study's figures."""
+    uncounted: Uncounted | None = None
+    """Why nothing would follow from it, if so."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class ClaimOutcome:
     def holds(self) -> bool | None:
         """True if enough comparisons are true; None where those that are not known could change the answer.
 
-        Those in a circle are not counted: None where no other is there.
+        Those with a mark are not counted: None where no other is there.
         """
         counted = self.counted
         unknown = sum(comparison.holds is None for comparison in counted)
@@ -73,7 +74,7 @@ class ClaimOutcome:
 
     @property
     def missing(self) -> list[str]:
-        """The reasons why comparisons cannot be made, each once; those of a circle where there is nothing else."""
+        """The reasons why comparisons cannot be made, each once; those with a mark where there is nothing else."""
         chosen = self.counted or self.comparisons
         missing = [comparison for comparison in chosen if comparison.holds is None and not comparison.close]
         return list(dict.fromkeys(comparison.note for comparison in missing))
@@ -85,8 +86,8 @@ class ClaimOutcome:
 
     @property
     def counted(self) -> list[ClaimComparison]:
-        """Those that are in no circle."""
-        return [comparison for comparison in self.comparisons if not comparison.circle]
+        """Those that have no mark."""
+        return [comparison for comparison in self.comparisons if not comparison.uncounted]
 
 
 @dataclass(frozen=True)
@@ -136,11 +137,11 @@ def _comparisons(
         for step in test.steps:
             spot = _Spot(source, read, claims.table(test.table).id, test.metric, layout, step)
             other = getattr(test, "to_step", None) or step
-            why = source.circle(step, test.metric) or source.circle(other, test.metric)
+            mark = source.why_uncounted(step, test.metric) or source.why_uncounted(other, test.metric)
             for comparison in _at(spot, test, claims):
                 yield (
-                    replace(comparison, holds=None, note=f"in a circle: {why}", circle=True, close=False)
-                    if why
+                    replace(comparison, holds=None, note=str(mark), uncounted=mark, close=False)
+                    if mark
                     else comparison
                 )
 

@@ -23,7 +23,6 @@ from agelab.stats.phrasing import too_few
 from agelab.stats.rank_test import can_be_distinguishable
 from agelab.stats.series import Series
 
-SOURCE = "source="
 """What a change of the source begins with, among those of a machine's label."""
 MAKE_RATES = ".venv/bin/python -m docs.make.base_rates --write"
 SHOWN = 4
@@ -239,8 +238,8 @@ def comparison_rows(judged: Sequence[JudgedClaim], everything: bool) -> list[lis
 def _figure(comparison: ClaimComparison) -> str:
     """Format the figure, marked where it speaks against the claim."""
     figure = _words(comparison) if comparison.figure is None else figure_text(comparison.figure)
-    if comparison.circle:
-        return f"{figure} circle"
+    if comparison.uncounted:
+        return f"{figure} {comparison.uncounted.kind}"
     if comparison.close:
         return f"{figure} close"
     return f"{figure} no" if comparison.holds is False else figure
@@ -258,14 +257,16 @@ def variants_not_run(column: RunColumn) -> Iterator[str]:
         every = {variant.name for variant in scenario.variants}
         ran = every & {variant for other, variant, _ in column.groups if other == name}
         if ran != every:
-            source = [word for word in column.machine.changes if word.startswith(SOURCE)]
+            own: dict[str, list[str]] = {"block": [], "source": [], "instead": []}
+            for word in column.machine.changes:
+                key, _, value = word.partition("=")
+                own[key if key in own else "block"].append(value if key in own else word)
             asked = {
                 "scale": column.plan.scale if column.plan.scale == "paper" else "",
                 "defaults": column.first.defaults if column.first.defaults != scenario.defaults else "",
                 "clock": column.plan.clock if column.plan.clock != "virtual" else "",
                 "machine-band": column.machine.band_end,
-                "block": ",".join(word for word in column.machine.changes if word not in source),
-                "source": "".join(source).removeprefix(SOURCE),
+                **{option: ",".join(words) for option, words in own.items()},
             }
             options = "".join(f" --{option} {value}" for option, value in asked.items() if value)
             yield f"{len(ran)} of {len(every)} variants were run; for the rest: agelab run {name}{options}"

@@ -18,7 +18,15 @@ from agelab.analysis.published.claim_verdict import (
     stand_ins_run,
     within_band,
 )
-from agelab.analysis.published.claims import Claim, Claims, Place, PublishedFigure, PublishedTables, TableUse
+from agelab.analysis.published.claims import (
+    Claim,
+    Claims,
+    Place,
+    PublishedFigure,
+    PublishedTables,
+    TableUse,
+    Uncounted,
+)
 from agelab.analysis.published.run_columns import RunColumn, run_columns
 from agelab.analysis.published.study import Study, study_of_scenario
 from agelab.analysis.published.values import READINGS, OurValues, PrintedValues, sum_values
@@ -184,8 +192,13 @@ class RankedRow:
     """One; of percentages that can be read in two ways, two."""
     ours: tuple[RankedColumn, ...]
     """One for each side."""
-    circle: str = ""
-    """What of ours was derived from the study's row; empty where nothing was."""
+    uncounted: Uncounted | None = None
+    """Why the study's row says nothing of ours, if so."""
+
+    @property
+    def name(self) -> str:
+        """The step, with its mark where it is not counted."""
+        return f"{self.step} ({self.uncounted.mark})" if self.uncounted else self.step
 
 
 @dataclass(frozen=True)
@@ -242,10 +255,11 @@ def rankings(figures: PublishedTables, claims: Claims, sources: Sequence[OurValu
             rows = []
             for step in dict.fromkeys(figure.step for figure in members):
                 places: dict[str, Place] = {name: (use.id, name, layout, step, metric) for name in variants}
-                row = replace(_row(step, places, printed, sources), circle=claims.circle(step, metric))
+                row = _row(step, places, printed, sources)
+                row = replace(row, uncounted=claims.why_uncounted(step, metric))
                 rows += [row] if len(row.theirs[0].values) > 1 else []
             if rows:
-                alone = [row for row in rows if row.step not in claims.sums and not row.circle]
+                alone = [row for row in rows if row.step not in claims.sums and not row.uncounted]
                 overall = tuple(_overall(alone, number) for number in range(len(sources)))
                 ranked.append(
                     Ranking(
@@ -300,8 +314,8 @@ def table_deviation(
 def _left_out(row: RankedRow, variant: str, times: int | None, claims: Claims) -> str:
     if claims.stand_ins:
         return "another system"
-    if row.circle:
-        return f"in a circle: {row.circle}"
+    if row.uncounted:
+        return str(row.uncounted)
     if times is None:
         return "at this scale the data are not the study's"
     return claims.out_of_proportion(row.step, variant) if times > 1 else ""

@@ -124,10 +124,10 @@ def _strangers(figures: PublishedTables, claims: Claims) -> Iterator[str]:
             yield f"tables: {table!r} is not there, and the figures have it"
     printed = list(figures.by_place.values())
     measured = {(figure.step, figure.metric) for figure in printed}
-    for number, circle in enumerate(claims.circles):
-        for step in circle.steps:
-            if (step, circle.metric) not in measured:
-                yield f"circles[{number}].steps: the figures have no {circle.metric} of {step!r}"
+    for number, mark in enumerate(claims.uncounted):
+        for step in mark.steps:
+            if (step, mark.metric) not in measured:
+                yield f"uncounted[{number}].steps: the figures have no {mark.metric} of {step!r}"
     steps, variants = {figure.step for figure in printed}, {figure.variant for figure in printed}
     for number, entry in enumerate(claims.disproportionate):
         for what, named, known in (("steps", entry.steps, steps), ("variants", entry.variants, variants)):

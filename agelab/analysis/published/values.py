@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from agelab.analysis.calibration import HostNoise
 from agelab.analysis.cells import CellResult
 from agelab.analysis.judge import judge
-from agelab.analysis.published.claims import Claims, Place, PublishedTables
+from agelab.analysis.published.claims import Claims, Place, PublishedTables, Uncounted
 from agelab.analysis.published.run_columns import Key, RunColumn
 from agelab.results.measure import MEAN
 from agelab.scenario.metrics import METRICS
@@ -41,8 +41,8 @@ class ValueSource(Protocol):
     def resolution(self) -> Fraction:
         """The resolution of the source's clock: values that differ by no more count as equal."""
 
-    def circle(self, step: str, metric: str) -> str:
-        """Return why a value of that step says nothing of the study's; empty where it does."""
+    def why_uncounted(self, step: str, metric: str) -> Uncounted | None:
+        """Return why a value of that step says nothing of the study's; None where it does."""
 
     def value(self, place: Place) -> Series:
         """Return the value of that place."""
@@ -126,9 +126,8 @@ class PrintedValues:
     def resolution(self) -> Fraction:
         return Fraction(str(self.claims.resolution))
 
-    def circle(self, step: str, metric: str) -> str:
+    def why_uncounted(self, step: str, metric: str) -> None:
         """Nothing: these are the study's own values."""
-        return ""
 
     def value(self, place: Place) -> Series:
         """Return the figure, the sum of figures, or the factor of a percentage."""
@@ -196,9 +195,9 @@ class OurValues:
         """Zero: a guest's clock has six decimals, so no two values are one for its coarseness."""
         return Fraction()
 
-    def circle(self, step: str, metric: str) -> str:
-        """Return what of ours was derived from the study's figures there; empty where nothing was."""
-        return self.claims.circle(step, metric)
+    def why_uncounted(self, step: str, metric: str) -> Uncounted | None:
+        """Return why the study's figures there say nothing of ours; None where they do."""
+        return self.claims.why_uncounted(step, metric)
 
     def value(self, place: Place) -> Series:
         """Return one number for each run seed whose cell ended ok and has it, or why there is none."""

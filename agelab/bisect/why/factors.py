@@ -1,4 +1,4 @@
-"""The factors that ``agelab why`` changes, one at a time. A new one is one entry of FACTORS."""
+"""The factors that ``agelab why`` changes. A new one is one entry of FACTORS, or of a scenario's ``unstated``."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,10 +10,12 @@ from agelab.bisect.why.baseline import Baseline
 from agelab.kernel import debian_kernel
 from agelab.results.conditions import KERNEL
 from agelab.runner.request.options import SourceState
-from agelab.runner.request.request import planned_cells
+from agelab.runner.request.request import planned_cells, resolve
 from agelab.scenario import selection
 from agelab.scenario.drive import Drive, RotatingDisk
 from agelab.scenario.machine import MachineLabel
+from agelab.scenario.scenario import Scenario
+from agelab.scenario.unstated import Unstated, reading_names
 from agelab.store.artefacts import Store
 
 KERNELS = ("5.10", "6.1", "6.12", "7.2")
@@ -44,6 +46,8 @@ class Setting:
     """The setting in a sentence, where the factor's name and ``to`` are none."""
     remark: str = ""
     """What must be known of any difference that it makes."""
+    pair: bool = False
+    """True for the settings of two factors at once."""
 
 
 Settings = Callable[[Baseline, Store, Notify], Iterable[Setting]]
@@ -120,6 +124,34 @@ def _source_states(baseline: Baseline, store: Store, say: Notify) -> Iterator[Se
             yield Setting(state, {"source": state}, called=f"a {state} source", remark=remark)
 
 
+def _of_reading(point: Unstated) -> Factor:
+    """Return the factor of something that the study leaves open, which can be read in another way."""
+    name = str(point.name)
+
+    def settings(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
+        own = {*reading_names(baseline.options.instead)}
+        changes = {"instead": ",".join(sorted(own ^ {name}))}
+        if _is_same(baseline, resolve(baseline.options.changed(**changes)).selection.scenario):
+            yield Setting(point.called, reason="it changes none of the claim's cells")
+        elif name in own:
+            yield Setting("as the scenario has it", changes)
+        else:
+            yield Setting(point.called, changes, called=point.called)
+
+    moves = frozenset({"steps", "block_layer", "data"})
+    return Factor(name, point.says, settings, moves, called=f"choice of {name}")
+
+
+def _is_same(baseline: Baseline, other: Scenario) -> bool:
+    """Return True if the cells of the claim are the same in another reading of their scenario."""
+    names = {variant for _, variant, _ in baseline.keys}
+    own, read = (
+        one.model_copy(update={"variants": tuple(v for v in one.variants if v.name in names)})
+        for one in (baseline.scenario, other)
+    )
+    return own == read
+
+
 def _block_layers(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
     """Yield other block layers; what the run changed of its own stays, but for the key that is tried."""
     own = [word.strip() for word in (baseline.options.block or "").split(",") if word.strip()]
@@ -185,14 +217,17 @@ FACTORS = (
     ),
     Factor("drive", "the nearest slower and faster disk", _other_drives, frozenset({"drives"})),
 )
-"""Every factor, in the order in which they are tried."""
+"""Every factor that any run has, in the order in which they are tried."""
 
 
-def choose_factors(names: str | None) -> tuple[Factor, ...]:
-    """Return the factors of a list with commas; all without one. Raises InputError for an unknown name."""
+def choose_factors(names: str | None, scenario: Scenario) -> tuple[Factor, ...]:
+    """Return the factors of a list with commas; without one all, and those that the scenario leaves open.
+
+    Raises InputError for an unknown name.
+    """
+    known = {factor.name: factor for factor in (*FACTORS, *map(_of_reading, scenario.readings.values()))}
     if names is None:
-        return FACTORS
-    known = {factor.name: factor for factor in FACTORS}
+        return tuple(known.values())
     words = list(dict.fromkeys(word.strip() for word in names.split(",")))
     if strange := [word for word in words if word not in known]:
         raise InputError(f"--factors {names}: {unknown('factor', strange[0], [*known])}")

@@ -44,6 +44,11 @@ class Trial:
         return f"{self.factor.name} {self.setting.to}"
 
     @property
+    def called(self) -> str:
+        """It in a sentence."""
+        return self.setting.called or self.name
+
+    @property
     def verdict(self) -> ClaimVerdict:
         return self.judged.verdict if self.judged else ClaimVerdict.UNTESTED
 
@@ -185,12 +190,15 @@ class ClaimAnswer:
     @property
     def _unmoved(self) -> str:
         own, tested = self.baseline.judged.verdict, self.tested
-        alike = [trial for trial in tested if trial.verdict is own]
-        changes = "the one change that" if len(tested) == 1 else f"each of {len(tested)} changes that"
-        if len(alike) < len(tested):
-            changes = f"{len(alike)} of {len(tested)} changes that"
+        pairs = [trial for trial in tested if trial.setting.pair]
+        single = [trial for trial in tested if not trial.setting.pair]
+        alike = [trial for trial in single if trial.verdict is own]
+        changes = "the one change that" if len(single) == 1 else f"each of {len(single)} changes that"
+        if len(alike) < len(single):
+            changes = f"{len(alike)} of {len(single)} changes that"
         rest = f"; {len(self.untested)} could not" if self.untested else ""
-        return f"no factor alone flips it: {own} with {changes} could be tested{rest}"
+        both = f", nor do {len(pairs)} pairs of those that moved it most" if pairs else ""
+        return f"no factor alone flips it{both}: {own} with {changes} could be tested{rest}"
 
 
 def comparisons_of(judged: JudgedClaim | None) -> tuple[ClaimComparison, ...]:
@@ -204,4 +212,4 @@ def _factors(trials: Sequence[Trial]) -> str:
 
 
 def _settings(trials: Sequence[Trial]) -> str:
-    return " or ".join(trial.setting.called or trial.name for trial in trials)
+    return " or ".join(trial.called for trial in trials)

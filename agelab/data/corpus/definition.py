@@ -1,5 +1,6 @@
 """The definitions of stand-ins, read from the data files beside this module: each figure has its origin."""
 
+from collections.abc import Mapping
 from functools import cache
 from itertools import pairwise
 from typing import Literal, Self
@@ -7,6 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from agelab.base import places
+from agelab.base.errors import InputError, unknown
 from agelab.base.types import Frozen, WithOrigin
 from agelab.data.corpus.random_content import ContentKind
 from agelab.scenario import toml_files
@@ -131,6 +133,12 @@ class CorpusDefinition(Frozen):
     volume: str = Field(pattern=r"^[A-Z0-9_]{1,32}$")
     date: CorpusFigure
 
+    def with_files(self, files: Mapping[str, int]) -> Self:
+        """Return it with other numbers of files in some trees. Raises InputError for a tree that it has not."""
+        if files:
+            raise InputError(f"corpus {self.kind}: files: it has no trees of a study")
+        return self
+
 
 class Cd(CorpusDefinition):
     """The stand-in for a CD of packages, of any size."""
@@ -159,6 +167,25 @@ class StudyCorpus(CorpusDefinition):
         trees = sum(sort.bytes.value for tree in self.trees for sort in tree.sorts)
         archives = sum(archive.bytes.value for archive in self.archives)
         return trees + archives + sum(single.bytes for single in self.singles)
+
+    def with_files(self, files: Mapping[str, int]) -> Self:
+        """Return it with so many files in these trees, of one sort each; their bytes together stay.
+
+        Raises InputError for a tree that it has not.
+        """
+        single = {tree.path: tree for tree in self.trees if len(tree.sorts) == 1}
+        if strange := [path for path in files if path not in single]:
+            raise InputError(
+                f"corpus {self.kind}: files: {unknown('tree of one sort', strange[0], [*single])}"
+            )
+        trees = []
+        for tree in self.trees:
+            [*sorts] = tree.sorts
+            if tree.path in files:
+                count = sorts[0].files.model_copy(update={"value": files[tree.path]})
+                sorts = [sorts[0].model_copy(update={"files": count})]
+            trees.append(tree.model_copy(update={"sorts": tuple(sorts)}))
+        return self.model_copy(update={"trees": tuple(trees)})
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -197,8 +197,7 @@ def _table(report: StudyReport, ranking: Ranking, id: str) -> Table:
                 off = step.ratios.get(variant) if step else None
                 values += [_value(value_text(ours.values[variant]), ours.values[variant]), _ratio(off)]
             ranks = (cell for column in (row.theirs[0], *row.ours) for cell in _place(column, variant))
-            name = f"{row.step} (in a circle)" if row.circle else row.step
-            rows.append((TableCell(name), TableCell(variant), *values, *ranks))
+            rows.append((TableCell(row.name), TableCell(variant), *values, *ranks))
     unit = "times the other" if ranking.unit == "times" else ranking.unit
     names = [column.name for column in report.columns]
     heads = [f"study:\n{unit}"]

@@ -77,7 +77,7 @@ def _matrix_blocks(report: StudyReport, ranking: Ranking) -> Iterator[Block]:
     rows: list[list[str]] = []
     for row in ranking.rows:
         theirs = ["-".join(readings(row, name)) for name in ranking.variants]
-        rows.append([f"{row.step}{' (in a circle)' if row.circle else ''}", "theirs", *theirs, *[""] * 6])
+        rows.append([row.name, "theirs", *theirs, *[""] * 6])
         for name, column, deviation in zip(names, row.ours, ranking.deviations, strict=True):
             step = deviation.step(row.step)
             ours = [_cell(column, step, variant) for variant in ranking.variants]
@@ -251,7 +251,7 @@ def _ranking_json(ranking: Ranking) -> dict[str, Any]:
         "steps": [
             {
                 "step": row.step,
-                "circle": row.circle or None,
+                "uncounted": row.uncounted and {"kind": row.uncounted.kind, "why": row.uncounted.why},
                 "theirs": columns(row.theirs),
                 "ours": columns(row.ours),
             }

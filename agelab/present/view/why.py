@@ -18,8 +18,8 @@ from agelab.stats.phrasing import too_few
 SCHEMA = 1
 
 
-def plan_lines(planned: Sequence[Trial], jobs: Jobs, before: Took) -> list[str]:
-    """Say what is about to be run, and what it is expected to take."""
+def plan_lines(planned: Sequence[Trial], jobs: Jobs, before: Took, pairs: int = 0) -> list[str]:
+    """Say what is about to be run, and what it is expected to take; ``pairs`` of settings may follow, at most."""
     cells = [cell for trial in planned for cell in trial.cells]
     runs = sum(len(trial.to_run) for trial in planned)
     lines = [f"not tried: {trial.name}: {trial.reason}" for trial in planned if trial.reason]
@@ -32,7 +32,15 @@ def plan_lines(planned: Sequence[Trial], jobs: Jobs, before: Took) -> list[str]:
         ", and what new kernels take to be fetched" if any(trial.setting.release for trial in planned) else ""
     )
     expected = f"expected, unless they are known: {format_time_left(time)}{kernels}"
-    return [*lines, f"to run: {count}{at_once}; {expected}"]
+    lines.append(f"to run: {count}{at_once}; {expected}")
+    if pairs:
+        each = max((trial.cells for trial in planned), key=len)
+        time = time_left(each * pairs, (), jobs if isinstance(jobs, int) else 1, (), before)
+        lines.append(
+            f"then, if none brings the claim back, {pairs} pair{'s' if pairs > 1 else ''} at most: "
+            f"{pairs * len(each)} cells; expected: {format_time_left(time)}"
+        )
+    return lines
 
 
 def answer_blocks(answer: ClaimAnswer) -> Iterator[Block]:

@@ -65,7 +65,7 @@ def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
             for name, corpus in input_data.named_data(specs, corpora).items()
             if scenario.histories
         },
-        unstated=scenario.unstated,
+        unstated=tuple(one.says for one in scenario.unstated),
         metrics={
             name: DefinedMetric(unit=metric.unit, meaning=metric.meaning, better=metric.better)
             for name, metric in request.selection.workload.metrics.items()

@@ -39,6 +39,7 @@ from agelab.scenario.jobs import AUTO, Jobs, parse_jobs
 from agelab.scenario.machine import BandEnd
 from agelab.scenario.option_matrix import parse_matrix
 from agelab.scenario.seeds import Seeds
+from agelab.scenario.unstated import reading_names
 
 BootKind = Literal["saved", "full"]
 Design = Literal["crossed", "paired"]
@@ -370,6 +371,13 @@ class RunOptions(BaseModel):
             affects="shown", level="bisect",
         ),
     ] = None  # fmt: skip
+    instead: Annotated[
+        str | None,
+        Option(
+            "Other readings of what the study leaves open: names in the scenario's unstated (docs/howto/why.md).",
+            affects="shown", level="bisect", metavar="NAME,...",
+        ),
+    ] = None  # fmt: skip
     jobs: Annotated[
         Jobs,
         PlainValidator(parse_jobs),
@@ -488,7 +496,7 @@ class RunOptions(BaseModel):
 
     @field_validator(
         *("filesystem", "ask", "options", "fail", "block", "scale", "corpus", "log", "defaults", "layout"),
-        *("clock", "machine", "machine_band", "source", "disk"),
+        *("clock", "machine", "machine_band", "source", "instead", "disk"),
         mode="before",
     )
     @classmethod
@@ -553,9 +561,10 @@ class RunOptions(BaseModel):
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """The words of what is changed of the machine, sorted."""
+        """The words of what is changed of the machine and of the scenario, sorted."""
         words = [word.replace(" ", "") for word in (self.block or "").split(",") if word]
-        return tuple(sorted([*words, *([f"source={self.source}"] if self.source else [])]))
+        words += [f"source={self.source}"] if self.source else []
+        return tuple(sorted([*words, *(f"instead={name}" for name in reading_names(self.instead))]))
 
     def given(self, *fields: str) -> list[str]:
         """Return those of the fields that are not as they are by themselves."""
@@ -840,6 +849,7 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
         "--log stands in the place of a scenario's histories: leave --control or --log out",
     ),
     OptionConflict("control", ("name",), "--control stands in a scenario's place: leave {asked.name} out"),
+    OptionConflict("control", ("instead",), "--instead: a control file leaves nothing open: leave it out"),
     OptionConflict(
         "control",
         ("filesystem", "options", "seeds"),

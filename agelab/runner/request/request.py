@@ -308,6 +308,7 @@ def _read(options: RunOptions) -> Selection | ControlFile:
         options.filesystem,
         Path(options.log) if options.log else None,
         options=options.options,
+        instead=options.instead,
     )
 
 

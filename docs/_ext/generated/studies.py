@@ -8,6 +8,7 @@ from agelab.base.types import Figure
 from agelab.scenario import selection
 from agelab.scenario.scenario import Scenario
 from agelab.scenario.step import Action, Cycle, Experiment
+from agelab.scenario.unstated import Unstated
 from generated.markdown import code, plain, script, table
 
 LANGUAGES = {"de": "German", "en": "English", "ru": "Russian", "zh": "Chinese"}
@@ -97,7 +98,12 @@ def _variants(scenario: Scenario) -> Iterator[str]:
 
 def _open(scenario: Scenario) -> Iterator[str]:
     yield "## Open questions of the study\n"
-    yield "\n".join(f"- {plain(line)}" for line in scenario.unstated) + "\n"
+    yield "\n".join(map(_open_point, scenario.unstated)) + "\n"
+
+
+def _open_point(point: Unstated) -> str:
+    other = f" ({code(f'--instead {point.name}')}: {plain(point.called)})" if point.name else ""
+    return f"- {plain(point.says)}{other}"
 
 
 def _published(scenario: Scenario) -> Iterator[str]:

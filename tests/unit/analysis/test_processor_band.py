@@ -102,12 +102,16 @@ def test_runs_with_another_block_layer_are_a_column_of_their_own(
 ) -> None:
     names = [
         make(home, "tum-2005", {variant: printed("tum-2005")[variant]}, machine=machine)
-        for variant, machine in (("ext3", "m"), ("xfs", "m+scheduler=bfq+source=scattered"))
+        for variant, machine in (
+            ("ext3", "m"),
+            ("xfs", "m+instead=cold+instead=few+scheduler=bfq+source=scattered"),
+        )
     ]
     [one] = json.loads(said(capsys, *names, "--json"))["studies"]
     assert [side["runs"] for side in one["sides"]] == [[names[0]], [names[1]]]
-    assert "for the rest: agelab run tum-2005 --block scheduler=bfq --source scattered\n" in said(
-        capsys, names[1]
+    assert (
+        "for the rest: agelab run tum-2005 --block scheduler=bfq --source scattered --instead cold,few\n"
+        in said(capsys, names[1])
     )
 
 

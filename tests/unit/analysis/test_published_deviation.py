@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agelab.analysis.published.claims import Claims
+from agelab.analysis.published.claims import Claims, Uncounted
 from agelab.analysis.published.report import RankedColumn, RankedRow, TableDeviation, table_deviation
 from agelab.analysis.published.values import no_value, printed_value
 from agelab.stats.series import Series
@@ -31,16 +31,21 @@ def values(numbers: Mapping[str, float | None]) -> dict[str, Series]:
     }
 
 
-def row(step: str, theirs: list[float], ours: list[float | None], circle: str = "") -> RankedRow:
+def row(
+    step: str, theirs: list[float], ours: list[float | None], uncounted: Uncounted | None = None
+) -> RankedRow:
     both = values(dict(zip(NAMES, theirs, strict=False))), values(dict(zip(NAMES, ours, strict=False)))
-    return ranked(step, both[:1], both[1], circle)
+    return ranked(step, both[:1], both[1], uncounted)
 
 
 def ranked(
-    step: str, theirs: Sequence[Mapping[str, Series]], ours: Mapping[str, Series], circle: str = ""
+    step: str,
+    theirs: Sequence[Mapping[str, Series]],
+    ours: Mapping[str, Series],
+    uncounted: Uncounted | None = None,
 ) -> RankedRow:
     columns = (RankedColumn(one, None, 0) for one in theirs)
-    return RankedRow(step, tuple(columns), (RankedColumn(ours, None, 0),), circle)
+    return RankedRow(step, tuple(columns), (RankedColumn(ours, None, 0),), uncounted)
 
 
 def deviation(
@@ -96,10 +101,13 @@ def test_a_share_can_be_compared_at_any_scale() -> None:
     assert deviation(row("copy", [50], [50]), unit="%", shrink=None).bands == (1, 0, 0)
 
 
-def test_what_is_in_a_circle_is_not_counted() -> None:
-    found = deviation(row("copy", [1], [1], circle="its size"), row("list", [1], [1]))
+@pytest.mark.parametrize(("kind", "mark"), [("circle", "in a circle"), ("undetermined", "undetermined")])
+def test_what_has_a_mark_is_not_counted(kind: str, mark: str) -> None:
+    uncounted = Uncounted.model_validate({"kind": kind, "steps": ["copy"], "why": "its size"})
+    marked = row("copy", [1], [1], uncounted)
+    found = deviation(marked, row("list", [1], [1]))
     assert found.bands == (1, 0, 0)
-    assert found.steps[0].left_out == {"a": "in a circle: its size"}
+    assert found.steps[0].left_out == {"a": f"{mark}: its size"} and marked.name == f"copy ({mark})"
 
 
 def test_what_does_not_grow_with_the_data_counts_at_the_studys_size_alone() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from agelab.analysis.published.claims import AnyTest, Claim, Claims, Place
+from agelab.analysis.published.claims import AnyTest, Claim, Claims, Place, Uncounted
 from agelab.analysis.published.outcome import ClaimComparison, ClaimOutcome, run_test
 from agelab.analysis.published.values import no_value
 from agelab.scenario.seeds import Seeds
@@ -19,7 +19,7 @@ CLAIMS = Claims.model_validate(
         "study": "small",
         "about": "a small one",
         "tables": [{"id": "1", "about": "its table"}, {"id": "2", "about": "another"}],
-        "circles": [{"steps": ["read"], "why": "the size"}],
+        "uncounted": [{"kind": "circle", "steps": ["read"], "why": "the size"}],
         "claims": [{"id": "none", "says": "nothing", "untestable": "it is none"}],
     }
 )
@@ -34,8 +34,8 @@ class Given:
     resolution: Fraction = Fraction()
     lead: Fraction = Fraction()
 
-    def circle(self, step: str, metric: str) -> str:
-        return CLAIMS.circle(step, metric)
+    def why_uncounted(self, step: str, metric: str) -> Uncounted | None:
+        return CLAIMS.why_uncounted(step, metric)
 
     def value(self, place: Place) -> Series:
         table, variant, layout, step, metric = place
@@ -375,7 +375,7 @@ def test_a_comparison_in_a_circle_is_made_and_does_not_count() -> None:
     test = made("ratio", steps=["copy", "read"], of=["a"], to=["b"], at_least=1.5)
     found = run_test(test, CLAIMS, Given(values))
     assert found.holds is True and found.missing == []
-    assert [(one.holds, one.circle, one.figure) for one in found.comparisons] == [
+    assert [(one.holds, bool(one.uncounted), one.figure) for one in found.comparisons] == [
         (True, False, 2),
         (None, True, Fraction(1, 2)),
     ]

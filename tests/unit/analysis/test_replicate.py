@@ -39,7 +39,10 @@ def test_the_studys_own_times_replicate_every_claim_but_those_against_its_table(
     make(home, "tum-2005", printed("tum-2005"), seeds=5)
     found = {name: one["verdict"] for name, [one] in verdicts(capsys, "latest").items()}
     against = {claim.id for claim in TUM.claims.claims if claim.conflict}
-    untestable = {claim.id for claim in TUM.claims.claims if claim.untestable} | {"read3-same"}
+    untestable = {claim.id for claim in TUM.claims.claims if claim.untestable} | {
+        "read3-same", "write-quicker-than-create", "recls1-reiserfs-clearly", "create-reiserfs-and-ext3-ahead",
+        "delete-reiserfs-by-far",
+    }  # fmt: skip
     assert {name for name, verdict in found.items() if verdict == "not replicated"} == against
     assert {name for name, verdict in found.items() if verdict == "could not be tested"} == untestable
     assert len(found) == 22
@@ -64,10 +67,10 @@ def test_a_table_shows_both_rankings_and_how_far_they_agree(
         "reiserfs 91.6702 3 0.26 1.17 4 1.50 3",
     ]
     assert "write 0.33 (chance 0.38)" in shown
-    assert "A: tau-b of the sums -1.00 (chance 1) (4 variants, 7 steps)" in shown
+    assert "A: tau-b of the sums -1.00 (chance 1) (4 variants, 4 steps)" in shown
     assert "Off is 8 x ours / theirs, as if all grew with the size of the data\n" in shown
     assert "write 0 0 4 0.26 1.19 xfs 0.71" in lines
-    counts = "4 of 28 cells within 25 %, 2 more within a factor of 2, 22 beyond"
+    counts = "2 of 16 cells within 25 %, 0 more within a factor of 2, 14 beyond"
     assert f"- {counts}." in lines and f"table means, single, elapsed: {counts}" in lines
     assert "read3 (in a circle)" in lines
     assert (
@@ -84,7 +87,7 @@ def test_a_table_shows_both_rankings_and_how_far_they_agree(
     assert any(
         line.startswith("the study contradicts itself (its table): the overview says so;") for line in lines
     )
-    assert lines[-1].startswith("A: ") and lines[-1].endswith(" 3 could not be tested")
+    assert lines[-1].startswith("A: ") and lines[-1].endswith(" 7 could not be tested")
 
 
 def test_from_four_run_seeds_on_the_rank_test_judges(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -340,12 +343,12 @@ def test_markdown_has_the_ratios_side_by_side(home: Path, capsys: pytest.Capture
     head = "| step |  | ext3 | xfs | reiserfs | jfs | tau-b | 25 % | x 2 | beyond | step's | own |"
     assert f"\n{head}\n" in page
     assert (
-        "\n| delete | theirs | 53.1601 | 116.752 | 23.8899 | 194.082 |  |  |  |  |  |  |\n"
-        "|  | A | 53.1601 (1.00) | 116.752 (1.00) | 23.8899 (1.00) | 388.164 (2.00) | 1.00 (chance 0.042), 4 | "
+        "\n| recls2 | theirs | 41.4939 | 67.5777 | 25.279 | 80.6649 |  |  |  |  |  |  |\n"
+        "|  | A | 41.4939 (1.00) | 67.5777 (1.00) | 25.279 (1.00) | 161.33 (2.00) | 1.00 (chance 0.042), 4 | "
         "3 | 1 | 0 | 1.00 | 1.00 |\n" in page
     )
     assert "\n| read3 (in a circle) | theirs | 39.4209 | " in page
-    assert "| in all | A |  |  |  |  | 1.00 (chance 0.042), 7 steps | 21 | 7 | 0 | 1.00 | 1.00 |" in page
+    assert "| in all | A |  |  |  |  | 1.00 (chance 0.042), 4 steps | 12 | 4 | 0 | 1.00 | 1.00 |" in page
     assert "\n- A, behind each value in brackets: ours / theirs\n" in page
     rate = TUM.rates["write-jfs-first"][0]
     assert (

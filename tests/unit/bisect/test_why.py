@@ -142,12 +142,91 @@ def test_a_verdict_that_hangs_on_a_factor_is_told_as_such(runs: MadeUpRuns) -> N
 def test_where_nothing_flips_it_that_is_the_answer(runs: MadeUpRuns) -> None:
     runs.seconds = ext3_slow(lambda options: True)
     runs.make(RunOptions(name="piszcz-2006"))
-    found = runs.told("--factors", "defaults,kernel")
+    found = runs.told("--factors", "defaults,kernel", "--pairs", "0")
     assert (
         found["answer"]
         == "no factor alone flips it: not replicated with each of 4 changes that could be tested"
     )
     assert found["known"]
+
+
+OPEN = "tree-last"
+"""jfs copies the tree slowest on one drive, of six others."""
+
+
+def jfs_slow(when: Callable[[RunOptions], bool]) -> Seconds:
+    return lambda options, variant: 10.0 if variant != "jfs" else 20.0 if when(options) else 5.0
+
+
+def test_what_the_study_leaves_open_is_a_factor(runs: MadeUpRuns) -> None:
+    runs.step, runs.seconds = "copy-tree", jfs_slow(lambda options: options.instead == "cold")
+    runs.make(RunOptions(name="fedorchuk-2008"))
+    found = runs.told("--factors", "defaults,cold,few-files", claim=OPEN)
+    assert [one.instead for one in runs.asked] == [None, "cold", "few-files"]
+    assert found["answer"] == (
+        "not replicated because of the choice of cold: it is with everything written and a cold cache before the "
+        "removals"
+    )
+    assert all(not one["also_differ"] for one in found["trials"])
+    runs.make(RunOptions(name="fedorchuk-2008", instead="cold,large-first"))
+    runs.asked.clear()
+    back = runs.told("--factors", "cold", claim=OPEN)
+    assert [one.instead for one in runs.asked] == ["large-first"]
+    assert [one["changed_to"] for one in back["trials"]] == ["as the scenario has it"]
+    runs.asked.clear()
+    assert (
+        "wsync xfs with a write barrier for each transaction: it changes none of the claim's cells"
+        in " ".join(runs.ask("--factors", "cold,wsync", claim=OPEN).split())
+    )
+    assert "no factor 'warm'" in runs.refused("--factors", "warm", claim=OPEN)
+
+
+def test_where_no_factor_alone_brings_it_back_pairs_are_tried(runs: MadeUpRuns) -> None:
+    runs.step = "copy-tree"
+    runs.seconds = jfs_slow(lambda options: options.instead == "cold,few-files" and options.source is None)
+    runs.make(RunOptions(name="fedorchuk-2008"))
+    words = ("--factors", "defaults,cold,few-files")
+    assert "; expected" in (said := runs.before(*words, claim=OPEN))
+    assert "then, if none brings the claim back, 3 pairs at most: 21 cells; expected: about " in said
+    found = runs.told(*words, claim=OPEN)
+    assert [one["factor"] for one in found["trials"] if one["flips"]] == ["cold + few-files"]
+    assert found["answer"] == (
+        "not replicated because of the choice of cold together with the choice of few-files: it is with everything "
+        "written and a cold cache before the removals and 12 thousand small files"
+    )
+
+
+def test_pairs_are_of_different_factors_those_first_that_moved_it_the_most_and_no_more_than_asked(
+    runs: MadeUpRuns,
+) -> None:
+    runs.step = "copy-tree"
+    runs.seconds = lambda options, variant: (
+        14.0
+        if variant == "ext2"
+        else 10.0 + (options.instead == "few-files") + (options.block == "scheduler=bfq") / 2
+    )
+    runs.make(RunOptions(name="fedorchuk-2008"))
+    found = runs.told("--factors", "defaults,block,cold,few-files", "--pairs", "2", claim=OPEN)
+    tried = [one["factor"] for one in found["trials"]]
+    assert tried == [
+        "defaults",
+        "block",
+        "block",
+        "block",
+        "cold",
+        "few-files",
+        "block + few-files",
+        "defaults + few-files",
+    ]
+    assert found["answer"].startswith(
+        "no factor alone flips it, nor do 2 pairs of those that moved it most: "
+    )
+    runs.seconds = jfs_slow(lambda options: True)
+    runs.make(RunOptions(name="fedorchuk-2008", seeds=(5,)))
+    assert not [
+        one for one in runs.told("--factors", "cold,defaults", claim=OPEN)["trials"] if "+" in one["factor"]
+    ]
+    assert "pair" not in runs.before("--factors", "cold,defaults", claim=OPEN)
 
 
 def test_a_claim_that_flips_within_the_band_is_not_known(runs: MadeUpRuns) -> None:

@@ -539,6 +539,22 @@ def test_a_capsule_has_the_job_files_of_its_programs_and_pins_their_packages(
     assert source.workload.jobs == {"job.fio": b"[one]\nrw=read\n"} and source.workload.packages == ("fio",)
 
 
+READING = """
+[[unstated]]
+says = "whether it was cold"
+name = "cold"
+called = "a cold cache"
+instead = { memory = { dirty_percent = { value = 33, origin = "estimated" } } }
+"""
+
+
+def test_a_replay_reads_the_scenario_as_the_run_did(store: Store, tmp_path: Path) -> None:
+    made = made_run(store, words={"instead": "cold"})
+    (made.path / run_manifest.SCENARIO).write_text(SMALL.read_text() + READING)
+    found = pack(made, store, tmp_path / "cold.capsule")
+    assert replay.selection_of(open_capsule(found.path)).scenario.memory.dirty_percent.value == 33
+
+
 def test_a_capsule_has_the_aging_profiles_that_its_histories_name_by_their_paths(
     store: Store, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 from pydantic import ValidationError
 
 from agelab.base import process
+from agelab.base.errors import InputError
 from agelab.base.places import corpus_names
 from agelab.data.corpus import CorpusSpec, artefact, make, tar
 from agelab.data.corpus.definition import DirectoryTree, FileSort, StudyCorpus, definition
@@ -28,7 +29,7 @@ QUICK = 16
 # Of 2 MB, archives not compressed, so that they hold for every zlib.
 GOLDEN_TREES = {
     "fedorchuk-2005": "67d6d835dbcbf28f74794dc3b9054ea1dc8870766d7d52e485c660e2d4748ee6",
-    "fedorchuk-2008": "f2d70d5c2e6d2365b7629f24ec7bf4fc71048cffc80cb0d720031605374c03ee",
+    "fedorchuk-2008": "edcc39497e29ddc2faee83fe580fd3ac34eb044b5eed6c94b8d4cbc4e5f3ff88",
     "piszcz-2006": "cf5c0f6c9507568c1d226cf6b8d8de2e4028a7ca741035f5ddbf4514de93f37d",
     "tum-2005": "64db8551ca6d0129128f1a6aca7b7d402d076b245c86fb20c0f9325ea660db48",
 }
@@ -119,9 +120,25 @@ def test_the_study_of_2008_has_its_figures() -> None:
     assert all(10_000_000 <= file.size <= 27_000_000 for file in music)
     assert sum(file.size for file in music) == pytest.approx(357_000_000, abs=16)
     portage = below("fedorchuk-2008", "portage")
-    assert 12_000 < len(portage) + len(directories(portage)) < 13_000
-    assert sum(file.size for file in portage) == pytest.approx(229_000_000, rel=1e-4)
-    assert sum(file.size < 6500 for file in portage) > 0.8 * len(portage)
+    assert len(portage) == 120_000
+    assert sum(file.size for file in portage) == pytest.approx(229_000_000, rel=1e-3)
+    assert sum(200 <= file.size < 4000 for file in portage) > 0.8 * len(portage)
+
+
+def test_a_tree_can_have_another_number_of_files_whose_bytes_together_stay() -> None:
+    own = study("fedorchuk-2008")
+    few = own.with_files({"portage": 10_000})
+    assert few.bytes == own.bytes and own.with_files({}) == own
+    before, after = (plan(what, what.bytes // QUICK, 1) for what in (own, few))
+    portage = [file for file in after if file.path.startswith("portage/")]
+    assert len(portage) == 10_000 // QUICK
+    assert sum(file.size for file in portage) == pytest.approx(229_000_000 / QUICK, rel=1e-3)
+    assert [file for file in after if file not in portage] == [
+        file for file in before if not file.path.startswith("portage/")
+    ]
+    for wrong in (own.with_files, definition("debian-iso").with_files):
+        with pytest.raises(InputError, match="files: "):
+            wrong({"ports": 1})
 
 
 def test_the_study_of_2005_has_its_figures() -> None:

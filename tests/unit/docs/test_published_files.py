@@ -124,14 +124,16 @@ def test_what_the_claims_say_wrongly_is_named(tmp_path: Path, change: tuple[str,
     assert said in claims(tmp_path, text.replace(*change))
 
 
-def test_circles_and_steps_out_of_proportion_that_the_figures_do_not_have_are_all_named(
+def test_uncounted_steps_and_steps_out_of_proportion_that_the_figures_do_not_have_are_all_named(
     tmp_path: Path,
 ) -> None:
     wrong = """
-[[circles]]
+[[uncounted]]
+kind = "circle"
 steps = ["copy", "list"]
 why = "its size"
-[[circles]]
+[[uncounted]]
+kind = "circle"
 steps = ["copy"]
 metric = "cpu_percent"
 why = "its size"
@@ -142,8 +144,8 @@ why = "squares"
 """
     said = claims(tmp_path, CLAIMS + wrong + CLAIM)
     assert [line.partition("small.claims.toml: ")[2] for line in said.splitlines()] == [
-        "circles[0].steps: the figures have no elapsed of 'list'",
-        "circles[1].steps: the figures have no cpu_percent of 'copy'",
+        "uncounted[0].steps: the figures have no elapsed of 'list'",
+        "uncounted[1].steps: the figures have no cpu_percent of 'copy'",
         "disproportionate[0].steps: the figures have no 'find'",
         "disproportionate[0].variants: the figures have no 'xfs'",
     ]

@@ -122,7 +122,13 @@ def test_each_study_has_a_page_that_cites_it_and_says_what_it_leaves_open(
     for name in study.study_names():
         page, scenario = pages[site / "studies" / f"{name}.html"], selection.select(name).scenario
         said = scenario.citation
-        for text in (said.title, said.author, str(said.year), said.measured_on, *scenario.unstated):
+        for text in (
+            said.title,
+            said.author,
+            str(said.year),
+            said.measured_on,
+            *(one.says for one in scenario.unstated),
+        ):
             assert page.says(text), text
         assert all(page.says(variant.name) for variant in scenario.variants)
         assert all(page.says(claim.says) for claim in study.read_study(name).claims.claims)
