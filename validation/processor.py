@@ -110,8 +110,8 @@ def step_pairs(study: Study, runs: Sequence[RunResult]) -> list[Pair]:
 
 
 def _left_out(study: Study, variant: str, step: str, theirs: float, shrink: int) -> str:
-    if study.claims.circle(step, BUSY):
-        return "circle"
+    if mark := study.claims.why_uncounted(step, BUSY):
+        return mark.kind
     # By theirs alone: by ours, too, the steps that come out much too short would be left out.
     if theirs < SHORTEST:
         return "short"
