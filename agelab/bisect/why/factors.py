@@ -131,7 +131,12 @@ def _of_reading(point: Unstated) -> Factor:
     def settings(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
         own = {*reading_names(baseline.options.instead)}
         changes = {"instead": ",".join(sorted(own ^ {name}))}
-        if _is_same(baseline, resolve(baseline.options.changed(**changes)).selection.scenario):
+        try:
+            read = resolve(baseline.options.changed(**changes)).selection.scenario
+        except InputError as error:
+            yield Setting(point.called, reason=str(error))
+            return
+        if _is_same(baseline, read):
             yield Setting(point.called, reason="it changes none of the claim's cells")
         elif name in own:
             yield Setting("as the scenario has it", changes)

@@ -19,7 +19,7 @@ def could_be(baseline: Baseline, planned: Sequence[Trial], most: int) -> int:
     return min(most, sum(_go_together(one, other) for one, other in combinations(tried, 2)))
 
 
-def pairs(answer: ClaimAnswer, most: int) -> list[tuple[Factor, Setting]]:
+def pairs_of(answer: ClaimAnswer, most: int) -> list[tuple[Factor, Setting]]:
     """Return the pairs to try: none where a setting alone says otherwise than a run that does not replicate."""
     if answer.flipped or answer.baseline.judged.verdict is not ClaimVerdict.NOT:
         return []
