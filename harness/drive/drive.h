@@ -82,10 +82,12 @@ struct settings {
 	u64 base, units;	/* the sector at which the mapped units begin, and how many there are */
 	u64 dies, planes, page_units, cell_bits, program_units, channel_rate;
 	u64 program_ns, erase_ns, suspend_ns, discard_ns;
+	u64 link_ns;		/* the link's time for a command, beside its data */
 	u64 lines, line_units, reserve;
 	u64 fast_lines, fast_program_ns;	/* of one bit a cell, for what the host writes */
 	u64 buffer_units;
 	u64 map_pages;		/* of the map that the drive has room for; all of it where 0 */
+	u64 discard;		/* whether it takes discards */
 	u64 begin, seed;
 };
 

@@ -432,7 +432,7 @@ void ftl_advance(struct drive *drive, u64 now)
 /* One link moves the data of all commands. */
 static u64 over_link(struct drive *drive, u64 sectors, u64 start)
 {
-	u64 ns = interface_ns(&drive->set, sectors);
+	u64 ns = interface_ns(&drive->set, sectors) + drive->set.link_ns;
 
 	drive->stat.busy_transfer_ns += ns;
 	drive->media_free = greater(start, drive->media_free) + ns;

@@ -66,6 +66,7 @@ class Library:
             ("probe_get", u64, [pointer, ctypes.c_char_p]),
             ("probe_kind", None, [pointer, u64]),
             ("probe_attach", None, [pointer]),
+            ("ftl_bytes", u64, [pointer]),
             ("probe_wear", u64, [pointer, u64]),
             ("probe_law", ctypes.c_char_p, [pointer]),
             ("probe_zone", ctypes.c_bool, [pointer, u64, u64]),
@@ -159,6 +160,10 @@ class Native:
     def reattach(self) -> None:
         """Go on with what a solid-state drive keeps while its power is off."""
         self._dll.probe_attach(self._at)
+
+    def map_bytes(self) -> int:
+        """What a solid-state drive keeps while its power is off."""
+        return int(self._dll.ftl_bytes(self._at))
 
     def wear(self) -> list[int]:
         """How often each line was erased."""

@@ -327,7 +327,7 @@ class ReferenceSsd:
         self.following = first + sectors
 
     def _linked(self, sectors: int, start: int) -> int:
-        ns = sectors * SECTOR * SECOND // self.set["interface"]
+        ns = sectors * SECTOR * SECOND // self.set["interface"] + self.set.get("link_ns", 0)
         self.count.update(busy_transfer_ns=ns)
         self.link = max(self.link, start) + ns
         return self.link

@@ -117,7 +117,7 @@ SSDS = {
     "fast-used": ssd(fast_lines=5, fast_program_ns=250_000, lines=57, begin=2),
     "map": ssd(map_pages=2, begin=2),
     "fast-map": ssd(map_pages=1, fast_lines=4, fast_program_ns=250_000, lines=56),
-    "protected": ssd(write_back=0, begin=2),
+    "protected": ssd(write_back=0, begin=2, link_ns=2500),
     "slow-channel": ssd(channel_rate=20_000_000, suspend_ns=10**9),
     "tight": ssd(lines=48, reserve=2, begin=2),
     "one-bit": ssd(cell_bits=1, program_units=8, line_units=64, lines=70, base=8, units=3960),

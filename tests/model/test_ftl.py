@@ -4,10 +4,14 @@ from random import Random
 
 import pytest
 
+from agelab.machine.drive import geometry, translation
+from agelab.machine.drive.translation import Mapped
+from agelab.scenario import selection
+from agelab.scenario.drive import SolidState
 from tests.model.native import Library, Native
 from tests.model.reference_ftl import ReferenceSsd
 from tests.model.streams import SSDS, number, run, ssd, ssd_requests
-from validation.write_amplification import greedy
+from validation.solid_state import greedy
 
 
 @pytest.mark.parametrize("name", SSDS)
@@ -132,6 +136,17 @@ def test_a_read_does_not_wait_for_a_program_longer_than_it_can_be_suspended(libr
             now = drive.write(number(text, "base") + unit * 8, 8, now)
         took = max(drive.read(number(text, "base") + unit * 8, 8, now) - now for unit in range(2000, 2003))
         assert least < took < most
+
+
+@pytest.mark.parametrize("mib", [64, 1000])
+def test_the_host_knows_how_much_memory_the_map_takes(library: Library, mib: int) -> None:
+    part = Mapped(2048, 2048 + mib * 2048, "fresh")
+    for drive in selection.drives():
+        if isinstance(drive.medium, SolidState):
+            text = geometry.module_parameters(drive, name="drive0", run_seed=1, index=0, mapped=part)
+            taken = library.drive(text).map_bytes()
+            assert taken == translation.table_bytes(drive, drive.medium, part)
+            assert taken <= 8 * part.units * (1 + drive.medium.over_provisioning_percent.value / 100) * 1.15
 
 
 def test_reads_beside_what_it_maps_cost_no_flash(library: Library) -> None:

@@ -43,7 +43,7 @@ def test_a_mount_or_mkfs_option_that_asks_for_discards_is_told_by_variant(tmp_pa
         "ext4-made": ["discard", "mkfs option discard"],
         "btrfs": ["discard", "mount option discard"],
     }
-    assert "no discard (TRIM) reaches a modelled drive" in found["btrfs"]
+    assert "no discard (TRIM) reaches the drive" in found["btrfs"]
 
 
 @pytest.mark.parametrize(
