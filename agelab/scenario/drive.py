@@ -81,6 +81,8 @@ MAX_CHANNELS = 64
 """Maximum number of channels of a flash drive in the kernel module."""
 MAX_DIES = 256
 """Maximum number of dies of a solid-state drive in the kernel module."""
+MAX_PLANES = 4
+"""Maximum number of planes of a die in the kernel module."""
 MAX_BUFFER_KIB = 65536
 """Largest write buffer of a solid-state drive in the kernel module."""
 MAX_MAP_KIB = 4096
@@ -304,6 +306,8 @@ class SolidState(Frozen):
             yield f"channels must be 1 to {MAX_CHANNELS}"
         if self.dies > MAX_DIES:
             yield f"dies_per_channel: {self.dies} dies in all, and not {MAX_DIES} at most"
+        if self.planes.value > MAX_PLANES:
+            yield f"planes {self.planes.value} are more than {MAX_PLANES}"
         if page % UNIT_KIB:
             yield f"page_kib {page} is no multiple of {UNIT_KIB}"
         if block < page * bits:

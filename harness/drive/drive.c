@@ -182,7 +182,7 @@ u64 drive_discard(struct drive *drive, u64 first, u64 sectors, u64 now)
 void drive_settle(struct drive *drive)
 {
 	if (drive->set.kind == SSD)
-		ftl_settle(drive);
+		ftl_flush(drive, drive->ftl.busy_until);
 	else
 		write_cache_settle(drive);
 }

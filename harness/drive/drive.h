@@ -34,6 +34,7 @@ typedef int64_t s64;
 #define BATCH 8			/* pieces of a filling cache that are written back before a waiting read gets the arm */
 
 #define DIES_MOST 256
+#define PLANES_MOST 4
 #define PENDING_MOST 512		/* programs of a solid-state drive's write buffer */
 #define BUFFER_MOST 16384	/* units in it */
 #define MAP_PAGES_MOST 1024
@@ -138,8 +139,9 @@ struct ftl_state {
 
 /* What it forgets. */
 struct die {
-	u64 free;		/* when all that it was told is done */
-	u64 read;		/* when the last read for the host is */
+	u64 free;		/* when the last of its programs, erases and moves is done */
+	u64 read;		/* when the last read for the host is, */
+	u64 reads[PLANES_MOST];	/* and of each plane: they read side by side */
 	u64 collecting;		/* ns of garbage collection since the host last programmed there */
 };
 
@@ -301,7 +303,6 @@ u64 ftl_write(struct drive *drive, u64 first, u64 sectors, bool through, u64 sta
 u64 ftl_flush(struct drive *drive, u64 start);
 u64 ftl_discard(struct drive *drive, u64 first, u64 sectors, u64 start);
 void ftl_advance(struct drive *drive, u64 now);
-void ftl_settle(struct drive *drive);
 
 static inline u64 greater(u64 a, u64 b)
 {

@@ -48,6 +48,8 @@ const char *ftl_init(const struct settings *set)
 		return "no line could be freed: over-provisioning must be more than the reserve and three lines";
 	if (set->buffer_units < 2 * set->program_units || set->buffer_units > BUFFER_MOST)
 		return "buffer_units must be twice what a die programs at once, and 16384 at most";
+	if (!set->planes || set->planes > PLANES_MOST)
+		return "planes must be 1 to 4";
 	if (set->map_pages > MAP_PAGES_MOST)
 		return "map_pages must be 1024 at most";
 	return 0;
@@ -77,11 +79,21 @@ static u32 at_once(const struct settings *set, u32 line)
 	return (u32)set->program_units / bits_of(set, line);
 }
 
+/* A line is a multiple of what all dies program at once, so that places can be divided as they are. */
 static u32 die_of(const struct settings *set, u32 place)
 {
-	u32 line = line_of(set, place);
+	return place / at_once(set, line_of(set, place)) % (u32)set->dies;
+}
 
-	return (place - line * (u32)set->line_units) / at_once(set, line) % (u32)set->dies;
+static u32 plane_of(const struct settings *set, u32 place)
+{
+	return place % at_once(set, line_of(set, place)) / (u32)set->page_units % (u32)set->planes;
+}
+
+/* With this place a die has all that it programs at once. */
+static bool is_whole(const struct settings *set, u32 place)
+{
+	return (place + 1) % at_once(set, line_of(set, place)) == 0;
 }
 
 /* ---- what dies and channels do ---- */
@@ -105,25 +117,26 @@ static void occupy(struct drive *drive, u32 die, u64 ns, u64 now, bool collectin
 {
 	struct die *at = drive->ftl.dies + die;
 
-	at->free = greater(at->free, now) + ns;
+	at->free = greater(greater(at->free, at->read), now) + ns;
 	if (collecting)
 		at->collecting += ns;
 }
 
-/* A read for the host waits for reads, but no longer than `suspend_ns` for a program or an erase. */
-static u64 read_page(struct drive *drive, u32 die, u64 now)
+/* A read for the host waits for those of its plane, but no longer than `suspend_ns` for a program or an erase. */
+static u64 read_page(struct drive *drive, u32 die, u32 plane, u64 now)
 {
 	const struct settings *set = &drive->set;
 	struct die *at = drive->ftl.dies + die;
-	u64 waits = lesser(at->free > now ? at->free - now : 0, set->suspend_ns);
-	u64 start = greater(now + waits, at->read);
+	u64 waits = at->free > now ? at->free - now : 0;
+	u64 start = greater(now + lesser(waits, set->suspend_ns), at->reads[plane]), done = start + set->read_ns;
 
 	drive->stat.flash_reads++;
 	drive->stat.gc_wait_ns += lesser(start - now, at->collecting);
-	at->read = start + set->read_ns;
-	occupy(drive, die, set->read_ns, now, false);
-	at->free = greater(at->free, at->read);
-	return at->read;
+	at->reads[plane] = done;
+	at->read = greater(at->read, done);
+	if (waits)
+		at->free += set->read_ns;
+	return done;
 }
 
 static u64 program(struct drive *drive, u32 place, u32 units, u64 now, bool collecting)
@@ -206,13 +219,6 @@ static u32 put(struct drive *drive, u32 stream, u32 unit)
 	if (state->next[stream] == state->end[stream])
 		drive->ftl.lines[line].state = CLOSED;
 	return place;
-}
-
-static bool is_whole(const struct settings *set, u32 place)
-{
-	u32 line = line_of(set, place);
-
-	return (place - line * (u32)set->line_units + 1) % at_once(set, line) == 0;
 }
 
 static void move(struct drive *drive, struct emptied *emptied, u32 from, u64 now)
@@ -377,16 +383,19 @@ static u64 write_unit(struct drive *drive, u32 unit, u64 start)
 }
 
 /* The rest of what a die programs at once is left empty. */
+static void fill_stripe(struct drive *drive)
+{
+	u32 *next = drive->ftl.state->next + HOST;
+
+	while (*next % at_once(&drive->set, line_of(&drive->set, *next)))
+		put(drive, HOST, NONE);
+}
+
 static void close_stripe(struct drive *drive, u64 now)
 {
-	u32 place;
-
-	if (!drive->ftl.open_units)
-		return;
-	do
-		place = put(drive, HOST, NONE);
-	while (!is_whole(&drive->set, place));
-	program_host(drive, place, now);
+	fill_stripe(drive);
+	if (drive->ftl.open_units)
+		program_host(drive, drive->ftl.state->next[HOST] - 1, now);
 }
 
 static bool is_buffered(const struct drive *drive, u32 place)
@@ -466,7 +475,7 @@ static u64 look_up(struct drive *drive, u64 unit, bool change, u64 now)
 			occupy(drive, die, set->fast_lines ? set->fast_program_ns : set->program_ns, now, false);
 		}
 		*held = (struct map_page){ page + 1, false };
-		now = read_page(drive, die, now);
+		now = read_page(drive, die, page % set->planes, now);
 	}
 	held->changed |= change;
 	return now;
@@ -488,7 +497,7 @@ u64 ftl_read(struct drive *drive, u64 first, u64 sectors, u64 start)
 			continue;
 		die = die_of(set, place);
 		if (page != last)
-			came = read_page(drive, die, known);
+			came = read_page(drive, die, plane_of(set, place), known);
 		last = page;
 		came = greater(came + UNIT * SECTOR_BYTES * NS_PER_S / set->channel_rate, over_channel(drive, die, 1, known, true));
 		done = greater(done, came);
@@ -509,7 +518,7 @@ u64 ftl_write(struct drive *drive, u64 first, u64 sectors, bool through, u64 sta
 		look_up(drive, unit, true, start);
 		/* What a part of a unit is written into is read first. */
 		if ((unit * UNIT < from || (unit + 1) * UNIT > from + sectors) && place != NONE && !is_buffered(drive, place))
-			read_page(drive, die_of(set, place), start);
+			read_page(drive, die_of(set, place), plane_of(set, place), start);
 		start = write_unit(drive, unit, start);
 	}
 	if (through) {
@@ -541,22 +550,7 @@ u64 ftl_discard(struct drive *drive, u64 first, u64 sectors, u64 start)
 	return finish(drive, start + set->discard_ns);
 }
 
-void ftl_settle(struct drive *drive)
-{
-	ftl_flush(drive, drive->ftl.busy_until);
-}
-
 /* ---- how a drive begins ---- */
-
-/* All of a stripe that was open when the power went is left. */
-static void leave_open_stripe(struct drive *drive)
-{
-	struct ftl_state *state = drive->ftl.state;
-
-	while (state->next[HOST] < state->end[HOST] && !is_whole(&drive->set, state->next[HOST] - 1) &&
-	       state->next[HOST] % drive->set.line_units)
-		put(drive, HOST, NONE);
-}
 
 void ftl_attach(struct drive *drive, void *memory)
 {
@@ -568,7 +562,7 @@ void ftl_attach(struct drive *drive, void *memory)
 	ftl->owner = ftl->map + set->units;
 	ftl->lines = (struct line *)(ftl->owner + set->lines * set->line_units);
 	if (ftl->state->step != UNTOUCHED) {
-		leave_open_stripe(drive);
+		fill_stripe(drive);	/* one that was open when the power went */
 		return;
 	}
 	ftl->state->free = set->lines - set->fast_lines;

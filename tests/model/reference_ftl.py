@@ -44,7 +44,8 @@ class Die:
     """Until when a die has to do, and for whom."""
 
     free: int = 0
-    read: int = 0
+    reads: Counter[int] = field(default_factory=Counter)
+    """By plane, when its last read for the host ends."""
     collecting: int = 0
 
 
@@ -120,18 +121,24 @@ class ReferenceSsd:
         return channels[channel]
 
     def _occupy(self, die: int, ns: int, now: int, *, collecting: bool) -> None:
-        self.dies[die].free = max(self.dies[die].free, now) + ns
+        busy = self.dies[die]
+        busy.free = max(busy.free, now, *busy.reads.values()) + ns
         if collecting:
             self.dies[die].collecting += ns
 
-    def _read_page(self, number: int, now: int) -> int:
+    def _read_page(self, number: int, plane: int, now: int) -> int:
         die = self.dies[number]
-        start = max(die.read, now + min(max(die.free - now, 0), self.set["suspend_ns"]))
+        start = max(die.reads[plane], now + min(max(die.free - now, 0), self.set["suspend_ns"]))
         self.count.update(flash_reads=1, gc_wait_ns=min(start - now, die.collecting))
-        die.read = start + self.set["read_ns"]
-        self._occupy(number, self.set["read_ns"], now, collecting=False)
-        die.free = max(die.free, die.read)
-        return die.read
+        if die.free > now:
+            die.free += self.set["read_ns"]
+        die.reads[plane] = start + self.set["read_ns"]
+        return die.reads[plane]
+
+    def _read_place(self, place: Place, now: int) -> int:
+        line, at = place
+        page = at % self.lines[line].at_once // self.set["page_units"]
+        return self._read_page(self._die(place), page % self.set["planes"], now)
 
     def _program(self, place: Place, units: int, now: int, *, collecting: bool) -> int:
         line, die = self.lines[place[0]], self._die(place)
@@ -312,7 +319,7 @@ class ReferenceSsd:
                 self.count.update(units_programmed=self.set["page_units"])
                 ns = self.set["fast_program_ns" if self.fast else "program_ns"]
                 self._occupy(die, ns, now, collecting=False)
-            now, changed = self._read_page(die, now), False
+            now, changed = self._read_page(die, page % self.set["planes"], now), False
         self.held[page % room] = page, changed or change
         return now
 
@@ -353,7 +360,7 @@ class ReferenceSsd:
                 continue
             page = place[0], place[1] // self.set["page_units"]
             if page != last:
-                came = self._read_page(self._die(place), known)
+                came = self._read_place(place, known)
             last = page
             moving = UNIT * SECTOR * SECOND // self.set["channel_rate"]
             came = max(came + moving, self._fetched(self._die(place), known))
@@ -372,7 +379,7 @@ class ReferenceSsd:
             self._look_up(unit, start, change=True)
             whole = offset <= unit * UNIT and (unit + 1) * UNIT <= offset + sectors
             if not whole and place is not None and not self._is_buffered(place):
-                self._read_page(self._die(place), start)
+                self._read_place(place, start)
             start = self._write_unit(unit, start)
         stays = len(units) + self.set["program_units"] <= self.set["buffer_units"]
         if self.set["write_back"] and (through or not stays):

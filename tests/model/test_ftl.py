@@ -172,6 +172,7 @@ def test_reads_beside_what_it_maps_cost_no_flash(library: Library) -> None:
         ({"reserve": 8}, "no line could be freed"),
         ({"buffer_units": 47}, "buffer_units"),
         ({"map_pages": 1025}, "map_pages"),
+        ({"planes": 5}, "planes"),
     ],
 )
 def test_settings_that_make_no_drive(library: Library, changed: dict[str, int], wrong: str) -> None:

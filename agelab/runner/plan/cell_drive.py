@@ -10,6 +10,7 @@ from agelab.machine.drive.translation import Mapped
 from agelab.scenario import selection
 from agelab.scenario.drive import SECTOR, Drive, SolidState
 from agelab.scenario.machine import Machine
+from agelab.store.stored_disk import DISK_ALIGNMENT
 
 MODEL_NONE = "none"
 """Stands for no model: the bare memory-backed disk."""
@@ -76,7 +77,8 @@ class CellDrive:
         sizes = [part.bytes for part in self.partitions]
         if self.profile and isinstance(self.profile.medium, SolidState) and (mapped := self.mapped):
             table = translation.table_bytes(self.profile, self.profile.medium, mapped)
-            sizes[0] = -(-sizes[0] // PAGE) * PAGE + table
+            size = -(-sizes[0] // PAGE) * PAGE + table
+            sizes[0] = -(-size // DISK_ALIGNMENT) * DISK_ALIGNMENT
         return tuple(sizes)
 
     @property

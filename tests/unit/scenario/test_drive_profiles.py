@@ -70,6 +70,7 @@ SSD = (toml_files.SCENARIOS / "drives" / "samsung-870-evo-500.toml").read_text()
             "so no garbage collection could free a block",
         ),
         ("channels = { value = 8", "channels = { value = 65", "medium: channels must be 1 to 64"),
+        ("planes = { value = 4", "planes = { value = 6", "planes 6 are more than 4"),
         ("per_channel = { value = 2", "per_channel = { value = 40", "320 dies in all, and not 256 at most"),
         (
             "fast_program_us = { value = 320",
