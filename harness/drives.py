@@ -35,6 +35,8 @@ BLKPG = 0x1269
 BLKPG_ADD_PARTITION = 1
 BLKPG_DEL_PARTITION = 2
 SECTOR = 512
+PAGE = 4096
+"""A solid-state drive's map begins at the next such border behind the data of its first partition."""
 BLANKED = 1 << 20
 """Bytes at either end of a real partition that are made zeros before its first use."""
 PATIENCE = 60.0
@@ -250,8 +252,11 @@ def _model(drive: Drive, disks: list[str], dilation: Dilation, block: BlockLayer
         for part in drive.partitions
     )
     dilation.tell_module()
+    first = drive.partitions[0]
+    table = machine.address(_behind(first, disks)) + -(-first.sectors * SECTOR // PAGE) * PAGE
+    map_at = f" table=0x{table:x}" if "kind=ssd" in (drive.settings or "").split() else ""
     try:
-        ADD.write_text(f"{drive.settings} memory={behind}")
+        ADD.write_text(f"{drive.settings} memory={behind}{map_at}")
     except OSError as error:
         raise OSError(
             f"the module refuses {drive.name}: {error.strerror}; the console may say why"

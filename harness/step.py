@@ -18,6 +18,8 @@ from harness.events import Events
 from harness.kernel import Kernel, Trouble
 from harness.plan import Step
 
+UNIT = 4096
+"""Bytes that a solid-state drive maps at once."""
 COUNTED = {
     "seeks": "seeks",
     "seek_distance": "seek_cylinders",
@@ -32,6 +34,14 @@ TIMED = {
     "copy_late": "copy_late_ns",
     "copy_stolen": "copy_stolen_ns",
 }
+FLASH = {
+    "flash_reads": ("flash_reads", 1, "1"),
+    "flash_programmed": ("units_programmed", UNIT, "B"),
+    "flash_moved": ("units_moved", UNIT, "B"),
+    "discarded": ("units_discarded", UNIT, "B"),
+    "blocks_erased": ("blocks_erased", 1, "1"),
+}
+"""Of a solid-state drive: metric to counter, what one of it is, and the unit."""
 PER_REQUEST = {"sequential_share": "sequential", "queue_depth": "queue_sum"}
 """Metric to a modelled drive's counter: taken as it is, as a time, as a mean over the requests."""
 PRINTED, LINE = 4096, 4096
@@ -284,6 +294,7 @@ def modelled(
         sample(metric, grown[counter], "1")
     for metric, counter in TIMED.items():
         sample(metric, seconds(grown[counter]), "s")
+    flash(grown, sample, events, step)
     for metric, counter in PER_REQUEST.items():
         if grown["requests"]:
             sample(metric, round(grown[counter] / grown["requests"], 6), "1")
@@ -297,6 +308,22 @@ def modelled(
         broken = grown["requests"] - grown["sequential"]
         sample("dynamic_layout_score", round(1 - broken / grown["blocks"], 6), "1")
         sample("request_size", round(moved / grown["requests"], 3), "B")
+
+
+def flash(
+    grown: dict[str, int], sample: Callable[[str, float, str], None], events: Events, step: Step
+) -> None:
+    """Emit what the flash of solid-state drives did; nothing where there is none."""
+    if "units_programmed" not in grown:
+        return
+    for metric, (counter, of_one, unit) in FLASH.items():
+        sample(metric, grown[counter] * of_one, unit)
+    sample("gc_wait", seconds(grown["gc_wait_ns"]), "s")
+    if grown["sectors_written"]:
+        written = grown["sectors_written"] * counters.SECTOR
+        sample("write_amplification", round(grown["units_programmed"] * UNIT / written, 6), "1")
+    else:
+        events.not_measured(step.name, step.repetition, "write_amplification", "1", "nothing was written")
 
 
 def seconds(nanoseconds: int) -> float:

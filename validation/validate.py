@@ -20,7 +20,7 @@ from agelab.base.hashing import key_of
 from agelab.cli.options import open_store
 from agelab.runner.plan import cell_inputs
 from agelab.scenario import selection
-from agelab.scenario.drive import Drive, Flash, RotatingDisk
+from agelab.scenario.drive import Drive, Flash, RotatingDisk, SolidState
 from agelab.store.artefacts import Store
 from docs.make import command
 from docs.make.command import Answer
@@ -155,7 +155,7 @@ def figures(drives: Sequence[Drive], by_drive: dict[str, Results]) -> list[Figur
         mine, medium = by_drive[f"drive{number}"], drive.medium
         if isinstance(medium, RotatingDisk):
             compared += disk_figures(drive, medium, mine)
-        else:
+        elif isinstance(medium, Flash):
             compared += flash_figures(drive, medium, mine, guest)
     return compared
 
@@ -164,8 +164,12 @@ def _short(key: str) -> str:
     return key.removeprefix("sha256:")[:16]
 
 
-def validate(store: Store, kernel: str, drives: Sequence[Drive]) -> Report:
-    """Measure these drives in one guest. Raises AgelabError where that cannot be done."""
+def validate(store: Store, kernel: str, every: Sequence[Drive]) -> Report:
+    """Measure these drives in one guest, but for solid-state ones, whose figures are the flash's and not the drive's.
+
+    Raises AgelabError where that cannot be done.
+    """
+    drives = [drive for drive in every if not isinstance(drive.medium, SolidState)]
     with (
         TemporaryDirectory(prefix="agelab-validate-") as directory,
         bench(store, kernel, Path(directory)) as place,

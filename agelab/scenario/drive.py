@@ -79,6 +79,18 @@ MAX_CACHE_SEGMENTS = 32
 """Maximum number of cache segments in the kernel module (harness/drive)."""
 MAX_CHANNELS = 64
 """Maximum number of channels of a flash drive in the kernel module."""
+MAX_DIES = 256
+"""Maximum number of dies of a solid-state drive in the kernel module."""
+MAX_PLANES = 4
+"""Maximum number of planes of a die in the kernel module."""
+MAX_BUFFER_KIB = 65536
+"""Largest write buffer of a solid-state drive in the kernel module."""
+MAX_MAP_KIB = 4096
+"""Most of a map that is not held in full in the kernel module."""
+UNIT_KIB = 4
+"""What a solid-state drive maps, KiB."""
+OPEN_LINES = 2
+"""Lines that are being written: one with what the host writes, one with what is moved."""
 MIN_SEGMENT_KIB = 4
 """Smallest segment of a cache in the kernel module: its grain."""
 MIN_REQUEST_KIB = 4
@@ -93,7 +105,7 @@ class Interface(Frozen):
 
 
 class Cache(Frozen):
-    """Cache of a drive. The model uses it for disks; for flash its effect is part of the latencies."""
+    """Cache of a drive: of a solid-state drive its write buffer; for flash its effect is part of the latencies."""
 
     kib: Whole = Field(description="total size, KiB")
     segments: Whole = Field(description="number of streams it can hold at once")
@@ -221,16 +233,121 @@ class Flash(Frozen):
                 yield f"{name} must be more than 0"
 
 
+class SolidState(Frozen):
+    """Flash behind a translation layer that maps pages of 4 KiB.
+
+    A line is a block of each plane of each die: it is erased as one.
+    """
+
+    kind: Literal["ssd"] = Field(description="kind of medium")
+    channels: Whole = Field(description="buses between controller and dies")
+    dies_per_channel: Whole = Field(description="dies on each of them")
+    planes: Whole = Field(description="planes of a die, which are programmed and erased together")
+    page_kib: Whole = Field(description="page of one plane, KiB: what a read takes from the cells")
+    block_kib: Whole = Field(description="block of one plane, KiB: what is erased")
+    bits_per_cell: Whole = Field(
+        description="pages that are programmed together, as they lie in the same cells"
+    )
+    channel_mb_s: Figure = Field(description="rate of a channel, 10**6 bytes per second")
+    read_us: Figure = Field(description="read of a page from its cells, microseconds")
+    program_us: Figure = Field(description="program of all bits of a page in every plane, microseconds")
+    erase_ms: Figure = Field(description="erase of a block in every plane, milliseconds")
+    suspend_us: Figure = Field(description="longest wait of a read for a program or an erase, microseconds")
+    over_provisioning_percent: Figure = Field(
+        description="blocks beyond the capacity, without bad ones and those of fast_mib"
+    )
+    reserve_lines: Whole = Field(description="free lines at which garbage collection begins")
+    fast_mib: Whole | None = Field(
+        default=None,
+        description="capacity of blocks that hold one bit a cell, and take first what is written; 0",
+    )
+    fast_program_us: Figure | None = Field(default=None, description="program of these; given with fast_mib")
+    map_kib: Whole | None = Field(
+        default=None, description="part of the map that the drive has at hand; if omitted, all"
+    )
+    discard: Flag = Field(description="whether it takes discards (TRIM)")
+    discard_us: Figure = Field(description="time of a discard, microseconds")
+    link_us: Figure | None = Field(
+        default=None,
+        description="time of the link to the host for a command, beside its data, microseconds; 0",
+    )
+
+    @property
+    def dies(self) -> int:
+        return self.channels.value * self.dies_per_channel.value
+
+    @property
+    def line_kib(self) -> int:
+        """Return the size of a line."""
+        return self.dies * self.planes.value * self.block_kib.value
+
+    @property
+    def stripe_kib(self) -> int:
+        """Return what all dies program at once, the least that a line can be."""
+        return self.dies * self.planes.value * self.page_kib.value * self.bits_per_cell.value
+
+    def spare_lines(self, sectors: int) -> float:
+        """Return how many lines are beyond the capacity."""
+        return sectors * SECTOR * self.over_provisioning_percent.value / 100 / (self.line_kib << 10)
+
+    def problems(self) -> Iterator[str]:
+        """Yield contradictions between the figures."""
+        zero = [
+            name
+            for name, figure in self
+            if isinstance(figure, Figure | Whole) and not figure.value and name != "discard_us"
+        ]
+        if zero:
+            yield from (f"{name} must be more than 0" for name in zero)
+            return
+        page, block, bits = self.page_kib.value, self.block_kib.value, self.bits_per_cell.value
+        if not 1 <= self.channels.value <= MAX_CHANNELS:
+            yield f"channels must be 1 to {MAX_CHANNELS}"
+        if self.dies > MAX_DIES:
+            yield f"dies_per_channel: {self.dies} dies in all, and not {MAX_DIES} at most"
+        if self.planes.value > MAX_PLANES:
+            yield f"planes {self.planes.value} are more than {MAX_PLANES}"
+        if page % UNIT_KIB:
+            yield f"page_kib {page} is no multiple of {UNIT_KIB}"
+        if block < page * bits:
+            yield f"block_kib {block} is less than what is programmed at once, {bits} x page_kib {page}"
+        elif block % (page * bits):
+            yield f"block_kib {block} is no multiple of what is programmed at once, {bits} x page_kib {page}"
+        if self.reserve_lines.value < 2:
+            yield f"reserve_lines {self.reserve_lines.value} is less than 2: moved pages need one, the host the other"
+        if bool(self.fast_mib) != bool(self.fast_program_us):
+            yield "fast_mib and fast_program_us are given together, or neither"
+        if self.map_kib and not UNIT_KIB <= self.map_kib.value <= MAX_MAP_KIB:
+            yield f"map_kib must be {UNIT_KIB} to {MAX_MAP_KIB}"
+
+    def whole_drive_problems(self, sectors: int, buffer_kib: int) -> Iterator[str]:
+        """Yield contradictions between the figures and those of the whole drive; ``problems`` has found none."""
+        spare, kept = self.spare_lines(sectors), self.reserve_lines.value + OPEN_LINES
+        if spare < kept + 1:
+            yield (
+                f"medium: over_provisioning_percent {self.over_provisioning_percent.value:g} is {spare:.1f} lines of "
+                f"{self.line_kib / 1024:g} MiB: reserve_lines and {OPEN_LINES} that are written take {kept}, "
+                "so no garbage collection could free a block"
+            )
+        least = 2 * self.planes.value * self.page_kib.value * self.bits_per_cell.value
+        if not least <= buffer_kib <= MAX_BUFFER_KIB:
+            yield f"cache: kib {buffer_kib} is not {least} (twice what a die programs at once) to {MAX_BUFFER_KIB}"
+
+
 def _kind_of_medium(raw: object) -> str | None:
     """Return the tag of a medium; its ~ keeps it out of the places that errors name."""
     kind = raw.get("kind") if isinstance(raw, dict) else getattr(raw, "kind", None)
-    return f"~{kind}" if kind in ("disk", "flash") else None
+    return f"~{kind}" if kind in ("disk", "flash", "ssd") else None
 
 
 Medium = Annotated[
-    Annotated[RotatingDisk, Tag("~disk")] | Annotated[Flash, Tag("~flash")],
+    Annotated[RotatingDisk, Tag("~disk")]
+    | Annotated[Flash, Tag("~flash")]
+    | Annotated[SolidState, Tag("~ssd")],
     Discriminator(
-        _kind_of_medium, custom_error_type="kind", custom_error_message='kind must be "disk" or "flash"'
+        _kind_of_medium,
+        custom_error_type="kind",
+        custom_error_message='kind must be "disk", "flash" or "ssd"',
     ),
 ]
 
@@ -261,6 +378,8 @@ class Drive(Frozen):
         if isinstance(self.medium, RotatingDisk):
             problems += [f"cache: {problem}" for problem in self.cache.problems()]
             problems += self._zones_hold_the_sectors(self.medium)
+        if isinstance(self.medium, SolidState) and not problems:
+            problems += self.medium.whole_drive_problems(self.sectors.value, self.cache.kib.value)
         for name in ("hit_overhead_us", "write_overhead_us"):
             figure = getattr(self, name)
             problems += [f"{name} must be more than 0"] if figure and not figure.value else []

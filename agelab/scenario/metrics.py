@@ -59,6 +59,16 @@ METRICS: dict[str, Metric] = {
     "busy_rotation": Metric("s", "drive's time spent waiting for the sector to come round", better="lower"),
     "busy_transfer": Metric("s", "drive's time spent moving data", better="lower"),
     "cache_hits": Metric("1", "requests that the drive's cache served", better="higher"),
+    # Modelled solid-state drives only.
+    "flash_reads": Metric("1", "pages that the drive read from its flash", better="lower"),
+    "flash_programmed": Metric(
+        "B", "what the drive wrote to its flash, with what it moved and what it left empty", better="lower"
+    ),
+    "flash_moved": Metric("B", "what garbage collection moved", better="lower"),
+    "discarded": Metric("B", "what the drive was told to forget (TRIM)"),
+    "blocks_erased": Metric("1", "blocks of flash that the drive erased", better="lower"),
+    "write_amplification": Metric("1", "flash_programmed / bytes written to the drive", better="lower"),
+    "gc_wait": Metric("s", "time that requests waited for garbage collection", better="lower"),
     "queue_depth": Metric(
         "1", "requests that waited for the drive or were in it, mean over the moments of dispatch"
     ),

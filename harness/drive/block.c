@@ -8,6 +8,7 @@
 #include <linux/blkdev.h>
 #include <linux/blk-mq.h>
 #include <linux/hrtimer.h>
+#include <linux/io.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/module.h>
@@ -66,11 +67,18 @@ static u64 service(struct block *block, struct request *rq, u64 now)
 	switch (req_op(rq)) {
 	case REQ_OP_FLUSH:
 		return drive_flush(drive, now);
+	case REQ_OP_DISCARD:
+		return drive_discard(drive, blk_rq_pos(rq), blk_rq_sectors(rq), now);
 	case REQ_OP_WRITE:
 		return drive_write(drive, blk_rq_pos(rq), blk_rq_sectors(rq), rq->cmd_flags & REQ_FUA, now);
 	default:
 		return drive_read(drive, blk_rq_pos(rq), blk_rq_sectors(rq), now);
 	}
+}
+
+static bool moves_data(struct request *rq)
+{
+	return req_op(rq) == REQ_OP_READ || req_op(rq) == REQ_OP_WRITE;
 }
 
 static bool stays_in_cache(struct block *block, struct request *rq)
@@ -95,7 +103,7 @@ static void take_up(struct block *block, struct request *rq, u64 now)
 	done = service(block, rq, now);
 	back = stays_in_cache(block, rq);
 	command->status = BLK_STS_OK;
-	if (req_op(rq) != REQ_OP_FLUSH) {
+	if (moves_data(rq)) {
 		block->drive.stat.queue_sum += block->depth;
 		now = machine_now();
 		command->status = store_copy(&block->store, rq, back);
@@ -198,14 +206,14 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_que
 	struct command *command = blk_mq_rq_to_pdu(rq);
 	unsigned long flags;
 
-	if (req_op(rq) != REQ_OP_READ && req_op(rq) != REQ_OP_WRITE && req_op(rq) != REQ_OP_FLUSH)
+	if (!moves_data(rq) && req_op(rq) != REQ_OP_FLUSH && req_op(rq) != REQ_OP_DISCARD)
 		return BLK_STS_NOTSUPP;
 	prepare_timer(&command->timer, command_done);
 	blk_mq_start_request(rq);
 	spin_lock_irqsave(&block->lock, flags);
 	command->arrived = machine_now();
 	block->depth++;
-	if (block->drive.set.kind == FLASH) {
+	if (block->drive.set.kind != DISK) {
 		take_up(block, rq, command->arrived);
 	} else {
 		list_add_tail(&command->entry, &block->waiting);
@@ -246,17 +254,29 @@ static const struct block_device_operations device_operations = {
 
 /* ---- statistics: /sys/block/<name>/drive/stat ---- */
 
+#define LINE(field) #field " %llu\n"
+
+/* What a solid-state drive's flash did. */
+static ssize_t show_flash(char *page, const struct statistics *stat)
+{
+	return scnprintf(page, PAGE_SIZE,
+		LINE(flash_reads) LINE(units_programmed) LINE(units_moved) LINE(units_discarded) LINE(blocks_erased)
+		LINE(gc_wait_ns),
+		stat->flash_reads, stat->units_programmed, stat->units_moved, stat->units_discarded, stat->blocks_erased,
+		stat->gc_wait_ns);
+}
+
 static ssize_t stat_show(struct device *device, struct device_attribute *attribute, char *page)
 {
 	struct block *block = dev_to_disk(device)->private_data;
 	struct statistics stat;
 	unsigned long flags;
+	ssize_t shown;
 
 	spin_lock_irqsave(&block->lock, flags);
 	stat = block->drive.stat;
 	spin_unlock_irqrestore(&block->lock, flags);
-#define LINE(field) #field " %llu\n"
-	return scnprintf(page, PAGE_SIZE,
+	shown = scnprintf(page, PAGE_SIZE,
 		LINE(requests) LINE(reads) LINE(writes) LINE(sectors_read) LINE(sectors_written) LINE(sequential)
 		LINE(blocks) LINE(seeks) LINE(seek_cylinders) LINE(busy_overhead_ns) LINE(busy_seek_ns) LINE(busy_rotation_ns)
 		LINE(busy_transfer_ns) LINE(cache_hits) LINE(queue_sum) LINE(flushes) LINE(copy_late_ns)
@@ -265,8 +285,10 @@ static ssize_t stat_show(struct device *device, struct device_attribute *attribu
 		stat.blocks, stat.seeks, stat.seek_cylinders, stat.busy_overhead_ns, stat.busy_seek_ns, stat.busy_rotation_ns,
 		stat.busy_transfer_ns, stat.cache_hits, stat.queue_sum, stat.flushes, stat.copy_late_ns,
 		stat.copy_stolen_ns);
-#undef LINE
+	return shown + (block->drive.set.kind == SSD ? show_flash(page + shown, &stat) : 0);
 }
+
+#undef LINE
 
 static DEVICE_ATTR_RO(stat);
 
@@ -293,6 +315,9 @@ static bool has_fua(const struct block *block)
 	return block->drive.set.write_back && block->drive.set.depth > 1;
 }
 
+/* A discard's sectors at most: the drive forgets them in one go. */
+#define DISCARD_MOST (1U << 20)
+
 static int make_disk(struct block *block)
 {
 	const struct settings *set = &block->drive.set;
@@ -305,6 +330,8 @@ static int make_disk(struct block *block)
 		.max_segments = BLK_MAX_SEGMENTS,
 		.features = (set->kind == DISK ? BLK_FEAT_ROTATIONAL : 0) |
 			    (set->write_back ? BLK_FEAT_WRITE_CACHE : 0) | (has_fua(block) ? BLK_FEAT_FUA : 0),
+		.max_hw_discard_sectors = set->discard ? DISCARD_MOST : 0,
+		.discard_granularity = set->discard ? UNIT * SECTOR_BYTES : 0,
 	};
 
 	disk = blk_mq_alloc_disk(&block->tags, &limits, block);
@@ -336,8 +363,15 @@ static int make_disk(struct block *block)
 	blk_queue_max_hw_sectors(block->queue, set->max_request / SECTOR_BYTES);
 	blk_queue_max_segments(block->queue, BLK_MAX_SEGMENTS);
 	blk_queue_write_cache(block->queue, set->write_back, has_fua(block));
-	if (set->kind == FLASH)
+	if (set->kind != DISK)
 		blk_queue_flag_set(QUEUE_FLAG_NONROT, block->queue);
+	if (set->discard) {
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 19, 0)
+		blk_queue_flag_set(QUEUE_FLAG_DISCARD, block->queue);
+#endif
+		block->queue->limits.discard_granularity = UNIT * SECTOR_BYTES;
+		blk_queue_max_discard_sectors(block->queue, DISCARD_MOST);
+	}
 #endif
 	disk->fops = &device_operations;
 	disk->private_data = block;
@@ -357,6 +391,19 @@ static int add_disk_groups(struct gendisk *disk)
 #endif
 }
 
+/* Its map lies behind its data, where it outlives the guest; what makes a new drive a used one is done here. */
+static int attach_map(struct block *block)
+{
+	void *memory = memremap(block->table, ftl_bytes(&block->drive.set), MEMREMAP_WB);
+
+	if (!memory)
+		return -ENXIO;
+	ftl_attach(&block->drive, memory);
+	while (ftl_prepare(&block->drive))
+		cond_resched();
+	return 0;
+}
+
 static int start(struct block *block)
 {
 	const char *wrong = block->name[0] ? drive_init(&block->drive) : "name must be given";
@@ -370,7 +417,9 @@ static int start(struct block *block)
 	spin_lock_init(&block->lock);
 	INIT_LIST_HEAD(&block->waiting);
 	prepare_timer(&block->background, background_done);
-	error = store_init(&block->store, block->drive.set.kind == DISK ? write_cache_size(&block->drive) : 0);
+	error = store_init(&block->store, write_cache_size(&block->drive));
+	if (!error && block->drive.set.kind == SSD)
+		error = attach_map(block);
 	if (error)
 		return error;
 	block->tags.ops = &operations;
@@ -414,7 +463,7 @@ MODULE_PARM_DESC(add, "the settings of a drive to make");
 /* Without records of what it would take back, a cut would lose less than it must. */
 static bool may_be_cut(const struct block *block)
 {
-	return block->store.keeps_undo || block->drive.set.kind == FLASH || !write_cache_size(&block->drive);
+	return block->store.keeps_undo || !write_cache_size(&block->drive);
 }
 
 /* The power goes for all drives and the machine at one moment: nothing is written back, no device is told. */
@@ -468,7 +517,7 @@ static int set_failed(const char *text, bool failed)
 		spin_lock_irqsave(&block->lock, flags);
 		block->failed = failed;
 		block->given_up = machine_now() + PATIENCE_NS;
-		write_cache_settle(&block->drive);
+		drive_settle(&block->drive);
 		spin_unlock_irqrestore(&block->lock, flags);
 	}
 	mutex_unlock(&drives_lock);
@@ -502,7 +551,7 @@ static int ending(struct notifier_block *notifier, unsigned long action, void *d
 	mutex_lock(&drives_lock);
 	list_for_each_entry(block, &drives, all) {
 		spin_lock_irqsave(&block->lock, flags);
-		write_cache_settle(&block->drive);
+		drive_settle(&block->drive);
 		spin_unlock_irqrestore(&block->lock, flags);
 	}
 	mutex_unlock(&drives_lock);

@@ -12,6 +12,7 @@
 struct block {
 	struct drive drive;	/* first: the model's callback finds the block device by it */
 	struct store store;
+	u64 table;			/* where in physical memory a solid-state drive's map is */
 	char name[16];
 	struct gendisk *disk;
 	struct request_queue *queue;

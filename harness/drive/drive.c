@@ -16,6 +16,8 @@ const char *drive_init(struct drive *drive)
 		set->write_back = 0;	/* a cache of its own is in its latencies, and loses nothing */
 		return flash_init(set);
 	}
+	if (set->kind == SSD)
+		return ftl_init(set);
 	if (!set->segments || set->segments > SEGMENTS_MOST)
 		return "segments must be 1 to 32";
 	if (set->cache_bytes / set->segments < set->read_ahead_bytes)
@@ -41,6 +43,14 @@ static void count(struct drive *drive, u64 first, u64 sectors)
 	drive->stat.sequential += first == drive->next_sector;
 	drive->stat.blocks += (sectors + 7) / 8;
 	drive->next_sector = first + sectors;
+}
+
+void drive_advance(struct drive *drive, u64 now)
+{
+	if (drive->set.kind == SSD)
+		ftl_advance(drive, now);
+	else
+		write_cache_advance(drive, now);
 }
 
 static u64 complete(struct drive *drive, u64 when)
@@ -78,9 +88,11 @@ u64 drive_read(struct drive *drive, u64 first, u64 sectors, u64 now)
 	bool hit;
 
 	count(drive, first, sectors);
-	write_cache_advance(drive, now);
+	drive_advance(drive, now);
 	drive->stat.reads++;
 	drive->stat.sectors_read += sectors;
+	if (set->kind == SSD)
+		return complete(drive, ftl_read(drive, first, sectors, begin(drive, now, set->overhead_ns)));
 	if (set->kind == FLASH) {
 		start = begin(drive, now, set->overhead_ns);
 		return complete(drive, flash_serve(drive, sectors, set->read_ns, set->read_rate, start));
@@ -126,10 +138,14 @@ u64 drive_write(struct drive *drive, u64 first, u64 sectors, bool through, u64 n
 	u64 from = first / UNIT * UNIT, to = lesser((end + UNIT - 1) / UNIT * UNIT, set->sectors);
 
 	count(drive, first, sectors);
-	write_cache_advance(drive, now);
+	drive_advance(drive, now);
 	drive->stat.writes++;
 	drive->stat.sectors_written += sectors;
 	start = begin(drive, now, set->write_overhead_ns);
+	if (set->kind == SSD) {
+		through = set->write_back && !write_cache_takes(drive, first, sectors, through);
+		return complete(drive, ftl_write(drive, first, sectors, through, start));
+	}
 	if (set->kind == FLASH)
 		return complete(drive, flash_serve(drive, sectors, set->write_ns, set->write_rate, start));
 	read_cache_forget(drive, first, end, start);
@@ -148,10 +164,24 @@ u64 drive_flush(struct drive *drive, u64 now)
 {
 	u64 start;
 
-	write_cache_advance(drive, now);
+	drive_advance(drive, now);
 	start = begin(drive, now, drive->set.overhead_ns);
 	drive->stat.flushes++;
-	return complete(drive, write_cache_flush(drive, start));
+	return complete(drive, drive->set.kind == SSD ? ftl_flush(drive, start) : write_cache_flush(drive, start));
+}
+
+u64 drive_discard(struct drive *drive, u64 first, u64 sectors, u64 now)
+{
+	drive_advance(drive, now);
+	return complete(drive, ftl_discard(drive, first, sectors, begin(drive, now, drive->set.overhead_ns)));
+}
+
+void drive_settle(struct drive *drive)
+{
+	if (drive->set.kind == SSD)
+		ftl_flush(drive, drive->ftl.busy_until);
+	else
+		write_cache_settle(drive);
 }
 
 u64 drive_reach(const struct drive *drive, u64 first, u64 now)
@@ -159,7 +189,7 @@ u64 drive_reach(const struct drive *drive, u64 first, u64 now)
 	struct movement move;
 	u64 reach;
 
-	if (drive->set.kind == FLASH || write_cache_has(drive, first, first + 1))
+	if (drive->set.kind != DISK || write_cache_has(drive, first, first + 1))
 		return 0;
 	reach = read_cache_reach(drive, first, now);
 	if (reach != OUT_OF_REACH)

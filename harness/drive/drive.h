@@ -33,7 +33,14 @@ typedef int64_t s64;
 #define NEAR 4				/* extents of a round on either side of the head among which the quickest is next */
 #define BATCH 8			/* pieces of a filling cache that are written back before a waiting read gets the arm */
 
-enum kind { DISK, FLASH };
+#define DIES_MOST 256
+#define PLANES_MOST 4
+#define PENDING_MOST 512		/* programs of a solid-state drive's write buffer */
+#define BUFFER_MOST 16384	/* units in it */
+#define MAP_PAGES_MOST 1024
+
+enum kind { DISK, FLASH, SSD };
+enum begin { FRESH, TRIMMED, USED };
 
 struct disk_zone {
 	u64 first;		/* its first sector, the first of a track */
@@ -71,6 +78,17 @@ struct settings {
 	struct disk_zone zones[ZONES_MOST];
 	/* flash's */
 	u64 read_ns, write_ns, channels, read_rate, write_rate;
+	/* a solid-state drive's; a unit is 4 KiB, a line a block of every plane of every die */
+	u64 base, units;	/* the sector at which the mapped units begin, and how many there are */
+	u64 dies, planes, page_units, cell_bits, program_units, channel_rate;
+	u64 program_ns, erase_ns, suspend_ns, discard_ns;
+	u64 link_ns;		/* the link's time for a command, beside its data */
+	u64 lines, line_units, reserve;
+	u64 fast_lines, fast_program_ns;	/* of one bit a cell, for what the host writes */
+	u64 buffer_units;
+	u64 map_pages;		/* of the map that the drive has room for; all of it where 0 */
+	u64 discard;		/* whether it takes discards */
+	u64 begin, seed;
 };
 
 /* Cumulative. What the arm does by itself is in the busy times, too. */
@@ -84,6 +102,9 @@ struct statistics {
 	u64 cache_hits;		/* reads served from the drive's cache alone */
 	u64 queue_sum;		/* requests in the drive, summed over the moments at which a read or write is taken up */
 	u64 flushes;
+	u64 flash_reads;	/* of pages */
+	u64 units_programmed, units_moved, units_discarded, blocks_erased;
+	u64 gc_wait_ns;		/* by which commands waited for what garbage collection did */
 	u64 copy_late_ns;	/* by which copying data outlasted the service time: the model is that much too slow */
 	u64 copy_stolen_ns;	/* that copying took of the guest's processor, where a real drive's DMA takes none */
 };
@@ -96,6 +117,58 @@ struct extent {
 struct segment {
 	u64 first, end;		/* sectors held; empty when equal */
 	u64 used;		/* when it last served, for replacement */
+};
+
+/* What a solid-state drive keeps while its power is off; as zeros it is new. */
+struct line {
+	u32 valid, erased, state;
+};
+
+/* A line out of which what is valid is being moved. */
+struct emptied {
+	u32 line, next, page, pace;
+};
+
+struct ftl_state {
+	u64 step, written, erased, random;
+	struct emptied garbage, fast;
+	u32 next[2], end[2];	/* places in the open lines: of the host's units, and of moved ones */
+	u64 free;
+};
+
+/* What it forgets. */
+struct die {
+	u64 free;		/* when the last of its programs, erases and moves is done */
+	u64 read;		/* when the last read for the host is, */
+	u64 reads[PLANES_MOST];	/* and of each plane: they read side by side */
+	u64 collecting;		/* ns of garbage collection since the host last programmed there */
+};
+
+struct pending {
+	u64 done, collecting;
+	u32 place, units;
+};
+
+struct map_page {
+	u32 page;
+	bool changed;
+};
+
+struct ftl {
+	struct ftl_state *state;
+	u32 *map;		/* of each unit its place + 1, or 0 */
+	u32 *owner;		/* of each place the unit that was written there */
+	struct line *lines;
+
+	struct die dies[DIES_MOST];
+	u64 channel_reads[CHANNELS_MOST];
+	struct pending pending[PENDING_MOST];	/* a ring of what is being programmed out of the write buffer */
+	u32 oldest, pending_count, open_units;
+	u32 buffer[BUFFER_MOST];	/* the units in it, a ring as well */
+	u64 buffer_begins, buffered;
+	u64 latest;		/* when the last of it is programmed */
+	u64 busy_until, idle;
+	struct map_page map_pages[MAP_PAGES_MOST];
 };
 
 struct drive {
@@ -126,6 +199,7 @@ struct drive {
 	u32 batch;		/* and this many more before a read when the cache is filling */
 
 	u64 channel_free[CHANNELS_MOST], media_free;
+	struct ftl ftl;
 };
 
 /* drive.c: commands. Calls come in the order of time. */
@@ -136,6 +210,12 @@ const char *drive_init(struct drive *drive);
 u64 drive_read(struct drive *drive, u64 first, u64 sectors, u64 now);
 u64 drive_write(struct drive *drive, u64 first, u64 sectors, bool through, u64 now);
 u64 drive_flush(struct drive *drive, u64 now);
+/* Of a solid-state drive alone. */
+u64 drive_discard(struct drive *drive, u64 first, u64 sectors, u64 now);
+/* Let the drive do by itself what it has done by `now`. */
+void drive_advance(struct drive *drive, u64 now);
+/* All that waits is where it stays, as after an orderly power-off. */
+void drive_settle(struct drive *drive);
 /* Nanoseconds until the data of a request would begin to come at `now`: the shortest of a queue goes first. */
 u64 drive_reach(const struct drive *drive, u64 first, u64 now);
 
@@ -202,13 +282,26 @@ u64 write_cache_flush(struct drive *drive, u64 start);
 /* Let the arm finish what it is at; returns when another command may have it, and hands it back after that. */
 u64 write_cache_yield(struct drive *drive, u64 start);
 void write_cache_resume(struct drive *drive, u64 now);
-/* All that waits is on the platters at once, as after an orderly power-off. */
 void write_cache_settle(struct drive *drive);
 
 /* flash.c */
 
 const char *flash_init(const struct settings *set);
 u64 flash_serve(struct drive *drive, u64 sectors, u64 latency_ns, u64 rate, u64 start);
+
+/* ftl.c */
+
+const char *ftl_init(const struct settings *set);
+/* Bytes of memory for the map and what else outlives the power; aligned to 8, and zeros for a new drive. */
+u64 ftl_bytes(const struct settings *set);
+void ftl_attach(struct drive *drive, void *memory);
+/* A part of what makes a new drive a used one; returns whether there is more. */
+bool ftl_prepare(struct drive *drive);
+u64 ftl_read(struct drive *drive, u64 first, u64 sectors, u64 start);
+u64 ftl_write(struct drive *drive, u64 first, u64 sectors, bool through, u64 start);
+u64 ftl_flush(struct drive *drive, u64 start);
+u64 ftl_discard(struct drive *drive, u64 first, u64 sectors, u64 start);
+void ftl_advance(struct drive *drive, u64 now);
 
 static inline u64 greater(u64 a, u64 b)
 {

@@ -3,23 +3,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include "block.h"
-
-struct word {
-	const char *name;
-	size_t at;
-};
-
-#define WORD(field) { #field, offsetof(struct settings, field) }
-
-static const struct word words[] = {
-	WORD(sectors), WORD(depth), WORD(max_request), WORD(interface), WORD(overhead_ns), WORD(hit_overhead_ns),
-	WORD(write_overhead_ns), WORD(revolution_ns), WORD(phase_ns), WORD(heads), WORD(cylinders), WORD(seek_min_ns),
-	WORD(seek_sqrt_ns), WORD(seek_linear_ns), WORD(write_settle_ns), WORD(head_switch_ns), WORD(track_skew_ns),
-	WORD(cylinder_skew_ns), WORD(any_order), WORD(cache_bytes), WORD(segments), WORD(read_ahead_bytes),
-	WORD(write_back), WORD(write_segments), WORD(read_ahead_tracks),
-	WORD(bus_after_percent), WORD(write_after_percent),
-	WORD(read_ns), WORD(write_ns), WORD(channels), WORD(read_rate), WORD(write_rate),
-};
+#include "words.h"
 
 /* `a:b:c` into numbers; returns how many there were, or an error. */
 static int numbers(char *text, u64 *values, int most)
@@ -37,8 +21,11 @@ static int numbers(char *text, u64 *values, int most)
 
 static int kind(struct settings *set, const char *value)
 {
-	set->kind = strcmp(value, "flash") ? DISK : FLASH;
-	return set->kind == FLASH || !strcmp(value, "disk") ? 0 : -EINVAL;
+	static const char *const kinds[] = { "disk", "flash", "ssd" };
+	int found = match_string(kinds, ARRAY_SIZE(kinds), value);
+
+	set->kind = found;
+	return found < 0 ? found : 0;
 }
 
 static int zones(struct settings *set, char *list)
@@ -84,18 +71,9 @@ static int memory(struct store *store, char *list)
 
 static int number(struct settings *set, const char *name, const char *value)
 {
-	long long parsed;
-	u32 i;
+	u64 *word = word_of(set, name);
 
-	for (i = 0; i < ARRAY_SIZE(words); i++) {
-		if (strcmp(words[i].name, name))
-			continue;
-		if (kstrtoll(value, 0, &parsed))
-			return -EINVAL;
-		*(s64 *)((char *)set + words[i].at) = parsed;
-		return 0;
-	}
-	return -EINVAL;
+	return word ? kstrtoll(value, 0, (long long *)word) : -EINVAL;
 }
 
 int settings_parse(struct block *block, char *text)
@@ -120,6 +98,8 @@ int settings_parse(struct block *block, char *text)
 			error = seek(&block->drive.set, value);
 		else if (!strcmp(name, "undo"))
 			error = kstrtoull(value, 0, (unsigned long long *)&block->store.keeps_undo);
+		else if (!strcmp(name, "table"))
+			error = kstrtoull(value, 0, (unsigned long long *)&block->table);
 		else if (!strcmp(name, "memory"))
 			error = memory(&block->store, value);
 		else

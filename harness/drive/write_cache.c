@@ -5,9 +5,11 @@
 u64 write_cache_size(const struct drive *drive)
 {
 	const struct settings *set = &drive->set;
-	u64 segment = set->cache_bytes / set->segments;
+	u64 segment = set->kind == DISK ? set->cache_bytes / set->segments : 0;
 	u64 bytes = set->segments > 1 ? set->cache_bytes - segment : segment;
 
+	if (set->kind == SSD)
+		return set->write_back ? set->buffer_units * UNIT : 0;
 	if (set->write_segments)
 		bytes = segment * set->write_segments;
 
@@ -35,6 +37,8 @@ bool write_cache_takes(const struct drive *drive, u64 first, u64 sectors, bool t
 {
 	u64 units = (first + sectors + UNIT - 1) / UNIT - first / UNIT;
 
+	/* What a die programs at once may have begun with another write, and then leaves the cache before this one ends. */
+	units += drive->set.program_units;
 	return drive->set.write_back && !through && units * UNIT <= write_cache_size(drive);
 }
 

@@ -8,7 +8,9 @@ struct probe;
 struct probe *probe_new(void);
 void probe_free(struct probe *probe);
 bool probe_set(struct probe *probe, const char *name, s64 value);
-void probe_flash(struct probe *probe);
+void probe_kind(struct probe *probe, u64 kind);
+void probe_attach(struct probe *probe);
+const char *probe_law(const struct probe *probe);
 bool probe_zone(struct probe *probe, u64 first, u64 per_track);
 bool probe_seek(struct probe *probe, u64 cylinders, u64 ns);
 
@@ -28,8 +30,7 @@ static void word(struct probe *probe, char *text)
 
 	value[-1] = 0;
 	if (!strcmp(text, "kind")) {
-		if (!strcmp(value, "flash"))
-			probe_flash(probe);
+		probe_kind(probe, !strcmp(value, "flash") ? FLASH : !strcmp(value, "ssd") ? SSD : DISK);
 	} else if (!strcmp(text, "zones")) {
 		for (zone = strtok(value, ","); zone; zone = strtok(NULL, ","))
 			probe_zone(probe, strtoull(zone, NULL, 10), strtoull(strchr(zone, ':') + 1, NULL, 10));
@@ -61,6 +62,8 @@ static void serve(struct drive *drive, u64 count)
 		at = lesser(at, sectors - size);
 		if (!below(50))
 			done = drive_flush(drive, now);
+		else if (drive->set.kind == SSD && !below(20))
+			done = drive_discard(drive, at, size, now);
 		else if (below(2))
 			done = drive_read(drive, at, size, now);
 		else
@@ -68,14 +71,14 @@ static void serve(struct drive *drive, u64 count)
 		require(done >= now + lesser(drive->set.overhead_ns, lesser(drive->set.hit_overhead_ns,
 				drive->set.write_overhead_ns)), "a request completes before the overhead");
 		require(drive->dirty_count < EXTENTS_MOST, "too many extents");
-		require(drive->set.kind == FLASH || drive->dirty_sectors <= write_cache_size(drive), "too much in the cache");
+		require(drive->set.kind != DISK || drive->dirty_sectors <= write_cache_size(drive), "too much in the cache");
 		at += size;
 		now = done + (below(3) ? 0 : below(20 * 1000 * 1000));
 		drive_reach(drive, below(sectors), now);
 		if (!below(8))
-			write_cache_advance(drive, now);
+			drive_advance(drive, now);
 	}
-	write_cache_settle(drive);
+	drive_settle(drive);
 	require(!drive->dirty_sectors && !drive->dirty_count, "settled, and something waits");
 }
 
@@ -89,7 +92,14 @@ int main(int count, char **words)
 		word(probe, words[i]);
 	wrong = drive_init((struct drive *)probe);
 	require(!wrong, wrong);
+	if (((struct drive *)probe)->set.kind == SSD)
+		probe_attach(probe);
 	serve((struct drive *)probe, strtoull(words[1], NULL, 10));
+	if (((struct drive *)probe)->set.kind == SSD) {
+		require(!probe_law(probe), probe_law(probe));
+		probe_attach(probe);
+		require(!probe_law(probe), probe_law(probe));
+	}
 	probe_free(probe);
 	return 0;
 }

@@ -10,7 +10,7 @@ from agelab.scenario.drive import SECTOR
 SOURCES = Path(__file__).parents[2] / "harness" / "drive"
 PURE = [
     SOURCES / f"{name}.c"
-    for name in ("drive", "geometry", "arm", "read_cache", "write_cache", "flash", "undo")
+    for name in ("drive", "geometry", "arm", "read_cache", "write_cache", "flash", "ftl", "undo")
 ]
 PROBE = Path(__file__).with_name("probe.c")
 STATISTICS = (
@@ -25,6 +25,7 @@ STATISTICS = (
         "seeks",
         "seek_cylinders",
     ),
+    *("flash_reads", "units_programmed", "units_moved", "units_discarded", "blocks_erased", "gc_wait_ns"),
     *("busy_overhead_ns", "busy_seek_ns", "busy_rotation_ns", "busy_transfer_ns", "cache_hits", "flushes"),
 )
 _WIDTH = 5
@@ -63,7 +64,11 @@ class Library:
             ("probe_free", None, [pointer]),
             ("probe_set", ctypes.c_bool, [pointer, ctypes.c_char_p, ctypes.c_int64]),
             ("probe_get", u64, [pointer, ctypes.c_char_p]),
-            ("probe_flash", None, [pointer]),
+            ("probe_kind", None, [pointer, u64]),
+            ("probe_attach", None, [pointer]),
+            ("ftl_bytes", u64, [pointer]),
+            ("probe_wear", u64, [pointer, u64]),
+            ("probe_law", ctypes.c_char_p, [pointer]),
             ("probe_zone", ctypes.c_bool, [pointer, u64, u64]),
             ("probe_seek", ctypes.c_bool, [pointer, u64, u64]),
             ("probe_extents", u64, [pointer]),
@@ -73,6 +78,9 @@ class Library:
             ("drive_read", u64, [pointer, u64, u64, u64]),
             ("drive_write", u64, [pointer, u64, u64, ctypes.c_bool, u64]),
             ("drive_flush", u64, [pointer, u64]),
+            ("drive_discard", u64, [pointer, u64, u64, u64]),
+            ("drive_advance", None, [pointer, u64]),
+            ("drive_settle", None, [pointer]),
             ("drive_reach", u64, [pointer, u64, u64]),
             ("geometry_turn", u64, [pointer, u64]),
             ("geometry_behind", u64, [pointer, u64]),
@@ -82,9 +90,7 @@ class Library:
             ("geometry_rotation_ns", u64, [pointer, u64, u64]),
             ("write_cache_size", u64, [pointer]),
             ("write_cache_has", ctypes.c_bool, [pointer, u64, u64]),
-            ("write_cache_advance", None, [pointer, u64]),
             ("write_cache_next", u64, [pointer]),
-            ("write_cache_settle", None, [pointer]),
             ("write_cache_takes", ctypes.c_bool, [pointer, u64, u64, ctypes.c_bool]),
             ("undo_bytes", u64, [u64]),
             ("undo_init", None, [pointer, u64, pointer]),
@@ -115,13 +121,15 @@ class Native:
         wrong = dll.drive_init(self._at)
         if wrong:
             raise ValueError(wrong.decode())
+        if "kind=ssd" in text.split():
+            dll.probe_attach(self._at)
 
     def __del__(self) -> None:
         self._dll.probe_free(self._at)
 
     def _word(self, name: str, value: str) -> None:
-        if name == "kind" and value == "flash":
-            self._dll.probe_flash(self._at)
+        if name == "kind":
+            self._dll.probe_kind(self._at, ("disk", "flash", "ssd").index(value))
         elif name == "zones":
             for zone in value.split(","):
                 if not self._dll.probe_zone(self._at, *map(int, zone.split(":"))):
@@ -130,7 +138,7 @@ class Native:
             for point in value.split(","):
                 if not self._dll.probe_seek(self._at, *map(int, point.split(":"))):
                     raise ValueError("too many points of a seek curve")
-        elif name not in ("name", "kind") and not self._dll.probe_set(self._at, name.encode(), int(value)):
+        elif name != "name" and not self._dll.probe_set(self._at, name.encode(), int(value)):
             raise KeyError(name)
 
     def read(self, first: int, sectors: int, now: int) -> int:
@@ -145,9 +153,30 @@ class Native:
         """When a flush sent at ``now`` completes."""
         return int(self._dll.drive_flush(self._at, now))
 
+    def discard(self, first: int, sectors: int, now: int) -> int:
+        """When a discard sent at ``now`` completes."""
+        return int(self._dll.drive_discard(self._at, first, sectors, now))
+
+    def reattach(self) -> None:
+        """Go on with what a solid-state drive keeps while its power is off."""
+        self._dll.probe_attach(self._at)
+
+    def map_bytes(self) -> int:
+        """What a solid-state drive keeps while its power is off."""
+        return int(self._dll.ftl_bytes(self._at))
+
+    def wear(self) -> list[int]:
+        """How often each line was erased."""
+        return [int(self._dll.probe_wear(self._at, line)) for line in range(self.get("lines"))]
+
+    def broken_law(self) -> str | None:
+        """What is wrong with a solid-state drive's map."""
+        wrong = self._dll.probe_law(self._at)
+        return wrong.decode() if wrong else None
+
     def advance(self, now: int) -> None:
         """Let the drive work by itself until ``now``."""
-        self._dll.write_cache_advance(self._at, now)
+        self._dll.drive_advance(self._at, now)
 
     def next(self) -> int:
         """When it will next have done something by itself, or 0."""
@@ -155,7 +184,7 @@ class Native:
 
     def settle(self) -> None:
         """As after an orderly power-off."""
-        self._dll.write_cache_settle(self._at)
+        self._dll.drive_settle(self._at)
 
     def reach(self, first: int, now: int) -> int:
         """Nanoseconds of positioning."""

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include "drive.h"
+#include "words.h"
 
 #define WIDTH 5
 
@@ -17,6 +17,7 @@ struct record {
 struct probe {
 	struct drive drive;	/* first: a pointer to one is a pointer to the other */
 	struct record written, passes;
+	void *memory;
 };
 
 static void note(struct record *record, const u64 row[WIDTH])
@@ -59,28 +60,21 @@ void probe_free(struct probe *probe)
 {
 	free(probe->written.rows);
 	free(probe->passes.rows);
+	free(probe->memory);
 	free(probe);
 }
 
-struct word {
-	const char *name;
-	size_t at;
-};
-
-#define SET(field) { #field, offsetof(struct drive, set.field) }
 #define STAT(field) { #field, offsetof(struct drive, stat.field) }
 #define STATE(field) { #field, offsetof(struct drive, field) }
 
-static const struct word words[] = {
-	SET(sectors), SET(depth), SET(max_request), SET(interface), SET(overhead_ns), SET(hit_overhead_ns),
-	SET(write_overhead_ns), SET(track_skew_ns), SET(cylinder_skew_ns), SET(any_order), SET(write_segments),
-	SET(read_ahead_tracks), SET(bus_after_percent), SET(write_after_percent),
-	SET(revolution_ns), SET(phase_ns), SET(heads), SET(cylinders), SET(seek_min_ns), SET(seek_sqrt_ns), SET(seek_linear_ns),
-	SET(write_settle_ns), SET(head_switch_ns), SET(cache_bytes), SET(segments), SET(read_ahead_bytes),
-	SET(write_back), SET(read_ns), SET(write_ns), SET(channels), SET(read_rate), SET(write_rate),
+static const struct {
+	const char *name;
+	size_t at;
+} counted[] = {
 	STAT(requests), STAT(reads), STAT(writes), STAT(sectors_read), STAT(sectors_written), STAT(sequential),
 	STAT(blocks), STAT(seeks), STAT(seek_cylinders), STAT(busy_overhead_ns), STAT(busy_seek_ns), STAT(busy_rotation_ns),
-	STAT(busy_transfer_ns), STAT(cache_hits), STAT(flushes),
+	STAT(busy_transfer_ns), STAT(cache_hits), STAT(flushes), STAT(flash_reads), STAT(units_programmed),
+	STAT(units_moved), STAT(units_discarded), STAT(blocks_erased), STAT(gc_wait_ns),
 	STATE(arm_free), STATE(head), STATE(idle_since), STATE(dirty_sectors),
 	STATE(stream_limit),
 };
@@ -89,16 +83,16 @@ static u64 *find(struct probe *probe, const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (!strcmp(words[i].name, name))
-			return (u64 *)((char *)&probe->drive + words[i].at);
-	return NULL;
+	for (i = 0; i < sizeof(counted) / sizeof(*counted); i++)
+		if (!strcmp(counted[i].name, name))
+			return (u64 *)((char *)&probe->drive + counted[i].at);
+	return word_of(&probe->drive.set, name);
 }
 
 /* Whether there is such a word. */
 bool probe_set(struct probe *probe, const char *name, s64 value)
 {
-	u64 *word = find(probe, name);
+	u64 *word = word_of(&probe->drive.set, name);
 
 	if (word)
 		*word = value;
@@ -112,9 +106,64 @@ u64 probe_get(struct probe *probe, const char *name)
 	return word ? *word : ~0ULL;
 }
 
-void probe_flash(struct probe *probe)
+void probe_kind(struct probe *probe, u64 kind)
 {
-	probe->drive.set.kind = FLASH;
+	probe->drive.set.kind = kind;
+}
+
+/* A solid-state drive is as it was left, or new and then as it is to begin. */
+void probe_attach(struct probe *probe)
+{
+	if (!probe->memory)
+		probe->memory = calloc(1, ftl_bytes(&probe->drive.set));
+	if (!probe->memory)
+		abort();
+	ftl_attach(&probe->drive, probe->memory);
+	while (ftl_prepare(&probe->drive))
+		;
+	probe->written.count = 0;
+}
+
+u64 probe_wear(const struct probe *probe, u64 line)
+{
+	return probe->drive.ftl.lines[line].erased;
+}
+
+/* What a law of the translation says is wrong, or nothing. */
+const char *probe_law(const struct probe *probe)
+{
+	const struct settings *set = &probe->drive.set;
+	const struct ftl *ftl = &probe->drive.ftl;
+	u32 *valid = calloc(set->lines, sizeof(u32)), left = 0, unit, line;
+	const char *wrong = NULL;
+
+	if (!valid)
+		abort();
+	for (unit = 0; unit < set->units; unit++) {
+		u32 place = ftl->map[unit] - 1;
+
+		if (!ftl->map[unit])
+			continue;
+		if (place >= set->lines * set->line_units || ftl->owner[place] != unit)
+			wrong = "two units are in one place";
+		else
+			valid[place / set->line_units]++;
+	}
+	for (line = 0; line < set->lines; line++) {
+		if (valid[line] != ftl->lines[line].valid)
+			wrong = "a line holds another number of units than it says";
+		if (!ftl->lines[line].state && valid[line])
+			wrong = "a line that is free holds something";
+		left += line >= set->fast_lines && !ftl->lines[line].state;
+	}
+	if (left != ftl->state->free)
+		wrong = "the free lines are not as many as it says";
+	if (!left)
+		wrong = "no line is left for what is moved";
+	if (ftl->buffered > set->buffer_units)
+		wrong = "more is in the write buffer than it holds";
+	free(valid);
+	return wrong;
 }
 
 bool probe_zone(struct probe *probe, u64 first, u64 per_track)

@@ -9,6 +9,7 @@ from agelab.scenario import selection
 from agelab.scenario.drive import Flash, RotatingDisk
 from tests.model.native import Native
 from tests.model.reference import Reference
+from tests.model.reference_ftl import ReferenceSsd
 
 _DRIVES = {drive.name: drive for drive in selection.drives()}
 DISKS = [name for name, drive in _DRIVES.items() if isinstance(drive.medium, RotatingDisk)]
@@ -91,6 +92,36 @@ NINETIES = settings(
     max_request=192 << 10,
 )
 
+SSD = (
+    "name=drive0 kind=ssd sectors=40000 depth=32 max_request=1048576 interface=550000000 overhead_ns=5000 "
+    "hit_overhead_ns=5000 write_overhead_ns=6000 cache_bytes=0 segments=1 read_ahead_bytes=0 write_back=1 "
+    "base=2048 units=4000 channels=2 dies=4 planes=2 page_units=4 cell_bits=3 program_units=24 "
+    "channel_rate=400000000 read_ns=60000 program_ns=1900000 erase_ns=4000000 suspend_ns=100000 discard_ns=20000 "
+    "lines=52 line_units=96 reserve=3 buffer_units=120 begin=0 seed=7"
+)
+"""Small: all its lines are erased again and again."""
+
+
+def ssd(**changed: int) -> str:
+    """That drive with other words."""
+    words = dict(word.split("=", 1) for word in SSD.split())
+    return " ".join(f"{key}={value}" for key, value in (words | changed).items())
+
+
+SSDS = {
+    "fresh": SSD,
+    "used": ssd(begin=2),
+    "trimmed": ssd(begin=1),
+    "fast": ssd(fast_lines=4, fast_program_ns=250_000, lines=56),
+    "fast-used": ssd(fast_lines=5, fast_program_ns=250_000, lines=57, begin=2),
+    "map": ssd(map_pages=2, begin=2),
+    "fast-map": ssd(map_pages=1, fast_lines=4, fast_program_ns=250_000, lines=56),
+    "protected": ssd(write_back=0, begin=2, link_ns=2500),
+    "slow-channel": ssd(channel_rate=20_000_000, suspend_ns=10**9),
+    "tight": ssd(lines=48, reserve=2, begin=2),
+    "one-bit": ssd(cell_bits=1, program_units=8, line_units=64, lines=70, base=8, units=3960),
+}
+
 
 def old_scsi(**changed: int) -> str:
     """That drive with other policies."""
@@ -141,10 +172,46 @@ def requests(seed: int, text: str, count: int) -> Iterator[Request]:
         yield Request(kind, first, length, gap)
 
 
-def run(drive: Native | Reference, request: Request, now: int) -> int:
+def ssd_requests(seed: int, text: str, count: int) -> Iterator[Request]:
+    """The same for a solid-state drive, discards among them."""
+    random = Random(seed)
+    base, end = number(text, "base"), number(text, "base") + number(text, "units") * 8
+    left = at = 0
+    for _ in range(count):
+        if not left:
+            left = random.randint(5, 150)
+            kinds = random.choices(
+                ("read", "write", "through", "flush", "discard"),
+                (
+                    random.choice((0, 1, 5)),
+                    5,
+                    random.choice((0, 0, 1)),
+                    random.choice((0, 0.3)),
+                    random.choice((0, 1)),
+                ),
+                k=8,
+            )
+            size, whole = random.choice((8, 8, 64, 256, 1024)), random.random() < 0.7
+            jumps, spread = random.choice((0, 0.1, 1)), random.choice((0.05, 1))
+            pause = random.choice((0, 0, 100_000, 40_000_000))
+        left -= 1
+        if random.random() < jumps:
+            at = base + int(random.random() * spread * (end - base))
+        sectors = min(random.choice((size, size, random.randint(1, size))), end - base)
+        at = min(max(at, base), end - sectors)
+        if whole:
+            at, sectors = base + (at - base) // 8 * 8, max(8, sectors // 8 * 8)
+        yield Request(random.choice(kinds), at, sectors, random.randint(0, pause))
+        at += sectors
+
+
+def run(drive: Native | Reference | ReferenceSsd, request: Request, now: int) -> int:
     """When it completes."""
     if request.kind == "flush":
         return drive.flush(now)
     if request.kind == "read":
         return drive.read(request.first, request.sectors, now)
+    if request.kind == "discard":
+        assert not isinstance(drive, Reference)
+        return drive.discard(request.first, request.sectors, now)
     return drive.write(request.first, request.sectors, now, through=request.kind == "through")

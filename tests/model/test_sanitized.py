@@ -6,7 +6,7 @@ import pytest
 
 from agelab.base import process
 from tests.model.native import Library, compiled
-from tests.model.streams import DISKS, FLASHES, HUGE, NINETIES, SMALL, old_scsi, settings
+from tests.model.streams import DISKS, FLASHES, HUGE, NINETIES, SMALL, SSDS, old_scsi, settings
 
 TEXTS = {name: settings(name) for name in [*DISKS, *FLASHES]} | {
     "small": SMALL,
@@ -14,6 +14,7 @@ TEXTS = {name: settings(name) for name in [*DISKS, *FLASHES]} | {
     "nineties": NINETIES,
     "any-order": old_scsi(any_order=1, write_back=0, read_ahead_tracks=1),
     "next-track": old_scsi(read_ahead_tracks=2, write_segments=2, bus_after_percent=100),
+    **{f"ssd-{name}": text for name, text in SSDS.items()},
 }
 
 

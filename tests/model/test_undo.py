@@ -6,9 +6,9 @@ import pytest
 
 from agelab.scenario.drive import SECTOR
 from tests.model.native import Library
-from tests.model.streams import NINETIES, SMALL, Request, number, requests, run
+from tests.model.streams import NINETIES, SMALL, SSDS, Request, number, requests, run, ssd_requests
 
-TEXTS = {"small": SMALL, "nineties": NINETIES}
+TEXTS = {"small": SMALL, "nineties": NINETIES, "ssd": SSDS["used"], "ssd-fast": SSDS["fast"]}
 
 
 def content(request: Request, turn: int) -> Iterator[tuple[int, bytes]]:
@@ -29,7 +29,8 @@ def test_a_cut_leaves_what_a_cache_of_its_own_would_have_left(
         memory: dict[int, bytes] = {}
         platters: dict[int, bytes] = {}
         cache: dict[int, bytes] = {}
-        for turn, request in enumerate(requests(seed, text, count)):
+        stream = ssd_requests if name.startswith("ssd") else requests
+        for turn, request in enumerate(stream(seed, text, count)):
             through = request.kind == "through"
             now = run(drive, request, now + request.gap)
             for first, end in drive.take_written():

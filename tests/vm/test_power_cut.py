@@ -8,12 +8,13 @@ import pytest
 from agelab import kernel
 from agelab.cli.options import open_store
 from agelab.machine.drive import geometry
+from agelab.machine.drive.translation import Mapped
 from agelab.machine.vm.guest import MemoryDisk
 from agelab.scenario import selection
 from validation.guest import Bench, bench
 
 pytestmark = pytest.mark.vm
-DRIVE = selection.drive("seagate-st340016a")
+DRIVES = "seagate-st340016a", "samsung-870-evo-500"
 MACHINE = selection.machine("pentium4-2800")
 MIB = 64
 PLACES = {"flushed": 0, "unflushed": 2048, "overwritten": 4099, "before an orderly end": 65536}
@@ -28,7 +29,9 @@ from harness.events import Events
 job = json.loads(Path("/run/agelab/job.json").read_text())
 events = Events.open(Path("/dev/ttyS1"), b"")
 [disk] = machine.disks()[1:]
-drives.ADD.write_text(f"{job['settings']} memory=0x{machine.address(disk):x}:0:{job['sectors']}")
+begin = machine.address(disk)
+table = begin + job["sectors"] * 512
+drives.ADD.write_text(f"{job['settings']} memory=0x{begin:x}:0:{job['sectors']} table=0x{table:x}")
 device = os.open("/dev/drive0", os.O_RDWR | os.O_DIRECT)
 page = mmap.mmap(-1, 4096)
 
@@ -66,14 +69,22 @@ machine.power_off()
 
 
 def boot(
-    place: Bench, disk: MemoryDisk, writes: Sequence[str] = (), *, cut: bool = False, undo: bool = True
+    place: Bench,
+    disk: MemoryDisk,
+    name: str,
+    writes: Sequence[str] = (),
+    *,
+    cut: bool = False,
+    undo: bool = True,
 ) -> dict[str, str]:
     """Return the drive's content as the guest found it; the guest then makes these writes, and ends.
 
     Where the power is to be cut, the drive is made for it with ``undo``, and refuses otherwise.
     """
     job = {
-        "settings": geometry.module_parameters(DRIVE, name="drive0", run_seed=1, index=0, undo=undo),
+        "settings": geometry.module_parameters(
+            selection.drive(name), name="drive0", run_seed=1, index=0, undo=undo, mapped=Mapped(0, MIB << 11)
+        ),
         "sectors": MIB << 11,
         "places": PLACES,
         "writes": writes,
@@ -85,13 +96,14 @@ def boot(
     return {name: line[name] for name in PLACES}
 
 
-def test_a_power_cut_loses_what_was_not_flushed_and_an_orderly_end_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", DRIVES)
+def test_a_power_cut_loses_what_was_not_flushed_and_an_orderly_end_nothing(tmp_path: Path, name: str) -> None:
     nothing = dict.fromkeys(PLACES, "zeros")
     with bench(open_store(), kernel.DEFAULT, tmp_path) as place:
-        disk = place.disk(MIB)
-        assert boot(place, disk, ["flushed", "overwritten", "unflushed"], cut=True) == nothing
-        left = boot(place, disk, ["before an orderly end"])
+        disk = place.disk(MIB + 2)  # a solid-state drive's map lies behind its data
+        assert boot(place, disk, name, ["flushed", "overwritten", "unflushed"], cut=True) == nothing
+        left = boot(place, disk, name, ["before an orderly end"])
         assert left == {**nothing, "flushed": "written", "overwritten": "written"}
-        left = boot(place, disk, ["overwritten", "unflushed"], cut=True, undo=False)
+        left = boot(place, disk, name, ["overwritten", "unflushed"], cut=True, undo=False)
         assert left["before an orderly end"] == "written"
-        assert boot(place, disk) == {**left, "unflushed": "written", "overwritten": "overwritten"}
+        assert boot(place, disk, name) == {**left, "unflushed": "written", "overwritten": "overwritten"}

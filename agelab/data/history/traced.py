@@ -69,12 +69,12 @@ def obtain_trace(history: Traced, disk: int, store: Store) -> Corpus:
 
 
 def _read(path: Path, history: Traced, disk: int) -> Trace:
-    """Return the requests to send, without discards, which no modelled drive knows. Raises InputError."""
+    """Return the requests to send, without discards, which the player does not send. Raises InputError."""
     lines = (line.decode("utf-8", "backslashreplace") for line in read_lines(path))
     trace = trace_reader.read(lines, str(path), history.device)
     sent = [request for request in trace.requests if request.kind != "discard"]
     if not sent:
-        raise InputError(f"{path}: all of its requests are discards, which no modelled drive knows")
+        raise InputError(f"{path}: all of its requests are discards, which a replay leaves out")
     _require_room(path, [request for request in sent if request.kind != "flush"], history.before, disk)
     skipped = trace.skipped
     if discards := len(trace.requests) - len(sent):

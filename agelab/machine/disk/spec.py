@@ -1,4 +1,4 @@
-"""Drive names: ``model:<name>``, ``file:<path>``, ``block:<device>``, ``pci:<address>``."""
+"""Drive names: ``model:<name>``, ``file:<path>``, ``block:<device>``, ``pci:<address>``, some with options behind ?."""
 
 import re
 from dataclasses import dataclass
@@ -21,6 +21,8 @@ EXAMPLES = {
     "block": "block:/dev/disk/by-id/ata-MODEL_SERIAL",
     "pci": "pci:0000:01:00.0",
 }
+BEGINS = ("fresh", "trimmed", "used")
+"""How a modelled solid-state drive begins: never written; used and then discarded; used."""
 OPTIONS: dict[str, tuple[str, ...]] = {"cache": get_args(Cache), "aio": get_args(Aio)}
 DIRECT = ("none", "directsync")
 """Cache modes that bypass the host's page cache: required by aio=native, and for meaningful times."""
@@ -41,6 +43,8 @@ class DriveSpec:
     """QEMU cache mode (``file`` and ``block``)."""
     aio: str = ""
     """QEMU's asynchronous I/O mode (``file`` and ``block``)."""
+    begins: str = ""
+    """How a solid-state drive begins (``model``), one of BEGINS; fresh if it is not said."""
 
     @property
     def real(self) -> bool:
@@ -50,7 +54,8 @@ class DriveSpec:
     def __str__(self) -> str:
         """Return the spec with every option, as results record it."""
         options = f"?cache={self.cache}&aio={self.aio}" if self.cache else ""
-        return f"{self.kind}:{self.name}{options}"
+        begins = f"?begins={self.begins}" if self.begins else ""
+        return f"{self.kind}:{self.name}{options}{begins}"
 
 
 def parse(text: str, directory: Path = HERE) -> DriveSpec:
@@ -61,9 +66,7 @@ def parse(text: str, directory: Path = HERE) -> DriveSpec:
     if not rest:
         raise _spec_error(kind, text, "names nothing")
     if kind == "model":
-        if not _NAME.fullmatch(rest):
-            raise _spec_error(kind, text, "has no valid model name")
-        return DriveSpec("model", rest)
+        return _model(rest, text)
     if kind == "pci":
         return DriveSpec("pci", _address(rest, text))
     path, question, query = rest.partition("?")
@@ -71,6 +74,18 @@ def parse(text: str, directory: Path = HERE) -> DriveSpec:
     if not path or any(not char.isprintable() for char in path):
         raise _spec_error(kind, text, "has no usable path")
     return DriveSpec("file" if kind == "file" else "block", str((directory / path).absolute()), cache, aio)
+
+
+def _model(rest: str, text: str) -> DriveSpec:
+    name, _, query = rest.partition("?")
+    if not _NAME.fullmatch(name):
+        raise _spec_error("model", text, "has no valid model name")
+    option, _, begins = query.partition("=")
+    if query and (option != "begins" or begins not in BEGINS):
+        raise InputError(
+            f"drive {text!r}: no option {query!r}", hint=f"begins= is one of {', '.join(BEGINS)}"
+        )
+    return DriveSpec("model", name, begins=begins)
 
 
 def parse_list(text: str, directory: Path = HERE) -> tuple[DriveSpec, ...]:

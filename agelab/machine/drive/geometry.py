@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from math import sqrt
 
 from agelab.base.types import Figure, Flag, Whole
-from agelab.scenario.drive import SECTOR, Drive, Flash, RotatingDisk, ZoneTable
+from agelab.machine.drive import translation
+from agelab.machine.drive.translation import Mapped
+from agelab.scenario.drive import SECTOR, Drive, Flash, RotatingDisk, SolidState, ZoneTable
 
 ZONES = 16
 """Zones of a rotating disk. Real drives have 10 to 30; with 16 the rates of two neighbours differ by about 3 %."""
@@ -134,10 +136,12 @@ def phase(run_seed: int, index: int, revolution: int) -> int:
 
 
 def write_cache_bytes(drive: Drive) -> int:
-    """Return the bytes of a disk's write cache in the module, 16 MiB at most (drive.h): all but one segment,
-    or those that the file states."""
-    if not isinstance(drive.medium, RotatingDisk) or not drive.cache.write_back.value:
+    """Return the bytes of a drive's write cache in the module: of a solid-state drive its buffer, of a disk all but one
+    segment, or those that the file states, and 16 MiB at most (drive.h)."""
+    if isinstance(drive.medium, Flash) or not drive.cache.write_back.value:
         return 0
+    if isinstance(drive.medium, SolidState):
+        return drive.cache.kib.value << 10
     whole, segments = drive.cache.kib.value << 10, drive.cache.segments.value
     segment = whole // segments
     if drive.cache.write_segments:
@@ -153,12 +157,13 @@ def module_parameters(
     index: int,
     queue_depth: int | None = None,
     undo: bool = False,
+    mapped: Mapped | None = None,
 ) -> str:
-    """Return the module's parameters for this drive, except ``memory=``, which the guest appends.
+    """Return the module's parameters for this drive, except ``memory=`` and ``table=``, which the guest appends.
 
     ``name`` is the name of the block device, ``index`` the drive's number in its machine, ``queue_depth`` the limit of
     the machine's controller (model/machine.py). ``undo`` says that a power cut is planned: the module then keeps what
-    it would take back.
+    it would take back. ``mapped`` is what a solid-state drive's partitions take of it.
     """
     depth = drive.queue_depth.value
     medium = drive.medium
@@ -166,6 +171,9 @@ def module_parameters(
     if isinstance(medium, RotatingDisk):
         words |= _disk_parameters(drive, medium)
         words["phase_ns"] = phase(run_seed, index, revolution_ns(medium))
+    elif isinstance(medium, SolidState):
+        assert mapped is not None, "a solid-state drive maps what its partitions take"
+        words |= translation.parameters(drive, medium, mapped, phase(run_seed, index, 1 << 63))
     else:
         words |= _flash_parameters(medium)
     words |= {

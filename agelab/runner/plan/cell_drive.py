@@ -5,13 +5,17 @@ from dataclasses import dataclass
 
 from agelab.base.errors import InputError
 from agelab.machine.disk import DriveClaim, DriveSpec, parse
-from agelab.machine.drive import geometry
+from agelab.machine.drive import geometry, translation
+from agelab.machine.drive.translation import Mapped
 from agelab.scenario import selection
-from agelab.scenario.drive import SECTOR, Drive
+from agelab.scenario.drive import SECTOR, Drive, SolidState
 from agelab.scenario.machine import Machine
+from agelab.store.stored_disk import DISK_ALIGNMENT
 
 MODEL_NONE = "none"
 """Stands for no model: the bare memory-backed disk."""
+PAGE = 4096
+"""Where the map of a solid-state drive begins behind its first partition (harness/drives.py)."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,34 @@ class CellDrive:
         return geometry.write_cache_bytes(self.profile) if self.profile else 0
 
     @property
+    def mapped(self) -> Mapped | None:
+        """What a solid-state drive maps. Raises InputError where its partitions lie apart."""
+        if self.profile is None or not isinstance(self.profile.medium, SolidState) or not self.partitions:
+            return None
+        return translation.mapped(
+            self.profile.name, [(part.first, part.end) for part in self.partitions], self.spec.begins
+        )
+
+    @property
+    def is_solid_state(self) -> bool:
+        return self.profile is not None and isinstance(self.profile.medium, SolidState)
+
+    @property
+    def takes_discards(self) -> bool:
+        medium = self.profile.medium if self.profile else None
+        return isinstance(medium, SolidState) and medium.discard.value
+
+    @property
+    def memory_disks(self) -> tuple[int, ...]:
+        """The bytes behind each partition; behind the first there is a solid-state drive's map as well."""
+        sizes = [part.bytes for part in self.partitions]
+        if self.profile and isinstance(self.profile.medium, SolidState) and (mapped := self.mapped):
+            table = translation.table_bytes(self.profile, self.profile.medium, mapped)
+            size = -(-sizes[0] // PAGE) * PAGE + table
+            sizes[0] = -(-size // DISK_ALIGNMENT) * DISK_ALIGNMENT
+        return tuple(sizes)
+
+    @property
     def has_places(self) -> bool:
         """True if partitions have a place on it; on a bare memory-backed disk each has a file of its own."""
         return self.profile is not None or self.claim is not None
@@ -65,6 +97,7 @@ class CellDrive:
             index=index,
             queue_depth=self.queue_depth,
             undo=undo,
+            mapped=self.mapped,
         )
 
 
@@ -88,5 +121,13 @@ def another(drives: Sequence[CellDrive], machine: Machine, number: int) -> CellD
 
 
 def profile(spec: DriveSpec) -> Drive | None:
-    """Return the drive file that a specification names. Raises InputError for a name that no file has."""
-    return None if spec.real or spec.name == MODEL_NONE else selection.drive(spec.name)
+    """Return the drive file that a specification names. Raises InputError for a name that no file has, and for a drive
+    that cannot begin as it says."""
+    found = None if spec.real or spec.name == MODEL_NONE else selection.drive(spec.name)
+    if spec.begins and not (found and isinstance(found.medium, SolidState)):
+        raise InputError(
+            f"drive {spec}: only a modelled solid-state drive begins {spec.begins}",
+            hint=f"leave ?begins={spec.begins} out, or name one of "
+            + ", ".join(drive.name for drive in selection.drives() if isinstance(drive.medium, SolidState)),
+        )
+    return found

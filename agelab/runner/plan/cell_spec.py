@@ -6,14 +6,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil
 
+from agelab.base.errors import InputError
 from agelab.base.types import Defaults, Figure, LayoutName
 from agelab.data.corpus import Corpus
 from agelab.machine.disk import DriveClaim, DriveSpec, parse
 from agelab.machine.vm.guest import Accelerator, Clock
 from agelab.results.result import Cell
+from agelab.runner.plan import cell_drive
 from agelab.runner.plan.disk_layout import DiskLayout, lay_out
 from agelab.runner.plan.steps import DriveFailure, PowerCut
 from agelab.scenario import selection
+from agelab.scenario.drive import SolidState
 from agelab.scenario.filesystem import Filesystem
 from agelab.scenario.history import History, Pulled
 from agelab.scenario.machine import Machine
@@ -136,7 +139,18 @@ class CellSpec:
         return max(1, round(figure.value / self.shrink))
 
     def on_drive(self, drive: str) -> "CellSpec":
-        return replace(self, drives=(parse(drive),), claims=())
+        """Return the cell with its disk on another drive. Raises InputError for a solid-state one.
+
+        Where the data of a disk lie on such a drive depends on how they were written there.
+        """
+        spec = parse(drive)
+        if (profile := cell_drive.profile(spec)) and isinstance(profile.medium, SolidState):
+            raise InputError(
+                f"{self.scenario.name}: tested_on: a disk that was made elsewhere cannot be tested on the solid-state "
+                f"drive {drive}",
+                hint="make it there: --disks " + drive,
+            )
+        return replace(self, drives=(spec,), claims=())
 
     # ---- the disks ----
 

@@ -154,7 +154,7 @@ class DiskLayout:
     def memory_disks(self) -> tuple[int, ...]:
         """The bytes of each memory-backed disk, in the order of drives and their partitions."""
         backed = (drive for drive in self.drives if not drive.spec.real)
-        return tuple(part.bytes for drive in backed for part in drive.partitions)
+        return tuple(size for drive in backed for size in drive.memory_disks)
 
     @property
     def cache_bytes(self) -> int:
@@ -164,6 +164,12 @@ class DiskLayout:
     def modelled(self) -> bool:
         """True if the guest needs the modelled drive's module."""
         return any(drive.profile for drive in self.drives)
+
+    @property
+    def takes_discards(self) -> bool:
+        """True if a discard reaches the drive: a solid-state one that takes them, with nothing above it."""
+        [drive, *more] = dict.fromkeys(drive for drive, _ in self.members)
+        return not more and not self.layout.make and self.drives[drive].takes_discards
 
     @property
     def real(self) -> bool:
@@ -257,6 +263,13 @@ def lay_out(
     if companion:
         place, companion_bytes = companion
         beside = table.add(table.drive(place.drive), place, companion_bytes)
+        number, part = beside
+        if part == 0 and table.drives[number].is_solid_state:
+            raise InputError(
+                f"the companion disk cannot be alone on the solid-state drive {table.drives[number].spec}: it was made "
+                "elsewhere",
+                hint="name another drive for it in [beside]",
+            )
     swapped = None
     if swap and machine.swap and not real:
         swapped = table.add_innermost(table.drive(machine.swap.drive), swap // SECTOR)

@@ -1,4 +1,4 @@
-"""Options of a cell that nothing honours: no discard reaches a modelled drive, whatever asks for one."""
+"""Options of a cell that nothing honours: discards where a drive takes none, or a layout may not pass them on."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ MOST_PLACES = 4
 COMMAND = re.compile(r"\b(fstrim|blkdiscard)\b")
 OPTION_APART = re.compile(r"(?<!\S)(--?\w+)\s+(?!-)")
 """An option of a command line whose value is a word of its own."""
-WHY = "no discard (TRIM) reaches a modelled drive: what it costs, and what it is good for, is not in these numbers"
+WHY = "no discard (TRIM) reaches the drive: what it costs, and what it is good for, is not in these numbers"
 
 
 def unhonoured(specs: Sequence[CellSpec]) -> dict[str, str]:
@@ -29,7 +29,7 @@ def unhonoured(specs: Sequence[CellSpec]) -> dict[str, str]:
 
 def _discards(spec: CellSpec) -> Iterator[str]:
     """Yield what asks for discards in a cell whose disk takes none."""
-    if spec.disk.real or spec.variant.script:
+    if spec.disk.real or spec.disk.takes_discards or spec.variant.script:
         return
     options, defaults = spec.variant.mkfs_options_for(spec.defaults), spec.defaults
     if any(_asks(word) for word in spec.filesystem.mount_command(defaults, spec.variant.mount_options)):

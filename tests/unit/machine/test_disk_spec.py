@@ -12,6 +12,7 @@ from agelab.machine.disk import DriveSpec, parse, parse_list
     ("text", "spec"),
     [
         ("model:wd-wd2500jb", DriveSpec("model", "wd-wd2500jb")),
+        ("model:samsung-870-evo-500?begins=used", DriveSpec("model", "samsung-870-evo-500", begins="used")),
         (" file:/a/b.img ", DriveSpec("file", "/a/b.img", "none", "native")),
         ("file:/a?cache=writeback", DriveSpec("file", "/a", "writeback", "threads")),
         ("file:/a?aio=io_uring&cache=directsync", DriveSpec("file", "/a", "directsync", "io_uring")),
@@ -47,6 +48,8 @@ def test_a_relative_path_is_made_whole(tmp_path: Path, monkeypatch: pytest.Monke
         ("model", "did you mean model:...?"),
         ("model:", "for example model:none"),
         ("model:a b", "for example model:none"),
+        ("model:a?begins=old", "begins= is one of fresh, trimmed, used"),
+        ("model:a?cache=none", "begins= is one of fresh, trimmed, used"),
         ("file:", "for example file:"),
         ("file:?cache=none", "for example file:"),
         ("file:/a\nb", "for example file:"),

@@ -8,9 +8,9 @@ import pytest
 
 from agelab.machine.drive import geometry
 from agelab.scenario import selection
-from agelab.scenario.drive import SECTOR, Drive, RotatingDisk
+from agelab.scenario.drive import SECTOR, Drive, RotatingDisk, SolidState
 
-DRIVES = selection.drives()
+DRIVES = [drive for drive in selection.drives() if not isinstance(drive.medium, SolidState)]
 DISKS = [(drive, drive.medium) for drive in DRIVES if isinstance(drive.medium, RotatingDisk)]
 WORDS = {
     "disk": "revolution_ns heads zones cylinders seek_min_ns seek_sqrt_ns seek_linear_ns write_settle_ns"
@@ -99,6 +99,7 @@ def test_the_write_cache_is_what_the_module_takes() -> None:
     assert geometry.write_cache_bytes(small) == whole - whole // segments
     assert geometry.write_cache_bytes(large) == geometry.WRITE_CACHE_MOST
     assert geometry.write_cache_bytes(selection.drive("samsung-860-evo-500")) == 0
+    assert geometry.write_cache_bytes(selection.drive("samsung-870-evo-500")) == 4 << 20
     through = small.cache.write_back.model_copy(update={"value": False})
     cache = small.cache.model_copy(update={"write_back": through})
     assert geometry.write_cache_bytes(small.model_copy(update={"cache": cache})) == 0

@@ -200,3 +200,9 @@ def test_a_scenario_that_does_not_hold_together_is_refused(change: dict[str, Any
     whole = select("aging-curve").scenario.model_dump()
     with pytest.raises(ValueError, match=said):
         Scenario.model_validate({**whole, **change})
+
+
+def test_a_disk_that_was_made_elsewhere_is_not_tested_on_a_solid_state_drive() -> None:
+    [spec] = cells("aging-curve-ext4-profile")
+    with pytest.raises(InputError, match="cannot be tested on the solid-state drive model:wd-blue-sn550-500"):
+        spec.on_drive("model:wd-blue-sn550-500")

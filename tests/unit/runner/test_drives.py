@@ -17,7 +17,7 @@ from agelab.runner.plan.disk_layout import DiskLayout, lay_out
 from agelab.runner.plan.disk_plans import ARRAY_UUID
 from agelab.runner.request.options import RunOptions
 from agelab.scenario import selection
-from agelab.scenario.disk_use import DiskUse
+from agelab.scenario.disk_use import DiskUse, PartitionUse
 from agelab.scenario.machine import Machine
 from harness import drives as guest
 from harness import plan as guest_plans
@@ -344,3 +344,36 @@ def test_a_modelled_drives_cache_and_the_run_seed_reach_the_guest() -> None:
         a for a, b in zip(one[0]["settings"].split(), other[0]["settings"].split(), strict=True) if a != b
     }
     assert [word.split("=")[0] for word in differing] == ["phase_ns"]
+
+
+SOLID = "model:samsung-870-evo-500?begins=used"
+
+
+@pytest.mark.parametrize(
+    ("layout", "name", "reach"),
+    [("single", SOLID, True), ("single", OWN, False), ("single", BARE, False), ("raid0", SOLID, False)],
+)
+def test_discards_reach_a_solid_state_drive_with_nothing_above_it(
+    layout: LayoutName, name: str, reach: bool
+) -> None:
+    assert laid_out(disk(), layout, "today", [parse(name)]).takes_discards is reach
+
+
+def test_a_solid_state_drives_map_lies_behind_its_first_partition_in_the_guest_too() -> None:
+    found = laid_out(disk(), "single", "today", [parse(SOLID)])
+    [told], [size] = found.to_json(run_seed=1, first_disk=2), found.memory_disks
+    assert " begin=2 " in told["settings"] and " base=2048 units=16384 " in told["settings"]
+    assert size == SIZE + 2 * MIB, "what is mapped takes less, and disks are of whole 2 MiB"
+
+
+def test_a_companion_disk_is_not_alone_on_a_solid_state_drive() -> None:
+    place = PartitionUse.model_validate({**OUTER, "drive": 1})
+    with pytest.raises(InputError, match="the companion disk cannot be alone on the solid-state drive"):
+        laid_out(disk(), "single", "today", (), (), 0, (place, SIZE), machine=with_two(SOLID))
+
+
+def with_two(second: str) -> Machine:
+    """The machine with another drive as its second."""
+    name = parse(second).name
+    first = MACHINE.drives[0]
+    return MACHINE.model_copy(update={"drives": (first, first.model_copy(update={"drive": name}))})

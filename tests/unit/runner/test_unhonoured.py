@@ -43,7 +43,17 @@ def test_a_mount_or_mkfs_option_that_asks_for_discards_is_told_by_variant(tmp_pa
         "ext4-made": ["discard", "mkfs option discard"],
         "btrfs": ["discard", "mount option discard"],
     }
-    assert "no discard (TRIM) reaches a modelled drive" in found["btrfs"]
+    assert "no discard (TRIM) reaches the drive" in found["btrfs"]
+
+
+def test_a_solid_state_drive_takes_discards(tmp_path: Path) -> None:
+    variants = [ext4("ext4-discard", mount_options=["discard"])]
+    disk: dict[str, Any] = {
+        "mib": {"value": 64, "origin": "estimated"},
+        "drives": ["model:samsung-870-evo-500"],
+        "partitions": [{"at": "outer", "origin": "estimated"}],
+    }
+    assert unhonoured(planned(tmp_path, RUN, variants=variants, disk=disk)) == {}
 
 
 @pytest.mark.parametrize(

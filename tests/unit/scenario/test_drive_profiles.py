@@ -12,7 +12,7 @@ import pytest
 from agelab.base.errors import InputError
 from agelab.base.types import Sourced
 from agelab.scenario import selection, toml_files
-from agelab.scenario.drive import Drive, RotatingDisk
+from agelab.scenario.drive import Drive, RotatingDisk, SolidState
 from agelab.scenario.machine import Machine
 
 DRIVES = selection.drives()
@@ -34,6 +34,66 @@ def complaint(directory: Path, text: str) -> str:
     with pytest.raises(InputError) as error:
         toml_files.read(path, Drive)
     return str(error.value)
+
+
+SSD = (toml_files.SCENARIOS / "drives" / "samsung-870-evo-500.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (
+            "percent = { value = 5.5",
+            "percent = { value = 0",
+            "medium: over_provisioning_percent must be more than 0",
+        ),
+        (
+            "percent = { value = 5.5",
+            "percent = { value = 0.2",
+            "is 1.1 lines of 864 MiB: reserve_lines and 2 that",
+        ),
+        (
+            "page_kib = { value = 8",
+            "page_kib = { value = 8192",
+            "block_kib 13824 is less than what is programmed at once",
+        ),
+        (
+            "page_kib = { value = 8",
+            "page_kib = { value = 20",
+            "block_kib 13824 is no multiple of what is programmed",
+        ),
+        ("page_kib = { value = 8", "page_kib = { value = 6", "page_kib 6 is no multiple of 4"),
+        ("reserve_lines = { value = 3", "reserve_lines = { value = 1", "reserve_lines 1 is less than 2"),
+        (
+            "reserve_lines = { value = 3",
+            "reserve_lines = { value = 30",
+            "so no garbage collection could free a block",
+        ),
+        ("channels = { value = 8", "channels = { value = 65", "medium: channels must be 1 to 64"),
+        ("planes = { value = 4", "planes = { value = 6", "planes 6 are more than 4"),
+        ("per_channel = { value = 2", "per_channel = { value = 40", "320 dies in all, and not 256 at most"),
+        (
+            "fast_program_us = { value = 320",
+            "fast_program_us = { value = 0",
+            "fast_program_us must be more than 0",
+        ),
+        (
+            "kib = { value = 4096",
+            "kib = { value = 128",
+            "cache: kib 128 is not 192 (twice what a die programs at once)",
+        ),
+    ],
+)
+def test_a_solid_state_drive_that_cannot_be_is_refused(
+    tmp_path: Path, before: str, after: str, said: str
+) -> None:
+    assert SSD.count(before) == 1
+    assert said in complaint(tmp_path, SSD.replace(before, after).replace("samsung-870-evo-500", "my-disk"))
+
+
+def test_fast_blocks_have_a_time_to_program(tmp_path: Path) -> None:
+    text = re.sub(r"fast_mib = .*\n", "", SSD).replace("samsung-870-evo-500", "my-disk")
+    assert "fast_mib and fast_program_us are given together" in complaint(tmp_path, text)
 
 
 @each_drive
@@ -103,8 +163,8 @@ def test_every_error_of_a_drive_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ('kind = "disk"', 'kind = "tape"', 'medium: kind must be "disk" or "flash"'),
-        ('kind = "disk"\n', "", 'medium: kind must be "disk" or "flash"'),
+        ('kind = "disk"', 'kind = "tape"', 'medium: kind must be "disk", "flash" or "ssd"'),
+        ('kind = "disk"\n', "", 'medium: kind must be "disk", "flash" or "ssd"'),
         ("rpm = { value = 7200", "rpm = { value = 7200.5", "medium.rpm.value: Input should be a valid"),
         ("average_ms = { value = 8.5", "average_ms = { value = 0.5", "medium: not track_to_track_ms 0.8 <= "),
         ('name = "my-disk"', 'name = "My disk"', "name: String should match pattern"),
@@ -153,6 +213,11 @@ def drive_table() -> list[str]:
         "| drive | what it is | read / write, us | channels | read / write MB/s | interface | queue |",
         "|---|---|---|---|---|---|---|",
     ]
+    ssd = [
+        "| drive | what it is | channels x dies x planes | page, block KiB, bits a cell | read / program us, erase ms |"
+        " spare % | fast MiB | map KiB | buffer KiB | queue |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
     for drive in DRIVES:
         medium, start = drive.medium, f"| `{drive.name}` | {drive.summary} |"
         end = f"{drive.interface.name} | {marked(drive.queue_depth, drive.queue_depth.value)} |"
@@ -171,13 +236,23 @@ def drive_table() -> list[str]:
             cache = marked(drive.cache.kib, drive.cache.kib.value)
             rates = several(medium.outer_mb_s, medium.inner_mb_s)
             lines.append(f"{start} {turning} | {rates} | {several(*seeks)} | {cache} | {end}")
+        elif isinstance(medium, SolidState):
+            parts = several(medium.channels, medium.dies_per_channel, medium.planes).replace(" / ", " x ")
+            cells = several(medium.page_kib, medium.block_kib, medium.bits_per_cell).replace(" / ", ", ")
+            took = f"{several(medium.read_us, medium.program_us)}, {several(medium.erase_ms)}"
+            fast = several(medium.fast_mib) if medium.fast_mib else "none"
+            at_hand = several(medium.map_kib) if medium.map_kib else "all"
+            ssd.append(
+                f"{start} {parts} | {cells} | {took} | {several(medium.over_provisioning_percent)} | {fast} "
+                f"| {at_hand} | {several(drive.cache.kib)} | {marked(drive.queue_depth, drive.queue_depth.value)} |"
+            )
         else:
             times = several(medium.read_us, medium.write_us)
             rates = several(medium.read_mb_s, medium.write_mb_s)
             flash.append(
                 f"{start} {times} | {marked(medium.channels, medium.channels.value)} | {rates} | {end}"
             )
-    return [*lines, "", *flash]
+    return [*lines, "", *flash, "", *ssd]
 
 
 def machine_table() -> list[str]:
