@@ -1,7 +1,8 @@
 """How the studies' claims fared beside runs of ours, for docs/replication.md and docs/studies."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
 
 from agelab.analysis.published.claim_verdict import COUNTED, KINDS, ClaimVerdict, JudgedClaim
 from agelab.analysis.published.phrasing import describe_column, factor_text
@@ -97,10 +98,13 @@ def beside_study(table: Table, runs: Sequence[RunDirectory]) -> Made:
 def readings(table: Table, runs: Sequence[RunDirectory]) -> Made:
     """Say how near each step comes to the study in other readings of it: a column for each run.
 
-    A cell has how many filesystems are within a factor of two, of how many, and the step's part, ours over theirs.
+    A cell has how many filesystems are within a factor of two, of how many, and the step's part, ours over theirs. The
+    last column has of how many the study's figure lies between the lowest and the highest of ours.
     """
     reports = [report for run in runs for report in study_reports([loaded(run)])]
     rows: defaultdict[tuple[str, str], list[str]] = defaultdict(lambda: ["-"] * len(reports))
+    ratios: defaultdict[tuple[str, str], defaultdict[str, list[Fraction]]]
+    ratios = defaultdict(lambda: defaultdict(list))
     for at, report in enumerate(reports):
         for ranking in report.rankings:
             for row in ranking.rows:
@@ -108,9 +112,19 @@ def readings(table: Table, runs: Sequence[RunDirectory]) -> Made:
                     near, fair, _ = step.bands
                     shown = f"{near + fair} of {step.bands.cells}, {factor_text(step.common)}"
                     rows[row.name, ranking.layout][at] = shown if step.ratios else "not counted"
+                    for name, ratio in step.ratios.items():
+                        ratios[row.name, ranking.layout][name].append(ratio)
     heads = [f"`INSTEAD={words['instead']}`" if "instead" in words else "as it is" for words in table.runs]
-    lines = grid(["step", "layout", *heads], ([*place, *cells] for place, cells in rows.items()))
+    lines = grid(
+        ["step", "layout", *heads, "between"],
+        ([*place, *cells, _between(ratios[place].values())] for place, cells in rows.items()),
+    )
     return Made("\n".join([describe_column(reports[0].sides[0][1]), "", *lines]))
+
+
+def _between(ratios: Collection[Sequence[Fraction]]) -> str:
+    """Count the filesystems whose ratios lie on both sides of 1."""
+    return f"{sum(min(each) <= 1 <= max(each) for each in ratios)} of {len(ratios)}" if ratios else "-"
 
 
 def about(table: Table, runs: Sequence[RunDirectory]) -> Made:

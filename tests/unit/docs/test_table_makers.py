@@ -336,14 +336,17 @@ def test_a_claim_is_brought_back_or_taken_away_by_a_run_with_one_change(tmp_path
 
 def test_readings_of_a_study_stand_side_by_side_and_what_is_not_counted_says_so(tmp_path: Path) -> None:
     theirs = study_runs.printed("tum-2005")
-    twice = {variant: {step: 3 * value for step, value in steps.items()} for variant, steps in theirs.items()}
-    names = [study_runs.make(tmp_path, "tum-2005", ours, scale="paper") for ours in (theirs, twice)]
+    low, high = (
+        {variant: {step: times * value for step, value in steps.items()} for variant, steps in theirs.items()}
+        for times in (0.6, 3)
+    )
+    names = [study_runs.make(tmp_path, "tum-2005", ours, scale="paper") for ours in (low, high)]
     runs = [RunDirectory(tmp_path / "runs" / name) for name in names]
     asked = [{"name": "tum-2005"}, {"name": "tum-2005", "instead": "cold"}]
     lines = made("claims:readings", runs, runs=asked).text.split("\n")
-    assert "| step | layout | as it is | `INSTEAD=cold` |" in lines
-    assert "| write | single | 4 of 4, 1.00 | 0 of 4, 3.00 |" in lines
-    assert "| read3 (in a circle) | single | not counted | not counted |" in lines
+    assert "| step | layout | as it is | `INSTEAD=cold` | between |" in lines
+    assert "| write | single | 4 of 4, 0.60 | 0 of 4, 3.00 | 4 of 4 |" in lines
+    assert "| read3 (in a circle) | single | not counted | not counted | - |" in lines
 
 
 def test_what_a_run_takes_is_its_cells_time_shared_between_two(tmp_path: Path) -> None:
