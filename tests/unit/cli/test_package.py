@@ -194,7 +194,7 @@ def test_an_installed_agelab_works_from_anywhere(python: Path, empty: Path, tmp_
     )
     assert "Usage: agelab run " in run([program, "run", "--help"], empty).stdout
     refused = run([program, "run", "no-such"], empty, 2, HOME=home).stderr
-    assert all(name in refused for name in selection.scenario_names())
+    assert all(name in refused for name in selection.scenario_names()[:10]), "the first of them"
     report = json.loads(run([program, "doctor", "--json"], empty, HOME=home).stdout)
     found = {one["name"]: one["found"] for one in report["findings"]}
     assert found["space"].endswith(f" for {tmp_path}/.local/share/agelab")
