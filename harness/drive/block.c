@@ -505,7 +505,17 @@ static struct block *named(const char *text)
 	return NULL;
 }
 
-/* What it is at is answered, what waits is not. A drive in its place is a new one of the same kind. */
+/* A new drive of the same kind: one with flash has never been written. */
+static void make_new(struct drive *drive)
+{
+	if (drive->set.kind != SSD)
+		return;
+	drive->set.begin = FRESH;
+	memset(drive->ftl.state, 0, ftl_bytes(&drive->set));
+	ftl_attach(drive, drive->ftl.state);
+}
+
+/* What it is at is answered, what waits is not. A drive in its place is a new one. */
 static int set_failed(const char *text, bool failed)
 {
 	struct block *block;
@@ -518,6 +528,8 @@ static int set_failed(const char *text, bool failed)
 		block->failed = failed;
 		block->given_up = machine_now() + PATIENCE_NS;
 		drive_settle(&block->drive);
+		if (!failed)
+			make_new(&block->drive);
 		spin_unlock_irqrestore(&block->lock, flags);
 	}
 	mutex_unlock(&drives_lock);
