@@ -286,6 +286,11 @@ class CellSpec:
         return self.machine.dilation if self.clock == "virtual" else 1.0
 
     @property
+    def copy_prices(self) -> dict[str, int] | None:
+        """What 1024 copied bytes cost beyond their instructions: nothing in the wall clock, where none has a price."""
+        return self.machine.copy_prices if self.clock == "virtual" else None
+
+    @property
     def kernel_timers(self) -> dict[str, int]:
         """The kernel's timers below /proc/sys, in hundredths of a second of the machine."""
         own = (self.filesystem.timers, self.companion.timers if self.companion else {})
