@@ -141,7 +141,10 @@ class Boot:
             try:
                 machine.price_copies(self.plan.copy_prices)
             except OSError as refused:
-                raise CellFailed(f"this kernel cannot take a machine with byte_price: {refused}") from None
+                raise CellFailed(
+                    "this kernel cannot charge the machine's byte_price: it takes no probe on its functions that copy "
+                    f"the page cache ({refused.strerror}; docs/machines.md, the price of a byte)"
+                ) from None
         first, late = 0, False
         if self.plan.disks:
             new = self.plan.boot == 0 and any(disk.mkfs for disk in self.plan.disks)

@@ -1,6 +1,6 @@
 """Write amplification of the modelled solid-state drive, against what is known of greedy garbage collection.
 
-    .venv/bin/python -m validation.write_amplification [--write]
+    .venv/bin/python -m validation.solid_state [--write]
 
 Writes single units uniformly at random to a used drive through the C files, compiled for the host: no guest. The known
 result is that of P. Desnoyers, "Analytic Modeling of SSD Write Performance", SYSTOR 2012: of lines of n units, with

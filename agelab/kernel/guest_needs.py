@@ -114,6 +114,18 @@ def cannot_stop_itself(kernel: str, config: str | None) -> str:
     return f"kernel {kernel} was built without CONFIG_DEVPORT"
 
 
+def require_probes(kernel: str, config: str | None, machine: str) -> None:
+    """Raise InputError for a kernel that cannot charge a machine's byte_price (harness/drive/price.c).
+
+    A kernel whose configuration is unknown is taken to have what every distribution has.
+    """
+    if config is not None and set_options(config).get("KPROBES") != "y":
+        raise InputError(
+            f"kernel {kernel} was built without CONFIG_KPROBES, which the byte_price of machine {machine} needs",
+            hint="take a kernel that has it, or a machine file without byte_price (docs/machines.md)",
+        )
+
+
 def describe_support(modules: Modules, names: tuple[str, ...]) -> str:
     """Describe how a kernel has these modules: "module", "built in", or the names it lacks."""
     absent = [name for name in names if not modules.has(name)]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import combinations
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -427,10 +428,10 @@ class Scenario(Frozen):
 
         Raises ValueError where that is no scenario, or two of them contradict each other.
         """
-        read, back = self._changed(names), self._changed(names[::-1])
-        if read != back:
-            raise ValueError(f"{' and '.join(names)} contradict each other")
-        return read
+        for pair in combinations(names, 2):
+            if self._changed(pair) != self._changed(pair[::-1]):
+                raise ValueError(f"{' and '.join(pair)} contradict each other")
+        return self._changed(names)
 
     def _changed(self, names: Sequence[str]) -> Self:
         table: dict[str, Any] = self.model_dump(exclude={"unstated"})

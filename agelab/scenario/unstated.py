@@ -8,6 +8,8 @@ from pydantic import BeforeValidator, Field, model_validator
 from agelab.base.types import Frozen, Name
 
 Table = Mapping[str, Any]
+FIXED = ("name", "unstated")
+"""Keys of a scenario by which it and its readings are known."""
 
 
 class Unstated(Frozen):
@@ -27,6 +29,8 @@ class Unstated(Frozen):
     def _is_whole(self) -> Self:
         if len({bool(self.name), bool(self.called), bool(self.instead)}) > 1:
             raise ValueError("name, called and instead go together: another reading has all three")
+        if fixed := [key for key in FIXED if key in self.instead]:
+            raise ValueError(f"instead: {fixed[0]} is the same in every reading")
         return self
 
 
@@ -46,7 +50,7 @@ def reading_names(text: str | None) -> tuple[str, ...]:
 def merged(old: Table, new: Table, place: str = "") -> dict[str, Any]:
     """Return a table with what another one changes of it; lists of named tables entry by entry.
 
-    Raises ValueError for a name that a list has not.
+    Raises ValueError for a name that a list has not, or that comes twice, and for an entry without one.
     """
     return {**old, **{key: _value(old.get(key), value, place + key) for key, value in new.items()}}
 
@@ -56,9 +60,15 @@ def _value(old: Any, new: Any, place: str) -> Any:
         return merged(old, new, f"{place}.")
     if not (_named(old) and _named(new)):
         return new
-    changes = {entry["name"]: entry for entry in new}
-    if strange := [name for name in changes if name not in {entry.get("name") for entry in old}]:
-        raise ValueError(f"{place} has no {strange[0]!r}")
+    there, names = [entry.get("name") for entry in old], [entry.get("name") for entry in new]
+    for number, name in enumerate(names):
+        if not isinstance(name, str):
+            raise ValueError(f"{place}[{number}] has no name, by which the entry that it changes is found")
+        if name not in there:
+            raise ValueError(f"{place} has no {name!r}")
+        if name in names[:number]:
+            raise ValueError(f"{place} changes {name!r} twice")
+    changes = dict(zip(names, new, strict=True))
     return [merged(entry, changes.get(entry.get("name"), {}), f"{place}.") for entry in old]
 
 

@@ -230,7 +230,13 @@ def choose_factors(names: str | None, scenario: Scenario) -> tuple[Factor, ...]:
 
     Raises InputError for an unknown name.
     """
-    known = {factor.name: factor for factor in (*FACTORS, *map(_of_reading, scenario.readings.values()))}
+    known = {factor.name: factor for factor in FACTORS}
+    if taken := [name for name in scenario.readings if name in known]:
+        raise InputError(
+            f"scenario {scenario.name}: unstated {taken[0]!r} has the name of a factor that every run has",
+            hint="give it another name in the scenario's file",
+        )
+    known |= {name: _of_reading(point) for name, point in scenario.readings.items()}
     if names is None:
         return tuple(known.values())
     words = list(dict.fromkeys(word.strip() for word in names.split(",")))

@@ -16,6 +16,10 @@ from agelab.scenario.drive import OPEN_LINES, SECTOR, UNIT_KIB, Drive, SolidStat
 UNIT_SECTORS = UNIT_KIB * 1024 // SECTOR
 PLACE_BYTES, LINE_BYTES, STATE_BYTES = 4, 12, 88
 """Of each unit and each place, of each line, and once (struct line and struct ftl_state in harness/drive/drive.h)."""
+CYCLES = 6
+"""How often all lines are erased when a drive is used (harness/drive/ftl.c)."""
+LINE_INSTRUCTIONS, UNIT_INSTRUCTIONS = 40, 300
+"""At most, for each line that is looked at when one is chosen, and for each unit: half as much again as counted."""
 MAX_GAP = 1 << 20
 """Bytes that may lie between two partitions of a drive."""
 
@@ -126,3 +130,12 @@ def table_bytes(drive: Drive, flash: SolidState, part: Mapped) -> int:
     found = lines(drive, flash, part.units)
     count = found.normal + found.fast
     return STATE_BYTES + (part.units + count * found.units) * PLACE_BYTES + count * LINE_BYTES
+
+
+def preparation(drive: Drive, flash: SolidState, part: Mapped) -> int:
+    """Return the instructions, at most, in which the module makes of a new drive one that begins otherwise."""
+    if part.begins in ("", BEGINS[0]):
+        return 0
+    found = lines(drive, flash, part.units)
+    count = found.normal + found.fast
+    return CYCLES * count * (count * LINE_INSTRUCTIONS + found.units * UNIT_INSTRUCTIONS)

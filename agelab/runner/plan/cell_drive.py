@@ -72,6 +72,13 @@ class CellDrive:
         return isinstance(medium, SolidState) and medium.discard.value
 
     @property
+    def preparation(self) -> int:
+        """The guest's instructions, at most, before the drive is as it begins."""
+        if self.profile and isinstance(self.profile.medium, SolidState) and (mapped := self.mapped):
+            return translation.preparation(self.profile, self.profile.medium, mapped)
+        return 0
+
+    @property
     def memory_disks(self) -> tuple[int, ...]:
         """The bytes behind each partition; behind the first there is a solid-state drive's map as well."""
         sizes = [part.bytes for part in self.partitions]

@@ -286,6 +286,11 @@ class CellSpec:
         return self.machine.dilation if self.clock == "virtual" else 1.0
 
     @property
+    def copy_prices(self) -> dict[str, int] | None:
+        """What 1024 copied bytes cost beyond their instructions: nothing in the wall clock, where none has a price."""
+        return self.machine.copy_prices if self.clock == "virtual" else None
+
+    @property
     def kernel_timers(self) -> dict[str, int]:
         """The kernel's timers below /proc/sys, in hundredths of a second of the machine."""
         own = (self.filesystem.timers, self.companion.timers if self.companion else {})
@@ -295,12 +300,14 @@ class CellSpec:
     def start_at(self) -> float | None:
         """Guest seconds at which the first step starts; None in the wall clock.
 
-        The run seed moves it by up to a second, against the timer's phase.
+        The run seed moves it by up to a second, against the timer's phase. A used drive is made before it.
         """
         if self.clock == "wall":
             return None
         offset = int.from_bytes(hashlib.sha256(f"offset {self.run_seed}".encode()).digest()[:4], "big")
-        return round(FIRST_STEP * (1 << max(0, self.machine.shift - 1)) + offset % 1_000_000 / 1e6, 6)
+        ready = FIRST_STEP * (1 << max(0, self.machine.shift - 1))
+        prepared = sum(drive.preparation for drive in self.disk.drives) * (1 << self.machine.shift) / 1e9
+        return round(ready + prepared + offset % 1_000_000 / 1e6, 6)
 
 
 def _aligned(size: float) -> int:

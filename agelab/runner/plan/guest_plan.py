@@ -162,7 +162,7 @@ def plan_with_disks(
         "corpus": None if scenario.beside else image,
         "drives": drives,
         "block": spec.machine.block.to_json() if modelled else None,
-        "copy_prices": spec.machine.copy_prices if modelled else None,
+        "copy_prices": spec.copy_prices if modelled else None,
         "disks": disks,
         "tell_mount": bool(spec.variant.script),
         "links": _links(spec),

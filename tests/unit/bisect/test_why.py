@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agelab.base.errors import InputError
+from agelab.bisect.why.factors import choose_factors
 from agelab.cli import main
 from agelab.kernel import debian_kernel
 from agelab.machine import qemu
@@ -179,6 +180,15 @@ def test_what_the_study_leaves_open_is_a_factor(runs: MadeUpRuns) -> None:
         in " ".join(runs.ask("--factors", "cold,wsync", claim=OPEN).split())
     )
     assert "no factor 'warm'" in runs.refused("--factors", "warm", claim=OPEN)
+
+
+def test_a_reading_does_not_take_the_name_of_a_factor() -> None:
+    scenario = resolve(RunOptions(name="fedorchuk-2008")).selection.scenario
+    points = tuple(
+        one.model_copy(update={"name": "kernel"}) if one.name == "cold" else one for one in scenario.unstated
+    )
+    with pytest.raises(InputError, match="unstated 'kernel' has the name of a factor"):
+        choose_factors(None, scenario.model_copy(update={"unstated": points}))
 
 
 def test_where_no_factor_alone_brings_it_back_pairs_are_tried(runs: MadeUpRuns) -> None:

@@ -222,3 +222,13 @@ def test_debs_are_told_by_what_they_hold() -> None:
         "release": "6",
         "parts": [["linux-modules-6", "0"]],
     }
+
+
+def test_a_kernel_without_kprobes_is_refused_for_a_machine_whose_bytes_have_a_price() -> None:
+    for config in (None, "CONFIG_KPROBES=y\n"):
+        guest_needs.require_probes("6.6.0", config, "core2duo-3000")
+    for config in ("", "# CONFIG_KPROBES is not set\n"):
+        with pytest.raises(
+            InputError, match=r"kernel 6\.6\.0 was built without CONFIG_KPROBES, which the byte_price of"
+        ):
+            guest_needs.require_probes("6.6.0", config, "core2duo-3000")

@@ -57,6 +57,7 @@ def test_what_a_byte_costs_is_told_in_instructions_where_a_drive_is_modelled() -
     assert made(replace(spec(), machine=machine))["copy_prices"] is None
     free = machine.model_copy(update={"byte_price": None})
     assert made(replace(modelled, machine=free))["copy_prices"] is None
+    assert made(replace(modelled, machine=machine, clock="wall"))["copy_prices"] is None
 
 
 @pytest.mark.parametrize("cycles", [-0.1, 100.1, float("nan")])

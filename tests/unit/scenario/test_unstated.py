@@ -82,6 +82,11 @@ def test_readings_go_together_and_their_order_does_not_matter(tmp_path: Path) ->
     [
         (('"remove", caches', '"removed", caches'), "unstated[1].instead: steps has no 'removed'"),
         (('"drop"', '"warm"'), "unstated[1].instead: steps[1].caches: Input should be 'keep', 'drop'"),
+        (('"drop" }', '"drop" }, { caches = "drop" }'), "unstated[1].instead: steps[1] has no name, by which"),
+        (('"remove", c', '["remove"], c'), "unstated[1].instead: steps[0] has no name, by which"),
+        (('"drop" }', '"drop" }, { name = "remove" }'), "unstated[1].instead: steps changes 'remove' twice"),
+        (("instead = {", 'instead = { name = "aging",'), "unstated[1]: instead: name is the same in every reading"),
+        (("instead = {", "instead = { unstated = [],"), "instead: unstated is the same in every reading"),
         (('called = "a cold cache"', ""), "unstated[1]: name, called and instead go together"),
         (("\n[[unstated]]", COLD + "[[unstated]]"), "unstated 'cold' is defined twice"),
     ],
@@ -98,6 +103,9 @@ def test_readings_that_contradict_each_other_or_are_not_there_are_refused(tmp_pa
     colder = COLD.replace('"cold"', '"colder"').replace('"drop"', '"reboot"')
     with pytest.raises(InputError, match="--instead cold,colder: cold and colder contradict each other"):
         read(tmp_path, COLD + colder, "cold,colder")
+    again = COLD.replace('"cold"', '"frozen"')
+    with pytest.raises(InputError, match="cold and colder contradict each other"):
+        read(tmp_path, COLD + colder + again, "cold,colder,frozen")
     with pytest.raises(InputError, match="--instead clod: no reading 'clod'; did you mean cold"):
         read(tmp_path, COLD, "clod")
     with pytest.raises(InputError, match="scenario open leaves nothing open that it reads in another way"):
