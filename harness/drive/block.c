@@ -101,6 +101,7 @@ static void take_up(struct block *block, struct request *rq, u64 now)
 		command->status = store_copy(&block->store, rq, back);
 		block->drive.stat.copy_stolen_ns += machine_now() - now;
 	}
+	record_request(&block->record, rq, command->arrived, done);
 	now = machine_now();
 	if (now > done)
 		block->drive.stat.copy_late_ns += now - done;
@@ -371,6 +372,8 @@ static int start(struct block *block)
 	INIT_LIST_HEAD(&block->waiting);
 	prepare_timer(&block->background, background_done);
 	error = store_init(&block->store, block->drive.set.kind == DISK ? write_cache_size(&block->drive) : 0);
+	if (!error)
+		error = record_init(&block->record);
 	if (error)
 		return error;
 	block->tags.ops = &operations;

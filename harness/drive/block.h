@@ -6,12 +6,14 @@
 #include <linux/hrtimer.h>
 #include <linux/spinlock.h>
 #include "drive.h"
+#include "record.h"
 #include "store.h"
 
 /* A modelled drive as a block device. */
 struct block {
 	struct drive drive;	/* first: the model's callback finds the block device by it */
 	struct store store;
+	struct record record;
 	char name[16];
 	struct gendisk *disk;
 	struct request_queue *queue;

@@ -82,6 +82,17 @@ static int memory(struct store *store, char *list)
 	return 0;
 }
 
+static int record(struct record *record, char *value)
+{
+	u64 two[2];
+
+	if (numbers(value, two, 2) != 2)
+		return -EINVAL;
+	record->physical = two[0];
+	record->bytes = two[1];
+	return 0;
+}
+
 static int number(struct settings *set, const char *name, const char *value)
 {
 	long long parsed;
@@ -122,6 +133,8 @@ int settings_parse(struct block *block, char *text)
 			error = kstrtoull(value, 0, (unsigned long long *)&block->store.keeps_undo);
 		else if (!strcmp(name, "memory"))
 			error = memory(&block->store, value);
+		else if (!strcmp(name, "record"))
+			error = record(&block->record, value);
 		else
 			error = number(&block->drive.set, name, value);
 		if (error)

@@ -9,8 +9,8 @@ from agelab import kernel
 from agelab.cli.options import open_store
 from agelab.machine.drive import geometry
 from agelab.machine.vm.guest import MemoryDisk
+from agelab.runner.bench import Bench, bench
 from agelab.scenario import selection
-from validation.guest import Bench, bench
 
 pytestmark = pytest.mark.vm
 DRIVE = selection.drive("seagate-st340016a")
