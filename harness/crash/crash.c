@@ -10,7 +10,8 @@
  *   repair, fsck                   commands; repair comes before each mount that follows a cut
  *   begin CALL                     makes a part of the tree that each workload finds
  *   workload NUMBER                the calls of a workload follow
- *   call CALL
+ *   call CALL                      CALL is carried out here;
+ *   program PATH                   a program makes its own (traced.h)
  *   state FIRST NAME               look at a state of the workload whose record begins with entry FIRST
  *
  * NAME is WORKLOAD:PREFIX[:LOSS,...]: the first PREFIX entries of the record are on the disk, but for each LOSS: -7 is
@@ -461,6 +462,8 @@ static void tell(int number, const char *call, int error)
 	end_line();
 }
 
+#include "traced.h"
+
 /* ---- workloads ---- */
 
 static void begin(void)
@@ -670,6 +673,8 @@ int main(int argc, char **argv)
 			int error = carry_out(rest);
 
 			tell(number, rest, error);
+		} else if (!strcmp(line, "program")) {
+			run_watched(number, rest);
 		} else if (!strcmp(line, "state")) {
 			if (stage != STATES) {
 				read_log();

@@ -2,16 +2,18 @@
 
 import json
 import re
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from agelab.base import atomic, fileio, places
-from agelab.base.errors import AgelabError, InputError, Notify, silent
+from agelab.base.errors import AgelabError, InputError, Notify, silent, unknown
 from agelab.base.hashing import key_of
 from agelab.base.types import Defaults
 from agelab.machine.drive import geometry
@@ -20,6 +22,7 @@ from agelab.machine.vm.guest import MemoryDisk
 from agelab.runner.bench import Bench, Boot, bench
 from agelab.runner.crash import oracle, workloads
 from agelab.runner.crash.oracle import Call, Found, Look
+from agelab.runner.crash.record import Kind as RecordKind
 from agelab.runner.crash.record import Record
 from agelab.runner.crash.states import Recorded, State
 from agelab.runner.plan.disk_plans import FILESYSTEM_UUID
@@ -32,6 +35,10 @@ SOURCES = places.HARNESS / "crash"
 MACHINE, DRIVE = "pentium4-2800", "samsung-hd501lj"
 """A drive with queueing: Linux sends it FUA."""
 DRIVE_NAME = "crash"
+PROGRAM = "/run/agelab/workload"
+"""The user's, in the guest."""
+NOT_RUN = 127
+"""The exit status of a program that could not be begun."""
 PATIENCE = 86400.0
 """Host seconds for one boot."""
 MEMORY_MIB = 512
@@ -44,6 +51,7 @@ FLAGS = {
 """Mount options that mount(2) takes as flags."""
 BAD_WORDS = r"\bWARNING: |\bBUG: |\bOops\b|general protection|I/O error|[Cc]orrupt"
 WORD_SEPARATOR = "\37"
+SMALLEST_MIB = 64
 STUDY_MIB = 4096
 """Of a disk for which structures of a fixed size are made in full (``Filesystem.mkfs_command``)."""
 
@@ -63,6 +71,8 @@ class Question:
     """Subsets drawn by the seed at each end of an order."""
     budget: float | None
     """Minutes of the host for looking; None is as long as it takes."""
+    ignored: tuple[str, ...] = ()
+    """What the drive ignores: ``flush``, ``fua``."""
 
 
 @dataclass(frozen=True)
@@ -115,18 +125,80 @@ class _BudgetIsSpent(Exception):
     pass
 
 
+def ask(
+    workload: str,
+    filesystem: str,
+    kernel: str,
+    defaults: Defaults,
+    options: tuple[str, ...],
+    mib: int | None,
+    seed: int,
+    drawn: int,
+    budget: float | None,
+    ignored: tuple[str, ...] = (),
+) -> Question:
+    """Return the question, on the smallest disk where no size is given. Raises InputError for what cannot be asked."""
+    known = selection.filesystem(filesystem)
+    if known.tooling(defaults).mount or known.module_source:
+        raise InputError(f"agelab crash cannot take {filesystem}: the kernel alone does not mount it")
+    if mib is not None and mib < known.minimum_mib:
+        raise InputError(f"--mib {mib}: {filesystem} needs a disk of {known.minimum_mib} MiB at least")
+    if not is_program(workload):
+        workloads.named(workload)
+    even = 2 * -(-known.minimum_mib // 2)
+    return Question(
+        workload,
+        filesystem,
+        kernel,
+        defaults,
+        options,
+        mib or max(SMALLEST_MIB, even),
+        seed,
+        drawn,
+        budget,
+        ignored,
+    )
+
+
+def is_program(workload: str) -> bool:
+    """Return True for the path of a file: a C source, a script or a static program."""
+    return workload not in ("one", "two") and Path(workload).is_file()
+
+
+def _program(workload: str, store: Store, progress: Notify) -> bytes | None:
+    """Return the program that a workload is, made of its source; None for one that is none.
+
+    Raises AgelabError for a source that does not compile.
+    """
+    if not is_program(workload):
+        return None
+    content = fileio.read_bytes(Path(workload), fileio.PROGRAM)
+    if not workload.endswith(".c"):
+        return content
+    with tempfile.TemporaryDirectory() as directory:
+        (Path(directory) / "workload.c").write_bytes(content)
+        made = tools.obtain(store, progress, Path(directory), ("-O1", "-static", "-s"))
+        return fileio.read_bytes(made["workload"], fileio.PROGRAM)
+
+
 def run(question: Question, store: Store, progress: Notify = silent) -> Answer:
     """Ask, and return the answer, which is written below ``crashes`` of the store."""
-    lists = workloads.named(question.workload)
+    program = _program(question.workload, store, progress)
+    lists = [] if program else workloads.named(question.workload)
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{question.filesystem}"
     directory = crashes(store) / name
     directory.mkdir(parents=True)
     with Guests.ready(question, store, directory, progress) as guests:
-        progress(f"recording {len(lists)} workloads")
+        progress(f"recording {len(lists) or 'a program'}{' workloads' * bool(lists)}")
         began = time.monotonic()
-        recording = guests.record(lists)
-        answer = Answer(name, question, workloads=len(lists), record_seconds=time.monotonic() - began)
+        recording = guests.record(lists, program)
+        took = time.monotonic() - began
+        answer = Answer(name, question, workloads=len(recording.parts), record_seconds=took)
         atomic.write(directory / "question.json", json.dumps(asdict(question), indent=1).encode())
+        if not any(entry.has_data for part in recording.parts.values() for entry in part.entries):
+            raise InputError(
+                f"the workload {question.workload!r} writes nothing: there is no state to look at"
+            )
         answer.promises = any(
             call.words[:1] in [(name,) for name in ("sync", "syncfs", "fsync", "fdatasync")]
             for calls in recording.calls.values()
@@ -140,25 +212,35 @@ def run(question: Question, store: Store, progress: Notify = silent) -> Answer:
     return answer
 
 
-def replay(name: str, state: str, store: Store, progress: Notify = silent) -> tuple[State, str, list[Found]]:
-    """Look at a state of an earlier question again; the state, its disk's hash and what is wrong with it."""
+@dataclass(frozen=True)
+class Replayed:
+    """One state, looked at again."""
+
+    state: State
+    disk: str
+    calls: tuple[str, ...]
+    found: list[Found]
+
+
+def replay(name: str, state: str, store: Store, progress: Notify = silent) -> Replayed:
+    """Look at a state of an earlier question again. Raises InputError for a name of nothing."""
     directory = crashes(store) / name
-    if "/" in name or not (directory / "question.json").exists():
-        raise InputError(f"no crash run {name!r} in {crashes(store)}")
-    words = json.loads(fileio.read_text(directory / "question.json"))
-    question = Question(**{**words, "options": tuple(words["options"])})
     wanted = State.parse(state)
+    if "/" in name or not (directory / "question.json").exists():
+        known = sorted(path.parent.name for path in crashes(store).glob("*/question.json"))
+        raise unknown("crash run", name, known)
+    words = json.loads(fileio.read_text(directory / "question.json"))
     recording = load(directory)
-    if wanted.workload not in recording.parts:
+    part = recording.parts.get(wanted.workload)
+    if part is None:
         raise InputError(f"state {wanted} is of another record: {name} has {len(recording.parts)} workloads")
-    part = recording.parts[wanted.workload]
     disk = part.disk(wanted, recording.record)
+    calls = _relative(recording.calls[wanted.workload], part.first)
+    question = Question(**{**words, "options": tuple(words["options"]), "ignored": tuple(words["ignored"])})
     with Guests.ready(question, store, directory, progress) as guests:
         [look] = guests.look([(part.first, wanted)], lambda *_: None).values()
-        calls = recording.calls[wanted.workload]
-        first = part.first
-        found = oracle.judge(look, _relative(calls, first), wanted.returned, guests.bad_words)
-        return wanted, disk, list(found)
+        found = list(oracle.judge(look, calls, wanted.returned, guests.bad_words))
+    return Replayed(wanted, disk, tuple(call.text for call in calls[1:]), found)
 
 
 def crashes(store: Store) -> Path:
@@ -191,7 +273,8 @@ def _relative(calls: Sequence[Call], first: int) -> list[Call]:
 
 def _disks(recording: Recording, question: Question) -> dict[str, list[State]]:
     """Return the states by the hash of their disk, in the order in which they are to be looked at."""
-    parts = recording.parts.values()
+    ignored = frozenset(RecordKind[word.upper()] for word in question.ignored)
+    parts = [replace(part, ignored=ignored) for part in recording.parts.values()]
     kinds = (
         chain.from_iterable(part.whole() for part in parts),
         chain.from_iterable(part.omissions() for part in parts),
@@ -265,15 +348,8 @@ class Guests:
     @classmethod
     @contextmanager
     def ready(cls, question: Question, store: Store, directory: Path, progress: Notify) -> "Iterator[Guests]":
-        """Make what the guests take. Raises InputError for a filesystem that mount(2) alone does not mount."""
+        """Make what the guests take."""
         filesystem = selection.filesystem(question.filesystem)
-        tooling = filesystem.tooling(question.defaults)
-        if tooling.mount or filesystem.module_source:
-            raise InputError(
-                f"agelab crash cannot take {filesystem.name}: the kernel alone does not mount it"
-            )
-        if question.mib < filesystem.minimum_mib:
-            raise InputError(f"{filesystem.name} needs a disk of {filesystem.minimum_mib} MiB at least")
         program = tools.obtain(store, progress, SOURCES)["crash"]
         with bench(store, question.kernel, directory, (filesystem.name,), progress) as made:
             yield cls(question, filesystem, made, fileio.read_bytes(program, fileio.PROGRAM), directory)
@@ -283,16 +359,23 @@ class Guests:
         """Return what the kernel says of a filesystem that is damaged."""
         return re.compile("|".join(f"(?:{words})" for words in (*self.filesystem.gone, BAD_WORDS)))
 
-    def record(self, lists: Sequence[workloads.Calls]) -> Recording:
-        """Carry out the workloads. Raises AgelabError where the guest does not come to their end."""
+    def record(self, lists: Sequence[workloads.Calls], program: bytes | None) -> Recording:
+        """Carry out the workloads, or the program. Raises AgelabError where the guest does not come to their end."""
         lines = [f"begin {call}" for call in workloads.BEGINNING]
         for number, calls in enumerate(lists):
             lines += [f"workload {number}", *(f"call {call}" for call in calls)]
-        boot = self._boot(lines, states=False)
+        if program:
+            lines += ["workload 0", f"program {PROGRAM}"]
+        boot = self._boot(lines, states=False, more={Path(PROGRAM).name: program} if program else {})
         end = [event for event in boot.events if event["event"] == "end"]
         if not end or end[0]["reason"]:
             why = end[0]["reason"] if end else f"the guest ended; its console ends:\n{boot.tail}"
             raise AgelabError(f"the workloads could not be recorded: {why}")
+        if any(event["event"] == "program" and event["status"] == NOT_RUN for event in boot.events):
+            raise InputError(
+                f"{self.question.workload} does not run in the guest",
+                "name a C source, a script for the guest's /bin/sh, or a program that is linked statically",
+            )
         kept = [event for event in boot.events if event["event"] in ("call", "workload")]
         atomic.write(
             self.directory / "calls.jsonl", "".join(f"{json.dumps(event)}\n" for event in kept).encode()
@@ -342,6 +425,7 @@ class Guests:
         lines: Sequence[str],
         *,
         states: bool,
+        more: Mapping[str, bytes] = MappingProxyType({}),
         on_event: Callable[[dict[str, Any]], None] = lambda _: None,
     ) -> Boot:
         question, tooling = self.question, self.filesystem.tooling(self.question.defaults)
@@ -392,7 +476,7 @@ class Guests:
                 MEMORY_MIB,
                 disks,
                 modules=self.filesystem.modules,
-                programs={"crash": self.program},
+                programs={"crash": self.program, **more},
                 patience=PATIENCE,
                 on_event=on_event,
             )

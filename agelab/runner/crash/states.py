@@ -65,6 +65,8 @@ class Recorded:
     entries: Sequence[Entry]
     marks: frozenset[int]
     """Prefixes at which a call had returned."""
+    ignored: frozenset[Kind] = frozenset()
+    """What the drive ignores: flushes, or that a write is to go past its cache (FUA)."""
 
     def disk(self, state: State, record: Record) -> str:
         """Return the hash of a state's disk. Raises InputError for a state of another record."""
@@ -78,12 +80,13 @@ class Recorded:
 
     def volatile(self, prefix: int) -> list[int]:
         """List the writes among the first entries that a drive may still lose."""
+        heeded = {Kind.FLUSH, Kind.FUA} - self.ignored
         flushes = [entry.arrived for entry in self.entries[:prefix] if entry.kind is Kind.FLUSH]
-        last = max(flushes, default=-1)
+        last = max(flushes, default=-1) if Kind.FLUSH in heeded else -1
         return [
             number
             for number, entry in enumerate(self.entries[:prefix])
-            if entry.kind is Kind.WRITE and entry.done > last
+            if entry.has_data and entry.kind not in heeded and entry.done > last
         ]
 
     def whole(self) -> Iterator[State]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,8 @@ def test_what_was_done_before_a_flush_came_is_not_lost(tmp_path: Path) -> None:
     assert part(whole).volatile(2) == [0, 1]
     assert part(whole).volatile(3) == [1]
     assert part(whole).volatile(5) == [1, 4]
+    assert replace(part(whole), ignored=frozenset([Kind.FUA])).volatile(5) == [1, 3, 4]
+    assert replace(part(whole), ignored=frozenset([Kind.FLUSH])).volatile(5) == [0, 1, 4]
 
 
 def test_a_cache_loses_all_or_one_or_all_but_one_at_each_end_of_an_order(tmp_path: Path) -> None:
