@@ -636,7 +636,7 @@ int main(int argc, char **argv)
 	enum { SETTINGS, BEGINNING, WORKLOADS, STATES } stage = SETTINGS;
 	FILE *lines = argc == 2 ? fopen(argv[1], "r") : NULL;
 	char *line = NULL, *rest;
-	uint64_t from = SECTOR;
+	uint64_t from = SECTOR, first;
 	size_t room = 0;
 	int number = -1;
 
@@ -657,7 +657,7 @@ int main(int argc, char **argv)
 				begin();
 			stage = BEGINNING;
 			errno = carry_out(rest);
-			if (errno)
+			if (errno && errno != EOPNOTSUPP) /* not every filesystem has attributes */
 				die(rest);
 		} else if (!strcmp(line, "workload")) {
 			if (stage == BEGINNING)
@@ -681,7 +681,8 @@ int main(int argc, char **argv)
 				move_bytes(job.raw, job.base, 0, 0, size_of(job.base), true);
 			}
 			stage = STATES;
-			look(strtoull(rest, &rest, 10), rest + strspn(rest, " "));
+			first = strtoull(rest, &rest, 10);
+			look(first, rest + strspn(rest, " "));
 		}
 	}
 	if (stage == WORKLOADS)

@@ -139,8 +139,17 @@ def judge(look: Look, calls: Sequence[Call], returned: int, bad_words: Any) -> I
             yield Found(Kind.KERNEL, "", line)
             break
     if look.tree is not None:
-        done = max((number for number, call in enumerate(calls) if call.entries <= returned), default=0)
-        yield from _History(calls, done).differences(look.tree)
+        yield from _History.of(calls, returned).differences(look.tree)
+
+
+def names_kept(look: Look, calls: Sequence[Call], returned: int) -> Iterator[bool]:
+    """Yield, of each new name that only its file's fsync could have kept, whether it is there.
+
+    fsync(2) promises no name: this tells filesystems apart, and is no violation.
+    """
+    if look.tree is not None:
+        history = _History.of(calls, returned)
+        yield from (path in look.tree for path in history.names_of_synced_files())
 
 
 @dataclass(frozen=True)
@@ -150,6 +159,24 @@ class _History:
     calls: Sequence[Call]
     done: int
     """The last call that had returned. The one after it may have been at work."""
+
+    @classmethod
+    def of(cls, calls: Sequence[Call], returned: int) -> "_History":
+        """Return what had returned when the record had so many entries."""
+        return cls(
+            calls, max((number for number, call in enumerate(calls) if call.entries <= returned), default=0)
+        )
+
+    def names_of_synced_files(self) -> Iterator[str]:
+        """Yield each name that was not promised, has stayed since, and whose file an fsync has covered."""
+        for number, call in enumerate(self.calls[: self.done + 1]):
+            if call.words[:1] == ("fsync",) and (node := call.tree.get(call.words[1])) and node.type == "f":
+                path = call.words[1]
+                before = self.trees(self.name_promised(path))
+                if not all(path in tree for tree in before) and all(
+                    path in tree for tree in self.trees(number)
+                ):
+                    yield path
 
     def trees(self, since: int) -> list[Tree]:
         """Return the trees that there were from a call on."""

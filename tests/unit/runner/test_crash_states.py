@@ -141,6 +141,9 @@ def test_fsync_of_a_new_file_promises_its_content_and_not_its_name() -> None:
     made = calls(("create A/new", NEW), ("fsync A/new", NEW))
     assert wrong(BEFORE, made) == []
     assert wrong({**NEW, "A/new": file(12, "")}, made) == [(Wrong.CONTENT, "A/new")]
+    assert list(oracle.names_kept(Look(tree=NEW), made, 9)) == [True]
+    assert list(oracle.names_kept(Look(tree=BEFORE), made, 9)) == [False]
+    assert list(oracle.names_kept(Look(tree=BEFORE), made, 1)) == []
 
 
 def test_fsync_of_a_directory_promises_its_names_and_not_their_content() -> None:
