@@ -1,11 +1,12 @@
 """``agelab crash``: every moment at which the power can go."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from agelab.cli.options import json_option, open_store, print_json, say
+from agelab.cli.options import OUTPUT, force_option, json_option, open_store, print_json, say
 
 if TYPE_CHECKING:
     from agelab.base.types import Defaults
@@ -85,16 +86,14 @@ def look(
 @crash.command()
 @click.argument("run", metavar="RUN")
 @click.argument("state")
-def replay(run: str, state: str) -> int:
-    """Look at STATE of the crash run RUN again."""
+@click.option("--export", type=OUTPUT, help="Write the disk as an image into this file, too.")
+@force_option
+def replay(run: str, state: str, export: Path | None) -> int:
+    """Look at STATE of the crash run RUN again, and show what came before the cut."""
+    from agelab.present.view.crash import replay_blocks
+    from agelab.present.view.terminal import print_blocks
     from agelab.runner.crash import crash as crashing
 
-    seen = crashing.replay(run, state, open_store(), say)
-    click.echo(f"state  {seen.state}: {'; '.join(seen.calls)}\ndisk   {seen.disk}")
-    for found in seen.found:
-        click.echo(
-            f"{found.kind}: {found.path} ({found.why})" if found.path else f"{found.kind}: {found.why}"
-        )
-    if not seen.found:
-        click.echo("nothing is wrong")
+    seen = crashing.replay(run, state, open_store(), say, export)
+    print_blocks(replay_blocks(seen))
     return 1 if seen.found else 0

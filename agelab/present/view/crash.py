@@ -1,9 +1,12 @@
 """What crash states have shown: a table, and the shortest reproduction of each violation."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from agelab.present.report.blocks import Block, Line, Table, Text, headings
-from agelab.runner.crash.crash import Answer, Violation
+from agelab.runner.crash.crash import Answer, Replayed, Violation
+from agelab.runner.crash.oracle import Call
+from agelab.runner.crash.record import Entry
+from agelab.runner.crash.states import State
 
 
 def answer_blocks(answer: Answer) -> Iterator[Block]:
@@ -43,6 +46,42 @@ def answer_blocks(answer: Answer) -> Iterator[Block]:
         rows = [_row(violation) for violation in answer.violations]
         yield Table(headings(*columns, wrapped=columns[1:]), rows, caption="The shortest of each violation")
         yield Line(f"again: agelab crash replay {answer.name} {answer.violations[0].state}")
+
+
+def replay_blocks(seen: Replayed) -> Iterator[Block]:
+    """Yield what the drive was sent up to the cut, with the calls that had returned, and what is wrong."""
+    columns = ("entry", "at, ms", "request", "sector", "sectors", "on the disk")
+    rows: list[Sequence[str] | str] = []
+    entries, state = seen.part.entries[: seen.state.prefix], seen.state
+    for number, entry in enumerate(entries):
+        rows += [_call(call) for call in seen.calls if call.entries == number]
+        since = f"{(entry.arrived - entries[0].arrived) / 1e6:.3f}"
+        place = (str(entry.sector), str(entry.sectors)) if entry.sectors else ("", "")
+        rows.append([str(number), since, entry.kind.name.lower(), *place, _fate(entry, number, state)])
+    rows += [_call(call) for call in seen.calls if call.entries == len(entries) <= state.returned]
+    rows.append("the power goes")
+    yield Table(headings(*columns, numbers=columns[:2] + columns[3:5]), rows, caption=f"State {state}")
+    yield Line(f"disk {seen.disk}")
+    for found in seen.found:
+        yield Text(
+            f"{found.kind}: {found.path} ({found.why})" if found.path else f"{found.kind}: {found.why}"
+        )
+    if not seen.found:
+        yield Line("nothing is wrong")
+
+
+def _call(call: Call) -> str:
+    failed = f", error {call.error}" if call.error else ""
+    return f"returned: {call.text or 'mount'}{failed}"
+
+
+def _fate(entry: Entry, number: int, state: State) -> str:
+    if not entry.has_data:
+        return ""
+    if number in state.lost:
+        return "lost"
+    torn = state.torn is not None and number == state.prefix - 1
+    return f"the first {state.torn} sectors" if torn else "yes"
 
 
 def _row(violation: Violation) -> list[str]:

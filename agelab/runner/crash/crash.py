@@ -220,12 +220,18 @@ class Replayed:
 
     state: State
     disk: str
-    calls: tuple[str, ...]
+    part: Recorded
+    calls: Sequence[Call]
     found: list[Found]
 
 
-def replay(name: str, state: str, store: Store, progress: Notify = silent) -> Replayed:
-    """Look at a state of an earlier question again. Raises InputError for a name of nothing."""
+def replay(
+    name: str, state: str, store: Store, progress: Notify = silent, export: Path | None = None
+) -> Replayed:
+    """Look at a state of an earlier question again, and write its disk as an image where one is to be exported.
+
+    Raises InputError for a name of nothing.
+    """
     directory = crashes(store) / name
     wanted = State.parse(state)
     if "/" in name or not (directory / "question.json").exists():
@@ -239,10 +245,13 @@ def replay(name: str, state: str, store: Store, progress: Notify = silent) -> Re
     disk = part.disk(wanted, recording.record)
     calls = _relative(recording.calls[wanted.workload], part.first)
     question = Question(**{**words, "options": tuple(words["options"]), "ignored": tuple(words["ignored"])})
+    if export:
+        numbers = part.kept(wanted)
+        recording.record.write_disk(export, numbers, wanted.torn)
     with Guests.ready(question, store, directory, progress) as guests:
         [look] = guests.look([(part.first, wanted)], lambda *_: None).values()
         found = list(oracle.judge(look, calls, wanted.returned, guests.bad_words))
-    return Replayed(wanted, disk, tuple(call.text for call in calls[1:]), found)
+    return Replayed(wanted, disk, part, calls, found)
 
 
 def crashes(store: Store) -> Path:

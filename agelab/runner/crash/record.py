@@ -1,6 +1,7 @@
 """The record of a drive (harness/drive/record.h), and the disk that a part of it makes."""
 
 import hashlib
+import shutil
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -113,6 +114,18 @@ class Record:
             there = range(entry.sector, entry.sector + (entry.sectors if torn is None else torn))
             disk.update((sector, change[sector]) for sector in there if change)
         return f"{sum(disk.values()) % _MODULUS:0{2 * HASH_BYTES}x}"
+
+    def write_disk(self, path: Path, numbers: Sequence[int], torn: int | None = None) -> None:
+        """Write the disk on which these entries are as an image."""
+        shutil.copyfile(self.base, path)
+        with self.log.open("rb") as log, path.open("r+b") as disk:
+            for number in numbers:
+                entry = self.entries[number]
+                whole = torn is None or number != numbers[-1]
+                log.seek(entry.data)
+                disk.seek(entry.sector * SECTOR)
+                if entry.has_data:
+                    disk.write(log.read((entry.sectors if whole else torn or 0) * SECTOR))
 
 
 def _added(sector: int, new: bytes, old: bytes) -> int:

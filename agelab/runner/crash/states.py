@@ -70,13 +70,16 @@ class Recorded:
 
     def disk(self, state: State, record: Record) -> str:
         """Return the hash of a state's disk. Raises InputError for a state of another record."""
+        return record.disk(self.kept(state), state.torn)
+
+    def kept(self, state: State) -> list[int]:
+        """Return the record's entries that are on the disk. Raises InputError for a state of another record."""
         if state.prefix > len(self.entries) or (state.lost and max(state.lost) >= state.prefix):
             raise InputError(
                 f"state {state} is of another record: workload {self.workload} has {len(self.entries)} entries"
             )
         lost = set(state.lost)
-        kept = [self.first + number for number in range(state.prefix) if number not in lost]
-        return record.disk(kept, state.torn)
+        return [self.first + number for number in range(state.prefix) if number not in lost]
 
     def volatile(self, prefix: int) -> list[int]:
         """List the writes among the first entries that a drive may still lose."""

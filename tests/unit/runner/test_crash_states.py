@@ -53,6 +53,8 @@ def test_a_disk_is_known_by_what_is_on_it_and_not_by_how_it_came_there(tmp_path:
     assert whole.disk([0]) == whole.disk([1, 2]) == whole.disk([0, 1, 2])
     assert whole.disk([0, 3]) == whole.disk([]) == "0" * 32
     assert whole.disk([0], torn=1) == whole.disk([1]) != whole.disk([2])
+    whole.write_disk(tmp_path / "image", [0, 3], torn=1)
+    assert (tmp_path / "image").read_bytes() == (bytes(9 * SECTOR) + sectors("b")).ljust(64 * SECTOR, b"\0")
 
 
 def test_a_record_that_is_not_whole_is_refused(tmp_path: Path) -> None:
