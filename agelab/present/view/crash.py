@@ -30,12 +30,8 @@ def answer_blocks(answer: Answer) -> Iterator[Block]:
         yield Line(
             f"the budget ended before {answer.disks - answer.looked} of {answer.disks} disks were looked at"
         )
-    kept, lost = answer.names
-    if kept or lost:
-        yield Text(
-            "fsync of a file with a new name, which promises no name: the name was there in "
-            f"{kept} of {kept + lost} states"
-        )
+    for habit, (yes, no) in sorted(answer.habits.items()):
+        yield Text(f"not promised: {habit}: in {yes} of {yes + no} states")
     if not answer.promises:
         yield Text(
             "no call of the workload makes anything persist: only what was there before is promised, and that the "

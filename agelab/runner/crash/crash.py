@@ -108,8 +108,8 @@ class Answer:
     boots: int = 0
     promises: bool = True
     """False where no workload makes a call that promises anything."""
-    names: list[int] = field(default_factory=lambda: [0, 0])
-    """Of the new names that only their file's fsync could have kept: how many were there, and how many were not."""
+    habits: dict[str, list[int]] = field(default_factory=dict)
+    """Of each habit the states that showed it, and those that did not."""
     violations: list[Violation] = field(default_factory=list)
     """The shortest of each kind and path first."""
 
@@ -319,8 +319,8 @@ def _look(
         answer.looked += 1
         answer.judged += len(disks[disk])
         for same in disks[disk]:
-            for kept in oracle.names_kept(look, calls[same.workload], same.returned):
-                answer.names[not kept] += 1
+            for habit, shown in oracle.habits(look, calls[same.workload], same.returned):
+                answer.habits.setdefault(habit, [0, 0])[not shown] += 1
             for found in oracle.judge(look, calls[same.workload], same.returned, guests.bad_words):
                 texts = tuple(call.text for call in calls[same.workload][1:])
                 rank = (len(texts), same.workload, *same.rank)

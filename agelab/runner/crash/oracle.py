@@ -20,6 +20,10 @@ SOURCES = {
 """Where each promise is written."""
 
 
+SAID = 80
+"""Characters of what a check says that are told."""
+
+
 class Kind(StrEnum):
     """Kind of a finding."""
 
@@ -131,7 +135,7 @@ def judge(look: Look, calls: Sequence[Call], returned: int, bad_words: Any) -> I
     if look.mount:
         yield Found(Kind.MOUNT, "", f"mount: error {look.mount}")
     if look.fsck:
-        yield Found(Kind.FSCK, "", f"exit {look.fsck}: {' '.join(look.said.split())[:160]}")
+        yield Found(Kind.FSCK, "", f"exit {look.fsck}: {' '.join(look.said.split())[:SAID]}")
     if look.again or look.write:
         yield Found(Kind.WRITE, "", f"error {look.again or look.write}")
     for line in look.kernel:
@@ -142,14 +146,22 @@ def judge(look: Look, calls: Sequence[Call], returned: int, bad_words: Any) -> I
         yield from _History.of(calls, returned).differences(look.tree)
 
 
-def names_kept(look: Look, calls: Sequence[Call], returned: int) -> Iterator[bool]:
-    """Yield, of each new name that only its file's fsync could have kept, whether it is there.
+class Habit(StrEnum):
+    """What no manual page promises, and filesystems do differently: told, and no violation."""
 
-    fsync(2) promises no name: this tells filesystems apart, and is no violation.
-    """
+    NAME = "fsync of a file with a new name keeps the name"
+    REPLACED = "a file renamed over another without fsync has the old content or the new"
+
+
+def habits(look: Look, calls: Sequence[Call], returned: int) -> Iterator[tuple[Habit, bool]]:
+    """Yield each habit that a disk can show, and whether it does."""
     if look.tree is not None:
         history = _History.of(calls, returned)
-        yield from (path in look.tree for path in history.names_of_synced_files())
+        for path in history.names_of_synced_files():
+            yield Habit.NAME, path in look.tree
+        for path, forms in history.replaced_files():
+            if path in look.tree:
+                yield Habit.REPLACED, look.tree[path].data in forms
 
 
 @dataclass(frozen=True)
@@ -177,6 +189,18 @@ class _History:
                     path in tree for tree in self.trees(number)
                 ):
                     yield path
+
+    def replaced_files(self) -> Iterator[tuple[str, set[object]]]:
+        """Yield each file in whose place another was put that no call has covered, and what both have held."""
+        for path, node in self.calls[self.done].tree.items():
+            trees = self.trees(self.name_promised(path))
+            files = {tree[path].inode for tree in trees if path in tree}
+            if (
+                node.type == "f"
+                and len(files) > 1
+                and self._content_promised(node.inode, ("fsync", "fdatasync")) is None
+            ):
+                yield path, {tree[path].data for tree in trees if path in tree}
 
     def trees(self, since: int) -> list[Tree]:
         """Return the trees that there were from a call on."""

@@ -143,9 +143,9 @@ def test_fsync_of_a_new_file_promises_its_content_and_not_its_name() -> None:
     made = calls(("create A/new", NEW), ("fsync A/new", NEW))
     assert wrong(BEFORE, made) == []
     assert wrong({**NEW, "A/new": file(12, "")}, made) == [(Wrong.CONTENT, "A/new")]
-    assert list(oracle.names_kept(Look(tree=NEW), made, 9)) == [True]
-    assert list(oracle.names_kept(Look(tree=BEFORE), made, 9)) == [False]
-    assert list(oracle.names_kept(Look(tree=BEFORE), made, 1)) == []
+    assert list(oracle.habits(Look(tree=NEW), made, 9)) == [(oracle.Habit.NAME, True)]
+    assert list(oracle.habits(Look(tree=BEFORE), made, 9)) == [(oracle.Habit.NAME, False)]
+    assert list(oracle.habits(Look(tree=BEFORE), made, 1)) == []
 
 
 def test_fsync_of_a_directory_promises_its_names_and_not_their_content() -> None:
@@ -184,6 +184,17 @@ def test_a_rename_loses_neither_file() -> None:
     assert wrong({"A": DIRECTORY, "A/bar": BEFORE["A/bar"]}, made) == [(Wrong.HALF, "A/bar or A/foo")]
     assert (Wrong.CONTENT, "A/bar") in wrong({"A": DIRECTORY, "A/bar": file(10, "")}, made)
     assert (Wrong.MISSING, "A/bar") in wrong({"A": DIRECTORY, "A/foo": BEFORE["A/foo"]}, made)
+
+
+def test_an_empty_file_in_the_place_of_another_is_told_and_breaks_no_promise() -> None:
+    after = {"A": DIRECTORY, "A/foo": file(12, "new"), "A/bar": BEFORE["A/bar"]}
+    made = calls(("create A/new", NEW), ("rename A/new A/foo", after))
+    empty = {**after, "A/foo": file(12, "")}
+    assert wrong(empty, made) == []
+    for tree, whole in ((BEFORE, True), (after, True), (empty, False)):
+        assert list(oracle.habits(Look(tree=tree), made, 9)) == [(oracle.Habit.REPLACED, whole)]
+    synced = calls(("create A/new", NEW), ("fsync A/new", NEW), ("rename A/new A/foo", after))
+    assert wrong(empty, synced) == [(Wrong.CONTENT, "A/foo")]
 
 
 def test_a_call_that_failed_promises_nothing() -> None:
