@@ -50,6 +50,8 @@ FLAGS = {
 }  # fmt: skip
 """Mount options that mount(2) takes as flags."""
 BAD_WORDS = r"\bWARNING: |\bBUG: |\bOops\b|general protection|I/O error|[Cc]orrupt"
+NUMBERS = re.compile(r"\d+")
+"""What differs between violations of one kind: numbers of inodes and blocks."""
 WORD_SEPARATOR = "\37"
 SMALLEST_MIB = 64
 STUDY_MIB = 4096
@@ -325,7 +327,7 @@ def _look(
                 texts = tuple(call.text for call in calls[same.workload][1:])
                 rank = (len(texts), same.workload, *same.rank)
                 violation = Violation(str(same), disk, texts, found.kind, found.path, found.why, rank)
-                key = (found.kind, found.path, found.why)
+                key = (found.kind, found.path, NUMBERS.sub("", found.why))
                 if key not in violations or violations[key].rank > rank:
                     violations[key] = violation
         if answer.looked % 100 == 0:

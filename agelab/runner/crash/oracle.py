@@ -24,12 +24,17 @@ SAID = 80
 """Characters of what a check says that are told."""
 
 
+UNKNOWN = "?"
+"""The type of what is in a tree in the place of a directory's entries that cannot be read."""
+
+
 class Kind(StrEnum):
     """Kind of a finding."""
 
     MISSING = "a promised name is missing"
     CAME_BACK = "a name is there that was promised to be gone"
     NEVER_WAS = "a name is there that never was"
+    UNREADABLE = "it cannot be read"
     CONTENT = "promised content is another"
     ATTRIBUTES = "promised attributes are others"
     HALF = "a rename lost the file"
@@ -222,7 +227,11 @@ class _History:
     def differences(self, found: Tree) -> Iterator[Found]:
         """Yield what is promised and not there, and what is there and never was."""
         known = {path for tree in self.trees(0) for path in tree}
-        yield from (Found(Kind.NEVER_WAS, path, "no call made it") for path in sorted(found.keys() - known))
+        for path in sorted(found.keys() - known):
+            if found[path].type == UNKNOWN:
+                yield Found(Kind.UNREADABLE, path.rpartition("/")[0], "its entries")
+            else:
+                yield Found(Kind.NEVER_WAS, path, "no call made it")
         for path in sorted(known):
             yield from self._of_path(path, found.get(path), found)
         yield from self._lost_files(found)

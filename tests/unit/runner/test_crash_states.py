@@ -206,6 +206,11 @@ def test_what_no_call_made_never_was() -> None:
     assert wrong({**BEFORE, "A/ghost": file(13, "")}, calls()) == [(Wrong.NEVER_WAS, "A/ghost")]
 
 
+def test_a_directory_that_cannot_be_read_is_told_as_such() -> None:
+    found = {**BEFORE, "A/unreadable": Node("?", 0, 0, 0, "0", "")}
+    assert wrong(found, calls()) == [(Wrong.UNREADABLE, "A")]
+
+
 def test_a_disk_that_is_not_well_is_told_without_any_promise() -> None:
     look = Look(mount=117, fsck=4, said="bad  inode", kernel=("fine", "EXT4-fs error (device x): bad"))
     assert list(oracle.judge(look, calls(), 9, NO_WORDS)) == [
