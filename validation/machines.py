@@ -30,12 +30,12 @@ from agelab import kernel as kernels
 from agelab.base.errors import AgelabError
 from agelab.cli.options import open_store
 from agelab.machine.image import tools
+from agelab.runner.bench import Bench, bench
 from agelab.scenario import selection, toml_files
 from agelab.scenario.machine import Band, Machine
 from docs.make import command
 from docs.make.command import Answer
 from docs.make.page import grid
-from validation.guest import Bench, bench
 
 CALLS = Path(__file__).with_name("machine_calls")
 PUBLISHED = CALLS / "published.csv"

@@ -18,6 +18,7 @@ from agelab import kernel as kernels
 from agelab.base.errors import AgelabError
 from agelab.base.hashing import key_of
 from agelab.cli.options import open_store
+from agelab.runner.bench import Bench, bench
 from agelab.runner.plan import cell_inputs
 from agelab.scenario import selection
 from agelab.scenario.drive import Drive, Flash, RotatingDisk, SolidState
@@ -26,7 +27,6 @@ from docs.make import command
 from docs.make.command import Answer
 from docs.make.page import DOCS
 from validation.figures import drives
-from validation.guest import Bench, bench
 from validation.validate_job import (
     DEEP_READS,
     PLACE,

@@ -24,6 +24,7 @@ VERBS = {
     "compare": "Name the inputs and results in which two runs differ.",
     "sweep": "Put runs on several kernels into one table, changes marked.",
     "bisect": "Find the kernel that changed a result.",
+    "crash": "Look at each state in which a power cut can leave a filesystem.",
     "capsule": "Pack a run into one file; replay such a file.",
     "mirror": "Write the packages of runs as an archive for other hosts and later years.",
     "replicate": "Put runs beside the published study that they follow, claim by claim.",

@@ -109,6 +109,7 @@ static void take_up(struct block *block, struct request *rq, u64 now)
 		command->status = store_copy(&block->store, rq, back);
 		block->drive.stat.copy_stolen_ns += machine_now() - now;
 	}
+	record_request(&block->record, rq, command->arrived, done);
 	now = machine_now();
 	if (now > done)
 		block->drive.stat.copy_late_ns += now - done;
@@ -420,6 +421,8 @@ static int start(struct block *block)
 	error = store_init(&block->store, write_cache_size(&block->drive));
 	if (!error && block->drive.set.kind == SSD)
 		error = attach_map(block);
+	if (!error)
+		error = record_init(&block->record);
 	if (error)
 		return error;
 	block->tags.ops = &operations;

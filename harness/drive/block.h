@@ -6,6 +6,7 @@
 #include <linux/hrtimer.h>
 #include <linux/spinlock.h>
 #include "drive.h"
+#include "record.h"
 #include "store.h"
 
 /* A modelled drive as a block device. */
@@ -13,6 +14,7 @@ struct block {
 	struct drive drive;	/* first: the model's callback finds the block device by it */
 	struct store store;
 	u64 table;			/* where in physical memory a solid-state drive's map is */
+	struct record record;
 	char name[16];
 	struct gendisk *disk;
 	struct request_queue *queue;

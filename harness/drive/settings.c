@@ -69,6 +69,17 @@ static int memory(struct store *store, char *list)
 	return 0;
 }
 
+static int record(struct record *record, char *value)
+{
+	u64 two[2];
+
+	if (numbers(value, two, 2) != 2)
+		return -EINVAL;
+	record->physical = two[0];
+	record->bytes = two[1];
+	return 0;
+}
+
 static int number(struct settings *set, const char *name, const char *value)
 {
 	u64 *word = word_of(set, name);
@@ -102,6 +113,8 @@ int settings_parse(struct block *block, char *text)
 			error = kstrtoull(value, 0, (unsigned long long *)&block->table);
 		else if (!strcmp(name, "memory"))
 			error = memory(&block->store, value);
+		else if (!strcmp(name, "record"))
+			error = record(&block->record, value);
 		else
 			error = number(&block->drive.set, name, value);
 		if (error)

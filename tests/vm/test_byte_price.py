@@ -7,9 +7,9 @@ import pytest
 from agelab import kernel
 from agelab.cli.options import open_store
 from agelab.machine.image import tools
+from agelab.runner.bench import bench
 from agelab.scenario import selection
 from tests.vm.chaos import both_cores_busy
-from validation.guest import bench
 from validation.machines import CALLS, instructions
 
 pytestmark = pytest.mark.vm

@@ -7,8 +7,8 @@ import pytest
 from agelab import kernel
 from agelab.cli.options import open_store
 from agelab.machine.drive import geometry
+from agelab.runner.bench import bench
 from agelab.scenario import selection
-from validation.guest import bench
 
 pytestmark = pytest.mark.vm
 DRIVE = selection.drive("seagate-st340016a")

@@ -10,8 +10,8 @@ from agelab.cli.options import open_store
 from agelab.machine.drive import geometry
 from agelab.machine.drive.translation import Mapped
 from agelab.machine.vm.guest import MemoryDisk
+from agelab.runner.bench import Bench, bench
 from agelab.scenario import selection
-from validation.guest import Bench, bench
 
 pytestmark = pytest.mark.vm
 DRIVES = "seagate-st340016a", "samsung-870-evo-500"

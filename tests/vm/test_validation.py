@@ -7,9 +7,9 @@ import pytest
 
 from agelab import kernel
 from agelab.cli.options import open_store
+from agelab.runner.bench import bench
 from agelab.scenario import selection
 from agelab.scenario.drive import Drive, SolidState
-from validation.guest import bench
 from validation.validate import figures, measured, memory_mib, validate
 from validation.validate_job import WINDOW, job, step
 from validation.validate_report import LIMIT, Figure

@@ -27,7 +27,9 @@ RECIPE = 1
 _FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-s")
 
 
-def obtain(store: Store, progress: Notify = silent, sources: Path = SOURCES) -> dict[str, Path]:
+def obtain(
+    store: Store, progress: Notify = silent, sources: Path = SOURCES, flags: Sequence[str] = _FLAGS
+) -> dict[str, Path]:
     """Return the path of each program of ``sources`` by its name, built if the store does not have them.
 
     Raises HostError when the compiler cannot be downloaded or bubblewrap cannot run here, AgelabError when a source
@@ -40,7 +42,7 @@ def obtain(store: Store, progress: Notify = silent, sources: Path = SOURCES) -> 
     def built_with(packages: BuildRoot) -> Artefact:
         inputs = {
             "sources": {path.name: file_hash(path) for path in files},
-            "flags": list(_FLAGS),
+            "flags": list(flags),
             "root": buildroot.key(packages, purpose),
             "recipe": RECIPE,
         }
@@ -50,7 +52,7 @@ def obtain(store: Store, progress: Notify = silent, sources: Path = SOURCES) -> 
             progress("building the guest's tools")
             with buildroot.open_workshop(place, files, directory, "a tool of the guest") as shop:
                 for program, source in programs(files).items():
-                    shop.run(["gcc", *_FLAGS, "-o", program, source.name])
+                    shop.run(["gcc", *flags, "-o", program, source.name])
                     shutil.move(shop.build / program, directory / program)
                     (directory / program).chmod(0o755)
 

@@ -6,14 +6,15 @@ The program is Python of the standard library, the guest's first process. It fin
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from agelab import kernel as kernels
-from agelab.base.errors import AgelabError
+from agelab.base.errors import AgelabError, Notify, silent
 from agelab.base.hashing import canonical_json
 from agelab.kernel import initramfs
 from agelab.machine import image as images
@@ -34,6 +35,8 @@ from agelab.store.artefacts import Store
 MODULES = ("dm_mod", "ext4")
 PATIENCE = 900.0
 """Host seconds for one boot."""
+MAX_EVENT_BYTES = 256 << 20
+"""Bytes that a program of ours may say in one boot."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +87,20 @@ class Bench:
         machine: Machine,
         memory_mib: int,
         disks: Sequence[MemoryDisk] = (),
+        *,
+        modules: Sequence[str] = MODULES,
+        programs: Mapping[str, bytes] = MappingProxyType({}),
+        patience: float = PATIENCE,
+        on_event: Callable[[dict[str, Any]], None] = lambda _: None,
     ) -> Boot:
-        """Run a guest of the virtual clock to its end."""
+        """Run a guest of the virtual clock to its end. ``on_event`` hears of each object as it comes."""
         console, events = self.directory / "console.log", self.directory / "events.jsonl"
         for output in (console, events):
             output.write_bytes(b"")
         archive = self.directory / "initramfs"
         files = {**cell_inputs.harness_files(), "job.json": canonical_json(job)}
         extra = {self.module.stem: self.module.read_bytes()}
-        own = initramfs.cell(self.image.kernel.modules, MODULES, files, {"start": program}, extra)
+        own = initramfs.cell(self.image.kernel.modules, modules, files, {"start": program, **programs}, extra)
         archive.write_bytes(self.image.initramfs.read_bytes() + own)
         root = MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False, constant=True)
         guest = GuestSpec(
@@ -109,21 +117,26 @@ class Bench:
         )
         xml = domain.domain_xml(guest, self.hypervisor.security_models)
         objects: list[dict[str, Any]] = []
-        ending = self.hypervisor.run(
-            guest.name,
-            xml,
-            GuestOutput(events, console),
-            lambda line: objects.append(json.loads(line)),
-            PATIENCE,
-        )
+
+        def hear(line: str) -> None:
+            objects.append(json.loads(line))
+            on_event(objects[-1])
+
+        written = GuestOutput(events, console, MAX_EVENT_BYTES)
+        ending = self.hypervisor.run(guest.name, xml, written, hear, patience)
         return Boot(objects, ending, console.read_text(errors="replace"))
 
 
 @contextmanager
-def bench(store: Store, kernel: str, directory: Path) -> Iterator[Bench]:
-    """Set up a bench for a kernel, with its image and module built if the store does not have them."""
-    resolved = kernels.resolve(kernel, store)
-    image = images.build(resolved, store, roots.served(roots.definition(), ()))
-    built = module.obtain(resolved, store)
+def bench(
+    store: Store, kernel: str, directory: Path, filesystems: Sequence[str] = (), progress: Notify = silent
+) -> Iterator[Bench]:
+    """Set up a bench for a kernel, with its image and module built if the store does not have them.
+
+    The image serves ``filesystems`` beside those of every guest.
+    """
+    resolved = kernels.resolve(kernel, store, progress=progress)
+    image = images.build(resolved, store, roots.served(roots.definition(), filesystems), progress=progress)
+    built = module.obtain(resolved, store, progress)
     with connected() as hypervisor:
         yield Bench(image, built, qemu.obtain(store), hypervisor, directory)

@@ -1,0 +1,99 @@
+"""``agelab crash``: every moment at which the power can go."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from agelab.cli.options import OUTPUT, force_option, json_option, open_store, print_json, say
+
+if TYPE_CHECKING:
+    from agelab.base.types import Defaults
+
+
+class _Workloads(click.Group):
+    """A group of which any word but those of its commands is a workload."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.commands, *ctx.help_option_names):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Workloads, subcommand_metavar="WORKLOAD | replay RUN STATE")
+def crash() -> None:
+    """Look at each state in which a power cut can leave a filesystem.
+
+    WORKLOAD is one or two (each sequence of so many calls, with each that makes it persist), or calls separated by
+    semicolons: 'create A/new; append A/new 0 4096; fsync A/new'. For its options see: agelab crash run --help
+    """
+
+
+@crash.command("run")
+@click.argument("workload")
+@click.option("--filesystem", required=True, metavar="NAME", help="A file of scenarios/filesystems/.")
+@click.option("--kernel", default="debian:6.1", show_default=True, help="The guest's kernel.")
+@click.option("--defaults", default="today", type=click.Choice(("period", "today")), show_default=True)
+@click.option("--options", default="", metavar="OPTION,...", help="More mount options.")
+@click.option("--mib", default=None, type=click.IntRange(16, 4096), help="Size of the disk, MiB.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Draws subsets of writes.")
+@click.option("--drawn", default=4, show_default=True, type=click.IntRange(0), help="Subsets at each flush.")
+@click.option(
+    "--ignores",
+    multiple=True,
+    type=click.Choice(("flush", "fua")),
+    help="What the drive ignores: a filesystem must lose promises on it, or nothing is found here.",
+)
+@click.option(
+    "--budget",
+    default=None,
+    type=click.FloatRange(0, min_open=True),
+    metavar="MINUTES",
+    help="Minutes of this host for looking at states; all states if omitted.",
+)
+@json_option
+def look(
+    workload: str,
+    filesystem: str,
+    kernel: str,
+    defaults: "Defaults",
+    options: str,
+    mib: int | None,
+    seed: int,
+    drawn: int,
+    ignores: tuple[str, ...],
+    budget: float | None,
+    as_json: bool,
+) -> int:
+    """Record WORKLOAD, and look at each state of its disk."""
+    from agelab.present.view.crash import answer_blocks
+    from agelab.present.view.terminal import print_blocks
+    from agelab.runner.crash import crash as crashing
+
+    mounted = tuple(filter(None, options.split(",")))
+    question = crashing.ask(
+        workload, filesystem, kernel, defaults, mounted, mib, seed, drawn, budget, ignores
+    )
+    answer = crashing.run(question, open_store(), say)
+    if as_json:
+        print_json(asdict(answer))
+    else:
+        print_blocks(answer_blocks(answer))
+    return 1 if answer.violations else 0
+
+
+@crash.command()
+@click.argument("run", metavar="RUN")
+@click.argument("state")
+@click.option("--export", type=OUTPUT, help="Write the disk as an image into this file, too.")
+@force_option
+def replay(run: str, state: str, export: Path | None) -> int:
+    """Look at STATE of the crash run RUN again, and show what came before the cut."""
+    from agelab.present.view.crash import replay_blocks
+    from agelab.present.view.terminal import print_blocks
+    from agelab.runner.crash import crash as crashing
+
+    seen = crashing.replay(run, state, open_store(), say, export)
+    print_blocks(replay_blocks(seen))
+    return 1 if seen.found else 0

@@ -1,0 +1,85 @@
+"""What crash states have shown: a table, and the shortest reproduction of each violation."""
+
+from collections.abc import Iterator, Sequence
+
+from agelab.present.report.blocks import Block, Line, Table, Text, headings
+from agelab.runner.crash.crash import Answer, Replayed, Violation
+from agelab.runner.crash.oracle import Call
+from agelab.runner.crash.record import Entry
+from agelab.runner.crash.states import State
+
+
+def answer_blocks(answer: Answer) -> Iterator[Block]:
+    """Yield what was looked at, and each violation."""
+    question = answer.question
+    mount = f", {','.join(question.options)}" if question.options else ""
+    ignoring = f", on a drive that ignores {' and '.join(question.ignored)}" if question.ignored else ""
+    yield Line(
+        f"{answer.name}: {question.workload} on {question.filesystem} ({question.defaults}{mount}), "
+        f"{question.mib} MiB, kernel {question.kernel}{ignoring}"
+    )
+    columns = ("workloads", "states", "distinct disks", "looked at", "violations")
+    numbers = (answer.workloads, answer.states, answer.disks, answer.looked, len(answer.violations))
+    yield Table(headings(*columns, numbers=columns), [[str(number) for number in numbers]])
+    rate = answer.looked / answer.look_seconds if answer.look_seconds else 0
+    yield Line(
+        f"recorded in {answer.record_seconds:.0f} s, looked at in {answer.look_seconds:.0f} s "
+        f"({rate:.2f} disks a second), {answer.boots} guests"
+    )
+    if answer.looked < answer.disks:
+        yield Line(
+            f"the budget ended before {answer.disks - answer.looked} of {answer.disks} disks were looked at"
+        )
+    for habit, (yes, no) in sorted(answer.habits.items()):
+        yield Text(f"not promised: {habit}: in {yes} of {yes + no} states")
+    if not answer.promises:
+        yield Text(
+            "no call of the workload makes anything persist: only what was there before is promised, and that the "
+            "filesystem is well"
+        )
+    if answer.violations:
+        columns = ("state", "what is wrong", "where", "why", "calls")
+        rows = [_row(violation) for violation in answer.violations]
+        yield Table(headings(*columns, wrapped=columns[1:]), rows, caption="The shortest of each violation")
+        yield Line(f"again: agelab crash replay {answer.name} {answer.violations[0].state}")
+
+
+def replay_blocks(seen: Replayed) -> Iterator[Block]:
+    """Yield what the drive was sent up to the cut, with the calls that had returned, and what is wrong."""
+    columns = ("entry", "at, ms", "request", "sector", "sectors", "on the disk")
+    rows: list[Sequence[str] | str] = []
+    entries, state = seen.part.entries[: seen.state.prefix], seen.state
+    for number, entry in enumerate(entries):
+        rows += [_call(call) for call in seen.calls if call.entries == number]
+        since = f"{(entry.arrived - entries[0].arrived) / 1e6:.3f}"
+        place = (str(entry.sector), str(entry.sectors)) if entry.sectors else ("", "")
+        rows.append([str(number), since, entry.kind.name.lower(), *place, _fate(entry, number, state)])
+    rows += [_call(call) for call in seen.calls if call.entries == len(entries) <= state.returned]
+    rows.append("the power goes")
+    yield Table(headings(*columns, numbers=columns[:2] + columns[3:5]), rows, caption=f"State {state}")
+    yield Line(f"disk {seen.disk}")
+    for found in seen.found:
+        yield Text(
+            f"{found.kind}: {found.path} ({found.why})" if found.path else f"{found.kind}: {found.why}"
+        )
+    if not seen.found:
+        yield Line("nothing is wrong")
+
+
+def _call(call: Call) -> str:
+    failed = f", error {call.error}" if call.error else ""
+    return f"returned: {call.text or 'mount'}{failed}"
+
+
+def _fate(entry: Entry, number: int, state: State) -> str:
+    if not entry.has_data:
+        return ""
+    if number in state.lost:
+        return "lost"
+    torn = state.torn is not None and number == state.prefix - 1
+    return f"the first {state.torn} sectors" if torn else "yes"
+
+
+def _row(violation: Violation) -> list[str]:
+    calls = "; ".join(violation.calls)
+    return [violation.state, violation.kind, violation.path, violation.why, calls]

@@ -1,0 +1,308 @@
+"""What was promised before a cut, and what a look at the disk after it found instead.
+
+The guest tells the tree as it was after each call, and the tree that a mount after the cut has brought back. Nothing
+else is known of a filesystem: what a call promises stands in ``SOURCES``, with where that is written. What changed
+after its promise may be there in either form, or in none.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+SOURCES = {
+    "sync": "sync(2): all pending modifications to metadata and data are written; Linux waits (NOTES)",
+    "syncfs": "syncfs(2): as sync(2), for one filesystem; Linux waits",
+    "fsync": "fsync(2): data and metadata of the file; of a directory, its entries. POSIX.1-2017, fsync()",
+    "fdatasync": "fdatasync(2): data, and the metadata without which it cannot be read (its size)",
+    "rename": "rename(2): a name that is replaced is never missing, nor is what gets another name",
+}
+"""Where each promise is written."""
+
+
+SAID = 80
+"""Characters of what a check says that are told."""
+
+
+UNKNOWN = "?"
+"""The type of what is in a tree in the place of a directory's entries that cannot be read."""
+
+
+class Kind(StrEnum):
+    """Kind of a finding."""
+
+    MISSING = "a promised name is missing"
+    CAME_BACK = "a name is there that was promised to be gone"
+    NEVER_WAS = "a name is there that never was"
+    UNREADABLE = "it cannot be read"
+    CONTENT = "promised content is another"
+    ATTRIBUTES = "promised attributes are others"
+    HALF = "a rename lost the file"
+    MOUNT = "it cannot be mounted"
+    FSCK = "its check finds errors"
+    WRITE = "it cannot be written"
+    KERNEL = "the kernel complains"
+    END = "the guest ended"
+
+    @property
+    def is_promise(self) -> bool:
+        """True for what a call had promised; the rest is what no call needs to promise."""
+        return self in (Kind.MISSING, Kind.CAME_BACK, Kind.CONTENT, Kind.ATTRIBUTES, Kind.HALF)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A file, directory or link of a tree."""
+
+    type: str
+    size: int
+    links: int
+    inode: int
+    attributes: str
+    content: str
+
+    @property
+    def data(self) -> tuple[str, int, str]:
+        """What a read shows of it."""
+        return self.type, self.size, self.content
+
+
+Tree = Mapping[str, Node]
+
+
+def read_tree(lines: Sequence[Sequence[Any]]) -> Tree:
+    """Read a tree as the guest tells it (harness/crash/crash.c)."""
+    return {str(path): Node(*node) for path, *node in lines}
+
+
+PROMISED: tuple[tuple[Kind, tuple[str, ...], Callable[[Node], object]], ...] = (
+    (Kind.CONTENT, ("fsync", "fdatasync"), lambda node: node.data),
+    (Kind.ATTRIBUTES, ("fsync",), lambda node: node.attributes),
+)
+"""What calls with a path promise of a file, beside those that cover all, and what of it that is."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that has returned, and the tree after it."""
+
+    entries: int
+    """Entries of the record when it returned."""
+    text: str
+    """Empty for the mount that comes before all calls."""
+    error: int
+    tree: Tree
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Its name and arguments; no name for a call that promises nothing since it failed."""
+        return tuple(self.text.split()) if not self.error else ()
+
+    @property
+    def covers_all(self) -> bool:
+        """True where the whole tree was on the disk when it returned."""
+        return not self.text or self.words[:1] in (("sync",), ("syncfs",))
+
+
+@dataclass(frozen=True)
+class Found:
+    """A difference between what a disk must hold and what it holds."""
+
+    kind: Kind
+    path: str
+    why: str
+    """The call that promised it, or what was said."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a guest found on a disk."""
+
+    mount: int = 0
+    tree: Tree | None = None
+    fsck: int = 0
+    said: str = ""
+    again: int = 0
+    write: int = 0
+    kernel: tuple[str, ...] = ()
+    ended: str = ""
+    """How the guest ended while it looked; empty where it did not."""
+
+
+def judge(look: Look, calls: Sequence[Call], returned: int, bad_words: Any) -> Iterator[Found]:
+    """Yield what is wrong with a disk after a cut at which that many entries of the record were there.
+
+    ``bad_words`` is the pattern of what the kernel says of a damaged filesystem.
+    """
+    if look.ended:
+        yield Found(Kind.END, "", look.ended)
+        return
+    if look.mount:
+        yield Found(Kind.MOUNT, "", f"mount: error {look.mount}")
+    if look.fsck:
+        yield Found(Kind.FSCK, "", f"exit {look.fsck}: {' '.join(look.said.split())[:SAID]}")
+    if look.again or look.write:
+        yield Found(Kind.WRITE, "", f"error {look.again or look.write}")
+    for line in look.kernel:
+        if bad_words.search(line):
+            yield Found(Kind.KERNEL, "", line)
+            break
+    if look.tree is not None:
+        yield from _History.of(calls, returned).differences(look.tree)
+
+
+class Habit(StrEnum):
+    """What no manual page promises, and filesystems do differently: told, and no violation."""
+
+    NAME = "fsync of a file with a new name keeps the name"
+    REPLACED = "a file renamed over another without fsync has the old content or the new"
+
+
+def habits(look: Look, calls: Sequence[Call], returned: int) -> Iterator[tuple[Habit, bool]]:
+    """Yield each habit that a disk can show, and whether it does."""
+    if look.tree is not None:
+        history = _History.of(calls, returned)
+        for path in history.names_of_synced_files():
+            yield Habit.NAME, path in look.tree
+        for path, forms in history.replaced_files():
+            if path in look.tree:
+                yield Habit.REPLACED, look.tree[path].data in forms
+
+
+@dataclass(frozen=True)
+class _History:
+    """The calls of a workload up to a cut."""
+
+    calls: Sequence[Call]
+    done: int
+    """The last call that had returned. The one after it may have been at work."""
+
+    @classmethod
+    def of(cls, calls: Sequence[Call], returned: int) -> "_History":
+        """Return what had returned when the record had so many entries."""
+        return cls(
+            calls, max((number for number, call in enumerate(calls) if call.entries <= returned), default=0)
+        )
+
+    def names_of_synced_files(self) -> Iterator[str]:
+        """Yield each name that was not promised, has stayed since, and whose file an fsync has covered."""
+        for number, call in enumerate(self.calls[: self.done + 1]):
+            if call.words[:1] == ("fsync",) and (node := call.tree.get(call.words[1])) and node.type == "f":
+                path = call.words[1]
+                before = self.trees(self.name_promised(path))
+                if not all(path in tree for tree in before) and all(
+                    path in tree for tree in self.trees(number)
+                ):
+                    yield path
+
+    def replaced_files(self) -> Iterator[tuple[str, set[object]]]:
+        """Yield each file in whose place another was put that no call has covered, and what both have held."""
+        for path, node in self.calls[self.done].tree.items():
+            trees = self.trees(self.name_promised(path))
+            files = {tree[path].inode for tree in trees if path in tree}
+            if (
+                node.type == "f"
+                and len(files) > 1
+                and self._content_promised(node.inode, ("fsync", "fdatasync")) is None
+            ):
+                yield path, {tree[path].data for tree in trees if path in tree}
+
+    def trees(self, since: int) -> list[Tree]:
+        """Return the trees that there were from a call on."""
+        return [call.tree for call in self.calls[since : self.done + 2]]
+
+    def _last(self, *wanted: tuple[str, str]) -> int:
+        """Return the last call that covered all, or did one of these to a path."""
+        return max(
+            number
+            for number, call in enumerate(self.calls[: self.done + 1])
+            if call.covers_all or call.words[:2] in wanted
+        )
+
+    def name_promised(self, path: str) -> int:
+        """Return the call since which the disk knows whether there is a path."""
+        parent = path.rpartition("/")[0]
+        return self._last(("fsync", parent or "."))
+
+    def differences(self, found: Tree) -> Iterator[Found]:
+        """Yield what is promised and not there, and what is there and never was."""
+        known = {path for tree in self.trees(0) for path in tree}
+        for path in sorted(found.keys() - known):
+            if found[path].type == UNKNOWN:
+                yield Found(Kind.UNREADABLE, path.rpartition("/")[0], "its entries")
+            else:
+                yield Found(Kind.NEVER_WAS, path, "no call made it")
+        for path in sorted(known):
+            yield from self._of_path(path, found.get(path), found)
+        yield from self._lost_files(found)
+
+    def _of_path(self, path: str, node: Node | None, found: Tree) -> Iterator[Found]:
+        since = self.name_promised(path)
+        nodes = [tree.get(path) for tree in self.trees(since)]
+        if node is None:
+            parent = path.rpartition("/")[0]
+            if all(nodes) and (not parent or parent in found):  # else the parent's own loss is told
+                yield Found(Kind.MISSING, path, self._name(since))
+            return
+        candidates = {was.inode: was for was in nodes if was}
+        if not candidates:
+            yield Found(Kind.CAME_BACK, path, self._name(since))
+            return
+        wrong = [self._difference(was, node) for was in candidates.values()]
+        if all(wrong) and wrong[0]:
+            yield Found(wrong[0].kind, path, wrong[0].why)
+
+    def _difference(self, was: Node, node: Node) -> Found | None:
+        """Compare a file with one that may be found under its name; None where nothing promised is another."""
+        for kind, calls, show in PROMISED:
+            since = self._content_promised(was.inode, calls)
+            if since is None:
+                continue
+            forms = {
+                show(other)
+                for tree in self.trees(since)
+                for other in tree.values()
+                if other.inode == was.inode
+            }
+            if len(forms) == 1 and show(node) not in forms:
+                return Found(kind, "", self._name(since))
+        return None
+
+    def _content_promised(self, inode: int, calls: tuple[str, ...]) -> int | None:
+        """Return the last call that covered a file's content; None for a file that none has covered."""
+        covering = [
+            number
+            for number, call in enumerate(self.calls[: self.done + 1])
+            if (call.covers_all and any(node.inode == inode for node in call.tree.values()))
+            or (
+                call.words[:1] in [(name,) for name in calls]
+                and (node := call.tree.get(call.words[1])) is not None
+                and node.inode == inode
+            )
+        ]
+        return covering[-1] if covering else None
+
+    def _lost_files(self, found: Tree) -> Iterator[Found]:
+        """Yield files that always had a name, since one was promised, and are found under none of them."""
+        since = self._last()
+        for node in self.trees(since)[0].values():
+            if node.type != "f":
+                continue
+            places = [
+                {path for path, other in tree.items() if other.inode == node.inode}
+                for tree in self.trees(since)
+            ]
+            names = set().union(*places)
+            changed = any(
+                other.data != node.data
+                for tree in self.trees(since)
+                for other in tree.values()
+                if other.inode == node.inode
+            )
+            there = [found[path] for path in names & found.keys()]
+            kept = any(changed or other.data == node.data for other in there)
+            if all(places) and not set.intersection(*places) and not kept:
+                yield Found(Kind.HALF, " or ".join(sorted(names)), self._name(since))
+
+    def _name(self, number: int) -> str:
+        return self.calls[number].text or "it was on the disk before"

@@ -1,0 +1,132 @@
+"""The states in which a power cut can leave a disk, each by its name: ``workload:prefix[:loss,...]``.
+
+The first entries of the record, as many as the prefix says, were taken up before the cut. Of these a drive may lose
+what it has not flushed: a write that was done before a flush came is on the platters when the flush is done, and so is
+a write with FUA when it is done (Linux, Documentation/block/writeback_cache_control.rst). A loss ``-7`` is entry 7 that
+is not there, ``t3`` the last entry of which 3 sectors are.
+"""
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agelab.base.errors import InputError
+from agelab.runner.crash.record import Entry, Kind, Record
+
+NAME = re.compile(r"(\d{1,9}):(\d{1,9})(?::(t\d{1,9}|-\d{1,9}(?:,-\d{1,9})*))?")
+
+
+@dataclass(frozen=True)
+class State:
+    """What is on the disk after one cut."""
+
+    workload: int
+    prefix: int
+    """Entries of the workload's record that the drive has taken up."""
+    lost: tuple[int, ...] = ()
+    """Those of them that are not on the disk."""
+    torn: int | None = None
+    """Sectors of the last one that are there; None for all."""
+
+    def __str__(self) -> str:
+        losses = [f"-{number}" for number in self.lost] if self.torn is None else [f"t{self.torn}"]
+        return ":".join([str(self.workload), str(self.prefix), *([",".join(losses)] if losses else [])])
+
+    @classmethod
+    def parse(cls, name: str) -> "State":
+        """Read a state's name. Raises InputError."""
+        if not (match := NAME.fullmatch(name)):
+            raise InputError(
+                f"{name[:60]!r} is no name of a state", "they look like 3:17, 3:17:-12,-14 and 3:17:t8"
+            )
+        losses = match[3] or ""
+        torn = int(losses[1:]) if losses.startswith("t") else None
+        lost = () if torn is not None or not losses else tuple(-int(word) for word in losses.split(","))
+        return cls(int(match[1]), int(match[2]), lost, torn)
+
+    @property
+    def returned(self) -> int:
+        """Entries before which a call has returned: one that waits for a torn entry has not."""
+        return self.prefix if self.torn is None else self.prefix - 1
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        """The less, the shorter as a reproduction."""
+        return self.prefix, len(self.lost), int(self.torn is not None)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The part of a record that is one workload's."""
+
+    workload: int
+    first: int
+    entries: Sequence[Entry]
+    marks: frozenset[int]
+    """Prefixes at which a call had returned."""
+    ignored: frozenset[Kind] = frozenset()
+    """What the drive ignores: flushes, or that a write is to go past its cache (FUA)."""
+
+    def disk(self, state: State, record: Record) -> str:
+        """Return the hash of a state's disk. Raises InputError for a state of another record."""
+        return record.disk(self.kept(state), state.torn)
+
+    def kept(self, state: State) -> list[int]:
+        """Return the record's entries that are on the disk. Raises InputError for a state of another record."""
+        if state.prefix > len(self.entries) or (state.lost and max(state.lost) >= state.prefix):
+            raise InputError(
+                f"state {state} is of another record: workload {self.workload} has {len(self.entries)} entries"
+            )
+        lost = set(state.lost)
+        return [self.first + number for number in range(state.prefix) if number not in lost]
+
+    def volatile(self, prefix: int) -> list[int]:
+        """List the writes among the first entries that a drive may still lose."""
+        heeded = {Kind.FLUSH, Kind.FUA} - self.ignored
+        flushes = [entry.arrived for entry in self.entries[:prefix] if entry.kind is Kind.FLUSH]
+        last = max(flushes, default=-1) if Kind.FLUSH in heeded else -1
+        return [
+            number
+            for number, entry in enumerate(self.entries[:prefix])
+            if entry.has_data and entry.kind not in heeded and entry.done > last
+        ]
+
+    def whole(self) -> Iterator[State]:
+        """Yield what a drive without a cache leaves: the state after each request."""
+        for prefix in range(len(self.entries) + 1):
+            yield State(self.workload, prefix)
+
+    def omissions(self) -> Iterator[State]:
+        """Yield, at each end of an order, what a cache loses: all of it, one write, all but one.
+
+        An end is a flush or a write with FUA, a call that has returned, and the end of the record.
+        """
+        for prefix, volatile in self._ends():
+            subsets = [tuple(volatile)] if volatile else []
+            subsets += [(number,) for number in volatile if len(volatile) > 1]
+            if len(volatile) > 2:
+                subsets += [tuple(other for other in volatile if other != number) for number in volatile]
+            yield from (State(self.workload, prefix, lost) for lost in subsets)
+
+    def drawn(self, count: int, seed: int) -> Iterator[State]:
+        """Yield so many subsets at each end of an order as chance draws them."""
+        chance = random.Random(f"{seed} {self.workload}")
+        for prefix, volatile in self._ends():
+            if len(volatile) > 3:
+                for _ in range(count):
+                    lost = tuple(number for number in volatile if chance.random() < 0.5)
+                    yield State(self.workload, prefix, lost)
+
+    def torn(self) -> Iterator[State]:
+        """Yield each write cut after its first sector, in its middle, and before its last sector."""
+        for number, entry in enumerate(self.entries):
+            if entry.has_data:
+                for sectors in sorted({1, entry.sectors // 2, entry.sectors - 1} - {0, entry.sectors}):
+                    yield State(self.workload, number + 1, torn=sectors)
+
+    def _ends(self) -> Iterator[tuple[int, list[int]]]:
+        for prefix in range(1, len(self.entries) + 1):
+            following = self.entries[prefix].kind if prefix < len(self.entries) else None
+            if following is not Kind.WRITE or prefix in self.marks:
+                yield prefix, self.volatile(prefix)
