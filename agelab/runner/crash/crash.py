@@ -16,6 +16,7 @@ from agelab.base import atomic, fileio, places
 from agelab.base.errors import AgelabError, InputError, Notify, silent, unknown
 from agelab.base.hashing import key_of
 from agelab.base.types import Defaults
+from agelab.evaluate import console
 from agelab.machine.drive import geometry
 from agelab.machine.image import tools
 from agelab.machine.vm.guest import MemoryDisk
@@ -166,7 +167,7 @@ def ask(
 
 def is_program(workload: str) -> bool:
     """Return True for the path of a file: a C source, a script or a static program."""
-    return workload not in ("one", "two") and Path(workload).is_file()
+    return workload not in workloads.NAMES and Path(workload).is_file()
 
 
 def _program(workload: str, store: Store, progress: Notify) -> bytes | None:
@@ -188,7 +189,7 @@ def _program(workload: str, store: Store, progress: Notify) -> bytes | None:
 def run(question: Question, store: Store, progress: Notify = silent) -> Answer:
     """Ask, and return the answer, which is written below ``crashes`` of the store."""
     program = _program(question.workload, store, progress)
-    lists = [] if program else workloads.named(question.workload)
+    lists = [] if program else workloads.named(question.workload, question.seed)
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{question.filesystem}"
     directory = crashes(store) / name
     directory.mkdir(parents=True)
@@ -428,7 +429,7 @@ class Guests:
         end = [event for event in boot.events if event["event"] == "end"]
         if end and not end[0]["reason"]:
             return looks
-        why = end[0]["reason"] if end else boot.tail
+        why = end[0]["reason"] if end else console.panic_message(boot.console) or f"silently ({boot.ending})"
         if not at:
             raise AgelabError(f"a guest ended before it looked at anything: {why}")
         looks[at] = Look(ended=why)
