@@ -89,7 +89,12 @@ class Violation:
     path: str
     why: str
     rank: tuple[int, ...]
-    """The less, the shorter as a reproduction."""
+    """The less, the shorter as a reproduction; those in which a write is torn come last."""
+
+    @property
+    def is_torn(self) -> bool:
+        """True where no state shows it in which every write is whole or not there."""
+        return bool(self.rank[0])
 
 
 @dataclass
@@ -326,7 +331,7 @@ def _look(
                 answer.habits.setdefault(habit, [0, 0])[not shown] += 1
             for found in oracle.judge(look, calls[same.workload], same.returned, guests.bad_words):
                 texts = tuple(call.text for call in calls[same.workload][1:])
-                rank = (len(texts), same.workload, *same.rank)
+                rank = (int(same.torn is not None), len(texts), same.workload, *same.rank)
                 violation = Violation(str(same), disk, texts, found.kind, found.path, found.why, rank)
                 key = (found.kind, found.path, NUMBERS.sub("", found.why))
                 if key not in violations or violations[key].rank > rank:
