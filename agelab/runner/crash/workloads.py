@@ -4,6 +4,7 @@ All sequences of so many calls over a bounded set of files and directories, each
 persist: the idea is that of bounded black-box crash testing (Mohan and others, OSDI 2018); the list is our own.
 """
 
+import random
 import re
 from collections.abc import Iterator
 from itertools import product
@@ -59,6 +60,10 @@ ARGUMENTS = {
     "sync": 0,
 }
 """Words behind each call's name."""
+NAMES = ("one", "two", "random")
+DRAWN, DRAWN_CALLS, DRAWN_SYNCED = 16, 12, 0.4
+"""Workloads that chance draws, operations of each, and the part of these that a call follows which makes something
+persist."""
 MAX_WRITE = 1 << 20
 """Bytes of one write at most."""
 
@@ -76,12 +81,27 @@ def sequences(length: int) -> Iterator[Calls]:
             yield (*operations, end)
 
 
-def named(name: str) -> list[Calls]:
-    """Return the workloads of a name (``one``, ``two``), or the one that calls separated by ; make.
+def drawn(seed: int) -> Iterator[Calls]:
+    """Yield workloads of many calls, as chance draws them; some fail, since an earlier call took their file away."""
+    chance = random.Random(f"crash {seed}")
+    ends = {end for (*_, end) in sequences(1)}
+    for _ in range(DRAWN):
+        calls = [chance.choice([*OPERATIONS]) for _ in range(DRAWN_CALLS)]
+        yield tuple(
+            word
+            for call in calls
+            for word in (call, *([chance.choice(sorted(ends))] if chance.random() < DRAWN_SYNCED else []))
+        )
+
+
+def named(name: str, seed: int = 1) -> list[Calls]:
+    """Return the workloads of a name (``one``, ``two``, ``random``), or the one that calls separated by ; make.
 
     Raises InputError.
     """
-    if name in ("one", "two"):
+    if name == "random":
+        return list(drawn(seed))
+    if name in NAMES:
         return list(sequences(1 if name == "one" else 2))
     calls = tuple(" ".join(call.split()) for call in name.split(";") if call.strip())
     for call in calls:
@@ -89,7 +109,7 @@ def named(name: str) -> list[Calls]:
         if ARGUMENTS.get(what) != len(words):
             raise InputError(
                 f"workload: {call[:60]!r} is no call that agelab makes",
-                "say one, two, or calls separated by ; such as 'create A/new; append A/new 0 4096; fsync A/new'",
+                "say one, two, random, or calls separated by ;: 'create A/new; append A/new 0 4096; fsync A/new'",
             )
         if any(word.startswith("/") or ".." in word.split("/") for word in words):
             raise InputError(f"workload: {call[:60]!r} leaves the filesystem: paths begin below it")

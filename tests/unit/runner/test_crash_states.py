@@ -229,6 +229,11 @@ def test_each_operation_is_followed_by_each_call_that_makes_it_persist() -> None
     assert all(ops[-1].split()[0] in ("sync", "fsync", "fdatasync") for ops in workloads.named("two"))
 
 
+def test_the_seed_draws_random_workloads() -> None:
+    assert workloads.named("random", 1) == workloads.named("random", 1) != workloads.named("random", 2)
+    assert all("; ".join(calls) and workloads.named("; ".join(calls)) for calls in workloads.named("random"))
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

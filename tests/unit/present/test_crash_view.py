@@ -1,0 +1,71 @@
+"""What a crash run prints: how much was looked at, what was found, and the way to a cut."""
+
+from dataclasses import replace
+
+from agelab.present.report.blocks import Line, Table, Text
+from agelab.present.view.crash import answer_blocks, replay_blocks
+from agelab.runner.crash.crash import Answer, Question, Replayed, Violation
+from agelab.runner.crash.oracle import Call, Found, Kind
+from agelab.runner.crash.record import Entry
+from agelab.runner.crash.record import Kind as Request
+from agelab.runner.crash.states import Recorded, State
+
+QUESTION = Question("one", "ext3", "debian:6.1", "period", ("noatime",), 64, 1, 4, 1.0)
+LOST = Violation(
+    "2:4:-3", "ab", ("create A/new", "fsync A"), Kind.MISSING, "A/new", "fsync A", (0, 2, 2, 4, 1)
+)
+TORN = Violation("0:1:t1", "cd", ("sync",), Kind.MOUNT, "", "mount: error 74", (1, 1, 0, 1, 0))
+
+
+def texts(answer: Answer) -> str:
+    return "\n".join(block.text for block in answer_blocks(answer) if isinstance(block, Line | Text))
+
+
+def tables(answer: Answer) -> list[Table]:
+    return [block for block in answer_blocks(answer) if isinstance(block, Table)]
+
+
+def test_the_answer_says_how_many_of_how_many() -> None:
+    whole = Answer("r", QUESTION, states=90, disks=40, looked=40, look_seconds=8, workloads=3, boots=1)
+    assert "the budget ended" not in texts(whole)
+    assert "(5.00 disks a second)" in texts(whole)
+    part = replace(whole, looked=10, promises=False)
+    assert "the budget ended before 30 of 40 disks were looked at" in texts(part)
+    assert "no call of the workload makes anything persist" in texts(part)
+
+
+def test_what_only_a_torn_write_shows_stands_apart() -> None:
+    _, found = tables(Answer("r", QUESTION, violations=[LOST, TORN]))
+    assert [row if isinstance(row, str) else row[0] for row in found.rows] == [
+        "2:4:-3",
+        "only where a write is torn:",
+        "0:1:t1",
+    ]
+    assert "agelab crash replay r 2:4:-3" in texts(Answer("r", QUESTION, violations=[LOST, TORN]))
+    assert len(tables(Answer("r", QUESTION))) == 1
+
+
+def test_a_replay_shows_calls_and_requests_up_to_the_cut() -> None:
+    entries = [
+        Entry(Request.WRITE, 8, 2, 0, 1, 512),
+        Entry(Request.FLUSH, 0, 0, 2_000_000, 2_000_001, 2048),
+        Entry(Request.FUA, 10, 4, 3_000_000, 3_000_001, 2560),
+    ]
+    made = [Call(0, "", 0, {}), Call(1, "unlink A/no", 2, {}), Call(3, "fsync A", 0, {})]
+    part = Recorded(2, 0, entries, frozenset([0, 1, 3]))
+
+    def shown(state: State) -> list[object]:
+        seen = Replayed(state, "ab", part, made, [Found(Kind.MISSING, "A/new", "fsync A")])
+        [table] = [block for block in replay_blocks(seen) if isinstance(block, Table)]
+        return [row if isinstance(row, str) else [*row[2:3], row[-1]] for row in table.rows]
+
+    assert shown(State(2, 3, (0,))) == [
+        "returned: mount",
+        ["write", "lost"],
+        "returned: unlink A/no, error 2",
+        ["flush", ""],
+        ["fua", "yes"],
+        "returned: fsync A",
+        "the power goes",
+    ]
+    assert shown(State(2, 3, torn=1))[-2:] == [["fua", "the first 1 sectors"], "the power goes"]
