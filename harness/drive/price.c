@@ -4,13 +4,15 @@
  *
  * The virtual clock counts instructions and knows no memory. So a probe on each function that copies executes as many
  * instructions more as the wait is long, and the clock counts them like all others. A page of a pipe has no mapping:
- * it was written a moment ago, is in the processor's cache and costs nothing more.
+ * it was written a moment ago, is in the processor's cache and costs nothing more. Nor does what is read for the kernel
+ * itself: a loop device, which no studied machine had before its data.
  */
 #include <linux/kernel.h>
 #include <linux/kprobes.h>
 #include <linux/mm_types.h>
 #include <linux/module.h>
 #include <linux/ptrace.h>
+#include <linux/uio.h>
 #include <linux/version.h>
 
 #define SLED 128		/* instructions of a turn, which the emulator translates to a few of its own */
@@ -57,13 +59,29 @@ static bool in_page_cache(unsigned long page)
 #endif
 }
 
+static bool for_a_program(const struct iov_iter *iter)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 0, 0)
+	return user_backed_iter(iter);
+#else
+	return iter_is_iovec(iter);
+#endif
+}
+
+/* What is written by the kernel itself (splice) is copied for a program. */
+static bool costs(const struct price *price, struct pt_regs *regs)
+{
+	return price->per_kib && in_page_cache(regs_get_kernel_argument(regs, 0)) &&
+	       (price == &written_price || for_a_program((void *)regs_get_kernel_argument(regs, 3)));
+}
+
 static int copies(struct kprobe *probe, struct pt_regs *regs)
 {
 	struct copier *copier = container_of(probe, struct copier, probe);
 	struct price *price = copier->price;
 	u64 whole;
 
-	if (price->per_kib && in_page_cache(regs_get_kernel_argument(regs, 0))) {
+	if (costs(price, regs)) {
 		price->owed += regs_get_kernel_argument(regs, copier->bytes) * price->per_kib;
 		whole = price->owed >> 11 << 1;	/* in pairs */
 		price->owed -= whole << 10;

@@ -31,5 +31,5 @@ def test_a_byte_costs_its_price_whatever_the_host_does(spec: str, tmp_path: Path
             assert instructions(place, program, machine, PRICE) == priced
     assert priced["file_reread"] - free["file_reread"] == pytest.approx(2, rel=0.01)
     assert priced["file_rewrite"] - free["file_rewrite"] == pytest.approx(5, rel=0.01)
-    for call in ("pipe", "stat", "null_io", "mem_write"):
+    for call in ("pipe_bytes", "stat", "null_io", "mem_write"):
         assert priced[call] == pytest.approx(free[call], rel=0.02)  # where a timer tick falls

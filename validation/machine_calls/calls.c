@@ -19,7 +19,7 @@
 #define TIMES 3
 
 static const char *path;
-static int zero, null, to_child[2], from_child[2];
+static int zero, null, to_child[2], from_child[2], to_self[2];
 static char *buffer, *first, *second;
 static pid_t me;
 static volatile int summed;
@@ -143,6 +143,13 @@ static void rewrite(void)
 	must(close(file) == 0);
 }
 
+/* Nor is this: what a byte costs that goes through a pipe, which holds BUFFER_BYTES. */
+static void through_pipe(void)
+{
+	must(write(to_self[1], buffer, BUFFER_BYTES) == BUFFER_BYTES);
+	must(read(to_self[0], buffer, BUFFER_BYTES) == BUFFER_BYTES);
+}
+
 /* lmbench's bw_mem wr writes one integer of four. */
 __attribute__((optimize("no-tree-vectorize")))
 static void write_memory(void)
@@ -224,6 +231,8 @@ int main(int count, char **words)
 	memset(first, 1, FILE_BYTES);
 	measure("file_reread", reread, 4, FILE_BYTES);
 	measure("file_rewrite", rewrite, 4, FILE_BYTES);
+	must(pipe(to_self) == 0);
+	measure("pipe_bytes", through_pipe, 16, BUFFER_BYTES);
 	measure("mem_write", write_memory, 4, FILE_BYTES);
 	measure("bcopy", copy, 4, FILE_BYTES);
 	return 0;
