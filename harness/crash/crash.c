@@ -171,8 +171,8 @@ static uint64_t attributes(const char *path)
 	return hash;
 }
 
-/* [path, type, size, links, inode, attributes, content] */
-static void one(const char *path, bool first)
+/* [path, type, size, links, inode, attributes, content]; whether it is a directory. */
+static bool one(const char *path, bool first)
 {
 	char target[BLOCK];
 	struct stat is;
@@ -201,32 +201,33 @@ static void one(const char *path, bool first)
 		text(target);
 	}
 	putc(']', out);
+	return S_ISDIR(is.st_mode);
 }
 
-static bool walk(const char *directory, bool first)
+static void walk(const char *directory, bool first)
 {
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOATIME);
 	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *found;
 	char path[PATH_MAX];
+	bool below;
 
 	if (!stream) {
 		snprintf(path, sizeof path, "%s/unreadable", directory);
 		one(path, first);
-		return false;
+		return;
 	}
 	while (errno = 0, found = readdir(stream)) {
 		if (!strcmp(found->d_name, ".") || !strcmp(found->d_name, ".."))
 			continue;
 		if (snprintf(path, sizeof path, "%s/%s", directory, found->d_name) >= (int)sizeof path)
 			continue;
-		one(path, first);
+		below = one(path, first); /* not every filesystem says so in d_type */
 		first = false;
-		if (found->d_type == DT_DIR)
-			first = walk(path, first);
+		if (below)
+			walk(path, false);
 	}
 	closedir(stream);
-	return first;
 }
 
 static void tree(void)
