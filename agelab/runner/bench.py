@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from agelab import kernel as kernels
+from agelab.base import fileio
 from agelab.base.errors import AgelabError, Notify, silent
 from agelab.base.hashing import canonical_json
 from agelab.kernel import initramfs
@@ -99,9 +100,9 @@ class Bench:
             output.write_bytes(b"")
         archive = self.directory / "initramfs"
         files = {**cell_inputs.harness_files(), "job.json": canonical_json(job)}
-        extra = {self.module.stem: self.module.read_bytes()}
+        extra = {self.module.stem: fileio.read_bytes(self.module, fileio.PROGRAM)}
         own = initramfs.cell(self.image.kernel.modules, modules, files, {"start": program, **programs}, extra)
-        archive.write_bytes(self.image.initramfs.read_bytes() + own)
+        archive.write_bytes(fileio.read_bytes(self.image.initramfs, fileio.PROGRAM) + own)
         root = MemoryDisk(self.image.root, self.image.root.stat().st_size, written=False, constant=True)
         guest = GuestSpec(
             name="agelab-bench-" + hashlib.sha256(str(self.directory).encode()).hexdigest()[:12],
@@ -124,7 +125,7 @@ class Bench:
 
         written = GuestOutput(events, console, MAX_EVENT_BYTES)
         ending = self.hypervisor.run(guest.name, xml, written, hear, patience)
-        return Boot(objects, ending, console.read_text(errors="replace"))
+        return Boot(objects, ending, fileio.tail(console))
 
 
 @contextmanager

@@ -23,8 +23,7 @@ from agelab.machine.vm.guest import MemoryDisk
 from agelab.runner.bench import Bench, Boot, bench
 from agelab.runner.crash import oracle, workloads
 from agelab.runner.crash.oracle import Call, Found, Look
-from agelab.runner.crash.record import Kind as RecordKind
-from agelab.runner.crash.record import Record
+from agelab.runner.crash.record import Record, RequestKind
 from agelab.runner.crash.states import Recorded, State
 from agelab.runner.plan.disk_plans import FILESYSTEM_UUID
 from agelab.runner.plan.phases import MAKING
@@ -292,7 +291,7 @@ def _relative(calls: Sequence[Call], first: int) -> list[Call]:
 
 def _disks(recording: Recording, question: Question) -> dict[str, list[State]]:
     """Return the states by the hash of their disk, in the order in which they are to be looked at."""
-    ignored = frozenset(RecordKind[word.upper()] for word in question.ignored)
+    ignored = frozenset(RequestKind[word.upper()] for word in question.ignored)
     parts = [replace(part, ignored=ignored) for part in recording.parts.values()]
     kinds = (
         chain.from_iterable(part.whole() for part in parts),

@@ -19,8 +19,8 @@ HASH_BYTES = 16
 _MODULUS = 1 << (8 * HASH_BYTES)
 
 
-class Kind(IntEnum):
-    """Kind of a request."""
+class RequestKind(IntEnum):
+    """RequestKind of a request."""
 
     WRITE, FUA, FLUSH, DISCARD = range(4)
 
@@ -29,7 +29,7 @@ class Kind(IntEnum):
 class Entry:
     """A request that the drive has taken up."""
 
-    kind: Kind
+    kind: RequestKind
     sector: int
     sectors: int
     arrived: int
@@ -41,7 +41,7 @@ class Entry:
     @property
     def has_data(self) -> bool:
         """True for what a cut may lose."""
-        return self.kind in (Kind.WRITE, Kind.FUA)
+        return self.kind in (RequestKind.WRITE, RequestKind.FUA)
 
     @property
     def end(self) -> int:
@@ -67,7 +67,7 @@ class Record:
             while at < end:
                 file.seek(at)
                 kind, sector, sectors, arrived, done = ENTRY.unpack(file.read(ENTRY.size))
-                entries.append(Entry(Kind(kind), sector, sectors, arrived, done, at + SECTOR))
+                entries.append(Entry(RequestKind(kind), sector, sectors, arrived, done, at + SECTOR))
                 at = entries[-1].end
         if len(entries) != count:
             raise AgelabError(f"{self.log} has {len(entries)} entries, and says {count}")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agelab.base.errors import InputError
-from agelab.runner.crash.record import Entry, Kind, Record
+from agelab.runner.crash.record import Entry, Record, RequestKind
 
 NAME = re.compile(r"(\d{1,9}):(\d{1,9})(?::(t\d{1,9}|-\d{1,9}(?:,-\d{1,9})*))?")
 
@@ -65,7 +65,7 @@ class Recorded:
     entries: Sequence[Entry]
     marks: frozenset[int]
     """Prefixes at which a call had returned."""
-    ignored: frozenset[Kind] = frozenset()
+    ignored: frozenset[RequestKind] = frozenset()
     """What the drive ignores: flushes, or that a write is to go past its cache (FUA)."""
 
     def disk(self, state: State, record: Record) -> str:
@@ -83,9 +83,9 @@ class Recorded:
 
     def volatile(self, prefix: int) -> list[int]:
         """List the writes among the first entries that a drive may still lose."""
-        heeded = {Kind.FLUSH, Kind.FUA} - self.ignored
-        flushes = [entry.arrived for entry in self.entries[:prefix] if entry.kind is Kind.FLUSH]
-        last = max(flushes, default=-1) if Kind.FLUSH in heeded else -1
+        heeded = {RequestKind.FLUSH, RequestKind.FUA} - self.ignored
+        flushes = [entry.arrived for entry in self.entries[:prefix] if entry.kind is RequestKind.FLUSH]
+        last = max(flushes, default=-1) if RequestKind.FLUSH in heeded else -1
         return [
             number
             for number, entry in enumerate(self.entries[:prefix])
@@ -128,5 +128,5 @@ class Recorded:
     def _ends(self) -> Iterator[tuple[int, list[int]]]:
         for prefix in range(1, len(self.entries) + 1):
             following = self.entries[prefix].kind if prefix < len(self.entries) else None
-            if following is not Kind.WRITE or prefix in self.marks:
+            if following is not RequestKind.WRITE or prefix in self.marks:
                 yield prefix, self.volatile(prefix)

@@ -7,7 +7,7 @@ from agelab.present.view.crash import answer_blocks, replay_blocks
 from agelab.runner.crash.crash import Answer, Question, Replayed, Violation
 from agelab.runner.crash.oracle import Call, Found, Kind
 from agelab.runner.crash.record import Entry
-from agelab.runner.crash.record import Kind as Request
+from agelab.runner.crash.record import RequestKind as Request
 from agelab.runner.crash.states import Recorded, State
 
 QUESTION = Question("one", "ext3", "debian:6.1", "period", ("noatime",), 64, 1, 4, 1.0)

@@ -11,11 +11,11 @@ from agelab.base.errors import AgelabError, InputError
 from agelab.runner.crash import oracle, workloads
 from agelab.runner.crash.oracle import Call, Found, Look, Node
 from agelab.runner.crash.oracle import Kind as Wrong
-from agelab.runner.crash.record import ENTRY, HEAD, MAGIC, SECTOR, Kind, Record
+from agelab.runner.crash.record import ENTRY, HEAD, MAGIC, SECTOR, Record, RequestKind
 from agelab.runner.crash.states import Recorded, State
 
 NO_WORDS = re.compile("EXT4-fs error")
-Request = tuple[Kind, int, bytes, int, int]
+Request = tuple[RequestKind, int, bytes, int, int]
 """Kind, sector, content of whole sectors, when it arrived and when it was done."""
 
 
@@ -44,10 +44,10 @@ def test_a_disk_is_known_by_what_is_on_it_and_not_by_how_it_came_there(tmp_path:
     whole = record(
         tmp_path,
         [
-            (Kind.WRITE, 8, sectors("ab"), 0, 1),
-            (Kind.WRITE, 8, sectors("a"), 2, 3),
-            (Kind.WRITE, 9, sectors("b"), 4, 5),
-            (Kind.WRITE, 8, bytes(2 * SECTOR), 6, 7),
+            (RequestKind.WRITE, 8, sectors("ab"), 0, 1),
+            (RequestKind.WRITE, 8, sectors("a"), 2, 3),
+            (RequestKind.WRITE, 9, sectors("b"), 4, 5),
+            (RequestKind.WRITE, 8, bytes(2 * SECTOR), 6, 7),
         ],
     )
     assert whole.disk([0]) == whole.disk([1, 2]) == whole.disk([0, 1, 2])
@@ -66,36 +66,38 @@ def test_what_was_done_before_a_flush_came_is_not_lost(tmp_path: Path) -> None:
     whole = record(
         tmp_path,
         [
-            (Kind.WRITE, 0, sectors("a"), 0, 10),
-            (Kind.WRITE, 1, sectors("b"), 0, 30),
-            (Kind.FLUSH, 0, b"", 20, 40),
-            (Kind.FUA, 2, sectors("c"), 50, 60),
-            (Kind.WRITE, 3, sectors("d"), 61, 70),
+            (RequestKind.WRITE, 0, sectors("a"), 0, 10),
+            (RequestKind.WRITE, 1, sectors("b"), 0, 30),
+            (RequestKind.FLUSH, 0, b"", 20, 40),
+            (RequestKind.FUA, 2, sectors("c"), 50, 60),
+            (RequestKind.WRITE, 3, sectors("d"), 61, 70),
         ],
     )
     assert part(whole).volatile(2) == [0, 1]
     assert part(whole).volatile(3) == [1]
     assert part(whole).volatile(5) == [1, 4]
-    assert replace(part(whole), ignored=frozenset([Kind.FUA])).volatile(5) == [1, 3, 4]
-    assert replace(part(whole), ignored=frozenset([Kind.FLUSH])).volatile(5) == [0, 1, 4]
+    assert replace(part(whole), ignored=frozenset([RequestKind.FUA])).volatile(5) == [1, 3, 4]
+    assert replace(part(whole), ignored=frozenset([RequestKind.FLUSH])).volatile(5) == [0, 1, 4]
 
 
 def test_a_cache_loses_all_or_one_or_all_but_one_at_each_end_of_an_order(tmp_path: Path) -> None:
-    writes = [(Kind.WRITE, at, sectors("a"), at, at + 1) for at in range(3)]
-    whole = record(tmp_path, [*writes, (Kind.FLUSH, 0, b"", 10, 20)])
+    writes = [(RequestKind.WRITE, at, sectors("a"), at, at + 1) for at in range(3)]
+    whole = record(tmp_path, [*writes, (RequestKind.FLUSH, 0, b"", 10, 20)])
     names = [str(state) for state in part(whole).omissions()]
     assert names == ["0:3:-0,-1,-2", "0:3:-0", "0:3:-1", "0:3:-2", "0:3:-1,-2", "0:3:-0,-2", "0:3:-0,-1"]
     assert next(str(state) for state in part(whole, frozenset([1])).omissions()) == "0:1:-0"
 
 
 def test_the_seed_draws_the_subsets(tmp_path: Path) -> None:
-    whole = record(tmp_path, [(Kind.WRITE, at, sectors("a"), at, at + 1) for at in range(9)])
+    whole = record(tmp_path, [(RequestKind.WRITE, at, sectors("a"), at, at + 1) for at in range(9)])
     drawn = [list(part(whole).drawn(4, seed)) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
 
 
 def test_a_name_leads_back_to_its_state(tmp_path: Path) -> None:
-    whole = record(tmp_path, [(Kind.WRITE, 0, sectors("abcd"), 0, 1), (Kind.WRITE, 8, sectors("e"), 2, 3)])
+    whole = record(
+        tmp_path, [(RequestKind.WRITE, 0, sectors("abcd"), 0, 1), (RequestKind.WRITE, 8, sectors("e"), 2, 3)]
+    )
     every = [*part(whole).whole(), *part(whole).omissions(), *part(whole).torn()]
     assert [State.parse(str(state)) for state in every] == every
     with pytest.raises(InputError, match="another record: workload 0 has 2 entries"):
