@@ -39,10 +39,12 @@ def test_ext4_keeps_what_it_promised_and_ext3_without_barriers_does_not() -> Non
     assert again[0].found == again[1].found != []
 
 
+@pytest.mark.full
 def test_nothing_is_kept_on_a_drive_that_ignores_what_keeps_it() -> None:
     assert lost_promises(asked("append A/foo 0 4096; fsync A/foo", "ext4", ignored=("flush", "fua")))
 
 
+@pytest.mark.full
 def test_a_script_is_watched_call_by_call(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text(PROGRAM)

@@ -29,6 +29,7 @@ def test_a_used_drive_has_the_same_digest_on_a_loaded_host(tmp_path: Path) -> No
     assert trimmed["discarded"] > 250 * MIB
 
 
+@pytest.mark.full
 def test_discards_of_each_filesystem_arrive(tmp_path: Path) -> None:
     """With the mount option when a file is deleted (f2fs: some time later), and with fstrim."""
     names = ("ext4", "xfs", "btrfs", "f2fs")
