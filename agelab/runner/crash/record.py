@@ -20,7 +20,7 @@ _MODULUS = 1 << (8 * HASH_BYTES)
 
 
 class RequestKind(IntEnum):
-    """RequestKind of a request."""
+    """Kind of a request."""
 
     WRITE, FUA, FLUSH, DISCARD = range(4)
 
