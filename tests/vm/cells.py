@@ -8,6 +8,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
+from agelab.base.plain_path import plain_label
 from agelab.cli import agelab as command
 from agelab.cli.options import open_store
 from agelab.scenario import selection
@@ -39,10 +40,11 @@ def shown(name: str) -> list[dict[str, Any]]:
 def scenario(directory: Path, steps: str, *filesystems: str, head: str = "", mib: int = 24) -> Path:
     """A scenario file like small.toml, with other variants (ext4 alone) and steps; ``head`` comes before its tables.
 
-    It is named after the test's directory, and so are its runs: others may run at the same time. With a corpus of 16
-    ``mib`` or less the guest is as large as those of ``chaos.cheap``, and a copy of the same saved one.
+    It is named after the test's directory, and so are its runs (whose label has no last dash): others may run at the
+    same time. With a corpus of 16 ``mib`` or less the guest is as large as those of ``chaos.cheap``, and a copy of the
+    same saved one.
     """
-    name = directory.name.replace("_", "-")
+    name = plain_label(directory.name.replace("_", "-"))
     text = SMALL.read_text().split("[[variants]]")[0].replace('name = "small"', f'name = "{name}"')
     text = text.replace("mib = { value = 24,", f"mib = {{ value = {mib},")
     named = filesystems or ("ext4",)
