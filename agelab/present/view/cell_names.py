@@ -1,8 +1,10 @@
 """Short texts about the cells of a run: statuses, counts and names."""
 
-import tomllib
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
 
 from agelab.base import fileio, places
 from agelab.results.result import Cell, End, Status
@@ -11,6 +13,8 @@ from agelab.results.run_directory import RunDirectory
 from agelab.scenario.seeds import Seeds, seeds_text
 
 ORDER = (*map(str, Status), *GOING)
+SHOWN = re.compile(r"inputs_key +(sha256:[0-9a-f]{64})\n +digest +(sha256:[0-9a-f]{64})")
+"""The key and the digest of a cell, as the pages and ``agelab show`` print them."""
 
 
 def statuses(run: RunDirectory, ends: Sequence[End | None]) -> list[str]:
@@ -26,15 +30,19 @@ def with_origin(status: str, end: End | None) -> str:
 
 def beside_docs(ends: Iterable[End | None]) -> list[str]:
     """Say for each ended cell whose key the docs know whether its digest is the one there."""
-    if not places.DIGESTS.is_file():
-        return []
-    cells = tomllib.loads(fileio.read_text(places.DIGESTS))["cell"]
-    digests = {cell["inputs_key"]: cell["digest"] for cell in cells}
+    digests = _shown_in(places.DOCS)
     return [
         f"the digest of the docs: {'yes' if end.digest == digest else f'no, that is {digest}'}"
         for end in ends
         if end and end.digest and (digest := digests.get(end.inputs_key))
     ]
+
+
+@cache
+def _shown_in(docs: Path) -> dict[str, str]:
+    """Return the digests that the README and the pages show, by inputs key."""
+    pages = [path for path in (docs.parent / "README.md", *docs.rglob("*.md")) if path.is_file()]
+    return {key: digest for page in pages for key, digest in SHOWN.findall(fileio.read_text(page))}
 
 
 def count_cells(number: int) -> str:

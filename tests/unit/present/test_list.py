@@ -118,15 +118,17 @@ def test_a_run_says_whether_its_digest_is_that_of_the_docs(
     for number in range(3):
         run_builder.end(run, number, inputs={"seed": number})
     ends = [end for number in range(3) if (end := run.end(number))]
-    listed = [(ends[0].inputs_key, ends[0].digest), (ends[1].inputs_key, "sha256:0")]
-    file = home / "digests.toml"
-    file.write_text("".join(f'[[cell]]\ninputs_key = "{key}"\ndigest = "{of}"\n' for key, of in listed))
-    monkeypatch.setattr(places, "DIGESTS", file)
+    shown = [(ends[0].inputs_key, ends[0].digest), (ends[1].inputs_key, f"sha256:{0:064}")]
+    pages = [home / "checkout/README.md", home / "checkout/docs/howto/page.md"]
+    for page, (key, digest) in zip(pages, shown, strict=True):
+        page.parent.mkdir(parents=True)
+        page.write_text(f"```\n  inputs_key  {key}\n  digest      {digest}\n```\n")
+    monkeypatch.setattr(places, "DOCS", home / "checkout/docs")
     assert beside_docs([*ends, None]) == [
         "the digest of the docs: yes",
-        "the digest of the docs: no, that is sha256:0",
+        f"the digest of the docs: no, that is sha256:{0:064}",
     ]
     assert main(["show", run.name]) == 0
     assert capsys.readouterr().out.count("the digest of the docs: ") == 2
-    file.unlink()
+    monkeypatch.setattr(places, "DOCS", home / "installed/docs")
     assert beside_docs(ends) == []
