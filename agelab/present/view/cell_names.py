@@ -34,7 +34,7 @@ def beside_docs(ends: Iterable[End | None]) -> list[str]:
     return [
         f"the digest of the docs: {'yes' if end.digest == digest else f'no, that is {digest}'}"
         for end in ends
-        if end and end.digest and (digest := digests.get(end.inputs_key))
+        if end and end.inputs_key and end.digest and (digest := digests.get(end.inputs_key))
     ]
 
 
