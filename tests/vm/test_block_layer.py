@@ -29,6 +29,7 @@ def elapsed(cell: dict[str, Any], name: str) -> float:
     return float(value)
 
 
+@pytest.mark.full
 def test_each_scheduler_and_read_ahead_has_times_of_its_own_and_the_same_each_time(tmp_path: Path) -> None:
     path = scenario(tmp_path, STEPS, mib=8)
     found = {block: cell(path, block) for block in CHOICES}

@@ -30,7 +30,7 @@ def begun(chaos: Chaos) -> Iterator[Begun]:
         yield found
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.full)])
 def test_a_guest_whose_qemu_is_killed_is_interrupted(
     chaos: Chaos, begun: Begun, number: signal.Signals
 ) -> None:

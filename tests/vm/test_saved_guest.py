@@ -66,6 +66,7 @@ def test_it_has_the_same_bytes_whenever_it_is_made_and_is_made_anew_where_it_doe
         )
 
 
+@pytest.mark.full
 def test_full_boots_have_other_keys_and_nearly_the_same_times(tmp_path: Path) -> None:
     path = scenario(tmp_path, STEPS, "ext4", "reiserfs")
     copies, booted = run(str(path)), run(str(path), "--boot", "full")

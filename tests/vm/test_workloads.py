@@ -70,6 +70,7 @@ def test_what_each_program_prints_becomes_samples(quiet: dict[str, Any]) -> None
     assert not [name for name, _ in found if name.endswith(".output")]
 
 
+@pytest.mark.full
 def test_fio_on_an_aged_disk_stands_beside_fio_on_a_new_one() -> None:
     path = HOWTO / "fio-aged.toml"
     assert len(path.read_text().splitlines()) <= 15
