@@ -111,8 +111,13 @@ def test_another_program_lists_it_as_a_plain_tar(capsule: Path) -> None:
 
 
 def test_any_changed_byte_is_noticed(capsule: Path, full: Path) -> None:
-    _change_each(capsule, 1)
+    _change_each(capsule, 4)
     _change_each(full, 20)
+
+
+@pytest.mark.full
+def test_every_changed_byte_is_noticed(capsule: Path) -> None:
+    _change_each(capsule, 1)
 
 
 def _change_each(path: Path, step: int) -> None:
