@@ -124,6 +124,11 @@ struct line {
 	u32 valid, erased, state;
 };
 
+/* Of neighbouring lines the first of those that are free, and of those that are closed. */
+struct group {
+	u32 first[2];
+};
+
 /* A line out of which what is valid is being moved. */
 struct emptied {
 	u32 line, next, page, pace;
@@ -159,6 +164,7 @@ struct ftl {
 	u32 *map;		/* of each unit its place + 1, or 0 */
 	u32 *owner;		/* of each place the unit that was written there */
 	struct line *lines;
+	struct group *groups;
 
 	struct die dies[DIES_MOST];
 	u64 channel_reads[CHANNELS_MOST];

@@ -15,18 +15,24 @@
 
 #define NONE 0xffffffffU
 #define MAPPED_BY_PAGE 1024U	/* units whose places are in one page of the map */
+#define GROUP 64U		/* neighbouring lines of which the first to take is remembered */
 #define IDLE_NS 10000000ULL	/* without a command, until a fast line is emptied */
 #define CHUNK 65536		/* writes of one step of the preparation */
 #define CYCLES 6		/* how often all lines were erased when a drive is used: tests/model/test_ftl.py */
 
-enum { FREE, OPEN, CLOSED };
+enum { FREE, CLOSED, OPEN };
 enum { HOST, MOVED };		/* the line that the host's units go into, and that of moved ones */
 enum { UNTOUCHED, SEQUENTIAL, RANDOM, READY };
+
+static u64 groups_of(const struct settings *set)
+{
+	return (set->lines + GROUP - 1) / GROUP;
+}
 
 u64 ftl_bytes(const struct settings *set)
 {
 	return sizeof(struct ftl_state) + (set->units + set->lines * set->line_units) * sizeof(u32) +
-	       set->lines * sizeof(struct line);
+	       set->lines * sizeof(struct line) + groups_of(set) * sizeof(struct group);
 }
 
 const char *ftl_init(const struct settings *set)
@@ -152,54 +158,82 @@ static u64 program(struct drive *drive, u32 place, u32 units, u64 now, bool coll
 
 /* ---- lines ---- */
 
+/* A line that holds less goes first, and of those that hold as much the least worn, so that all wear evenly. */
+static u64 rank(const struct line *line)
+{
+	return (u64)line->valid << 32 | line->erased;
+}
+
+static u32 first_of(const struct line *lines, u32 one, u32 other)
+{
+	u64 ranks, than;
+
+	if (one == NONE || other == NONE || one == other)
+		return one == NONE ? other : one;
+	ranks = rank(lines + one);
+	than = rank(lines + other);
+	if (ranks != than)
+		return ranks < than ? one : other;
+	return lesser(one, other);
+}
+
+static void set_state(struct drive *drive, u32 line, u32 state)
+{
+	struct line *lines = drive->ftl.lines;
+	u32 *first = drive->ftl.groups[line / GROUP].first, other = line / GROUP * GROUP;
+	u32 end = lesser(other + GROUP, drive->set.lines);
+
+	lines[line].state = state;
+	first[FREE] = first[CLOSED] = NONE;
+	for (; other < end; other++)
+		if (lines[other].state != OPEN)
+			first[lines[other].state] = first_of(lines, first[lines[other].state], other);
+}
+
+/* The first of these lines in a state, or none. */
+static u32 first_in(const struct drive *drive, u32 state, u32 line, u32 end)
+{
+	const struct line *lines = drive->ftl.lines;
+	u32 first = NONE;
+
+	while (line < end) {
+		bool group = line % GROUP == 0 && line + GROUP <= end;
+
+		if (group)
+			first = first_of(lines, first, drive->ftl.groups[line / GROUP].first[state]);
+		else if (lines[line].state == state)
+			first = first_of(lines, first, line);
+		line += group ? GROUP : 1;
+	}
+	return first;
+}
+
 static void invalidate(struct drive *drive, u32 unit)
 {
-	u32 at = drive->ftl.map[unit];
+	struct ftl *ftl = &drive->ftl;
+	u32 at = ftl->map[unit], line, *emptiest;
 
-	if (at)
-		drive->ftl.lines[line_of(&drive->set, at - 1)].valid--;
-	drive->ftl.map[unit] = 0;
-}
-
-/* Of the free lines the least worn, so that all wear evenly; or none. */
-static u32 least_worn(struct drive *drive, u32 first, u32 end)
-{
-	struct line *lines = drive->ftl.lines;
-	u32 best = NONE, line;
-
-	for (line = first; line < end; line++)
-		if (lines[line].state == FREE && (best == NONE || lines[line].erased < lines[best].erased))
-			best = line;
-	return best;
-}
-
-/* Of the closed lines the one that holds least, and of these the least worn; or none. */
-static u32 emptiest(struct drive *drive, u32 first, u32 end)
-{
-	struct line *lines = drive->ftl.lines;
-	u32 best = NONE, line;
-
-	for (line = first; line < end; line++) {
-		if (lines[line].state != CLOSED)
-			continue;
-		if (best == NONE || lines[line].valid < lines[best].valid ||
-		    (lines[line].valid == lines[best].valid && lines[line].erased < lines[best].erased))
-			best = line;
-	}
-	return best;
+	if (!at)
+		return;
+	line = line_of(&drive->set, at - 1);
+	emptiest = ftl->groups[line / GROUP].first + CLOSED;
+	ftl->map[unit] = 0;
+	ftl->lines[line].valid--;
+	if (ftl->lines[line].state == CLOSED)
+		*emptiest = first_of(ftl->lines, *emptiest, line);
 }
 
 static void open_line(struct drive *drive, u32 stream)
 {
 	const struct settings *set = &drive->set;
 	struct ftl_state *state = drive->ftl.state;
-	u32 line = stream == HOST && set->fast_lines ? least_worn(drive, 0, set->fast_lines) : NONE;
+	u32 line = stream == HOST && set->fast_lines ? first_in(drive, FREE, 0, set->fast_lines) : NONE;
 
 	if (line == NONE) {
-		line = least_worn(drive, set->fast_lines, set->lines);
+		line = first_in(drive, FREE, set->fast_lines, set->lines);
 		state->free--;
 	}
-	drive->ftl.lines[line].state = OPEN;
+	set_state(drive, line, OPEN);
 	state->next[stream] = line * (u32)set->line_units;
 	state->end[stream] = end_of(set, line);
 }
@@ -217,7 +251,7 @@ static u32 put(struct drive *drive, u32 stream, u32 unit)
 	}
 	drive->ftl.owner[place] = unit;
 	if (state->next[stream] == state->end[stream])
-		drive->ftl.lines[line].state = CLOSED;
+		set_state(drive, line, CLOSED);
 	return place;
 }
 
@@ -249,8 +283,8 @@ static void erase(struct drive *drive, u32 line, u64 now)
 	for (die = 0; die < set->dies; die++)
 		occupy(drive, die, set->erase_ns, now, true);
 	drive->stat.blocks_erased += set->dies * set->planes;
-	drive->ftl.lines[line].state = FREE;
 	drive->ftl.lines[line].erased++;
+	set_state(drive, line, FREE);
 	drive->ftl.state->erased++;
 	drive->ftl.state->free += line >= set->fast_lines;
 }
@@ -280,7 +314,7 @@ static bool choose(struct drive *drive, struct emptied *emptied, u32 first, u32 
 
 	if (emptied->line != NONE)
 		return true;
-	line = emptiest(drive, first, end);
+	line = first_in(drive, CLOSED, first, end);
 	if (line == NONE)
 		return false;
 	valid = drive->ftl.lines[line].valid;
@@ -556,15 +590,19 @@ void ftl_attach(struct drive *drive, void *memory)
 {
 	const struct settings *set = &drive->set;
 	struct ftl *ftl = &drive->ftl;
+	u32 line;
 
 	ftl->state = memory;
 	ftl->map = (u32 *)(ftl->state + 1);
 	ftl->owner = ftl->map + set->units;
 	ftl->lines = (struct line *)(ftl->owner + set->lines * set->line_units);
+	ftl->groups = (struct group *)(ftl->lines + set->lines);
 	if (ftl->state->step != UNTOUCHED) {
 		fill_stripe(drive);	/* one that was open when the power went */
 		return;
 	}
+	for (line = 0; line < set->lines; line += GROUP)
+		set_state(drive, line, FREE);
 	ftl->state->free = set->lines - set->fast_lines;
 	ftl->state->garbage.line = ftl->state->fast.line = NONE;
 	ftl->state->random = set->seed | 1;

@@ -14,8 +14,10 @@ from agelab.machine.disk.spec import BEGINS
 from agelab.scenario.drive import OPEN_LINES, SECTOR, UNIT_KIB, Drive, SolidState
 
 UNIT_SECTORS = UNIT_KIB * 1024 // SECTOR
-PLACE_BYTES, LINE_BYTES, STATE_BYTES = 4, 12, 88
-"""Of each unit and each place, of each line, and once (struct line and struct ftl_state in harness/drive/drive.h)."""
+PLACE_BYTES, LINE_BYTES, GROUP_BYTES, STATE_BYTES = 4, 12, 8, 88
+"""Of each unit and each place, of each line, of each group of lines, and once (harness/drive/drive.h)."""
+GROUP_LINES = 64
+"""Lines of a group (harness/drive/ftl.c)."""
 CYCLES = 6
 """How often all lines are erased when a drive is used (harness/drive/ftl.c)."""
 LINE_INSTRUCTIONS, UNIT_INSTRUCTIONS = 40, 300
@@ -129,7 +131,8 @@ def table_bytes(drive: Drive, flash: SolidState, part: Mapped) -> int:
     """Return the bytes behind the data that hold the map (ftl_bytes in harness/drive/ftl.c)."""
     found = lines(drive, flash, part.units)
     count = found.normal + found.fast
-    return STATE_BYTES + (part.units + count * found.units) * PLACE_BYTES + count * LINE_BYTES
+    places, groups = part.units + count * found.units, -(-count // GROUP_LINES)
+    return STATE_BYTES + places * PLACE_BYTES + count * LINE_BYTES + groups * GROUP_BYTES
 
 
 def preparation(drive: Drive, flash: SolidState, part: Mapped) -> int:
