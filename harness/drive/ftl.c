@@ -350,6 +350,25 @@ static void collect(struct drive *drive, u64 now)
 
 /* ---- the write buffer ---- */
 
+static bool is_buffered(const struct drive *drive, u32 place)
+{
+	const struct ftl *ftl = &drive->ftl;
+	u32 i;
+
+	if (!ftl->buffered)
+		return false;
+	if (place >= ftl->state->next[HOST] - ftl->open_units && place < ftl->state->next[HOST])
+		return true;
+	for (i = 0; i < ftl->pending_count; i++) {
+		const struct pending *pending = ftl->pending + (ftl->oldest + i) % PENDING_MOST;
+
+		if (place >= pending->place && place < pending->place + pending->units)
+			return true;
+	}
+	return false;
+}
+
+/* Of a unit that was written again since then, nothing is said: a power cut takes back both. */
 static void programmed(struct drive *drive)
 {
 	struct ftl *ftl = &drive->ftl;
@@ -358,8 +377,10 @@ static void programmed(struct drive *drive)
 
 	for (i = 0; i < oldest->units; i++) {
 		u64 unit = ftl->buffer[ftl->buffer_begins++ % BUFFER_MOST];
+		u32 newest = ftl->map[unit] - 1;
 
-		drive->written(drive, drive->set.base + unit * UNIT, drive->set.base + (unit + 1) * UNIT);
+		if (newest == oldest->place + i || !is_buffered(drive, newest))
+			drive->written(drive, drive->set.base + unit * UNIT, drive->set.base + (unit + 1) * UNIT);
 	}
 	ftl->buffered -= oldest->units;
 	ftl->oldest = (ftl->oldest + 1) % PENDING_MOST;
@@ -430,24 +451,6 @@ static void close_stripe(struct drive *drive, u64 now)
 	fill_stripe(drive);
 	if (drive->ftl.open_units)
 		program_host(drive, drive->ftl.state->next[HOST] - 1, now);
-}
-
-static bool is_buffered(const struct drive *drive, u32 place)
-{
-	const struct ftl *ftl = &drive->ftl;
-	u32 i;
-
-	if (!ftl->buffered)
-		return false;
-	if (place >= ftl->state->next[HOST] - ftl->open_units && place < ftl->state->next[HOST])
-		return true;
-	for (i = 0; i < ftl->pending_count; i++) {
-		const struct pending *pending = ftl->pending + (ftl->oldest + i) % PENDING_MOST;
-
-		if (place >= pending->place && place < pending->place + pending->units)
-			return true;
-	}
-	return false;
 }
 
 /* While no command comes, what the fast lines hold goes into others. */

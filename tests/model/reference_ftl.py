@@ -246,9 +246,12 @@ class ReferenceSsd:
         return len(self.stripe) + sum(len(one.units) for one in self.pending)
 
     def _leave(self) -> None:
-        for unit, _ in self.pending.popleft().units:
-            first = self.set["base"] + unit * UNIT
-            self.written.append((first, first + UNIT))
+        for unit, place in self.pending[0].units:
+            newest = self.where.get(unit, place)
+            if newest == place or not self._is_buffered(newest):
+                first = self.set["base"] + unit * UNIT
+                self.written.append((first, first + UNIT))
+        self.pending.popleft()
 
     def _await(self, start: int) -> int:
         oldest = self.pending[0]
