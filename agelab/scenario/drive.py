@@ -314,8 +314,8 @@ class SolidState(Frozen):
         spare, kept = self.spare_lines(sectors), self.reserve_lines.value + OPEN_LINES
         if self.fast_mib and self.fast_mib.value * self.bits_per_cell.value << 20 > sectors * SECTOR:
             yield (
-                f"medium: fast_mib {self.fast_mib.value} takes more cells than the drive's {sectors * SECTOR >> 20} MiB: "
-                f"{self.bits_per_cell.value} times as many"
+                f"medium: fast_mib {self.fast_mib.value} takes more cells than the drive's "
+                f"{sectors * SECTOR >> 20} MiB: {self.bits_per_cell.value} times as many"
             )
         if spare < kept + 1:
             yield (

@@ -6,23 +6,15 @@
  * a die programs at once and then on the next die. What is overwritten or discarded stays behind as garbage; a line
  * that is to be erased is emptied into another one first.
  */
-#ifdef __KERNEL__
-#include <linux/string.h>
-#else
-#include <string.h>
-#endif
 #include "drive.h"
 
 #define NONE 0xffffffffU
 #define MAPPED_BY_PAGE 1024U	/* units whose places are in one page of the map */
 #define GROUP 64U		/* neighbouring lines of which the first to take is remembered */
 #define IDLE_NS 10000000ULL	/* without a command, until a fast line is emptied */
-#define CHUNK 65536		/* writes of one step of the preparation */
-#define CYCLES 6		/* how often all lines were erased when a drive is used: tests/model/test_ftl.py */
 
 enum { FREE, CLOSED, OPEN };
 enum { HOST, MOVED };		/* the line that the host's units go into, and that of moved ones */
-enum { UNTOUCHED, SEQUENTIAL, RANDOM, READY };
 
 static u64 groups_of(const struct settings *set)
 {
@@ -285,7 +277,6 @@ static void erase(struct drive *drive, u32 line, u64 now)
 	drive->stat.blocks_erased += set->dies * set->planes;
 	drive->ftl.lines[line].erased++;
 	set_state(drive, line, FREE);
-	drive->ftl.state->erased++;
 	drive->ftl.state->free += line >= set->fast_lines;
 }
 
@@ -587,8 +578,6 @@ u64 ftl_discard(struct drive *drive, u64 first, u64 sectors, u64 start)
 	return finish(drive, start + set->discard_ns);
 }
 
-/* ---- how a drive begins ---- */
-
 void ftl_attach(struct drive *drive, void *memory)
 {
 	const struct settings *set = &drive->set;
@@ -600,7 +589,7 @@ void ftl_attach(struct drive *drive, void *memory)
 	ftl->owner = ftl->map + set->units;
 	ftl->lines = (struct line *)(ftl->owner + set->lines * set->line_units);
 	ftl->groups = (struct group *)(ftl->lines + set->lines);
-	if (ftl->state->step != UNTOUCHED) {
+	if (ftl->state->began) {
 		fill_stripe(drive);	/* one that was open when the power went */
 		return;
 	}
@@ -608,51 +597,5 @@ void ftl_attach(struct drive *drive, void *memory)
 		set_state(drive, line, FREE);
 	ftl->state->free = set->lines - set->fast_lines;
 	ftl->state->garbage.line = ftl->state->fast.line = NONE;
-	ftl->state->random = set->seed | 1;
-	ftl->state->step = set->begin == FRESH ? READY : SEQUENTIAL;
-}
-
-static u32 next_unit(struct drive *drive)
-{
-	struct ftl_state *state = drive->ftl.state;
-	u64 units = drive->set.units;
-
-	if (state->step == SEQUENTIAL) {
-		if (++state->written == 2 * units)
-			state->step = RANDOM;
-		return state->written % units;
-	}
-	state->random ^= state->random << 13;	/* Marsaglia's xorshift */
-	state->random ^= state->random >> 7;
-	state->random ^= state->random << 17;
-	return (state->random >> 32) * units >> 32;
-}
-
-static void finish_preparation(struct drive *drive)
-{
-	struct ftl *ftl = &drive->ftl;
-	u32 unit;
-
-	ftl_flush(drive, 0);
-	for (unit = 0; drive->set.begin == TRIMMED && unit < drive->set.units; unit++)
-		invalidate(drive, unit);
-	ftl->state->step = READY;
-	memset(ftl->dies, 0, sizeof(ftl->dies));
-	memset(drive->channel_free, 0, sizeof(drive->channel_free));
-	memset(&drive->stat, 0, sizeof(drive->stat));
-	ftl->latest = ftl->busy_until = ftl->idle = 0;
-}
-
-bool ftl_prepare(struct drive *drive)
-{
-	struct ftl_state *state = drive->ftl.state;
-	u32 i;
-
-	for (i = 0; i < CHUNK && state->step != READY; i++) {
-		if (state->step == RANDOM && state->erased >= CYCLES * drive->set.lines)
-			finish_preparation(drive);
-		else
-			write_unit(drive, next_unit(drive), 0);
-	}
-	return state->step != READY;
+	ftl->state->began = 1;
 }

@@ -433,6 +433,7 @@ class ReferenceSsd:
         self.dies = [Die() for _ in self.dies]
         self.channels = [0] * len(self.channels)
         self.latest = self.busy = self.idle = 0
+        self.held.clear()
         self.count.clear()
         self.written.clear()
 
