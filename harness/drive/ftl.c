@@ -129,7 +129,7 @@ static u64 read_page(struct drive *drive, u32 die, u32 plane, u64 now)
 	u64 start = greater(now + lesser(waits, set->suspend_ns), at->reads[plane]), done = start + set->read_ns;
 
 	drive->stat.flash_reads++;
-	drive->stat.gc_wait_ns += lesser(start - now, at->collecting);
+	drive->stat.gc_wait_ns += lesser(lesser(waits, set->suspend_ns), at->collecting);
 	at->reads[plane] = done;
 	at->read = greater(at->read, done);
 	if (waits)

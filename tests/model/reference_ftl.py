@@ -128,8 +128,9 @@ class ReferenceSsd:
 
     def _read_page(self, number: int, plane: int, now: int) -> int:
         die = self.dies[number]
-        start = max(die.reads[plane], now + min(max(die.free - now, 0), self.set["suspend_ns"]))
-        self.count.update(flash_reads=1, gc_wait_ns=min(start - now, die.collecting))
+        suspended = min(max(die.free - now, 0), self.set["suspend_ns"])
+        start = max(die.reads[plane], now + suspended)
+        self.count.update(flash_reads=1, gc_wait_ns=min(suspended, die.collecting))
         if die.free > now:
             die.free += self.set["read_ns"]
         die.reads[plane] = start + self.set["read_ns"]
