@@ -1,4 +1,4 @@
-"""The figures of docs/validation.md, drawn with Vega-Lite: drives by their profiles, and processor time by step."""
+"""The figures of docs/validation.md, drawn with Vega-Lite: drives by their profiles, flash, processor time by step."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import sqrt
@@ -58,6 +58,34 @@ def drives(curves: Sequence[Curve]) -> str:
             ],
         }
     )
+
+
+def amplification(known: Points, steady: Points, new: Mapping[int, Points]) -> str:
+    """Draw write amplification by over-provisioning, known and the model's, and how a new drive comes to it."""
+    x = _axis("x", "over-provisioning, %", {"type": "log", "domain": [5, 60]})
+    y = _axis("y", "write amplification", {"type": "log", "domain": [1, 12]})
+    of_known = {"data": {"values": _places(known)}, "mark": {"type": "line", "color": "#222222"}}
+    of_model = {"data": {"values": _places(steady)}, "mark": {"type": "point", "filled": True, "size": 60}}
+    named = [row | {"n": f"{percent} %"} for percent, points in new.items() for row in _places(points)]
+    written = _axis("x", "random writes to a new drive, in its capacities", {})
+    lines = {"x": written, "y": y, "color": _colour([f"{percent} %" for percent in new])}
+    return _drawn(
+        {
+            "title": "Random writes of 4 KiB: what is known of greedy collection (line), the model (dots and colours)",
+            "hconcat": [
+                {
+                    "width": 340,
+                    "height": 290,
+                    "layer": [{**part, "encoding": {"x": x, "y": y}} for part in (of_known, of_model)],
+                },
+                {"width": 340, "height": 290, "data": {"values": named}, "mark": "line", "encoding": lines},
+            ],
+        }
+    )
+
+
+def _places(points: Points) -> list[Spec]:
+    return [{"x": x, "y": y} for x, y in points]
 
 
 def processor(marks: Iterable[Mark], kinds: Mapping[str, Sequence[str]]) -> str:

@@ -1,6 +1,6 @@
 """Write amplification of the modelled solid-state drive, against what is known of greedy garbage collection.
 
-    .venv/bin/python -m validation.solid_state [--write]
+    .venv/bin/python -m validation.solid_state [--write]    # --write also draws docs/solid-state.svg
 
 Writes single units uniformly at random to a used drive through the C files, compiled for the host: no guest. The known
 result is that of P. Desnoyers, "Analytic Modeling of SSD Write Performance", SYSTOR 2012: of lines of n units, with
@@ -19,8 +19,9 @@ import argparse
 import csv
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from heapq import heappop, heappush
+from itertools import pairwise
 from math import exp
 from pathlib import Path
 from random import Random
@@ -31,14 +32,17 @@ from agelab.scenario import selection
 from agelab.scenario.drive import SECTOR
 from docs.make import command
 from docs.make.command import Answer
-from docs.make.page import columns, grid
+from docs.make.page import DOCS, columns, grid
 from tests.model.native import Library, Native, compiled
 from tests.model.streams import number, ssd
+from validation import figures
 
 PERCENTS = (7, 12, 20, 28, 50)
 LINE_UNITS = 96
 LINES = 3000
 """Lines that the mapped units fill."""
+CAPACITIES, PARTS = 12, 60
+"""What is written to a new drive, and the points of its line."""
 KEPT = 5
 """Lines that are free or open, and hold no garbage: the reserve, the host's line, and that of moved units."""
 MOST_OFF = 0.05
@@ -59,15 +63,36 @@ def greedy(alpha: float, units: int) -> float:
     return units / (units - (left - 1))
 
 
-def modelled(library: Library, percent: int) -> float:
-    """Return that of the model, over writes of twice its capacity."""
-    units = LINES * LINE_UNITS
-    lines = LINES * (100 + percent) // 100 + KEPT
-    text = ssd(units=units, lines=lines, line_units=LINE_UNITS, sectors=units * 8 + 2048, begin=2)
+def modelled(
+    library: Library, percent: int, begin: int, lines: int, capacities: int, parts: int
+) -> list[float]:
+    """Return that of the model, over each part of random writes of so many of its capacities."""
+    units = lines * LINE_UNITS
+    all_lines = lines * (100 + percent) // 100 + KEPT
+    text = ssd(units=units, lines=all_lines, line_units=LINE_UNITS, sectors=units * 8 + 2048, begin=begin)
     drive, random, now = library.drive(text), Random(percent), 0
-    for _ in range(2 * units):
-        now = drive.write(number(text, "base") + random.randrange(units) * 8, 8, now)
-    return drive.get("units_programmed") / (2 * units)
+    programmed, each = [0], capacities * units // parts
+    for _ in range(parts):
+        for _ in range(each):
+            now = drive.write(number(text, "base") + random.randrange(units) * 8, 8, now)
+        programmed.append(drive.get("units_programmed"))
+    return [(after - before) / each for before, after in pairwise(programmed)]
+
+
+def steady(library: Library, percent: int) -> float:
+    """Return that of a used drive."""
+    return modelled(library, percent, 2, LINES, 2, 1)[0]
+
+
+def picture(library: Library, found: Mapping[int, float]) -> str:
+    """Draw what was ``found`` of used drives beside what is known, and how a new one comes to it."""
+    known = [(percent, greedy(1 + percent / 100, LINE_UNITS)) for percent in range(5, 61)]
+    middles = [CAPACITIES / PARTS * (part + 0.5) for part in range(PARTS)]
+    new = {
+        percent: [*zip(middles, modelled(library, percent, 0, LINES // 4, CAPACITIES, PARTS), strict=True)]
+        for percent in PERCENTS
+    }
+    return figures.amplification(known, found.items(), new)
 
 
 SIMULATED, SPAN = 1024 * 2048, 256 * 2048
@@ -154,19 +179,22 @@ FIGURES = ("drive", "figure", "stated", "model", "off, %", "by")
 
 def measure(options: argparse.Namespace) -> Answer:
     """Make both tables; 1 where write amplification is beyond the limit."""
-    rows, worst = [], 0.0
+    rows, worst, found = [], 0.0, dict[int, float]()
     with tempfile.TemporaryDirectory() as directory:
         library = Library(compiled(Path(directory) / "drive.so", "-O2", "-shared", "-fPIC"))
         for percent in PERCENTS:
-            known, ours = greedy(1 + percent / 100, LINE_UNITS), modelled(library, percent)
+            known = greedy(1 + percent / 100, LINE_UNITS)
+            ours = found[percent] = steady(library, percent)
             worst = max(worst, abs(ours / known - 1))
             rows.append([str(percent), f"{known:.3f}", f"{ours:.3f}", f"{(ours / known - 1) * 100:+.1f}"])
-        figures = list(against_measurements(library))
+        if options.write:
+            (DOCS / "solid-state.svg").write_text(picture(library, found), encoding="utf-8")
+        compared = list(against_measurements(library))
     tables = {
         "write-amplification": "\n".join(grid(HEAD, rows, ["---:"] * len(HEAD))) + "\n",
-        "solid-state": "\n".join(grid(FIGURES, figures, ["---", "---", *["---:"] * 3, "---"])) + "\n",
+        "solid-state": "\n".join(grid(FIGURES, compared, ["---", "---", *["---:"] * 3, "---"])) + "\n",
     }
-    printed = f"{columns(HEAD, rows)}\n\n{columns(FIGURES, figures)}"
+    printed = f"{columns(HEAD, rows)}\n\n{columns(FIGURES, compared)}"
     return Answer(tables if options.write else {}, printed, status=1 if worst > MOST_OFF else 0)
 
 

@@ -12,8 +12,8 @@ from tempfile import TemporaryFile
 DISK_ERRNOS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM))
 """System errors that the user can fix: no space, no permission. Any other is a bug in agelab."""
 
-MAX_LISTED = 12
-"""Valid names that an error lists when none is similar."""
+MAX_LISTED = 30
+"""Valid names that an error lists when none is similar: more than there are of any kind of file in scenarios/."""
 
 
 class AgelabError(Exception):

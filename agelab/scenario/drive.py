@@ -12,6 +12,8 @@ MAX_SEEK_POINTS = 128
 """Maximum number of points of a seek curve in the kernel module (harness/drive)."""
 MAX_ZONES = 64
 """Maximum number of zones in the kernel module."""
+MAX_PER_TRACK, MAX_CYLINDERS = 100_000, 100_000_000
+"""Beyond what any disk has."""
 
 
 class SeekTable(Sourced):
@@ -64,8 +66,10 @@ class ZoneTable(Sourced):
         for at, (first, last, per_track) in enumerate(self.table):
             if last < first:
                 yield f"zones.table[{at}]: ends at cylinder {last}, before its first, {first}"
-            if per_track < 1:
-                yield f"zones.table[{at}]: has {per_track} sectors per track"
+            if not 1 <= per_track <= MAX_PER_TRACK:
+                yield f"zones.table[{at}]: has {per_track} sectors per track, and not 1 to {MAX_PER_TRACK}"
+            if last > MAX_CYLINDERS:
+                yield f"zones.table[{at}]: ends at cylinder {last}, which is more than {MAX_CYLINDERS}"
         for at, ((_, before, _), (first, _, _)) in enumerate(pairwise(self.table), 1):
             if first <= before:
                 yield f"zones.table[{at}]: overlaps the zone before: begins at cylinder {first}, that ends at {before}"
@@ -75,26 +79,47 @@ class ZoneTable(Sourced):
 
 SECTOR = 512
 """Bytes of a logical sector."""
-MAX_CACHE_SEGMENTS = 32
-"""Maximum number of cache segments in the kernel module (harness/drive)."""
-MAX_CHANNELS = 64
-"""Maximum number of channels of a flash drive in the kernel module."""
 MAX_DIES = 256
 """Maximum number of dies of a solid-state drive in the kernel module."""
-MAX_PLANES = 4
-"""Maximum number of planes of a die in the kernel module."""
 MAX_BUFFER_KIB = 65536
 """Largest write buffer of a solid-state drive in the kernel module."""
-MAX_MAP_KIB = 4096
-"""Most of a map that is not held in full in the kernel module."""
 UNIT_KIB = 4
 """What a solid-state drive maps, KiB."""
 OPEN_LINES = 2
 """Lines that are being written: one with what the host writes, one with what is moved."""
 MIN_SEGMENT_KIB = 4
 """Smallest segment of a cache in the kernel module: its grain."""
-MIN_REQUEST_KIB = 4
-"""Smallest limit of a request in the kernel module: a page."""
+_MS, _US, _RATE = (0, 1000), (0.001, 1e6), (0.01, 1e5)
+BOUNDS: dict[str, tuple[float, float]] = {
+    **{"sectors": (1, 1 << 40), "overhead_us": (0, 1e6), "hit_overhead_us": _US, "write_overhead_us": _US},
+    **{"queue_depth": (1, 1024), "max_request_kib": (4, 65536), "mb_per_s": _RATE},
+    # cache
+    **{"kib": (0, 1 << 24), "segments": (1, 32), "write_segments": (1, 32), "read_ahead_kib": (0, 1 << 24)},
+    **{"read_ahead_tracks": (1, 2), "bus_after_percent": (0, 100), "write_after_percent": (0, 100)},
+    # a disk's medium
+    **{"rpm": (1, 1e6), "heads": (1, 1000), "outer_mb_s": _RATE, "inner_mb_s": _RATE},
+    **{"track_to_track_ms": _MS, "average_ms": _MS, "full_stroke_ms": _MS, "write_average_ms": _MS},
+    **{"head_switch_ms": _MS, "track_skew_ms": _MS, "cylinder_skew_ms": _MS},
+    # flash
+    **{"channels": (1, 64), "read_us": _US, "write_us": _US, "read_mb_s": _RATE, "write_mb_s": _RATE},
+    # a solid-state drive's; moved pages need a free line, the host another
+    **{
+        "dies_per_channel": (1, MAX_DIES),
+        "planes": (1, 4),
+        "page_kib": (UNIT_KIB, 1024),
+        "block_kib": (UNIT_KIB, 1 << 20),
+    },
+    **{
+        "bits_per_cell": (1, 8),
+        "channel_mb_s": _RATE,
+        "program_us": _US,
+        "erase_ms": (0.001, 10_000),
+        "suspend_us": _US,
+    },
+    **{"over_provisioning_percent": (0.01, 1000), "reserve_lines": (2, 1000), "map_kib": (UNIT_KIB, 4096)},
+    **{"fast_mib": (1, 1 << 24), "fast_program_us": _US, "discard_us": (0, 1e6), "link_us": _US},
+}
+"""Least and most of each figure, by its key: those of the kernel module's arrays, or beyond what any drive has."""
 
 
 class Interface(Frozen):
@@ -132,22 +157,15 @@ class Cache(Frozen):
 
     def problems(self) -> Iterator[str]:
         """Yield contradictions between the figures."""
-        if not 1 <= self.segments.value <= MAX_CACHE_SEGMENTS:
-            yield f"segments must be 1 to {MAX_CACHE_SEGMENTS}"
+        if not self.segments.value:
             return
         segment = self.kib.value // self.segments.value
         if segment < self.read_ahead_kib.value:
             yield f"a segment ({segment} KiB) must hold read_ahead_kib ({self.read_ahead_kib.value})"
         if segment < MIN_SEGMENT_KIB:
             yield f"a segment ({segment} KiB) must have {MIN_SEGMENT_KIB} KiB"
-        if self.write_segments and not 1 <= self.write_segments.value <= self.segments.value:
-            yield f"write_segments must be 1 to segments ({self.segments.value})"
-        if self.read_ahead_tracks and self.read_ahead_tracks.value not in (1, 2):
-            yield f"read_ahead_tracks {self.read_ahead_tracks.value} is not 1 or 2"
-        for name in ("bus_after_percent", "write_after_percent"):
-            percent = getattr(self, name)
-            if percent and percent.value > 100:
-                yield f"{name} {percent.value} is more than 100"
+        if self.write_segments and self.write_segments.value > self.segments.value:
+            yield f"write_segments {self.write_segments.value} are more than segments ({self.segments.value})"
 
 
 class RotatingDisk(Frozen):
@@ -187,11 +205,6 @@ class RotatingDisk(Frozen):
         / 11 and 3 average - 2 minimum: below it the curve falls towards its end, above it it falls at its start.
         """
         least, average, most = self.track_to_track_ms.value, self.average_ms.value, self.full_stroke_ms.value
-        for name in ("rpm", "heads"):
-            if not getattr(self, name).value:
-                yield f"{name} must be at least 1"
-        if not self.inner_mb_s.value:
-            yield "inner_mb_s must be more than 0"
         if self.outer_mb_s.value < self.inner_mb_s.value:
             yield f"outer_mb_s {self.outer_mb_s.value:g} is less than inner_mb_s {self.inner_mb_s.value:g}"
         low, high = (15 * average - 4 * least) / 11, 3 * average - 2 * least
@@ -223,14 +236,6 @@ class Flash(Frozen):
     channels: Whole = Field(description="accesses processed at the same time")
     read_mb_s: Figure = Field(description="sequential read, 10**6 bytes per second, all channels together")
     write_mb_s: Figure = Field(description="sequential write, 10**6 bytes per second, all channels together")
-
-    def problems(self) -> Iterator[str]:
-        """Yield contradictions between the figures."""
-        if not 1 <= self.channels.value <= MAX_CHANNELS:
-            yield f"channels must be 1 to {MAX_CHANNELS}"
-        for name in ("read_mb_s", "write_mb_s"):
-            if not getattr(self, name).value:
-                yield f"{name} must be more than 0"
 
 
 class SolidState(Frozen):
@@ -292,37 +297,26 @@ class SolidState(Frozen):
 
     def problems(self) -> Iterator[str]:
         """Yield contradictions between the figures."""
-        zero = [
-            name
-            for name, figure in self
-            if isinstance(figure, Figure | Whole) and not figure.value and name != "discard_us"
-        ]
-        if zero:
-            yield from (f"{name} must be more than 0" for name in zero)
-            return
         page, block, bits = self.page_kib.value, self.block_kib.value, self.bits_per_cell.value
-        if not 1 <= self.channels.value <= MAX_CHANNELS:
-            yield f"channels must be 1 to {MAX_CHANNELS}"
         if self.dies > MAX_DIES:
             yield f"dies_per_channel: {self.dies} dies in all, and not {MAX_DIES} at most"
-        if self.planes.value > MAX_PLANES:
-            yield f"planes {self.planes.value} are more than {MAX_PLANES}"
         if page % UNIT_KIB:
             yield f"page_kib {page} is no multiple of {UNIT_KIB}"
         if block < page * bits:
             yield f"block_kib {block} is less than what is programmed at once, {bits} x page_kib {page}"
         elif block % (page * bits):
             yield f"block_kib {block} is no multiple of what is programmed at once, {bits} x page_kib {page}"
-        if self.reserve_lines.value < 2:
-            yield f"reserve_lines {self.reserve_lines.value} is less than 2: moved pages need one, the host the other"
         if bool(self.fast_mib) != bool(self.fast_program_us):
             yield "fast_mib and fast_program_us are given together, or neither"
-        if self.map_kib and not UNIT_KIB <= self.map_kib.value <= MAX_MAP_KIB:
-            yield f"map_kib must be {UNIT_KIB} to {MAX_MAP_KIB}"
 
     def whole_drive_problems(self, sectors: int, buffer_kib: int) -> Iterator[str]:
         """Yield contradictions between the figures and those of the whole drive; ``problems`` has found none."""
         spare, kept = self.spare_lines(sectors), self.reserve_lines.value + OPEN_LINES
+        if self.fast_mib and self.fast_mib.value * self.bits_per_cell.value << 20 > sectors * SECTOR:
+            yield (
+                f"medium: fast_mib {self.fast_mib.value} takes more cells than the drive's "
+                f"{sectors * SECTOR >> 20} MiB: {self.bits_per_cell.value} times as many"
+            )
         if spare < kept + 1:
             yield (
                 f"medium: over_provisioning_percent {self.over_provisioning_percent.value:g} is {spare:.1f} lines of "
@@ -374,20 +368,15 @@ class Drive(Frozen):
 
     @model_validator(mode="after")
     def _figures_hold_together(self) -> Self:
-        problems = [f"medium: {problem}" for problem in self.medium.problems()]
+        problems = list(self._out_of_bounds())
         if isinstance(self.medium, RotatingDisk):
+            problems += [f"medium: {problem}" for problem in self.medium.problems()]
             problems += [f"cache: {problem}" for problem in self.cache.problems()]
             problems += self._zones_hold_the_sectors(self.medium)
         if isinstance(self.medium, SolidState) and not problems:
+            problems += [f"medium: {problem}" for problem in self.medium.problems()]
+        if isinstance(self.medium, SolidState) and not problems:
             problems += self.medium.whole_drive_problems(self.sectors.value, self.cache.kib.value)
-        for name in ("hit_overhead_us", "write_overhead_us"):
-            figure = getattr(self, name)
-            problems += [f"{name} must be more than 0"] if figure and not figure.value else []
-        if self.max_request_kib.value < MIN_REQUEST_KIB:
-            problems.append(f"max_request_kib must be at least {MIN_REQUEST_KIB}")
-        for name in ("sectors", "queue_depth"):
-            problems += [] if getattr(self, name).value else [f"{name} must be at least 1"]
-        problems += [] if self.interface.mb_per_s.value else ["interface: mb_per_s must be more than 0"]
         for place, figure in self.figures():
             if figure.source and figure.source not in self.sources:
                 problems.append(f"{place}: no source {figure.source!r} in sources")
@@ -396,6 +385,13 @@ class Drive(Frozen):
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    def _out_of_bounds(self) -> Iterator[str]:
+        for place, figure in self.figures():
+            if isinstance(figure, Figure | Whole):
+                least, most = BOUNDS[place.rpartition(".")[2]]
+                if not least <= figure.value <= most:
+                    yield f"{place}: {figure.value:g} is not {least:g} to {most:g}"
 
     def _zones_hold_the_sectors(self, disk: RotatingDisk) -> Iterator[str]:
         if disk.zones and not any(disk.zones.problems()):

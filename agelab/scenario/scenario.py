@@ -155,6 +155,10 @@ class CorpusUse(Frozen):
         default=False, description="whether it is read from memory, at no cost in drive time"
     )
 
+    @property
+    def file_counts(self) -> dict[str, int]:
+        return {path: count.value for path, count in self.files.items()}
+
 
 class MemoryUse(Frozen):
     """Memory available to the first step, and limits on dirty pages."""

@@ -54,14 +54,16 @@ def _not_ok(group: SeedGroup) -> list[str]:
 
 
 def _name(group: SeedGroup, groups: Sequence[SeedGroup]) -> str:
-    """Name a row by what tells it from the others: its variant, its layout, what is changed of its machine."""
+    """Name a row by what tells it from the others: its variant, layout, drives, what is changed of its machine."""
     every = [_names(row) for row in groups]
     distinct = [name for name, *others in zip(_names(group), *every, strict=True) if len(set(others)) > 1]
     return ", ".join(distinct) or group.variant
 
 
-def _names(group: SeedGroup) -> tuple[str, ...]:
-    return group.variant, f"`{group.layout}`", group.cell.machine.partition("+")[2] or "as it is"
+def _names(group: SeedGroup) -> Sequence[str]:
+    cell = group.cell
+    drives = ", ".join(drive.removeprefix("model:") for drive in cell.drives)
+    return group.variant, f"`{group.layout}`", f"`{drives}`", cell.machine.partition("+")[2] or "as it is"
 
 
 def _cell(group: SeedGroup, column: Column) -> str:

@@ -392,7 +392,7 @@ static int add_disk_groups(struct gendisk *disk)
 #endif
 }
 
-/* Its map lies behind its data, where it outlives the guest; what makes a new drive a used one is done here. */
+/* Its map lies behind its data, where it outlives the guest. */
 static int attach_map(struct block *block)
 {
 	void *memory = memremap(block->table, ftl_bytes(&block->drive.set), MEMREMAP_WB);
@@ -400,8 +400,6 @@ static int attach_map(struct block *block)
 	if (!memory)
 		return -ENXIO;
 	ftl_attach(&block->drive, memory);
-	while (ftl_prepare(&block->drive))
-		cond_resched();
 	return 0;
 }
 
@@ -513,7 +511,6 @@ static void make_new(struct drive *drive)
 {
 	if (drive->set.kind != SSD)
 		return;
-	drive->set.begin = FRESH;
 	memset(drive->ftl.state, 0, ftl_bytes(&drive->set));
 	ftl_attach(drive, drive->ftl.state);
 }

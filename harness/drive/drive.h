@@ -40,7 +40,6 @@ typedef int64_t s64;
 #define MAP_PAGES_MOST 1024
 
 enum kind { DISK, FLASH, SSD };
-enum begin { FRESH, TRIMMED, USED };
 
 struct disk_zone {
 	u64 first;		/* its first sector, the first of a track */
@@ -88,7 +87,6 @@ struct settings {
 	u64 buffer_units;
 	u64 map_pages;		/* of the map that the drive has room for; all of it where 0 */
 	u64 discard;		/* whether it takes discards */
-	u64 begin, seed;
 };
 
 /* Cumulative. What the arm does by itself is in the busy times, too. */
@@ -124,13 +122,18 @@ struct line {
 	u32 valid, erased, state;
 };
 
+/* Of neighbouring lines the first of those that are free, and of those that are closed. */
+struct group {
+	u32 first[2];
+};
+
 /* A line out of which what is valid is being moved. */
 struct emptied {
 	u32 line, next, page, pace;
 };
 
 struct ftl_state {
-	u64 step, written, erased, random;
+	u64 began;
 	struct emptied garbage, fast;
 	u32 next[2], end[2];	/* places in the open lines: of the host's units, and of moved ones */
 	u64 free;
@@ -159,6 +162,7 @@ struct ftl {
 	u32 *map;		/* of each unit its place + 1, or 0 */
 	u32 *owner;		/* of each place the unit that was written there */
 	struct line *lines;
+	struct group *groups;
 
 	struct die dies[DIES_MOST];
 	u64 channel_reads[CHANNELS_MOST];
@@ -284,6 +288,10 @@ u64 write_cache_yield(struct drive *drive, u64 start);
 void write_cache_resume(struct drive *drive, u64 now);
 void write_cache_settle(struct drive *drive);
 
+/* use.c: before a guest sees it, a new solid-state drive is used, and then perhaps trimmed. */
+
+void drive_use(struct drive *drive, u64 seed, bool trimmed);
+
 /* flash.c */
 
 const char *flash_init(const struct settings *set);
@@ -295,8 +303,6 @@ const char *ftl_init(const struct settings *set);
 /* Bytes of memory for the map and what else outlives the power; aligned to 8, and zeros for a new drive. */
 u64 ftl_bytes(const struct settings *set);
 void ftl_attach(struct drive *drive, void *memory);
-/* A part of what makes a new drive a used one; returns whether there is more. */
-bool ftl_prepare(struct drive *drive);
 u64 ftl_read(struct drive *drive, u64 first, u64 sectors, u64 start);
 u64 ftl_write(struct drive *drive, u64 first, u64 sectors, bool through, u64 start);
 u64 ftl_flush(struct drive *drive, u64 start);

@@ -6,27 +6,25 @@
  * a die programs at once and then on the next die. What is overwritten or discarded stays behind as garbage; a line
  * that is to be erased is emptied into another one first.
  */
-#ifdef __KERNEL__
-#include <linux/string.h>
-#else
-#include <string.h>
-#endif
 #include "drive.h"
 
 #define NONE 0xffffffffU
 #define MAPPED_BY_PAGE 1024U	/* units whose places are in one page of the map */
+#define GROUP 64U		/* neighbouring lines of which the first to take is remembered */
 #define IDLE_NS 10000000ULL	/* without a command, until a fast line is emptied */
-#define CHUNK 65536		/* writes of one step of the preparation */
-#define CYCLES 6		/* how often all lines were erased when a drive is used: tests/model/test_ftl.py */
 
-enum { FREE, OPEN, CLOSED };
+enum { FREE, CLOSED, OPEN };
 enum { HOST, MOVED };		/* the line that the host's units go into, and that of moved ones */
-enum { UNTOUCHED, SEQUENTIAL, RANDOM, READY };
+
+static u64 groups_of(const struct settings *set)
+{
+	return (set->lines + GROUP - 1) / GROUP;
+}
 
 u64 ftl_bytes(const struct settings *set)
 {
 	return sizeof(struct ftl_state) + (set->units + set->lines * set->line_units) * sizeof(u32) +
-	       set->lines * sizeof(struct line);
+	       set->lines * sizeof(struct line) + groups_of(set) * sizeof(struct group);
 }
 
 const char *ftl_init(const struct settings *set)
@@ -131,7 +129,7 @@ static u64 read_page(struct drive *drive, u32 die, u32 plane, u64 now)
 	u64 start = greater(now + lesser(waits, set->suspend_ns), at->reads[plane]), done = start + set->read_ns;
 
 	drive->stat.flash_reads++;
-	drive->stat.gc_wait_ns += lesser(start - now, at->collecting);
+	drive->stat.gc_wait_ns += lesser(lesser(waits, set->suspend_ns), at->collecting);
 	at->reads[plane] = done;
 	at->read = greater(at->read, done);
 	if (waits)
@@ -152,54 +150,82 @@ static u64 program(struct drive *drive, u32 place, u32 units, u64 now, bool coll
 
 /* ---- lines ---- */
 
+/* A line that holds less goes first, and of those that hold as much the least worn, so that all wear evenly. */
+static u64 rank(const struct line *line)
+{
+	return (u64)line->valid << 32 | line->erased;
+}
+
+static u32 first_of(const struct line *lines, u32 one, u32 other)
+{
+	u64 ranks, than;
+
+	if (one == NONE || other == NONE || one == other)
+		return one == NONE ? other : one;
+	ranks = rank(lines + one);
+	than = rank(lines + other);
+	if (ranks != than)
+		return ranks < than ? one : other;
+	return lesser(one, other);
+}
+
+static void set_state(struct drive *drive, u32 line, u32 state)
+{
+	struct line *lines = drive->ftl.lines;
+	u32 *first = drive->ftl.groups[line / GROUP].first, other = line / GROUP * GROUP;
+	u32 end = lesser(other + GROUP, drive->set.lines);
+
+	lines[line].state = state;
+	first[FREE] = first[CLOSED] = NONE;
+	for (; other < end; other++)
+		if (lines[other].state != OPEN)
+			first[lines[other].state] = first_of(lines, first[lines[other].state], other);
+}
+
+/* The first of these lines in a state, or none. */
+static u32 first_in(const struct drive *drive, u32 state, u32 line, u32 end)
+{
+	const struct line *lines = drive->ftl.lines;
+	u32 first = NONE;
+
+	while (line < end) {
+		bool group = line % GROUP == 0 && line + GROUP <= end;
+
+		if (group)
+			first = first_of(lines, first, drive->ftl.groups[line / GROUP].first[state]);
+		else if (lines[line].state == state)
+			first = first_of(lines, first, line);
+		line += group ? GROUP : 1;
+	}
+	return first;
+}
+
 static void invalidate(struct drive *drive, u32 unit)
 {
-	u32 at = drive->ftl.map[unit];
+	struct ftl *ftl = &drive->ftl;
+	u32 at = ftl->map[unit], line, *emptiest;
 
-	if (at)
-		drive->ftl.lines[line_of(&drive->set, at - 1)].valid--;
-	drive->ftl.map[unit] = 0;
-}
-
-/* Of the free lines the least worn, so that all wear evenly; or none. */
-static u32 least_worn(struct drive *drive, u32 first, u32 end)
-{
-	struct line *lines = drive->ftl.lines;
-	u32 best = NONE, line;
-
-	for (line = first; line < end; line++)
-		if (lines[line].state == FREE && (best == NONE || lines[line].erased < lines[best].erased))
-			best = line;
-	return best;
-}
-
-/* Of the closed lines the one that holds least, and of these the least worn; or none. */
-static u32 emptiest(struct drive *drive, u32 first, u32 end)
-{
-	struct line *lines = drive->ftl.lines;
-	u32 best = NONE, line;
-
-	for (line = first; line < end; line++) {
-		if (lines[line].state != CLOSED)
-			continue;
-		if (best == NONE || lines[line].valid < lines[best].valid ||
-		    (lines[line].valid == lines[best].valid && lines[line].erased < lines[best].erased))
-			best = line;
-	}
-	return best;
+	if (!at)
+		return;
+	line = line_of(&drive->set, at - 1);
+	emptiest = ftl->groups[line / GROUP].first + CLOSED;
+	ftl->map[unit] = 0;
+	ftl->lines[line].valid--;
+	if (ftl->lines[line].state == CLOSED)
+		*emptiest = first_of(ftl->lines, *emptiest, line);
 }
 
 static void open_line(struct drive *drive, u32 stream)
 {
 	const struct settings *set = &drive->set;
 	struct ftl_state *state = drive->ftl.state;
-	u32 line = stream == HOST && set->fast_lines ? least_worn(drive, 0, set->fast_lines) : NONE;
+	u32 line = stream == HOST && set->fast_lines ? first_in(drive, FREE, 0, set->fast_lines) : NONE;
 
 	if (line == NONE) {
-		line = least_worn(drive, set->fast_lines, set->lines);
+		line = first_in(drive, FREE, set->fast_lines, set->lines);
 		state->free--;
 	}
-	drive->ftl.lines[line].state = OPEN;
+	set_state(drive, line, OPEN);
 	state->next[stream] = line * (u32)set->line_units;
 	state->end[stream] = end_of(set, line);
 }
@@ -217,7 +243,7 @@ static u32 put(struct drive *drive, u32 stream, u32 unit)
 	}
 	drive->ftl.owner[place] = unit;
 	if (state->next[stream] == state->end[stream])
-		drive->ftl.lines[line].state = CLOSED;
+		set_state(drive, line, CLOSED);
 	return place;
 }
 
@@ -249,9 +275,8 @@ static void erase(struct drive *drive, u32 line, u64 now)
 	for (die = 0; die < set->dies; die++)
 		occupy(drive, die, set->erase_ns, now, true);
 	drive->stat.blocks_erased += set->dies * set->planes;
-	drive->ftl.lines[line].state = FREE;
 	drive->ftl.lines[line].erased++;
-	drive->ftl.state->erased++;
+	set_state(drive, line, FREE);
 	drive->ftl.state->free += line >= set->fast_lines;
 }
 
@@ -280,7 +305,7 @@ static bool choose(struct drive *drive, struct emptied *emptied, u32 first, u32 
 
 	if (emptied->line != NONE)
 		return true;
-	line = emptiest(drive, first, end);
+	line = first_in(drive, CLOSED, first, end);
 	if (line == NONE)
 		return false;
 	valid = drive->ftl.lines[line].valid;
@@ -316,6 +341,25 @@ static void collect(struct drive *drive, u64 now)
 
 /* ---- the write buffer ---- */
 
+static bool is_buffered(const struct drive *drive, u32 place)
+{
+	const struct ftl *ftl = &drive->ftl;
+	u32 i;
+
+	if (!ftl->buffered)
+		return false;
+	if (place >= ftl->state->next[HOST] - ftl->open_units && place < ftl->state->next[HOST])
+		return true;
+	for (i = 0; i < ftl->pending_count; i++) {
+		const struct pending *pending = ftl->pending + (ftl->oldest + i) % PENDING_MOST;
+
+		if (place >= pending->place && place < pending->place + pending->units)
+			return true;
+	}
+	return false;
+}
+
+/* Of a unit that was written again since then, nothing is said: a power cut takes back both. */
 static void programmed(struct drive *drive)
 {
 	struct ftl *ftl = &drive->ftl;
@@ -324,8 +368,10 @@ static void programmed(struct drive *drive)
 
 	for (i = 0; i < oldest->units; i++) {
 		u64 unit = ftl->buffer[ftl->buffer_begins++ % BUFFER_MOST];
+		u32 newest = ftl->map[unit] - 1;
 
-		drive->written(drive, drive->set.base + unit * UNIT, drive->set.base + (unit + 1) * UNIT);
+		if (newest == oldest->place + i || !is_buffered(drive, newest))
+			drive->written(drive, drive->set.base + unit * UNIT, drive->set.base + (unit + 1) * UNIT);
 	}
 	ftl->buffered -= oldest->units;
 	ftl->oldest = (ftl->oldest + 1) % PENDING_MOST;
@@ -396,24 +442,6 @@ static void close_stripe(struct drive *drive, u64 now)
 	fill_stripe(drive);
 	if (drive->ftl.open_units)
 		program_host(drive, drive->ftl.state->next[HOST] - 1, now);
-}
-
-static bool is_buffered(const struct drive *drive, u32 place)
-{
-	const struct ftl *ftl = &drive->ftl;
-	u32 i;
-
-	if (!ftl->buffered)
-		return false;
-	if (place >= ftl->state->next[HOST] - ftl->open_units && place < ftl->state->next[HOST])
-		return true;
-	for (i = 0; i < ftl->pending_count; i++) {
-		const struct pending *pending = ftl->pending + (ftl->oldest + i) % PENDING_MOST;
-
-		if (place >= pending->place && place < pending->place + pending->units)
-			return true;
-	}
-	return false;
 }
 
 /* While no command comes, what the fast lines hold goes into others. */
@@ -550,68 +578,24 @@ u64 ftl_discard(struct drive *drive, u64 first, u64 sectors, u64 start)
 	return finish(drive, start + set->discard_ns);
 }
 
-/* ---- how a drive begins ---- */
-
 void ftl_attach(struct drive *drive, void *memory)
 {
 	const struct settings *set = &drive->set;
 	struct ftl *ftl = &drive->ftl;
+	u32 line;
 
 	ftl->state = memory;
 	ftl->map = (u32 *)(ftl->state + 1);
 	ftl->owner = ftl->map + set->units;
 	ftl->lines = (struct line *)(ftl->owner + set->lines * set->line_units);
-	if (ftl->state->step != UNTOUCHED) {
+	ftl->groups = (struct group *)(ftl->lines + set->lines);
+	if (ftl->state->began) {
 		fill_stripe(drive);	/* one that was open when the power went */
 		return;
 	}
+	for (line = 0; line < set->lines; line += GROUP)
+		set_state(drive, line, FREE);
 	ftl->state->free = set->lines - set->fast_lines;
 	ftl->state->garbage.line = ftl->state->fast.line = NONE;
-	ftl->state->random = set->seed | 1;
-	ftl->state->step = set->begin == FRESH ? READY : SEQUENTIAL;
-}
-
-static u32 next_unit(struct drive *drive)
-{
-	struct ftl_state *state = drive->ftl.state;
-	u64 units = drive->set.units;
-
-	if (state->step == SEQUENTIAL) {
-		if (++state->written == 2 * units)
-			state->step = RANDOM;
-		return state->written % units;
-	}
-	state->random ^= state->random << 13;	/* Marsaglia's xorshift */
-	state->random ^= state->random >> 7;
-	state->random ^= state->random << 17;
-	return (state->random >> 32) * units >> 32;
-}
-
-static void finish_preparation(struct drive *drive)
-{
-	struct ftl *ftl = &drive->ftl;
-	u32 unit;
-
-	ftl_flush(drive, 0);
-	for (unit = 0; drive->set.begin == TRIMMED && unit < drive->set.units; unit++)
-		invalidate(drive, unit);
-	ftl->state->step = READY;
-	memset(ftl->dies, 0, sizeof(ftl->dies));
-	memset(drive->channel_free, 0, sizeof(drive->channel_free));
-	memset(&drive->stat, 0, sizeof(drive->stat));
-	ftl->latest = ftl->busy_until = ftl->idle = 0;
-}
-
-bool ftl_prepare(struct drive *drive)
-{
-	struct ftl_state *state = drive->ftl.state;
-	u32 i;
-
-	for (i = 0; i < CHUNK && state->step != READY; i++) {
-		if (state->step == RANDOM && state->erased >= CYCLES * drive->set.lines)
-			finish_preparation(drive);
-		else
-			write_unit(drive, next_unit(drive), 0);
-	}
-	return state->step != READY;
+	ftl->state->began = 1;
 }

@@ -26,7 +26,7 @@ static const struct {
 	WORD(read_rate), WORD(write_rate), WORD(base), WORD(units), WORD(dies), WORD(planes), WORD(page_units),
 	WORD(cell_bits), WORD(program_units), WORD(channel_rate), WORD(program_ns), WORD(erase_ns), WORD(suspend_ns),
 	WORD(discard_ns), WORD(link_ns), WORD(lines), WORD(line_units), WORD(reserve), WORD(fast_lines), WORD(fast_program_ns),
-	WORD(buffer_units), WORD(map_pages), WORD(discard), WORD(begin), WORD(seed),
+	WORD(buffer_units), WORD(map_pages), WORD(discard),
 };
 
 #undef WORD

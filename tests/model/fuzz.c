@@ -10,11 +10,12 @@ void probe_free(struct probe *probe);
 bool probe_set(struct probe *probe, const char *name, s64 value);
 void probe_kind(struct probe *probe, u64 kind);
 void probe_attach(struct probe *probe);
+void probe_use(struct probe *probe, u64 seed, bool trimmed);
 const char *probe_law(const struct probe *probe);
 bool probe_zone(struct probe *probe, u64 first, u64 per_track);
 bool probe_seek(struct probe *probe, u64 cylinders, u64 ns);
 
-static u64 state = 88172645463325252ULL;
+static u64 state = 88172645463325252ULL, begins, seed;
 
 static u64 below(u64 limit)
 {
@@ -37,6 +38,10 @@ static void word(struct probe *probe, char *text)
 	} else if (!strcmp(text, "seek")) {
 		for (zone = strtok(value, ","); zone; zone = strtok(NULL, ","))
 			probe_seek(probe, strtoull(zone, NULL, 10), strtoull(strchr(zone, ':') + 1, NULL, 10));
+	} else if (!strcmp(text, "begin")) {
+		begins = strtoull(value, NULL, 10);
+	} else if (!strcmp(text, "seed")) {
+		seed = strtoull(value, NULL, 10);
 	} else {
 		probe_set(probe, text, strtoll(value, NULL, 10));
 	}
@@ -92,6 +97,8 @@ int main(int count, char **words)
 		word(probe, words[i]);
 	wrong = drive_init((struct drive *)probe);
 	require(!wrong, wrong);
+	if (begins)
+		probe_use(probe, seed, begins == 1);
 	if (((struct drive *)probe)->set.kind == SSD)
 		probe_attach(probe);
 	serve((struct drive *)probe, strtoull(words[1], NULL, 10));

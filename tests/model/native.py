@@ -5,13 +5,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agelab.base import process
+from agelab.machine.drive import used
 from agelab.scenario.drive import SECTOR
 
 SOURCES = Path(__file__).parents[2] / "harness" / "drive"
-PURE = [
-    SOURCES / f"{name}.c"
-    for name in ("drive", "geometry", "arm", "read_cache", "write_cache", "flash", "ftl", "undo")
-]
+PURE = [SOURCES / f"{name}.c" for name in (*used.PURE, "undo")]
 PROBE = Path(__file__).with_name("probe.c")
 STATISTICS = (
     *(
@@ -66,6 +64,8 @@ class Library:
             ("probe_get", u64, [pointer, ctypes.c_char_p]),
             ("probe_kind", None, [pointer, u64]),
             ("probe_attach", None, [pointer]),
+            ("probe_use", None, [pointer, u64, ctypes.c_bool]),
+            ("probe_map", pointer, [pointer]),
             ("ftl_bytes", u64, [pointer]),
             ("probe_wear", u64, [pointer, u64]),
             ("probe_law", ctypes.c_char_p, [pointer]),
@@ -116,12 +116,16 @@ class Native:
 
     def __init__(self, dll: ctypes.CDLL, text: str) -> None:
         self._dll, self._at = dll, dll.probe_new()
-        for word in text.split():
-            self._word(*word.split("=", 1))
+        words = dict(word.split("=", 1) for word in text.split())
+        begin, seed = int(words.pop("begin", 0)), int(words.pop("seed", 0))
+        for name, value in words.items():
+            self._word(name, value)
         wrong = dll.drive_init(self._at)
         if wrong:
             raise ValueError(wrong.decode())
-        if "kind=ssd" in text.split():
+        if words["kind"] == "ssd":
+            if begin:
+                dll.probe_use(self._at, seed, begin == 1)
             dll.probe_attach(self._at)
 
     def __del__(self) -> None:
@@ -162,8 +166,12 @@ class Native:
         self._dll.probe_attach(self._at)
 
     def map_bytes(self) -> int:
-        """What a solid-state drive keeps while its power is off."""
+        """How much a solid-state drive keeps while its power is off."""
         return int(self._dll.ftl_bytes(self._at))
+
+    def map(self) -> bytes:
+        """What it keeps."""
+        return ctypes.string_at(self._dll.probe_map(self._at), self.map_bytes())
 
     def wear(self) -> list[int]:
         """How often each line was erased."""

@@ -111,17 +111,33 @@ void probe_kind(struct probe *probe, u64 kind)
 	probe->drive.set.kind = kind;
 }
 
-/* A solid-state drive is as it was left, or new and then as it is to begin. */
-void probe_attach(struct probe *probe)
+/* What a solid-state drive keeps while its power is off; zeros at first. */
+void *probe_map(struct probe *probe)
 {
 	if (!probe->memory)
 		probe->memory = calloc(1, ftl_bytes(&probe->drive.set));
 	if (!probe->memory)
 		abort();
-	ftl_attach(&probe->drive, probe->memory);
-	while (ftl_prepare(&probe->drive))
-		;
+	return probe->memory;
+}
+
+void probe_attach(struct probe *probe)
+{
+	ftl_attach(&probe->drive, probe_map(probe));
 	probe->written.count = 0;
+}
+
+/* Use it as the host does before the first boot: by another drive with the same map. */
+void probe_use(struct probe *probe, u64 seed, bool trimmed)
+{
+	struct probe *before = probe_new();
+
+	if (!before)
+		abort();
+	before->drive.set = probe->drive.set;
+	ftl_attach(&before->drive, probe_map(probe));
+	drive_use(&before->drive, seed, trimmed);
+	probe_free(before);
 }
 
 u64 probe_wear(const struct probe *probe, u64 line)

@@ -128,8 +128,9 @@ class ReferenceSsd:
 
     def _read_page(self, number: int, plane: int, now: int) -> int:
         die = self.dies[number]
-        start = max(die.reads[plane], now + min(max(die.free - now, 0), self.set["suspend_ns"]))
-        self.count.update(flash_reads=1, gc_wait_ns=min(start - now, die.collecting))
+        suspended = min(max(die.free - now, 0), self.set["suspend_ns"])
+        start = max(die.reads[plane], now + suspended)
+        self.count.update(flash_reads=1, gc_wait_ns=min(suspended, die.collecting))
         if die.free > now:
             die.free += self.set["read_ns"]
         die.reads[plane] = start + self.set["read_ns"]
@@ -246,9 +247,12 @@ class ReferenceSsd:
         return len(self.stripe) + sum(len(one.units) for one in self.pending)
 
     def _leave(self) -> None:
-        for unit, _ in self.pending.popleft().units:
-            first = self.set["base"] + unit * UNIT
-            self.written.append((first, first + UNIT))
+        for unit, place in self.pending[0].units:
+            newest = self.where.get(unit, place)
+            if newest == place or not self._is_buffered(newest):
+                first = self.set["base"] + unit * UNIT
+                self.written.append((first, first + UNIT))
+        self.pending.popleft()
 
     def _await(self, start: int) -> int:
         oldest = self.pending[0]
@@ -430,6 +434,7 @@ class ReferenceSsd:
         self.dies = [Die() for _ in self.dies]
         self.channels = [0] * len(self.channels)
         self.latest = self.busy = self.idle = 0
+        self.held.clear()
         self.count.clear()
         self.written.clear()
 

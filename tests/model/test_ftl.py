@@ -1,14 +1,16 @@
 """The solid-state drive and its second implementation agree, to the nanosecond; and the laws of its map."""
 
+from pathlib import Path
 from random import Random
 
 import pytest
 
-from agelab.machine.drive import geometry, translation
+from agelab.base import process
+from agelab.machine.drive import geometry, translation, used
 from agelab.machine.drive.translation import Mapped
 from agelab.scenario import selection
 from agelab.scenario.drive import SolidState
-from tests.model.native import Library, Native
+from tests.model.native import PURE, Library, Native
 from tests.model.reference_ftl import ReferenceSsd
 from tests.model.streams import SSDS, number, run, ssd, ssd_requests
 from validation.solid_state import greedy
@@ -91,6 +93,22 @@ def test_random_writes_cost_what_greedy_collection_is_known_to(library: Library,
     assert then == pytest.approx(first, rel=0.02)
 
 
+def test_the_host_makes_the_map_that_the_model_makes(library: Library, tmp_path: Path) -> None:
+    program, made = tmp_path / "used", tmp_path / "map"
+    process.run(
+        ["gcc", *used.FLAGS, f"-I{PURE[0].parent}", "-o", str(program), str(used.PROGRAM), *map(str, PURE)]
+    )
+    for text in SSDS.values():
+        words = dict(word.split("=") for word in text.split())
+        begin, seed = int(words.pop("begin")), int(words.pop("seed"))
+        if begin:
+            drive = used.used_drive(" ".join(map("=".join, words.items())), seed, begin == 1, 0)
+            process.run([str(program), str(made), *drive.arguments])
+            assert made.read_bytes() == library.drive(text).map()
+    refused = process.run([str(program), str(made), "7", "0", "lines=1", "pages=1"], ok=(1,))
+    assert refused.stderr == "used: error: pages: no such word\n"
+
+
 def test_wear_is_even(library: Library) -> None:
     """Of random writes no line takes many more than another."""
     text = ssd(begin=2)
@@ -140,7 +158,7 @@ def test_a_read_does_not_wait_for_a_program_longer_than_it_can_be_suspended(libr
 
 @pytest.mark.parametrize("mib", [64, 1000])
 def test_the_host_knows_how_much_memory_the_map_takes(library: Library, mib: int) -> None:
-    part = Mapped(2048, 2048 + mib * 2048, "fresh")
+    part = Mapped(2048, 2048 + mib * 2048)
     for drive in selection.drives():
         if isinstance(drive.medium, SolidState):
             text = geometry.module_parameters(drive, name="drive0", run_seed=1, index=0, mapped=part)

@@ -62,6 +62,19 @@ def test_a_cut_leaves_what_a_cache_of_its_own_would_have_left(
         assert undo.all() == {}
 
 
+def test_what_is_in_the_buffer_again_is_taken_back(library: Library) -> None:
+    """The programmed copy is forgotten: a cut leaves what was there before both."""
+    text = SSDS["fresh"]
+    drive, at_once, unit = library.drive(text), number(text, "program_units"), number(text, "base")
+    others = range(unit + 8, unit + 8 * (at_once - 1), 8)
+    for written in (unit, unit, *others, unit):
+        drive.write(written, 8, 0)
+    drive.advance(10**9)
+    assert drive.take_written() == [(first, first + 8) for first in others]
+    drive.flush(2 * 10**9)
+    assert drive.take_written() == [(unit, unit + 8)]
+
+
 def test_a_full_cache_has_room_for_no_more(library: Library) -> None:
     undo = library.undo(16)
     assert undo.keep(0, bytes(8 * SECTOR)) and undo.keep(800, bytes(SECTOR))

@@ -171,7 +171,7 @@ class StudyCorpus(CorpusDefinition):
     def with_files(self, files: Mapping[str, int]) -> Self:
         """Return it with so many files in these trees, of one sort each; their bytes together stay.
 
-        Raises InputError for a tree that it has not.
+        Raises InputError for a tree that it has not, and for a number that its bytes do not make.
         """
         single = {tree.path: tree for tree in self.trees if len(tree.sorts) == 1}
         if strange := [path for path in files if path not in single]:
@@ -182,6 +182,12 @@ class StudyCorpus(CorpusDefinition):
         for tree in self.trees:
             [*sorts] = tree.sorts
             if tree.path in files:
+                most = sorts[0].bytes.value
+                if not 1 <= files[tree.path] <= most:
+                    raise InputError(
+                        f"corpus {self.kind}: files: {tree.path}: {files[tree.path]} files are not 1 to {most}, "
+                        "one for each of its bytes"
+                    )
                 count = sorts[0].files.model_copy(update={"value": files[tree.path]})
                 sorts = [sorts[0].model_copy(update={"files": count})]
             trees.append(tree.model_copy(update={"sorts": tuple(sorts)}))

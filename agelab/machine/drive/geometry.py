@@ -173,7 +173,7 @@ def module_parameters(
         words["phase_ns"] = phase(run_seed, index, revolution_ns(medium))
     elif isinstance(medium, SolidState):
         assert mapped is not None, "a solid-state drive maps what its partitions take"
-        words |= translation.parameters(drive, medium, mapped, phase(run_seed, index, 1 << 63))
+        words |= translation.parameters(drive, medium, mapped)
     else:
         words |= _flash_parameters(medium)
     words |= {

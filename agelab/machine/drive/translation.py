@@ -10,27 +10,23 @@ from itertools import pairwise
 from math import ceil
 
 from agelab.base.errors import InputError
-from agelab.machine.disk.spec import BEGINS
 from agelab.scenario.drive import OPEN_LINES, SECTOR, UNIT_KIB, Drive, SolidState
 
 UNIT_SECTORS = UNIT_KIB * 1024 // SECTOR
-PLACE_BYTES, LINE_BYTES, STATE_BYTES = 4, 12, 88
-"""Of each unit and each place, of each line, and once (struct line and struct ftl_state in harness/drive/drive.h)."""
-CYCLES = 6
-"""How often all lines are erased when a drive is used (harness/drive/ftl.c)."""
-LINE_INSTRUCTIONS, UNIT_INSTRUCTIONS = 40, 300
-"""At most, for each line that is looked at when one is chosen, and for each unit: half as much again as counted."""
+PLACE_BYTES, LINE_BYTES, GROUP_BYTES, STATE_BYTES = 4, 12, 8, 64
+"""Of each unit and each place, of each line, of each group of lines, and once (harness/drive/drive.h)."""
+GROUP_LINES = 64
+"""Lines of a group (harness/drive/ftl.c)."""
 MAX_GAP = 1 << 20
 """Bytes that may lie between two partitions of a drive."""
 
 
 @dataclass(frozen=True)
 class Mapped:
-    """The sectors of a drive behind which there is memory, and how the drive begins."""
+    """The sectors of a drive behind which there is memory."""
 
     first: int
     end: int
-    begins: str = ""
 
     @property
     def base(self) -> int:
@@ -42,7 +38,7 @@ class Mapped:
         return -(-(self.end - self.base) // UNIT_SECTORS)
 
 
-def mapped(name: str, partitions: Sequence[tuple[int, int]], begins: str) -> Mapped:
+def mapped(name: str, partitions: Sequence[tuple[int, int]]) -> Mapped:
     """Return what these partitions (first and last sectors) take. Raises InputError where they lie apart."""
     ordered = sorted(partitions)
     for (_, end), (first, _) in pairwise(ordered):
@@ -52,7 +48,7 @@ def mapped(name: str, partitions: Sequence[tuple[int, int]], begins: str) -> Map
                 "only what lies side by side can be modelled",
                 hint="place the second one behind the first, or on a drive of its own",
             )
-    return Mapped(ordered[0][0], ordered[-1][1], begins)
+    return Mapped(ordered[0][0], ordered[-1][1])
 
 
 @dataclass(frozen=True)
@@ -89,7 +85,7 @@ def lines(drive: Drive, flash: SolidState, units: int) -> Lines:
     return Lines(size, normal, fast)
 
 
-def parameters(drive: Drive, flash: SolidState, part: Mapped, seed: int) -> dict[str, int | str]:
+def parameters(drive: Drive, flash: SolidState, part: Mapped) -> dict[str, int | str]:
     """Return the module's words. Raises InputError where the part is too small."""
     found = lines(drive, flash, part.units)
     page = flash.page_kib.value // UNIT_KIB
@@ -111,8 +107,6 @@ def parameters(drive: Drive, flash: SolidState, part: Mapped, seed: int) -> dict
         "line_units": found.units,
         "reserve": flash.reserve_lines.value,
         "buffer_units": drive.cache.kib.value // UNIT_KIB,
-        "begin": BEGINS.index(part.begins or BEGINS[0]),
-        "seed": seed,
     }
     if flash.fast_program_us:
         words |= {"fast_lines": found.fast, "fast_program_ns": round(flash.fast_program_us.value * 1000)}
@@ -129,13 +123,5 @@ def table_bytes(drive: Drive, flash: SolidState, part: Mapped) -> int:
     """Return the bytes behind the data that hold the map (ftl_bytes in harness/drive/ftl.c)."""
     found = lines(drive, flash, part.units)
     count = found.normal + found.fast
-    return STATE_BYTES + (part.units + count * found.units) * PLACE_BYTES + count * LINE_BYTES
-
-
-def preparation(drive: Drive, flash: SolidState, part: Mapped) -> int:
-    """Return the instructions, at most, in which the module makes of a new drive one that begins otherwise."""
-    if part.begins in ("", BEGINS[0]):
-        return 0
-    found = lines(drive, flash, part.units)
-    count = found.normal + found.fast
-    return CYCLES * count * (count * LINE_INSTRUCTIONS + found.units * UNIT_INSTRUCTIONS)
+    places, groups = part.units + count * found.units, -(-count // GROUP_LINES)
+    return STATE_BYTES + places * PLACE_BYTES + count * LINE_BYTES + groups * GROUP_BYTES

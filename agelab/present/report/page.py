@@ -153,7 +153,11 @@ def _sections(
     yield "study", "The study and these runs", beside
     by_step: list[Block] = [*charts.time_charts(group), *tables.step_tables(group, steps, where)]
     yield "steps", "Step by step", by_step
-    yield "drive", "What the drive did", charts.split_charts(group, steps, charts.DRIVE)
+    drive: list[Block] = [
+        *charts.split_charts(group, steps, charts.DRIVE),
+        *tables.flash_tables(group, where),
+    ]
+    yield "drive", "What the drive did", drive
     yield "processor", "What the processor did", charts.split_charts(group, steps, charts.PROCESSOR)
     yield "profile", "Where the time goes", profiles.flame_graphs(group)
     yield "calls", "System calls", tables.syscall_tables(group, where)

@@ -306,6 +306,32 @@ def _described(steps: Sequence[str]) -> str:
     return f"Of the tests {descriptions}." if descriptions else ""
 
 
+FLASH = ("flash_programmed", "flash_moved", "blocks_erased", "discarded", "write_amplification", "gc_wait")
+FLASH_NUMBERS = (
+    *("programmed, MB", "moved, MB", "blocks erased", "discarded, MB", "write amplification"),
+    "waiting for collection, s",
+)
+FLASH_COLUMNS = headings("step", "filesystem", *FLASH_NUMBERS, numbers=FLASH_NUMBERS)
+FLASH_CAPTION = "What the flash did: medians over the seeds, of a repeated step its mean (docs/drives.md)"
+
+
+def flash_tables(group: RunSet, where: str) -> Iterator[Table]:
+    """Return a row for each step and subject that had something written to flash, or waited for it."""
+    steps = dict.fromkeys(
+        step for subject in group.groups for step, metric in subject.steps if metric == FLASH[0]
+    )
+    rows = []
+    for step in steps:
+        for subject in group.groups:
+            found = [subject.steps.get((step, metric)) for metric in FLASH]
+            if any(series.summary and series.summary.median for series in found if series):
+                title = next(series.title for series in found if series)
+                cells = (median_cell(series) for series in found)
+                rows.append((TableCell(title), TableCell(subject.name), *cells))
+    if rows:
+        yield Table(FLASH_COLUMNS, tuple(rows), FLASH_CAPTION, id=f"{where}-flash")
+
+
 def share_tables(group: RunSet, places: Sequence[Place], where: str) -> Iterator[Table]:
     """Return a row for each subject whose corpora and run seeds were varied: where its slowdown's spread comes from."""
     varied = [

@@ -9,6 +9,7 @@ from agelab.base.sanitize import escape_controls
 from agelab.base.verbs import as_called
 from agelab.data.history.report import HistoryReport, report_lines
 from agelab.evaluate import derived_samples
+from agelab.present.report import tables
 from agelab.present.report.blocks import Block, Column, Heading, Line, Table, Text, headings
 from agelab.present.report.numbers import with_spread
 from agelab.present.view import cell_names, sparkline
@@ -349,6 +350,9 @@ def run_blocks(run: RunDirectory, *, curves: bool = False) -> Iterator[Block]:
             yield Line(f"  blocks      {_recorded(run, number, record)}")
         for picture in sorted(run.path.glob(f"cells/{number}/maps/*.svg")):
             yield Line(f"  picture     {escape_controls(str(picture))}")
+    for table in tables.flash_tables(RunSet((load(run),)), ""):
+        yield Line("")
+        yield table
     for status, cells in empty.items():
         yield Text(
             f"\n{cell_names.count_cells(len(cells))} {status}, nothing measured: "

@@ -209,7 +209,7 @@ class _StartedCell:
         if not reached:
             return
         for point in reached:
-            forks.create(str(ForkName(CONTROL, point)), cleanup)
+            forks.create(str(ForkName(CONTROL, point)), cleanup, boots.contents)
         self._run_judged(boots.copying_controls(reached))
         copy = str(StepId(CONTROL_COPY, (CONTROL,)))
         samples = self.progress.samples
@@ -229,7 +229,7 @@ class _StartedCell:
         if disk is None or boot.steps is None:
             self._run_judged(boot)
             return
-        files.create(disk.path, disk.size)
+        files.create(disk)
         try:
             self._run_judged(boot)
             kept = outputs(boot.steps, spec.workload.programs)
@@ -254,7 +254,7 @@ class _StartedCell:
         boot = boots.mapping(names)
         results = boot.disks[-1]
         cleanup.callback(boots.disk_files.remove, results.path)
-        boots.disk_files.create(results.path, results.size)
+        boots.disk_files.create(results)
         status = self.runner.run_alone(boot)
         if not status.ok:
             progress.judge(progress.changed_drive() or CellStatus(status.status, f"maps: {status.reason}"))

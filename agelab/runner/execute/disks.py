@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import shutil
 import tarfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -19,16 +20,31 @@ from agelab.store.stored_disk import MEMBER_FILE, StoredDisk
 _OWN = re.compile(rf"/proc/{os.getpid()}/fd/(\d+)")
 
 
+PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a new disk has in it, from some byte on."""
+
+    file: Path
+    at: int
+
+
 @dataclass(frozen=True)
 class DiskFiles:
     """Creates, copies and removes the disks of a cell while it runs."""
 
     in_memory: bool = False
 
-    def create(self, path: Path, size: int) -> None:
-        """Create a disk of so many bytes, a hole from end to end, as long as its slot."""
-        self._begin(path)
-        os.truncate(path, stored_disk.slot_bytes(size))
+    def create(self, disk: MemoryDisk, content: Content | None = None) -> None:
+        """Create a disk, a hole from end to end but for its content, as long as its slot."""
+        self._begin(disk.path)
+        os.truncate(disk.path, stored_disk.slot_bytes(disk.size))
+        if content:
+            with content.file.open("rb") as source, disk.path.open("r+b") as target:
+                target.seek(content.at)
+                shutil.copyfileobj(source, target, PIECE)
 
     def copy(self, source: Path, path: Path) -> None:
         """Copy a disk, without its holes."""
@@ -92,11 +108,11 @@ class Forks:
             else:
                 self.disk_files.copy(path, target)
 
-    def create(self, name: str, cleanup: ExitStack) -> None:
-        """Create an empty disk in the place of a fork."""
+    def create(self, name: str, cleanup: ExitStack, contents: Mapping[int, Content]) -> None:
+        """Create an empty disk in the place of a fork; ``contents`` are of new drives, by their places."""
         self._make_room(name, cleanup)
-        for disk in self.attached(name):
-            self.disk_files.create(disk.path, disk.size)
+        for place, disk in zip(self.spec.disk.member_places, self.attached(name), strict=True):
+            self.disk_files.create(disk, contents.get(place))
 
     def remove(self, name: str) -> None:
         for path in self.files(name):

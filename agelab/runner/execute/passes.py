@@ -147,7 +147,7 @@ class CellPass(ABC):
 
     def _run_phase(self, runner: PhaseRunner) -> None:
         disk, files = self.boots.pass_disk(runner.phase), self.boots.disk_files
-        files.create(disk.path, disk.size)
+        files.create(disk)
         try:
             try:
                 runner.run()

@@ -12,12 +12,13 @@ from agelab.data.corpus import Corpus
 from agelab.evaluate import step_output
 from agelab.evaluate.boot_events import BootEvents
 from agelab.evaluate.cell_status import CellStatus, judge_boot
+from agelab.machine.drive import used
 from agelab.machine.vm.guest import MemoryDisk
 from agelab.results.result import CellEnded, Ending, Sample, Status, StepFailed
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import disk_maps
 from agelab.runner.execute.disk_maps import PointsBoot
-from agelab.runner.execute.disks import DiskFiles, Forks
+from agelab.runner.execute.disks import Content, DiskFiles, Forks
 from agelab.runner.execute.guests import GuestLauncher
 from agelab.runner.execute.host_timing import CellTimer
 from agelab.runner.plan import cell_inputs
@@ -149,6 +150,15 @@ class CellBoots:
             members = self.goals.companion.members
             disks[place] = MemoryDisk(members[0], self.spec.companion_bytes, written=False)
         return (*disks, *self.output_disk(phase))
+
+    @cached_property
+    def contents(self) -> dict[int, Content]:
+        """What new disks have in them, by their places: the maps of drives that were used."""
+        store, progress = self.launcher.guests.store, self.launcher.guests.progress
+        used_drives = self.spec.disk.used(self.spec.run_seed)
+        return {
+            place: Content(used.obtain(one, store, progress), one.at) for place, one in used_drives.items()
+        }
 
     def output_disk(self, phase: Phase) -> tuple[MemoryDisk, ...]:
         """Return the disk that takes what a phase's steps print; none where nothing is read of it."""
@@ -431,7 +441,7 @@ class PhaseRunner:
         """Make the phase's disks, empty or as copies of its fork, and remove them in the end."""
         under_test, files = self.boots.disks_under_test(self.phase), self.boots.disk_files
         with ExitStack() as cleanup:
-            for disk in self.boots.disks(self.phase):
+            for place, disk in enumerate(self.boots.disks(self.phase)):
                 if not disk.written:
                     continue
                 cleanup.callback(files.remove, disk.path)
@@ -439,7 +449,7 @@ class PhaseRunner:
                     members = self.boots.forks.files(self.phase.fork_of)
                     files.copy(members[under_test.index(disk)], disk.path)
                 else:
-                    files.create(disk.path, disk.size)
+                    files.create(disk, self.boots.contents.get(place))
             yield
 
     def _run_boot(self, start: BootStart) -> BootStart | None:

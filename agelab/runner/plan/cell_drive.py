@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 from agelab.base.errors import InputError
 from agelab.machine.disk import DriveClaim, DriveSpec, parse
+from agelab.machine.disk.spec import BEGINS
 from agelab.machine.drive import geometry, translation
 from agelab.machine.drive.translation import Mapped
+from agelab.machine.drive.used import UsedDrive, used_drive
 from agelab.scenario import selection
 from agelab.scenario.drive import SECTOR, Drive, SolidState
 from agelab.scenario.machine import Machine
@@ -14,6 +16,7 @@ from agelab.store.stored_disk import DISK_ALIGNMENT
 
 MODEL_NONE = "none"
 """Stands for no model: the bare memory-backed disk."""
+FRESH, TRIMMED, _ = BEGINS
 PAGE = 4096
 """Where the map of a solid-state drive begins behind its first partition (harness/drives.py)."""
 
@@ -58,9 +61,7 @@ class CellDrive:
         """What a solid-state drive maps. Raises InputError where its partitions lie apart."""
         if self.profile is None or not isinstance(self.profile.medium, SolidState) or not self.partitions:
             return None
-        return translation.mapped(
-            self.profile.name, [(part.first, part.end) for part in self.partitions], self.spec.begins
-        )
+        return translation.mapped(self.profile.name, [(part.first, part.end) for part in self.partitions])
 
     @property
     def is_solid_state(self) -> bool:
@@ -72,21 +73,24 @@ class CellDrive:
         return isinstance(medium, SolidState) and medium.discard.value
 
     @property
-    def preparation(self) -> int:
-        """The guest's instructions, at most, before the drive is as it begins."""
-        if self.profile and isinstance(self.profile.medium, SolidState) and (mapped := self.mapped):
-            return translation.preparation(self.profile, self.profile.medium, mapped)
-        return 0
-
-    @property
     def memory_disks(self) -> tuple[int, ...]:
         """The bytes behind each partition; behind the first there is a solid-state drive's map as well."""
         sizes = [part.bytes for part in self.partitions]
         if self.profile and isinstance(self.profile.medium, SolidState) and (mapped := self.mapped):
             table = translation.table_bytes(self.profile, self.profile.medium, mapped)
-            size = -(-sizes[0] // PAGE) * PAGE + table
-            sizes[0] = -(-size // DISK_ALIGNMENT) * DISK_ALIGNMENT
+            sizes[0] = -(-(self._map_at + table) // DISK_ALIGNMENT) * DISK_ALIGNMENT
         return tuple(sizes)
+
+    @property
+    def _map_at(self) -> int:
+        return -(-self.partitions[0].bytes // PAGE) * PAGE
+
+    def used(self, run_seed: int, index: int) -> UsedDrive | None:
+        """Return how it was used before its first boot; None for one that never was."""
+        if self.spec.begins in ("", FRESH) or not (text := self.settings("", run_seed, index)):
+            return None
+        seed = geometry.phase(run_seed, index, 1 << 63)
+        return used_drive(text, seed, self.spec.begins == TRIMMED, self._map_at)
 
     @property
     def has_places(self) -> bool:

@@ -300,14 +300,13 @@ class CellSpec:
     def start_at(self) -> float | None:
         """Guest seconds at which the first step starts; None in the wall clock.
 
-        The run seed moves it by up to a second, against the timer's phase. A used drive is made before it.
+        The run seed moves it by up to a second, against the timer's phase.
         """
         if self.clock == "wall":
             return None
         offset = int.from_bytes(hashlib.sha256(f"offset {self.run_seed}".encode()).digest()[:4], "big")
         ready = FIRST_STEP * (1 << max(0, self.machine.shift - 1))
-        prepared = sum(drive.preparation for drive in self.disk.drives) * (1 << self.machine.shift) / 1e9
-        return round(ready + prepared + offset % 1_000_000 / 1e6, 6)
+        return round(ready + offset % 1_000_000 / 1e6, 6)
 
 
 def _aligned(size: float) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 from agelab.base.errors import InputError
 from agelab.base.types import Defaults
 from agelab.machine.disk import DriveClaim, DriveSpec, parse
+from agelab.machine.drive.used import UsedDrive
 from agelab.machine.vm.guest import REAL_SERIAL
 from agelab.runner.plan import cell_drive
 from agelab.runner.plan.cell_drive import MODEL_NONE, CellDrive, Partition
@@ -155,6 +156,14 @@ class DiskLayout:
         """The bytes of each memory-backed disk, in the order of drives and their partitions."""
         backed = (drive for drive in self.drives if not drive.spec.real)
         return tuple(size for drive in backed for size in drive.memory_disks)
+
+    def used(self, run_seed: int) -> dict[int, UsedDrive]:
+        """Return how drives were used before their first boot, by the place in ``memory_disks`` that has the map."""
+        places = self._places()
+        drives = {
+            places.get((index, 0)): drive.used(run_seed, index) for index, drive in enumerate(self.drives)
+        }
+        return {place: used for place, used in drives.items() if place is not None and used}
 
     @property
     def cache_bytes(self) -> int:

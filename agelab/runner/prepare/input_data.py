@@ -68,8 +68,8 @@ def corpora(
     for seed in dict.fromkeys(spec.corpus_seed for spec in specs):
         say(f"corpus {corpus_use.kind}, {size / 1e6:.0f} MB, seed {seed}")
         try:
-            files = {path: count.value for path, count in corpus_use.files.items()}
-            made[seed] = make(CorpusSpec(kind=corpus_use.kind, bytes=size, seed=seed, files=files), store)
+            what = CorpusSpec(kind=corpus_use.kind, bytes=size, seed=seed, files=corpus_use.file_counts)
+            made[seed] = make(what, store)
         except ValidationError as error:
             raise InputError(f"a corpus of {size} bytes: {error.errors()[0]['msg']}") from error
     return [made[spec.corpus_seed] for spec in specs]

@@ -10,6 +10,7 @@ from agelab.base import readers
 from agelab.base.errors import InputError, unknown
 from agelab.base.types import Defaults, LayoutName, ScaleName
 from agelab.data.corpus import Corpus
+from agelab.data.corpus.definition import definition
 from agelab.kernel import canonical
 from agelab.machine.disk import DriveClaim
 from agelab.results.measure import ALL_STEPS, Measure
@@ -264,6 +265,8 @@ def resolve(options: RunOptions, source: Selection | ControlFile | None = None) 
     if len(options.corpora) > 1:
         _require_use_of_corpora(options, replace(selected, scenario=scenario))
     data = Path(own) if own else file.data if file else None
+    if scenario.corpus and not data:
+        definition(scenario.corpus.kind).with_files(scenario.corpus.file_counts)
     return RunRequest(
         options=options,
         selection=replace(selected, scenario=scenario),

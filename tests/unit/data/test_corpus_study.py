@@ -139,6 +139,11 @@ def test_a_tree_can_have_another_number_of_files_whose_bytes_together_stay() -> 
     for wrong in (own.with_files, definition("debian-iso").with_files):
         with pytest.raises(InputError, match="files: "):
             wrong({"ports": 1})
+    for count in (0, 229_000_001):
+        with pytest.raises(
+            InputError, match=f"^corpus fedorchuk-2008: files: portage: {count} files are not 1 to"
+        ):
+            own.with_files({"portage": count})
 
 
 def test_the_study_of_2005_has_its_figures() -> None:

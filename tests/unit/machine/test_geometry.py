@@ -108,5 +108,5 @@ def test_the_write_cache_is_what_the_module_takes() -> None:
 def test_a_request_holds_a_page_or_the_module_refuses_the_drive() -> None:
     raw = selection.drive("seagate-st3120026as").model_dump()
     raw["max_request_kib"]["value"] = 3
-    with pytest.raises(ValueError, match="max_request_kib must be at least 4"):
+    with pytest.raises(ValueError, match="max_request_kib: 3 is not 4 to 65536"):
         Drive.model_validate(raw)

@@ -1,6 +1,7 @@
 """The part of a solid-state drive that is simulated is a small drive of the same kind."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -20,10 +21,10 @@ MIB = 2048
 each_drive = pytest.mark.parametrize(("drive", "flash"), SSDS, ids=[drive.name for drive, _ in SSDS])
 
 
-def words(drive: Drive, sectors: int, begins: str = "") -> dict[str, str]:
+def words(drive: Drive, sectors: int) -> dict[str, str]:
     """The module's, for one partition of so many sectors."""
     text = geometry.module_parameters(
-        drive, name="drive0", run_seed=1, index=0, mapped=Mapped(2048, 2048 + sectors, begins)
+        drive, name="drive0", run_seed=1, index=0, mapped=Mapped(2048, 2048 + sectors)
     )
     assert len(text) < 4096, "what a kernel module's parameter takes"
     return dict(word.split("=") for word in text.split(" "))
@@ -70,26 +71,26 @@ def test_too_small_a_part_is_refused() -> None:
 
 
 def test_a_drive_begins_as_its_name_says() -> None:
-    drive = selection.drive("samsung-870-evo-500")
-    assert [words(drive, 256 * MIB, begins)["begin"] for begins in ("", "fresh", "trimmed", "used")] == list(
-        "0012"
+    disk = spec(drives=("model:samsung-870-evo-500?begins=used",)).disk
+    [place] = disk.member_places
+    used, other, trimmed, *fresh = (
+        spec(drives=(f"model:samsung-870-evo-500{begins}",)).disk.used(seed)
+        for begins, seed in (
+            ("?begins=used", 1),
+            ("?begins=used", 2),
+            ("?begins=trimmed", 1),
+            ("?begins=fresh", 1),
+            ("", 1),
+        )
     )
-    other = parse("model:seagate-st340016a?begins=used")
+    assert fresh == [{}, {}]
+    found = used[place]
+    assert found.at == disk.drives[0].partitions[0].bytes
+    assert other == {place: replace(found, seed=other[place].seed)} != used
+    assert trimmed == {place: replace(found, trimmed=True)} != used
+    assert {"name", "kind"}.isdisjoint(word.split("=")[0] for word in found.words)
     with pytest.raises(InputError, match="only a modelled solid-state drive begins used"):
-        profile(other)
-
-
-def test_the_first_step_waits_until_a_used_drive_is_made() -> None:
-    """At 4 GiB valgrind counted 12.4 thousand million instructions of the module's for the drive of most lines."""
-    drive = selection.drive("samsung-970-pro-512")
-    assert isinstance(drive.medium, SolidState)
-    made = translation.preparation(drive, drive.medium, Mapped(2048, 2048 + 4096 * MIB, "used"))
-    assert 12.4e9 < made < 25e9
-    starts = {
-        begins: spec(drives=(f"model:samsung-870-evo-500{begins}",)).start_at or 0
-        for begins in ("", "?begins=fresh", "?begins=used")
-    }
-    assert starts[""] == starts["?begins=fresh"] < starts["?begins=used"]
+        profile(parse("model:seagate-st340016a?begins=used"))
 
 
 def test_partitions_lie_side_by_side() -> None:

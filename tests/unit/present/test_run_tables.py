@@ -5,13 +5,17 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from agelab.analysis.cells import RunSet, load
 from agelab.cli.compare import compare
+from agelab.present.report.page import build_page
+from agelab.present.report.tables import FLASH, flash_tables
 from agelab.present.view.run_tables import run_blocks, runs_blocks
 from agelab.present.view.summary import result_blocks
 from agelab.present.view.terminal import print_blocks
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from tests.build import run_builder
+from tests.build.report_tables import cells
 
 
 @pytest.fixture
@@ -31,6 +35,22 @@ def test_brackets_in_what_a_guest_said_are_shown_as_they_are(
     print_blocks(run_blocks(run))
     shown = capsys.readouterr().out
     assert "no such file: [/mnt/a] [bold]" in shown and "  - the size of the [disk]\n" in shown
+
+
+def test_what_the_flash_did_is_one_table_on_a_terminal_and_on_the_page(
+    run: RunDirectory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    did = dict(zip(FLASH, (30e6, 20e6, 12, 1e6, 3, 0.25), strict=True))
+    samples = [run_builder.sample("copy", value, metric) for metric, value in did.items()]
+    idle = [run_builder.sample("read", 0, metric) for metric in did]
+    run_builder.end(run, 0, [run_builder.sample(), run_builder.sample("read"), *samples, *idle])
+    [table] = flash_tables(RunSet((load(run),)), "part1")
+    [[step, _, *numbers]] = cells(table)
+    assert [cell.text for cell in (step, *numbers)] == ["copy", "30", "20", "12", "1", "3", "0.250"]
+    print_blocks(run_blocks(run))
+    assert "What the flash did" in capsys.readouterr().out
+    [part] = build_page([load(run)]).parts
+    assert table in next(section.blocks for section in part.sections if section.id == "part1-drive")
 
 
 @pytest.mark.parametrize(("end", "status"), [(None, "running"), (Status.INTERRUPTED, "waiting")])

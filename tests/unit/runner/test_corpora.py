@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from agelab.base.errors import InputError
+from agelab.base.types import Whole
 from agelab.capsule import replay
 from agelab.capsule.pack import pack
 from agelab.capsule.replay import unpack
@@ -26,6 +27,7 @@ from agelab.runner.execute import companion_disk
 from agelab.runner.prepare import input_data
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import cell_requests, planned_cells, resolve
+from agelab.scenario import selection
 from agelab.scenario.seeds import Seeds
 from agelab.store.artefacts import Store
 from tests.build import run_builder
@@ -97,6 +99,25 @@ def test_a_range_is_all_seeds_from_its_first_to_its_last() -> None:
 def test_a_modelled_drive_that_there_is_not_is_told_by_reading_the_options() -> None:
     with pytest.raises(InputError, match="no drive 'seagate'"):
         resolve(RunOptions(name="aging-ext4", disks=(parse("model:seagate"),)))
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"ports": 1}, "no tree of one sort 'ports'; did you mean portage"),
+        ({"portage": 0}, "0 files are not 1 to"),
+    ],
+)
+def test_trees_that_a_corpus_has_not_are_told_by_reading_the_options(
+    files: dict[str, int], said: str
+) -> None:
+    chosen = selection.select("fedorchuk-2008")
+    assert chosen.scenario.corpus
+    told = {tree: Whole(value=count, origin="estimated") for tree, count in files.items()}
+    corpus = chosen.scenario.corpus.model_copy(update={"files": told})
+    wrong = replace(chosen, scenario=chosen.scenario.model_copy(update={"corpus": corpus}))
+    with pytest.raises(InputError, match=said):
+        resolve(RunOptions(name="fedorchuk-2008"), wrong)
 
 
 def test_several_corpora_are_refused_where_nothing_is_drawn_by_them() -> None:

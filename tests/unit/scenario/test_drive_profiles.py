@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from agelab.base.errors import InputError
-from agelab.base.types import Sourced
+from agelab.base.types import Figure, Sourced, Whole
 from agelab.scenario import selection, toml_files
-from agelab.scenario.drive import Drive, RotatingDisk, SolidState
+from agelab.scenario.drive import BOUNDS, Drive, RotatingDisk, SolidState
 from agelab.scenario.machine import Machine
 
 DRIVES = selection.drives()
@@ -45,7 +45,7 @@ SSD = (toml_files.SCENARIOS / "drives" / "samsung-870-evo-500.toml").read_text()
         (
             "percent = { value = 5.5",
             "percent = { value = 0",
-            "medium: over_provisioning_percent must be more than 0",
+            "medium.over_provisioning_percent: 0 is not 0.01 to 1000",
         ),
         (
             "percent = { value = 5.5",
@@ -53,9 +53,9 @@ SSD = (toml_files.SCENARIOS / "drives" / "samsung-870-evo-500.toml").read_text()
             "is 1.1 lines of 864 MiB: reserve_lines and 2 that",
         ),
         (
-            "page_kib = { value = 8",
-            "page_kib = { value = 8192",
-            "block_kib 13824 is less than what is programmed at once",
+            "block_kib = { value = 13824",
+            "block_kib = { value = 16",
+            "block_kib 16 is less than what is programmed at once",
         ),
         (
             "page_kib = { value = 8",
@@ -63,19 +63,28 @@ SSD = (toml_files.SCENARIOS / "drives" / "samsung-870-evo-500.toml").read_text()
             "block_kib 13824 is no multiple of what is programmed",
         ),
         ("page_kib = { value = 8", "page_kib = { value = 6", "page_kib 6 is no multiple of 4"),
-        ("reserve_lines = { value = 3", "reserve_lines = { value = 1", "reserve_lines 1 is less than 2"),
+        (
+            "reserve_lines = { value = 3",
+            "reserve_lines = { value = 1",
+            "medium.reserve_lines: 1 is not 2 to 1000",
+        ),
         (
             "reserve_lines = { value = 3",
             "reserve_lines = { value = 30",
             "so no garbage collection could free a block",
         ),
-        ("channels = { value = 8", "channels = { value = 65", "medium: channels must be 1 to 64"),
-        ("planes = { value = 4", "planes = { value = 6", "planes 6 are more than 4"),
+        ("channels = { value = 8", "channels = { value = 65", "medium.channels: 65 is not 1 to 64"),
+        ("planes = { value = 4", "planes = { value = 6", "medium.planes: 6 is not 1 to 4"),
         ("per_channel = { value = 2", "per_channel = { value = 40", "320 dies in all, and not 256 at most"),
         (
             "fast_program_us = { value = 320",
             "fast_program_us = { value = 0",
-            "fast_program_us must be more than 0",
+            "medium.fast_program_us: 0 is not 0.001 to 1e+06",
+        ),
+        (
+            "fast_mib = { value = 3814",
+            "fast_mib = { value = 200000",
+            "fast_mib 200000 takes more cells than the drive's",
         ),
         (
             "kib = { value = 4096",
@@ -89,6 +98,25 @@ def test_a_solid_state_drive_that_cannot_be_is_refused(
 ) -> None:
     assert SSD.count(before) == 1
     assert said in complaint(tmp_path, SSD.replace(before, after).replace("samsung-870-evo-500", "my-disk"))
+
+
+FIGURES = [
+    (drive, place)
+    for drive in map(selection.drive, ("samsung-hd160hj", "samsung-860-evo-500", "wd-blue-sn550-500"))
+    for place, figure in drive.figures()
+    if isinstance(figure, Figure | Whole)
+]
+
+
+@pytest.mark.parametrize(("drive", "place"), FIGURES, ids=lambda one: getattr(one, "name", one))
+def test_a_figure_beyond_any_drives_is_told_with_its_place(drive: Drive, place: str) -> None:
+    least, most = BOUNDS[place.rpartition(".")[2]]
+    for value in (10**18, int(most) + 1, *((0,) if least else ())):
+        raw = drive.model_dump(mode="json")
+        *outer, name = place.split(".")
+        (raw[outer[0]] if outer else raw)[name]["value"] = value
+        with pytest.raises(ValueError, match=rf"{place}: {value:g} is not ".replace("+", r"\+")):
+            Drive.model_validate(raw)
 
 
 def test_fast_blocks_have_a_time_to_program(tmp_path: Path) -> None:
@@ -151,9 +179,9 @@ def test_every_error_of_a_drive_is_told(tmp_path: Path) -> None:
         "medium: full_stroke_ms 30: with this track_to_track_ms and average_ms the seek curve rises all the way only"
         " from 11.30 to 23.90",
         "medium: write_average_ms 7 is less than average_ms 8.5",
-        "medium: heads must be at least 1",
+        "medium.heads: 0 is not 1 to 1000",
         "cache: a segment (510 KiB) must hold read_ahead_kib (512)",
-        "interface: mb_per_s must be more than 0",
+        "interface.mb_per_s: 0 is not 0.01 to 100000",
         "interface.mb_per_s: is published, and names no source",
         "sectors: no source 'sheet' in sources",
     ):

@@ -121,7 +121,10 @@ def test_every_error_is_told_with_its_place() -> None:
         medium={
             "track_skew_ms": 9.0,
             "seek": {"points": [(1, 2.0), (3, 1.5), (3, 4.0), (9, 3.0)], **ESTIMATED},
-            "zones": {"table": [(0, 99, 500), (90, 199, 400), (250, 240, 0)], **ESTIMATED},
+            "zones": {
+                "table": [(0, 99, 500), (90, 199, 400), (250, 240, 0), (251, 10**9, 10**6)],
+                **ESTIMATED,
+            },
         },
         cache={
             "write_segments": 40,
@@ -131,7 +134,7 @@ def test_every_error_is_told_with_its_place() -> None:
         },
     )
     for problem in (
-        "hit_overhead_us must be more than 0",
+        "hit_overhead_us: 0 is not 0.001 to 1e+06",
         "medium: track_skew_ms and cylinder_skew_ms are given together, or neither",
         "medium: track_skew_ms 9 is a revolution or more",
         "medium: seek.points[1]: the curve falls, from 2 ms to 1.5 ms",
@@ -141,10 +144,12 @@ def test_every_error_is_told_with_its_place() -> None:
         "medium: zones.table[2]: leaves a gap of cylinders 200 to 249 to the zone before",
         "medium: zones.table[2]: ends at cylinder 240, before its first, 250",
         "medium: zones.table[2]: has 0 sectors per track",
-        "cache: write_segments must be 1 to segments",
-        "cache: read_ahead_tracks 3 is not 1 or 2",
-        "cache: bus_after_percent 101 is more than 100",
-        "cache: write_after_percent 200 is more than 100",
+        "medium: zones.table[3]: has 1000000 sectors per track, and not 1 to 100000",
+        "medium: zones.table[3]: ends at cylinder 1000000000, which is more than 100000000",
+        "cache: write_segments 40 are more than segments",
+        "cache.read_ahead_tracks: 3 is not 1 to 2",
+        "cache.bus_after_percent: 101 is not 0 to 100",
+        "cache.write_after_percent: 200 is not 0 to 100",
     ):
         assert problem in said, said
 

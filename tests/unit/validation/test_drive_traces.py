@@ -216,5 +216,5 @@ def test_a_sheet_has_no_extracted_figure(tmp_path: Path) -> None:
 def test_files_that_make_no_profile_are_told(tmp_path: Path) -> None:
     specs = traced_drive.SPECS.replace("buffer segments = 3", "buffer segments = 40")
     [traced] = read_all(traced_drive.write(tmp_path, diskspecs=specs))
-    with pytest.raises(InputError, match="made-up: cache: segments must be 1 to 32"):
+    with pytest.raises(InputError, match=r"made-up: cache\.segments: 40 is not 1 to 32"):
         profile(traced, Figures.MANUAL)
