@@ -15,7 +15,8 @@
  *   state FIRST NAME               look at a state of the workload whose record begins with entry FIRST
  *
  * NAME is WORKLOAD:PREFIX[:LOSS,...]: the first PREFIX entries of the record are on the disk, but for each LOSS: -7 is
- * entry 7, t3 says that of the last entry 3 sectors are there. It answers on the standard output, a JSON object a line.
+ * entry 7, t3 says that of the last entry 3 sectors are there, m that only what the drive had on its platters is. It
+ * answers on the standard output, a JSON object a line.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -49,7 +50,7 @@
 
 extern char **environ;
 
-enum kind { WRITE, FUA, FLUSH, DISCARD };
+enum kind { WRITE, FUA, FLUSH, DISCARD, KEPT };
 
 struct head {
 	uint64_t magic, end, entries, lost;
@@ -373,9 +374,14 @@ static uint64_t behind(const struct entry *entry)
 	return entry->at + (entry->kind <= FUA ? entry->sectors * SECTOR : 0);
 }
 
+static bool changes(const struct entry *entry)
+{
+	return entry->kind != FLUSH && entry->kind != KEPT;
+}
+
 static void restore(const struct entry *entry)
 {
-	if (entry->kind != FLUSH)
+	if (changes(entry))
 		move_bytes(job.raw, job.base, entry->sector * SECTOR, entry->sector * SECTOR, entry->sectors * SECTOR,
 			   false);
 }
@@ -511,6 +517,30 @@ static void read_log(void)
 	}
 }
 
+/* Sectors of an entry; what was discarded is zeros. */
+static void put_sectors(const struct entry *entry, uint64_t from, uint64_t to)
+{
+	uint64_t bytes[2] = { from * SECTOR, (to - from) * SECTOR };
+
+	if (entry->kind != DISCARD)
+		move_bytes(job.raw, job.log, bytes[0], entry->at + (from - entry->sector) * SECTOR, bytes[1], false);
+	else if (ioctl(job.raw, BLKZEROOUT, bytes))
+		die("discarding");
+}
+
+/* What the drive had taken up of the sectors that it says it has kept. */
+static void put_kept(const struct entry *entry, const struct entry *kept)
+{
+	for (; entry < kept; entry++) {
+		uint64_t from = entry->sector > kept->sector ? entry->sector : kept->sector;
+		uint64_t end = entry->sector + entry->sectors, kept_end = kept->sector + kept->sectors;
+		uint64_t to = end < kept_end ? end : kept_end;
+
+		if (changes(entry) && from < to)
+			put_sectors(entry, from, to);
+	}
+}
+
 /* Put the state on the disk, or take it back. */
 static void each(uint64_t first, const char *name, bool put)
 {
@@ -524,8 +554,13 @@ static void each(uint64_t first, const char *name, bool put)
 	for (uint64_t i = 0; i < prefix; i++) {
 		struct entry *entry = &entries[first + i];
 		uint64_t sectors = entry->sectors;
-		bool lost = entry->kind > FUA;
+		bool lost = !changes(entry);
 
+		if (put && !strcmp(rest, ":m")) {
+			if (entry->kind == KEPT)
+				put_kept(entries + first, entry);
+			continue;
+		}
 		for (const char *word = rest; *word == ':' || *word == ',';) {
 			char what = *++word;
 			uint64_t value = strtoull(word + 1, (char **)&word, 10);
@@ -537,7 +572,7 @@ static void each(uint64_t first, const char *name, bool put)
 		if (lost)
 			continue;
 		if (put)
-			move_bytes(job.raw, job.log, entry->sector * SECTOR, entry->at, sectors * SECTOR, false);
+			put_sectors(entry, entry->sector, entry->sector + sectors);
 		else
 			restore(entry);
 	}

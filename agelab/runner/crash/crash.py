@@ -49,6 +49,8 @@ FLAGS = {
     "nodiratime": 1 << 11, "relatime": 1 << 21, "strictatime": 1 << 24, "lazytime": 1 << 25,
 }  # fmt: skip
 """Mount options that mount(2) takes as flags."""
+DISCARDS = "discard"
+"""The mount option with which the drive takes discards, too."""
 BAD_WORDS = r"\bWARNING: |\bBUG: |\bOops\b|general protection|I/O error|[Cc]orrupt"
 NUMBERS = re.compile(r"\d+")
 """What differs between violations of one kind: numbers of inodes and blocks."""
@@ -204,7 +206,7 @@ def run(question: Question, store: Store, progress: Notify = silent) -> Answer:
         took = time.monotonic() - began
         answer = Answer(name, question, workloads=len(recording.parts), record_seconds=took)
         atomic.write(directory / "question.json", json.dumps(asdict(question), indent=1).encode())
-        if not any(entry.has_data for part in recording.parts.values() for entry in part.entries):
+        if not any(entry.changes for part in recording.parts.values() for entry in part.entries):
             raise InputError(
                 f"the workload {question.workload!r} writes nothing: there is no state to look at"
             )
@@ -249,12 +251,12 @@ def replay(
     part = recording.parts.get(wanted.workload)
     if part is None:
         raise InputError(f"state {wanted} is of another record: {name} has {len(recording.parts)} workloads")
-    disk = part.disk(wanted, recording.record)
+    pieces = part.pieces(wanted)
+    disk = recording.record.disk(pieces)
     calls = _relative(recording.calls[wanted.workload], part.first)
     question = Question(**{**words, "options": tuple(words["options"]), "ignored": tuple(words["ignored"])})
     if export:
-        numbers = part.kept(wanted)
-        recording.record.write_disk(export, numbers, wanted.torn)
+        recording.record.write_disk(export, pieces)
     with Guests.ready(question, store, directory, progress) as guests:
         [look] = guests.look([(part.first, wanted)], lambda *_: None).values()
         found = list(oracle.judge(look, calls, wanted.returned, guests.bad_words))
@@ -295,13 +297,15 @@ def _disks(recording: Recording, question: Question) -> dict[str, list[State]]:
     parts = [replace(part, ignored=ignored) for part in recording.parts.values()]
     kinds = (
         chain.from_iterable(part.whole() for part in parts),
+        chain.from_iterable(part.modelled() for part in parts if not ignored),
         chain.from_iterable(part.omissions() for part in parts),
         chain.from_iterable(part.drawn(question.drawn, question.seed) for part in parts),
         chain.from_iterable(part.torn() for part in parts),
     )
     disks: dict[str, list[State]] = {}
     for state in chain.from_iterable(kinds):
-        disks.setdefault(recording.parts[state.workload].disk(state, recording.record), []).append(state)
+        disk = recording.record.disk(recording.parts[state.workload].pieces(state))
+        disks.setdefault(disk, []).append(state)
     return disks
 
 
@@ -464,6 +468,7 @@ class Guests:
         drive = geometry.module_parameters(
             selection.drive(DRIVE), name=DRIVE_NAME, run_seed=question.seed, index=0
         )
+        drive += " discard=1" * (DISCARDS in question.options)
         job = {
             "states": states,
             "entropy": key_of(["crash", question.seed]),
