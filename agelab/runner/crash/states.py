@@ -3,7 +3,7 @@
 The first entries of the record, as many as the prefix says, were taken up before the cut. Of these a drive may lose
 what it has not flushed: a write that was done before a flush came is on the platters when the flush is done, and so is
 a write with FUA when it is done (Linux, Documentation/block/writeback_cache_control.rst). A loss ``-7`` is entry 7 that
-is not there, ``t3`` the last entry of which 3 sectors are; ``m`` is all that the modelled drive had not yet written back.
+is not there, ``t3`` the last entry of which 3 sectors are; ``m`` is all that the modelled drive had not written back.
 """
 
 import random
@@ -42,7 +42,8 @@ class State:
         """Read a state's name. Raises InputError."""
         if not (match := NAME.fullmatch(name)):
             raise InputError(
-                f"{name[:60]!r} is no name of a state", "they look like 3:17, 3:17:-12,-14, 3:17:t8 and 3:17:m"
+                f"{name[:60]!r} is no name of a state",
+                "they look like 3:17, 3:17:-12,-14, 3:17:t8 and 3:17:m",
             )
         losses = match[3] or ""
         torn = int(losses[1:]) if losses.startswith("t") else None
@@ -90,6 +91,13 @@ class Recorded:
             for number, entry in enumerate(self.entries[: state.prefix])
             if entry.changes and number not in lost
         ]
+
+    def there(self, state: State) -> dict[int, int]:
+        """Return how many sectors of each of the workload's entries have come to the disk."""
+        sectors: dict[int, set[int]] = {}
+        for piece in self.pieces(state):
+            sectors.setdefault(piece.number - self.first, set()).update(range(piece.first, piece.end))
+        return {number: len(came) for number, came in sectors.items()}
 
     @cached_property
     def _written_back(self) -> list[list[Piece]]:

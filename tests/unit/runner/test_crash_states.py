@@ -131,7 +131,7 @@ def test_the_modelled_drive_keeps_what_it_has_written_back(tmp_path: Path) -> No
         sectors("ac"),
     ]
     assert [state.prefix for state in part(whole, frozenset([3])).whole()] == [0, 1, 2, 3, 4, 6]
-    assert [state.prefix for state in part(whole, frozenset([3])).omissions()][0] == 3
+    assert next(part(whole, frozenset([3])).omissions()).prefix == 3
 
 
 def test_the_seed_draws_the_subsets(tmp_path: Path) -> None:
@@ -250,6 +250,20 @@ def test_a_call_that_failed_promises_nothing() -> None:
     assert wrong(BEFORE, made) == []
 
 
+def test_what_unseen_calls_have_touched_may_be_anything() -> None:
+    after = {**NEW, "A/foo": file(10, "neu"), "A/dir": DIRECTORY}
+    made = calls(("sync", BEFORE), ("sync", after))
+    made[2] = replace(made[2], touched=frozenset(["A/new", "A/foo", "A/dir"]))
+    odd = {**BEFORE, "A/foo": file(10, "o"), "A/new": file(12, ""), "A/dir/below": file(13, "")}
+    assert wrong(odd, made, returned=1) == []
+    assert wrong({**odd, "A/bar": file(11, "")}, made, returned=1) == [(Wrong.CONTENT, "A/bar")]
+    assert wrong(BEFORE, made) == [
+        (Wrong.MISSING, "A/dir"),
+        (Wrong.CONTENT, "A/foo"),
+        (Wrong.MISSING, "A/new"),
+    ]
+
+
 def test_what_no_call_made_never_was() -> None:
     assert wrong({**BEFORE, "A/ghost": file(13, "")}, calls()) == [(Wrong.NEVER_WAS, "A/ghost")]
 
@@ -280,6 +294,13 @@ def test_each_operation_is_followed_by_each_call_that_makes_it_persist() -> None
 def test_the_seed_draws_random_workloads() -> None:
     assert workloads.named("random", 1) == workloads.named("random", 1) != workloads.named("random", 2)
     assert all("; ".join(calls) and workloads.named("; ".join(calls)) for calls in workloads.named("random"))
+
+
+def test_fsx_changes_one_file_at_any_byte() -> None:
+    made = workloads.named("fsx", 1)
+    assert made == workloads.named("fsx", 1) != workloads.named("fsx", 2)
+    assert {word.split()[1] for calls in made for word in calls if word != "sync"} == {"A/foo"}
+    assert all(workloads.named("; ".join(calls)) == [calls] for calls in made)
 
 
 @pytest.mark.parametrize(
