@@ -30,9 +30,8 @@ ASKED_sweep = $(ASKED_calibrate) \
   $${FRESH:+--fresh} \
   $${CHECK:+--check "$$CHECK"} \
 
-OPTIONS_run := $(OPTIONS_sweep) CRASH_AT FAIL ASK BUDGET DISK KEEP_DISK CURVE TIMING BLOCKS PROFILE
+OPTIONS_run := $(OPTIONS_sweep) FAIL ASK BUDGET DISK KEEP_DISK CURVE TIMING BLOCKS PROFILE
 ASKED_run = $(ASKED_sweep) \
-  $${CRASH_AT:+--crash-at "$$CRASH_AT"} \
   $${FAIL:+--fail "$$FAIL"} \
   $${ASK:+--ask "$$ASK"} \
   $${BUDGET:+--budget "$$BUDGET"} \

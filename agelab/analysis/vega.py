@@ -217,6 +217,70 @@ def lines(curves: Sequence[ChartLine], x_axis: str, y_axis: str, *, shares: bool
     )
 
 
+@dataclass(frozen=True)
+class Span:
+    """Something that took its time, in the order of a timeline's moments."""
+
+    name: str
+    begin: int
+    end: int
+    shown: str
+    """What stands behind it."""
+    kind: int
+    """The number of its colour."""
+
+
+def timeline(spans: Sequence[Span], moments: Sequence[str], end: str) -> str:
+    """Draw each below the one before. Moments, by their texts, lie equally far apart, and then comes the ``end``."""
+    kinds = list(dict.fromkeys(span.kind for span in spans))
+    rows = [
+        {"n": f"{at:04d} {span.name}", "b": span.begin, "e": span.end, "t": span.shown, "k": str(span.kind)}
+        for at, span in enumerate(spans)
+    ]
+    y = _names([str(row["n"]) for row in rows])
+    y["axis"] |= {
+        "labelExpr": "substring(datum.value, 5)",
+        "labelLimit": 2 * WIDEST,
+        "minExtent": 1.4 * WIDEST,
+    }
+    x = {
+        "type": "quantitative",
+        "title": "time, ms (not to scale)",
+        "scale": {"domain": [0, 1.4 * len(moments)], "nice": False},
+        "axis": {
+            "values": list(range(0, len(moments), -(-len(moments) // 6))),
+            "labelExpr": f"{json.dumps(list(moments))}[datum.value]",
+            "grid": False,
+        },
+    }
+    cut = [{"c": 1.3 * len(moments), "t": end}]
+    layers: list[dict[str, Any]] = [
+        {
+            "mark": {"type": "bar", "height": {"band": 0.6}, "minBandSize": 3},
+            "encoding": {"y": y, "x": {"field": "b", **x}, "x2": {"field": "e"}, "color": _by_kind(kinds)},
+        },
+        {
+            "mark": {"type": "tick", "thickness": 3, "bandSize": 12},
+            "encoding": {"y": y, "x": {"field": "b", **x}, "color": _by_kind(kinds)},
+        },
+        {
+            "mark": {"type": "text", "align": "left", "dx": 5, "baseline": "middle", "fontSize": 10},
+            "encoding": {"y": y, "x": {"field": "e", **x}, "text": {"field": "t"}},
+        },
+        {
+            "data": {"values": cut},
+            "mark": {"type": "rule", "color": colour(7), "strokeWidth": 2, "strokeDash": [5, 3]},
+            "encoding": {"x": {"field": "c", **x}},
+        },
+        {
+            "data": {"values": cut},
+            "mark": {"type": "text", "align": "center", "y": -7, "color": colour(7)},
+            "encoding": {"x": {"field": "c", **x}, "text": {"field": "t"}},
+        },
+    ]
+    return page_svg({"data": {"values": rows}, "width": 2 * WIDTH, "height": _rows(1), "layer": layers})
+
+
 def plot(
     title: str,
     x_axis: str,

@@ -20,7 +20,7 @@ from agelab.base.types import Frozen
 from agelab.bisect import git_search
 from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
 from agelab.bisect.judges import error_bound
-from agelab.bisect.kernel_runs import RunLog, options_of
+from agelab.bisect.kernel_runs import RunLog, crash_question, options_of
 from agelab.bisect.measurements import Decision, FoundChange, KernelOutcome, KernelVerdict, OutcomeKind
 from agelab.bisect.rules import SEEDS_NEEDED
 from agelab.results import checksummed
@@ -272,6 +272,7 @@ def reproduce_script(home: Path, question: BisectQuestion, before: str, after: s
         run=shlex.join(options.arguments()),
         real_disks=options.real_disks,
         metric=shlex.join(["--metric", question.criterion]) if question.metric else "",
+        crash=shlex.join(crash_question(question, after, 1).arguments) if question.crash else "",
         step=question.profiled_step,
     )
 

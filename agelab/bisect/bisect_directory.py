@@ -71,6 +71,7 @@ class BisectQuestion(Frozen):
         ge=1, description="number of kernels that could be the first bad one, bad included"
     )
     metric: Measure | None = Field(None, description="step, repetition (0: the mean over all) and metric")
+    crash: str = Field("", description="workload of agelab crash, whose violations are the metric")
     symptom: Symptom | None = None
     threshold: str | None = Field(None, description="boundary between good and bad, in the metric's unit")
     relative: str | None = Field(None, description="the same, relative to good's median: 0.1")
@@ -95,7 +96,7 @@ class BisectQuestion(Frozen):
     @property
     def profiled_step(self) -> str:
         """The step that a profile can show; empty in the wall clock, and where what is judged is of no such step."""
-        if self.clock == "wall" or self.metric in (None, ALL_STEPS):
+        if self.clock == "wall" or self.crash or self.metric in (None, ALL_STEPS):
             return ""
         step = StepId.parse(self.metric.step)
         if step.is_map or step.label:  # a map, a point of a history, a pass under strace

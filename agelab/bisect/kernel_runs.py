@@ -15,10 +15,13 @@ from agelab.machine.drive.module import NoHeaders
 from agelab.machine.image import DoesNotBoot
 from agelab.results.conditions import EFFORT, KERNEL, SEEDS, text
 from agelab.results.result import Cell, End, Status
+from agelab.runner.crash import crash
+from agelab.runner.crash.guests import NotRecorded, Question
 from agelab.runner.execute import runner
 from agelab.runner.plan import guest_plan
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
+from agelab.runner.request.request import resolve
 from agelab.stats.formatting import json_number
 from agelab.store.artefacts import Store, file_hash
 
@@ -80,6 +83,8 @@ class KernelRuns:
         if (wrong := self.prepare(kernel)) is not None:
             return [wrong]
         try:
+            if self._question.crash:
+                return [self._crashed(kernel, seed) for seed in seeds]
             options = self._options.changed(kernel=kernel, seeds=tuple(seeds))
             run = runner.run(options, self._store, RunLog(self._say))
         except BuildFailed as error:  # the modelled drive's module
@@ -93,6 +98,21 @@ class KernelRuns:
         loaded = load(run)
         self._same_conditions(loaded)
         return [self._outcome(kernel, cell, loaded) for cell in loaded.cells]
+
+    def _crashed(self, kernel: str, seed: int) -> KernelOutcome:
+        """Count the violations among the crash states of a kernel."""
+        try:
+            answer = crash.run(crash_question(self._question, kernel, seed), self._store, self._say)
+        except NotRecorded as error:
+            return KernelOutcome(kernel=kernel, seed=seed, kind=OutcomeKind.FAILS, why=str(error))
+        return KernelOutcome(
+            kernel=kernel,
+            seed=seed,
+            kind=OutcomeKind.MEASURED,
+            value=len(answer.violations),
+            unit="1",
+            run=answer.name,
+        )
 
     def _outcome(self, kernel: str, cell: CellResult, run: RunResult) -> KernelOutcome:
         kind = KINDS[cell.end.status] if cell.end else OutcomeKind.INTERRUPTED
@@ -129,6 +149,15 @@ def options_of(question: BisectQuestion) -> RunOptions:
     """Return the options of a bisect's runs, without the kernel and the run seeds."""
     words = {**question.words, "prove_all": False}
     return RunOptions.from_words({"directory": question.directory, "name": question.name, "options": words})
+
+
+def crash_question(question: BisectQuestion, kernel: str, seed: int) -> Question:
+    """Return what is asked of a kernel's crash states, on the filesystem of the bisect's variant."""
+    request = resolve(options_of(question))
+    [variant] = request.selection.variants
+    return crash.ask(
+        question.crash, variant.filesystem, kernel, request.defaults, variant.mount_options, seed=seed
+    )
 
 
 def require_unchanged(question: BisectQuestion) -> None:

@@ -16,17 +16,24 @@ from agelab.results.measure import Measure
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import RunRequest, require_measure
 
+CRASH_METRIC = "crash:violations"
+
 
 def parse_question(words: dict[str, Any]) -> BisectQuestion:
     """Make the question of a command line. Raises InputError for options that are missing, wrong or contradictory."""
+    from agelab.bisect.kernel_runs import crash_question
     from agelab.bisect.rules import fewest_rounds
     from agelab.store.artefacts import file_hash
 
     if missing := [f"--{name}" for name in ("scenario", "good", "bad") if not words[name]]:
         raise InputError(f"missing: {', '.join(missing)}", hint="see: agelab bisect --help")
-    metric = _metric(words)
+    if words["crash"] and words["metric"] not in (None, CRASH_METRIC):
+        raise InputError(f"--crash measures {CRASH_METRIC}: leave --metric {words['metric']} out")
+    metric = _metric({**words, "metric": CRASH_METRIC} if words["crash"] else words)
     name, request = _cell(words)
-    if metric:
+    if words["crash"] and request.options.in_wall_clock:
+        raise InputError("--crash goes with the virtual clock: leave --clock wall out")
+    if metric and not words["crash"]:
         require_measure(metric, request.selection)
     threshold, relative, alpha = _numbers(words, request.options.guest_clock)
     tree, kernels, count = _kernels(words, request)
@@ -44,6 +51,7 @@ def parse_question(words: dict[str, Any]) -> BisectQuestion:
         kernels=tuple(kernels),
         candidates=count,
         metric=metric,
+        crash=words["crash"] or "",
         symptom=Symptom(words["symptom"]) if words["symptom"] else None,
         threshold=threshold,
         relative=relative,
@@ -53,6 +61,10 @@ def parse_question(words: dict[str, Any]) -> BisectQuestion:
         profile=words["profile_neighbours"],
         files={path: file_hash(Path(path)) for path in _files(words, tree)} if tree else {},
     )
+    if made.crash:
+        crash_question(
+            made, made.kernels[0], made.seed
+        )  # what cannot be asked is told before a kernel is built
     if made.profile and not made.profiled_step:
         raise InputError(
             f"--profile: {made.criterion} is of no step that can be profiled: it takes the virtual clock, and a metric "
@@ -200,6 +212,13 @@ STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
     default=None,
     metavar=MEASURE,
     help="What is held against the ends: copy:elapsed (the mean of all copies), copy:1:elapsed, ...",
+)
+@click.option(
+    "--crash",
+    default=None,
+    metavar="WORKLOAD",
+    help="In place of the scenario's steps: this workload of agelab crash, on its filesystem; the metric is "
+    "crash:violations.",
 )
 @click.option(
     "--symptom",

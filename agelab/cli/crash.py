@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agelab.cli.options import OUTPUT, force_option, json_option, open_store, print_json, say
+from agelab.cli.options import (
+    OUTPUT,
+    PAGE,
+    force_option,
+    json_option,
+    open_store,
+    print_json,
+    say,
+    write_output,
+)
 
 if TYPE_CHECKING:
     from agelab.base.types import Defaults
@@ -21,13 +30,14 @@ class _Workloads(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_Workloads, subcommand_metavar="WORKLOAD | replay RUN STATE")
+@click.group(cls=_Workloads, subcommand_metavar="WORKLOAD | replay RUN STATE | report RUN")
 def crash() -> None:
     """Look at each state in which a power cut can leave a filesystem.
 
     WORKLOAD is one or two (each sequence of so many calls, with each that makes it persist), random (calls that the
-    seed draws), calls separated by semicolons ('create A/new; append A/new 0 4096; fsync A/new'), or a file: a C
-    source, a script or a static program. For the options see: agelab crash run --help
+    seed draws), fsx (changes of one file), spool (a mail server's), calls separated by semicolons ('create
+    A/new; append A/new 0 4096; fsync A/new'), a file (a C source, a script or a static program), or a step of a
+    scenario after all that comes before it (aging:copy:3). For the options see: agelab crash run --help
     """
 
 
@@ -45,7 +55,9 @@ def crash() -> None:
     type=click.IntRange(0),
     help="Draws subsets of writes, and random.",
 )
-@click.option("--drawn", default=4, show_default=True, type=click.IntRange(0), help="Subsets at each flush.")
+@click.option(
+    "--drawn", default=None, type=click.IntRange(0), help="Subsets at each flush; a few if omitted."
+)
 @click.option(
     "--ignores",
     multiple=True,
@@ -59,6 +71,12 @@ def crash() -> None:
     metavar="MINUTES",
     help="Minutes of this host for looking at states; all states if omitted.",
 )
+@click.option(
+    "--disk",
+    default=None,
+    metavar="KEY",
+    help="Begin with this stored disk (agelab disk list), of one drive.",
+)
 @json_option
 def look(
     workload: str,
@@ -68,21 +86,25 @@ def look(
     options: str,
     mib: int | None,
     seed: int,
-    drawn: int,
+    drawn: int | None,
     ignores: tuple[str, ...],
     budget: float | None,
+    disk: str | None,
     as_json: bool,
 ) -> int:
     """Record WORKLOAD, and look at each state of its disk."""
     from agelab.present.view.crash import answer_blocks
     from agelab.present.view.terminal import print_blocks
     from agelab.runner.crash import crash as crashing
+    from agelab.store import stored_disk
 
+    store = open_store()
+    start = stored_disk.find(store, disk) if disk else None
     mounted = tuple(filter(None, options.split(",")))
     question = crashing.ask(
-        workload, filesystem, kernel, defaults, mounted, mib, seed, drawn, budget, ignores
+        workload, filesystem, kernel, defaults, mounted, mib, seed, drawn, budget, ignores, start
     )
-    answer = crashing.run(question, open_store(), say)
+    answer = crashing.run(question, store, say)
     if as_json:
         print_json(asdict(answer))
     else:
@@ -92,15 +114,34 @@ def look(
 
 @crash.command()
 @click.argument("run", metavar="RUN")
+@click.option(
+    "-o", "--output", type=PAGE, default=Path("crash.html"), show_default=True, help="Where the page goes."
+)
+@force_option
+def report(run: str, output: Path) -> None:
+    """Write the crash run RUN as one page: what was found, and each violation as a timeline with its cut."""
+    from agelab.present.report.crash_page import build_page
+    from agelab.present.report.html import render
+    from agelab.runner.crash import crash as crashing
+
+    text = render(build_page(*crashing.answered(open_store(), run)))
+    write_output(output, text.encode(), pages=True)
+    click.echo(f"open it in any browser: {output.absolute().as_uri()}")
+
+
+@crash.command()
+@click.argument("run", metavar="RUN")
 @click.argument("state")
 @click.option("--export", type=OUTPUT, help="Write the disk as an image into this file, too.")
+@click.option("--shell", is_flag=True, help="Open a shell in the guest, while the disk is mounted.")
 @force_option
-def replay(run: str, state: str, export: Path | None) -> int:
+def replay(run: str, state: str, export: Path | None, shell: bool) -> int:
     """Look at STATE of the crash run RUN again, and show what came before the cut."""
+    from agelab.cli.terminal import connected
     from agelab.present.view.crash import replay_blocks
     from agelab.present.view.terminal import print_blocks
     from agelab.runner.crash import crash as crashing
 
-    seen = crashing.replay(run, state, open_store(), say, export)
+    seen = crashing.replay(run, state, open_store(), say, export, connected if shell else None)
     print_blocks(replay_blocks(seen))
     return 1 if seen.found else 0

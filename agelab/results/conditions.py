@@ -214,7 +214,7 @@ def between(ours: Sequence[Conditions], theirs: Sequence[Conditions], varies: Co
 
 
 def text(differences: Differences) -> str:
-    """Say in what two differ: ``harness 0123456789ab | ba9876543210; QEMU 7 | 8; option crash_at none | copy+1``."""
+    """Say in what two differ: ``harness 0123456789ab | ba9876543210; QEMU 7 | 8; option fail none | 1@copy``."""
     return "; ".join(line for name, both in differences.items() for line in _lines(name, *both))
 
 

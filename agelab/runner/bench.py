@@ -93,8 +93,12 @@ class Bench:
         programs: Mapping[str, bytes] = MappingProxyType({}),
         patience: float = PATIENCE,
         on_event: Callable[[dict[str, Any]], None] = lambda _: None,
+        terminal: Path | None = None,
     ) -> Boot:
-        """Run a guest of the virtual clock to its end. ``on_event`` hears of each object as it comes."""
+        """Run a guest of the virtual clock to its end. ``on_event`` hears of each object as it comes.
+
+        With ``terminal`` its console is that socket: what is typed there is no input that could come again.
+        """
         console, events = self.directory / "console.log", self.directory / "events.jsonl"
         for output in (console, events):
             output.write_bytes(b"")
@@ -115,6 +119,7 @@ class Bench:
             console=console,
             events=events,
             preload=(self.emulator.clock,),
+            terminal=terminal,
         )
         xml = domain.domain_xml(guest, self.hypervisor.security_models)
         objects: list[dict[str, Any]] = []

@@ -62,7 +62,9 @@ def expected_cost(
     Seconds are the middle of ``cell_time``'s range. Through FUSE a filesystem takes longest, by far: where none of its
     kind has ended before, nothing compares with it.
     """
-    steps = sum(len(phase.steps) for phase in phases(spec.scenario, corpus, curve=curve, event=spec.event))
+    steps = sum(
+        len(phase.steps) for phase in phases(spec.scenario, corpus, curve=curve, failure=spec.failure)
+    )
     if "fuse" in spec.filesystem.modules and not _of_kind(cell, before):
         return inf, steps
     known = cell_time(cell, before, ())

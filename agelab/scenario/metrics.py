@@ -108,7 +108,7 @@ METRICS: dict[str, Metric] = {
     "syscall_share": Metric(
         "1", "syscall_seconds / the sum over all calls of the step but those that wait for another process"
     ),
-    # Power cuts and recovery: docs/recovery.md.
+    # Power cuts and recovery: docs/howto/crash.md.
     "cut_after": Metric("s", "guest time from the begin of a step to the cut of its power"),
     "failed_after": Metric("s", "guest time from the begin of a step to the failure of a drive"),
     "recovery_time": Metric(

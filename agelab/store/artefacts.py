@@ -223,6 +223,10 @@ class Store:
     def bisects(self) -> Path:
         return self.home / "bisects"
 
+    @property
+    def crashes(self) -> Path:
+        return self.home / "crashes"
+
     def _below(self, kind: str) -> Path:
         return self.apart.get(kind, self.root) / kind
 

@@ -25,6 +25,9 @@ from agelab.store.artefacts import MANIFEST, DamagedArtefact, Store
 
 PRUNED_CACHES = ("debs", "kernels", "buildroots", "ccache")
 """Caches that grow. ``resolved`` is kept: it fixes the versions that a kernel's or package's name stands for."""
+CRASH, CRASH_LOCK = "crash", "lock"
+"""The kind of a crash run, and the file that is locked while a guest looks at it. It says what made it, so it is pruned
+as what can be made again."""
 RUN_FILES = ("plan.json", "made-of.json", "cells/*/inputs.json", "cells/*/end.json")
 """The files of a run that name artefacts."""
 HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
@@ -47,9 +50,9 @@ class StoredItem:
     """An artefact, or an entry of a cache."""
 
     kind: str
-    """The artefact's kind; of a cache's entry ``cache`` and the cache's name."""
+    """The artefact's kind; of a cache's entry ``cache`` and the cache's name; of a crash run ``crash``."""
     name: str
-    """The artefact's key, or the entry's name."""
+    """The artefact's key, or the name of the entry or run."""
     path: Path
     files: Files
     last_use: float
@@ -66,7 +69,7 @@ class StoredItem:
 
     @property
     def is_artefact(self) -> bool:
-        return not self.kind.startswith("cache ")
+        return not self.kind.startswith("cache ") and self.kind != CRASH
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ def survey(store: Store) -> StoreUsage:
 
 
 def prune(store: Store, limit: int, *, dry_run: bool = False) -> Pruned:
-    """Remove the least recently used artefacts and cache entries until the store takes no more than ``limit`` bytes.
+    """Remove the least recently used artefacts, cache entries and crash runs until the store fits into ``limit`` bytes.
 
     What a run or a stored disk names, stored disks themselves and what a process uses stay.
     """
@@ -204,14 +207,14 @@ def _artefacts(store: Store) -> Iterator[StoredItem]:
 
 
 def _cache_entries(store: Store) -> Iterator[StoredItem]:
-    for name in PRUNED_CACHES:
-        directory = store.home / "cache" / name
+    caches = {f"cache {name}": store.home / "cache" / name for name in PRUNED_CACHES}
+    for kind, directory in {**caches, CRASH: store.crashes}.items():
         if not directory.is_dir():
             continue
         for path in sorted(directory.iterdir()):
             with suppress(FileNotFoundError):
                 if path.suffix != atomic.SUFFIX:
-                    yield StoredItem(f"cache {name}", path.name, path, disk_usage(path), _last_use(path))
+                    yield StoredItem(kind, path.name, path, disk_usage(path), _last_use(path))
 
 
 def _last_use(path: Path) -> float:
@@ -303,8 +306,10 @@ def _unused(store: Store, item: StoredItem) -> Iterator[bool]:
                 recent = False
             yield locked and not recent
         else:
-            cache = item.kind.partition(" ")[2]
-            yield _try_lock(held, store.home / "cache" / cache)
+            if item.kind == CRASH:
+                yield _try_lock(held, item.path / CRASH_LOCK, os.O_CREAT)
+            else:
+                yield _try_lock(held, item.path.parent)
 
 
 def _try_lock(held: ExitStack, path: Path, flags: int = 0) -> bool:

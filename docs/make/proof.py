@@ -110,7 +110,7 @@ def cell(spec: CellSpec) -> dict[str, Any]:
     """Return what is known of the key of a cell that is planned, and what its guests are told to do."""
     corpus, history = spec.scenario.corpus, spec.history
     stand_in = Corpus("", FILE, 0, "", 0, 0, "", (), getattr(history, "points", None))
-    every = map(with_keepers, phases(spec.scenario, stand_in, real=spec.disk.real, event=spec.event))
+    every = map(with_keepers, phases(spec.scenario, stand_in, real=spec.disk.real, failure=spec.failure))
     workload = spec.workload
     return {
         "name": [spec.variant.name, spec.layout, spec.corpus_seed, spec.run_seed],

@@ -8,14 +8,18 @@
  *                                  workload begins with, the record of workloads, the record of the test drive now
  *   type, flags, options           of mount(2)
  *   repair, fsck                   commands; repair comes before each mount that follows a cut
- *   begin CALL                     makes a part of the tree that each workload finds
+ *   shell                          a shell on the console looks at what was mounted, too
+ *   aged                           the disk that each workload begins with is there: what makes a tree adds to it
+ *   begin CALL                     makes a part of the tree that each workload finds;
+ *   prepare PATH                   a program makes its own
  *   workload NUMBER                the calls of a workload follow
  *   call CALL                      CALL is carried out here;
  *   program PATH                   a program makes its own (traced.h)
  *   state FIRST NAME               look at a state of the workload whose record begins with entry FIRST
  *
  * NAME is WORKLOAD:PREFIX[:LOSS,...]: the first PREFIX entries of the record are on the disk, but for each LOSS: -7 is
- * entry 7, t3 says that of the last entry 3 sectors are there. It answers on the standard output, a JSON object a line.
+ * entry 7, t3 says that of the last entry 3 sectors are there, m that only what the drive had on its platters is. It
+ * answers on the standard output, a JSON object a line; where an object goes on in the next line, it says so.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -43,13 +47,15 @@
 #define PIECE (1 << 20)
 #define BLOCK 4096
 #define WORDS 32
+#define LINE_MOST 32768
 #define WHERE "/run/crash"
+#define CONSOLE "/dev/ttyS0"
 #define WARNING 4 /* the least level of the kernel's words that are told */
 #define BTRFS_FORGET _IOW(0x94, 5, char[4096])
 
 extern char **environ;
 
-enum kind { WRITE, FUA, FLUSH, DISCARD };
+enum kind { WRITE, FUA, FLUSH, DISCARD, KEPT };
 
 struct head {
 	uint64_t magic, end, entries, lost;
@@ -62,11 +68,14 @@ struct entry {
 static struct {
 	char *test, *type, *options, *repair, *fsck;
 	unsigned long flags;
+	bool aged, shell;
 	int raw, base, log, record;
 } job = { .raw = -1, .base = -1, .log = -1, .record = -1 };
 
 static char *buffer; /* for what passes the page cache */
-static FILE *out;
+static FILE *out; /* into `line` */
+static char *line;
+static size_t line_size;
 static int kernel = -1;
 
 _Noreturn static void die(const char *what)
@@ -96,8 +105,16 @@ static void end_line(void)
 {
 	fputs("}\n", out);
 	fflush(out);
-	if (isatty(fileno(out)))
-		tcdrain(fileno(out));
+	for (size_t done = 0; done < line_size;) {
+		ssize_t some = write(1, line + done, line_size - done);
+
+		if (some < 0)
+			die("answering");
+		done += some;
+	}
+	rewind(out);
+	if (isatty(1))
+		tcdrain(1);
 }
 
 static void kernel_says(void)
@@ -112,7 +129,7 @@ static void kernel_says(void)
 			continue;
 		record[size] = 0;
 		words = strchr(record, ';');
-		if (!words || (atoi(record) & 7) > WARNING)
+		if (!words || (atoi(record) & 7) > WARNING || ftello(out) > LINE_MOST + LINE_MOST / 2)
 			continue;
 		words[1 + strcspn(words + 1, "\n")] = 0;
 		fputs(before, out);
@@ -144,15 +161,15 @@ static uint64_t hash_of(const char *data, size_t size)
 	return any ? mixed(hash, size) : 0;
 }
 
-static void file_content(int fd)
+/* Large files in large pieces: their lines take the longest. */
+static void file_content(int fd, bool large)
 {
-	static char block[BLOCK];
 	const char *before = "";
 	ssize_t size;
 
 	putc('"', out);
-	while ((size = read(fd, block, sizeof block)) > 0) {
-		fprintf(out, "%s%" PRIx64, before, hash_of(block, size));
+	while ((size = read(fd, buffer, large ? PIECE : BLOCK)) > 0) {
+		fprintf(out, "%s%" PRIx64, before, hash_of(buffer, size));
 		before = " ";
 	}
 	fputs(size < 0 ? " unreadable\"" : "\"", out);
@@ -171,17 +188,28 @@ static uint64_t attributes(const char *path)
 	return hash;
 }
 
+static unsigned tree_size;
+static bool first;
+
 /* [path, type, size, links, inode, attributes, content]; whether it is a directory. */
-static bool one(const char *path, bool first)
+static bool one(const char *path)
 {
 	char target[BLOCK];
 	struct stat is;
 	ssize_t size;
 	int fd;
 
+	tree_size++;
+	if (ftello(out) > LINE_MOST) {
+		fputs("],\"goes_on\":true", out);
+		end_line();
+		fputs("{\"event\":\"more\",\"tree\":[", out);
+		first = true;
+	}
 	if (lstat(path, &is))
 		memset(&is, 0, sizeof is);
 	fputs(first ? "[" : ",[", out);
+	first = false;
 	text(path + 2);
 	fprintf(out, ",\"%c\",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",\"%" PRIx64 "\",",
 		S_ISREG(is.st_mode) ? 'f' : S_ISDIR(is.st_mode) ? 'd' : S_ISLNK(is.st_mode) ? 'l' : is.st_mode ? 'o' : '?',
@@ -192,7 +220,7 @@ static bool one(const char *path, bool first)
 		if (fd < 0) {
 			fputs("\"unreadable\"", out);
 		} else {
-			file_content(fd);
+			file_content(fd, is.st_size > PIECE);
 			close(fd);
 		}
 	} else {
@@ -204,7 +232,7 @@ static bool one(const char *path, bool first)
 	return S_ISDIR(is.st_mode);
 }
 
-static void walk(const char *directory, bool first)
+static void walk(const char *directory)
 {
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOATIME);
 	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
@@ -214,7 +242,7 @@ static void walk(const char *directory, bool first)
 
 	if (!stream) {
 		snprintf(path, sizeof path, "%s/unreadable", directory);
-		one(path, first);
+		one(path);
 		return;
 	}
 	while (errno = 0, found = readdir(stream)) {
@@ -222,10 +250,9 @@ static void walk(const char *directory, bool first)
 			continue;
 		if (snprintf(path, sizeof path, "%s/%s", directory, found->d_name) >= (int)sizeof path)
 			continue;
-		below = one(path, first); /* not every filesystem says so in d_type */
-		first = false;
+		below = one(path); /* not every filesystem says so in d_type */
 		if (below)
-			walk(path, false);
+			walk(path);
 	}
 	closedir(stream);
 }
@@ -233,9 +260,11 @@ static void walk(const char *directory, bool first)
 static void tree(void)
 {
 	fputs(",\"tree\":[", out);
+	tree_size = 0;
 	if (chdir(WHERE))
 		die(WHERE);
-	walk(".", true);
+	first = true;
+	walk(".");
 	if (chdir("/"))
 		die("/");
 	putc(']', out);
@@ -373,9 +402,14 @@ static uint64_t behind(const struct entry *entry)
 	return entry->at + (entry->kind <= FUA ? entry->sectors * SECTOR : 0);
 }
 
+static bool changes(const struct entry *entry)
+{
+	return entry->kind != FLUSH && entry->kind != KEPT;
+}
+
 static void restore(const struct entry *entry)
 {
-	if (entry->kind != FLUSH)
+	if (changes(entry))
 		move_bytes(job.raw, job.base, entry->sector * SECTOR, entry->sector * SECTOR, entry->sectors * SECTOR,
 			   false);
 }
@@ -474,6 +508,22 @@ static void begin(void)
 		die("mounting");
 }
 
+static void prepare(const char *program)
+{
+	char said[512] = "";
+	int status;
+
+	if (chdir(WHERE))
+		die(WHERE);
+	status = run(program, said, sizeof said);
+	if (status) {
+		fprintf(stderr, "what comes before ended with %d: %s", status, said);
+		exit(1);
+	}
+	if (chdir("/"))
+		die("/");
+}
+
 static void keep_base(void)
 {
 	sync();
@@ -511,6 +561,30 @@ static void read_log(void)
 	}
 }
 
+/* Sectors of an entry; what was discarded is zeros. */
+static void put_sectors(const struct entry *entry, uint64_t from, uint64_t to)
+{
+	uint64_t bytes[2] = { from * SECTOR, (to - from) * SECTOR };
+
+	if (entry->kind != DISCARD)
+		move_bytes(job.raw, job.log, bytes[0], entry->at + (from - entry->sector) * SECTOR, bytes[1], false);
+	else if (ioctl(job.raw, BLKZEROOUT, bytes))
+		die("discarding");
+}
+
+/* What the drive had taken up of the sectors that it says it has kept. */
+static void put_kept(const struct entry *entry, const struct entry *kept)
+{
+	for (; entry < kept; entry++) {
+		uint64_t from = entry->sector > kept->sector ? entry->sector : kept->sector;
+		uint64_t end = entry->sector + entry->sectors, kept_end = kept->sector + kept->sectors;
+		uint64_t to = end < kept_end ? end : kept_end;
+
+		if (changes(entry) && from < to)
+			put_sectors(entry, from, to);
+	}
+}
+
 /* Put the state on the disk, or take it back. */
 static void each(uint64_t first, const char *name, bool put)
 {
@@ -524,8 +598,13 @@ static void each(uint64_t first, const char *name, bool put)
 	for (uint64_t i = 0; i < prefix; i++) {
 		struct entry *entry = &entries[first + i];
 		uint64_t sectors = entry->sectors;
-		bool lost = entry->kind > FUA;
+		bool lost = !changes(entry);
 
+		if (put && !strcmp(rest, ":m")) {
+			if (entry->kind == KEPT)
+				put_kept(entries + first, entry);
+			continue;
+		}
 		for (const char *word = rest; *word == ':' || *word == ',';) {
 			char what = *++word;
 			uint64_t value = strtoull(word + 1, (char **)&word, 10);
@@ -537,7 +616,7 @@ static void each(uint64_t first, const char *name, bool put)
 		if (lost)
 			continue;
 		if (put)
-			move_bytes(job.raw, job.log, entry->sector * SECTOR, entry->at, sectors * SECTOR, false);
+			put_sectors(entry, entry->sector, entry->sector + sectors);
 		else
 			restore(entry);
 	}
@@ -557,6 +636,24 @@ static int writes(void)
 	return unlink(path) && !error ? errno : error;
 }
 
+static void console(void)
+{
+	pid_t child = fork();
+	int fd;
+
+	if (child < 0)
+		die("fork");
+	if (!child) {
+		setsid();
+		fd = open(CONSOLE, O_RDWR);
+		if (chdir(WHERE) || ioctl(fd, TIOCSCTTY, 0) || dup2(fd, 0) < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
+			_exit(127);
+		execl("/bin/sh", "sh", "-i", (char *)NULL);
+		_exit(127);
+	}
+	waitpid(child, NULL, 0);
+}
+
 static void look(uint64_t first, const char *name)
 {
 	char said[512] = "";
@@ -573,6 +670,8 @@ static void look(uint64_t first, const char *name)
 		fprintf(out, ",\"repair\":%d", run(job.repair, said, sizeof said));
 	error = mount_it();
 	fprintf(out, ",\"mount\":%d", error);
+	if (job.shell)
+		console();
 	if (!error) {
 		tree();
 		umount_it();
@@ -617,6 +716,10 @@ static bool setting(const char *word, char *value)
 		job.log = opened(value);
 	else if (!strcmp(word, "record"))
 		job.record = opened(value);
+	else if (!strcmp(word, "aged"))
+		job.aged = true;
+	else if (!strcmp(word, "shell"))
+		job.shell = true;
 	else if (!strcmp(word, "type"))
 		job.type = value;
 	else if (!strcmp(word, "flags"))
@@ -636,31 +739,37 @@ int main(int argc, char **argv)
 {
 	enum { SETTINGS, BEGINNING, WORKLOADS, STATES } stage = SETTINGS;
 	FILE *lines = argc == 2 ? fopen(argv[1], "r") : NULL;
-	char *line = NULL, *rest;
+	char *word = NULL, *rest;
 	uint64_t from = SECTOR, first;
 	size_t room = 0;
 	int number = -1;
 
-	out = stdout;
+	out = open_memstream(&line, &line_size);
 	kernel = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (!lines || kernel < 0 || lseek(kernel, 0, SEEK_END) < 0 || posix_memalign((void **)&buffer, BLOCK, PIECE))
+	if (!out || !lines || kernel < 0 || lseek(kernel, 0, SEEK_END) < 0 || posix_memalign((void **)&buffer, BLOCK, PIECE))
 		die("the job");
 	mkdir(WHERE, 0755);
-	while (getline(&line, &room, lines) > 0) {
-		line[strcspn(line, "\n")] = 0;
-		rest = line + strcspn(line, " ");
+	while (getline(&word, &room, lines) > 0) {
+		word[strcspn(word, "\n")] = 0;
+		rest = word + strcspn(word, " ");
 		if (*rest)
 			*rest++ = 0;
-		if (setting(line, strdup(rest)))
+		if (setting(word, strdup(rest)))
 			continue;
-		if (!strcmp(line, "begin")) {
+		if (!strcmp(word, "begin") || !strcmp(word, "prepare")) {
+			if (stage == SETTINGS && job.aged)
+				move_bytes(job.raw, job.base, 0, 0, size_of(job.base), true);
 			if (stage == SETTINGS)
 				begin();
 			stage = BEGINNING;
+			if (!strcmp(word, "prepare")) {
+				prepare(rest);
+				continue;
+			}
 			errno = carry_out(rest);
 			if (errno && errno != EOPNOTSUPP) /* not every filesystem has attributes */
 				die(rest);
-		} else if (!strcmp(line, "workload")) {
+		} else if (!strcmp(word, "workload")) {
 			if (stage == BEGINNING)
 				keep_base();
 			if (stage == WORKLOADS)
@@ -670,13 +779,13 @@ int main(int argc, char **argv)
 			from = head_of(job.record).end;
 			begin();
 			tell(number, "", 0);
-		} else if (!strcmp(line, "call")) {
+		} else if (!strcmp(word, "call")) {
 			int error = carry_out(rest);
 
 			tell(number, rest, error);
-		} else if (!strcmp(line, "program")) {
+		} else if (!strcmp(word, "program")) {
 			run_watched(number, rest);
-		} else if (!strcmp(line, "state")) {
+		} else if (!strcmp(word, "state")) {
 			if (stage != STATES) {
 				read_log();
 				move_bytes(job.raw, job.base, 0, 0, size_of(job.base), true);

@@ -1,18 +1,20 @@
 /*
- * A program of the user's, whose calls are watched (ptrace(2)): after each that changes the filesystem, or makes a part
- * of it persist, it stands still until that was told.
+ * A program whose calls are watched (ptrace(2)): after each that changes the filesystem, or makes a part of it persist, it
+ * stands still until that was told. Of a large tree only the calls of the second kind are followed by a look at it; of the
+ * others the paths are told, so that nobody takes what they change for a loss.
  */
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
 #define TASKS 256
-#define WORD 200
+#define WORD 1024
+#define LARGE 64 /* entries of a tree */
 
 /* A call, and which of its arguments lead to files: a path, or the descriptor of an open file. */
 static const struct watched {
 	long number;
-	const char *name, *arguments;	/* p: path, f: descriptor, d: a directory's descriptor for the path behind it */
+	const char *name, *arguments;	/* p: path, f: descriptor, d: a directory's descriptor for the path behind it, - none */
 } watched[] = {
 	{ SYS_fsync, "fsync", "f" }, { SYS_fdatasync, "fdatasync", "f" }, { SYS_sync, "sync", "" },
 	{ SYS_syncfs, "syncfs", "f" }, { SYS_write, "write", "f" }, { SYS_pwrite64, "pwrite64", "f" },
@@ -22,18 +24,18 @@ static const struct watched {
 	{ SYS_mkdir, "mkdir", "p" }, { SYS_mkdirat, "mkdirat", "dp" }, { SYS_rmdir, "rmdir", "p" },
 	{ SYS_unlink, "unlink", "p" }, { SYS_unlinkat, "unlinkat", "dp" }, { SYS_rename, "rename", "pp" },
 	{ SYS_renameat, "renameat", "dpdp" }, { SYS_renameat2, "renameat2", "dpdp" }, { SYS_link, "link", "pp" },
-	{ SYS_linkat, "linkat", "dpdp" }, { SYS_symlink, "symlink", "pp" }, { SYS_symlinkat, "symlinkat", "pdp" },
+	{ SYS_linkat, "linkat", "dpdp" }, { SYS_symlink, "symlink", "-p" }, { SYS_symlinkat, "symlinkat", "-dp" },
 	{ SYS_mknod, "mknod", "p" }, { SYS_mknodat, "mknodat", "dp" }, { SYS_setxattr, "setxattr", "p" },
 	{ SYS_lsetxattr, "lsetxattr", "p" }, { SYS_fsetxattr, "fsetxattr", "f" },
 	{ SYS_removexattr, "removexattr", "p" }, { SYS_lremovexattr, "lremovexattr", "p" },
-	{ SYS_fremovexattr, "fremovexattr", "f" }, { SYS_copy_file_range, "copy_file_range", "-xf" },
+	{ SYS_fremovexattr, "fremovexattr", "f" }, { SYS_copy_file_range, "copy_file_range", "--f" },
 	{ SYS_sendfile, "sendfile", "f" },
 };
 
 static struct task {
 	pid_t id;
 	const struct watched *call;	/* NULL: none, or one that nobody waits for */
-	char words[256];
+	char words[2 * WORD + 32];
 } tasks[TASKS];
 
 static struct task *task_of(pid_t id)
@@ -54,18 +56,31 @@ static struct task *task_of(pid_t id)
 	return free;
 }
 
-/* Below the mount; false for a file elsewhere. */
-static bool path_of(pid_t id, uint64_t descriptor, char *path, size_t room)
+/* What an open file of a task is, or its working directory (AT_FDCWD). */
+static void opened_as(pid_t id, int descriptor, char *path, size_t room)
 {
-	char link[64], target[WORD];
+	char link[64];
 	ssize_t size;
 
-	snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)id, (int)descriptor);
-	size = readlink(link, target, sizeof target - 1);
-	target[size > 0 ? size : 0] = 0;
-	if (strncmp(target, WHERE, strlen(WHERE)))
+	if (descriptor == AT_FDCWD)
+		snprintf(link, sizeof link, "/proc/%d/cwd", (int)id);
+	else
+		snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)id, descriptor);
+	size = readlink(link, path, room - 1);
+	path[size > 0 ? size : 0] = 0;
+}
+
+/* As it is named below the mount; false for a file elsewhere. */
+static bool below_mount(char *path)
+{
+	size_t above = strlen(WHERE);
+
+	if (strncmp(path, WHERE, above) || (path[above] && path[above] != '/'))
 		return false;
-	snprintf(path, room, "%s", target[strlen(WHERE)] ? target + strlen(WHERE) + 1 : ".");
+	if (path[above])
+		memmove(path, path + above + 1, strlen(path + above));
+	else
+		strcpy(path, ".");
 	return true;
 }
 
@@ -84,8 +99,29 @@ static void read_word(pid_t id, uint64_t address, char *word, size_t room)
 	word[size > 0 ? size : 0] = 0;
 }
 
+/* The path that a word means, seen from a directory. */
+static void path_at(pid_t id, int directory, uint64_t address, char *path)
+{
+	char word[WORD], whole[2 * WORD + 2] = "", *rest = whole, *part;
+
+	read_word(id, address, word, sizeof word);
+	if (*word != '/')
+		opened_as(id, directory, whole, WORD);
+	strcat(strcat(whole, "/"), word);
+	*path = 0;
+	while ((part = strsep(&rest, "/"))) {
+		char *last = strrchr(path, '/');
+
+		if (!strcmp(part, "..") && last)
+			*last = 0;
+		else if (*part && strcmp(part, ".") && strcmp(part, "..") && strlen(path) + strlen(part) + 2 < WORD)
+			strcat(strcat(path, "/"), part);
+	}
+}
+
 static void entered(struct task *task, const struct __ptrace_syscall_info *info)
 {
+	int directory = AT_FDCWD;
 	char word[WORD];
 	size_t kept;
 
@@ -103,16 +139,35 @@ static void entered(struct task *task, const struct __ptrace_syscall_info *info)
 	for (int i = 0; task->call && task->call->arguments[i]; i++) {
 		char kind = task->call->arguments[i];
 
-		if (kind == 'p')
-			read_word(task->id, info->entry.args[i], word, sizeof word);
-		else if (kind != 'f')
+		if (kind == 'd')
+			directory = info->entry.args[i];
+		if (kind != 'p' && kind != 'f')
 			continue;
-		else if (!path_of(task->id, info->entry.args[i], word, sizeof word)) {
+		if (kind == 'p')
+			path_at(task->id, directory, info->entry.args[i], word);
+		else
+			opened_as(task->id, info->entry.args[i], word, sizeof word);
+		if (!below_mount(word)) {
 			task->call = NULL;	/* a file elsewhere: a pipe, the standard output */
 			return;
 		}
 		if (kept < sizeof task->words)
 			kept += snprintf(task->words + kept, sizeof task->words - kept, " %s", word);
+	}
+}
+
+static bool untold;
+
+static void returned(int number, const struct task *task, int error)
+{
+	if (tree_size <= LARGE || strstr(task->call->name, "sync")) {
+		untold = false;
+		tell(number, task->words, error);
+	} else if (!error) {
+		untold = true;
+		fprintf(out, "{\"event\":\"unseen\",\"workload\":%d,\"call\":", number);
+		text(task->words);
+		end_line();
 	}
 }
 
@@ -155,7 +210,7 @@ static void run_watched(int number, const char *program)
 				if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
 					entered(task, &info);
 				} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && task->call) {
-					tell(number, task->words, info.exit.is_error ? (int)-info.exit.rval : 0);
+					returned(number, task, info.exit.is_error ? (int)-info.exit.rval : 0);
 					task->call = NULL;
 				}
 			}
@@ -164,6 +219,8 @@ static void run_watched(int number, const char *program)
 		}
 		ptrace(PTRACE_SYSCALL, id, 0, signal);
 	}
+	if (untold)
+		tell(number, "exit", 0);
 	fprintf(out, "{\"event\":\"program\",\"workload\":%d,\"status\":%d", number, result);
 	end_line();
 }

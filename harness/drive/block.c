@@ -110,6 +110,8 @@ static void take_up(struct block *block, struct request *rq, u64 now)
 		block->drive.stat.copy_stolen_ns += machine_now() - now;
 	}
 	record_request(&block->record, rq, command->arrived, done);
+	if (req_op(rq) == REQ_OP_DISCARD || (req_op(rq) == REQ_OP_WRITE && !back))
+		record_kept(&block->record, blk_rq_pos(rq), blk_rq_pos(rq) + blk_rq_sectors(rq));
 	now = machine_now();
 	if (now > done)
 		block->drive.stat.copy_late_ns += now - done;
@@ -243,6 +245,7 @@ static enum hrtimer_restart background_done(struct hrtimer *timer)
 static void written(struct drive *drive, u64 first, u64 end)
 {
 	store_written(&block_of(drive)->store, first, end);
+	record_kept(&block_of(drive)->record, first, end);
 }
 
 static const struct blk_mq_ops operations = {

@@ -172,8 +172,11 @@ u64 drive_flush(struct drive *drive, u64 now)
 
 u64 drive_discard(struct drive *drive, u64 first, u64 sectors, u64 now)
 {
+	u64 start;
+
 	drive_advance(drive, now);
-	return complete(drive, ftl_discard(drive, first, sectors, begin(drive, now, drive->set.overhead_ns)));
+	start = begin(drive, now, drive->set.overhead_ns);
+	return complete(drive, drive->set.kind == SSD ? ftl_discard(drive, first, sectors, start) : start);
 }
 
 void drive_settle(struct drive *drive)

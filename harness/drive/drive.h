@@ -214,7 +214,6 @@ const char *drive_init(struct drive *drive);
 u64 drive_read(struct drive *drive, u64 first, u64 sectors, u64 now);
 u64 drive_write(struct drive *drive, u64 first, u64 sectors, bool through, u64 now);
 u64 drive_flush(struct drive *drive, u64 now);
-/* Of a solid-state drive alone. */
 u64 drive_discard(struct drive *drive, u64 first, u64 sectors, u64 now);
 /* Let the drive do by itself what it has done by `now`. */
 void drive_advance(struct drive *drive, u64 now);

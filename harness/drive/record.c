@@ -29,16 +29,32 @@ static enum record_kind kind_of(const struct request *rq)
 	}
 }
 
-void record_request(struct record *record, struct request *rq, u64 arrived, u64 done)
+/* Where the data of a new entry goes; NULL without room. */
+static char *add(struct record *record, const struct record_entry *entry, u64 bytes)
 {
 	struct record_head *head = (struct record_head *)record->memory;
+	char *to = record->memory + head->end;
+
+	if (head->end + SECTOR_BYTES + bytes > record->bytes) {
+		head->lost++;
+		return NULL;
+	}
+	memset(to, 0, SECTOR_BYTES);
+	memcpy(to, entry, sizeof(*entry));
+	head->end += SECTOR_BYTES + bytes;
+	head->entries++;
+	return to + SECTOR_BYTES;
+}
+
+void record_request(struct record *record, struct request *rq, u64 arrived, u64 done)
+{
 	struct record_entry entry = { .arrived = arrived, .done = done };
 	struct req_iterator iter;
 	struct bio_vec vec;
 	u64 bytes;
 	char *to;
 
-	if (!head || req_op(rq) == REQ_OP_READ)
+	if (!record->memory || req_op(rq) == REQ_OP_READ)
 		return;
 	entry.kind = kind_of(rq);
 	if (entry.kind != RECORD_FLUSH) {
@@ -46,20 +62,19 @@ void record_request(struct record *record, struct request *rq, u64 arrived, u64 
 		entry.sectors = blk_rq_sectors(rq);
 	}
 	bytes = entry.kind <= RECORD_FUA ? entry.sectors * SECTOR_BYTES : 0;
-	if (head->end + SECTOR_BYTES + bytes > record->bytes) {
-		head->lost++;
+	to = add(record, &entry, bytes);
+	if (!to || !bytes)
 		return;
+	rq_for_each_bvec(vec, rq, iter) {
+		memcpy(to, page_address(vec.bv_page) + vec.bv_offset, vec.bv_len);
+		to += vec.bv_len;
 	}
-	to = record->memory + head->end;
-	memset(to, 0, SECTOR_BYTES);
-	memcpy(to, &entry, sizeof(entry));
-	to += SECTOR_BYTES;
-	if (bytes) {
-		rq_for_each_bvec(vec, rq, iter) {
-			memcpy(to, page_address(vec.bv_page) + vec.bv_offset, vec.bv_len);
-			to += vec.bv_len;
-		}
-	}
-	head->end += SECTOR_BYTES + bytes;
-	head->entries++;
+}
+
+void record_kept(struct record *record, u64 first, u64 end)
+{
+	struct record_entry entry = { .kind = RECORD_KEPT, .sector = first, .sectors = end - first };
+
+	if (record->memory)
+		add(record, &entry, 0);
 }

@@ -1,5 +1,6 @@
 /*
- * spool write SEED SAFE: change small files in the working directory until something ends it, as a mail server does.
+ * spool write SEED SAFE [COUNT]: change small files in the working directory, COUNT times or until something ends it, as a
+ * mail server does.
  * spool check SEED SAFE: look at what a power cut has left of them.
  *
  * Operation n follows from SEED alone: of one of 512 files in 16 directories it writes a new version in place, or
@@ -163,7 +164,7 @@ static void carry_out(const struct operation *op, uint64_t number)
 		sync();
 }
 
-_Noreturn static void write_all(const char *safe)
+static void write_all(const char *safe, uint64_t count)
 {
 	int fd = open(safe, O_WRONLY | O_CREAT | O_TRUNC, 0644);
 
@@ -177,7 +178,7 @@ _Noreturn static void write_all(const char *safe)
 			die("making", directory);
 	}
 	sync();
-	for (uint64_t number = 1;; number++) {
+	for (uint64_t number = 1; number <= count; number++) {
 		struct operation op = next_operation();
 		char text[NAME];
 
@@ -295,13 +296,16 @@ static void check_all(const char *safe)
 
 int main(int argc, char **argv)
 {
-	if (argc != 4 || (strcmp(argv[1], "write") && strcmp(argv[1], "check"))) {
-		fprintf(stderr, "usage: spool write|check SEED SAFE\n");
+	bool writes = argc >= 4 && !strcmp(argv[1], "write");
+
+	if (argc != 4 + (writes && argc == 5) || (!writes && strcmp(argv[1], "check"))) {
+		fprintf(stderr, "usage: spool write SEED SAFE [COUNT] | spool check SEED SAFE\n");
 		return 2;
 	}
 	state = seed = number(argv[2]);
-	if (!strcmp(argv[1], "write"))
-		write_all(argv[3]);
-	check_all(argv[3]);
+	if (writes)
+		write_all(argv[3], argc == 5 ? number(argv[4]) : UINT64_MAX);
+	else
+		check_all(argv[3]);
 	return 0;
 }

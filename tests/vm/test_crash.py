@@ -5,11 +5,22 @@ from pathlib import Path
 import pytest
 
 from agelab.cli.options import open_store
-from agelab.runner.crash import crash, oracle
+from agelab.runner.crash import crash, guests, oracle
 from agelab.runner.crash.crash import Answer
+from agelab.runner.crash.record import RequestKind
 
 pytestmark = pytest.mark.vm
 CALLS = "create A/new; append A/new 0 4096; fsync A/new; fsync A; rename A/new A/bar; sync"
+SOURCE = """#include <fcntl.h>
+#include <unistd.h>
+
+int main(void)
+{
+	int fd = open("A/new", O_WRONLY | O_CREAT, 0644);
+
+	return fd < 0 || write(fd, "all", 3) != 3 || fsync(fd) || rename("A/new", "A/bar");
+}
+"""
 PROGRAM = """#!/bin/sh
 echo hello >A/new
 sync
@@ -51,3 +62,29 @@ def test_a_script_is_watched_call_by_call(tmp_path: Path) -> None:
     answer = asked(str(script), "ext4")
     assert answer.promises
     assert [found for found in answer.violations if not found.is_torn] == []
+
+
+@pytest.mark.full
+def test_a_c_program_is_compiled_and_watched(tmp_path: Path) -> None:
+    source = tmp_path / "save.c"
+    source.write_text(SOURCE)
+    answer = asked(str(source), "ext3", defaults="period")
+    assert "fsync A/new" in [call.text for call in guests.load(open_store().crashes / answer.name).calls[0]]
+    assert lost_promises(answer)
+
+
+@pytest.mark.full
+def test_each_cut_of_a_scenarios_step_is_looked_at() -> None:
+    answer = asked("recovery:work", "ext3", defaults="period", budget=1.0)
+    assert answer.states > 1000
+    assert lost_promises(answer)
+
+
+@pytest.mark.full
+def test_what_the_modelled_drive_keeps_and_what_is_discarded_are_states() -> None:
+    answer = asked("unlink A/bar; sync", "ext4", options=("discard",))
+    part = guests.load(open_store().crashes / answer.name).parts[0]
+    assert {entry.kind for entry in part.entries} >= {RequestKind.DISCARD, RequestKind.KEPT}
+    assert [found for found in answer.violations if not found.is_torn] == []
+    seen = crash.replay(answer.name, f"0:{len(part.entries)}:m", open_store())
+    assert seen.found == []

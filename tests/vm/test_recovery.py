@@ -53,17 +53,6 @@ def test_what_has_no_journal_is_repaired_first() -> None:
 
 
 @pytest.mark.full
-def test_a_scenario_that_is_crashed_is_recovered_and_goes_no_further(tmp_path: Path) -> None:
-    steps = step("one", 'echo "$REPETITION" > one; sync', "repeat = 2") + step("two", "cp -r $SOURCE/. two")
-    path = str(scenario(tmp_path, steps, "jfs"))
-    [cell] = run(path, "--crash-at", "one:2+0.001", code=0)
-    assert cell["status"] == "ok", cell["reason"]
-    names = {sample["step"] for sample in cell["samples"]}
-    assert {"one", "repair", "recovery", "fsck"} <= names and "two" not in names
-    assert {one["repetition"] for one in cell["samples"] if one["metric"] == "cut_after"} == {2}
-
-
-@pytest.mark.full
 def test_a_cell_goes_on_after_each_cut_and_fails_where_there_was_none(tmp_path: Path) -> None:
     steps = (
         step("first", "echo a > a; sync; echo 1 > $SAFE; sleep 60", "cut_after = 2")

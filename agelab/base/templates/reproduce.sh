@@ -10,7 +10,12 @@ export AGELAB_HOME="${AGELAB_HOME:-{{ home }}}"
 cd {{ directory|sh }} || exit
 before={{ before|sh }}
 after={{ after|sh }}
-{% if not real_disks %}
+{% if crash %}
+for kernel in "$before" "$after"; do
+  "$agelab" crash {{ crash }} --kernel "$kernel"
+done
+exit
+{% elif not real_disks %}
 said=$("$agelab" run {{ run }} --kernel "$before" --kernel "$after"{{ " ${PROFILE:+--profile}" if step }})
 status=$?
 printf '%s\n' "$said"

@@ -22,7 +22,7 @@ from agelab.scenario.scenario import Scenario
 from agelab.scenario.seeds import Seeds
 from agelab.store.artefacts import Store
 
-SINGLE_USES = ("disk", "crash_at", "fail", "corpus", "log", "control")
+SINGLE_USES = ("disk", "fail", "corpus", "log", "control")
 """Options with which a run is not the scenario's own: what is changed beside them means something else."""
 
 COMPANION = ("$SOURCE", "$BESIDE")

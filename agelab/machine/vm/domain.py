@@ -202,7 +202,8 @@ def _qemu_arguments(spec: GuestSpec) -> list[str]:
     if spec.saved:
         lines += _saved_arguments(spec.saved, spec.memory_mib)
     # Regular files: with a pipe or a pty the 16550 would wait for a reader, in host time.
-    return [*lines, f"-serial file:{spec.console}", f"-serial file:{spec.events}"]
+    console = f"unix:{spec.terminal},server=on,wait=off" if spec.terminal else f"file:{spec.console}"
+    return [*lines, f"-serial {console}", f"-serial file:{spec.events}"]
 
 
 def _sharing(disk: MemoryDisk) -> str:
@@ -240,7 +241,8 @@ def _icount_arguments(spec: GuestSpec) -> list[str]:
     # Recording (to /dev/null) keeps QEMU's main loop from reading the clock while the guest runs: it could see a
     # processor that has just halted and not yet accounted for its last instructions. A recorded guest cannot be
     # saved: there a library keeps the main loop out (main_loop.c).
-    recording = "" if spec.saved else ",rr=record,rrfile=/dev/null"
+    # What somebody types reaches no guest that is recorded, and cannot come again.
+    recording = "" if spec.saved or spec.terminal else ",rr=record,rrfile=/dev/null"
     return [
         f"env=LD_PRELOAD={':'.join(str(library) for library in spec.preload)}",
         f"-icount shift={spec.machine.shift},sleep=off,align=off{recording}",

@@ -79,6 +79,8 @@ class GuestSpec:
     real_disks: tuple[RealDisk, ...] = ()
     passthrough: tuple[str, ...] = ()
     """PCI addresses of host controllers passed through to the guest (wall clock only)."""
+    terminal: Path | None = None
+    """A socket in the console's place, for a guest that somebody types to."""
 
     @property
     def is_saved(self) -> bool:

@@ -55,14 +55,17 @@ class LineReader:
         ):
             self._read += len(piece)
             *complete, rest = piece.split(b"\n")
+            whole_lines = []
             for line in complete:
                 whole, self._begun = self._begun + line, b""
                 if whole and not self._too_long and len(whole) <= MAX_LINE_BYTES:
-                    self.on_line(whole.decode("ascii", "replace"))
+                    whole_lines.append(whole)
                 self._too_long = False
             self._begun += rest
             if len(self._begun) > MAX_LINE_BYTES:
                 self._begun, self._too_long = b"", True
+            for whole in whole_lines:  # where one raises, the next call goes on behind this piece
+                self.on_line(whole.decode("ascii", "replace"))
 
 
 def console_text(console: Path) -> str:

@@ -137,6 +137,8 @@ class Charts:
     charts: tuple[Chart, ...]
     legend: tuple[Mark, ...] = ()
     note: str = ""
+    wide: bool = False
+    """True for charts that take the page's width."""
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 from agelab.present.report.blocks import Block, Line, Table, Text, headings
 from agelab.runner.crash.crash import Answer, Replayed, Violation
 from agelab.runner.crash.oracle import Call
-from agelab.runner.crash.record import Entry
-from agelab.runner.crash.states import State
+from agelab.runner.crash.record import Entry, RequestKind
+
+MOST_CALLS = 8
+"""Of a violation: the last ones."""
 
 
 def answer_blocks(answer: Answer) -> Iterator[Block]:
@@ -51,11 +53,15 @@ def replay_blocks(seen: Replayed) -> Iterator[Block]:
     columns = ("entry", "at, ms", "request", "sector", "sectors", "on the disk")
     rows: list[Sequence[str] | str] = []
     entries, state = seen.part.entries[: seen.state.prefix], seen.state
+    there = seen.part.there(state)
     for number, entry in enumerate(entries):
         rows += [_call(call) for call in seen.calls if call.entries == number]
         since = f"{(entry.arrived - entries[0].arrived) / 1e6:.3f}"
         place = (str(entry.sector), str(entry.sectors)) if entry.sectors else ("", "")
-        rows.append([str(number), since, entry.kind.name.lower(), *place, _fate(entry, number, state)])
+        if entry.kind is not RequestKind.KEPT:
+            rows.append(
+                [str(number), since, entry.kind.name.lower(), *place, fate(entry, there.get(number, 0))]
+            )
     rows += [_call(call) for call in seen.calls if call.entries == len(entries) <= state.returned]
     rows.append("the power goes")
     yield Table(headings(*columns, numbers=columns[:2] + columns[3:5]), rows, caption=f"State {state}")
@@ -73,15 +79,17 @@ def _call(call: Call) -> str:
     return f"returned: {call.text or 'mount'}{failed}"
 
 
-def _fate(entry: Entry, number: int, state: State) -> str:
-    if not entry.has_data:
+def fate(entry: Entry, sectors: int) -> str:
+    """Say what of a request is on the disk, of which so many sectors are; nothing of one that changes none."""
+    if not entry.changes:
         return ""
-    if number in state.lost:
-        return "lost"
-    torn = state.torn is not None and number == state.prefix - 1
-    return f"the first {state.torn} sectors" if torn else "yes"
+    if 0 < sectors < entry.sectors:
+        return f"{sectors} of {entry.sectors} sectors"
+    return "yes" if sectors else "lost"
 
 
 def _row(violation: Violation) -> list[str]:
-    calls = "; ".join(violation.calls)
+    calls = "; ".join(violation.calls[-MOST_CALLS:])
+    if len(violation.calls) > MOST_CALLS:
+        calls = f"{len(violation.calls) - MOST_CALLS} calls; {calls}"
     return [violation.state, violation.kind, violation.path, violation.why, calls]

@@ -6,8 +6,9 @@ after its promise may be there in either form, or in none.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 SOURCES = {
@@ -92,6 +93,16 @@ class Call:
     """Empty for the mount that comes before all calls."""
     error: int
     tree: Tree
+    touched: frozenset[str] = frozenset()
+    """Paths that calls have named since the call before this one, whose trees nobody has seen."""
+
+    @cached_property
+    def names(self) -> Mapping[int, list[str]]:
+        """The names of each inode of the tree."""
+        names: dict[int, list[str]] = {}
+        for path, node in self.tree.items():
+            names.setdefault(node.inode, []).append(path)
+        return names
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -176,6 +187,7 @@ class _History:
     calls: Sequence[Call]
     done: int
     """The last call that had returned. The one after it may have been at work."""
+    _touched_memo: dict[int, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, calls: Sequence[Call], returned: int) -> "_History":
@@ -189,20 +201,25 @@ class _History:
         for number, call in enumerate(self.calls[: self.done + 1]):
             if call.words[:1] == ("fsync",) and (node := call.tree.get(call.words[1])) and node.type == "f":
                 path = call.words[1]
-                before = self.trees(self.name_promised(path))
-                if not all(path in tree for tree in before) and all(
-                    path in tree for tree in self.trees(number)
+                since = self.name_promised(path)
+                before = self.trees(since)
+                if (
+                    not self._touched(path, since)
+                    and not all(path in tree for tree in before)
+                    and all(path in tree for tree in self.trees(number))
                 ):
                     yield path
 
     def replaced_files(self) -> Iterator[tuple[str, set[object]]]:
         """Yield each file in whose place another was put that no call has covered, and what both have held."""
         for path, node in self.calls[self.done].tree.items():
-            trees = self.trees(self.name_promised(path))
+            since = self.name_promised(path)
+            trees = self.trees(since)
             files = {tree[path].inode for tree in trees if path in tree}
             if (
                 node.type == "f"
                 and len(files) > 1
+                and not self._touched(path, since)
                 and self._content_promised(node.inode, ("fsync", "fdatasync")) is None
             ):
                 yield path, {tree[path].data for tree in trees if path in tree}
@@ -210,6 +227,23 @@ class _History:
     def trees(self, since: int) -> list[Tree]:
         """Return the trees that there were from a call on."""
         return [call.tree for call in self.calls[since : self.done + 2]]
+
+    def _forms(self, inode: int, since: int) -> list[list[Node]]:
+        """Return what an inode was in each tree from a call on, once for each of its names."""
+        window = self.calls[since : self.done + 2]
+        return [[call.tree[path] for path in call.names.get(inode, ())] for call in window]
+
+    def _touched(self, path: str, since: int) -> bool:
+        """Return True for what a call may have changed since another one, unseen."""
+        touched = self._touched_since(since)
+        above = (path[:at] for at, letter in enumerate(path) if letter == "/")
+        return bool(touched) and (path in touched or any(name in touched for name in above))
+
+    def _touched_since(self, since: int) -> frozenset[str]:
+        if since not in self._touched_memo:
+            window = self.calls[since + 1 : self.done + 2]
+            self._touched_memo[since] = frozenset().union(*(call.touched for call in window))
+        return self._touched_memo[since]
 
     def _last(self, *wanted: tuple[str, str]) -> int:
         """Return the last call that covered all, or did one of these to a path."""
@@ -228,6 +262,8 @@ class _History:
         """Yield what is promised and not there, and what is there and never was."""
         known = {path for tree in self.trees(0) for path in tree}
         for path in sorted(found.keys() - known):
+            if self._touched(path, 0):
+                continue
             if found[path].type == UNKNOWN:
                 yield Found(Kind.UNREADABLE, path.rpartition("/")[0], "its entries")
             else:
@@ -239,6 +275,8 @@ class _History:
     def _of_path(self, path: str, node: Node | None, found: Tree) -> Iterator[Found]:
         since = self.name_promised(path)
         nodes = [tree.get(path) for tree in self.trees(since)]
+        if self._touched(path, since):
+            return
         if node is None:
             parent = path.rpartition("/")[0]
             if all(nodes) and (not parent or parent in found):  # else the parent's own loss is told
@@ -258,12 +296,13 @@ class _History:
             since = self._content_promised(was.inode, calls)
             if since is None:
                 continue
-            forms = {
-                show(other)
-                for tree in self.trees(since)
-                for other in tree.values()
-                if other.inode == was.inode
+            seen = [other for nodes in self._forms(was.inode, since) for other in nodes]
+            forms = {show(other) for other in seen}
+            names = {
+                path for call in self.calls[since : self.done + 2] for path in call.names.get(was.inode, ())
             }
+            if any(self._touched(path, since) for path in names):
+                continue
             if len(forms) == 1 and show(node) not in forms:
                 return Found(kind, "", self._name(since))
         return None
@@ -273,7 +312,7 @@ class _History:
         covering = [
             number
             for number, call in enumerate(self.calls[: self.done + 1])
-            if (call.covers_all and any(node.inode == inode for node in call.tree.values()))
+            if (call.covers_all and inode in call.names)
             or (
                 call.words[:1] in [(name,) for name in calls]
                 and (node := call.tree.get(call.words[1])) is not None
@@ -288,16 +327,12 @@ class _History:
         for node in self.trees(since)[0].values():
             if node.type != "f":
                 continue
-            places = [
-                {path for path, other in tree.items() if other.inode == node.inode}
-                for tree in self.trees(since)
-            ]
+            places = [set(call.names.get(node.inode, ())) for call in self.calls[since : self.done + 2]]
             names = set().union(*places)
+            if len(names) == 1 or any(self._touched(path, since) for path in names):
+                continue
             changed = any(
-                other.data != node.data
-                for tree in self.trees(since)
-                for other in tree.values()
-                if other.inode == node.inode
+                other.data != node.data for nodes in self._forms(node.inode, since) for other in nodes
             )
             there = [found[path] for path in names & found.keys()]
             kept = any(changed or other.data == node.data for other in there)

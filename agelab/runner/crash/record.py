@@ -3,11 +3,12 @@
 import hashlib
 import shutil
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
+from typing import BinaryIO
 
 from agelab.base.errors import AgelabError
 
@@ -22,7 +23,11 @@ _MODULUS = 1 << (8 * HASH_BYTES)
 class RequestKind(IntEnum):
     """Kind of a request."""
 
-    WRITE, FUA, FLUSH, DISCARD = range(4)
+    WRITE, FUA, FLUSH, DISCARD, KEPT = range(5)
+
+
+CHANGES = (RequestKind.WRITE, RequestKind.FUA, RequestKind.DISCARD)
+"""What changes a disk. ``KEPT`` is no request: sectors of earlier ones have reached the platters."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +45,27 @@ class Entry:
 
     @property
     def has_data(self) -> bool:
-        """True for what a cut may lose."""
+        """True for a write: its data follows it."""
         return self.kind in (RequestKind.WRITE, RequestKind.FUA)
+
+    @property
+    def changes(self) -> bool:
+        """True for what a cut may lose."""
+        return self.kind in CHANGES
 
     @property
     def end(self) -> int:
         """Where the record goes on behind it."""
         return self.data + (self.sectors * SECTOR if self.has_data else 0)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Sectors of an entry that are on a disk, as many as all or fewer."""
+
+    number: int
+    first: int
+    end: int
 
 
 @dataclass(frozen=True)
@@ -84,11 +103,10 @@ class Record:
         with self.log.open("rb") as log, self.base.open("rb") as base:
 
             def change(entry: Entry) -> dict[int, int]:
-                if not entry.has_data:
+                if not entry.changes:
                     return {}
-                log.seek(entry.data)
                 base.seek(entry.sector * SECTOR)
-                new, old = log.read(entry.sectors * SECTOR), base.read(entry.sectors * SECTOR)
+                new, old = _content(log, entry), base.read(entry.sectors * SECTOR)
                 return {
                     entry.sector + number: _added(
                         entry.sector + number,
@@ -100,32 +118,39 @@ class Record:
 
             return [change(entry) for entry in self.entries]
 
-    def disk(self, numbers: Sequence[int], torn: int | None = None) -> str:
-        """Return the hash of the disk on which these entries are; of the last one ``torn`` sectors if that is given.
+    def disk(self, pieces: Iterable[Piece]) -> str:
+        """Return the hash of the disk on which these are, the later over the earlier.
 
         Equal disks have equal hashes, whichever entries made them.
         """
-        *before, last = numbers or (0,)
         disk: dict[int, int] = {}
-        for number in before:
-            disk.update(self._changes[number])
-        if numbers:
-            entry, change = self.entries[last], self._changes[last]
-            there = range(entry.sector, entry.sector + (entry.sectors if torn is None else torn))
-            disk.update((sector, change[sector]) for sector in there if change)
+        for piece in pieces:
+            change = self._changes[piece.number]
+            if piece.end - piece.first == len(change):
+                disk.update(change)
+            else:
+                disk.update((sector, change[sector]) for sector in range(piece.first, piece.end))
         return f"{sum(disk.values()) % _MODULUS:0{2 * HASH_BYTES}x}"
 
-    def write_disk(self, path: Path, numbers: Sequence[int], torn: int | None = None) -> None:
-        """Write the disk on which these entries are as an image."""
+    def write_disk(self, path: Path, pieces: Iterable[Piece]) -> None:
+        """Write the disk on which these are as an image."""
         shutil.copyfile(self.base, path)
         with self.log.open("rb") as log, path.open("r+b") as disk:
-            for number in numbers:
-                entry = self.entries[number]
-                whole = torn is None or number != numbers[-1]
-                log.seek(entry.data)
-                disk.seek(entry.sector * SECTOR)
-                if entry.has_data:
-                    disk.write(log.read((entry.sectors if whole else torn or 0) * SECTOR))
+            for piece in pieces:
+                entry = self.entries[piece.number]
+                content = _content(log, entry)
+                disk.seek(piece.first * SECTOR)
+                disk.write(
+                    content[(piece.first - entry.sector) * SECTOR : (piece.end - entry.sector) * SECTOR]
+                )
+
+
+def _content(log: BinaryIO, entry: Entry) -> bytes:
+    """Read what an entry makes of its sectors; what was discarded is zeros."""
+    if not entry.has_data:
+        return bytes(entry.sectors * SECTOR)
+    log.seek(entry.data)
+    return log.read(entry.sectors * SECTOR)
 
 
 def _added(sector: int, new: bytes, old: bytes) -> int:

@@ -3,18 +3,19 @@
 The first entries of the record, as many as the prefix says, were taken up before the cut. Of these a drive may lose
 what it has not flushed: a write that was done before a flush came is on the platters when the flush is done, and so is
 a write with FUA when it is done (Linux, Documentation/block/writeback_cache_control.rst). A loss ``-7`` is entry 7 that
-is not there, ``t3`` the last entry of which 3 sectors are.
+is not there, ``t3`` the last entry of which 3 sectors are; ``m`` is all that the modelled drive had not written back.
 """
 
 import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from agelab.base.errors import InputError
-from agelab.runner.crash.record import Entry, Record, RequestKind
+from agelab.runner.crash.record import Entry, Piece, RequestKind
 
-NAME = re.compile(r"(\d{1,9}):(\d{1,9})(?::(t\d{1,9}|-\d{1,9}(?:,-\d{1,9})*))?")
+NAME = re.compile(r"(\d{1,9}):(\d{1,9})(?::(m|t\d{1,9}|-\d{1,9}(?:,-\d{1,9})*))?")
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,12 @@ class State:
     """Those of them that are not on the disk."""
     torn: int | None = None
     """Sectors of the last one that are there; None for all."""
+    modelled: bool = False
+    """Whether only what the modelled drive had written back is there."""
 
     def __str__(self) -> str:
         losses = [f"-{number}" for number in self.lost] if self.torn is None else [f"t{self.torn}"]
+        losses = ["m"] if self.modelled else losses
         return ":".join([str(self.workload), str(self.prefix), *([",".join(losses)] if losses else [])])
 
     @classmethod
@@ -38,12 +42,13 @@ class State:
         """Read a state's name. Raises InputError."""
         if not (match := NAME.fullmatch(name)):
             raise InputError(
-                f"{name[:60]!r} is no name of a state", "they look like 3:17, 3:17:-12,-14 and 3:17:t8"
+                f"{name[:60]!r} is no name of a state",
+                "they look like 3:17, 3:17:-12,-14, 3:17:t8 and 3:17:m",
             )
         losses = match[3] or ""
         torn = int(losses[1:]) if losses.startswith("t") else None
-        lost = () if torn is not None or not losses else tuple(-int(word) for word in losses.split(","))
-        return cls(int(match[1]), int(match[2]), lost, torn)
+        lost = tuple(-int(word) for word in losses.split(",")) if losses.startswith("-") else ()
+        return cls(int(match[1]), int(match[2]), lost, torn, losses == "m")
 
     @property
     def returned(self) -> int:
@@ -68,18 +73,47 @@ class Recorded:
     ignored: frozenset[RequestKind] = frozenset()
     """What the drive ignores: flushes, or that a write is to go past its cache (FUA)."""
 
-    def disk(self, state: State, record: Record) -> str:
-        """Return the hash of a state's disk. Raises InputError for a state of another record."""
-        return record.disk(self.kept(state), state.torn)
-
-    def kept(self, state: State) -> list[int]:
-        """Return the record's entries that are on the disk. Raises InputError for a state of another record."""
+    def pieces(self, state: State) -> list[Piece]:
+        """Return what of the record is on the disk. Raises InputError for a state of another record."""
         if state.prefix > len(self.entries) or (state.lost and max(state.lost) >= state.prefix):
             raise InputError(
                 f"state {state} is of another record: workload {self.workload} has {len(self.entries)} entries"
             )
-        lost = set(state.lost)
-        return [self.first + number for number in range(state.prefix) if number not in lost]
+        if state.modelled:
+            return [piece for number in range(state.prefix) for piece in self._written_back[number]]
+        lost, last = set(state.lost), state.prefix - 1
+        return [
+            Piece(
+                self.first + number,
+                entry.sector,
+                entry.sector + (state.torn if state.torn is not None and number == last else entry.sectors),
+            )
+            for number, entry in enumerate(self.entries[: state.prefix])
+            if entry.changes and number not in lost
+        ]
+
+    def there(self, state: State) -> dict[int, int]:
+        """Return how many sectors of each of the workload's entries have come to the disk."""
+        sectors: dict[int, set[int]] = {}
+        for piece in self.pieces(state):
+            sectors.setdefault(piece.number - self.first, set()).update(range(piece.first, piece.end))
+        return {number: len(came) for number, came in sectors.items()}
+
+    @cached_property
+    def _written_back(self) -> list[list[Piece]]:
+        """Of each entry what it says has reached the platters: of all before it, what lies in its sectors."""
+
+        def pieces(number: int, kept: Entry) -> Iterator[Piece]:
+            for before, entry in enumerate(self.entries[:number]):
+                first = max(entry.sector, kept.sector)
+                end = min(entry.sector + entry.sectors, kept.sector + kept.sectors)
+                if entry.changes and first < end:
+                    yield Piece(self.first + before, first, end)
+
+        return [
+            [*pieces(number, entry)] if entry.kind is RequestKind.KEPT else []
+            for number, entry in enumerate(self.entries)
+        ]
 
     def volatile(self, prefix: int) -> list[int]:
         """List the writes among the first entries that a drive may still lose."""
@@ -89,13 +123,19 @@ class Recorded:
         return [
             number
             for number, entry in enumerate(self.entries[:prefix])
-            if entry.has_data and entry.kind not in heeded and entry.done > last
+            if entry.changes and entry.kind not in heeded and entry.done > last
         ]
 
     def whole(self) -> Iterator[State]:
         """Yield what a drive without a cache leaves: the state after each request."""
         for prefix in range(len(self.entries) + 1):
-            yield State(self.workload, prefix)
+            if not prefix or prefix in self.marks or self.entries[prefix - 1].kind is not RequestKind.KEPT:
+                yield State(self.workload, prefix)
+
+    def modelled(self) -> Iterator[State]:
+        """Yield what the modelled drive would have kept, after each request and each piece that it has written back."""
+        for prefix in range(1, len(self.entries) + 1):
+            yield State(self.workload, prefix, modelled=True)
 
     def omissions(self) -> Iterator[State]:
         """Yield, at each end of an order, what a cache loses: all of it, one write, all but one.
@@ -126,7 +166,11 @@ class Recorded:
                     yield State(self.workload, number + 1, torn=sectors)
 
     def _ends(self) -> Iterator[tuple[int, list[int]]]:
-        for prefix in range(1, len(self.entries) + 1):
-            following = self.entries[prefix].kind if prefix < len(self.entries) else None
-            if following is not RequestKind.WRITE or prefix in self.marks:
-                yield prefix, self.volatile(prefix)
+        following, ends = None, set(self.marks - {0})
+        for number, entry in reversed([*enumerate(self.entries)]):
+            if entry.kind is not RequestKind.KEPT:
+                if following is not RequestKind.WRITE:
+                    ends.add(number + 1)
+                following = entry.kind
+        for prefix in sorted(ends):
+            yield prefix, self.volatile(prefix)

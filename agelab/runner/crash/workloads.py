@@ -60,10 +60,12 @@ ARGUMENTS = {
     "sync": 0,
 }
 """Words behind each call's name."""
-NAMES = ("one", "two", "random")
+NAMES = ("one", "two", "random", "fsx")
 DRAWN, DRAWN_CALLS, DRAWN_SYNCED = 16, 12, 0.4
 """Workloads that chance draws, operations of each, and the part of these that a call follows which makes something
 persist."""
+FSX, FSX_CALLS, FSX_BYTES = 8, 24, 96 << 10
+"""Workloads of one file's content, calls of each, and where they end in the file."""
 MAX_WRITE = 1 << 20
 """Bytes of one write at most."""
 
@@ -94,13 +96,28 @@ def drawn(seed: int) -> Iterator[Calls]:
         )
 
 
+def scattered(seed: int) -> Iterator[Calls]:
+    """Yield workloads that write, cut and punch one file at places and in sizes of any number of bytes."""
+    chance = random.Random(f"crash fsx {seed}")
+    for _ in range(FSX):
+        calls = []
+        for _ in range(FSX_CALLS):
+            first, last = sorted(chance.sample(range(FSX_BYTES), 2))
+            call = chance.choice(("write", "write", "append", "truncate", "fallocate", "punch"))
+            where = f"{last}" if call == "truncate" else f"{first} {last - first}"
+            calls.append(f"{call} A/foo {where}")
+            if chance.random() < DRAWN_SYNCED:
+                calls.append(chance.choice(("fsync A/foo", "fdatasync A/foo", "sync")))
+        yield tuple(calls)
+
+
 def named(name: str, seed: int = 1) -> list[Calls]:
-    """Return the workloads of a name (``one``, ``two``, ``random``), or the one that calls separated by ; make.
+    """Return the workloads of a name (``one``, ``two``, ...), or the one that calls separated by ; make.
 
     Raises InputError.
     """
-    if name == "random":
-        return list(drawn(seed))
+    if name in ("random", "fsx"):
+        return list((drawn if name == "random" else scattered)(seed))
     if name in NAMES:
         return list(sequences(1 if name == "one" else 2))
     calls = tuple(" ".join(call.split()) for call in name.split(";") if call.strip())
@@ -109,7 +126,8 @@ def named(name: str, seed: int = 1) -> list[Calls]:
         if ARGUMENTS.get(what) != len(words):
             raise InputError(
                 f"workload: {call[:60]!r} is no call that agelab makes",
-                "say one, two, random, or calls separated by ;: 'create A/new; append A/new 0 4096; fsync A/new'",
+                "say one, two, random, fsx, spool, SCENARIO:STEP, a file, or calls separated by ;: "
+                "'create A/new; append A/new 0 4096; fsync A/new'",
             )
         if any(word.startswith("/") or ".." in word.split("/") for word in words):
             raise InputError(f"workload: {call[:60]!r} leaves the filesystem: paths begin below it")

@@ -65,7 +65,6 @@ def making_command(request: RunRequest, spec: CellSpec, verb: str = "age") -> st
         jobs=1,
         keep_disk=False,
         disk=None,
-        crash_at=None,
         fail=None,
     )
     seeds = ((spec.run_seed,), (spec.corpus_seed,))
@@ -137,7 +136,6 @@ def companion_cell(spec: CellSpec) -> CellSpec:
         clock="virtual",
         vcpus=1,
         accelerator="tcg",
-        power_cut=None,
         failure=None,
         member_bytes=(),
         key_seed=None,

@@ -84,7 +84,7 @@ class CellBoots:
             self.corpus,
             curve=self.goals.curve,
             real=spec.disk.real,
-            event=spec.event,
+            failure=spec.failure,
         )
         return tuple(map(with_keepers, every if self.goals.measure else every[:1]))
 

@@ -14,7 +14,7 @@ from agelab.machine.vm.guest import Accelerator, Clock
 from agelab.results.result import Cell
 from agelab.runner.plan import cell_drive
 from agelab.runner.plan.disk_layout import DiskLayout, lay_out
-from agelab.runner.plan.steps import DriveFailure, PowerCut
+from agelab.runner.plan.steps import DriveFailure
 from agelab.scenario import selection
 from agelab.scenario.drive import SolidState
 from agelab.scenario.filesystem import Filesystem
@@ -108,8 +108,6 @@ class CellSpec:
     """Another path by which the guest finds the disk under test."""
     is_companion: bool = False
     """True for the cell that makes the filesystem beside other cells' disks: its UUID differs."""
-    power_cut: PowerCut | None = None
-    """The power cut with which the cell ends."""
     failure: DriveFailure | None = None
     """The drive that fails on the way."""
     inode_read_ahead: int | None = None
@@ -124,11 +122,6 @@ class CellSpec:
     """What mkfs said against its options, where they were tried before the first cell."""
     key_seed: int | None = None
     """The run seed of the stored disk to start from, from which its layout's key follows."""
-
-    @property
-    def event(self) -> PowerCut | DriveFailure | None:
-        """What befalls the disk on the way, if anything does."""
-        return self.failure or self.power_cut
 
     def scaled_bytes(self, figure: Figure) -> int:
         """Return a size of the scenario (MiB at paper scale), in bytes at this cell's scale."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agelab.data.corpus import Corpus
-from agelab.runner.plan.steps import DriveFailure, PowerCut, StepPlan
+from agelab.runner.plan.steps import DriveFailure, StepPlan
 from agelab.scenario.scenario import Scenario
 from agelab.scenario.step import (
     AGED,
@@ -68,17 +68,16 @@ def phases(
     *,
     curve: bool = False,
     real: bool = False,
-    event: PowerCut | DriveFailure | None = None,
+    failure: DriveFailure | None = None,
 ) -> tuple[Phase, ...]:
     """Return the phases of a scenario's cells, in their order.
 
     ``curve``: fork the disk at the points of its curve as well.
     ``real``: the disk cannot be forked, so there is no control, and each experiment prepares its own.
-    ``event``: the power cut with which the cell ends, or the drive that fails on the way. Raises InputError where the
-    scenario has no such step.
+    ``failure``: the drive that fails on the way. Raises InputError where the scenario has no such step.
     """
-    if event:
-        return (Phase(MAKING, event.mark(_making_steps(scenario, corpus)), 0),)
+    if failure:
+        return (Phase(MAKING, failure.mark(_making_steps(scenario, corpus)), 0),)
     if scenario.experiments:
         return _experiment_phases(scenario, corpus, real=real)
     at_points = scenario.tests_at_points

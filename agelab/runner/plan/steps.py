@@ -90,78 +90,13 @@ class StepPlan:
         }
 
 
-def without_measuring(scenario: Scenario) -> Scenario:
-    """Return the scenario without what is measured on the disk that it makes: tests, control, maps and ratios."""
-    nothing = {"tests": (), "control": None, "measures": (), "curve": None, "ratios": ()}
-    return scenario.model_copy(update=nothing)
-
-
-def index_of(steps: Sequence[StepPlan], step: str, repetition: int, event: object) -> int:
-    """Return the place of a repetition of a step. Raises InputError, which names the event, where there is none."""
+def index_of(steps: Sequence[StepPlan], step: str, repetition: int, asked: object) -> int:
+    """Return the place of a repetition of a step. Raises InputError, which says who asked, where there is none."""
     times = [(step_plan.name, step_plan.repetition) for step_plan in steps]
     if (step, repetition) not in times:
         last = max(number for name, number in times if name == step)
-        raise InputError(f"{event}: step {step} has {last} repetitions")
+        raise InputError(f"{asked}: step {step} has {last} repetitions")
     return times.index((step, repetition))
-
-
-_CUT_FORM = re.compile(
-    r"(?P<step>[a-z0-9][a-z0-9_-]*)(:(?P<repetition>[0-9]{1,9}))?\+(?P<seconds>[0-9]{1,9}(\.[0-9]{1,9})?)"
-)
-CRASH_AT = "--crash-at"
-
-
-@dataclass(frozen=True)
-class PowerCut:
-    """Cuts the power some guest seconds after a repetition of a step has begun."""
-
-    step: str
-    repetition: int
-    seconds: float
-
-    def __str__(self) -> str:
-        return f"{CRASH_AT} {self.step}:{self.repetition}+{self.seconds:g}"
-
-    @classmethod
-    def parse(cls, text: str) -> "PowerCut":
-        """Read ``copy:3+1.5``, or ``copy+1.5`` for the first repetition. Raises InputError."""
-        match = _CUT_FORM.fullmatch(text)
-        if not match or not int(match["repetition"] or 1) or not float(match["seconds"]):
-            raise InputError(
-                f"{CRASH_AT} {text!r}: say STEP+SECONDS or STEP:REPETITION+SECONDS, like copy:3+1.5; "
-                "repetitions count from 1, and the power is cut after the step has begun"
-            )
-        return cls(match["step"], int(match["repetition"] or 1), float(match["seconds"]))
-
-    def applied_to(self, scenario: Scenario) -> Scenario:
-        """Return the scenario without its tests, control, maps and ratios: they would measure what the cut has left.
-
-        Raises InputError where the scenario has no such step, or where its deadline comes before the cut.
-        """
-        if scenario.experiments:
-            raise InputError(
-                f"{CRASH_AT}: scenario {scenario.name} is made of experiments, each on a filesystem of its own: only "
-                "the power of a scenario's steps is cut"
-            )
-        steps = {action.name: action for action in scenario.actions()}
-        if self.step in (test.name for test in scenario.tests):
-            raise InputError(
-                f"{CRASH_AT}: {self.step} is a test of {scenario.name}; only the power of a step that makes its disk "
-                f"is cut: {', '.join(steps)}"
-            )
-        if self.step not in steps:
-            raise unknown(f"step for {CRASH_AT} in {scenario.name}", self.step, list(steps))
-        if self.seconds >= (deadline := steps[self.step].deadline):
-            raise InputError(
-                f"{self}: a step that has not ended after {deadline:g} s counts as hung: its power must be cut before"
-            )
-        return without_measuring(scenario)
-
-    def mark(self, steps: Sequence[StepPlan]) -> tuple[StepPlan, ...]:
-        """Cut the power in its step and leave out the later ones. Raises InputError where it has no such repetition."""
-        end = index_of(steps, self.step, self.repetition, self)
-        cut = replace(steps[end], cut_after=(self.seconds, self.seconds))
-        return (*steps[:end], cut)
 
 
 _FAILURE_FORM = re.compile(
@@ -215,7 +150,8 @@ class DriveFailure:
             raise InputError(f"{FAIL}: step {reboots[0]} boots anew, and with it the drive that has failed")
         if taken := [name for name in (REBUILDING, CHECKING) if name in steps]:
             raise InputError(f"{FAIL}: a step cannot be called {taken[0]!r}: there is one after the last")
-        return without_measuring(scenario)
+        nothing = {"tests": (), "control": None, "measures": (), "curve": None, "ratios": ()}
+        return scenario.model_copy(update=nothing)
 
     def require_drive(self, layout: Layout, disk: DiskLayout) -> None:
         """Raise InputError where the layout does not survive it, or the drive is not modelled."""

@@ -165,8 +165,8 @@ def prepare(
     check_jobs(specs[:1])
     corpora = parts.corpora(specs, own)
     for spec, corpus in zip(specs, corpora, strict=True):
-        if spec.event:  # in a repetition that there is not: only the history knows how many there are
-            phases(spec.scenario, corpus, event=spec.event)
+        if spec.failure:  # in a repetition that there is not: only the history knows how many there are
+            phases(spec.scenario, corpus, failure=spec.failure)
     image, specs = parts.image(kernel, specs)
     needs = capacity.needs_of(request, specs, corpora, kernels)
     jobs = options.jobs

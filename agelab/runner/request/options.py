@@ -33,7 +33,7 @@ from agelab.machine.disk import DriveSpec, parse_list
 from agelab.machine.vm.guest import Clock
 from agelab.results.result import RunPlan
 from agelab.runner.plan.block_change import BlockChange
-from agelab.runner.plan.steps import DriveFailure, PowerCut
+from agelab.runner.plan.steps import DriveFailure
 from agelab.scenario.control_file import require_device
 from agelab.scenario.jobs import AUTO, Jobs, parse_jobs
 from agelab.scenario.machine import BandEnd
@@ -403,14 +403,6 @@ class RunOptions(BaseModel):
         AfterValidator(_refusing(_device)),
         Option("Also give a control file's scripts the disk under this path.", affects="shown", make=""),
     ] = ""
-    crash_at: Annotated[
-        str | None,
-        _checked(PowerCut.parse),
-        Option(
-            "Cut the power so long after a step has begun; then only the recovery is measured (docs/recovery.md).",
-            metavar="STEP[:REPETITION]+SECONDS",
-        ),
-    ] = None  # fmt: skip
     fail: Annotated[
         str | None,
         _checked(DriveFailure.parse),
@@ -543,11 +535,6 @@ class RunOptions(BaseModel):
     def real_disks(self) -> list[DriveSpec]:
         """The drives that are real disks or files."""
         return [drive for drive in self.disks if drive.real]
-
-    @property
-    def power_cut(self) -> PowerCut | None:
-        """The power cut that is asked for."""
-        return None if self.crash_at is None else PowerCut.parse(self.crash_at)
 
     @property
     def failure(self) -> DriveFailure | None:
@@ -869,12 +856,6 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
         ("machine_band",),
         "--machine-band {asked.machine_band}: in the wall clock an instruction takes what it takes this host",
     ),
-    OptionConflict(
-        "real_disks",
-        ("crash_at",),
-        "{asked.power_cut}: {asked.real_disks[0]} is a real disk: only a modelled one, or bare memory, can lose its "
-        "power here",
-    ),
     _real_disk_as_it_is,
     OptionConflict(
         "in_wall_clock",
@@ -900,13 +881,8 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
     ),
     OptionConflict(
         "fail",
-        ("crash_at", "disk", "keep_disk", "curve", "control"),
+        ("disk", "keep_disk", "curve", "control"),
         "{asked.failure}: the disk is made, loses a drive and is rebuilt: leave {other} out",
-    ),
-    OptionConflict(
-        "power_cut",
-        ("disk", "keep_disk", "curve"),
-        "{asked.power_cut}: the disk is made, loses its power and is looked at: leave {other} out",
     ),
     OptionConflict(
         "disk",

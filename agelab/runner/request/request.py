@@ -200,7 +200,6 @@ def cell_requests(
                 scripts=request.control.scripts if request.control else {},
                 workload=request.selection.workload,
                 device=options.device,
-                power_cut=options.power_cut,
                 failure=options.failure,
                 changes=options.changes,
                 inode_read_ahead=change.inode_read_ahead if change else None,
@@ -254,7 +253,6 @@ def resolve(options: RunOptions, source: Selection | ControlFile | None = None) 
     selected, own = _pulled_from(options, selected)
     scenario = selected.scenario if own else selected.scenario.at_scale(scale)
     scenario = _traced(scenario, options)
-    scenario = options.power_cut.applied_to(scenario) if options.power_cut else scenario
     scenario = options.failure.applied_to(scenario) if options.failure else scenario
     _fit(options, scenario)
     for spec in () if given else options.disks:

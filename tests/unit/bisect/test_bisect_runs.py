@@ -8,7 +8,7 @@ import pytest
 
 from agelab import kernel as kernels
 from agelab.base.errors import HostError, InputError
-from agelab.bisect import git_search
+from agelab.bisect import answer, git_search
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.kernel_runs import KernelRuns
 from agelab.bisect.measurements import KernelOutcome, OutcomeKind
@@ -17,6 +17,10 @@ from agelab.machine.drive.module import NoHeaders
 from agelab.machine.image import DoesNotBoot
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
+from agelab.runner.crash import crash
+from agelab.runner.crash.crash import Answer, Violation
+from agelab.runner.crash.guests import NotRecorded, Question
+from agelab.runner.crash.oracle import Kind
 from agelab.runner.execute import runner
 from agelab.store.artefacts import Store, file_hash
 from tests.build import run_builder
@@ -66,6 +70,28 @@ def test_how_a_cell_ended_is_what_came_of_its_kernel(
     assert [one.kind for one in found] == [kind] * 2 and [one.seed for one in found] == [1, 2]
     assert [one.value for one in found] == ([1.5] * 2 if kind is OutcomeKind.MEASURED else [None] * 2)
     assert found[0].run is not None
+
+
+def test_violations_among_crash_states_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(question: Question, *_: object) -> Answer:
+        assert (question.workload, question.filesystem, question.budget) == ("sync", "ext4", None)
+        if question.kernel == "2":
+            raise NotRecorded("the guest ended")
+        return Answer("r", question, violations=[violation] * question.seed)
+
+    violation = Violation("0:1", "ab", (), Kind.MOUNT, "", "", (0,))
+    measure, directory = measured(
+        tmp_path, monkeypatch, lambda *_: ended(tmp_path, Status.OK), name="aging-ext4", crash="sync"
+    )
+    monkeypatch.setattr(crash, "run", run)
+    assert [(one.value, one.run) for one in measure.run("1", [1, 3])] == [(1, "r"), (3, "r")]
+    [failed] = measure.run("2", [1])
+    assert (failed.kind, failed.why) == (OutcomeKind.FAILS, "the guest ended")
+    script = answer.reproduce_script(tmp_path, directory.question(), "1", "2", "x")
+    assert (
+        'crash sync --filesystem ext4 --defaults period --seed 1 --drawn 4 --mib 64 --kernel "$kernel"'
+        in script
+    )
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,19 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> s
             [*WORDS[:4], "--metric", "aged/reed:elapsed", "--good", "5.10", "--bad", "6.1"],
             "no step 'aged/reed' in aging; ",
         ),
+        (
+            [*WORDS[:4], "--crash", "on", "--good", "5.10", "--bad", "6.1"],
+            "'on' is no call that agelab makes",
+        ),
+        (
+            [*WORDS[:4], "--crash", "one", "--symptom", "hang", "--good", "5.10", "--bad", "6.1"],
+            "by what bad differs",
+        ),
+        ([*WORDS, "--crash", "one", "--good", "5.10", "--bad", "6.1"], "--crash measures crash:violations"),
+        (
+            [*WORDS[:4], "--crash", "one", "--good", "5.10", "--bad", "6.1", "--clock", "wall"],
+            "--crash goes with the virtual clock",
+        ),
         ([*WORDS[:4], "--metric", "copy:elapsd", "--good", "5.10", "--bad", "6.1"], "did you mean elapsed"),
         ([*WORDS, "--good", "5.10", "--bad", "6.1", "--threshold", "x"], "--threshold x: it is no number"),
         ([*WORDS, "--good", "5.10", "--bad", "6.1", "--threshold", "1", "--relative", "2"], "leave one out"),

@@ -92,5 +92,5 @@ def test_no_option_is_called_as_another() -> None:
 
 def test_a_replay_takes_no_path_of_another_host() -> None:
     assert table.PATHS <= table.NOT_REPLAYED
-    assert not {"crash_at", "layout", "boot"} & table.NOT_REPLAYED
+    assert not {"fail", "layout", "boot"} & table.NOT_REPLAYED
     assert {"kernel", "seeds", "jobs", "ask", "until_decided", "keep_disk"} <= table.NOT_REPLAYED

@@ -105,7 +105,7 @@ def test_the_reference_has_what_the_code_has(site: Path, pages: dict[Path, Read]
     assert not any("<!-- generated:" in path.read_text() for path in pages)
     for verb in VERBS:
         assert f"agelab-{verb}" in page("reference/cli").ids
-    assert page("reference/cli").says("--crash-at STEP[:REPETITION]+SECONDS")
+    assert page("reference/cli").says("--fail DRIVE@STEP[:N][+SECONDS]")
     assert page("reference/cli").says("With --kernel more than once it is a sweep")
     for name, metric in METRICS.items():
         assert page("reference/result").says(name) and page("reference/result").says(metric.meaning)

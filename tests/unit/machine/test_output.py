@@ -39,6 +39,25 @@ def test_garbage_is_a_line_like_any_other(tmp_path: Path) -> None:
     assert heard(tmp_path / "events", b"\xff\xfe\x00\x1b[2J\ngood\n") == ["\ufffd\ufffd\x00\x1b[2J", "good"]
 
 
+def test_a_hearer_that_raises_hears_whole_lines_afterwards(tmp_path: Path) -> None:
+    found: list[str] = []
+
+    def hear(line: str) -> None:
+        found.append(line)
+        if line == "one":
+            raise KeyboardInterrupt
+
+    path = tmp_path / "events"
+    path.write_bytes(b"one\ntwo\nthr")
+    with path.open("rb") as file, path.open("ab", buffering=0) as grows:
+        lines = LineReader(file, hear)
+        with pytest.raises(KeyboardInterrupt):
+            lines.drain()
+        grows.write(b"ee\n")
+        lines.drain()
+    assert found == ["one", "three"]
+
+
 def test_no_more_is_read_than_a_guest_may_say(tmp_path: Path) -> None:
     assert heard(tmp_path / "events", b"a\n" * 100, most=20) == ["a"] * 10
 

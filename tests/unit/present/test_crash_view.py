@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+from agelab.present.report import crash_page
 from agelab.present.report.blocks import Line, Table, Text
 from agelab.present.view.crash import answer_blocks, replay_blocks
-from agelab.runner.crash.crash import Answer, Question, Replayed, Violation
+from agelab.runner.crash.crash import Answer, Replayed, Violation
+from agelab.runner.crash.guests import Question
 from agelab.runner.crash.oracle import Call, Found, Kind
 from agelab.runner.crash.record import Entry
 from agelab.runner.crash.record import RequestKind as Request
@@ -68,4 +70,13 @@ def test_a_replay_shows_calls_and_requests_up_to_the_cut() -> None:
         "returned: fsync A",
         "the power goes",
     ]
-    assert shown(State(2, 3, torn=1))[-2:] == [["fua", "the first 1 sectors"], "the power goes"]
+    spans, moments = crash_page.timeline(part, made, State(2, 3, (0,)))
+    assert [(span.name, span.begin, span.end, span.shown, span.kind) for span in spans] == [
+        ("0 write 8+2", 0, 1, "lost", crash_page.LOST),
+        ("unlink A/no", 1, 1, "failed", crash_page.CALL),
+        ("1 flush", 2, 3, "", crash_page.FLUSH),
+        ("2 fua 10+4", 4, 5, "", crash_page.THERE),
+        ("fsync A", 5, 5, "returned", crash_page.CALL),
+    ]
+    assert moments[::2] == ["0.00", "2.00", "3.00"]
+    assert shown(State(2, 3, torn=1))[-2:] == [["fua", "1 of 4 sectors"], "the power goes"]

@@ -79,7 +79,7 @@ CELLS: Mapping[str, Mapping[str, Any]] = {
     "corpus_seeds": {"corpus_seed": 2},
 }
 WORDS: Mapping[str, dict[str, Any]] = {
-    "options": {"crash_at": "copy+1"},
+    "options": {"fail": "1@copy"},
     "effort": {"boot": "full"},
     "jobs": {"jobs": 2},
 }
@@ -256,16 +256,15 @@ def test_an_option_that_chooses_cells_is_no_difference() -> None:
     others = options.changed(kernel="6.1", seeds=(1,), jobs=2)
     plain, older, cut_short = (
         Conditions.of(run_builder.plan(command=asked.to_plan()), None)
-        for asked in (options, others, options.changed(crash_at="copy+1", profile=True))
+        for asked in (options, others, options.changed(fail="1@copy", profile=True))
     )
     assert not older.differences(plain)
-    said = "option crash_at none | copy+1; option profile none | True"
+    said = "option fail none | 1@copy; option profile none | True"
     assert text(plain.differences(cut_short)) == said
 
 
 def test_what_a_run_says_is_no_control_of_the_terminal() -> None:
     one, other = (
-        Conditions.of(run_builder.plan(command={"digits": {"crash_at": word}}), None)
-        for word in ("a", "\x1b[2J")
+        Conditions.of(run_builder.plan(command={"digits": {"fail": word}}), None) for word in ("a", "\x1b[2J")
     )
     assert "\x1b" not in text(one.differences(other))

@@ -11,7 +11,7 @@ from agelab.base.errors import AgelabError, InputError
 from agelab.runner.crash import oracle, workloads
 from agelab.runner.crash.oracle import Call, Found, Look, Node
 from agelab.runner.crash.oracle import Kind as Wrong
-from agelab.runner.crash.record import ENTRY, HEAD, MAGIC, SECTOR, Record, RequestKind
+from agelab.runner.crash.record import ENTRY, HEAD, MAGIC, SECTOR, Piece, Record, RequestKind
 from agelab.runner.crash.states import Recorded, State
 
 NO_WORDS = re.compile("EXT4-fs error")
@@ -24,7 +24,8 @@ def record(directory: Path, requests: Sequence[Request], *, lost: int = 0) -> Re
     body = b""
     for kind, sector, data, arrived, done in requests:
         head = ENTRY.pack(kind, sector, len(data) // SECTOR, arrived, done)
-        body += head.ljust(SECTOR, b"\0") + data
+        has_data = kind in (RequestKind.WRITE, RequestKind.FUA)
+        body += head.ljust(SECTOR, b"\0") + (data if has_data else b"")
     head = HEAD.pack(MAGIC, SECTOR + len(body), len(requests), lost)
     (directory / "log").write_bytes(head.ljust(SECTOR, b"\0") + body)
     (directory / "base").write_bytes(bytes(64 * SECTOR))
@@ -50,10 +51,11 @@ def test_a_disk_is_known_by_what_is_on_it_and_not_by_how_it_came_there(tmp_path:
             (RequestKind.WRITE, 8, bytes(2 * SECTOR), 6, 7),
         ],
     )
-    assert whole.disk([0]) == whole.disk([1, 2]) == whole.disk([0, 1, 2])
-    assert whole.disk([0, 3]) == whole.disk([]) == "0" * 32
-    assert whole.disk([0], torn=1) == whole.disk([1]) != whole.disk([2])
-    whole.write_disk(tmp_path / "image", [0, 3], torn=1)
+    both, upper, lower, zeros = Piece(0, 8, 10), Piece(1, 8, 9), Piece(2, 9, 10), Piece(3, 8, 10)
+    assert whole.disk([both]) == whole.disk([upper, lower]) == whole.disk([both, upper, lower])
+    assert whole.disk([both, zeros]) == whole.disk([]) == "0" * 32
+    assert whole.disk([Piece(0, 8, 9)]) == whole.disk([upper]) != whole.disk([lower])
+    whole.write_disk(tmp_path / "image", [both, Piece(3, 8, 9)])
     assert (tmp_path / "image").read_bytes() == (bytes(9 * SECTOR) + sectors("b")).ljust(64 * SECTOR, b"\0")
 
 
@@ -88,6 +90,50 @@ def test_a_cache_loses_all_or_one_or_all_but_one_at_each_end_of_an_order(tmp_pat
     assert next(str(state) for state in part(whole, frozenset([1])).omissions()) == "0:1:-0"
 
 
+def test_what_was_discarded_is_zeros_or_as_before(tmp_path: Path) -> None:
+    whole = record(
+        tmp_path,
+        [
+            (RequestKind.WRITE, 8, sectors("abc"), 0, 1),
+            (RequestKind.DISCARD, 9, sectors("--"), 2, 3),
+            (RequestKind.FLUSH, 0, b"", 4, 5),
+        ],
+    )
+    assert part(whole).volatile(2) == [0, 1]
+    assert part(whole).volatile(3) == []
+    whole.write_disk(tmp_path / "image", part(whole).pieces(State(0, 2)))
+    assert (tmp_path / "image").read_bytes()[8 * SECTOR :].startswith(sectors("a") + bytes(2 * SECTOR))
+    whole.write_disk(tmp_path / "image", part(whole).pieces(State(0, 2, lost=(1,))))
+    assert (tmp_path / "image").read_bytes()[8 * SECTOR :].startswith(sectors("abc"))
+
+
+def test_the_modelled_drive_keeps_what_it_has_written_back(tmp_path: Path) -> None:
+    whole = record(
+        tmp_path,
+        [
+            (RequestKind.WRITE, 8, sectors("ab"), 0, 1),
+            (RequestKind.WRITE, 9, sectors("c"), 2, 3),
+            (RequestKind.KEPT, 9, sectors("-"), 0, 0),
+            (RequestKind.WRITE, 9, sectors("d"), 4, 5),
+            (RequestKind.KEPT, 0, sectors("-" * 9), 0, 0),
+            (RequestKind.FLUSH, 0, b"", 6, 7),
+        ],
+    )
+
+    def written(prefix: int) -> bytes:
+        whole.write_disk(tmp_path / "image", part(whole).pieces(State(0, prefix, modelled=True)))
+        return (tmp_path / "image").read_bytes()[8 * SECTOR : 10 * SECTOR]
+
+    assert [written(prefix) for prefix in (2, 3, 4, 5)] == [
+        bytes(2 * SECTOR),
+        bytes(SECTOR) + sectors("c"),
+        bytes(SECTOR) + sectors("c"),
+        sectors("ac"),
+    ]
+    assert [state.prefix for state in part(whole, frozenset([3])).whole()] == [0, 1, 2, 3, 4, 6]
+    assert next(part(whole, frozenset([3])).omissions()).prefix == 3
+
+
 def test_the_seed_draws_the_subsets(tmp_path: Path) -> None:
     whole = record(tmp_path, [(RequestKind.WRITE, at, sectors("a"), at, at + 1) for at in range(9)])
     drawn = [list(part(whole).drawn(4, seed)) for seed in (1, 1, 2)]
@@ -98,10 +144,10 @@ def test_a_name_leads_back_to_its_state(tmp_path: Path) -> None:
     whole = record(
         tmp_path, [(RequestKind.WRITE, 0, sectors("abcd"), 0, 1), (RequestKind.WRITE, 8, sectors("e"), 2, 3)]
     )
-    every = [*part(whole).whole(), *part(whole).omissions(), *part(whole).torn()]
+    every = [*part(whole).whole(), *part(whole).omissions(), *part(whole).torn(), *part(whole).modelled()]
     assert [State.parse(str(state)) for state in every] == every
     with pytest.raises(InputError, match="another record: workload 0 has 2 entries"):
-        part(whole).disk(State.parse("0:3"), whole)
+        part(whole).pieces(State.parse("0:3"))
     for name in ("", "1", "1:2:", "1:2:7", "1:2:t", "x:1"):
         with pytest.raises(InputError, match="no name of a state"):
             State.parse(name)
@@ -204,6 +250,20 @@ def test_a_call_that_failed_promises_nothing() -> None:
     assert wrong(BEFORE, made) == []
 
 
+def test_what_unseen_calls_have_touched_may_be_anything() -> None:
+    after = {**NEW, "A/foo": file(10, "neu"), "A/dir": DIRECTORY}
+    made = calls(("sync", BEFORE), ("sync", after))
+    made[2] = replace(made[2], touched=frozenset(["A/new", "A/foo", "A/dir"]))
+    odd = {**BEFORE, "A/foo": file(10, "o"), "A/new": file(12, ""), "A/dir/below": file(13, "")}
+    assert wrong(odd, made, returned=1) == []
+    assert wrong({**odd, "A/bar": file(11, "")}, made, returned=1) == [(Wrong.CONTENT, "A/bar")]
+    assert wrong(BEFORE, made) == [
+        (Wrong.MISSING, "A/dir"),
+        (Wrong.CONTENT, "A/foo"),
+        (Wrong.MISSING, "A/new"),
+    ]
+
+
 def test_what_no_call_made_never_was() -> None:
     assert wrong({**BEFORE, "A/ghost": file(13, "")}, calls()) == [(Wrong.NEVER_WAS, "A/ghost")]
 
@@ -234,6 +294,13 @@ def test_each_operation_is_followed_by_each_call_that_makes_it_persist() -> None
 def test_the_seed_draws_random_workloads() -> None:
     assert workloads.named("random", 1) == workloads.named("random", 1) != workloads.named("random", 2)
     assert all("; ".join(calls) and workloads.named("; ".join(calls)) for calls in workloads.named("random"))
+
+
+def test_fsx_changes_one_file_at_any_byte() -> None:
+    made = workloads.named("fsx", 1)
+    assert made == workloads.named("fsx", 1) != workloads.named("fsx", 2)
+    assert {word.split()[1] for calls in made for word in calls if word != "sync"} == {"A/foo"}
+    assert all(workloads.named("; ".join(calls)) == [calls] for calls in made)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from tests.build.run_builder import cell as run_cell
 def planned(**options: Any) -> dict[str, Any]:
     """The guest's plan of the one boot of a cell whose drive fails."""
     [cell] = planned_cells(RunOptions(name="aging-ext4", **options))
-    [phase] = phases(cell.scenario, CORPUS, event=cell.event)
+    [phase] = phases(cell.scenario, CORPUS, failure=cell.failure)
     return guest_plan(cell, CORPUS, phase)
 
 
@@ -54,7 +54,6 @@ def test_where_a_drive_fails_is_read(text: str, found: DriveFailure) -> None:
         ({"fail": "1@copy", "layout": "raid1", "disks": "model:none"}, "model:none is not modelled"),
         ({"fail": "1@coppy", "layout": "raid1"}, "did you mean copy?"),
         ({"fail": "1@read", "layout": "raid1"}, "a drive fails in a step that makes the disk: copy, delete"),
-        ({"fail": "1@copy", "layout": "raid1", "crash_at": "copy+1"}, "leave --crash-at out"),
     ],
 )
 def test_what_cannot_fail_is_said_in_one_line(options: dict[str, str], said: str) -> None:

@@ -105,7 +105,11 @@ def test_a_home_that_qemu_cannot_name_is_refused(tmp_path: Path) -> None:
                 name="aging-ext4", disks=(parse("file:/x"),), erase=("A", "B"), vcpus=2, kernel="5.10"
             ),
         ),
-        (run, [SMALL, "--crash-at", "copy+1"], RunOptions(name=SMALL, crash_at="copy+1")),
+        (
+            run,
+            ["aging-ext4", "--layout", "raid1", "--fail", "1@copy"],
+            RunOptions(name="aging-ext4", layout="raid1", fail="1@copy"),
+        ),
         (run, ["aging-ext4", "--jobs", "auto"], RunOptions(name="aging-ext4", jobs="auto")),
         (age, ["aging-ext4"], RunOptions(name="aging-ext4", keep_disk=True, measure=False)),
         (calibrate, ["aging-ext4"], RunOptions(name="aging-ext4", seeds=(1, 2, 3, 4, 5))),

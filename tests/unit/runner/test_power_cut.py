@@ -18,7 +18,6 @@ from agelab.results.result import Sample
 from agelab.runner.execute import runner
 from agelab.runner.plan.guest_plan import BootStart, guest_plan
 from agelab.runner.plan.phases import phases
-from agelab.runner.plan.steps import PowerCut, StepPlan
 from agelab.scenario import selection
 from agelab.scenario.filesystem import Filesystem
 from agelab.scenario.metrics import METRICS
@@ -127,57 +126,10 @@ def test_a_repair_names_its_device_and_one_that_comes_first_is_there() -> None:
 # ---- asked for ----
 
 
-@pytest.mark.parametrize(
-    "text", ["", "copy", "copy+", "copy:+1", "copy:0+1", "copy:1+0", "copy+-1", "copy+1e3", "copy+nan", "+1"]
-)
-def test_a_crash_is_said_as_step_repetition_and_seconds(text: str) -> None:
-    assert PowerCut.parse("copy:3+1.5") == PowerCut("copy", 3, 1.5)
-    assert PowerCut.parse("copy+2") == PowerCut("copy", 1, 2.0)
-    with pytest.raises(InputError, match=r"--crash-at .*: say STEP\+SECONDS or STEP:REPETITION\+SECONDS"):
-        PowerCut.parse(text)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["aging-ext4", "--crash-at", "read+1"], "read is a test of aging; only the power of a step .* is"),
-        (["aging-ext4", "--crash-at", "copi+1"], "no step for --crash-at in aging 'copi'; did you mean copy"),
-        (["aging-ext4", "--crash-at", "copy+1800"], "copy:1\\+1800: a step that has not ended after 1800 s"),
-        (["tum-2005-ext3", "--crash-at", "read1+1"], "scenario tum-2005 is made of experiments"),
-        (["aging-ext4", "--crash-at", "copy+1", "--disks", "file:/x"], "copy:1\\+1: file:/x.* is a real"),
-        (["recovery-ext4", "--disks", "file:/x"], "scenario recovery cuts the power: file:/x.* is a real"),
-        (["aging-ext4", "--crash-at", "copy+1", "--keep-disk"], "leave --keep-disk out"),
-        (["aging-ext4", "--crash-at", "copy+1", "--disk", "ab"], "leave --disk out"),
-        (["aging-ext4", "--crash-at", "copy+1", "--curve"], "leave --curve out"),
-        (["aging-ext4", "--crash-at", ""], "say STEP"),
-    ],
-)
-def test_a_crash_that_makes_no_sense_is_refused(
-    words: list[str], said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_real_disk_is_refused_where_a_scenario_cuts_the_power(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "run_request", None)
-    with pytest.raises(InputError, match=said) as error:
-        CliRunner().invoke(run, words, catch_exceptions=False)
-    assert "\n" not in str(error.value)
-
-
-def crashed(text: str) -> tuple[StepPlan, ...]:
-    """The steps of the aging study's only phase."""
-    crash = PowerCut.parse(text)
-    cell = spec(scale="paper")
-    [phase] = phases(crash.applied_to(cell.scenario), CORPUS, event=crash)
-    assert not phase.forks
-    return phase.steps
-
-
-def test_nothing_of_the_scenario_comes_after_the_crash() -> None:
-    steps = crashed("delete:3+0.5")
-    assert [(step.name, step.repetition) for step in steps][-2:] == [("copy", 3), ("delete", 3)]
-    assert [step.cut_after for step in steps] == [None] * 5 + [(0.5, 0.5)]
-    scenario = PowerCut.parse("copy+1").applied_to(spec().scenario)
-    assert not (scenario.tests or scenario.control or scenario.measures or scenario.curve or scenario.ratios)
-    with pytest.raises(InputError, match="copy:25\\+1: step copy has 24 repetitions"):
-        crashed("copy:25+1")
+    with pytest.raises(InputError, match=r"scenario recovery cuts the power: file:/x.* is a real"):
+        CliRunner().invoke(run, ["recovery-ext4", "--disks", "file:/x"], catch_exceptions=False)
 
 
 # ---- after it ----

@@ -114,7 +114,7 @@ def test_earlier_runs_are_the_newest_that_were_asked_the_same(tmp_path: Path) ->
     begun(tmp_path, "ext4", 1, kernel="debian:5.10", seeds="1,2", jobs=2)
     begun(tmp_path, "ext4", 2, scale="paper")
     begun(tmp_path, "ext4", 3, layout="raid0")
-    begun(tmp_path, "ext4", 4, crash_at="copy+1")
+    begun(tmp_path, "ext4", 4, fail="1@copy")
     now = begun(tmp_path, "xfs", None, kernel="debian:6.1", trace=False)
     assert [end.host_seconds for _, end in recent_cells(now)] == [1]
     for seconds in range(10, 10 + RUNS_READ):

@@ -8,7 +8,7 @@ from typing import Self
 
 import pytest
 
-from agelab.base import process
+from agelab.base import atomic, process
 from agelab.cli import main
 from agelab.results.result import Cell, RunPlan
 from agelab.results.run_directory import RunDirectory
@@ -55,6 +55,21 @@ def test_the_least_recently_used_goes_first_and_no_more_than_needed(home: Path) 
     assert there(new, old, older) == [True, True, False]
     assert pruned.left == survey(Store(home)).size == before - pruned.freed
     assert pruned.freed >= SIZE
+
+
+def test_a_crash_run_goes_as_what_can_be_made_again_but_not_while_it_is_looked_at(home: Path) -> None:
+    runs = [home / "crashes" / name for name in ("20261127-203259-ext4", "20261127-203300-xfs")]
+    for path in runs:
+        path.mkdir(parents=True)
+        (path / "log").write_bytes(bytes(range(256)) * (SIZE // 256))
+    usage = survey(Store(home))
+    assert [(item.kind, item.name) for item in usage.items] == [("crash", path.name) for path in runs]
+    held = os.open(runs[0] / "lock", os.O_RDWR | os.O_CREAT)
+    assert atomic.try_lock(held)
+    pruned = prune(Store(home), 0)
+    os.close(held)
+    assert [path.exists() for path in runs] == [True, False]
+    assert [len(items) for items in pruned.kept.values()] == [1] and Protection.IN_USE in pruned.kept
 
 
 def test_finding_an_artefact_is_a_use_and_changes_neither_it_nor_its_age(home: Path) -> None:

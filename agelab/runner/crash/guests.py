@@ -1,0 +1,345 @@
+"""The guests of one question: they record workloads, or look at states of the disk."""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from agelab.base import atomic, fileio, places
+from agelab.base.errors import AgelabError, InputError, Notify
+from agelab.base.hashing import key_of
+from agelab.base.types import Defaults
+from agelab.evaluate import console
+from agelab.machine.drive import geometry
+from agelab.machine.image import tools
+from agelab.machine.vm.guest import MemoryDisk
+from agelab.runner.bench import Bench, Boot, bench
+from agelab.runner.crash import oracle, workloads
+from agelab.runner.crash.oracle import Call, Look
+from agelab.runner.crash.programs import Program
+from agelab.runner.crash.record import Record
+from agelab.runner.crash.states import Recorded, State
+from agelab.runner.plan.disk_plans import FILESYSTEM_UUID
+from agelab.runner.plan.phases import MAKING
+from agelab.scenario import selection
+from agelab.scenario.filesystem import Filesystem
+from agelab.store.artefacts import Store
+from agelab.store.usage import CRASH_LOCK
+
+SOURCES = places.HARNESS / "crash"
+MACHINE, DRIVE = "pentium4-2800", "samsung-hd501lj"
+"""A drive with queueing: Linux sends it FUA."""
+DRIVE_NAME = "crash"
+PROGRAM = "/run/agelab/workload"
+PROGRAM_BEFORE = "/run/agelab/before"
+"""The workload's, and what makes its tree, in the guest."""
+CORPUS_MODULES = ("loop", "isofs")
+NOT_RUN = 127
+"""The exit status of a program that could not be begun."""
+PATIENCE = 86400.0
+"""Host seconds for one boot."""
+MEMORY_MIB = 512
+RECORD_BYTES = 512 << 20
+"""Room for the record of one boot, of which only what is used is taken."""
+FLAGS = {
+    "ro": 1, "nosuid": 2, "nodev": 4, "noexec": 8, "sync": 16, "dirsync": 128, "noatime": 1 << 10,
+    "nodiratime": 1 << 11, "relatime": 1 << 21, "strictatime": 1 << 24, "lazytime": 1 << 25,
+}  # fmt: skip
+"""Mount options that mount(2) takes as flags."""
+DISCARDS = "discard"
+"""The mount option with which the drive takes discards, too."""
+BAD_WORDS = r"\bWARNING: |\bBUG: |\bOops\b|general protection|I/O error|[Cc]orrupt"
+WORD_SEPARATOR = "\37"
+STUDY_MIB = 4096
+"""Of a disk for which structures of a fixed size are made in full (``Filesystem.mkfs_command``)."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked."""
+
+    workload: str
+    filesystem: str
+    kernel: str
+    defaults: Defaults
+    options: tuple[str, ...]
+    mib: int
+    seed: int
+    drawn: int
+    """Subsets drawn by the seed at each end of an order."""
+    budget: float | None
+    """Minutes of the host for looking; None is as long as it takes."""
+    ignored: tuple[str, ...] = ()
+    """What the drive ignores: ``flush``, ``fua``."""
+    disk: str = ""
+    """The key of the stored disk to begin with."""
+
+    @property
+    def arguments(self) -> list[str]:
+        """The words of the command that asks it without a budget, but the kernel."""
+        words = [
+            self.workload,
+            "--filesystem",
+            self.filesystem,
+            "--defaults",
+            self.defaults,
+            "--seed",
+            f"{self.seed}",
+        ]
+        words += [
+            "--drawn",
+            f"{self.drawn}",
+            *(["--options", ",".join(self.options)] if self.options else []),
+        ]
+        words += [word for name in self.ignored for word in ("--ignores", name)]
+        return words + (["--disk", self.disk] if self.disk else ["--mib", f"{self.mib}"])
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A record, and what each workload did meanwhile."""
+
+    record: Record
+    parts: Mapping[int, Recorded]
+    calls: Mapping[int, Sequence[Call]]
+
+
+class NotRecorded(AgelabError):
+    """The workloads did not come to their end."""
+
+
+def load(directory: Path) -> Recording:
+    """Read a record and its calls."""
+    events = [json.loads(line) for line in fileio.read_text(directory / "calls.jsonl").splitlines()]
+    record = Record(directory / "log", directory / "base")
+    parts: dict[int, Recorded] = {}
+    calls: dict[int, list[Call]] = {}
+    unseen: set[str] = set()
+    first = 0
+    for event in events:
+        number = event["workload"]
+        if event["event"] == "unseen":
+            unseen.update(event["call"].split()[1:])
+        elif event["event"] == "call":
+            tree = oracle.read_tree(event["tree"])
+            calls.setdefault(number, []).append(
+                Call(event["entries"], event["call"], event["error"], tree, frozenset(unseen))
+            )
+            unseen.clear()
+        else:
+            marks = frozenset(call.entries - first for call in calls[number])
+            parts[number] = Recorded(number, first, record.entries[first : event["entries"]], marks)
+            first = event["entries"]
+    return Recording(record, parts, calls)
+
+
+def relative(calls: Sequence[Call], first: int) -> list[Call]:
+    """Return calls with the number of entries of their own workload."""
+    return [replace(call, entries=call.entries - first) for call in calls]
+
+
+@dataclass(frozen=True)
+class Guests:
+    """Starts the guests of one question."""
+
+    question: Question
+    filesystem: Filesystem
+    bench: Bench
+    program: bytes
+    directory: Path
+
+    @classmethod
+    @contextmanager
+    def ready(cls, question: Question, store: Store, directory: Path, progress: Notify) -> "Iterator[Guests]":
+        """Make what the guests take."""
+        filesystem = selection.filesystem(question.filesystem)
+        program = tools.obtain(store, progress, SOURCES)["crash"]
+        with ExitStack() as held:
+            descriptor = os.open(directory / CRASH_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            held.callback(os.close, descriptor)
+            if not atomic.try_lock(descriptor):
+                raise InputError(f"crash run {directory.name} is being looked at by another process")
+            made = held.enter_context(bench(store, question.kernel, directory, (filesystem.name,), progress))
+            yield cls(question, filesystem, made, fileio.read_bytes(program, fileio.PROGRAM), directory)
+
+    @property
+    def bad_words(self) -> re.Pattern[str]:
+        """Return what the kernel says of a filesystem that is damaged."""
+        return re.compile("|".join(f"(?:{words})" for words in (*self.filesystem.gone, BAD_WORDS)))
+
+    def record(
+        self, lists: Sequence[workloads.Calls], program: Program | None, progress: Notify
+    ) -> Recording:
+        """Carry out the workloads, or the program. Raises AgelabError where the guest does not come to their end."""
+        lines = [f"begin {call}" for call in workloads.BEGINNING]
+        if program and program.before:
+            lines = [f"prepare {PROGRAM_BEFORE}"]
+        for number, calls in enumerate(lists):
+            lines += [f"workload {number}", *(f"call {call}" for call in calls)]
+        if program:
+            lines += ["workload 0", f"program {PROGRAM}"]
+        boot = self._boot(lines, states=False, program=program)
+        end = [event for event in boot.events if event["event"] == "end"]
+        if not end or end[0]["reason"]:
+            why = end[0]["reason"] if end else f"the guest ended; its console ends:\n{boot.tail}"
+            raise NotRecorded(f"the workloads could not be recorded: {why}")
+        for event in boot.events:
+            if event["event"] == "program" and event["status"] == NOT_RUN:
+                raise InputError(
+                    f"{self.question.workload} does not run in the guest",
+                    "name a C source, a script for the guest's /bin/sh, or a program that is linked statically",
+                )
+            if event["event"] == "program" and event["status"]:
+                progress(f"the program ended with {event['status']}")
+        kept = [event for event in boot.events if event["event"] in ("call", "unseen", "workload")]
+        atomic.write(
+            self.directory / "calls.jsonl", "".join(f"{json.dumps(event)}\n" for event in kept).encode()
+        )
+        return load(self.directory)
+
+    def look(
+        self,
+        wanted: Sequence[tuple[int, State]],
+        hear: Callable[[str, Look], None],
+        terminal: Path | None = None,
+    ) -> dict[str, Look]:
+        """Look at states, each with the first entry of its workload, in one boot; ``hear`` is told of each.
+
+        One at which the guest ended is the last. A ``terminal`` is a socket at which a shell listens, while each is
+        mounted.
+        """
+        looks: dict[str, Look] = {}
+        at = ""
+
+        def on_event(event: dict[str, Any]) -> None:
+            nonlocal at
+            if event["event"] == "at":
+                at = event["state"]
+            elif event["event"] == "state":
+                at = ""
+                name = event["state"]
+                looks[name] = Look(
+                    mount=event["mount"],
+                    tree=oracle.read_tree(event["tree"]) if "tree" in event else None,
+                    fsck=event["fsck"],
+                    said=event["said"],
+                    again=event.get("again", 0),
+                    write=event.get("write", 0),
+                    kernel=tuple(event["kernel"]),
+                )
+                hear(name, looks[name])
+
+        lines = [f"state {first} {state}" for first, state in wanted]
+        boot = self._boot(lines, states=True, on_event=on_event, terminal=terminal)
+        end = [event for event in boot.events if event["event"] == "end"]
+        if end and not end[0]["reason"]:
+            return looks
+        why = end[0]["reason"] if end else console.panic_message(boot.console) or f"silently ({boot.ending})"
+        if not at:
+            raise AgelabError(f"a guest ended before it looked at anything: {why}")
+        looks[at] = Look(ended=why)
+        hear(at, looks[at])
+        return looks
+
+    def _boot(
+        self,
+        lines: Sequence[str],
+        *,
+        states: bool,
+        program: Program | None = None,
+        on_event: Callable[[dict[str, Any]], None] = lambda _: None,
+        terminal: Path | None = None,
+    ) -> Boot:
+        question, tooling = self.question, self.filesystem.tooling(self.question.defaults)
+        uuid = FILESYSTEM_UUID[MAKING]
+        shrink = max(1, STUDY_MIB / question.mib)
+        mkfs = self.filesystem.mkfs_command(question.defaults, shrink=shrink)
+        repair = self.filesystem.repair if self.filesystem.repair_first else ()
+        options = [*tooling.mount_options, *question.options]
+        settings = {
+            "type": self.filesystem.mount_type,
+            "flags": str(sum(FLAGS[word] for word in {*options} & FLAGS.keys())),
+            "options": ",".join(word for word in options if word not in FLAGS),
+            "fsck": WORD_SEPARATOR.join(tooling.fsck),
+            **({"repair": WORD_SEPARATOR.join(repair)} if repair else {}),
+            **({"aged": "yes"} if question.disk else {}),
+            **({"shell": "yes"} if terminal else {}),
+        }
+        drive = geometry.module_parameters(
+            selection.drive(DRIVE), name=DRIVE_NAME, run_seed=question.seed, index=0
+        )
+        drive += " discard=1" * (DISCARDS in question.options)
+        job = {
+            "states": states,
+            "entropy": key_of(["crash", question.seed]),
+            "settings": drive,
+            "name": DRIVE_NAME,
+            "sectors": question.mib << 11,
+            "record_bytes": RECORD_BYTES,
+            "mkfs": [] if states or question.disk else [word.replace("{uuid}", uuid) for word in mkfs],
+            "lines": "".join(f"{line}\n" for line in (*(f"{a} {b}" for a, b in settings.items()), *lines)),
+        }
+        sizes = {
+            "base": question.mib << 20,
+            "test": question.mib << 20,
+            "log": RECORD_BYTES,
+            "record": RECORD_BYTES,
+        }
+        kept = ("base", "log")
+        for name in sizes:
+            if name not in kept or not (states or (question.disk and name == "base")):
+                _make_empty(self.directory / name, sizes[name])
+        disks = [
+            MemoryDisk(self.directory / name, size, written=not (states and name in kept))
+            for name, size in sizes.items()
+        ]
+        modules, own = self.filesystem.modules, {}
+        if program:
+            own = {
+                Path(PROGRAM).name: program.content,
+                Path(PROGRAM_BEFORE).name: program.before,
+                **program.files,
+            }
+        if program and (corpus := program.corpus):
+            disks.append(MemoryDisk(corpus.image, corpus.size, written=False, constant=True))
+            modules = (*modules, *CORPUS_MODULES)
+        events: list[dict[str, Any]] = []
+
+        def hear(event: dict[str, Any]) -> None:
+            """Join what the guest says in several lines."""
+            if event["event"] == "more":
+                events[-1]["tree"] += event.pop("tree")
+                events[-1].pop("goes_on")
+                events[-1].update(event, event=events[-1]["event"])
+            else:
+                events.append(event)
+            if "goes_on" not in event:
+                on_event(events[-1])
+
+        try:
+            boot = self.bench.boot(
+                fileio.read_bytes(SOURCES / "start"),
+                job,
+                selection.machine(MACHINE),
+                MEMORY_MIB,
+                disks,
+                modules=modules,
+                programs={"crash": self.program, **own},
+                patience=PATIENCE,
+                on_event=hear,
+                terminal=terminal,
+            )
+            return replace(boot, events=events)
+        finally:
+            for name in ("test", "record", "initramfs"):
+                (self.directory / name).unlink(missing_ok=True)
+
+
+def _make_empty(path: Path, size: int) -> None:
+    path.unlink(missing_ok=True)
+    with path.open("wb") as file:
+        file.truncate(size)
