@@ -180,8 +180,12 @@ def bind(scenario: Scenario, workload: Workload, path: Path) -> Scenario:
         return (entry.model_copy(update={"cycle": tuple(chain.from_iterable(cycle))}),)
 
     steps = (bound(entry, f"steps[{number}]") for number, entry in enumerate(scenario.steps))
-    tests = (combinations(test, f"tests[{number}]") for number, test in enumerate(scenario.tests))
-    changes = {"steps": tuple(chain.from_iterable(steps)), "tests": tuple(chain.from_iterable(tests))}
+    changes = {"steps": tuple(chain.from_iterable(steps))}
+    for kind in ("cases", "tests"):
+        actions = (
+            combinations(action, f"{kind}[{number}]") for number, action in enumerate(getattr(scenario, kind))
+        )
+        changes[kind] = tuple(chain.from_iterable(actions))
     complete = scenario.model_copy(update=changes)
     wrong += [
         f"{path}: matrix.{axis}: no step names ${axis.upper()}, in its command, its arguments or its job file"
@@ -236,7 +240,9 @@ def _actions(scenario: Scenario) -> Sequence[tuple[str, Action]]:
             actions += [(f"steps[{number}].cycle[{at}]", action) for at, action in enumerate(step.cycle)]
         else:
             actions.append((f"steps[{number}]", step))
-    return actions + [(f"tests[{number}]", test) for number, test in enumerate(scenario.tests)]
+    for kind in ("cases", "tests"):
+        actions += [(f"{kind}[{number}]", action) for number, action in enumerate(getattr(scenario, kind))]
+    return actions
 
 
 def _program_of(action: Action) -> GuestProgram | None:

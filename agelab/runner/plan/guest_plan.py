@@ -27,6 +27,7 @@ from agelab.runner.plan.phases import Phase
 from agelab.runner.plan.steps import StepPlan
 from agelab.scenario.filesystem import FreeSpaceTool
 from agelab.scenario.guest_places import AGED_MOUNT, BESIDE_MOUNT, SOURCE, UNDER_TEST, device
+from agelab.scenario.workload import TEST
 
 
 @dataclass(frozen=True)
@@ -183,6 +184,7 @@ def step_environment(spec: CellSpec) -> dict[str, str]:
     return {
         "CORPUS_SEED": str(spec.corpus_seed),
         "DEVICE": device(UNDER_TEST),
+        **({"SEED": str(spec.run_seed)} if TEST in spec.workload.programs else {}),
         **{name: str(spec.scaled_bytes(figure)) for name, figure in scenario.sizes.items()},
         **{name: str(spec.scaled_count(figure)) for name, figure in scenario.counts.items()},
         **spec.brought.environment,

@@ -31,7 +31,7 @@ LIBRARIES = ("lib", "lib/x86_64-linux-gnu", "usr/lib", "usr/lib/x86_64-linux-gnu
 """Where programs and libraries are looked for in a directory that was brought."""
 OWN_TOOLS = (
     *("checkufs", "extents", "mkufs", "random-read", "record-blocks", "replay", "replay-blocks", "spool"),
-    *("step-profile", KEEPER),
+    *("run-test", "step-profile", KEEPER),
 )
 
 
@@ -41,7 +41,8 @@ def brought(workload: Workload, programs: Sequence[str] = ()) -> Brought:
     Raises InputError for what cannot be brought, and as ``unpack``.
     """
     files = {f"{JOBS}/{name}": data for name, data in sorted(workload.jobs.items())}
-    for name in (*([KEEPER] if workload.keeps_output else []), *programs):
+    ours = [program.ours for program in workload.programs.values() if program.ours]
+    for name in (*([KEEPER] if workload.keeps_output else []), *ours, *programs):
         files[f"{TOOLS}/{name}"] = fileio.read_bytes(HARNESS / "output" / name)
     total = 0
     for path in workload.bring:
