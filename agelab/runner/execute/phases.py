@@ -224,7 +224,7 @@ class CellBoots:
             self.goals.companion,
         )
         if library := launcher.guests.schedule:
-            shared["schedule"] = file_hash(library)
+            shared["schedule"] = {"library": file_hash(library), "drawn": self.spec.schedule_words}
         return shared
 
     def _first_boot(self, phase: Phase) -> dict[str, Any]:
