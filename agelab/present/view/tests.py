@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from agelab.analysis.test_results import Tally, CaseResult
+from agelab.analysis.test_results import CaseResult, Tally
 from agelab.present.report.blocks import Block, Line, Table, Text, headings
 
 MOST_SEEDS = 5

@@ -29,7 +29,7 @@ def test_each_cell_does_one_test_with_one_seed(tmp_path: Path) -> None:
     ]
     file = tmp_path / f"{chosen.name}.toml"
     file.write_text(chosen.scenario(["ext4", "xfs"], 30, 512, 256))
-    cells = resolve(RunOptions(name=str(file), seeds="3-4")).planned()
+    cells = resolve(RunOptions(name=str(file), seeds=(3, 4))).planned()
     assert [(cell.variant.name, cell.run_seed) for cell in cells][:4] == [
         ("ext4-lost_update-sh", 3),
         ("ext4-lost_update-sh", 4),
@@ -38,7 +38,9 @@ def test_each_cell_does_one_test_with_one_seed(tmp_path: Path) -> None:
     ]
     steps = [[step.name for step in cell.scenario.actions()] for cell in cells]
     assert steps == [["lost_update-sh"]] * 2 + [["b"]] * 2 + [["lost_update-sh"]] * 2 + [["b"]] * 2
-    assert cells[0].scenario.steps[0].run == 'exec run-test --timeout 30 "$BROUGHT"/My_Suite/Lost_Update.sh'
+    assert (
+        cells[0].scenario.actions()[0].run == 'exec run-test --timeout 30 "$BROUGHT"/My_Suite/Lost_Update.sh'
+    )
 
 
 def test_a_program_is_a_suite_of_one_test(tmp_path: Path) -> None:
