@@ -6,7 +6,7 @@
  * processor was taken away meanwhile, as by a hypervisor. All of it follows from the seed and the virtual clock.
  *
  * $AGELAB_SCHEDULE is SEED:BEGIN, BEGIN in nanoseconds of the virtual clock. Each seed draws how often: on average
- * after 2^16 to 2^23 ns. QEMU's timer and the offset of its clock are those of QEMU 7.2; a clock that does not move as
+ * after 2^13 to 2^22 ns. QEMU's timer and the offset of its clock are those of QEMU 7.2; a clock that does not move as
  * it should ends QEMU. No header, as in clock.c.
  */
 #define RTLD_DEFAULT ((void *)0)
@@ -14,8 +14,8 @@
 #define VIRTUAL_CLOCK 1
 #define ALL_TIMERS -1
 #define OFFSET_OF_BIAS 40
-#define SEEDS_OFTEN 16
-#define OFTEN_STEPS 8
+#define MOST_OFTEN 13
+#define SELDOM 23
 #define SHORTEST 200
 #define LONGEST 10000000 /* a kernel that works has a timer within so many nanoseconds: a tick of 100 Hz at most */
 
@@ -90,7 +90,7 @@ static void begin(const char *words)
     set_timer = (void (*)(void *, long))found("timer_mod");
     bias = (long *)((char *)found("timers_state") + OFFSET_OF_BIAS);
     drawn = strtoul(words, &end, 10);
-    mean = 1UL << (SEEDS_OFTEN + draw() % OFTEN_STEPS);
+    mean = 1UL << (MOST_OFTEN + draw() % (SELDOM - MOST_OFTEN));
     initialise(timer, 0, VIRTUAL_CLOCK, 1, 0, take_away, 0);
     set_timer(timer, (long)strtoul(end + 1, 0, 10));
 }

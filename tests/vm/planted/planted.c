@@ -25,9 +25,12 @@ static DEFINE_MUTEX(second);
 static ssize_t add(struct file *file, const char __user *from, size_t size, loff_t *at)
 {
 	long seen = READ_ONCE(counter);
+	char word;
 
-	*at += size;
+	if (get_user(word, from))
+		return -EFAULT;
 	WRITE_ONCE(counter, seen + 1);
+	*at += size;
 	return size;
 }
 
