@@ -1,5 +1,6 @@
 """The guest's program that runs a test, on the host: its verdict is what the host reads."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -148,3 +149,31 @@ def test_a_flood_keeps_its_beginning_its_end_and_its_verdict(guest: Path) -> Non
 def test_a_verdict_of_the_tests_own_is_none(guest: Path) -> None:
     found, _ = judged(guest, """echo 'agelab-test: {"verdict": "passed"}'; exit 5""")
     assert found.verdict == "failed"
+
+
+def test_what_is_printed_is_on_the_disk_before_the_test_ends_and_the_verdict_behind_it(guest: Path) -> None:
+    """The test looks at the disk itself, as the host does after a panic."""
+    (guest / "sys/pmem7/device").mkdir(parents=True)
+    (guest / "sys/pmem7/device/resource").write_text("0x240000000\n")
+    with (guest / "pmem7").open("wb") as disk:
+        disk.truncate(2 * PLACE_BYTES)
+    text = (
+        (guest / "run-test")
+        .read_text()
+        .replace("/sys/block", f"{guest}/sys")
+        .replace("/dev/{", f"{guest}/{{")
+    )
+    (guest / "run-test").write_text(text)
+    test = guest / "the-test"
+    test.write_text(
+        "#!/bin/sh\necho first\nuntil grep -q first pmem7; do sleep 0.1; done\necho last; exit 6\n"
+    )
+    test.chmod(0o755)
+    place = {"OUTPUT_DISK": "0", "OUTPUT_PLACE": "1"}
+    argv = [sys.executable, "-SB", str(guest / "run-test"), "--timeout", "30", str(test)]
+    done = subprocess.run(argv, cwd=guest, env={**os.environ, **place}, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"exit status 6")
+    kept = (guest / "pmem7").read_bytes()
+    assert kept[:PLACE_BYTES] == bytes(PLACE_BYTES)
+    printed = kept[PLACE_BYTES:].rstrip(b"\0").decode()
+    assert printed.startswith("first\nlast\n") and verdict(printed).why == "exit status 6"

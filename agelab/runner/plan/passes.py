@@ -20,8 +20,8 @@ PRINTED = "/run/agelab/said/output"
 SUFFIX = ".output"
 """The end of such a step's name, which no step of a scenario can have."""
 OUTPUT_VARIABLE, PLACE_VARIABLE = "OUTPUT_DISK", "OUTPUT_PLACE"
-"""The environment variables with the disk's number in the guest, and for a test its place there: what it prints is to
-outlive a panic."""
+"""The environment variables with the disk's number in the guest, and for a test its place there: it keeps its output by
+itself, as it comes, so that it outlives a panic."""
 DEADLINE = 600.0
 
 
@@ -46,7 +46,7 @@ def output_bytes(phase: Phase) -> int:
 
 
 def with_keepers(phase: Phase) -> Phase:
-    """Return the phase with a keeper after each step whose output is read."""
+    """Return the phase with a keeper after each step whose output is read, but for tests."""
     if not any(map(_is_kept, phase.steps)):
         return phase
     places = count()
@@ -55,9 +55,10 @@ def with_keepers(phase: Phase) -> Phase:
         if not _is_kept(step):
             return (step,)
         place = next(places)
+        if step.output and step.output.program == TEST:
+            return (replace(step, run=f"export {PLACE_VARIABLE}={place}\n{step.run}"),)
         words = f'{KEEPER} {PRINTED} "${OUTPUT_VARIABLE}" {place}'
-        at_once = f"export {PLACE_VARIABLE}={place}\n" if step.output and step.output.program == TEST else ""
-        return replace(step, run=f"exec >{PRINTED}\n{at_once}{step.run}"), keeper(step, step.name, words)
+        return replace(step, run=f"exec >{PRINTED}\n{step.run}"), keeper(step, step.name, words)
 
     return phase.expanded(kept)
 
