@@ -42,6 +42,8 @@ class CaseResult:
     why: str = ""
     cell: Path | None = None
     """The directory of its cell: console, and what the test printed."""
+    by_itself: bool = True
+    """Whether the test itself says that it was not run; else its guest never came so far."""
     known: str | None = None
     """Why it was to be expected."""
 
@@ -51,8 +53,13 @@ class CaseResult:
         return f"{self.test}: {self.part}" if self.part else self.test
 
     @property
-    def is_new_failure(self) -> bool:
-        return self.verdict == "failed" and self.known is None
+    def is_trouble(self) -> bool:
+        """True for a failure that is not known, and for a guest that could not run the test."""
+        return (self.verdict == "failed" and self.known is None) or self.could_not
+
+    @property
+    def could_not(self) -> bool:
+        return self.verdict == "not run" and not self.by_itself
 
 
 @dataclass(frozen=True)
@@ -78,22 +85,23 @@ def results(
     for number, (cell, end) in enumerate(zip(plan.cells, ends, strict=True)):
         case, directory = cases[cell.variant], run.cell_directory(number)
         measured = samples.get(number, ())
-        parts = [
-            _with_reason(CaseResult(case.test, part, case.on, cell.seed, said, "", directory), known)
-            for part, said in _parts(measured).items()
-        ]
         said, why = judged(end, measured), _why(end, directory)
-        whole = _with_reason(CaseResult(case.test, "", case.on, cell.seed, said, why, directory), known)
+        by_itself = end is not None and end.status is Status.OK
+        whole = CaseResult(case.test, "", case.on, cell.seed, said, why, directory, by_itself)
+        whole = replace(whole, known=known.why(whole.name) if said == "failed" else None)
+        parts = [
+            CaseResult(case.test, part, case.on, cell.seed, of_part, "", directory)
+            for part, of_part in _parts(measured).items()
+        ]
+        parts = [
+            replace(part, known=known.why(part.name) or whole.known) if part.verdict == "failed" else part
+            for part in parts
+        ]
         failed = [part for part in parts if part.verdict == "failed"]
-        if failed and whole.known is None and OF_PARTS.fullmatch(why) and all(part.known for part in failed):
-            whole = replace(whole, known=failed[0].known)
+        if failed and OF_PARTS.fullmatch(why) and all(part.known for part in failed):
+            whole = replace(whole, known=whole.known or failed[0].known)
         found += [whole, *parts]
     return found
-
-
-def _with_reason(result: CaseResult, expected: Expected) -> CaseResult:
-    """Return a result with why it was to be expected, if it was."""
-    return replace(result, known=expected.why(result.name)) if result.verdict == "failed" else result
 
 
 def judged(end: End | None, samples: Iterable[Sample]) -> Verdict:
@@ -113,7 +121,7 @@ def _part_of(sample: Sample) -> str:
 
 def _parts(samples: Iterable[Sample]) -> dict[str, Verdict]:
     return {
-        part: BY_VALUE[int(sample.value)]
+        part: BY_VALUE.get(int(sample.value), "failed")
         for sample in samples
         if sample.metric == TEST_RESULT and sample.value is not None and (part := _part_of(sample))
     }

@@ -23,7 +23,8 @@ def _words(text: str | None) -> list[str]:
 
 
 @click.command(
-    epilog="Exit: 0 nothing failed but what is known to, 1 else, 2 wrong input, 3 the host cannot do it."
+    epilog="Exit: 0 nothing failed but what is known to, 1 else (or a test could not run), 2 wrong input, 3 the host "
+    "cannot do it."
 )
 @test_options
 @click.option("--only", metavar="TEST,...", help="Of the suite only these tests.")
@@ -111,4 +112,4 @@ def test(
     if junit:
         write_output(junit, "\n".join(test_lines(finished.name, found)).encode() + b"\n")
     click.echo(as_called(f"the run: agelab show {finished.name}"))
-    return 1 if any(result.is_new_failure for result in found) else 0
+    return 1 if any(result.is_trouble for result in found) else 0

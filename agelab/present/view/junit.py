@@ -62,7 +62,8 @@ def test_lines(name: str, found: Sequence[CaseResult]) -> Iterator[str]:
 def _test_case(result: CaseResult) -> ElementTree.Element:
     name = replace_forbidden(f"{result.name}, seed {result.seed}")
     case = ElementTree.Element("testcase", classname=replace_forbidden(result.on), name=name)
-    kind = "skipped" if result.verdict == "not run" or result.known else "failure"
+    skipped = result.verdict == "not run" or result.known
+    kind = "error" if result.could_not else "skipped" if skipped else "failure"
     if result.verdict != "passed":
         why = f"known: {result.known}" if result.known else result.why
         message = replace_forbidden(why or result.verdict)
