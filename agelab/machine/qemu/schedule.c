@@ -17,6 +17,7 @@
 #define MOST_OFTEN 13
 #define SELDOM 23
 #define SHORTEST 200
+#define SLEEPS 1000000000
 #define LONGEST 10000000 /* a kernel that works has a timer within so many nanoseconds: a tick of 100 Hz at most */
 
 struct timespec;
@@ -58,7 +59,8 @@ static unsigned long draw(void)
 
 /*
  * Runs where QEMU runs the timers that are due: no instruction of the guest is under way. Where the next timer is far
- * off, the guest sleeps, or has not yet seen the interrupt of the last one: the clock stays, and it is looked again later.
+ * off, the guest sleeps, or has not yet seen the interrupt of the last one: the clock stays, and it is looked again
+ * after as long as it has slept, or a second.
  */
 static void take_away(void *unused)
 {
@@ -67,8 +69,8 @@ static void take_away(void *unused)
     (void)unused;
     if (away < 0 || away > LONGEST) {
         idle = 2 * idle + SHORTEST;
-        if (idle > LONGEST)
-            idle = LONGEST;
+        if (idle > SLEEPS)
+            idle = SLEEPS;
     } else {
         idle = 0;
         *bias += away;
