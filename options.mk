@@ -1,5 +1,5 @@
 # Made of the table of RunOptions: AGELAB_REGENERATE=1 .venv/bin/pytest tests/unit/cli/test_option_table.py
-OPTIONS_calibrate := KERNEL FS OPTIONS SEEDS TRACE SCALE CORPUS LOG CORPORA DESIGN DEFAULTS LAYOUT CLOCK DISKS ERASE BOOT VCPUS MACHINE MACHINE_BAND BLOCK SOURCE INSTEAD JOBS
+OPTIONS_calibrate := KERNEL FS OPTIONS SEEDS TRACE SCALE CORPUS LOG CORPORA DESIGN DEFAULTS LAYOUT CLOCK DISKS ERASE BOOT VCPUS SCHEDULE MACHINE MACHINE_BAND BLOCK SOURCE INSTEAD JOBS
 ASKED_calibrate = \
   $${KERNEL:+--kernel "$$KERNEL$(PATCHED)"} \
   $${FS:+--filesystem "$$FS"} \
@@ -18,6 +18,7 @@ ASKED_calibrate = \
   $${ERASE:+--erase "$$ERASE"} \
   $${BOOT:+--boot "$$BOOT"} \
   $${VCPUS:+--vcpus "$$VCPUS"} \
+  $${SCHEDULE:+--schedule "$$SCHEDULE"} \
   $${MACHINE:+--machine "$$MACHINE"} \
   $${MACHINE_BAND:+--machine-band "$$MACHINE_BAND"} \
   $${BLOCK:+--block "$$BLOCK"} \

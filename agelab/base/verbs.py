@@ -25,6 +25,7 @@ VERBS = {
     "sweep": "Put runs on several kernels into one table, changes marked.",
     "bisect": "Find the kernel that changed a result.",
     "crash": "Look at each state in which a power cut can leave a filesystem.",
+    "test": "Run a suite of tests over many seeds; replay each failure.",
     "capsule": "Pack a run into one file; replay such a file.",
     "mirror": "Write the packages of runs as an archive for other hosts and later years.",
     "replicate": "Put runs beside the published study that they follow, claim by claim.",

@@ -51,8 +51,9 @@ def pack(run: RunDirectory, store: Store, path: Path, *, carry: bool = False) ->
     scenario = _scenario(run.path / run_manifest.SCENARIO, of)
     if of.brings:
         raise InputError(
-            f"{run.name} brought files of its user into its guests: a capsule carries none",
-            hint="a Debian package in their place (packages) can be packed",
+            f"{run.name} brought more of its user's files into its guests than a capsule carries, "
+            f"{run_manifest.MOST_KEPT >> 20} MiB",
+            hint="bring fewer; a Debian package in their place (packages) can be packed",
         )
     image = _artefact(store, "image", str(plan.provenance.get("image")))
     description = Description.model_validate_json(fileio.read_bytes(image / DESCRIPTION))

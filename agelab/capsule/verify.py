@@ -17,6 +17,7 @@ from agelab.analysis.cells import CellResult
 from agelab.base import fileio
 from agelab.base.errors import InputError
 from agelab.base.hashing import key_of
+from agelab.base.sanitize import escape_json
 from agelab.base.types import Frozen, Name
 from agelab.kernel.elf import ModuleInfo
 from agelab.kernel.stored_kernel import Provenance
@@ -273,7 +274,8 @@ class _CapsuleReader:
             which = name.removeprefix(f"{place}/maps/")
             if end.maps.get(which) != self._members[name].sha256:
                 raise Refused(f"{name} is not the map that the cell's end record names")
-        return CellResult(run, number, Path(place), cell, end, samples, lambda: inputs)
+        shown = dict(escape_json(inputs))  # as a run's are, with which they are compared
+        return CellResult(run, number, Path(place), cell, end, samples, lambda: shown)
 
     def _modules(self) -> tuple[ModuleInfo, ...]:
         """Read the index of the modules, and check that the texts beside it are some."""

@@ -15,10 +15,10 @@ from agelab.runner.request.options import RunOptions
 AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
 
 
-def _option(name: str) -> Callable[[AnyCommand], AnyCommand]:
-    """Return the option of the command line for a field of RunOptions."""
+def _option(name: str, default: Any = None) -> Callable[[AnyCommand], AnyCommand]:
+    """Return the option of the command line for a field of RunOptions, perhaps with another default."""
     field, about = RunOptions.model_fields[name], table.OPTIONS[name]
-    names, default = (table.option(name), name), field.default
+    names, default = (table.option(name), name), field.default if default is None else default
     if field.annotation is bool:
         return click.option(*names, is_flag=True, help=about.help)
     if isinstance(default, tuple):
@@ -45,14 +45,16 @@ def _type_of(name: str) -> click.ParamType[Any] | type | None:
     return next((number for number in (int, float) if annotation in (number, number | None)), None)
 
 
-def _adding(level: table.Level, *, required: bool = True) -> Callable[[AnyCommand], AnyCommand]:
+def _adding(
+    level: table.Level, metavar: str = "SCENARIO[-VARIANT]", *, required: bool = True, **defaults: Any
+) -> Callable[[AnyCommand], AnyCommand]:
     """Return a decorator that adds the scenario argument and the options of a level to a command, in their order."""
-    metavar = "SCENARIO[-VARIANT]" if required else "[SCENARIO[-VARIANT]]"
     argument = click.argument("name", metavar=metavar, required=required)
     shown = () if level == "bisect" else (argument,)
 
     def add(command: AnyCommand) -> AnyCommand:
-        for param in reversed((*shown, *map(_option, table.options_of(level)))):
+        options = (_option(name, defaults.get(name)) for name in table.options_of(level))
+        for param in reversed((*shown, *options)):
             command = param(command)
         return command
 
@@ -63,8 +65,10 @@ shared_options = _adding("bisect")
 """The options of a verb that chooses scenario, kernels and run seeds itself."""
 run_options = _adding("calibrate")
 """The scenario argument, and the options that every verb takes that runs a scenario."""
-options_of_run = _adding("run", required=False)
+options_of_run = _adding("run", "[SCENARIO[-VARIANT]]", required=False)
 """All options, and a scenario where no control file stands in its place."""
+test_options = _adding("sweep", "SUITE", schedule=1)
+"""A suite in the scenario's place, and the options of a run that changes nothing beside its cells."""
 
 
 def execute(

@@ -62,9 +62,10 @@ def samples(
             of_disk.setdefault((sample.step, sample.repetition), {})[sample.metric] = sample.value
     for output in kept:
         step = str(output.step), output.repetition
-        if step in there:
-            data = _printed(disk, output)
+        data = _printed(disk, output)
+        if data or step in there:  # a test's is there, too, where the guest has ended in it
             (disk.parent / output.file_name).write_bytes(data)
+        if step in there:
             printed = list(_of_step(data, output, {**METRICS, **own}, dilation))
             if _is_elsewhere(output.program, printed, of_disk.get(step, {})):
                 printed = [_not_of_this_disk(sample) for sample in printed]

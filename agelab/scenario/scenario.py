@@ -96,6 +96,11 @@ class Variant(Frozen):
     combination_of: Name | None = Field(
         default=None, description="variant that it is with a combination of options; none in a file"
     )
+    case: Name | None = Field(
+        default=None,
+        exclude_if=is_empty,
+        description="the scenario's case that it does; of a file's variants each does each case",
+    )
 
     @property
     def plain_name(self) -> str:
@@ -211,6 +216,11 @@ class Scenario(Frozen):
         description="result of the steps: a tree, or one that has been used for long",
     )
     steps: tuple[Step, ...] = Field(default=(), description="steps that make the disk")
+    cases: tuple[Action, ...] = Field(
+        default=(),
+        exclude_if=is_empty,
+        description="in place of steps: each variant does each of them, in a guest of its own",
+    )
     experiments: tuple[Experiment, ...] = Field(default=(), description="in place of steps and tests")
     traces: tuple[Trace, ...] = Field(default=(), description="passes of the experiments under strace")
     tests: tuple[Action, ...] = Field(
@@ -254,8 +264,8 @@ class Scenario(Frozen):
             yield f"{what} {name!r} is defined twice"
         if bool(self.corpus) == bool(self.histories):
             yield "either a corpus or histories"
-        if bool(self.steps) == bool(self.experiments):
-            yield "either steps or experiments"
+        if sum(map(bool, (self.steps, self.experiments, self.cases))) != 1:
+            yield "either steps, or experiments, or cases"
         if self.experiments and (self.tests or self.control or self.measures or self.curve):
             yield "experiments cannot be combined with tests, control, measures or curve"
         for experiment in self.experiments:
@@ -443,6 +453,26 @@ class Scenario(Frozen):
             table = merged(table, self.readings[name].instead)
         return type(self).model_validate(table).model_copy(update={"unstated": self.unstated})
 
+    def with_cases(self) -> Self:
+        """Return the scenario with each variant once for each case. Raises ValueError for names that are too long."""
+        if not self.cases:
+            return self
+        variants = [
+            variant.model_copy(update={"name": f"{variant.name}-{case.name}", "case": case.name})
+            for variant in self.variants
+            for case in self.cases
+        ]
+        if too_long := [variant.name for variant in variants if len(variant.name) > MAX_NAME_LENGTH]:
+            raise ValueError(f"{too_long[0]} is a name of more than {MAX_NAME_LENGTH} characters")
+        return self.model_copy(update={"variants": tuple(variants)})
+
+    def of(self, variant: Variant) -> Self:
+        """Return the scenario as a variant's cells have it: with the case that it does for its only step."""
+        if variant.case is None:
+            return self
+        done = tuple(case for case in self.cases if case.name == variant.case)
+        return self.model_copy(update={"steps": done, "cases": ()})
+
     def at_scale(self, scale: str) -> Self:
         """Return the scenario with the shorter history of that scale; sizes are still the study's."""
         shorter = self.scales[scale].history if scale in self.scales else 1
@@ -476,4 +506,4 @@ class Scenario(Frozen):
         actions: list[Action] = []
         for step in self.steps:
             actions += step.cycle if isinstance(step, Cycle) else (step,)
-        return actions
+        return [*actions, *self.cases]

@@ -81,7 +81,9 @@ def select(
         own = Logged(name="log", engine="log", log=str(log.absolute()))
         scenario = scenario.model_copy(update={"histories": (own,)})
     try:
-        scenario = scenario.with_options(parse_matrix(options) if options else ()).with_histories()
+        scenario = (
+            scenario.with_options(parse_matrix(options) if options else ()).with_histories().with_cases()
+        )
     except ValueError as error:
         raise InputError(f"{name}: {error}") from error
     variants = scenario.variants

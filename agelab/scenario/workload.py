@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from agelab.base.types import Frozen, Name, Pattern
+from agelab.base.types import Frozen, Name, Pattern, is_empty
 from agelab.scenario.metrics import METRICS, Metric
 from agelab.scenario.units import time_power
 
@@ -23,6 +23,10 @@ Unit = Annotated[str, Field(pattern=r"^[A-Za-z0-9%/._-]+$", max_length=20), Afte
 """A unit without blanks, as benchmarks print them: s, us/op, MB/sec, IOPS, 1."""
 DIRECTIONS: dict[str, Literal["lower", "higher"]] = {"more": "higher", "less": "lower"}
 """A file's word for the better direction, to the registry's."""
+
+
+TEST, TEST_RESULT = "test", "test_result"
+"""The program that runs a user's test, and its metric."""
 
 
 class OwnMetric(Frozen):
@@ -67,6 +71,12 @@ class GuestProgram(Frozen):
     brought: str = Field(
         default="", pattern=r"^[A-Za-z0-9._+-]*$", description="the program's file, if no package has it"
     )
+    ours: str = Field(
+        default="",
+        exclude_if=is_empty,
+        pattern=r"^[a-z-]*$",
+        description="the program's file, if it is one of harness/output",
+    )
     proof: tuple[str, ...] = Field(
         default=(), description="command that shows, in the proof of an image, that it runs"
     )
@@ -99,8 +109,9 @@ class GuestProgram(Frozen):
         default=(),
         description="command of the host that parses a job, {job}: its file and arguments, where the host has it",
     )
-    reader: Literal["numbers", "fio"] = Field(
-        default="numbers", description="reader of its output: the numbers listed here, or fio's JSON"
+    reader: Literal["numbers", "fio", "test"] = Field(
+        default="numbers",
+        description="reader of its output: the numbers listed here, fio's JSON, or the verdict on a test",
     )
     numbers: tuple[PrintedNumber, ...] = Field(default=(), description="numbers in its output")
     metrics: dict[MetricName, OwnMetric] = Field(min_length=1, description="what its output holds")
@@ -123,8 +134,8 @@ class GuestProgram(Frozen):
         wrong += [f"moves: no metric {name!r}" for name in self.moves if name not in self.metrics]
         if (self.reader == "numbers") != bool(self.numbers):
             wrong.append("numbers are listed for the reader of that name, and for it alone")
-        if bool(self.packages) == bool(self.brought):
-            wrong.append("either packages, or the file that is brought")
+        if sum(map(bool, (self.packages, self.brought, self.ours))) != 1:
+            wrong.append("either packages, or the file that is brought, or ours")
         if self.packages and not self.proof:
             wrong.append("proof is missing: the command that shows that it runs")
         if wrong:

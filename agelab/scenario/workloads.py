@@ -32,6 +32,8 @@ class Workload:
     """Debian packages, sorted."""
     bring: tuple[Path, ...] = ()
     """The user's own files, as absolute paths."""
+    carried: Mapping[str, bytes] | None = None
+    """These files by their paths in the guest, where they came in a capsule."""
     sources: tuple[Path, ...] = ()
     """The job files where they lie."""
     metrics: Mapping[str, Metric] = field(default_factory=dict)
@@ -41,6 +43,8 @@ class Workload:
 
 
 NOTHING = Workload()
+CARRIED = "bring/"
+"""What the names of files that are brought begin with, among the job files of a capsule."""
 JOB_WORD = ' "$JOB"'
 """The word of a program's command that is its job file."""
 
@@ -94,7 +98,7 @@ def workload_of(scenario: Scenario, path: Path, carried: Mapping[str, bytes] | N
     bring = [path.parent / file for file in scenario.bring]
     if carried is None:
         wrong += [f"{path}: bring{line}" for line in _bring_problems(scenario.bring, path.parent)]
-    elif bring:
+    elif bring and not any(name.startswith(CARRIED) for name in carried):
         wrong.append(f"{path}: bring: this scenario came from elsewhere, and names files of this host")
     if wrong:
         raise InputError("\n".join(wrong))
@@ -104,7 +108,12 @@ def workload_of(scenario: Scenario, path: Path, carried: Mapping[str, bytes] | N
     absolute = tuple(file.absolute() for file in bring)
     sources = () if carried is not None else tuple(origin.values())
     keeps = bool(programs or scenario.metrics) or any(action.keep for _, action in _actions(scenario))
-    return Workload(programs, jobs, tuple(sorted(packages)), absolute, sources, metrics, keeps)
+    came = None
+    if carried is not None:
+        came = {
+            name.removeprefix(CARRIED): data for name, data in carried.items() if name.startswith(CARRIED)
+        }
+    return Workload(programs, jobs, tuple(sorted(packages)), absolute, came, sources, metrics, keeps)
 
 
 def guest_name(path: Path) -> str:
@@ -180,8 +189,12 @@ def bind(scenario: Scenario, workload: Workload, path: Path) -> Scenario:
         return (entry.model_copy(update={"cycle": tuple(chain.from_iterable(cycle))}),)
 
     steps = (bound(entry, f"steps[{number}]") for number, entry in enumerate(scenario.steps))
-    tests = (combinations(test, f"tests[{number}]") for number, test in enumerate(scenario.tests))
-    changes = {"steps": tuple(chain.from_iterable(steps)), "tests": tuple(chain.from_iterable(tests))}
+    changes = {"steps": tuple(chain.from_iterable(steps))}
+    for kind in ("cases", "tests"):
+        actions = (
+            combinations(action, f"{kind}[{number}]") for number, action in enumerate(getattr(scenario, kind))
+        )
+        changes[kind] = tuple(chain.from_iterable(actions))
     complete = scenario.model_copy(update=changes)
     wrong += [
         f"{path}: matrix.{axis}: no step names ${axis.upper()}, in its command, its arguments or its job file"
@@ -236,7 +249,9 @@ def _actions(scenario: Scenario) -> Sequence[tuple[str, Action]]:
             actions += [(f"steps[{number}].cycle[{at}]", action) for at, action in enumerate(step.cycle)]
         else:
             actions.append((f"steps[{number}]", step))
-    return actions + [(f"tests[{number}]", test) for number, test in enumerate(scenario.tests)]
+    for kind in ("cases", "tests"):
+        actions += [(f"{kind}[{number}]", action) for number, action in enumerate(getattr(scenario, kind))]
+    return actions
 
 
 def _program_of(action: Action) -> GuestProgram | None:

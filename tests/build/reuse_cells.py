@@ -75,7 +75,10 @@ class Guests:
         launcher = SimpleNamespace(
             directory=run.cell_directory(0), spec=spec(), corpus=CORPUS, module=None, tools={}, parts=(),
             guests=SimpleNamespace(
-                image=image, emulator=SimpleNamespace(identity={"version": "7.2"}), store=Store(self.home / "s")
+                image=image,
+                emulator=SimpleNamespace(identity={"version": "7.2"}),
+                store=Store(self.home / "s"),
+                schedule=None,
             ),
             run=self._run, console=lambda boot: "", inputs=lambda boot, places: {},
         )  # fmt: skip

@@ -37,6 +37,12 @@ SPECS = {
     "virtual": SPEC,
     "saved": replace(SPEC, saved=SavedMemory(MEMORY, restored=False)),
     "restored": replace(SPEC, saved=SavedMemory(MEMORY, restored=True)),
+    "shaken": replace(
+        SPEC,
+        saved=SavedMemory(MEMORY, restored=True),
+        preload=(Path("/agelab/schedule/schedule.so"), *SPEC.preload),
+        schedule="7:15000000000",
+    ),
     "wall": replace(WALL, real_disks=REAL),
     "wall-kvm": replace(WALL, real_disks=REAL[:1], accelerator="kvm"),
     "wall-pci": replace(WALL, passthrough=(BRIDGE,)),

@@ -1,15 +1,15 @@
-"""What steps print, read as measurements: the numbers of a user's own metrics, a program's numbers, fio's JSON.
+"""What steps print, read as measurements: numbers of a user's metrics or a program, fio's JSON, verdicts on tests.
 
 Readers work on the host, on text that a guest wrote: nothing in it is trusted.
 """
 
-from agelab.evaluate.program_output import fio, numbers
+from agelab.evaluate.program_output import fio, numbers, test
 from agelab.evaluate.program_output.reading import Reading, UnreadableOutput
 from agelab.scenario.workload import GuestProgram
 
 __all__ = ["Reading", "UnreadableOutput", "read_program", "read_records"]
 
-READERS = {"fio": fio.read, "numbers": numbers.read}
+READERS = {"fio": fio.read, "numbers": numbers.read, "test": test.read}
 """Reader by its name in a program's file."""
 
 

@@ -8,6 +8,16 @@ from agelab.machine.qemu.emulator import (
     question,
     require_processor,
     resolve_packages,
+    schedule_library,
 )
 
-__all__ = ["SUITE", "Emulator", "find", "obtain", "question", "require_processor", "resolve_packages"]
+__all__ = [
+    "SUITE",
+    "Emulator",
+    "find",
+    "obtain",
+    "question",
+    "require_processor",
+    "resolve_packages",
+    "schedule_library",
+]

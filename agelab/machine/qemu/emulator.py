@@ -3,7 +3,8 @@
 ``launcher.c`` starts it with the dynamic linker of its own suite, so that it runs on any amd64 Linux. For the virtual
 clock two libraries are loaded into it (LD_PRELOAD): ``clock.c`` for every guest, ``main_loop.c`` for one that is saved.
 The latter replaces functions of one QEMU. They lie in a module, and QEMU must call them through the symbol table: calls
-within an executable, or bound when it was linked, cannot be replaced.
+within an executable, or bound when it was linked, cannot be replaced. A third one, ``schedule.c``, is an artefact by
+itself: only guests whose schedule is shaken have it in their keys.
 
 All of it is compiled with the compiler of QEMU's suite (agelab.debian.buildroot), and nothing of the host is in it. It
 is not taken from a cache that machines share: the host runs it.
@@ -42,12 +43,13 @@ def question() -> dict[str, Any]:
     return {"emulator": SUITE, "packages": _PACKAGES}
 
 
-KIND = "qemu"
+KIND, SCHEDULE_KIND = "qemu", "schedule"
 RECIPE = 1
 """Raised whenever the same packages and sources would make another artefact."""
-LAUNCHER, CLOCK, MAIN_LOOP = (
-    Path(__file__).with_name(f"{name}.c") for name in ("launcher", "clock", "main_loop")
+LAUNCHER, CLOCK, MAIN_LOOP, SCHEDULE = (
+    Path(__file__).with_name(f"{name}.c") for name in ("launcher", "clock", "main_loop", "schedule")
 )
+SCHEDULE_FILE = "schedule.so"
 START, VERSION, UNFIT = "qemu-system-x86_64", "version", "unfit"
 """Files of the artefact: what is started, and what is known of it."""
 ROOT = Path("root/usr")
@@ -153,6 +155,37 @@ def obtain(store: Store, progress: Notify = silent) -> Emulator:
         )
 
     return Emulator(buildroot.with_packages(lambda refresh: resolve_packages(store, refresh=refresh), of))
+
+
+def schedule_library(store: Store, emulator: Emulator, progress: Notify = silent) -> Path:
+    """Return the library that shakes a guest's schedule, compiled if the store does not have it.
+
+    Raises HostError for a QEMU that is not known, and as ``obtain``.
+    """
+    if not KNOWN.match(emulator.version):
+        raise HostError(f"{emulator.version} is not known: the schedule cannot be shaken in it")
+    purpose = buildroot.compiler_purpose("QEMU's libraries")
+
+    def of(compiler: BuildRoot) -> Artefact:
+        inputs = {
+            "sources": {SCHEDULE.name: file_hash(SCHEDULE)},
+            "flags": list(_LIBRARY_FLAGS),
+            "root": buildroot.key(compiler, purpose),
+            "recipe": RECIPE,
+        }
+
+        def build(directory: Path) -> None:
+            place = buildroot.of_packages(compiler, purpose, store, progress) / buildroot.ROOT_TAR
+            with buildroot.open_workshop(place, [SCHEDULE], directory, "a library of QEMU") as shop:
+                shop.run(["gcc", *_LIBRARY_FLAGS, "-o", SCHEDULE_FILE, SCHEDULE.name])
+                shutil.copyfile(shop.made(SCHEDULE_FILE), directory / SCHEDULE_FILE)
+
+        return store.obtain(SCHEDULE_KIND, inputs, build)
+
+    compiled = buildroot.with_packages(
+        lambda refresh: buildroot.resolve_compiler(store, SUITE, refresh=refresh), of
+    )
+    return compiled / SCHEDULE_FILE
 
 
 def require_processor() -> None:

@@ -46,6 +46,8 @@ ANY_NAME, ANY_OWNER = "agelab-guest", "agelab-owner"
 STANDING_FOR = re.compile(r"/agelab/(\d+)\.file")
 """Names that stand for a guest, for the agelab that starts it, and for its files."""
 OWN_UUID = re.compile(r"\n *<uuid>[^<]*</uuid>")
+SCHEDULE_VARIABLE = "AGELAB_SCHEDULE"
+"""The environment variable of QEMU that schedule.c reads."""
 SAVE_ARGUMENT = "agelab.save"
 """Kernel argument by which the harness stops the guest at the moment to be saved (harness/saved.py)."""
 
@@ -70,6 +72,8 @@ fifth of a second, which saves a quarter of a boot.
 ``softlockup_panic=1``: a processor that spends 20 s of guest time in the kernel (soft lockup) panics; no busy host
 can cause this here.
 """
+PREEMPTED = "preempt=full"
+"""Kernel argument of guests whose schedule is shaken: what the kernel does is preempted as well, from 5.12 on."""
 DRIVE_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 PINNED_EXTRA_MIB = 2048
 """MiB that QEMU may lock beside guest memory for PCI passthrough."""
@@ -130,8 +134,9 @@ def kernel_arguments(spec: GuestSpec) -> list[str]:
     """
     emulated = ("no_timer_check",) if spec.accelerator == "tcg" else ()
     of_clock = VIRTUAL_KERNEL_ARGUMENTS if spec.clock == "virtual" else emulated
+    preempted = [PREEMPTED] if spec.schedule is not None else []
     saved = [SAVE_ARGUMENT] if spec.saved else []
-    return [*BASE_ARGUMENTS, *of_clock, *spec.machine.kernel_arguments, *saved]
+    return [*BASE_ARGUMENTS, *of_clock, *spec.machine.kernel_arguments, *preempted, *saved]
 
 
 def virt_install_command(spec: GuestSpec, confined_by: Collection[str]) -> list[str]:
@@ -243,8 +248,10 @@ def _icount_arguments(spec: GuestSpec) -> list[str]:
     # saved: there a library keeps the main loop out (main_loop.c).
     # What somebody types reaches no guest that is recorded, and cannot come again.
     recording = "" if spec.saved or spec.terminal else ",rr=record,rrfile=/dev/null"
+    shaken = [f"env={SCHEDULE_VARIABLE}={spec.schedule}"] if spec.schedule else []
     return [
         f"env=LD_PRELOAD={':'.join(str(library) for library in spec.preload)}",
+        *shaken,
         f"-icount shift={spec.machine.shift},sleep=off,align=off{recording}",
         f"-rtc base={EPOCH_DATE},clock=vm",
         # By it a guest stops itself to be saved (harness/saved.py). Others have it to be the same machine.

@@ -71,6 +71,9 @@ class GuestSpec:
     """LD_PRELOAD libraries of the virtual clock (agelab.machine.qemu)."""
     saved: SavedMemory | None = None
     """None for a guest that boots and is not saved."""
+    schedule: str | None = None
+    """What the library that shakes the schedule is told, the first of ``preload``; empty for a guest that is saved to
+    be shaken later, None for one whose schedule is left alone."""
     clock: Clock = "virtual"
     vcpus: int = 1
     """Number of processors; always 1 in the virtual clock."""

@@ -1,4 +1,4 @@
-"""Runs and gates as JUnit XML, which CI systems show: a case for each cell of a run, or for each step that is judged.
+"""Runs, tests and gates as JUnit XML, which CI systems show: a case for each cell, test, or step that is judged.
 
 There is no standard; this is what Jenkins' and GitLab's readers take (testsuites, testsuite, testcase with failure,
 error or skipped).
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from agelab.analysis.comparison import Comparison, ComparisonTable, gate_times, is_slower
+from agelab.analysis.test_results import CaseResult
 from agelab.present.view.cell_names import name_seeds
 from agelab.present.view.ratio_table import ratio_texts
 from agelab.results.result import End, Status
@@ -49,6 +50,25 @@ def gate_lines(
             cases = [_gate_case(row, margin) for row in gate_times(table)]
             suites.append(_counted(" against ".join(sides), cases))
     return _lines(suites)
+
+
+def test_lines(name: str, found: Sequence[CaseResult]) -> Iterator[str]:
+    """Write a suite of tests, with a case for each test, or part of one, and seed."""
+    suites = ElementTree.Element("testsuites")
+    suites.append(_counted(name, [_test_case(result) for result in found]))
+    return _lines(suites)
+
+
+def _test_case(result: CaseResult) -> ElementTree.Element:
+    name = replace_forbidden(f"{result.name}, seed {result.seed}")
+    case = ElementTree.Element("testcase", classname=replace_forbidden(result.on), name=name)
+    skipped = result.verdict == "not run" or result.known
+    kind = "error" if result.could_not else "skipped" if skipped else "failure"
+    if result.verdict != "passed":
+        why = f"known: {result.known}" if result.known else result.why
+        message = replace_forbidden(why or result.verdict)
+        ElementTree.SubElement(case, kind, message=message, type=result.verdict)
+    return case
 
 
 def _gate_case(row: ComparedSeries, margin: Fraction) -> ElementTree.Element:

@@ -65,10 +65,25 @@ class RunGuests:
     progress: Notify
     are_saved: bool
     """Boots begin with a saved guest; else each boots in full."""
+    schedule: Path | None = None
+    """The library that shakes the schedule, where it is shaken."""
 
     @classmethod
     def of(cls, prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify) -> "RunGuests":
-        return cls(store, hypervisor, prepared.image, prepared.emulator, progress, prepared.saves_guests)
+        return cls(
+            store,
+            hypervisor,
+            prepared.image,
+            prepared.emulator,
+            progress,
+            prepared.saves_guests,
+            prepared.schedule,
+        )
+
+    @property
+    def shaking(self) -> tuple[Path, ...]:
+        """The library that shakes the schedule, where it is shaken. It calls those that are loaded after it."""
+        return (self.schedule,) if self.schedule else ()
 
     @cached_property
     def initramfs_bytes(self) -> bytes:
@@ -89,7 +104,7 @@ class RunGuests:
         return replace(
             guest,
             initramfs=directory / INITRAMFS,
-            preload=(self.emulator.clock, self.emulator.main_loop),
+            preload=(*self.shaking, self.emulator.clock, self.emulator.main_loop),
             saved=SavedMemory(directory / MEMORY, restored=True),
         )
 
@@ -158,6 +173,7 @@ class RunGuests:
             console=directory / "console.log",
             events=directory / "events",
             preload=(self.emulator.clock, self.emulator.main_loop),
+            schedule=None if guest.schedule is None else "",
             saved=SavedMemory(directory / MEMORY, restored=False),
         )
 
@@ -341,6 +357,8 @@ class GuestLauncher:
             **{f"drive{n}": Path(drive.claim.source) for n, drive in self._real_drives() if drive.claim},
             **{name: self._any_cell(path) for name, path in places.items()},
         }
+        if library := self.guests.schedule:
+            named["schedule"] = library.parent
         return {
             "plan": self._plan(boot),
             "archive": hashlib.sha256(self._archive(boot)).hexdigest(),
@@ -431,7 +449,10 @@ class GuestLauncher:
             disks=layout.fill(disks, self._empty_slot) if layout else disks,
             console=self.directory / f"{boot.name}console-{boot.number}.log",
             events=self.directory / f"{boot.name}events-{boot.number}.jsonl",
-            preload=(self.guests.emulator.clock,) if self.spec.clock == "virtual" else (),
+            preload=(*self.guests.shaking, self.guests.emulator.clock)
+            if self.spec.clock == "virtual"
+            else (),
+            schedule=self.spec.schedule_words if self.guests.schedule else None,
             clock=self.spec.clock,
             vcpus=self.spec.vcpus,
             accelerator=self.spec.accelerator,

@@ -29,6 +29,7 @@ from agelab.runner.plan.passes import is_keeper, output_bytes, outputs, with_kee
 from agelab.runner.plan.phases import Phase, phases
 from agelab.scenario.step import AGED, CONTROL, MAP, ForkName, StepId
 from agelab.store import stored_disk
+from agelab.store.artefacts import file_hash
 from agelab.store.stored_disk import StoredDisk
 
 
@@ -223,7 +224,7 @@ class CellBoots:
         """The inputs that all boots of the cell share."""
         launcher = self.launcher
         module = launcher.module if self.spec.has_modelled_drive else None
-        return cell_inputs.collect(
+        shared = cell_inputs.collect(
             self.spec,
             launcher.guests.image,
             launcher.guests.emulator,
@@ -232,6 +233,9 @@ class CellBoots:
             launcher.tools,
             self.goals.companion,
         )
+        if library := launcher.guests.schedule:
+            shared["schedule"] = {"library": file_hash(library), "drawn": self.spec.schedule_words}
+        return shared
 
     def _first_boot(self, phase: Phase) -> dict[str, Any]:
         return self._shape(self.of_phase(phase, FIRST_BOOT))

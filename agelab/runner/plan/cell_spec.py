@@ -118,6 +118,8 @@ class CellSpec:
     """Bytes of memory for what is done beside the steps, in a pass that measures nothing."""
     member_bytes: tuple[int, ...] = ()
     """Size of each member of the disk under test, where a stored disk decides it."""
+    schedule: int = 0
+    """Draws how the schedule is shaken, with the run seed; 0 leaves it alone."""
     refused: str = ""
     """What mkfs said against its options, where they were tried before the first cell."""
     key_seed: int | None = None
@@ -266,6 +268,14 @@ class CellSpec:
     def entropy(self) -> str:
         """256 bits, in hex, for the guest's random pool."""
         return hashlib.sha256(f"agelab run seed {self.run_seed}".encode()).hexdigest()
+
+    @property
+    def schedule_words(self) -> str:
+        """What shakes the schedule: 63 bits that draw, and the nanosecond from which on, that of the first step."""
+        digest = hashlib.sha256(
+            f"agelab schedule {self.schedule} of run seed {self.run_seed}".encode()
+        ).digest()
+        return f"{int.from_bytes(digest[:8], 'big') >> 1}:{round((self.start_at or 0) * 1e9)}"
 
     def cut_at(self, first: float, last: float) -> float:
         """Return the moment of a power cut in a window of seconds: far apart for run seeds that follow each other."""

@@ -27,6 +27,7 @@ from agelab.runner.plan.phases import Phase
 from agelab.runner.plan.steps import StepPlan
 from agelab.scenario.filesystem import FreeSpaceTool
 from agelab.scenario.guest_places import AGED_MOUNT, BESIDE_MOUNT, SOURCE, UNDER_TEST, device
+from agelab.scenario.workload import TEST
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,8 @@ def too_small(spec: CellSpec) -> str:
 
 PLAN_DISK, CORPUS_DISK, DATA_DISK = 1, 2, 3
 """Places of the plan, the corpus and the first data disk among the memory-backed disks; the root is 0."""
+SHAKEN_TIMES = 100
+"""How many times as fast the clock of a guest with a shaken schedule may run: a test has as many times its seconds."""
 MAP_MOUNT = "/run/map"
 """Mount point of a disk that is mapped."""
 MAP_MEMORY_MIB = 512
@@ -183,6 +186,8 @@ def step_environment(spec: CellSpec) -> dict[str, str]:
     return {
         "CORPUS_SEED": str(spec.corpus_seed),
         "DEVICE": device(UNDER_TEST),
+        **({"SEED": str(spec.run_seed)} if TEST in spec.workload.programs else {}),
+        **({"SHAKEN": str(SHAKEN_TIMES)} if spec.schedule else {}),
         **{name: str(spec.scaled_bytes(figure)) for name, figure in scenario.sizes.items()},
         **{name: str(spec.scaled_count(figure)) for name, figure in scenario.counts.items()},
         **spec.brought.environment,

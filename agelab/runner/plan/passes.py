@@ -10,7 +10,7 @@ from agelab.runner.plan.phases import Phase
 from agelab.runner.plan.steps import StepPlan
 from agelab.scenario.machine import Machine
 from agelab.scenario.step import StepId
-from agelab.scenario.workload import GuestProgram
+from agelab.scenario.workload import TEST, GuestProgram
 from agelab.store.stored_disk import DISK_ALIGNMENT
 
 KEEPER = "keep-output"
@@ -19,8 +19,9 @@ PRINTED = "/run/agelab/said/output"
 """The guest's file that a step prints to: in the memory that what steps say may take."""
 SUFFIX = ".output"
 """The end of such a step's name, which no step of a scenario can have."""
-OUTPUT_VARIABLE = "OUTPUT_DISK"
-"""The environment variable with the disk's number in the guest."""
+OUTPUT_VARIABLE, PLACE_VARIABLE = "OUTPUT_DISK", "OUTPUT_PLACE"
+"""The environment variables with the disk's number in the guest, and for a test its place there: it keeps its output by
+itself, as it comes, so that it outlives a panic."""
 DEADLINE = 600.0
 
 
@@ -45,7 +46,7 @@ def output_bytes(phase: Phase) -> int:
 
 
 def with_keepers(phase: Phase) -> Phase:
-    """Return the phase with a keeper after each step whose output is read."""
+    """Return the phase with a keeper after each step whose output is read, but for tests."""
     if not any(map(_is_kept, phase.steps)):
         return phase
     places = count()
@@ -53,7 +54,10 @@ def with_keepers(phase: Phase) -> Phase:
     def kept(step: StepPlan) -> tuple[StepPlan, ...]:
         if not _is_kept(step):
             return (step,)
-        words = f'{KEEPER} {PRINTED} "${OUTPUT_VARIABLE}" {next(places)}'
+        place = next(places)
+        if step.output and step.output.program == TEST:
+            return (replace(step, run=f"export {PLACE_VARIABLE}={place}\n{step.run}"),)
+        words = f'{KEEPER} {PRINTED} "${OUTPUT_VARIABLE}" {place}'
         return replace(step, run=f"exec >{PRINTED}\n{step.run}"), keeper(step, step.name, words)
 
     return phase.expanded(kept)

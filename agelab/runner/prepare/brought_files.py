@@ -18,7 +18,7 @@ from agelab.debian import unpack
 from agelab.runner.plan.cell_spec import Brought
 from agelab.runner.plan.passes import KEEPER
 from agelab.scenario.guest_places import BROUGHT, GUEST, JOBS
-from agelab.scenario.workloads import Workload, guest_name
+from agelab.scenario.workloads import CARRIED, Workload, guest_name
 
 TOOLS = "tools"
 """The guest's directory of programs by themselves, which is in PATH."""
@@ -31,7 +31,7 @@ LIBRARIES = ("lib", "lib/x86_64-linux-gnu", "usr/lib", "usr/lib/x86_64-linux-gnu
 """Where programs and libraries are looked for in a directory that was brought."""
 OWN_TOOLS = (
     *("checkufs", "extents", "mkufs", "random-read", "record-blocks", "replay", "replay-blocks", "spool"),
-    *("step-profile", KEEPER),
+    *("run-test", "step-profile", KEEPER),
 )
 
 
@@ -41,11 +41,12 @@ def brought(workload: Workload, programs: Sequence[str] = ()) -> Brought:
     Raises InputError for what cannot be brought, and as ``unpack``.
     """
     files = {f"{JOBS}/{name}": data for name, data in sorted(workload.jobs.items())}
-    for name in (*([KEEPER] if workload.keeps_output else []), *programs):
+    ours = [program.ours for program in workload.programs.values() if program.ours]
+    for name in (*([KEEPER] if workload.keeps_output else []), *ours, *programs):
         files[f"{TOOLS}/{name}"] = fileio.read_bytes(HARNESS / "output" / name)
     total = 0
     for path in workload.bring:
-        for name, data in _files(path):
+        for name, data in _files(path) if workload.carried is None else ():
             total += len(data)
             files[name] = data
             if total > MOST_BYTES or len(files) > MOST_FILES:
@@ -53,7 +54,20 @@ def brought(workload: Workload, programs: Sequence[str] = ()) -> Brought:
                     f"bring: {path}: a scenario brings {MOST_BYTES >> 20} MiB and {MOST_FILES:,} files at most",
                     hint="data belong into the corpus: --corpus takes a directory",
                 )
-    return Brought(files, _environment(files, [path for path in workload.bring if not _is_program(path)]))
+    files |= workload.carried or {}
+    directories = [path for path in workload.bring if f"{TOOLS}/{path.name}" not in files]
+    return Brought(files, _environment(files, directories))
+
+
+def carried(files: Brought) -> dict[str, bytes]:
+    """Return what of these files is the user's, under names by which a run and a capsule keep it."""
+    ours = {f"{TOOLS}/{name}" for name in OWN_TOOLS}
+    places = (f"{TOOLS}/", f"{BROUGHT}/")
+    return {
+        f"{CARRIED}{name}": data
+        for name, data in files.files.items()
+        if name.startswith(places) and name not in ours
+    }
 
 
 def _is_program(path: Path) -> bool:

@@ -25,7 +25,8 @@ from agelab.machine.image import root as roots
 from agelab.results import run_directory
 from agelab.results.checksummed import read, write_sealed
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.cell_spec import NOTHING_BROUGHT, CellSpec
+from agelab.runner.prepare import brought_files
 from agelab.runner.prepare.input_data import named_data
 from agelab.runner.request.request import RunRequest
 from agelab.scenario.drive import Drive
@@ -40,6 +41,8 @@ SCENARIO = "scenario.toml"
 PROFILES = "profiles.json"
 CONTROL = "control.json"
 JOBS = "jobs.json"
+MOST_KEPT = 32 << 20
+"""Bytes of what a scenario brings that are kept with a run; a larger one cannot be packed."""
 
 
 class CorpusRecord(Frozen):
@@ -78,7 +81,9 @@ class RunManifest(Frozen):
     resolutions: dict[str, JsonValue] = Field(
         default={}, description="what questions about packages were answered: the key of each to its answer"
     )
-    brings: bool = Field(default=False, description="whether the scenario brought files of the user's")
+    brings: bool = Field(
+        default=False, description="whether the scenario brought files of the user's that are not kept"
+    )
     scenario_sha256: str | None = Field(default=None, description="of the scenario's text, as it is kept")
 
 
@@ -100,7 +105,7 @@ class ControlScripts(Frozen):
 
 
 class JobFiles(Frozen):
-    """The job files of a scenario's programs, and the aging profiles of its histories."""
+    """The job files of a scenario's programs, the aging profiles of its histories, and what it brings."""
 
     jobs: dict[str, Base64Bytes]
 
@@ -169,7 +174,6 @@ def collect(
         also_from=definition.also_from,
         modules=module_packages(request, kernel, store),
         tools=buildroot.resolve_compiler(store, roots.definition().suite),
-        brings=bool(request.selection.workload.bring),
         sources=named_data(
             specs, [_source(request, spec, corpus) for spec, corpus in zip(specs, corpora, strict=True)]
         ),
@@ -207,14 +211,19 @@ def write(run: RunDirectory, request: RunRequest, specs: Sequence[CellSpec], mad
     """Write the manifest, the data files and the scenario into a new run's directory."""
     text = request.selection.text.encode()
     (run.path / SCENARIO).write_bytes(text)
-    manifest = made.model_copy(update={"scenario_sha256": hashlib.sha256(text).hexdigest()})
+    own = brought_files.carried(specs[0].brought if specs else NOTHING_BROUGHT)
+    kept = own if sum(map(len, own.values())) <= MOST_KEPT else {}
+    about = {"scenario_sha256": hashlib.sha256(text).hexdigest(), "brings": own.keys() != kept.keys()}
+    manifest = made.model_copy(update=about)
     write_sealed(run.path / MADE_OF, manifest)
     write_sealed(run.path / PROFILES, profiles(specs))
     if request.control:
         file = request.control
-        kept = ControlScripts.model_construct(name=file.path.name, text=file.text, scripts=dict(file.scripts))
-        write_sealed(run.path / CONTROL, kept)
-    if jobs := {**request.selection.workload.jobs, **request.selection.profiles}:
+        scripts = ControlScripts.model_construct(
+            name=file.path.name, text=file.text, scripts=dict(file.scripts)
+        )
+        write_sealed(run.path / CONTROL, scripts)
+    if jobs := {**request.selection.workload.jobs, **request.selection.profiles, **kept}:
         write_sealed(run.path / JOBS, JobFiles.model_construct(jobs=jobs))
 
 

@@ -343,6 +343,14 @@ class RunOptions(BaseModel):
         ),
     ] = "saved"  # fmt: skip
     vcpus: Annotated[int, Option("The guest's processors (wall clock).", affects="shown", level="bisect")] = 1
+    schedule: Annotated[
+        int,
+        Option(
+            "Shake the guest's schedule as this number and the run seed draw it; its times are then no machine's "
+            "(docs/howto/tests.md). 0: leave it alone.",
+            level="calibrate",
+        ),
+    ] = Field(default=0, ge=0, lt=2**31)  # fmt: skip
     machine: Annotated[
         str | None,
         Option("Another machine than the scenario's (docs/machines.md).", affects="shown", level="bisect"),
@@ -866,6 +874,11 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
         "check",
         ("fresh", "keep_disk", "timing"),
         "--check {asked.check:g}: with {other} every cell runs: leave one of them out",
+    ),
+    OptionConflict(
+        "in_wall_clock",
+        ("schedule",),
+        "--schedule {asked.schedule}: in the wall clock the host decides it",
     ),
     OptionConflict(
         "in_wall_clock",

@@ -140,7 +140,9 @@ class RunRequest:
         if self.control is None:
             whole, variants = self.selection.scenario, self.selection.variants
             return [
-                (whole, variant, seeds, None) for variant in variants for seeds in self.options.repetitions
+                (whole.of(variant), variant, seeds, None)
+                for variant in variants
+                for seeds in self.options.repetitions
             ]
         seeded: list[tuple[Scenario, Variant, Seeds, ControlLine | None]] = []
         [corpus] = self.options.corpora
@@ -195,6 +197,7 @@ def cell_requests(
                 claims=claims,
                 clock=options.guest_clock,
                 vcpus=options.vcpus,
+                schedule=options.schedule,
                 member_bytes=disk.recipe.sizes if disk else (),
                 key_seed=disk.recipe.run_seed if disk else None,
                 scripts=request.control.scripts if request.control else {},

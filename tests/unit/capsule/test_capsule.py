@@ -30,6 +30,7 @@ from agelab.kernel import debian_kernel
 from agelab.machine import qemu
 from agelab.machine.image import root as roots
 from agelab.results.checksummed import read, write
+from agelab.results.key_and_digest import inputs_key
 from agelab.results.result import RunPlan
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
@@ -102,6 +103,18 @@ def test_a_capsule_has_all_of_its_run_and_no_place_of_its_host(store: Store, cap
     assert {one.name for one in found.run_manifest.guest.root} == {"coreutils", "libc6"}
     data = capsule.read_bytes()
     assert b"somebody" not in data and str(store.home).encode() not in data
+
+
+def test_a_command_of_several_lines_is_no_other_input_of_a_replay(store: Store, tmp_path: Path) -> None:
+    made = made_run(store)
+    inputs = made.recorded_inputs(0)
+    inputs["making"]["run"] = "export PLACE=0\nexec test"
+    made.write_inputs(0, inputs)
+    end = made.end(0)
+    assert end
+    made.finish(0, end.model_copy(update={"inputs_key": inputs_key(inputs)}))
+    packed = pack(made, store, tmp_path / "lines.capsule")
+    assert packed.cells[0].inputs == made.inputs(0)
 
 
 def test_another_program_lists_it_as_a_plain_tar(capsule: Path) -> None:
@@ -588,5 +601,7 @@ def test_a_run_that_brought_files_is_not_packed_and_a_capsule_names_none(
         replay.selection_of(hostile)
     of = read(made.path / run_manifest.MADE_OF, RunManifest).model_copy(update={"brings": True})
     write(made.path / run_manifest.MADE_OF, of.model_dump_json())
-    with pytest.raises(InputError, match="brought files of its user into its guests: a capsule carries none"):
+    with pytest.raises(
+        InputError, match="brought more of its user's files into its guests than a capsule carries, 32 MiB"
+    ):
         pack(made, store, tmp_path / "brought.capsule")

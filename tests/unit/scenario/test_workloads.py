@@ -11,7 +11,7 @@ import pytest
 from agelab.base import places
 from agelab.base.errors import InputError
 from agelab.runner.prepare import prepare
-from agelab.runner.prepare.brought_files import PATH, brought
+from agelab.runner.prepare.brought_files import PATH, brought, carried
 from agelab.scenario import selection, workloads
 from agelab.scenario.metrics import METRICS
 from agelab.scenario.workload import GuestProgram
@@ -135,6 +135,19 @@ def test_a_program_of_ones_own_is_in_the_path_and_a_directory_too(tmp_path: Path
     assert found.environment["PATH"].endswith(":/run/agelab/tools:/run/agelab/brought/suite/bin")
     assert found.environment["LD_LIBRARY_PATH"] == "/run/agelab/brought/suite/usr/lib"
     assert "tools/keep-output" in found.files
+
+
+def test_what_a_capsule_carries_is_in_the_guest_as_what_was_brought(tmp_path: Path) -> None:
+    (tmp_path / "suite/lib").mkdir(parents=True)
+    (tmp_path / "suite/test").write_text("#!/bin/sh")
+    (tmp_path / "suite/lib/x.so").write_text("x")
+    (tmp_path / "bench").write_text("x")
+    here = chosen(tmp_path, ECHO, metrics=MY_OPS, bring=["suite", "bench"])
+    files = brought(here.workload)
+    kept = carried(files)
+    assert sorted(kept) == ["bring/brought/suite/lib/x.so", "bring/brought/suite/test", "bring/tools/bench"]
+    there = selection.select("ten-lines.toml", text=here.text, jobs=kept)
+    assert brought(there.workload) == files
 
 
 def test_the_path_of_steps_begins_as_the_harness_sets_it() -> None:
