@@ -1,25 +1,26 @@
 """Ten faults planted in Linux, each a flush, a FUA or an order that is dropped: does ``agelab crash`` find them?
 
-    .venv/bin/python -m validation.crash_faults DIRECTORY [--kernel source:6.12] [--only NAME] [--replays 20]
+    .venv/bin/python -m validation.crash_faults DIRECTORY [--kernel source:6.12] [--only NAME] [--times 20]
 
-Writes the faults of crash_faults.toml as patches into DIRECTORY, builds the kernel without and with each (``--kernel``
-is any that is built: tree:/src/linux, source:6.12), and looks at all states of one workload on each. Prints a table.
-Exits with 1 where a fault is not found, a kernel without one loses something, or a replay shows another disk or
-verdict. States in which a write is torn are left out: ext4 has known ones (docs/howto/crash.md).
+Builds one kernel (``--kernel`` is any that is built: tree:/src/linux, source:6.12) with the faults of
+crash_faults.toml behind a parameter, which the workload (crash_faults.c) sets: 0 is Linux as it is. DIRECTORY gets the
+patch and the workloads. Looks at all states, and many times at the shortest one in which something is wrong. Prints a
+table. Exits with 1 where a fault is not found, Linux as it is loses something, or looks at one state differ. States in
+which a write is torn are left out: ext4 has known ones (docs/howto/crash.md).
 """
 
 import argparse
 import difflib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from agelab.base.errors import AgelabError, InputError
 from agelab.base.types import Frozen
 from agelab.cli.options import open_store, say
 from agelab.kernel import build_inputs, source_tree
-from agelab.kernel.source_tree import SourceTree
 from agelab.runner.crash import crash
 from agelab.runner.crash.crash import Answer, Violation
 from agelab.scenario import toml_files
@@ -27,11 +28,11 @@ from agelab.store.artefacts import Store
 from docs.make import command
 from docs.make.page import grid
 
-WORKLOAD = (
-    "write A/foo 0 4096; fdatasync A/foo; create A/new; append A/new 0 8192; fsync A/new; rename A/new A/bar; "
-    "fsync A; append B/foo 0 4096; fsync B/foo; unlink A/foo; sync"
-)
-"""What a spool does: a record in place, a new file under another's name, one that grows, one that is done."""
+HERE = Path(__file__)
+DECLARED = "extern int planted;\n"
+SWITCH_FILE = "block/blk-flush.c"
+SWITCH = "\nint planted;\nEXPORT_SYMBOL_GPL(planted);\nmodule_param(planted, int, 0600);\n"
+"""The parameter, and the file that gets it."""
 HEAD = ("dropped", "filesystem", "states", "disks", "s", "wrong", "shortest", "what", "same again")
 
 
@@ -44,81 +45,88 @@ class Fault(Frozen):
     file: str
     changes: tuple[tuple[str, str], ...]
 
-    def patch(self, text: str) -> str:
-        """Return the patch of the file that has this text. Raises InputError where it has not what is to change."""
-        changed = text
+    def planted_in(self, text: str) -> str:
+        """Return the text of the file with the fault. Raises InputError where it has not what is to change."""
         for before, after in self.changes:
-            if changed.count(before) != 1:
+            if text.count(before) != 1:
                 raise InputError(
-                    f"{self.name}: {self.file} has {changed.count(before)} places like {before.strip()!r}",
+                    f"{self.name}: {self.file} has {text.count(before)} places like {before.strip()!r}",
                     "the faults are of Linux 6.12",
                 )
-            changed = changed.replace(before, after)
-        old, new = (words.splitlines(keepends=True) for words in (text, changed))
-        return "".join(difflib.unified_diff(old, new, f"a/{self.file}", f"b/{self.file}"))
+            text = text.replace(before, after)
+        return text
 
 
 class Faults(Frozen):
     """The file of faults."""
 
     faults: tuple[Fault, ...]
-    mends: tuple[Fault, ...]
-    """What every kernel gets for a filesystem that loses something without a fault of ours."""
+    mend: Fault
+    """What Linux loses without a fault of ours."""
+
+    def patch(self, read: Callable[[str], str]) -> str:
+        """Return the patch of all, of files that ``read`` reads. Raises InputError for another Linux."""
+        whole = ""
+        for file in sorted({fault.file for fault in (*self.faults, self.mend)}):
+            old = new = read(file)
+            for fault in (*self.faults, self.mend):
+                new = fault.planted_in(new) if fault.file == file else new
+            new = f"{DECLARED}{new}{SWITCH if file == SWITCH_FILE else ''}"
+            before, after = (text.splitlines(keepends=True) for text in (old, new))
+            whole += "".join(difflib.unified_diff(before, after, f"a/{file}", f"b/{file}"))
+        return whole
 
 
 @dataclass(frozen=True)
 class Row:
-    """What was seen of a filesystem on one kernel."""
+    """What was seen of a filesystem with a fault, or without."""
 
     fault: Fault | None
     answer: Answer
     shortest: Violation | None
-    again: int
-    """Replays that showed the same disk and the same verdict."""
+    same: int
+    """Looks at the shortest that showed the same disk and the same verdict."""
 
 
-def kernel_with(faults: Sequence[Fault], kernel: str, source: SourceTree, directory: Path) -> str:
-    """Write the faults as patches and return the spec of the kernel that has them."""
-    files = []
-    for fault in faults:
-        text = source_tree.git_output(source.cache_dir, ["cat-file", "blob", f"{source.tree}:{fault.file}"])
-        files.append(directory / f"{fault.name}.patch")
-        files[-1].write_text(fault.patch(f"{text}\n"))
-    return ",".join([kernel, *(f"patches={file}" for file in files)])
-
-
-def look(fault: Fault | None, filesystem: str, kernel: str, replays: int, store: Store) -> Row:
-    """Look at all states on one kernel, and replay the shortest violation."""
-    say(f"{filesystem} on {kernel}")
-    question = crash.ask(WORKLOAD, filesystem, kernel, "today", (), None, 1, 4, None)
+def look(fault: Fault | None, filesystem: str, kernel: str, workload: Path, times: int, store: Store) -> Row:
+    """Look at all states, and so many times at the shortest in which something is wrong."""
+    say(f"{filesystem}: {fault.name if fault else 'without a fault'}")
+    question = crash.ask(str(workload), filesystem, kernel, "today", (), None, 1, 4, None)
     answer = crash.run(question, store, say)
     shortest = next((found for found in answer.violations if not found.is_torn), None)
-    again = sum(_is_same(answer, shortest, store) for _ in range(replays)) if shortest else 0
-    return Row(fault, answer, shortest, again)
-
-
-def _is_same(answer: Answer, shortest: Violation, store: Store) -> bool:
-    seen = crash.replay(answer.name, shortest.state, store)
+    if shortest is None:
+        return Row(fault, answer, None, 0)
+    seen = crash.replay(answer.name, shortest.state, store, say, times=times)
     verdicts = [(str(found.kind), found.path, found.why) for found in seen.found]
-    return seen.disk == shortest.disk and (shortest.kind, shortest.path, shortest.why) in verdicts
+    is_same = seen.disk == shortest.disk and (shortest.kind, shortest.path, shortest.why) in verdicts
+    return Row(fault, answer, shortest, seen.same if is_same else 0)
 
 
 def rows(options: argparse.Namespace, store: Store) -> Iterator[Row]:
     """Look at each filesystem without a fault, and with each."""
-    known = toml_files.read(Path(__file__).with_suffix(".toml"), Faults)
-    wanted = [fault for fault in known.faults if options.only in ("", fault.name)]
+    known = toml_files.read(HERE.with_suffix(".toml"), Faults)
+    numbered = dict(enumerate(known.faults, 1))
+    wanted = {number: fault for number, fault in numbered.items() if options.only in ("", fault.name)}
     if not wanted:
         raise InputError(f"no fault {options.only!r}: {', '.join(fault.name for fault in known.faults)}")
     source = build_inputs.plan_build(options.kernel, store, say).source
-    for filesystem in dict.fromkeys(fault.filesystem for fault in wanted):
-        mends = [mend for mend in known.mends if mend.filesystem == filesystem]
-        for fault in (None, *(fault for fault in wanted if fault.filesystem == filesystem)):
-            planted = [*mends, *([fault] if fault else ())]
-            kernel = kernel_with(planted, options.kernel, source, options.directory)
-            yield look(fault, filesystem, kernel, options.replays, store)
+    read = partial(_read, source)
+    patch = options.directory / "faults.patch"
+    patch.write_text(known.patch(read))
+    for filesystem in dict.fromkeys(fault.filesystem for fault in wanted.values()):
+        of_it = {number: fault for number, fault in wanted.items() if fault.filesystem == filesystem}
+        for number, fault in {0: None, **of_it}.items():
+            workload = options.directory / f"{number}.c"
+            workload.write_text(f"#define PLANTED {number}\n{HERE.with_suffix('.c').read_text()}")
+            kernel = f"{options.kernel},patches={patch}"
+            yield look(fault, filesystem, kernel, workload, options.times, store)
 
 
-def cells(row: Row, replays: int) -> list[str]:
+def _read(source: source_tree.SourceTree, file: str) -> str:
+    return source_tree.git_output(source.cache_dir, ["cat-file", "blob", f"{source.tree}:{file}"]) + "\n"
+
+
+def cells(row: Row, times: int) -> list[str]:
     """Write a row of the table."""
     answer, found = row.answer, row.shortest
     return [
@@ -127,11 +135,7 @@ def cells(row: Row, replays: int) -> list[str]:
         *map(str, (answer.states, answer.looked)),
         f"{answer.record_seconds + answer.look_seconds:.0f}",
         str(sum(not violation.is_torn for violation in answer.violations)),
-        *(
-            (found.state, f"{found.kind}: {found.path}", f"{row.again} of {replays}")
-            if found
-            else ("", "", "")
-        ),
+        *((found.state, f"{found.kind}: {found.path}", f"{row.same} of {times}") if found else ("", "", "")),
     ]
 
 
@@ -139,11 +143,11 @@ def main() -> int:
     """Return the exit code."""
     parser = command.parser(__doc__)
     parser.add_argument(
-        "directory", type=Path, help="where the patches go; agelab crash replay takes them again"
+        "directory", type=Path, help="of the patch and the workloads; what is replayed needs them"
     )
     parser.add_argument("--kernel", default="source:6.12", help="a kernel that is built")
     parser.add_argument("--only", default="", metavar="NAME", help="one fault alone")
-    parser.add_argument("--replays", default=20, type=command.at_least(0))
+    parser.add_argument("--times", default=20, type=command.at_least(1), help="looks at one state")
     options = parser.parse_args()
     options.directory = options.directory.absolute()
     options.directory.mkdir(parents=True, exist_ok=True)
@@ -152,9 +156,9 @@ def main() -> int:
     except AgelabError as error:
         print("\n  ".join(filter(None, (str(error), error.hint))), file=sys.stderr)
         return error.exit_code
-    print("\n".join(grid(HEAD, [cells(row, options.replays) for row in seen])))
+    print("\n".join(grid(HEAD, [cells(row, options.times) for row in seen])))
     found = all(bool(row.fault) == bool(row.shortest) for row in seen)
-    same = all(row.again == options.replays for row in seen if row.shortest)
+    same = all(row.same == options.times for row in seen if row.shortest)
     return 0 if found and same else 1
 
 

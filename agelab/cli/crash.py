@@ -94,13 +94,20 @@ def look(
 @click.argument("run", metavar="RUN")
 @click.argument("state")
 @click.option("--export", type=OUTPUT, help="Write the disk as an image into this file, too.")
+@click.option(
+    "--times",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="Look so often, and say how often the same is found.",
+)
 @force_option
-def replay(run: str, state: str, export: Path | None) -> int:
+def replay(run: str, state: str, export: Path | None, times: int) -> int:
     """Look at STATE of the crash run RUN again, and show what came before the cut."""
     from agelab.present.view.crash import replay_blocks
     from agelab.present.view.terminal import print_blocks
     from agelab.runner.crash import crash as crashing
 
-    seen = crashing.replay(run, state, open_store(), say, export)
+    seen = crashing.replay(run, state, open_store(), say, export, times)
     print_blocks(replay_blocks(seen))
     return 1 if seen.found else 0

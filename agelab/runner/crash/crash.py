@@ -230,10 +230,18 @@ class Replayed:
     part: Recorded
     calls: Sequence[Call]
     found: list[Found]
+    times: int = 1
+    same: int = 1
+    """Looks, and those of them that found the same as the first."""
 
 
 def replay(
-    name: str, state: str, store: Store, progress: Notify = silent, export: Path | None = None
+    name: str,
+    state: str,
+    store: Store,
+    progress: Notify = silent,
+    export: Path | None = None,
+    times: int = 1,
 ) -> Replayed:
     """Look at a state of an earlier question again, and write its disk as an image where one is to be exported.
 
@@ -255,10 +263,15 @@ def replay(
     if export:
         numbers = part.kept(wanted)
         recording.record.write_disk(export, numbers, wanted.torn)
+    verdicts: list[list[Found]] = []
     with Guests.ready(question, store, directory, progress) as guests:
-        [look] = guests.look([(part.first, wanted)], lambda *_: None).values()
-        found = list(oracle.judge(look, calls, wanted.returned, guests.bad_words))
-    return Replayed(wanted, disk, part, calls, found)
+
+        def judge(_: str, look: Look) -> None:
+            verdicts.append(list(oracle.judge(look, calls, wanted.returned, guests.bad_words)))
+
+        while len(verdicts) < times:  # a guest that ends at a look makes no more of them
+            guests.look([(part.first, wanted)] * (times - len(verdicts)), judge)
+    return Replayed(wanted, disk, part, calls, verdicts[0], times, verdicts.count(verdicts[0]))
 
 
 def crashes(store: Store) -> Path:
