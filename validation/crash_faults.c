@@ -1,5 +1,5 @@
 /*
- * What a spool does: a record in place, a new file under another's name, one that grows, one that is done. PLANTED is
+ * What a spool does: two records in place, a new file under another's name, one that grows, one that is done. PLANTED is
  * the number of the fault that Linux has meanwhile (crash_faults.toml); 0: none.
  */
 #include <fcntl.h>
@@ -26,6 +26,8 @@ int main(void)
 
 	fd = opened("A/foo", O_WRONLY);
 	pwrite(fd, data, 4096, 0);
+	fdatasync(fd);
+	pwrite(fd, data, 4096, 4096);
 	fdatasync(fd);
 	close(fd);
 

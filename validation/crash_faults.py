@@ -26,7 +26,7 @@ from agelab.runner.crash.crash import Answer, Violation
 from agelab.scenario import toml_files
 from agelab.store.artefacts import Store
 from docs.make import command
-from docs.make.page import grid
+from docs.make.page import grid, line
 
 HERE = Path(__file__)
 DECLARED = "extern int planted;\n"
@@ -83,8 +83,8 @@ class Row:
 
     fault: Fault | None
     answer: Answer
-    shortest: Violation | None
-    same: int
+    shortest: Violation | None = None
+    same: int = 0
     """Looks at the shortest that showed the same disk and the same verdict."""
 
 
@@ -95,7 +95,7 @@ def look(fault: Fault | None, filesystem: str, kernel: str, workload: Path, time
     answer = crash.run(question, store, say)
     shortest = next((found for found in answer.violations if not found.is_torn), None)
     if shortest is None:
-        return Row(fault, answer, None, 0)
+        return Row(fault, answer)
     seen = crash.replay(answer.name, shortest.state, store, say, times=times)
     verdicts = [(str(found.kind), found.path, found.why) for found in seen.found]
     is_same = seen.disk == shortest.disk and (shortest.kind, shortest.path, shortest.why) in verdicts
@@ -151,15 +151,16 @@ def main() -> int:
     options = parser.parse_args()
     options.directory = options.directory.absolute()
     options.directory.mkdir(parents=True, exist_ok=True)
+    print("\n".join(grid(HEAD)))
+    good = True
     try:
-        seen = list(rows(options, open_store()))
+        for row in rows(options, open_store()):
+            print(line(cells(row, options.times)), flush=True)
+            good &= bool(row.fault) == bool(row.shortest) and row.same == options.times * bool(row.shortest)
     except AgelabError as error:
         print("\n  ".join(filter(None, (str(error), error.hint))), file=sys.stderr)
         return error.exit_code
-    print("\n".join(grid(HEAD, [cells(row, options.times) for row in seen])))
-    found = all(bool(row.fault) == bool(row.shortest) for row in seen)
-    same = all(row.same == options.times for row in seen if row.shortest)
-    return 0 if found and same else 1
+    return 0 if good else 1
 
 
 if __name__ == "__main__":
