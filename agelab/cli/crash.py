@@ -134,14 +134,21 @@ def report(run: str, output: Path) -> None:
 @click.argument("state")
 @click.option("--export", type=OUTPUT, help="Write the disk as an image into this file, too.")
 @click.option("--shell", is_flag=True, help="Open a shell in the guest, while the disk is mounted.")
+@click.option(
+    "--times",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="Look so often, and say how often the same is found.",
+)
 @force_option
-def replay(run: str, state: str, export: Path | None, shell: bool) -> int:
+def replay(run: str, state: str, export: Path | None, shell: bool, times: int) -> int:
     """Look at STATE of the crash run RUN again, and show what came before the cut."""
     from agelab.cli.terminal import connected
     from agelab.present.view.crash import replay_blocks
     from agelab.present.view.terminal import print_blocks
     from agelab.runner.crash import crash as crashing
 
-    seen = crashing.replay(run, state, open_store(), say, export, connected if shell else None)
+    seen = crashing.replay(run, state, open_store(), say, export, connected if shell else None, times)
     print_blocks(replay_blocks(seen))
     return 1 if seen.found else 0

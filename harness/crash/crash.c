@@ -117,6 +117,10 @@ static void end_line(void)
 		tcdrain(1);
 }
 
+/*
+ * It says nothing more than so often in 5 s (DEFAULT_RATELIMIT_INTERVAL): what follows must not depend on what came
+ * before.
+ */
 static void kernel_says(void)
 {
 	char record[8192], *words;
@@ -137,6 +141,8 @@ static void kernel_says(void)
 		before = ",";
 	}
 	putc(']', out);
+	if (*before)
+		sleep(6);
 }
 
 /* ---- the tree ---- */

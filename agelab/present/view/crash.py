@@ -72,6 +72,8 @@ def replay_blocks(seen: Replayed) -> Iterator[Block]:
         )
     if not seen.found:
         yield Line("nothing is wrong")
+    if seen.times > 1:
+        yield Line(f"the same in {seen.same} of {seen.times} looks")
 
 
 def _call(call: Call) -> str:

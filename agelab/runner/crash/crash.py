@@ -176,6 +176,9 @@ class Replayed:
     part: Recorded
     calls: Sequence[Call]
     found: list[Found]
+    times: int = 1
+    same: int = 1
+    """Looks, and those of them that found the same as the first."""
 
 
 def replay(
@@ -185,6 +188,7 @@ def replay(
     progress: Notify = silent,
     export: Path | None = None,
     shell: Callable[[Path], AbstractContextManager[None]] | None = None,
+    times: int = 1,
 ) -> Replayed:
     """Look at a state of an earlier question again, and write its disk as an image where one is to be exported.
 
@@ -204,15 +208,19 @@ def replay(
     calls = relative(recording.calls[wanted.workload], part.first)
     if export:
         recording.record.write_disk(export, pieces)
-    with Guests.ready(question, store, directory, progress) as guests:
-        with ExitStack() as stack:
-            terminal = directory / "terminal" if shell else None
-            if shell and terminal:
-                stack.callback(terminal.unlink, missing_ok=True)
-                stack.enter_context(shell(terminal))
-            [look] = guests.look([(part.first, wanted)], lambda *_: None, terminal).values()
-        found = list(oracle.judge(look, calls, wanted.returned, guests.bad_words))
-    return Replayed(wanted, disk, part, calls, found)
+    verdicts: list[list[Found]] = []
+    with Guests.ready(question, store, directory, progress) as guests, ExitStack() as stack:
+        terminal = directory / "terminal" if shell else None
+        if shell and terminal:
+            stack.callback(terminal.unlink, missing_ok=True)
+            stack.enter_context(shell(terminal))
+
+        def judge(_: str, look: Look) -> None:
+            verdicts.append(list(oracle.judge(look, calls, wanted.returned, guests.bad_words)))
+
+        while len(verdicts) < times:  # a guest that ends at a look makes no more of them
+            guests.look([(part.first, wanted)] * (times - len(verdicts)), judge, terminal)
+    return Replayed(wanted, disk, part, calls, verdicts[0], times, verdicts.count(verdicts[0]))
 
 
 def answered(store: Store, name: str) -> tuple[Answer, Recording]:

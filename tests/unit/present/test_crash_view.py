@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from agelab.present.report import crash_page
 from agelab.present.report.blocks import Line, Table, Text
 from agelab.present.view.crash import answer_blocks, replay_blocks
@@ -80,3 +82,11 @@ def test_a_replay_shows_calls_and_requests_up_to_the_cut() -> None:
     ]
     assert moments[::2] == ["0.00", "2.00", "3.00"]
     assert shown(State(2, 3, torn=1))[-2:] == [["fua", "1 of 4 sectors"], "the power goes"]
+
+
+@pytest.mark.parametrize(("times", "same", "said"), [(1, 1, False), (20, 19, True)])
+def test_a_replay_of_many_looks_says_how_many_found_the_same(times: int, same: int, said: bool) -> None:
+    part = Recorded(2, 0, [], frozenset([0]))
+    seen = Replayed(State(2, 0), "ab", part, [Call(0, "", 0, {})], [], times, same)
+    lines = [block.text for block in replay_blocks(seen) if isinstance(block, Line)]
+    assert ("the same in 19 of 20 looks" in lines) is said
