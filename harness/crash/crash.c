@@ -29,6 +29,7 @@
 #include <inttypes.h>
 #include <linux/fs.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -41,6 +42,7 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SECTOR 512
@@ -48,6 +50,7 @@
 #define BLOCK 4096
 #define WORDS 32
 #define LINE_MOST 32768
+#define LONGEST_MS 120000 /* of the guest, for a repair or a check */
 #define WHERE "/run/crash"
 #define CONSOLE "/dev/ttyS0"
 #define WARNING 4 /* the least level of the kernel's words that are told */
@@ -278,14 +281,27 @@ static void tree(void)
 
 /* ---- commands and mounts ---- */
 
-/* The exit status of a command, and the beginning of its words; 256 and more: a signal, or it could not be run. */
+static int64_t milliseconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+/*
+ * The exit status of a command, and the beginning of its words; 256 and more: a signal, or it could not be run. One
+ * that loops, as some checks do on some disks, is killed.
+ */
 static int run(const char *command, char *said, size_t room)
 {
 	char *copy = strdup(command), *words[WORDS + 1], *rest = copy;
 	posix_spawn_file_actions_t actions;
 	int status, ends[2], count = 0;
+	struct pollfd output = { .events = POLLIN };
+	int64_t end = milliseconds() + LONGEST_MS, left;
 	size_t kept = 0;
-	ssize_t size;
+	ssize_t size = 1;
 	pid_t child;
 
 	while (count < WORDS && (words[count] = strsep(&rest, "\37")))
@@ -300,14 +316,21 @@ static int run(const char *command, char *said, size_t room)
 	if (errno)
 		die(words[0]);
 	close(ends[1]);
-	while ((size = read(ends[0], buffer, PIECE)) > 0) {
-		size_t part = (size_t)size < room - 1 - kept ? (size_t)size : room - 1 - kept;
+	output.fd = ends[0];
+	while ((left = end - milliseconds()) > 0 && poll(&output, 1, (int)left) > 0) {
+		size_t part;
 
+		size = read(ends[0], buffer, PIECE);
+		if (size <= 0)
+			break;
+		part = (size_t)size < room - 1 - kept ? (size_t)size : room - 1 - kept;
 		memcpy(said + kept, buffer, part);
 		kept += part;
 	}
 	said[kept] = 0;
 	close(ends[0]);
+	if (size > 0)
+		kill(child, SIGKILL);
 	if (waitpid(child, &status, 0) < 0)
 		die(words[0]);
 	posix_spawn_file_actions_destroy(&actions);
