@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from agelab.base import fileio
 from agelab.evaluate.program_output import UnreadableOutput
 from agelab.evaluate.program_output.test import VALUES, Verdict, verdict
 from agelab.results.result import End, Sample, Status
@@ -133,7 +134,7 @@ def _why(end: End | None, directory: Path) -> str:
         return "its cell has no end"
     for file in directory.glob("*-1.output"):
         with suppress(UnreadableOutput):
-            return verdict(file.read_text(errors="replace")).why or end.why
+            return verdict(fileio.tail(file)).why or end.why
     return BEFORE_REASON.sub("", end.why)
 
 

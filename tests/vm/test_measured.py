@@ -84,6 +84,7 @@ def test_a_disk_of_another_kind_than_the_cells_is_refused(tmp_path: Path) -> Non
         agelab("disk", "rm", key)
 
 
+@pytest.mark.full
 def test_a_striped_disk_has_a_control_and_a_map_and_age_makes_the_disk_that_run_measures(
     tmp_path: Path,
 ) -> None:

@@ -11,7 +11,7 @@ from agelab.cli.options import OutputFile
 from tests.build import aging_runs
 
 OTHERS = {
-    "corpus make --from", "history make --repository",  # are read
+    "corpus make --from", "history make --repository", "test --expect",  # are read
     "capsule pack --artifact", "plan --slurm", "sweep --plots",  # directories
 }  # fmt: skip
 
