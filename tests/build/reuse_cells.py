@@ -79,6 +79,7 @@ class Guests:
                 emulator=SimpleNamespace(identity={"version": "7.2"}),
                 store=Store(self.home / "s"),
                 schedule=None,
+                progress=print,
             ),
             run=self._run, console=lambda boot: "", inputs=lambda boot, places: {},
         )  # fmt: skip

@@ -37,7 +37,7 @@ def command(directory: Path, libvirt: Libvirt, monkeypatch: pytest.MonkeyPatch) 
     corpus = SimpleNamespace(image=Path("/store/corpus/corpus.iso"))
     qemu = SimpleNamespace(artefact=SimpleNamespace(directory=Path("/store/qemu")))
     shared = SimpleNamespace(
-        image=image, hypervisor=libvirt, emulator=qemu, are_saved=False, initramfs_sha256=""
+        image=image, hypervisor=libvirt, emulator=qemu, schedule=None, are_saved=False, initramfs_sha256=""
     )
     parts: Any = (None, corpus, shared, None, {})
     launcher = GuestLauncher(directory, *parts)

@@ -33,7 +33,7 @@ def test_wrong_options_are_all_named_at_once_and_nothing_is_begun(
         "no layout 'radi0'; did you mean raid0, raid5, raid1?",
         "--vcpus 'many': input should be a valid integer",
         "--jobs 0: 1 to 256 cells at a time, or auto",
-        "no option of a run 'sedes'; did you mean seeds, design, instead?",
+        "no option of a run 'sedes'; did you mean seeds, schedule, design?",
     ]
     assert not (tmp_path / "home").exists() and capsys.readouterr() == ("", "")
 

@@ -136,7 +136,7 @@ def test_a_real_disk_is_prepared_for_each_experiment_anew() -> None:
 
 def test_steps_and_experiments_exclude_each_other() -> None:
     whole = selection.select("tum-2005").scenario.model_dump()
-    with pytest.raises(ValidationError, match="either steps or experiments"):
+    with pytest.raises(ValidationError, match="either steps, or experiments, or cases"):
         Scenario.model_validate({**whole, "experiments": []})
     with pytest.raises(ValidationError, match="experiments cannot be combined"):
         Scenario.model_validate({**whole, "measures": ["extents"]})
