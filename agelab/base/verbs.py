@@ -26,6 +26,7 @@ VERBS = {
     "bisect": "Find the kernel that changed a result.",
     "crash": "Look at each state in which a power cut can leave a filesystem.",
     "test": "Run a suite of tests over many seeds; replay each failure.",
+    "debug": "Run a cell to a moment, and open it in gdb.",
     "capsule": "Pack a run into one file; replay such a file.",
     "mirror": "Write the packages of runs as an archive for other hosts and later years.",
     "replicate": "Put runs beside the published study that they follow, claim by claim.",

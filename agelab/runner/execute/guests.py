@@ -30,6 +30,7 @@ from agelab.machine.vm.guest import (
     RealDisk,
     SavedMemory,
     SlotLayout,
+    Stop,
     slots_for,
 )
 from agelab.machine.vm.hypervisor import DaemonLost, Hypervisor
@@ -66,7 +67,7 @@ class RunGuests:
     are_saved: bool
     """Boots begin with a saved guest; else each boots in full."""
     schedule: Path | None = None
-    """The library that shakes the schedule, where it is shaken."""
+    """The library that decides the schedule, where it is shaken or there are several processors."""
 
     @classmethod
     def of(cls, prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify) -> "RunGuests":
@@ -80,10 +81,12 @@ class RunGuests:
             prepared.schedule,
         )
 
-    @property
-    def shaking(self) -> tuple[Path, ...]:
-        """The library that shakes the schedule, where it is shaken. It calls those that are loaded after it."""
-        return (self.schedule,) if self.schedule else ()
+    def preload(self, vcpus: int, *, saved: bool, shaken: bool = True) -> tuple[Path, ...]:
+        """Return QEMU's libraries: each calls those behind it. That of several processors has main_loop.c in it."""
+        decides = self.schedule and (shaken or vcpus > 1)
+        schedule = (self.schedule,) if self.schedule and decides else ()
+        main_loop = (self.emulator.main_loop,) if saved and vcpus == 1 else ()
+        return (*schedule, self.emulator.clock, *main_loop)
 
     @cached_property
     def initramfs_bytes(self) -> bytes:
@@ -104,7 +107,7 @@ class RunGuests:
         return replace(
             guest,
             initramfs=directory / INITRAMFS,
-            preload=(*self.shaking, self.emulator.clock, self.emulator.main_loop),
+            preload=self.preload(guest.vcpus, saved=True),
             saved=SavedMemory(directory / MEMORY, restored=True),
         )
 
@@ -172,7 +175,7 @@ class RunGuests:
             ),
             console=directory / "console.log",
             events=directory / "events",
-            preload=(self.emulator.clock, self.emulator.main_loop),
+            preload=self.preload(guest.vcpus, saved=True, shaken=False),
             schedule=None if guest.schedule is None else "",
             saved=SavedMemory(directory / MEMORY, restored=False),
         )
@@ -220,6 +223,19 @@ def boot_timeout(clock: Clock) -> float:
 
 
 @dataclass(frozen=True)
+class Debugger:
+    """What stops a guest at a moment, and is told when it has."""
+
+    library: Path
+    stop: Stop
+    phase: str | None
+    """The phase in whose boots that is; None for any."""
+    at_stop: Callable[[], None]
+    ended: Callable[[], None]
+    """Called when a boot has ended in which it could stop."""
+
+
+@dataclass(frozen=True)
 class GuestLauncher:
     """Starts the guests of one cell."""
 
@@ -232,6 +248,8 @@ class GuestLauncher:
     """The modelled drive's kernel module, for cells that have one."""
     tools: Mapping[str, Path]
     """The guest's own programs, for cells that need them."""
+    debugger: Debugger | None = None
+    """What stops it, where somebody wants to look."""
 
     def run(
         self,
@@ -282,17 +300,24 @@ class GuestLauncher:
     ) -> Ending:
         limit = guest_output.MAX_EVENT_BYTES + guest_output.EVENT_BYTES_PER_STEP * len(boot.plan["steps"])
         output = guest_output.GuestOutput(guest.events, guest.console, limit)
+        debugger = self.debugger if self.debugger and self.debugger.phase in (None, boot.phase) else None
+        if debugger:
+            guest = replace(guest, stop=debugger.stop, preload=(debugger.library, *guest.preload))
         xml = self._domain_xml(guest)
         (self.directory / f"{boot.name}domain-{boot.number}.xml").write_text(xml, encoding="utf-8")
         disks.write_plan_disk(self._plan_disk(boot), events.secret, self._archive(boot))
-        return self.guests.hypervisor.run(
+        ending = self.guests.hypervisor.run(
             guest.name,
             xml,
             output,
             lambda line: events.hear(line, boot.phase, record, on_step),
             boot_timeout(self.spec.clock),
             saved / STATE if saved else None,
+            debugger.at_stop if debugger else None,
         )
+        if debugger:
+            debugger.ended()
+        return ending
 
     def _guest_to_run(self, boot: Boot) -> tuple[GuestSpec, Artefact | None]:
         """Return the guest of a boot, and the saved guest of which it is a copy, if it is one."""
@@ -449,10 +474,8 @@ class GuestLauncher:
             disks=layout.fill(disks, self._empty_slot) if layout else disks,
             console=self.directory / f"{boot.name}console-{boot.number}.log",
             events=self.directory / f"{boot.name}events-{boot.number}.jsonl",
-            preload=(*self.guests.shaking, self.guests.emulator.clock)
-            if self.spec.clock == "virtual"
-            else (),
-            schedule=self.spec.schedule_words if self.guests.schedule else None,
+            preload=self.guests.preload(self.spec.vcpus, saved=False) if self.spec.clock == "virtual" else (),
+            schedule=self.spec.schedule_words,
             clock=self.spec.clock,
             vcpus=self.spec.vcpus,
             accelerator=self.spec.accelerator,

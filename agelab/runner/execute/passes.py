@@ -7,7 +7,6 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -35,8 +34,8 @@ from agelab.runner.execute.phases import (
     CellGoals,
     CellProgress,
     PassProgress,
-    PhaseAborted,
     PhaseRunner,
+    run_phases,
 )
 from agelab.runner.plan import passes
 from agelab.runner.plan.guest_plan import DATA_DISK, Boot, BootStart
@@ -135,15 +134,7 @@ class CellPass(ABC):
 
     def run_phases(self, timer: CellTimer | None = None) -> None:
         """Run the phases of the cell, and read the disk of each in the end."""
-        runner = BootRunner(self.boots, self.progress, self.tell, timer)
-        first = self.boots.phases[0]
-        with suppress(PhaseAborted), ExitStack() as cleanup:
-            for phase in self.boots.phases:
-                if phase is first and self.goals.start_from:
-                    continue
-                goes_on = phase is not first or self.boots.spec.scenario.experiments
-                with suppress(PhaseAborted) if goes_on else nullcontext():
-                    self._run_phase(PhaseRunner(runner, phase, cleanup))
+        run_phases(BootRunner(self.boots, self.progress, self.tell, timer), self._run_phase)
 
     def _run_phase(self, runner: PhaseRunner) -> None:
         disk, files = self.boots.pass_disk(runner.phase), self.boots.disk_files

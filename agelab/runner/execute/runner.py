@@ -181,6 +181,22 @@ def _run_all(
         return [unfit.get(place) or next(done).directory for place, _ in enumerate(requests)]
 
 
+@contextmanager
+def opened_cell(
+    options: RunOptions, directory: RunDirectory, number: int, store: Store, progress: Progress
+) -> Iterator[tuple[GuestLauncher, CellGoals]]:
+    """Yield what starts the guests of a cell of a run again, and its goals, with a connection to libvirt.
+
+    Raises InputError where the inputs are not those of the run any more.
+    """
+    with asked(options, directory) as request, ExitStack() as held:
+        parts = MadeParts(request, store, progress.stage)
+        prepared = prepare(request, parts, store, progress, held)
+        hypervisor = held.enter_context(connected(_opened_by_guests([prepared], store)))
+        run = RunSession(store, progress, hypervisor, held).start(prepared, directory, 0)
+        yield _launcher(run, number), _goals(run, number)
+
+
 def _resuming_command(run: StartedRun) -> str:
     """Return the command that runs what is left of a run; real disks must be named again."""
     options = run.prepared.request.options

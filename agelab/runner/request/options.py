@@ -31,7 +31,7 @@ from agelab.base.sanitize import require_utf_8
 from agelab.base.types import Defaults, LayoutName, ScaleName
 from agelab.machine.disk import DriveSpec, parse_list
 from agelab.machine.vm.guest import Clock
-from agelab.results.result import RunPlan
+from agelab.results.result import NOT_TIMED, RunPlan
 from agelab.runner.plan.block_change import BlockChange
 from agelab.runner.plan.steps import DriveFailure
 from agelab.scenario.control_file import require_device
@@ -54,8 +54,8 @@ LOOKS = (5, 7, 10, 14, 20)
 """Run seeds after which it is looked whether a question is decided, where they are added until it is."""
 MAX_SEEDS = 10_000
 """Seeds in one range."""
-MAX_VCPUS = 255
-"""Limit of QEMU's machine."""
+MAX_VCPUS, MAX_VIRTUAL_VCPUS = 255, 4
+"""Limits of QEMU's machine, and of those that take turns in the virtual clock."""
 ASIDE = ("directory", "name", "of_plan")
 """Fields that are no options."""
 
@@ -342,7 +342,14 @@ class RunOptions(BaseModel):
             affects="effort", level="calibrate", replayed=True,
         ),
     ] = "saved"  # fmt: skip
-    vcpus: Annotated[int, Option("The guest's processors (wall clock).", affects="shown", level="bisect")] = 1
+    vcpus: Annotated[
+        int,
+        Option(
+            "The guest's processors. In the virtual clock several take turns: its times are then no machine's "
+            "(docs/howto/tests.md).",
+            affects="shown", level="bisect",
+        ),
+    ] = 1  # fmt: skip
     schedule: Annotated[
         int,
         Option(
@@ -531,6 +538,15 @@ class RunOptions(BaseModel):
     @property
     def in_wall_clock(self) -> bool:
         return self.guest_clock == "wall"
+
+    @property
+    def not_timed(self) -> str:
+        """Why its times are none; empty where they are some machine's."""
+        if self.vcpus > 1 and not self.in_wall_clock:
+            return (
+                f"{NOT_TIMED}: the clock counts the instructions of {self.vcpus} processors, which take turns"
+            )
+        return f"{NOT_TIMED}: the guest's schedule is shaken, and its clock jumps" if self.schedule else ""
 
     @property
     def repetitions(self) -> tuple[Seeds, ...]:
@@ -813,16 +829,17 @@ def _one_corpus(asked: RunOptions) -> None:
 
 
 def _clock_of_disks(asked: RunOptions) -> None:
-    """Refuse the virtual clock of a real disk, and more processors than the clock has."""
+    """Refuse the virtual clock of a real disk, and more processors than a clock has."""
     if asked.clock == "virtual" and asked.real_disks:
         real = asked.real_disks[0]
         raise InputError(
             f"--clock virtual: {real.kind}:{real.name} has a time of its own",
             hint="real disks take --clock wall, which is their default; modelled ones take either",
         )
-    if not 1 <= asked.vcpus <= (MAX_VCPUS if asked.in_wall_clock else 1):
+    if not 1 <= asked.vcpus <= (MAX_VCPUS if asked.in_wall_clock else MAX_VIRTUAL_VCPUS):
         raise InputError(
-            f"--vcpus {asked.vcpus}: the virtual clock has one processor, the wall clock 1 to {MAX_VCPUS}"
+            f"--vcpus {asked.vcpus}: the virtual clock has 1 to {MAX_VIRTUAL_VCPUS} processors, the wall clock 1 to "
+            f"{MAX_VCPUS}"
         )
 
 
