@@ -2,9 +2,9 @@
 
     .venv/bin/python -m bench.seeds [--seeds 1-100] [--write]
 
-The suite is tests/vm/planted: a lost update, two locks in two orders, a use after free. In the wall clock an emulated guest
-of this host runs each test as often, with one processor and with two. The first failing seed of each test in the virtual
-clock is replayed, and the table says how many replays failed alike.
+The suite is tests/vm/planted: a lost update, two locks in two orders, a use after free. In the wall clock an emulated
+guest of this host runs each test as often, with one processor and with two. The first failing seed of each test in the
+virtual clock is replayed, and the table says how many replays failed alike.
 """
 
 import shutil

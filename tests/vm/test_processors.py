@@ -1,4 +1,4 @@
-"""Several processors in the virtual clock: the same turns each time, whatever the host does; and no time of theirs counts."""
+"""Several processors in the virtual clock: the same turns whatever the host does, and no time of theirs counts."""
 
 import os
 import re
