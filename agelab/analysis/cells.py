@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agelab.analysis.calibration import HostNoise, host_floors
-from agelab.results.conditions import CHOSEN, EFFORT, KERNEL, SEEDS, Conditions, apart, files_of, grouped
+from agelab.results.conditions import (
+    CHOSEN,
+    EFFORT,
+    KERNEL,
+    SEEDS,
+    Conditions,
+    apart,
+    files_of,
+    grouped,
+    not_timed,
+)
 from agelab.results.measure import ALL_STEPS, MEAN, Measure, own_steps
 from agelab.results.result import Cell, End, RunKernel, RunPlan, Sample, Status
 from agelab.results.rows import status_of
@@ -148,7 +158,7 @@ def load(run: RunDirectory) -> RunResult:
     cells = tuple(
         CellResult(
             run.name, number, run.path / "cells" / str(number), cell, ends[number], tuple(samples.get(number, ())),
-            partial(run.inputs, number), plan.clock == "virtual", running, plan.not_timed,
+            partial(run.inputs, number), plan.clock == "virtual", running, not_timed(plan),
         )
         for number, cell in enumerate(plan.cells)
     )  # fmt: skip

@@ -201,10 +201,6 @@ class DefinedMetric(Frozen):
         return Metric(self.unit, self.meaning, self.better)
 
 
-NOT_TIMED = "not timed"
-"""How provenance begins to say that a run's times are no machine's."""
-
-
 class RunPlan(Frozen):
     """Plan of a run, written before its first cell."""
 
@@ -249,12 +245,6 @@ class RunPlan(Frozen):
         """Cells at a time, as its command says; None where it does not."""
         words = self.command.get("options")
         return words.get("jobs") if isinstance(words, dict) else None
-
-    @property
-    def not_timed(self) -> str:
-        """Why its times are none, so that no statistic takes its samples; empty where they are some machine's."""
-        model = str(self.provenance.get("model", ""))
-        return model if model.startswith(NOT_TIMED) else ""
 
     @property
     def emulated(self) -> bool:

@@ -14,7 +14,8 @@ from agelab.machine import qemu
 from agelab.machine.vm.guest import Stop
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.guests import Debugger, GuestLauncher
-from agelab.runner.execute.phases import BootRunner, CellBoots, PassProgress, PhaseRunner, run_phases
+from agelab.runner.execute.passes import run_phases
+from agelab.runner.execute.phases import BootRunner, CellBoots, PassProgress, PhaseRunner
 from agelab.runner.execute.runner import opened_cell
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions

@@ -7,6 +7,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -34,8 +35,8 @@ from agelab.runner.execute.phases import (
     CellGoals,
     CellProgress,
     PassProgress,
+    PhaseAborted,
     PhaseRunner,
-    run_phases,
 )
 from agelab.runner.plan import passes
 from agelab.runner.plan.guest_plan import DATA_DISK, Boot, BootStart
@@ -44,6 +45,19 @@ from agelab.runner.plan.phases import Phase
 from agelab.runner.plan.steps import StepPlan
 from agelab.scenario.step import StepId
 from agelab.store.artefacts import file_hash
+
+
+def run_phases(runner: BootRunner, carry_out: Callable[[PhaseRunner], None]) -> None:
+    """Carry out the phases of a cell once more, as far as they go."""
+    boots = runner.boots
+    first = boots.phases[0]
+    with suppress(PhaseAborted), ExitStack() as cleanup:
+        for phase in boots.phases:
+            if phase is first and boots.goals.start_from:
+                continue
+            goes_on = phase is not first or boots.spec.scenario.experiments
+            with suppress(PhaseAborted) if goes_on else nullcontext():
+                carry_out(PhaseRunner(runner, phase, cleanup))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The phases of a cell: its boots before they run, one after the other on the same disks, and what came of them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -515,19 +515,6 @@ class PhaseRunner:
         if name in self.boots.used_forks:
             files = [disk.path for disk in self.boots.disks_under_test(self.phase)]
             self.boots.forks.take(name, files, self.cell_cleanup, is_last=next_step is None)
-
-
-def run_phases(runner: BootRunner, carry_out: Callable[[PhaseRunner], None]) -> None:
-    """Carry out the phases of a cell once more, as far as they go."""
-    boots = runner.boots
-    first = boots.phases[0]
-    with suppress(PhaseAborted), ExitStack() as cleanup:
-        for phase in boots.phases:
-            if phase is first and boots.goals.start_from:
-                continue
-            goes_on = phase is not first or boots.spec.scenario.experiments
-            with suppress(PhaseAborted) if goes_on else nullcontext():
-                carry_out(PhaseRunner(runner, phase, cleanup))
 
 
 def _next_step(start: BootStart, ending: Ending, events: BootEvents) -> int | None:

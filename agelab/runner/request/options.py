@@ -31,7 +31,8 @@ from agelab.base.sanitize import require_utf_8
 from agelab.base.types import Defaults, LayoutName, ScaleName
 from agelab.machine.disk import DriveSpec, parse_list
 from agelab.machine.vm.guest import Clock
-from agelab.results.result import NOT_TIMED, RunPlan
+from agelab.results.conditions import NOT_TIMED
+from agelab.results.result import RunPlan
 from agelab.runner.plan.block_change import BlockChange
 from agelab.runner.plan.steps import DriveFailure
 from agelab.scenario.control_file import require_device
