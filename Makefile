@@ -46,7 +46,7 @@ help: ## list the targets
 	@echo "Scenarios: $(SCENARIOS)"
 	@echo "Options of make scenario: PATCH $(OPTIONS_run) (see: $(BIN)/agelab run --help)"
 	@echo "AGELAB_HOME=<directory> moves the store of kernels, images and runs (default: .agelab)."
-	@echo "SNAPSHOT=<date or directory> takes Debian packages from there (docs/howto/next-year.md)."
+	@echo "SNAPSHOT=<date or directory> takes Debian packages from there (docs/capsules.md)."
 	@echo "make exits 2 whenever a command fails; $(BIN)/agelab itself exits 1 when a cell is not ok,"
 	@echo "2 on wrong input, 3 when this host cannot do it, 130 when interrupted."
 
@@ -125,9 +125,9 @@ bench: setup-test ## time agelab (bench/), and hold its models and verdicts agai
 	@$(BIN)/python -m bench.peer
 
 # Side by side: mypy alone takes about as long as the others together.
-check: setup-test ## lint, format, types, import layers, and whether the pages' tables are of this code
+check: setup-test ## lint, format, types, import layers, the pages' style, and whether their tables are of this code
 	@said=$$(mktemp -d) && trap 'rm -r "$$said"' EXIT; number=0; \
-	for part in "ruff check" "ruff format --check" mypy lint-imports "python -m docs.make --check"; do number=$$((number + 1)); \
+	for part in "ruff check" "ruff format --check" mypy lint-imports "python -m docs.make --check" "python -m docs.make.style"; do number=$$((number + 1)); \
 	  { $(BIN)/$$part >"$$said/$$number" 2>&1 || touch "$$said/failed"; } & done; wait; \
 	cat "$$said"/[1-9]; test ! -e "$$said/failed"
 

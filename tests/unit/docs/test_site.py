@@ -154,7 +154,7 @@ def test_it_can_be_searched(browser: Browser, site: Path) -> None:
         f"{HOST}/**", lambda route: route.fulfill(path=site / urlsplit(route.request.url).path[1:])
     )
     shown.page.goto(f"{HOST}/search.html?q=platters")
-    shown.page.get_by_role("link", name="Drives and machines: where their figures come from").last.wait_for()
+    shown.page.get_by_role("link", name="Drives, machines, the block layer").last.wait_for()
     shown.page.get_by_text("platters").first.wait_for()
     assert shown.complaints == []
     assert [url for url in shown.asked if not url.startswith(HOST)] == []
