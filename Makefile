@@ -36,7 +36,7 @@ endif
 BIN := .venv/bin
 SCENARIOS := $(sort $(patsubst scenarios/%.toml,%,$(wildcard scenarios/*.toml)))
 
-.PHONY: help setup setup-test scenario plan cluster-demo sweep calibrate name-given patched-given image doctor site tables test test-full test-container fuzz bench check lint format lock clean
+.PHONY: help setup setup-site setup-test scenario plan cluster-demo sweep calibrate name-given patched-given image doctor site tables test test-full test-container fuzz bench check lint format lock clean
 
 help: ## list the targets
 	@echo "agelab: a reproducibility sandbox for filesystem benchmarks"
@@ -55,6 +55,9 @@ setup: ## install what is missing: Debian packages, and Python packages into .ve
 
 setup-test:
 	@sh agelab/setup.sh test
+
+setup-site:
+	@sh agelab/setup.sh site
 
 # PATCH is a part of each kernel's spec.
 PATCHED = $${PATCH:+,patches=$$PATCH}
@@ -88,7 +91,7 @@ image: patched-given setup ## build the guest image (KERNEL=<kernel spec>, defau
 doctor: setup ## say what this host can do, and what to install
 	@$(BIN)/agelab doctor
 
-site: setup-test ## build the documentation as a site: build/site/index.html
+site: setup-site ## build the documentation as a site: build/site/index.html
 	@$(BIN)/python -m sphinx -W --keep-going -n -q -E -b html -d build/doctrees docs build/site
 	@echo "agelab: build/site/index.html"
 
@@ -147,7 +150,8 @@ lock: ## bring the lock files up to pyproject.toml (UPGRADE=1: newest versions o
 	@$(PIP_COMPILE) --output-file requirements.txt pyproject.toml
 	@$(PIP_COMPILE) --constraint requirements.txt --extra cluster --output-file requirements-cluster.txt pyproject.toml
 	@$(PIP_COMPILE) --constraint requirements.txt --extra parquet --output-file requirements-parquet.txt pyproject.toml
-	@$(PIP_COMPILE) --constraint requirements-cluster.txt --constraint requirements-parquet.txt --extra test --output-file requirements-test.txt pyproject.toml
+	@$(PIP_COMPILE) --constraint requirements.txt --extra site --output-file requirements-site.txt pyproject.toml
+	@$(PIP_COMPILE) --constraint requirements-cluster.txt --constraint requirements-parquet.txt --constraint requirements-site.txt --extra test --output-file requirements-test.txt pyproject.toml
 	@rm -rf build/lock
 
 clean: ## remove .venv and caches; kernels, images and runs stay
