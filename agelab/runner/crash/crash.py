@@ -99,7 +99,7 @@ def ask(
         raise InputError(f"--mib {mib}: {filesystem} needs a disk of {known.minimum_mib} MiB at least")
     if disk and (disk.recipe.filesystem != filesystem or len(disk.recipe.sizes) > 1 or mib):
         raise InputError(
-            f"the stored disk is {disk.recipe.filesystem} on {len(disk.recipe.sizes)} drives, of a size of its own: "
+            f"the stored disk is {disk.recipe.filesystem} on {len(disk.recipe.sizes)} drives, and sets its size: "
             "name its filesystem, one drive, and no --mib"
         )
     if step := programs.planned(workload, filesystem, kernel, defaults):
