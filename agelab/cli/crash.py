@@ -139,7 +139,7 @@ def report(run: str, output: Path) -> None:
     default=1,
     show_default=True,
     type=click.IntRange(1, 1000),
-    help="Look so often, and say how often the same is found.",
+    help="Look so often, each time in a new guest, and say how often the same is found.",
 )
 @force_option
 def replay(run: str, state: str, export: Path | None, shell: bool, times: int) -> int:

@@ -29,8 +29,10 @@ def answer_blocks(answer: Answer) -> Iterator[Block]:
         f"({rate:.2f} disks a second), {answer.boots} guests"
     )
     if answer.looked < answer.disks:
-        yield Line(
-            f"the budget ended before {answer.disks - answer.looked} of {answer.disks} disks were looked at"
+        kinds = ", ".join(f"{loss}: {judged} of {states}" for loss, (judged, states) in answer.losses.items())
+        yield Text(
+            f"the budget ended before {answer.disks - answer.looked} of {answer.disks} disks were looked at: "
+            f"{answer.judged} of {answer.states} states are judged ({kinds})"
         )
     for habit, (yes, no) in sorted(answer.habits.items()):
         yield Text(f"not promised: {habit}: in {yes} of {yes + no} states")
@@ -73,7 +75,7 @@ def replay_blocks(seen: Replayed) -> Iterator[Block]:
     if not seen.found:
         yield Line("nothing is wrong")
     if seen.times > 1:
-        yield Line(f"the same in {seen.same} of {seen.times} looks")
+        yield Line(f"the same in {seen.same} of {seen.times} guests")
 
 
 def _call(call: Call) -> str:

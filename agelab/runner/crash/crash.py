@@ -2,12 +2,14 @@
 
 import json
 import os
+import random
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, field, replace
-from itertools import chain
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from agelab.runner.crash import oracle, programs, workloads
 from agelab.runner.crash.guests import Guests, Question, Recording, load, relative
 from agelab.runner.crash.oracle import Call, Found, Look
 from agelab.runner.crash.record import RequestKind
-from agelab.runner.crash.states import Recorded, State
+from agelab.runner.crash.states import Loss, Recorded, State
 from agelab.scenario import selection
 from agelab.store import stored_disk
 from agelab.store.artefacts import Store
@@ -61,6 +63,8 @@ class Answer:
     """Disks that a guest has looked at."""
     judged: int = 0
     """States that have such a disk."""
+    losses: dict[str, list[int]] = field(default_factory=dict)
+    """Of each kind the states that were judged, and all."""
     workloads: int = 0
     record_seconds: float = 0
     look_seconds: float = 0
@@ -159,7 +163,7 @@ def run(question: Question, store: Store, progress: Notify = silent) -> Answer:
             for calls in recording.calls.values()
             for call in calls
         )
-        disks = _disks(recording, question)
+        disks = disks_in_turn(recording, question)
         answer.states, answer.disks = sum(map(len, disks.values())), len(disks)
         progress(f"{answer.states} states, {answer.disks} distinct disks")
         _look(guests, recording, disks, answer, progress)
@@ -178,7 +182,7 @@ class Replayed:
     found: list[Found]
     times: int = 1
     same: int = 1
-    """Looks, and those of them that found the same as the first."""
+    """Guests that have looked, and those of them that found the same as the first."""
 
 
 def replay(
@@ -218,8 +222,8 @@ def replay(
         def judge(_: str, look: Look) -> None:
             verdicts.append(list(oracle.judge(look, calls, wanted.returned, guests.bad_words)))
 
-        while len(verdicts) < times:  # a guest that ends at a look makes no more of them
-            guests.look([(part.first, wanted)] * (times - len(verdicts)), judge, terminal)
+        for _ in range(times):
+            guests.look([(part.first, wanted)], judge, terminal)
     return Replayed(wanted, disk, part, calls, verdicts[0], times, verdicts.count(verdicts[0]))
 
 
@@ -247,22 +251,31 @@ def _read(store: Store, name: str, file: str) -> Any:
     return json.loads(fileio.read_text(path, fileio.LINES))
 
 
-def _disks(recording: Recording, question: Question) -> dict[str, list[State]]:
-    """Return the states by the hash of their disk, in the order in which they are to be looked at."""
+def disks_in_turn(recording: Recording, question: Question) -> dict[str, list[State]]:
+    """Return the states by the hash of their disk, in the order in which they are looked at.
+
+    However few are, they are of each kind and each workload as evenly as there are any.
+    """
     ignored = frozenset(RequestKind[word.upper()] for word in question.ignored)
-    parts = [replace(part, ignored=ignored) for part in recording.parts.values()]
-    kinds = (
-        chain.from_iterable(part.whole() for part in parts),
-        chain.from_iterable(part.modelled() for part in parts if not ignored),
-        chain.from_iterable(part.omissions() for part in parts),
-        chain.from_iterable(part.drawn(question.drawn, question.seed) for part in parts),
-        chain.from_iterable(part.torn() for part in parts),
-    )
+    chance = random.Random(f"in turn {question.seed}")
+    numbers = [*recording.parts]
+    chance.shuffle(numbers)
+    groups: dict[Loss, dict[int, list[State]]] = {loss: {} for loss in Loss}
+    for number in numbers:
+        states = replace(recording.parts[number], ignored=ignored).states(question.drawn, question.seed)
+        chance.shuffle(states)
+        for state in states:
+            groups[state.loss].setdefault(number, []).append(state)
     disks: dict[str, list[State]] = {}
-    for state in chain.from_iterable(kinds):
+    for state in _in_turn([_in_turn(of.values()) for of in groups.values()]):
         disk = recording.record.disk(recording.parts[state.workload].pieces(state))
         disks.setdefault(disk, []).append(state)
     return disks
+
+
+def _in_turn(groups: Iterable[Sequence[State]]) -> list[State]:
+    """Return the first of each group, the second of each, and so on."""
+    return [state for row in zip_longest(*groups) for state in row if state]
 
 
 def _look(
@@ -280,12 +293,15 @@ def _look(
     began = time.monotonic()
     deadline = began + 60 * answer.question.budget if answer.question.budget else None
     violations: dict[tuple[str, str, str], Violation] = {}
+    counts = Counter(state.loss for same in disks.values() for state in same)
+    answer.losses = {loss: [0, counts[loss]] for loss in Loss if counts[loss]}
 
     def judge(state: str, look: Look) -> None:
         disk = by_state[state]
         answer.looked += 1
         answer.judged += len(disks[disk])
         for same in disks[disk]:
+            answer.losses[same.loss][0] += 1
             for habit, shown in oracle.habits(look, calls[same.workload], same.returned):
                 answer.habits.setdefault(habit, [0, 0])[not shown] += 1
             for found in oracle.judge(look, calls[same.workload], same.returned, guests.bad_words):
