@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from agelab.present.report.blocks import Block, Line, Table, Text, headings
-from agelab.runner.crash.crash import Answer, Replayed, Violation
+from agelab.runner.crash.crash import Again, Answer, Replayed, Violation
 from agelab.runner.crash.oracle import Call
 from agelab.runner.crash.record import Entry, RequestKind
 
@@ -76,6 +76,30 @@ def replay_blocks(seen: Replayed) -> Iterator[Block]:
         yield Line("nothing is wrong")
     if seen.times > 1:
         yield Line(f"the same in {seen.same} of {seen.times} guests")
+
+
+def again_blocks(seen: Sequence[Again]) -> Iterator[Block]:
+    """Yield each violation, and whether it came again."""
+    columns = ("state", "what was wrong", "where", "disk", "verdict")
+    rows = [
+        [
+            one.violation.state,
+            one.violation.kind,
+            one.violation.path,
+            *map(_same, (one.same_disk, one.same_verdict)),
+        ]
+        for one in seen
+    ]
+    if rows:
+        yield Table(headings(*columns, wrapped=columns[1:3]), rows)
+    same = sum(one.same_disk and one.same_verdict for one in seen)
+    yield Line(
+        f"{same} of {len(seen)} violations are the same again" if seen else "nothing was wrong in that run"
+    )
+
+
+def _same(it_is: bool) -> str:
+    return "the same" if it_is else "another"
 
 
 def _call(call: Call) -> str:

@@ -11,7 +11,8 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from agelab.base import atomic, fileio
 from agelab.base.errors import InputError, Notify, silent, unknown
@@ -28,7 +29,8 @@ from agelab.store.stored_disk import StoredDisk
 
 NUMBERS = re.compile(r"\d+")
 """What differs between violations of one kind: numbers of inodes and blocks."""
-SMALLEST_MIB = 64
+QUESTION, ANSWER = "question.json", "answer.json"
+SMALLEST_MIB, LARGEST_MIB = 64, 4096
 DRAWN = 4
 
 
@@ -76,6 +78,9 @@ class Answer:
     """Of each habit the states that showed it, and those that did not."""
     violations: list[Violation] = field(default_factory=list)
     """The shortest of each kind and path first."""
+
+
+QUESTIONS, ANSWERS = TypeAdapter(Question), TypeAdapter(Answer)
 
 
 class _BudgetIsSpent(Exception):
@@ -153,7 +158,7 @@ def run(question: Question, store: Store, progress: Notify = silent) -> Answer:
         recording = guests.record(lists, program, progress)
         took = time.monotonic() - began
         answer = Answer(name, question, workloads=len(recording.parts), record_seconds=took)
-        atomic.write(directory / "question.json", json.dumps(asdict(question), indent=1).encode())
+        atomic.write(directory / QUESTION, json.dumps(asdict(question), indent=1).encode())
         if not any(entry.changes for part in recording.parts.values() for entry in part.entries):
             raise InputError(
                 f"the workload {question.workload!r} writes nothing: there is no state to look at"
@@ -167,7 +172,7 @@ def run(question: Question, store: Store, progress: Notify = silent) -> Answer:
         answer.states, answer.disks = sum(map(len, disks.values())), len(disks)
         progress(f"{answer.states} states, {answer.disks} distinct disks")
         _look(guests, recording, disks, answer, progress)
-    atomic.write(directory / "answer.json", json.dumps(asdict(answer), indent=1).encode())
+    atomic.write(directory / ANSWER, json.dumps(asdict(answer), indent=1).encode())
     return answer
 
 
@@ -193,16 +198,17 @@ def replay(
     export: Path | None = None,
     shell: Callable[[Path], AbstractContextManager[None]] | None = None,
     times: int = 1,
+    kernel: str | None = None,
 ) -> Replayed:
     """Look at a state of an earlier question again, and write its disk as an image where one is to be exported.
 
-    ``shell`` connects whoever asked with the socket of a shell that looks, too.
+    ``shell`` connects whoever asked with the socket of a shell that looks, too; ``kernel`` is one in place of its own.
 
     Raises InputError for a name of nothing.
     """
     directory = store.crashes / name
     wanted = State.parse(state)
-    question = _question(_read(store, name, "question.json"))
+    question = _question(store, name, kernel)
     recording = load(directory)
     part = recording.parts.get(wanted.workload)
     if part is None:
@@ -227,28 +233,57 @@ def replay(
     return Replayed(wanted, disk, part, calls, verdicts[0], times, verdicts.count(verdicts[0]))
 
 
+@dataclass(frozen=True)
+class Again:
+    """A state in which something was wrong, looked at again."""
+
+    violation: Violation
+    same_disk: bool
+    same_verdict: bool
+
+
+def check(name: str, store: Store, progress: Notify = silent, kernel: str | None = None) -> list[Again]:
+    """Look again at each state of an earlier answer, and say whether disk and verdict are those of then."""
+    answer, recording = answered(store, name)
+    wanted = {found.state: State.parse(found.state) for found in answer.violations}
+    verdicts: dict[str, list[Found]] = {}
+    question = _question(store, name, kernel)
+    with Guests.ready(question, store, store.crashes / name, progress) as guests:
+
+        def judge(state: str, look: Look) -> None:
+            part = recording.parts[wanted[state].workload]
+            calls = relative(recording.calls[part.workload], part.first)
+            verdicts[state] = list(oracle.judge(look, calls, wanted[state].returned, guests.bad_words))
+
+        while left := [one for one in wanted.values() if str(one) not in verdicts]:
+            guests.look([(recording.parts[one.workload].first, one) for one in left], judge)
+
+    def again(was: Violation) -> Again:
+        part = recording.parts[wanted[was.state].workload]
+        disk = recording.record.disk(part.pieces(wanted[was.state]))
+        found = [(one.kind, one.path, one.why) for one in verdicts[was.state]]
+        return Again(was, disk == was.disk, (was.kind, was.path, was.why) in found)
+
+    return [again(was) for was in answer.violations]
+
+
 def answered(store: Store, name: str) -> tuple[Answer, Recording]:
     """Return what an earlier question was answered, with the record. Raises InputError for a name of nothing."""
-    words = _read(store, name, "answer.json")
-    violations = [
-        Violation(**{**found, "calls": tuple(found["calls"]), "rank": tuple(found["rank"])})
-        for found in words["violations"]
-    ]
-    answer = Answer(**{**words, "question": _question(words["question"]), "violations": violations})
-    return answer, load(store.crashes / name)
+    return ANSWERS.validate_json(_read(store, name, ANSWER)), load(store.crashes / name)
 
 
-def _question(words: dict[str, Any]) -> Question:
-    return Question(**{**words, "options": tuple(words["options"]), "ignored": tuple(words["ignored"])})
+def _question(store: Store, name: str, kernel: str | None) -> Question:
+    question = QUESTIONS.validate_json(_read(store, name, QUESTION))
+    return replace(question, kernel=kernel or question.kernel)
 
 
-def _read(store: Store, name: str, file: str) -> Any:
+def _read(store: Store, name: str, file: str) -> bytes:
     path = store.crashes / name / file
     if "/" in name or not path.exists():
         raise unknown(
             "crash run", name, sorted(other.parent.name for other in store.crashes.glob(f"*/{file}"))
         )
-    return json.loads(fileio.read_text(path, fileio.LINES))
+    return fileio.read_bytes(path, fileio.LINES)
 
 
 def disks_in_turn(recording: Recording, question: Question) -> dict[str, list[State]]:
