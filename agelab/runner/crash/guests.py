@@ -83,22 +83,12 @@ class Question:
     @property
     def arguments(self) -> list[str]:
         """The words of the command that asks it without a budget, but the kernel."""
-        words = [
-            self.workload,
-            "--filesystem",
-            self.filesystem,
-            "--defaults",
-            self.defaults,
-            "--seed",
-            f"{self.seed}",
-        ]
-        words += [
-            "--drawn",
-            f"{self.drawn}",
-            *(["--options", ",".join(self.options)] if self.options else []),
-        ]
-        words += [word for name in self.ignored for word in ("--ignores", name)]
-        return words + (["--disk", self.disk] if self.disk else ["--mib", f"{self.mib}"])
+        options: dict[str, object] = {"filesystem": self.filesystem, "defaults": self.defaults}
+        options |= {"seed": self.seed, "drawn": self.drawn}
+        options |= {"options": ",".join(self.options)} if self.options else {}
+        options |= {"disk": self.disk} if self.disk else {"mib": self.mib}
+        pairs = [*options.items(), *(("ignores", name) for name in self.ignored)]
+        return [self.workload, *(word for name, value in pairs for word in (f"--{name}", f"{value}"))]
 
 
 @dataclass(frozen=True)
