@@ -72,10 +72,13 @@ def unpack(path: Path, store: Store, kernel: str | None) -> str:
     damaged or no crash run.
     """
     with fileio.opened(path) as file:
-        taken = OneFile(file)
-        packed = taken.parcel(Parcel[CrashManifest])
+        try:
+            taken = OneFile(file)
+            packed = taken.parcel(Parcel[CrashManifest])
+        except Refused as error:
+            raise Refused(f"{path} is no packed crash run: {error}") from error
         if set(packed.files) != {*TEXTS, *DISKS}:
-            raise Refused(f"{path} is no crash run: it has other files")
+            raise Refused(f"{path} is no packed crash run: it has other files")
         directory = store.crashes / packed.manifest.run
         if directory.exists():
             if (

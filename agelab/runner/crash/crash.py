@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from agelab.base import atomic, fileio
-from agelab.base.errors import InputError, Notify, silent, unknown
+from agelab.base.errors import InputError, Notify, silent
 from agelab.base.types import Defaults
 from agelab.runner.crash import oracle, programs, workloads
 from agelab.runner.crash.guests import Guests, Question, Recording, load, relative
@@ -280,9 +280,9 @@ def _question(store: Store, name: str, kernel: str | None) -> Question:
 def _read(store: Store, name: str, file: str) -> bytes:
     path = store.crashes / name / file
     if "/" in name or not path.exists():
-        raise unknown(
-            "crash run", name, sorted(other.parent.name for other in store.crashes.glob(f"*/{file}"))
-        )
+        latest = sorted(other.parent.name for other in store.crashes.glob(f"*/{file}"))[-3:]
+        there = f"the latest are {', '.join(latest)}" if latest else "there are none"
+        raise InputError(f"no crash run {name!r}; {there}")
     return fileio.read_bytes(path, fileio.LINES)
 
 
