@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from agelab.present.report.blocks import Block, Line, Table, Text, headings
 from agelab.runner.crash.crash import Again, Answer, Replayed, Violation
-from agelab.runner.crash.oracle import Call
+from agelab.runner.crash.oracle import SOURCES, Call, Found, Kind
 from agelab.runner.crash.record import Entry, RequestKind
 
 MOST_CALLS = 8
@@ -68,14 +68,19 @@ def replay_blocks(seen: Replayed) -> Iterator[Block]:
     rows.append("the power goes")
     yield Table(headings(*columns, numbers=columns[:2] + columns[3:5]), rows, caption=f"State {state}")
     yield Line(f"disk {seen.disk}")
-    for found in seen.found:
-        yield Text(
-            f"{found.kind}: {found.path} ({found.why})" if found.path else f"{found.kind}: {found.why}"
-        )
+    yield from (Text(told(found)) for found in seen.found)
     if not seen.found:
         yield Line("nothing is wrong")
     if seen.times > 1:
         yield Line(f"the same in {seen.same} of {seen.times} guests")
+
+
+def told(found: Found | Violation) -> str:
+    """Say what is wrong, and where it is written that it must not be."""
+    what = f"{found.kind}: {found.path} ({found.why})" if found.path else f"{found.kind}: {found.why}"
+    call = "rename" if found.kind == Kind.HALF else found.why.partition(" ")[0]
+    promise = SOURCES.get(call, "") if Kind(found.kind).is_promise else ""
+    return f"{what}; {promise}" if promise else what
 
 
 def again_blocks(seen: Sequence[Again]) -> Iterator[Block]:

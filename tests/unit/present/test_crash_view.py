@@ -6,7 +6,7 @@ import pytest
 
 from agelab.present.report import crash_page
 from agelab.present.report.blocks import Line, Table, Text
-from agelab.present.view.crash import answer_blocks, replay_blocks
+from agelab.present.view.crash import answer_blocks, replay_blocks, told
 from agelab.runner.crash.crash import Answer, Replayed, Violation
 from agelab.runner.crash.guests import Question
 from agelab.runner.crash.oracle import Call, Found, Kind
@@ -85,6 +85,12 @@ def test_a_replay_shows_calls_and_requests_up_to_the_cut() -> None:
     ]
     assert moments[::2] == ["0.00", "2.00", "3.00"]
     assert shown(State(2, 3, torn=1))[-2:] == [["fua", "1 of 4 sectors"], "the power goes"]
+
+
+def test_a_lost_promise_is_told_with_its_source() -> None:
+    assert told(LOST).startswith("a promised name is missing: A/new (fsync A); fsync(2): data and metadata")
+    assert told(TORN) == "it cannot be mounted: mount: error 74"
+    assert "rename(2): a name that is replaced" in told(Found(Kind.HALF, "A/old or A/new", "sync"))
 
 
 @pytest.mark.parametrize(("times", "same", "said"), [(1, 1, False), (20, 19, True)])
