@@ -18,6 +18,8 @@ from agelab.base.types import (
     Name,
     Note,
     ScaleName,
+    Shorthand,
+    Size,
     Whole,
     is_empty,
 )
@@ -59,9 +61,11 @@ class Citation(Frozen):
     measured_on: str = Field(description="its machine, kernel and drives")
 
 
-class Variant(Frozen):
-    """A filesystem with its options."""
+class Variant(Shorthand):
+    """A filesystem with its options; the name of a filesystem alone is a variant of that name."""
 
+    short_for = ("name", "filesystem")
+    short_types = ("string",)
     name: Name = Field(description="suffix of the scenario's name: aging-ext3-journal")
     filesystem: Name = Field(description="a file of scenarios/filesystems, without its ending")
     mkfs_options: tuple[str, ...] = Field(default=(), description="added to those of the filesystem's file")
@@ -84,7 +88,7 @@ class Variant(Frozen):
         description="layouts in the study; --layout selects another",
     )
     machine: Name | None = Field(default=None, description="replaces the scenario's")
-    available_mib: Figure | None = Field(default=None, description="replaces the scenario's memory")
+    available_mib: Size | None = Field(default=None, description="replaces the scenario's memory")
     drive: int | None = Field(default=None, ge=0, description="replaces that of the partitions")
     minimum_mib: int | None = Field(
         default=None, ge=1, description="smallest disk, replaces that of its filesystem"
@@ -146,11 +150,15 @@ class Scale(Frozen):
     note: Note = ""
 
 
-class CorpusUse(Frozen):
+class CorpusUse(Shorthand):
     """The source data of a scenario."""
 
-    kind: CorpusKind = Field(description="a file of agelab/data/corpus, without its ending")
-    mib: Figure = Field(description="size at paper scale, MiB")
+    short_for = ("mib",)
+    short_types = ("string", "number")
+    kind: CorpusKind = Field(
+        default="debian-iso", description="a file of agelab/data/corpus, without its ending"
+    )
+    mib: Size = Field(description="size at paper scale, MiB")
     files: dict[str, Whole] = Field(
         default={},
         exclude_if=is_empty,
@@ -165,22 +173,30 @@ class CorpusUse(Frozen):
         return {path: count.value for path, count in self.files.items()}
 
 
-class MemoryUse(Frozen):
-    """Memory available to the first step, and limits on dirty pages."""
+class MemoryUse(Shorthand):
+    """Memory available to the first step, and limits on dirty pages, by default the kernel's own."""
 
-    available_mib: Figure = Field(description="memory available at the first step, at paper scale, MiB")
-    dirty_percent: Figure = Field(description="vm.dirty_ratio")
-    dirty_background_percent: Figure = Field(description="vm.dirty_background_ratio")
+    short_for = ("available_mib",)
+    short_types = ("string", "number")
+    available_mib: Size = Field(description="memory available at the first step, at paper scale, MiB")
+    dirty_percent: Figure = Field(default=Figure(value=20), description="vm.dirty_ratio")
+    dirty_background_percent: Figure = Field(
+        default=Figure(value=10), description="vm.dirty_background_ratio"
+    )
 
 
 class Scenario(Frozen):
     """A file of scenarios/."""
 
-    name: Name = Field(description="the file's name, without its ending")
-    summary: str = Field(description="the scenario in one line")
-    citation: Citation = Field(description="the study that it follows")
-    machine: Name = Field(description="a file of scenarios/machines, without its ending")
-    defaults: Defaults = Field(description="mkfs and mount as in the study's days, or as today")
+    name: Name = Field(default="", description="the file's name, without its ending")
+    summary: str = Field(default="", description="the scenario in one line")
+    citation: Citation | None = Field(default=None, description="the study that it follows, if any")
+    machine: Name = Field(
+        default="pentium4-2800", description="a file of scenarios/machines, without its ending"
+    )
+    defaults: Defaults = Field(
+        default="today", description="mkfs and mount as in the study's days, or as today"
+    )
     corpus: CorpusUse | None = Field(default=None, description="the data; the steps find them at $SOURCE")
     histories: tuple[History, ...] = Field(
         default=(),
@@ -194,7 +210,7 @@ class Scenario(Frozen):
     counts: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], Figure] = Field(
         default={}, description="numbers at paper scale; the steps find the scaled ones in the environment"
     )
-    sizes: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], Figure] = Field(
+    sizes: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], Size] = Field(
         default={},
         description="MiB at paper scale; the steps find the scaled sizes in the environment, in bytes",
     )

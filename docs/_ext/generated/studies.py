@@ -23,6 +23,7 @@ def sections(name: str) -> str:
 
 def _cited(scenario: Scenario) -> Iterator[str]:
     citation = scenario.citation
+    assert citation, "a study's scenario cites it"
     rows = [
         ("title", plain(citation.title)),
         ("by", f"{plain(citation.author)}, {citation.year}, in {LANGUAGES[citation.language]}"),
