@@ -24,7 +24,7 @@ from agelab.base.types import (
     is_empty,
 )
 from agelab.scenario.disk_use import CompanionDiskUse, DiskUse
-from agelab.scenario.history import History
+from agelab.scenario.history import History, Pulled
 from agelab.scenario.matrix import Matrix
 from agelab.scenario.matrix import problems as matrix_problems
 from agelab.scenario.metrics import METRICS
@@ -49,6 +49,8 @@ from agelab.scenario.workload import MetricName, OwnMetric, PackageName, metric_
 
 RESERVED_PHASES = ("aged", "control", "curve", "making", "map")
 """First parts of step names that a scenario may not use itself."""
+SMALL_DATA, SMALL_DISK = 4, {"history": 64, "corpus": 1024}
+"""MiB of data in a trial, and of the disk at least, by what comes onto it."""
 
 
 class Citation(Frozen):
@@ -513,6 +515,53 @@ class Scenario(Frozen):
                 "steps": tuple(cycles),
                 "disk": self.disk.model_copy(update={"mib": less(self.disk.mib)}),
                 "sizes": {name: less(figure) for name, figure in self.sizes.items()},
+                "curve": curve,
+            }
+        )
+
+    def small(self, least_mib: float, shrink: float) -> Self:
+        """Return the scenario as a trial runs it: little data, each step once.
+
+        A disk that a history fills has ``least_mib``, before ``shrink`` divides them; others have room for what steps
+        write whose sizes are their own.
+        """
+        disk, of_history = self.disk.mib, not self.corpus
+        least = min(max(least_mib, SMALL_DISK["history" if of_history else "corpus"]) * shrink, disk.value)
+        divisor = max(
+            1, disk.value / least if self.corpus is None else self.corpus.mib.value / SMALL_DATA / shrink
+        )
+
+        def less(figure: Figure, at_least: float = 0) -> Figure:
+            return figure.model_copy(update={"value": max(figure.value / divisor, at_least)})
+
+        def once(action: Action) -> Action:
+            repeat = "parts" if action.repeat == "parts" else 1
+            return action.model_copy(update={"repeat": repeat, "pause": 0})
+
+        def short(history: History) -> History:
+            changed = {"points": 1, "pulls": less(history.pulls) if isinstance(history, Pulled) else None}
+            return history.model_copy(
+                update={name: new for name, new in changed.items() if name in type(history).model_fields}
+            )
+
+        steps = [
+            step.model_copy(update={"repeat": 1, "cycle": tuple(map(once, step.cycle))})
+            if isinstance(step, Cycle)
+            else once(step)
+            for step in self.steps
+        ]
+        corpus, curve = self.corpus, self.curve
+        if curve and curve.after != "each":
+            curve = curve.model_copy(update={"after": (1,)})
+        return self.model_copy(
+            update={
+                "disk": self.disk.model_copy(update={"mib": less(disk, least), "filled_mib": None}),
+                "corpus": corpus and corpus.model_copy(update={"mib": less(corpus.mib)}),
+                "sizes": {name: less(figure) for name, figure in self.sizes.items()},
+                "counts": {name: less(figure) for name, figure in self.counts.items()},
+                "steps": tuple(steps),
+                "tests": tuple(map(once, self.tests)),
+                "histories": tuple(map(short, self.histories)),
                 "curve": curve,
             }
         )

@@ -122,6 +122,7 @@ def test_each_study_has_a_page_that_cites_it_and_says_what_it_leaves_open(
     for name in study.study_names():
         page, scenario = pages[site / "studies" / f"{name}.html"], selection.select(name).scenario
         said = scenario.citation
+        assert said
         for text in (
             said.title,
             said.author,
