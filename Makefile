@@ -142,9 +142,10 @@ check: setup-test ## lint, format, types, import layers, and whether the pages' 
 
 lint: check ## the same as check
 
-format: setup-test ## rewrite the sources in the one format
+format: setup-test ## rewrite the sources in the one format, and in the pages what they say of verbs, keys and metrics
 	@$(BIN)/ruff check --fix-only --quiet
 	@$(BIN)/ruff format
+	@$(BIN)/python -m docs.make --generated
 
 PIP_COMPILE := build/lock/bin/pip-compile --quiet --strip-extras --allow-unsafe --all-build-deps \
   --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \

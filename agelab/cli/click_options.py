@@ -37,14 +37,14 @@ def _option(name: str, default: Any = None) -> Callable[[AnyCommand], AnyCommand
         return click.option(*names, is_flag=True, help=about.help)
     if isinstance(default, tuple):
         default = ",".join(map(str, default)) or None
-    several = name == "kernel"
+    several, kind = name == "kernel", _type_of(name)
     return click.option(
         *names,
-        type=_type_of(name),
+        type=kind,
         multiple=several,
         default=[default] if several else default,
         show_default=bool(default),
-        metavar=about.metavar,
+        metavar=about.metavar or (None if kind else name.upper()),
         help=about.help,
     )
 
