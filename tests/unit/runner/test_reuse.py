@@ -317,7 +317,7 @@ def test_a_checked_cell_with_another_digest_disputes_and_neither_is_served_again
 
 def test_about_the_share_that_is_asked_for_is_checked(tmp_path: Path) -> None:
     run = run_builder.begin(tmp_path, [])
-    found = reuse(tmp_path, check=0.05)
+    found = reuse(tmp_path, verify=0.05)
     drawn = [found.is_checked(run, CellKey(f"sha256:{number}", "")) for number in range(4000)]
     assert 140 < sum(drawn) < 260
     assert drawn == [found.is_checked(run, CellKey(f"sha256:{number}", "")) for number in range(4000)]
@@ -328,11 +328,11 @@ def test_about_the_share_that_is_asked_for_is_checked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ({"check": 0.0}, "a share is more than 0"),
-        ({"check": 1.5}, "a share is more than 0"),
-        ({"check": 0.5, "fresh": True}, "with --fresh every cell runs"),
-        ({"check": 0.5, "keep_disk": True}, "with --keep-disk every cell runs"),
-        ({"check": 0.5, "clock": "wall"}, "in the wall clock"),
+        ({"verify": 0.0}, "a share is more than 0"),
+        ({"verify": 1.5}, "a share is more than 0"),
+        ({"verify": 0.5, "fresh": True}, "with --fresh every cell runs"),
+        ({"verify": 0.5, "keep_disk": True}, "with --keep-disk every cell runs"),
+        ({"verify": 0.5, "clock": "wall"}, "in the wall clock"),
     ],
 )
 def test_a_check_of_nothing_is_refused(words: dict[str, Any], why: str) -> None:
