@@ -119,10 +119,10 @@ def read_named(directory: str, name: str, kind: type[AnyFrozen], what: str) -> A
 
     Raises InputError that suggests the nearest valid names, or if the file's own name differs.
     """
-    names = [path.stem for path in (SCENARIOS / directory).glob("*.toml")]
-    if name not in names:
-        raise unknown(what, name, names)
-    return _read_checked(place_of(directory, name), kind)
+    path = place_of(directory, name)
+    if path.parent != SCENARIOS / directory or not path.is_file():
+        raise unknown(what, name, [file.stem for file in (SCENARIOS / directory).glob("*.toml")])
+    return _read_checked(path, kind)
 
 
 def _read_checked(path: Path, kind: type[AnyFrozen]) -> AnyFrozen:
