@@ -63,7 +63,7 @@ class _Written:
 
     samples: dict[int, list[Sample]] = field(default_factory=dict)
     state: tuple[int, int] | None = None
-    """Size and time of the file when the last of them was written."""
+    """Size and time of the file when the last of them was written, or all were read."""
     lock: Lock = field(default_factory=Lock)
 
     def is_all(self, path: Path) -> bool:
@@ -331,6 +331,7 @@ class RunDirectory:
         with self._written.lock:
             if self._written.is_all(path):
                 return {number: list(rows) for number, rows in self._written.samples.items()}
+        state = _state(path)
         with checksummed.readable(path):
             for raw in checksummed.lines(path):
                 number = raw.pop("cell")
@@ -340,7 +341,11 @@ class RunDirectory:
                     by_cell.pop(number, None)
                 else:
                     by_cell.setdefault(number, []).append(raw)
-            return {number: _SAMPLES.validate_python(rows) for number, rows in by_cell.items()}
+            samples = {number: _SAMPLES.validate_python(rows) for number, rows in by_cell.items()}
+        with self._written.lock:
+            if state == _state(path):
+                self._written.samples, self._written.state = samples, state
+        return {number: list(rows) for number, rows in samples.items()}
 
     def read_all(self) -> tuple[RunPlan, list[End | None], dict[int, list[Sample]]]:
         """Read the plan, each cell's end and the samples, while a process may be adding to them.
