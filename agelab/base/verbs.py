@@ -19,7 +19,7 @@ GROUPS = {
         "show": "Show one run's samples, as a table or as JSON.",
         "report": "Write runs as one page: the answer, tables, charts, doubts.",
         "profile": "Show in which kernel functions a step's processor time went.",
-        "history": "Show results over kernels or dates; make and check operation logs.",
+        "history": "Show results over kernels or dates; make operation logs.",
     },
     "Compare": {
         "compare": "Name the inputs and results in which two runs differ.",

@@ -24,6 +24,6 @@ def new(file: Path) -> None:
         raise InputError(
             f"{file}: the name of a scenario's file ends in .toml", hint=f"agelab new {file}.toml"
         )
-    text = TEMPLATE.read_text(encoding="utf-8").replace("mine.toml", str(file))
-    write_output(file, as_called(text).encode())
+    text = TEMPLATE.read_text(encoding="utf-8").replace("mine.toml", file.name)
+    write_output(file, text.encode())
     click.echo(as_called(f"{file}: try it in one small cell: agelab run {file} --check"))
