@@ -237,7 +237,7 @@ class Scenario(Frozen):
     cases: tuple[Action, ...] = Field(
         default=(),
         exclude_if=is_empty,
-        description="in place of steps: each variant does each of them, in a guest of its own",
+        description="in place of steps: each variant does each of them, in its own guest",
     )
     experiments: tuple[Experiment, ...] = Field(default=(), description="in place of steps and tests")
     traces: tuple[Trace, ...] = Field(default=(), description="passes of the experiments under strace")
@@ -246,7 +246,7 @@ class Scenario(Frozen):
     )
     control: Control | None = Field(default=None, description="the unaged control, tested in the same way")
     measures: tuple[Literal["extents", "free_space"], ...] = Field(
-        default=(), description="maps of the disk, made on a fork of its own"
+        default=(), description="maps of the disk, made on their own fork"
     )
     curve: Curve | None = Field(
         default=None, description="points of the history at which the disk is measured"
@@ -267,7 +267,7 @@ class Scenario(Frozen):
         description="files for the guest, beside the scenario's file: a program, a directory, a .deb",
     )
     metrics: dict[MetricName, OwnMetric] = Field(
-        default={}, description="metrics of its own, for the records of its steps"
+        default={}, description="the scenario's own metrics, for the records of its steps"
     )
 
     @model_validator(mode="after")
