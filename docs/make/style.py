@@ -73,7 +73,7 @@ def read(path: Path = DOCS / "style.toml") -> Sheet:
 
 
 def page_lines(page: Path) -> Iterator[tuple[str, str]]:
-    """Yield the prose of a page: lines outside of tables of runs, of what studies say, and of code, each after its place."""
+    """Yield the prose of a page, each line after its place: no code, no table of runs, nothing that a study says."""
     code = study = False
     for number, line in block.outside(page):
         if line.startswith("<!--"):
