@@ -80,10 +80,12 @@ class RunRequest:
 
     @property
     def scale_name(self) -> str:
-        """The scale as results name it: ``corpus`` where the sizes follow a user's own data.
+        """The scale as results name it: ``corpus`` where the sizes follow a user's own data, ``check`` in a trial.
 
         They do not in a control file, whose scripts use the data as they like.
         """
+        if self.options.trial:
+            return "check"
         return "corpus" if self.corpus and not self.control else self.scale
 
     def shrink(self, own: Corpus | None) -> float:

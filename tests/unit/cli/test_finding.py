@@ -20,7 +20,7 @@ from agelab.cli.lists import USED
 from agelab.present.view.artefacts import WHAT
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions
-from agelab.runner.request.request import planned_cells
+from agelab.runner.request.request import planned_cells, resolve
 from agelab.scenario import selection
 from agelab.scenario.metrics import METRICS
 from tests.build import aging_runs
@@ -200,6 +200,7 @@ def test_a_trial_is_one_cell_with_small_data_in_which_each_step_runs_once(tmp_pa
     main(["new", str(file)])
     [cell] = planned_cells(RunOptions(name=str(file), seeds=(1, 2, 3, 4, 5), trial=True))
     whole = planned_cells(RunOptions(name=str(file), seeds=(1, 2, 3, 4, 5)))
+    assert resolve(RunOptions(name=str(file), trial=True)).scale_name == "check"
     assert len(whole) == 10 and cell.name == whole[0].name
     corpus = cell.scenario.corpus
     assert corpus and cell.scaled_bytes(corpus.mib) == 4 << 20 and cell.disk_bytes == whole[0].disk_bytes
