@@ -122,7 +122,7 @@ def words(line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
         ("agelab re", "plain,report plain,resume", "plain,run"),
         ("agelab run --filesystem e", "plain,exfat plain,ext4", "plain,xfs"),
         ("agelab run --filesystem ext4,x", "plain,ext4,xfs", "plain,xfs"),
-        ("agelab run aging-re", "plain,aging-reiserfs plain,aging-reiser4", "plain,aging"),
+        ("agelab run aging-re", "plain,aging-reiserfs plain,aging-reiserfs-journal", "plain,aging"),
         ("agelab run aging --clock w", "plain,wall", "plain,virtual"),
         ("agelab run --trace ag", "plain,aging", "plain,ext4"),
         ("agelab run --see", "plain,--seeds", "plain,--kernel"),
