@@ -77,7 +77,7 @@ def crash() -> None:
     "--disk",
     default=None,
     metavar="KEY",
-    help="Begin with this stored disk (agelab disk list), of one drive.",
+    help="Begin with this stored disk (agelab list disks), of one drive.",
 )
 @json_option
 def look(
