@@ -99,6 +99,11 @@ agelab crash one --filesystem ext4      # each call, with each that persists it
 agelab crash "create A; append A 0 4096; fsync A" --filesystem xfs
 agelab crash report latest
 """,
+    "debug": """
+agelab debug latest --at read+0.5                   # half a second after the step began
+agelab debug latest:ext4-rename --seed 17 --at "BUG: "
+agelab debug latest --at read --script look.gdb --symbols
+""",
     "export": """
 agelab export -o samples.csv            # the latest run
 agelab export 20261125 20261126 -o samples.sqlite
