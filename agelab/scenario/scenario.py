@@ -247,7 +247,7 @@ class Scenario(Frozen):
     )
     control: Control | None = Field(
         default=None,
-        description="makes a new disk with the same files, tested in the same way: aged divided by control is the slowdown",
+        description="makes a new disk with the same files, tested in the same way: aged / control is the slowdown",
     )
     measures: tuple[Literal["extents", "free_space"], ...] = Field(
         default=(), description="maps of the disk, made on their own fork"
