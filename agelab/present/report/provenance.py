@@ -116,11 +116,11 @@ def main_doubts(group: RunSet) -> Iterator[str]:
     if group.apart:
         yield f"In no table with other runs of this question: {group.apart}."
     if plan.emulated:
-        yield "EMULATED: real time of an emulated processor; such times are no machine's."
+        yield "EMULATED: real time of an emulated processor; such times belong to no real machine."
     elif plan.clock == "virtual":
         yield (
             "A model: guest time counts instructions, and modelled drives follow their data sheets. "
-            "It is no machine's time."
+            "Its times belong to no real machine."
         )
     if plan.clock == "wall":
         why = group.host.unknown
@@ -144,7 +144,7 @@ def main_doubts(group: RunSet) -> Iterator[str]:
                 f"{entry.end.disputes}, which an earlier cell of the same key has: one of them is wrong."
             )
     if bad:
-        yield f"{len(bad)} of {len(group.cells)} cells did not end ok: their reasons stand below, under “Doubts”."
+        yield f"{len(bad)} of {len(group.cells)} cells did not end ok: “Doubts” below has their reasons."
 
 
 def all_doubts(group: RunSet) -> Iterator[Block]:

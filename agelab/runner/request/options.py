@@ -826,7 +826,7 @@ def _clock_of_disks(asked: RunOptions) -> None:
     if asked.clock == "virtual" and asked.real_disks:
         real = asked.real_disks[0]
         raise InputError(
-            f"--clock virtual: {real.kind}:{real.name} has a time of its own",
+            f"--clock virtual: {real.kind}:{real.name} runs in real time",
             hint="real disks take --clock wall, which is their default; modelled ones take either",
         )
     if not 1 <= asked.vcpus <= (MAX_VCPUS if asked.in_wall_clock else 1):
@@ -850,9 +850,9 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
     OptionConflict(
         "control",
         ("log",),
-        "--log stands in the place of a scenario's histories: leave --control or --log out",
+        "--log replaces a scenario's histories: leave --control or --log out",
     ),
-    OptionConflict("control", ("name",), "--control stands in a scenario's place: leave {asked.name} out"),
+    OptionConflict("control", ("name",), "--control replaces a scenario: leave {asked.name} out"),
     OptionConflict("trial", ("control",), "--check: a control file's tests run as they are: leave it out"),
     OptionConflict("trial", ("until_decided",), "--check runs one cell, which decides nothing: leave it out"),
     OptionConflict("control", ("instead",), "--instead: a control file leaves nothing open: leave it out"),
