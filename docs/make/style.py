@@ -77,12 +77,16 @@ def read(path: Path = DOCS / "style.toml") -> Sheet:
 
 
 def page_lines(page: Path) -> Iterator[tuple[str, str]]:
-    """Yield the prose of a page: lines outside of generated blocks and of code, each after its place."""
-    code = False
+    """Yield the prose of a page, each line after its place: no code, no table of runs, nothing that a study says."""
+    code = study = False
     for number, line in block.outside(page):
-        if line.lstrip().startswith("```"):
+        if line.startswith("<!--"):
+            study = line.startswith("<!-- generated: study")
+        elif study:
+            continue
+        elif line.lstrip().startswith("```"):
             code = not code
-        elif not code and not line.startswith("<!--"):
+        elif not code:
             yield f"{page.relative_to(PROJECT)}:{number}", line
 
 

@@ -31,9 +31,9 @@ def run_facts(group: RunSet) -> Iterator[Block]:
     plan, scenario = group.plan, read_scenario(group)
     cells = [entry.cell for _, entry in group.cells]
     statuses = [entry.status for _, entry in group.cells]
-    rows = [("scenario", plan.scenario + (f": {_summary(scenario, plan.scale)}" if scenario else ""))]
-    if scenario:
-        cited = scenario.citation
+    summary = _summary(scenario, plan.scale) if scenario else ""
+    rows = [("scenario", plan.scenario + (f": {summary}" if summary else ""))]
+    if scenario and (cited := scenario.citation):
         rows.append(
             ("after", f"{cited.author}, “{cited.title}”, {cited.year}; measured on {cited.measured_on}")
         )
