@@ -13,8 +13,9 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -44,6 +45,8 @@ PACKAGES_FILE = places.HOST_PACKAGES
 MAX_OUTPUT = 256 << 20
 """Bytes of each output stream that are kept in memory at most: a program may be reading what somebody made up."""
 _PIPE_BYTES = 1 << 16
+_stopped: ContextVar[Callable[[], bool] | None] = ContextVar("_stopped", default=None)
+"""Says whether this thread's programs are to end."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,16 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**base, **kept, orphans.VARIABLE: orphans.tag(), **(extra or {})}
 
 
+@contextmanager
+def ending_when(stopped: Callable[[], bool]) -> Iterator[None]:
+    """End the programs that this thread runs in the body, as by ``give_up``, once ``stopped`` returns True."""
+    before = _stopped.set(stopped)
+    try:
+        yield
+    finally:
+        _stopped.reset(before)
+
+
 def run(
     argv: Sequence[str],
     *,
@@ -148,7 +161,7 @@ def run(
                 start_new_session=grace is not None,
             )
             stack.callback(_end, child, grace)
-            output, errors = _communicate(child, timeout, give_up)
+            output, errors = _communicate(child, timeout, [ask for ask in (give_up, _stopped.get()) if ask])
             if child.poll() is None:
                 raise ProcessFailed(argv, -signal.SIGINT, _text(log), shell_line(argv, cwd, env))
         except FileNotFoundError as error:
@@ -214,13 +227,13 @@ class _OutputReader(threading.Thread):
 
 
 def _communicate(
-    child: subprocess.Popen[bytes], timeout: float | None, give_up: Callable[[], bool] | None
+    child: subprocess.Popen[bytes], timeout: float | None, give_up: Sequence[Callable[[], bool]]
 ) -> tuple[bytes, bytes]:
-    """Wait for the child's end and return its output; return early with none when ``give_up`` returns True."""
+    """Wait for the child's end and return its output; return early with none when one of ``give_up`` returns True."""
     out, err = (stream and _OutputReader(child, stream) for stream in (child.stdout, child.stderr))
     readers = [reader for reader in (out, err) if reader]
     until = None if timeout is None else time.monotonic() + timeout
-    while not (give_up and give_up()):
+    while not any(ask() for ask in give_up):
         waits = [1.0] if give_up else []
         waits += [] if until is None else [max(0.0, until - time.monotonic())]
         if _has_ended(child, readers, min(waits, default=None)):

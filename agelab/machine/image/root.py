@@ -236,6 +236,11 @@ class RootIdentity:
     content: str
 
 
+def is_known(definition: RootDefinition, chosen: RootPackages, store: Store) -> bool:
+    """Return whether the content of the root of these packages is known: then it need not be made for an identity."""
+    return store.identity(KIND, _inputs(definition, chosen)) is not None
+
+
 def identity(
     definition: RootDefinition, chosen: RootPackages, store: Store, progress: Notify
 ) -> RootIdentity:

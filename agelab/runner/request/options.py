@@ -490,9 +490,6 @@ class RunOptions(BaseModel):
         ),
     ] = None  # fmt: skip
     measure: Annotated[bool, Option()] = Field(default=True, description="go on when the disk is made")
-    prove_all: Annotated[bool, Option(affects="nothing", replayed=True)] = Field(
-        default=True, description="the image proves every filesystem, not only those that are measured"
-    )
 
     @field_validator(
         *("filesystem", "ask", "options", "fail", "block", "scale", "corpus", "log", "defaults", "layout"),
@@ -648,7 +645,9 @@ class RunOptions(BaseModel):
     def from_words(cls, command: Mapping[str, Any]) -> Self:
         """Return the options that ``to_plan`` gave. Raises InputError as ``from_plan`` does."""
         words = command["options"]
-        if strange := [name for name, value in words.items() if name not in OPTIONS and value]:
+        if strange := [
+            name for name, value in words.items() if name not in OPTIONS.keys() | FORMER and value
+        ]:
             raise InputError(
                 f"the run was asked for with {option(strange[0])}, which this agelab does not know"
             )
@@ -693,6 +692,8 @@ NO_EFFECT = frozenset(
     | {name for name, of in OPTIONS.items() if of.affects in ("cells", "effort", "nothing")}
 )
 """Fields that choose cells, or change none of their digits."""
+FORMER = frozenset({"prove_all"})
+"""Options of older agelabs without a meaning by now, which their runs name."""
 NOT_REPLAYED = frozenset(name for name, of in OPTIONS.items() if of.is_path or not of.is_replayed)
 """Options that a replay does not take from the capsule: paths of another host, and what shapes no digit."""
 PATHS = frozenset(name for name, of in OPTIONS.items() if of.is_path)

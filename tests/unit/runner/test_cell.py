@@ -377,7 +377,7 @@ def test_beside_a_disk_of_a_larger_slot_every_file_is_as_long_as_the_slot(tmp_pa
     guest, _ = launcher._guest_to_run(boot)
     attached = guest.disks[3:]
     assert {disk.path.stat().st_size for disk in attached} == {disk.size for disk in attached} == {64 * GIB}
-    assert [disk.path.name for disk in attached[:3]] == ["slot-stored", "small", "large"]
+    assert [disk.path.name for disk in attached[:3]] == ["map-slot-stored", "small", "large"]
     assert attached[0].path.open("rb").read(4) == b"data"
     assert (tmp_path / "stored").stat().st_size == GIB
 
