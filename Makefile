@@ -123,6 +123,7 @@ bench: setup-test ## time agelab (bench/), and hold its models and verdicts agai
 	@$(BIN)/python -m bench.boot
 	@$(BIN)/python -m bench.repeat --load --pauses aging-reiserfs "aging-ext4 --layout raid0" aging-xfs aging-btrfs aging-jfs
 	@$(BIN)/python -m bench.peer
+	@$(BIN)/python -m bench.first
 
 # Side by side: mypy alone takes about as long as the others together.
 check: setup-test ## lint, format, types, import layers, and whether the pages' tables are of this code

@@ -48,7 +48,10 @@ class Guests:
             return self.changed.wait_for(lambda: set(self.running) == set(names), SECONDS)
 
     def end(self, name: str) -> None:
-        self.running[name].set()
+        """End a guest, which runs or is about to."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: name in self.running, SECONDS)
+            self.running[name].set()
 
 
 def sample(step: str) -> Sample:
@@ -132,10 +135,6 @@ def test_a_guest_beside_takes_the_place_of_a_cell_that_has_ended(tmp_path: Path)
         slots.give()
         assert guests.are("aged", "control")
         for name in ("aged", "control", "control-2", "map"):
-            assert guests.changed.acquire() and guests.changed.wait_for(
-                lambda name=name: name in guests.running
-            )
-            guests.changed.release()
             guests.end(name)
     with slots.changed:
         assert slots.take() and not slots.take()
