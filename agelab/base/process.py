@@ -39,6 +39,7 @@ PROXY_VARIABLES = (
 _MOUNT_NAMESPACE = ("unshare", "--mount", "--propagation", "slave")
 MOUNTS_APART = (*_MOUNT_NAMESPACE, "--")
 """Prefix that runs a program in a mount namespace of its own; it sees what the host mounts and unmounts later."""
+_MOUNT_MEMORY = 'mount -t tmpfs -o mode=755 none "$0" 2>/dev/null; exec "$@"'
 _AS_ROOT = ("--map-root-user", "--map-auto")
 """Options that make a user the root of the namespaces, with the ids of /etc/subuid and /etc/subgid beside."""
 PACKAGES_FILE = places.HOST_PACKAGES
@@ -134,6 +135,7 @@ def run(
     grace: float | None = None,
     give_up: Callable[[], bool] | None = None,
     isolated: bool = False,
+    in_memory: Path | None = None,
 ) -> Completed:
     """Run ``argv`` to its end.
 
@@ -143,7 +145,8 @@ def run(
     SIGINT and so many seconds. It runs in a session of its own, so that Ctrl-C reaches it only once.
     ``give_up`` is called every second; when it returns True the program is ended.
     ``isolated`` runs the program as root of pid and mount namespaces of its own, so that everything it starts or mounts
-    ends with it. Where the host does not allow that the program runs as it is.
+    ends with it. Where the host does not allow that the program runs as it is. ``in_memory`` is an empty directory that
+    an isolated program finds on a tmpfs of its own.
     Raises HostError when the program is missing, TimedOut, TooMuchOutput, and ProcessFailed on a status not in ``ok``
     or a give-up.
     """
@@ -152,7 +155,7 @@ def run(
         sink = stack.enter_context((log or stdout).open("wb")) if log or stdout else subprocess.PIPE  # type: ignore[union-attr]
         try:
             child = subprocess.Popen(
-                _wrapped(argv, isolated),
+                _wrapped(argv, isolated, in_memory),
                 cwd=cwd,
                 env=environment(env),
                 stdin=source,
@@ -183,7 +186,7 @@ def run(
     return Completed(child.returncode, out, err)
 
 
-def _wrapped(argv: Sequence[str], isolated: bool) -> list[str]:
+def _wrapped(argv: Sequence[str], isolated: bool, in_memory: Path | None = None) -> list[str]:
     """Prefix the command so that the kernel kills it when the thread that starts it is gone (PR_SET_PDEATHSIG).
 
     That thread waits for the program, so it does not end first. Raises FileNotFoundError when the program is missing.
@@ -192,6 +195,8 @@ def _wrapped(argv: Sequence[str], isolated: bool) -> list[str]:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
     apart = namespaces() if isolated else ()
     apart = apart if apart and run([*apart, "true"], ok=range(256)).returncode == 0 else ()
+    if apart and in_memory:
+        apart = (*apart, "sh", "-c", _MOUNT_MEMORY, str(in_memory))
     setpriv = which("setpriv")
     return [*((str(setpriv), "--pdeathsig", "KILL", "--") if setpriv else ()), *apart, *argv]
 

@@ -69,7 +69,7 @@ class RunNeeds:
         in_memory = max(0, host.memory_available() - HEADROOM) // self.memory
         free = max(0, shutil.disk_usage(home).free - HEADROOM - self.kept)
         on_disk = free // self.disks
-        if on_disk > self.cells and self.beside:
+        if on_disk >= self.cells and self.beside:
             on_disk = self.cells + (free - self.cells * self.disks) // self.copy
         jobs = max(1, min(self._guests(MAX_JOBS), processors, in_memory, on_disk))
         bounds = f"processors: {processors}; room for {in_memory} in memory, for {on_disk} on disk"
@@ -83,7 +83,7 @@ class RunNeeds:
         limits.require_to_draw()
         cells, guests = min(jobs, self.cells), self._guests(jobs)
         several = f"{cells} cells at once" if cells > 1 else "a cell"
-        several += f", {guests} guests," if guests > cells else ""
+        several += f" with {guests} guests" if guests > cells else ""
         needed = self.disk(jobs)
         free = shutil.disk_usage(home).free
         if free < needed:
@@ -142,11 +142,11 @@ def needs(
     disk = max(spec.host_bytes for spec in specs)
     companions = any(spec.companion for spec in specs)
     content = sum({corpus.sha256: corpus.content_bytes for corpus in corpora}.values())
-    beside = int(content * COMPANION_OVERHEAD) if companions else 0
+    companion = int(content * COMPANION_OVERHEAD) if companions else 0
     return RunNeeds(
         cells=len(specs) * kernels,
         disks=copies * disk,
-        kept=kept * disk + beside,
+        kept=kept * disk + companion,
         memory=max(MAP_MEMORY_MIB, *guests) * MIB,
         beside=beside,
         copy=disk,
