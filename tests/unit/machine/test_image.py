@@ -98,7 +98,7 @@ def test_the_guest_inserts_the_modules_of_each_filesystem_for_its_proof(store: S
 def test_a_root_whose_programs_lack_a_library_is_refused_with_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def build(arguments: Sequence[str], work: Path) -> None:
+    def build(arguments: Sequence[str], work: Path, **_: object) -> None:
         (work / "installed").write_text("busybox-static 1\n")
         (work / "lacking").write_text("/usr/sbin/mkfs.mine lacks libmine.so.1\n")
 
@@ -313,7 +313,7 @@ def test_a_store_may_have_a_long_path(tmp_path: Path, monkeypatch: pytest.Monkey
     work = tmp_path / ("ж" * 100) / ("x" * 200) / "work"
     sources = []
 
-    def build(arguments: Sequence[str], work: Path) -> None:
+    def build(arguments: Sequence[str], work: Path, **_: object) -> None:
         sources.append(arguments[-1])
         (work / "installed").write_text("busybox-static 1\n")
         (work / "lacking").write_text("")
@@ -322,6 +322,12 @@ def test_a_store_may_have_a_long_path(tmp_path: Path, monkeypatch: pytest.Monkey
     roots._tree(roots.definition(), [PACKAGE], [], work)
     [source] = sources
     assert len(quote(source)) < 150
+
+
+def test_what_is_in_memory_is_seen_by_its_program_alone(tmp_path: Path) -> None:
+    script = 'touch "$0/file"; stat -f -c %T "$0"'
+    done = process.run(["sh", "-c", script, str(tmp_path)], isolated=True, in_memory=tmp_path)
+    assert done.stdout == "tmpfs\n" and not list(tmp_path.iterdir())
 
 
 def test_what_a_builder_mounts_and_starts_ends_with_it(tmp_path: Path) -> None:
