@@ -36,7 +36,7 @@ endif
 BIN := .venv/bin
 SCENARIOS := $(sort $(patsubst scenarios/%.toml,%,$(wildcard scenarios/*.toml)))
 
-.PHONY: help setup setup-test scenario plan cluster-demo sweep calibrate name-given patched-given image doctor site tables test test-full test-container fuzz bench check lint format lock clean
+.PHONY: help setup setup-site setup-test scenario plan cluster-demo sweep calibrate name-given patched-given image doctor site tables test test-full test-container fuzz bench check lint format lock clean
 
 help: ## list the targets
 	@echo "agelab: a reproducibility sandbox for filesystem benchmarks"
@@ -46,7 +46,7 @@ help: ## list the targets
 	@echo "Scenarios: $(SCENARIOS)"
 	@echo "Options of make scenario: PATCH $(OPTIONS_run) (see: $(BIN)/agelab run --help)"
 	@echo "AGELAB_HOME=<directory> moves the store of kernels, images and runs (default: .agelab)."
-	@echo "SNAPSHOT=<date or directory> takes Debian packages from there (docs/howto/next-year.md)."
+	@echo "SNAPSHOT=<date or directory> takes Debian packages from there (docs/capsules.md)."
 	@echo "make exits 2 whenever a command fails; $(BIN)/agelab itself exits 1 when a cell is not ok,"
 	@echo "2 on wrong input, 3 when this host cannot do it, 130 when interrupted."
 
@@ -55,6 +55,9 @@ setup: ## install what is missing: Debian packages, and Python packages into .ve
 
 setup-test:
 	@sh agelab/setup.sh test
+
+setup-site:
+	@sh agelab/setup.sh site
 
 # PATCH is a part of each kernel's spec.
 PATCHED = $${PATCH:+,patches=$$PATCH}
@@ -88,7 +91,7 @@ image: patched-given setup ## build the guest image (KERNEL=<kernel spec>, defau
 doctor: setup ## say what this host can do, and what to install
 	@$(BIN)/agelab doctor
 
-site: setup-test ## build the documentation as a site: build/site/index.html
+site: setup-site ## build the documentation as a site: build/site/index.html
 	@$(BIN)/python -m sphinx -W --keep-going -n -q -E -b html -d build/doctrees docs build/site
 	@echo "agelab: build/site/index.html"
 
@@ -126,9 +129,9 @@ bench: setup-test ## time agelab (bench/), and hold its models and verdicts agai
 	@$(BIN)/python -m bench.first
 
 # Side by side: mypy alone takes about as long as the others together.
-check: setup-test ## lint, format, types, import layers, and whether the pages' tables are of this code
+check: setup-test ## lint, format, types, import layers, the pages' style, and whether their tables are of this code
 	@said=$$(mktemp -d) && trap 'rm -r "$$said"' EXIT; number=0; \
-	for part in "ruff check" "ruff format --check" mypy lint-imports "python -m docs.make --check"; do number=$$((number + 1)); \
+	for part in "ruff check" "ruff format --check" mypy lint-imports "python -m docs.make --check" "python -m docs.make.style"; do number=$$((number + 1)); \
 	  { $(BIN)/$$part >"$$said/$$number" 2>&1 || touch "$$said/failed"; } & done; wait; \
 	cat "$$said"/[1-9]; test ! -e "$$said/failed"
 
@@ -148,7 +151,8 @@ lock: ## bring the lock files up to pyproject.toml (UPGRADE=1: newest versions o
 	@$(PIP_COMPILE) --output-file requirements.txt pyproject.toml
 	@$(PIP_COMPILE) --constraint requirements.txt --extra cluster --output-file requirements-cluster.txt pyproject.toml
 	@$(PIP_COMPILE) --constraint requirements.txt --extra parquet --output-file requirements-parquet.txt pyproject.toml
-	@$(PIP_COMPILE) --constraint requirements-cluster.txt --constraint requirements-parquet.txt --extra test --output-file requirements-test.txt pyproject.toml
+	@$(PIP_COMPILE) --constraint requirements.txt --extra site --output-file requirements-site.txt pyproject.toml
+	@$(PIP_COMPILE) --constraint requirements-cluster.txt --constraint requirements-parquet.txt --constraint requirements-site.txt --extra test --output-file requirements-test.txt pyproject.toml
 	@rm -rf build/lock
 
 clean: ## remove .venv and caches; kernels, images and runs stay

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Install what agelab needs: the host packages that are missing, then the project's own .venv.
-# Called by make; sh agelab/setup.sh [run|test]. Does nothing, at once, when all is there.
+# Called by make; sh agelab/setup.sh [run|site|test]. Does nothing, at once, when all is there.
 # Exit 3: this host cannot be set up as it is (the message says what to install).
 set -eu
 cd "$(dirname "$0")/.."
@@ -9,8 +9,9 @@ unset PYTHONPATH PYTHONHOME
 purpose=${1:-run}
 case $purpose in
 run) lock=requirements.txt ;;
+site) lock=requirements-site.txt ;;
 test) lock=requirements-test.txt ;;
-*) echo "agelab: setup is for 'run' or 'test', not '$purpose'" >&2 && exit 2 ;;
+*) echo "agelab: setup is for 'run', 'site' or 'test', not '$purpose'" >&2 && exit 2 ;;
 esac
 
 # The distribution's Python, whatever the user's PATH prefers: python3-libvirt belongs to it.
@@ -99,7 +100,7 @@ take_lock() {
 
 # --- .venv -----------------------------------------------------------------------------------------
 # shellcheck disable=SC2046
-identity() { echo $(readlink -f $python; sha256sum requirements.txt requirements-test.txt); }
+identity() { echo $(readlink -f $python; sha256sum requirements.txt requirements-site.txt requirements-test.txt); }
 
 # The stamp is written last and says for which purpose, and from what, .venv was made.
 venv_made_for() {
@@ -108,8 +109,8 @@ venv_made_for() {
     [ "$made_for" = "$1" ] && [ "$made_of" = "$(identity)" ]
 }
 
-# The test environment holds all of the other one, so it serves both purposes.
-venv_ready() { venv_made_for test || venv_made_for "$purpose"; }
+# The test environment holds all of the others, the site's all of a run's: each serves those purposes, too.
+venv_ready() { venv_made_for test || venv_made_for "$purpose" || { [ "$purpose" = run ] && venv_made_for site; }; }
 
 pip() { .venv/bin/python -m pip --disable-pip-version-check --no-input "$@" >>"$log" 2>&1 </dev/null; }
 
@@ -120,7 +121,7 @@ make_venv() {
         cannot "agelab needs Python 3.11 or newer as $python (Debian 12 has it)"
     say "installing Python packages into .venv"
     : >"$log"
-    if venv_made_for run; then
+    if venv_made_for run || venv_made_for site; then
         # Adding to it leaves a scenario that runs from it at this moment alone.
         rm -f $stamp
     else

@@ -10,11 +10,13 @@ project = "agelab"
 author = "the authors of agelab"
 html_title = "agelab"
 extensions = ["myst_parser", "generated"]
-exclude_patterns = ["_ext"]
+exclude_patterns = ["_ext", "_static"]
 root_doc = "index"
 # Anchors as GitHub makes them of headings, so that one link works on both.
 myst_heading_anchors = 4
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["agelab.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False

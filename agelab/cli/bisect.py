@@ -268,7 +268,7 @@ STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
 def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     """Find the kernel that changed a result: between two packaged kernels, or two commits of a git tree.
 
-    Both ends are measured first. Each step is a run of its own; all that was measured, git's log and the answer are
+    Both ends are measured first. Each step is one run; all that was measured, git's log and the answer are
     kept below bisects/ in the store.
     """
     from agelab.bisect import answer, search

@@ -28,7 +28,7 @@ SEEDS = "1,2,3,4,5"
 def calibrate(name: str | None, everything: bool, show: bool, as_json: bool, **words: Any) -> int:
     """Measure how far chance moves the results of a scenario.
 
-    Runs it with at least five run seeds and, in a run of its own, with the first of them once more: that one must
+    Runs it with at least five run seeds and, in another run, with the first of them once more: that one must
     give the same samples, to the last digit (A/A). What the seeds differ by is each result's spread.
 
     In the wall clock all of it runs twice, and what that differs by is recorded as this host's floor, for each step.

@@ -95,7 +95,7 @@ def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Pat
     agelab history RUN... is the same.
 
     RUN is a run, or a capsule of somebody: FILE.capsule, or WHOSE=FILE.capsule, which says whose it is. Runs with
-    another scenario, guest, harness or QEMU, and those of others, stay on lines of their own.
+    another scenario, guest, harness or QEMU, and those of others, stay on other lines.
     """
     from agelab.analysis.over_time import chosen_measures, over_time
     from agelab.present.report.html import render

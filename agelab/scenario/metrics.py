@@ -216,7 +216,7 @@ METRICS: dict[str, Metric] = {
         "median distance from the end of a file to the start of the one listed after it in its directory",
         better="lower",
     ),
-    # Free space: docs/free-space.md.
+    # Free space: docs/measures.md.
     "free_bytes": Metric("B", "bytes in runs of free space", better="higher"),
     "free_extents": Metric("1", "runs of free space, each as long as it goes", better="lower"),
     "free_extent_p10": Metric(

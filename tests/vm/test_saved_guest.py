@@ -17,7 +17,7 @@ pytestmark = pytest.mark.vm
 
 STEPS = step("copy", 'cp -r "$SOURCE" a && sync') + step("read", "cat a/*/* | wc -c", 'caches = "reboot"')
 NEARLY = 0.05
-"""Most by which a time may differ, as it may between run seeds: timers fire at other moments (docs/architecture.md)."""
+"""Most by which a time may differ, as it may between run seeds: timers fire at other moments (docs/design.md)."""
 SHORT = 0.01
 """Seconds that are one tick more or less."""
 

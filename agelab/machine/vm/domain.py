@@ -1,6 +1,6 @@
 """Domain XML of a guest, written by virt-install: the part common to both clocks, plus that of each.
 
-The arguments of the virtual clock make guests repeatable; docs/architecture.md explains each. Such a domain has nothing
+The arguments of the virtual clock make guests repeatable; docs/design.md explains each. Such a domain has nothing
 asynchronous and no input from the host: its disks are memory-backed (nvdimm), its serial lines end in regular files,
 and it has no network, balloon or source of randomness.
 

@@ -202,7 +202,7 @@ def _device(path: str) -> str:
 
 def _control_file(path: str) -> None:
     if not path:
-        raise InputError("--control: name a file (docs/control.md)")
+        raise InputError("--control: name a file (docs/howto/own-scenario.md)")
 
 
 class RunOptions(BaseModel):
@@ -241,7 +241,7 @@ class RunOptions(BaseModel):
         str | None,
         _checked(_matrix),
         Option(
-            "mkfs and mount options: every combination is a variant (docs/howto/options-matrix.md).",
+            "mkfs and mount options: every combination is a variant (docs/howto/own-scenario.md).",
             affects="shown", level="bisect", metavar="FS:OPTION,...;...",
         ),
     ] = None  # fmt: skip
@@ -249,8 +249,8 @@ class RunOptions(BaseModel):
         tuple[int, ...],
         BeforeValidator(_run_seeds),
         Option(
-            "Run seeds, each a repetition: 1,2,3 or 1-3 (docs/chance.md). agelab run also takes auto: as many as "
-            "decide a question (docs/howto/plan.md).",
+            "Run seeds, each a repetition: 1,2,3 or 1-3 (docs/compare.md). agelab run also takes auto: as many as "
+            "decide a question (docs/compare.md).",
             affects="cells", level="calibrate",
         ),
     ] = (1,)  # fmt: skip
@@ -283,7 +283,7 @@ class RunOptions(BaseModel):
         tuple[int, ...],
         BeforeValidator(_corpus_seeds),
         Option(
-            "Corpus seeds, each with data and operations of its own: 1,2 or 1-2 (docs/howto/plan.md).",
+            "Corpus seeds, each with its own data and operations: 1,2 or 1-2 (docs/compare.md).",
             affects="cells", level="bisect",
         ),
     ] = (1,)  # fmt: skip
@@ -291,7 +291,7 @@ class RunOptions(BaseModel):
         Design,
         Option(
             "Every run seed with every corpus, or paired: the first with the first, and so on "
-            "(docs/howto/plan.md).",
+            "(docs/compare.md).",
             affects="cells", level="calibrate",
         ),
     ] = "crossed"  # fmt: skip
@@ -338,7 +338,7 @@ class RunOptions(BaseModel):
         BootKind,
         Option(
             "Begin guests in the virtual clock as copies of one that has booted, or boot each in full "
-            "(docs/architecture.md).",
+            "(docs/design.md).",
             affects="effort", level="calibrate", replayed=True,
         ),
     ] = "saved"  # fmt: skip
@@ -346,7 +346,7 @@ class RunOptions(BaseModel):
     schedule: Annotated[
         int,
         Option(
-            "Shake the guest's schedule as this number and the run seed draw it; its times are then no machine's "
+            "Shake the guest's schedule as this number and the run seed draw it; such times belong to no machine "
             "(docs/howto/tests.md). 0: leave it alone.",
             level="calibrate",
         ),
@@ -368,14 +368,14 @@ class RunOptions(BaseModel):
         _checked(BlockChange.parse),
         Option(
             "The block layer and write-back, in place of the machine's: scheduler, its parameters, requests, "
-            "read_ahead_kib, dirty_percent, ... (docs/block-layer.md).",
+            "read_ahead_kib, dirty_percent, ... (docs/drives.md).",
             affects="shown", level="bisect", metavar="KEY=VALUE,...",
         ),
     ] = None  # fmt: skip
     source: Annotated[
         SourceState | None,
         Option(
-            "How the disk lies that a study copied from: as one copy lays it, or scattered (docs/block-layer.md).",
+            "How the disk lies that a study copied from: as one copy lays it, or scattered (docs/drives.md).",
             affects="shown", level="bisect",
         ),
     ] = None  # fmt: skip
@@ -390,7 +390,7 @@ class RunOptions(BaseModel):
         Jobs,
         PlainValidator(parse_jobs),
         Option(
-            "Cells at a time; auto: as many as this host can run. In the wall clock they disturb each other.",
+            "Guests at a time, of a cell, too; auto: as many as this host can run. Wall clock: they disturb each other.",
             affects="nothing", level="bisect", of_coordinator=True,
         ),
     ] = 1  # fmt: skip
@@ -398,7 +398,7 @@ class RunOptions(BaseModel):
         str | None,
         _checked(_control_file),
         Option(
-            "A control file: the tests of a user's own scripts (docs/control.md).",
+            "A control file: the tests of a user's own scripts (docs/howto/own-scenario.md).",
             affects="shown", make="", is_path=True, here="a control file has its journal here",
         ),
     ] = None  # fmt: skip
@@ -425,7 +425,7 @@ class RunOptions(BaseModel):
         _checked(require_form),
         Option(
             "With --seeds auto: worst:STEP:METRIC, best:STEP:METRIC or A:B:STEP:METRIC, not the scenario's own "
-            "question (docs/howto/plan.md).",
+            "question (docs/compare.md).",
             affects="cells", metavar="QUESTION",
         ),
     ] = None  # fmt: skip
@@ -437,14 +437,14 @@ class RunOptions(BaseModel):
     disk: Annotated[
         str | None,
         Option(
-            "Start from a stored disk (its key) instead of making one (docs/stored-disks.md).",
+            "Start from a stored disk (its key) instead of making one (docs/howto/cache.md).",
             here="a stored disk is this store's",
         ),
     ] = None  # fmt: skip
     keep_disk: Annotated[
         bool,
         Option(
-            "Keep what each cell's steps leave on its disk (docs/stored-disks.md).",
+            "Keep what each cell's steps leave on its disk (docs/howto/cache.md).",
             affects="effort", here="--keep-disk keeps disks in this store",
         ),
     ] = False  # fmt: skip

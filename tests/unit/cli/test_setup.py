@@ -48,7 +48,7 @@ def project(tmp_path: Path) -> Path:
     backend = [
         one for one in locked("requirements.txt") if re.search(r"# via.*(hatchling|build-system)", one)
     ]
-    for lock in ("requirements.txt", "requirements-test.txt"):
+    for lock in ("requirements.txt", "requirements-site.txt", "requirements-test.txt"):
         (made / lock).write_text("\n".join(backend) + "\n")
     return made
 
@@ -206,8 +206,10 @@ def test_a_failed_download_is_exit_3_and_what_was_made_stays_until_a_lock_file_c
     again = setup(project)
     assert (again.returncode, again.stderr) == (0, "")
     # The tests' packages are added: a run from this environment may be going on.
-    assert setup(project, "test").returncode == 0
-    assert setup(project, "run").stderr == ""
+    for purpose in ("site", "test"):
+        assert setup(project, purpose).returncode == 0
+        assert setup(project, "run").stderr == ""
+    assert setup(project, "site").stderr == ""
     assert marker.exists()
 
     with (project / "requirements.txt").open("a") as lock:
@@ -224,11 +226,12 @@ def pins(name: str) -> dict[str, str]:
     return dict(re.findall(r"^([\w.-]+)==([\w.]+)", (PROJECT / name).read_text(), re.MULTILINE))
 
 
-def test_the_tests_lock_holds_all_of_the_other() -> None:
-    assert pins("requirements.txt").items() <= pins("requirements-test.txt").items()
+def test_the_tests_lock_holds_all_of_the_others() -> None:
+    assert pins("requirements.txt").items() <= pins("requirements-site.txt").items()
+    assert pins("requirements-site.txt").items() <= pins("requirements-test.txt").items()
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-test.txt"])
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-site.txt", "requirements-test.txt"])
 def test_every_locked_package_has_hashes_and_no_index_is_named(name: str) -> None:
     text = (PROJECT / name).read_text()
     for entry in locked(name):
@@ -253,7 +256,7 @@ def test_make_alone_lists_every_target_a_user_may_call() -> None:
     assert done.returncode == 0
     phony = re.search(r"^\.PHONY: (.*)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)
     assert phony
-    for target in set(phony.group(1).split()) - {"setup-test", "name-given", "patched-given"}:
+    for target in set(phony.group(1).split()) - {"setup-site", "setup-test", "name-given", "patched-given"}:
         assert re.search(rf"^  {target} +\w", done.stdout, re.MULTILINE), target
 
 

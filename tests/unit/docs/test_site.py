@@ -147,6 +147,18 @@ def test_in_a_browser_it_is_alone_and_fits_a_phone(browser: Browser, site: Path,
     assert [url for url in shown.asked if urlsplit(url).scheme not in ("file", "data")] == []
 
 
+def test_code_fits_its_column_and_the_sidebar_a_screen(browser: Browser, site: Path) -> None:
+    shown = opened(browser, site / "index.html", viewport={"width": 1280, "height": 900})
+    for name in ("quickstart", "compare", "capsules", "howto/workloads", "howto/cluster"):
+        shown.page.goto((site / f"{name}.html").as_uri())
+        wide = (
+            "[...document.querySelectorAll('pre')].filter(code => code.scrollWidth > code.clientWidth).length"
+        )
+        assert shown.page.evaluate(wide) == 0, name
+    assert len(shown.page.query_selector_all(".sidebar-tree .toctree-l1")) <= 30
+    assert shown.complaints == []
+
+
 def test_it_can_be_searched(browser: Browser, site: Path) -> None:
     shown = opened(browser, site / "index.html")
     shown.asked.clear()
@@ -154,7 +166,7 @@ def test_it_can_be_searched(browser: Browser, site: Path) -> None:
         f"{HOST}/**", lambda route: route.fulfill(path=site / urlsplit(route.request.url).path[1:])
     )
     shown.page.goto(f"{HOST}/search.html?q=platters")
-    shown.page.get_by_role("link", name="Drives and machines: where their figures come from").last.wait_for()
+    shown.page.get_by_role("link", name="Drives, machines, the block layer").last.wait_for()
     shown.page.get_by_text("platters").first.wait_for()
     assert shown.complaints == []
     assert [url for url in shown.asked if not url.startswith(HOST)] == []
