@@ -390,7 +390,7 @@ class RunOptions(BaseModel):
         Jobs,
         PlainValidator(parse_jobs),
         Option(
-            "Guests at a time, also of one cell; auto: as many as fit here. In the wall clock cells disturb each other.",
+            "Guests at a time, in one cell too; auto: as many as fit here. In the wall clock cells disturb each other.",
             affects="nothing", level="bisect", of_coordinator=True,
         ),
     ] = 1  # fmt: skip
