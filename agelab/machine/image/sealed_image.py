@@ -115,6 +115,7 @@ def build(
     with SideBySide() as beside:
         if not roots.is_known(definition, chosen, store):
             beside.begin(partial(packer.obtain, store, progress))
+            beside.begin(partial(qemu.obtain, store, progress))
         root = roots.identity(definition, chosen, store, progress)
     template = key_of(
         [*map(file_hash, _PROVISIONING_FILES), *sorted(file_code_hash(path) for path in _INITRAMFS_CODE)]
