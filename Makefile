@@ -14,7 +14,16 @@ ifneq ($(origin SNAPSHOT),undefined)
 export AGELAB_SNAPSHOT = $(SNAPSHOT)
 endif
 
-# What each target takes. Any other variable of the command line is a mistake, and is told before anything runs.
+# A misspelt target or variable is told, with the nearest name, before anything runs.
+nearest = $(shell awk -v word="$(1)" -v names="$(2)" -f agelab/nearest.awk)
+TARGETS := $(shell sed -n 's/^\([a-z][a-z-]*\):.*/\1/p' Makefile)
+UNKNOWN := $(firstword $(filter-out $(TARGETS),$(MAKECMDGOALS)))
+ifneq ($(UNKNOWN),)
+NEAR := $(call nearest,$(UNKNOWN),$(TARGETS))
+$(error agelab: no target $(UNKNOWN)$(if $(NEAR),; did you mean make $(NEAR)?,: make alone lists them))
+endif
+
+# What each target takes.
 TAKEN_scenario := NAME PATCH $(OPTIONS_run)
 TAKEN_plan := NAME PATCH $(OPTIONS_calibrate)
 TAKEN_calibrate := $(TAKEN_plan)
@@ -29,9 +38,9 @@ TAKEN_lock := UPGRADE
 TAKEN := $(strip AGELAB_HOME SNAPSHOT BIN $(foreach goal,$(MAKECMDGOALS),$(TAKEN_$(goal))))
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
 STRANGE := $(firstword $(filter-out $(TAKEN),$(GIVEN)))
-NEAR := $(strip $(foreach name,$(TAKEN),$(if $(findstring $(name),$(STRANGE))$(findstring $(STRANGE),$(name)),$(name)=)))
 ifneq ($(STRANGE),)
-$(error agelab: make $(MAKECMDGOALS) takes no $(STRANGE)=$(if $(NEAR),; did you mean $(NEAR)?,: it takes $(TAKEN)))
+NEAR := $(call nearest,$(STRANGE),$(TAKEN))
+$(error agelab: make $(MAKECMDGOALS) takes no $(STRANGE)=$(if $(NEAR),; did you mean $(NEAR)=?,: it takes $(TAKEN)))
 endif
 
 BIN := .venv/bin
@@ -141,9 +150,10 @@ check: setup-test ## lint, format, types, import layers, the pages' style, and w
 
 lint: check ## the same as check
 
-format: setup-test ## rewrite the sources in the one format
+format: setup-test ## rewrite the sources in the one format, and in the pages what they say of verbs, keys and metrics
 	@$(BIN)/ruff check --fix-only --quiet
 	@$(BIN)/ruff format
+	@$(BIN)/python -m docs.make --generated
 
 PIP_COMPILE := build/lock/bin/pip-compile --quiet --strip-extras --allow-unsafe --all-build-deps \
   --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \

@@ -1,16 +1,10 @@
 """The documentation as a site: ``make site`` builds it (docs/design.md, "The site")."""
 
-import sys
-from pathlib import Path
-
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "_ext"))
-
 project = "agelab"
 author = "the authors of agelab"
 html_title = "agelab"
-extensions = ["myst_parser", "generated"]
-exclude_patterns = ["_ext", "_static"]
+extensions = ["myst_parser"]
+exclude_patterns = ["_static"]
 root_doc = "index"
 # Anchors as GitHub makes them of headings, so that one link works on both.
 myst_heading_anchors = 4

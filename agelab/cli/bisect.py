@@ -142,7 +142,7 @@ def _numbers(words: dict[str, Any], clock: str) -> tuple[str | None, str | None,
         raise InputError(f"{given[0]} goes with --metric: a symptom has no value")
     if given and clock == "wall":
         raise InputError(
-            f"{given[0]} goes with the virtual clock: in the wall clock a step is held against good and bad of its own "
+            f"{given[0]} goes with the virtual clock: in the wall clock a step is held against good and bad of one "
             "round"
         )
     if percent is not None and Fraction(percent) <= 0:

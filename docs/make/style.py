@@ -1,8 +1,9 @@
-"""``python -m docs.make.style``: hold pages and help texts against the style sheet (docs/style.toml, CONTRIBUTING.md).
+"""``python -m docs.make.style``: hold pages, help texts and messages against the style sheet (docs/style.toml).
 
 Exit: 0; 1 with a line for each phrase that the sheet replaces and each sentence that is too long.
 """
 
+import ast
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -13,6 +14,7 @@ import click
 from pydantic import Field
 
 from agelab import cli
+from agelab.base import places
 from agelab.base.types import Frozen
 from agelab.scenario import toml_files
 from docs.make import block
@@ -41,7 +43,9 @@ class Sheet(Frozen):
     """The style sheet, as far as a program can check it."""
 
     sentence: int = Field(gt=0, description="words of a sentence at most")
-    unread: tuple[str, ...] = Field(description="pages that are not held against it yet")
+    unread: tuple[str, ...] = Field(
+        description="how the paths of pages and modules begin that are not held against it yet"
+    )
     phrases: tuple[Phrase, ...]
 
     def errors(self, lines: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -73,12 +77,16 @@ def read(path: Path = DOCS / "style.toml") -> Sheet:
 
 
 def page_lines(page: Path) -> Iterator[tuple[str, str]]:
-    """Yield the prose of a page: lines outside of generated blocks and of code, each after its place."""
-    code = False
+    """Yield the prose of a page, each line after its place: no code, no table of runs, nothing that a study says."""
+    code = study = False
     for number, line in block.outside(page):
-        if line.lstrip().startswith("```"):
+        if line.startswith("<!--"):
+            study = line.startswith("<!-- generated: study")
+        elif study:
+            continue
+        elif line.lstrip().startswith("```"):
             code = not code
-        elif not code and not line.startswith("<!--"):
+        elif not code:
             yield f"{page.relative_to(PROJECT)}:{number}", line
 
 
@@ -95,15 +103,26 @@ def help_lines(command: click.Command, parent: click.Context | None = None) -> I
                 yield from help_lines(below, context)
 
 
+def message_lines(module: Path) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a module that are no docstrings, each as one line."""
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            place = f"{module.relative_to(PROJECT)}:{node.lineno}"
+            # A line each: what is no sentence, as a query of a database, is as long as it likes.
+            yield from ((place, line) for part in node.value.split("\n") for line in (part, ""))
+
+
 def main() -> int:
     """Return the exit code."""
     sheet = read()
     pages = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
     wrong = [
         error
-        for page in pages
-        if str(page.relative_to(PROJECT)) not in sheet.unread
-        for error in sheet.errors(page_lines(page))
+        for path in [*pages, *sorted(places.PACKAGE.rglob("*.py"))]
+        if not str(path.relative_to(PROJECT)).startswith(sheet.unread)
+        for error in sheet.errors(page_lines(path) if path.suffix == ".md" else message_lines(path))
     ]
     wrong += sheet.errors(help_lines(cli.agelab))
     print(*wrong, sep="\n", end="\n" if wrong else "")

@@ -215,9 +215,7 @@ def _part(trends: OverTime, measures: Sequence[Measure], where: str) -> Part:
     ]
     notes: list[Block] = [Facts(tuple((title, names(joined.runs)) for title, joined in _titled(trends)))]
     if apart := tuple(trends.apart):
-        notes.append(
-            Prose(apart, listed=True, title="Kept on lines of their own, for something else differs")
-        )
+        notes.append(Prose(apart, listed=True, title="On other lines, because something else differs"))
     if left := tuple(line for joined in trends.joined for line in joined.left_out):
         notes.append(Prose(left, listed=True, title="On no line"))
     return Part(

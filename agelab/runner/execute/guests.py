@@ -149,8 +149,8 @@ class RunGuests:
         return domain.domain_xml(guest, models, self.store.cache(virt_install.CACHE))
 
     def discard(self, made: Artefact, error: NotRestored) -> None:
-        """Remove a saved guest that does not start, so that it is made anew."""
-        self.progress(f"{error}: it is made anew")
+        """Remove a saved guest that does not start, so that agelab makes it again."""
+        self.progress(f"{error}: agelab makes it again")
         self.store.discard(made)
 
     def _to_save(self, guest: GuestSpec, directory: Path) -> GuestSpec:

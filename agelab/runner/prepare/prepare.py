@@ -284,5 +284,5 @@ def _accelerator(guest_clock: Clock, store: Store, progress: Progress) -> Accele
         return "tcg"
     proof = host.probe_kvm(store)
     if not proof.boots:
-        progress.stage(f"no KVM: {proof.detail}; the guest is emulated, its times are no machine's")
+        progress.stage(f"no KVM: {proof.detail}; the guest is emulated, its times belong to no real machine")
     return "kvm" if proof.boots else "tcg"

@@ -81,6 +81,8 @@ class Option:
     """Says nothing of a cell: who puts the run together decides it, not a worker."""
     is_path: bool = False
     """Names a file of the user's."""
+    common: bool = False
+    """Stands among the first in a verb's help."""
 
     @property
     def is_replayed(self) -> bool:
@@ -227,14 +229,14 @@ class RunOptions(BaseModel):
         BeforeValidator(_refusing(_one_kernel)),
         Option(
             "The guest's kernel: a version (6.1), or another spec (docs/kernels.md).",
-            affects="shown", level="calibrate", replayed=False,
+            common=True, affects="shown", level="calibrate", replayed=False,
         ),
     ] = "debian:6.1"  # fmt: skip
     filesystem: Annotated[
         str | None,
         Option(
             "Only the variants of this filesystem, or of several: ext4,xfs.",
-            affects="cells", level="calibrate", make="FS",
+            common=True, affects="cells", level="calibrate", make="FS",
         ),
     ] = None  # fmt: skip
     options: Annotated[
@@ -251,7 +253,7 @@ class RunOptions(BaseModel):
         Option(
             "Run seeds, each a repetition: 1,2,3 or 1-3 (docs/compare.md). agelab run also takes auto: as many as "
             "decide a question (docs/compare.md).",
-            affects="cells", level="calibrate",
+            common=True, affects="cells", level="calibrate",
         ),
     ] = (1,)  # fmt: skip
     until_decided: Annotated[bool, Option(affects="cells", here="--seeds auto decides after each look")] = (
@@ -262,14 +264,14 @@ class RunOptions(BaseModel):
         ScaleName | None,
         Option(
             "The study's sizes (paper: a control file's default), or shrunk ones (quick: a scenario's).",
-            affects="shown", level="bisect",
+            common=True, affects="shown", level="bisect",
         ),
     ] = None  # fmt: skip
     corpus: Annotated[
         str | None,
         Option(
             "Your own ISO image, directory or tarball, not the seeded data (docs/corpus.md).",
-            affects="data", level="bisect", is_path=True,
+            common=True, affects="data", level="bisect", is_path=True,
         ),
     ] = None  # fmt: skip
     log: Annotated[
@@ -323,7 +325,7 @@ class RunOptions(BaseModel):
         Option(
             "Drives in place of the machine's: model:<name>, model:none (bare memory), file:<path>, block:<device>, "
             "pci:<address>; two with a comma (docs/drives.md, docs/real-disks.md).",
-            affects="shown", level="bisect",
+            common=True, affects="shown", level="bisect",
         ),
     ] = ()  # fmt: skip
     erase: Annotated[
@@ -391,7 +393,7 @@ class RunOptions(BaseModel):
         PlainValidator(parse_jobs),
         Option(
             "Guests at a time, in one cell too; auto: as many as fit here. In the wall clock cells disturb each other.",
-            affects="nothing", level="bisect", of_coordinator=True,
+            common=True, affects="nothing", level="bisect", of_coordinator=True,
         ),
     ] = 1  # fmt: skip
     control: Annotated[
@@ -481,7 +483,7 @@ class RunOptions(BaseModel):
             affects="nothing", level="sweep",
         ),
     ] = False  # fmt: skip
-    check: Annotated[
+    verify: Annotated[
         float | None,
         AfterValidator(_share),
         Option(
@@ -489,6 +491,13 @@ class RunOptions(BaseModel):
             affects="nothing", level="sweep", metavar="SHARE", of_coordinator=True,
         ),
     ] = None  # fmt: skip
+    trial: Annotated[
+        bool,
+        Option(
+            "Only see whether the scenario works: one cell, in which sizes are small and each step runs once.",
+            common=True, flag="--check", make="CHECK",
+        ),
+    ] = False  # fmt: skip
     measure: Annotated[bool, Option()] = Field(default=True, description="go on when the disk is made")
 
     @field_validator(
@@ -818,7 +827,7 @@ def _clock_of_disks(asked: RunOptions) -> None:
     if asked.clock == "virtual" and asked.real_disks:
         real = asked.real_disks[0]
         raise InputError(
-            f"--clock virtual: {real.kind}:{real.name} has a time of its own",
+            f"--clock virtual: {real.kind}:{real.name} runs in real time",
             hint="real disks take --clock wall, which is their default; modelled ones take either",
         )
     if not 1 <= asked.vcpus <= (MAX_VCPUS if asked.in_wall_clock else 1):
@@ -842,9 +851,11 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
     OptionConflict(
         "control",
         ("log",),
-        "--log stands in the place of a scenario's histories: leave --control or --log out",
+        "--log replaces a scenario's histories: leave --control or --log out",
     ),
-    OptionConflict("control", ("name",), "--control stands in a scenario's place: leave {asked.name} out"),
+    OptionConflict("control", ("name",), "--control replaces a scenario: leave {asked.name} out"),
+    OptionConflict("trial", ("control",), "--check: a control file's tests run as they are: leave it out"),
+    OptionConflict("trial", ("until_decided",), "--check runs one cell, which decides nothing: leave it out"),
     OptionConflict("control", ("instead",), "--instead: a control file leaves nothing open: leave it out"),
     OptionConflict(
         "control",
@@ -868,13 +879,13 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
     _real_disk_as_it_is,
     OptionConflict(
         "in_wall_clock",
-        ("check",),
-        "--check {asked.check:g}: in the wall clock the same thing run twice differs",
+        ("verify",),
+        "--verify {asked.verify:g}: in the wall clock the same thing run twice differs",
     ),
     OptionConflict(
-        "check",
+        "verify",
         ("fresh", "keep_disk", "timing"),
-        "--check {asked.check:g}: with {other} every cell runs: leave one of them out",
+        "--verify {asked.verify:g}: with {other} every cell runs: leave one of them out",
     ),
     OptionConflict(
         "in_wall_clock",

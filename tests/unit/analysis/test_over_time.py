@@ -304,7 +304,6 @@ def test_the_verbs_of_operation_histories_are_what_they_were(
 ) -> None:
     assert main(["history", "chek", "log"]) == 2
     assert "no history command 'chek'; did you mean check?" in capsys.readouterr().err
-    assert main(["history", "profiles"]) == 0
     names = [made(home, kernel, {"ext4": seeds(1.0)}) for kernel in ("5.10.3", "6.1.9")]
     assert main(["history", "results", *names, "-o", "one.html"]) == 0
     assert main(["history", "--by", "kernel", *names, "-o", "two.html"]) == 0

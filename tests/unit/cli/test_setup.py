@@ -274,7 +274,10 @@ def test_make_scenario_without_a_name_lists_the_scenarios() -> None:
     [
         (["scenario", "NAME=aging-ext4", "KERNELS=5.10 6.1"], "takes no KERNELS=; did you mean KERNEL=?"),
         (["scenario", "NAME=aging-ext4", "SEED=5"], "takes no SEED=; did you mean SEEDS=?"),
-        (["scenario", "NAME=aging-ext4", "KERNAL=5.10"], "takes no KERNAL=: it takes AGELAB_HOME SNAPSHOT"),
+        (["scenario", "NAME=aging-ext4", "KERNAL=5.10"], "takes no KERNAL=; did you mean KERNEL=?"),
+        (["scenario", "NAME=aging-ext4", "ZZZ=5.10"], "takes no ZZZ=: it takes AGELAB_HOME SNAPSHOT"),
+        (["scenarioo", "SEED=5"], "no target scenarioo; did you mean make scenario?"),
+        (["zzz"], "no target zzz: make alone lists them"),
         (["test", "FS=ext4"], "make test takes no FS="),
     ],
 )

@@ -9,7 +9,7 @@ from agelab.scenario import selection
 from agelab.scenario.scenario import Scenario
 from agelab.scenario.step import Action, Cycle, Experiment
 from agelab.scenario.unstated import Unstated
-from generated.markdown import code, plain, script, table
+from docs.make.generated.markdown import code, plain, script, table
 
 LANGUAGES = {"de": "German", "en": "English", "ru": "Russian", "zh": "Chinese"}
 
@@ -23,6 +23,7 @@ def sections(name: str) -> str:
 
 def _cited(scenario: Scenario) -> Iterator[str]:
     citation = scenario.citation
+    assert citation, "a study's scenario cites it"
     rows = [
         ("title", plain(citation.title)),
         ("by", f"{plain(citation.author)}, {citation.year}, in {LANGUAGES[citation.language]}"),

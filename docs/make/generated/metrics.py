@@ -1,7 +1,7 @@
 """The registered metrics."""
 
 from agelab.scenario.metrics import METRICS
-from generated.markdown import code, plain, table
+from docs.make.generated.markdown import code, plain, table
 
 
 def table_of_metrics() -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from agelab.scenario.workloads import programs
-from generated.markdown import code, plain, table
+from docs.make.generated.markdown import code, plain, table
 
 
 def sections() -> str:
