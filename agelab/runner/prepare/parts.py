@@ -34,8 +34,8 @@ class Parts(Protocol):
     def require(self, claims: tuple[DriveClaim, ...]) -> None:
         """Tell what is lacking, as far as it can be told before anything is made. Raises as making it would."""
 
-    def begin(self, beside: SideBySide) -> None:
-        """Begin to make what does not wait for the kernel."""
+    def begin(self, beside: SideBySide, *, common: bool) -> None:
+        """Begin to make what does not wait for the kernel; with ``common`` the programs of every guest."""
 
     def kernel(self) -> Kernel:
         """Return the kernel, with the modules of its filesystems."""
@@ -84,11 +84,12 @@ class MadeParts:
         ask_packages(self.request, claims, self.store, self.say)
         roots.resolve_packages(*root_of(self.request), self.store)
 
-    def begin(self, beside: SideBySide) -> None:
+    def begin(self, beside: SideBySide, *, common: bool) -> None:
         definition, filesystems = root_of(self.request)
         chosen = roots.resolve_packages(definition, filesystems, self.store)
         beside.begin(partial(roots.identity, definition, chosen, self.store, self.say))
-        beside.begin(partial(tools.obtain, self.store, self.say))
+        if common:
+            beside.begin(partial(tools.obtain, self.store, self.say))
 
     def kernel(self) -> Kernel:
         self.say(f"kernel {self.request.kernel}")
@@ -154,7 +155,7 @@ class CarriedParts:
     def require(self, claims: tuple[DriveClaim, ...]) -> None:
         """Nothing is asked for."""
 
-    def begin(self, beside: SideBySide) -> None:
+    def begin(self, beside: SideBySide, *, common: bool) -> None:
         """Nothing is made."""
 
     def kernel(self) -> Kernel:

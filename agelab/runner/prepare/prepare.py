@@ -152,7 +152,8 @@ def prepare(
     parts.require(claims)
     beside = held.enter_context(SideBySide())
     beside.begin(partial(qemu.obtain, store, say))
-    parts.begin(beside)
+    common = bool(scenario.tests or scenario.measures or scenario.histories or scenario.has_power_cuts)
+    parts.begin(beside, common=common)
     kernel = parts.kernel()
     disk = _start_disk(request, store, progress, held)
     own = parts.own_corpus() if request.corpus else None
@@ -190,7 +191,6 @@ def prepare(
     accelerator = _accelerator(options.guest_clock, store, progress)
     specs = [replace(spec, accelerator=accelerator) for spec in specs]
     _check_companion(specs, corpora)
-    common = bool(scenario.tests or scenario.measures or scenario.histories or scenario.has_power_cuts)
     return PreparedRun(
         request=request,
         cells=cells,
