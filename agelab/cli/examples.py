@@ -100,9 +100,9 @@ agelab crash "create A; append A 0 4096; fsync A" --filesystem xfs
 agelab crash report latest
 """,
     "debug": """
-agelab debug latest --at read+0.5                   # half a second after the step began
-agelab debug latest:ext4-rename --seed 17 --at "BUG: "
-agelab debug latest --at read --script look.gdb --symbols
+agelab debug latest:ext4 --at copy+1.234
+agelab debug latest:ext4-lost-update --at 'kernel BUG at' --symbols
+agelab debug latest:ext4 --at aged/read --script look.gdb
 """,
     "export": """
 agelab export -o samples.csv            # the latest run

@@ -277,8 +277,8 @@ class GuestLauncher:
         except DaemonLost:
             return Ending.DAEMON_LOST
         finally:
-            files = [self._plan_disk(boot), self._empty_slot, self._initramfs_file(boot)]
-            for file in (*files, *self.directory.glob(f"{SLOT_COPY}*")):
+            files = [self._plan_disk(boot), self._empty_slot(boot), self._initramfs_file(boot)]
+            for file in (*files, *self.directory.glob(f"{boot.name}{SLOT_COPY}*")):
                 file.unlink(missing_ok=True)
 
     def _read_parts(self) -> None:
@@ -325,9 +325,9 @@ class GuestLauncher:
         for output in (guest.console, guest.events):
             output.touch()
         if layout:
-            with self._empty_slot.open("wb") as file:
+            with self._empty_slot(boot).open("wb") as file:
                 file.truncate(layout.size)
-            data = map(self._lengthened, guest.disks[FIRST_DATA_DISK:])
+            data = (self._lengthened(disk, boot) for disk in guest.disks[FIRST_DATA_DISK:])
             guest = replace(guest, disks=(*guest.disks[:FIRST_DATA_DISK], *data))
         if self.guests.are_saved and layout:
             saved = self.guests.obtain(guest)
@@ -336,7 +336,7 @@ class GuestLauncher:
         guest.initramfs.write_bytes(self.guests.initramfs_bytes)
         return guest, None
 
-    def _lengthened(self, disk: MemoryDisk) -> MemoryDisk:
+    def _lengthened(self, disk: MemoryDisk, boot: Boot) -> MemoryDisk:
         """Return a disk whose file is as long as its slot: QEMU takes no shorter one.
 
         Disks of 16 GiB and less have shorter files than the slots that a larger one beside them takes. What is not
@@ -346,7 +346,7 @@ class GuestLauncher:
             return disk
         path = disk.path
         if not disk.written:
-            path = self.directory / f"{SLOT_COPY}{disk.path.name}"
+            path = self.directory / f"{boot.name}{SLOT_COPY}{disk.path.name}"
             stored_disk.sparse_copy(disk.path, path)
         os.truncate(path, disk.size)
         return replace(disk, path=path)
@@ -369,6 +369,7 @@ class GuestLauncher:
         # By a name that all cells have, libvirt is asked once for guests that differ in nothing else.
         xml = (
             self._domain_xml(guest)
+            .replace(str(self._empty_slot(boot)), str(ANY_CELL / EMPTY))
             .replace(str(self.directory), str(ANY_CELL))
             .replace(guest.name, ANY_CELL.name)
         )
@@ -462,7 +463,8 @@ class GuestLauncher:
         """Return the guest of a boot that boots in full."""
         layout = self._layout(boot)
         disks = self._disks(boot)
-        own = hashlib.sha256(str(self.directory).encode()).hexdigest()[:12]
+        # Guests of a cell run side by side, but for the boots of a phase.
+        own = hashlib.sha256(str(self.directory / boot.name).encode()).hexdigest()[:12]
         real = [(number, drive) for number, drive in self._real_drives() if boot.plan["drives"][number:]]
         return GuestSpec(
             name=f"agelab-{own}",
@@ -471,7 +473,7 @@ class GuestLauncher:
             memory_mib=boot.memory_mib,
             kernel=self.guests.image.boot_image,
             initramfs=self._initramfs_file(boot),
-            disks=layout.fill(disks, self._empty_slot) if layout else disks,
+            disks=layout.fill(disks, self._empty_slot(boot)) if layout else disks,
             console=self.directory / f"{boot.name}console-{boot.number}.log",
             events=self.directory / f"{boot.name}events-{boot.number}.jsonl",
             preload=self.guests.preload(self.spec.vcpus, saved=False) if self.spec.clock == "virtual" else (),
@@ -509,10 +511,9 @@ class GuestLauncher:
         """Return the slots of a boot's disks; None in the wall clock, and for more disks than any layout holds."""
         return slots_for(self._disks(boot)) if self.spec.clock == "virtual" else None
 
-    @property
-    def _empty_slot(self) -> Path:
+    def _empty_slot(self, boot: Boot) -> Path:
         """The file behind each slot without a disk."""
-        return self.directory / "empty"
+        return self.directory / f"{boot.name}{EMPTY}"
 
     def _real_drives(self) -> Iterator[tuple[int, CellDrive]]:
         """Return the real drives, with their numbers among all."""

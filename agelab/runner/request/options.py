@@ -348,7 +348,7 @@ class RunOptions(BaseModel):
     vcpus: Annotated[
         int,
         Option(
-            "The guest's processors. In the virtual clock several take turns, and the run is not timed "
+            "The guest's processors. In the virtual clock several take turns: its times then measure nothing "
             "(docs/howto/tests.md).",
             affects="shown", level="bisect",
         ),
@@ -400,7 +400,7 @@ class RunOptions(BaseModel):
         Jobs,
         PlainValidator(parse_jobs),
         Option(
-            "Cells at a time; auto: as many as this host can run. In the wall clock they disturb each other.",
+            "Guests at a time, in one cell too; auto: as many as fit here. In the wall clock cells disturb each other.",
             common=True, affects="nothing", level="bisect", of_coordinator=True,
         ),
     ] = 1  # fmt: skip
@@ -507,9 +507,6 @@ class RunOptions(BaseModel):
         ),
     ] = False  # fmt: skip
     measure: Annotated[bool, Option()] = Field(default=True, description="go on when the disk is made")
-    prove_all: Annotated[bool, Option(affects="nothing", replayed=True)] = Field(
-        default=True, description="the image proves every filesystem, not only those that are measured"
-    )
 
     @field_validator(
         *("filesystem", "ask", "options", "fail", "block", "scale", "corpus", "log", "defaults", "layout"),
@@ -674,7 +671,9 @@ class RunOptions(BaseModel):
     def from_words(cls, command: Mapping[str, Any]) -> Self:
         """Return the options that ``to_plan`` gave. Raises InputError as ``from_plan`` does."""
         words = command["options"]
-        if strange := [name for name, value in words.items() if name not in OPTIONS and value]:
+        if strange := [
+            name for name, value in words.items() if name not in OPTIONS.keys() | FORMER and value
+        ]:
             raise InputError(
                 f"the run was asked for with {option(strange[0])}, which this agelab does not know"
             )
@@ -719,6 +718,8 @@ NO_EFFECT = frozenset(
     | {name for name, of in OPTIONS.items() if of.affects in ("cells", "effort", "nothing")}
 )
 """Fields that choose cells, or change none of their digits."""
+FORMER = frozenset({"prove_all"})
+"""Options of older agelabs without a meaning by now, which their runs name."""
 NOT_REPLAYED = frozenset(name for name, of in OPTIONS.items() if of.is_path or not of.is_replayed)
 """Options that a replay does not take from the capsule: paths of another host, and what shapes no digit."""
 PATHS = frozenset(name for name, of in OPTIONS.items() if of.is_path)
