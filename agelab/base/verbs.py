@@ -24,6 +24,7 @@ VERBS = {
     "compare": "Name the inputs and results in which two runs differ.",
     "sweep": "Put runs on several kernels into one table, changes marked.",
     "bisect": "Find the kernel that changed a result.",
+    "track": "Follow numbers over commits or packages night by night; find what changed them.",
     "crash": "Look at each state in which a power cut can leave a filesystem.",
     "test": "Run a suite of tests over many seeds; replay each failure.",
     "capsule": "Pack a run into one file; replay such a file.",
