@@ -11,7 +11,7 @@ VERBS = {
     "kernel": "Fetch, build, list and show guest kernels.",
     "image": "Build and list guest images.",
     "corpus": "Build and list the seeded input data.",
-    "history": "Show results over kernels or dates, changes marked; write and check operation logs.",
+    "history": "Write and check operation logs.",
     "run": "Run a scenario, each cell in a fresh guest.",
     "resume": "Run the cells of a run that have not ended.",
     "age": "Make the disks of a scenario and keep them.",

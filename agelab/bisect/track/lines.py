@@ -96,13 +96,19 @@ class Line:
                 median(value.first for value in self.values[slice(*ends)])
                 for ends in ((start, at), (at, end))
             )
-            change = (new - old) / abs(old) if old else new - old
             around = self.values[at - 2], self.values[at + 1]
-            found.append(Step(self.id, self.values[at - 1], self.values[at], around, change))
+            found.append(Step(self.id, self.values[at - 1], self.values[at], around, _change(old, new)))
         return found
 
     def value_at(self, point: str) -> Value | None:
         return next((value for value in self.values if value.point.id == point), None)
+
+    def change(self, before: str, after: str) -> float:
+        """Return the change from one point to another, of the medians of their run seeds, as a step has it."""
+        old, new = (
+            median(value.seeds.values()) for value in self.values if value.point.id in (before, after)
+        )
+        return _change(old, new)
 
     def judge(self, before: str, after: str) -> ComparedSeries:
         """Let the one judge compare two points by all of their run seeds."""
@@ -114,6 +120,10 @@ class Line:
         seeds = value.seeds if value else {}
         values = tuple((Seeds(1, seed), exact(number)) for seed, number in sorted(seeds.items()))
         return Series(*Measure.parse(self.id.metric), self.unit, values, ())
+
+
+def _change(old: float, new: float) -> float:
+    return (new - old) / abs(old) if old else new - old
 
 
 @dataclass(frozen=True)

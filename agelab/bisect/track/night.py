@@ -197,10 +197,13 @@ class Night:
             if not set(ALL_SEEDS) <= self.known.seeds(watch, value.point.id):
                 self._measure(Task(value.point, watch, ALL_SEEDS))
         before, after = (value.point.id for value in sides)
-        judged = self.known.line(step.line).judge(before, after)
+        line = self.known.line(step.line)
+        judged = line.judge(before, after)
+        # Of two points beside the step the judge may find, by chance, a difference that is a part of it.
+        differs = judged.differs and 2 * line.change(before, after) / step.change >= 1
         return Followed(
             line=step.line, before=before, after=after,
-            differs=judged.differs, said=judged_words(judged), ended=not judged.differs,
+            differs=differs, said=judged_words(judged), ended=not differs,
         )  # fmt: skip
 
     def _watch(self, key: str) -> Watch:

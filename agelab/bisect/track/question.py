@@ -105,7 +105,7 @@ class Track(Frozen):
     minutes: float = Field(gt=0, le=10**6, description="of the host for one night")
     page: str = Field(min_length=1, description="directory of the pages")
     hook: str = Field(default="", description="command, for sh, that is given each new line to tell")
-    percent: float = Field(default=1.0, ge=0, le=1000, description="a smaller step is not followed up")
+    percent: float = Field(default=1.0, gt=0, le=1000, description="a smaller step is not followed up")
     tree: KernelTree | None = Field(default=None, description="what moves: a tree of Linux,")
     debian: DebianKernels | None = Field(default=None, description="Debian's packages,")
     program: OwnProgram | None = Field(default=None, description="or a program of the user's own")

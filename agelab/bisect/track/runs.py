@@ -129,12 +129,9 @@ class TrackRuns:
         if missing := [metric for metric in watch.metrics if metric not in values]:
             why = f"{missing[0]} was not measured"
             return PassedOver(point=point.id, watch=watch.key, label=label, why=why)
-        dated = self._track.debian and self._track.debian.dates
-        varies = VARIES | (OF_DATES if dated else set()) | ({"brought"} if self._track.program else set())
-        told = run.conditions_of(cell).told(varies)
         return Measured(
             point=point.id, watch=watch.key, label=label, seed=cell.seed, values=values, units=units,
-            run=run.name, under=key_of(told)[:12], seconds=0,
+            run=run.name, under=under(self._track, run, cell), seconds=0,
         )  # fmt: skip
 
     # ---- what made a step ----
@@ -291,6 +288,13 @@ class TrackRuns:
             words["kernels"] = " ".join([row.before, *self._between(row)])
         question = self._doors.ask(words)
         return question.model_copy(update={"profile": bool(question.profiled_step)})
+
+
+def under(track: Track, run: RunResult, cell: CellResult) -> str:
+    """Return a hash of all conditions of a cell but those in which the points of its line differ."""
+    dated = track.debian and track.debian.dates
+    varies = VARIES | (OF_DATES if dated else set()) | ({"brought"} if track.program else set())
+    return key_of(run.conditions_of(cell).told(varies))[:12]
 
 
 @contextmanager
