@@ -19,10 +19,16 @@ from agelab.cli.options import OUTPUT, force_option, open_store, require_output,
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--pages", is_flag=True, help="Measure nothing: write the pages of what is known.")
 @click.option(
+    "--page",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=None,
+    help="The pages' directory, in place of FILE's.",
+)
+@click.option(
     "--junit", type=OUTPUT, default=None, metavar="FILE", help="Also write JUnit XML: a case for each line."
 )
 @force_option
-def track(file: Path, pages: bool, junit: Path | None) -> int:
+def track(file: Path, pages: bool, page: Path | None, junit: Path | None) -> int:
     """Measure what is new of FILE's commits or packages, find what changed its metrics, and write its pages.
 
     A night ends when FILE's minutes are over; the next one goes on where it ended (docs/howto/track.md).
@@ -39,12 +45,13 @@ def track(file: Path, pages: bool, junit: Path | None) -> int:
     from agelab.present.view.junit import track_lines
 
     file = file.absolute()
-    junit = junit and junit.absolute()
+    junit, page = (path and path.absolute() for path in (junit, page))
     if not file.is_file():
         raise InputError(f"{file}: there is no such file", hint="docs/howto/track.md has one to begin with")
     store = open_store()
     with chdir(file.parent):
         asked = question.read(file)
+        asked = asked.model_copy(update={"page": str(page)}) if page else asked
         site = Path(asked.page).expanduser()
         site.mkdir(parents=True, exist_ok=True)
         require_output(site / f"{INDEX}.html", pages=True)

@@ -18,7 +18,7 @@ from agelab.stats import segments
 from agelab.stats.series import Series, SeriesPair, exact
 from agelab.stats.verdict import ComparedSeries
 
-REPEATED = 3
+REPEATED = 2
 """Points of a line with SEEDS_NEEDED run seeds each, which tell its noise."""
 FIRST = 1
 """The run seed that every point has."""

@@ -107,7 +107,7 @@ class Night:
             for point in self._points
             if all(self.known.is_done(watch, point.id) for watch in self._track.watch)
         }
-        point = next_point(self._points, done, min(map(self.known.oldest, self._track.watch)))
+        point = next_point(self._points, done)
         if point is None:
             return None
         return next(
@@ -194,8 +194,8 @@ class Night:
         """Let the judge compare two points, with five run seeds each."""
         watch = self._watch(step.line.watch)
         for value in sides:
-            if not set(ALL_SEEDS) <= self.known.seeds(watch, value.point.id):
-                self._measure(Task(value.point, watch, ALL_SEEDS))
+            if missing := sorted({*ALL_SEEDS} - self.known.seeds(watch, value.point.id)):
+                self._measure(Task(value.point, watch, tuple(missing)))
         before, after = (value.point.id for value in sides)
         line = self.known.line(step.line)
         judged = line.judge(before, after)

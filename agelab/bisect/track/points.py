@@ -146,22 +146,18 @@ def _ranked(
     ]
 
 
-def next_point(points: Sequence[Point], done: Collection[str], oldest: int = 0) -> Point | None:
-    """Return the point to measure next, from place ``oldest`` on; None where all are ``done``.
+def next_point(points: Sequence[Point], done: Collection[str]) -> Point | None:
+    """Return the point to measure next; None where all are ``done``.
 
     The newest, the oldest, tags (the newest first), then of what touches a path that matters, and at last of all
     others, the one nearest to the middle of the largest gap.
     """
-    if not points:
-        return None
-    for place in (len(points) - 1, oldest):
-        if points[place].id not in done:
-            return points[place]
-    for point in points[:oldest:-1]:
-        if point.rank is Rank.TAG and point.id not in done:
-            return point
+    for rank in (Rank.END, Rank.TAG):
+        for point in reversed(points):
+            if point.rank is rank and point.id not in done:
+                return point
     for rank in (Rank.TOUCHES, Rank.OTHER):
-        among = [point for point in points[oldest:] if point.rank <= rank or point.id in done]
+        among = [point for point in points if point.rank <= rank or point.id in done]
         if (middle := _middle_of_largest_gap(among, done)) is not None:
             return middle
     return None

@@ -142,7 +142,7 @@ class TrackRuns:
         """Find what made a step between two points; ``keep`` is told how far it is."""
         if self._track.debian and self._track.debian.dates:
             between = self._between(row)
-            return self._found(row, FoundChange(row.before, row.after, tuple(between)), "")
+            return self._found(row, FoundChange(row.before, row.after, tuple(between)), watch)
         if self._track.program:
             return self._among_commits(row, watch, line, keep)
         return self._among_kernels(row, watch, keep)
@@ -150,19 +150,22 @@ class TrackRuns:
     def _between(self, row: Followed) -> list[str]:
         return self._order[self._order.index(row.before) + 1 : self._order.index(row.after) + 1]
 
-    def _found(self, row: Followed, change: FoundChange, run: str) -> Followed:
+    def _found(self, row: Followed, change: FoundChange, watch: Watch) -> Followed:
         """Return the row of a change that was found among the points themselves."""
         if len(change.possible) > 1:
             names = ", ".join(self._points[point].name for point in change.possible)
             return row.model_copy(update={"ended": True, "why_not": f"it is one of {names}"})
         point = self._points[change.after]
-        found = {"ended": True, "culprit": point.id, "culprit_words": point.words}
-        return row.model_copy(update={**found, "capsule": self._pack(run)})
+        cells = (cell for cell in self.measure(point, watch, [1]) if isinstance(cell, Measured))
+        capsule = self._pack(next((cell.run for cell in cells), ""))
+        command = f"agelab capsule replay {Path(self._track.page) / capsule}" if capsule else ""
+        found = {"culprit": point.id, "culprit_words": point.words, "capsule": capsule, "command": command}
+        return row.model_copy(update={"ended": True, **found})
 
-    def _not_found(self, row: Followed, error: InputError) -> Followed:
+    def _not_found(self, row: Followed, watch: Watch, error: InputError) -> Followed:
         """Return the row of a search that could not tell its ends apart: with nothing between them it is the later."""
         if len(between := self._between(row)) == 1:
-            return self._found(row, FoundChange(row.before, row.after, tuple(between)), "")
+            return self._found(row, FoundChange(row.before, row.after, tuple(between)), watch)
         return row.model_copy(update={"ended": True, "why_not": str(error).splitlines()[0]})
 
     def _pack(self, run: str) -> str:
@@ -184,18 +187,23 @@ class TrackRuns:
         """Halve the program's commits by the rule of bisects; what they give is kept as values of their points."""
         ends = [line.value_at(point) for point in (row.before, row.after)]
         good, bad = ([exact(value) for value in end.seeds.values()] if end else [] for end in ends)
-        runs: dict[str, str] = {}
+
+        def value_of(commit: str, seed: int) -> Fraction | None:
+            known = line.value_at(commit)
+            if known and seed in known.seeds:
+                return exact(known.seeds[seed])
+            rows = self.measure(self._points[commit], watch, [seed])
+            keep(rows)
+            cells = (row for row in rows if isinstance(row, Measured) and row.label == line.id.label)
+            return next((exact(row.values[line.id.metric]) for row in cells), None)
 
         def decide(commit: str) -> Decision:
             values: list[Fraction] = []
             while True:
-                rows = self.measure(self._points[commit], watch, [len(values) + 1])
-                keep(rows)
-                cells = [cell for cell in rows if isinstance(cell, Measured) and cell.label == line.id.label]
-                if not cells:
+                value = value_of(commit, len(values) + 1)
+                if value is None:
                     return Decision.UNDECIDED
-                runs[commit] = cells[0].run
-                values.append(exact(cells[0].values[line.id.metric]))
+                values.append(value)
                 step = decide_virtual(references, values)
                 self._say(f"{self._points[commit].words}: {step.decision}: {step.reason}")
                 if step.decision is not Decision.MORE:
@@ -205,14 +213,8 @@ class TrackRuns:
             references = EndReferences(good, bad, None, line.unit)
             change = search.halve([row.before, *self._between(row)], decide)
         except InputError as error:
-            return self._not_found(row, error)
-        if change.after not in runs:
-            runs[change.after] = self._run_of(change.after, watch)
-        return self._found(row, change, runs[change.after])
-
-    def _run_of(self, commit: str, watch: Watch) -> str:
-        rows = self.measure(self._points[commit], watch, [1])
-        return next((row.run for row in rows if isinstance(row, Measured)), "")
+            return self._not_found(row, watch, error)
+        return self._found(row, change, watch)
 
     def _among_kernels(self, row: Followed, watch: Watch, keep: Callable[[Sequence[Row]], None]) -> Followed:
         """Bisect kernels, with a profile of both sides at the end, and pack the first bad one's run."""
@@ -229,7 +231,7 @@ class TrackRuns:
             conclusion = search.run_search(directory, judge, [*self._doors.step, str(directory.path)])
             functions = self._functions(directory, conclusion) if question.profile else ()
         except InputError as error:
-            return self._not_found(row, error)
+            return self._not_found(row, watch, error)
         run = conclusion.after.runs[0] if conclusion.after.runs else ""
         said: dict[str, object] = {"ended": True, "functions": functions, "capsule": self._pack(run)}
         said["command"] = shlex.join(["sh", conclusion.script])
