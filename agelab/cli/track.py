@@ -36,7 +36,7 @@ def track(file: Path, pages: bool, page: Path | None, junit: Path | None) -> int
     from agelab.bisect.track import question
     from agelab.bisect.track.journal import Journal
     from agelab.bisect.track.lines import Known
-    from agelab.bisect.track.night import Night, step_words
+    from agelab.bisect.track.night import Night
     from agelab.bisect.track.points import points_of
     from agelab.bisect.track.runs import Doors, TrackRuns
     from agelab.capsule.pack import pack
@@ -66,7 +66,12 @@ def track(file: Path, pages: bool, page: Path | None, junit: Path | None) -> int
             def show(known: Known, now: str) -> None:
                 write_site(known, site, now, whole=not now)
 
-            night = Night(asked, points, journal, runs, say, show)
+            def tell(line: str) -> None:
+                click.echo(line)
+                if asked.hook:
+                    _give(asked.hook, line, journal.directory / "news")
+
+            night = Night(asked, points, journal, runs, say, show, tell)
             try:
                 if not pages:
                     night.work()
@@ -74,16 +79,11 @@ def track(file: Path, pages: bool, page: Path | None, junit: Path | None) -> int
                 write_site(night.known, site, "")
             if junit:
                 write_output(junit, "\n".join(track_lines(night.known, night.told)).encode())
-            found = [step_words(night.known, row) for row in night.told]
-            for line in found:
-                click.echo(line)
-                if asked.hook:
-                    _tell(asked.hook, line, journal.directory / "news")
     say(f"{site / INDEX}.html: open it in any browser")
-    return 1 if found else 0
+    return 1 if night.told else 0
 
 
-def _tell(hook: str, line: str, news: Path) -> None:
+def _give(hook: str, line: str, news: Path) -> None:
     """Give a line to the user's own command, on its standard input."""
     atomic.write(news, f"{line}\n".encode())
     try:

@@ -232,7 +232,9 @@ class Known:
     @property
     def open_steps(self) -> list[Step | Followed]:
         """What is to be followed up: what was begun first, then the largest step that nobody has looked at."""
-        begun = [row for row in self.followed if not row.ended]
+        there = {line.id: line for line in self.lines}
+        begun = [row for row in self.followed if not row.ended and row.line in there]
+        begun = [row for row in begun if all(map(there[row.line].value_at, (row.before, row.after)))]
         least = self.track.percent / 100
         seen = [step for line in self.lines for step in line.steps if abs(step.change) >= least]
         new = [step for step in seen if not any(self._is_known(step, row) for row in self.followed)]

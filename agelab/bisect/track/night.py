@@ -11,7 +11,7 @@ from math import ceil, log2
 from statistics import median
 from typing import Protocol
 
-from agelab.base.errors import Notify
+from agelab.base.errors import Notify, silent
 from agelab.bisect.rules import SEEDS_NEEDED
 from agelab.bisect.track.journal import Followed, Journal, Measured, PassedOver, Row
 from agelab.bisect.track.lines import FIRST, REPEATED, Known, Line, Step, Value, judged_words
@@ -55,6 +55,7 @@ class Night:
         measurer: Measurer,
         say: Notify,
         show: Callable[[Known, str], None] = lambda known, now: None,
+        tell: Callable[[str], None] = silent,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._track = track
@@ -63,6 +64,7 @@ class Night:
         self._measurer = measurer
         self._say = say
         self._show = show
+        self._tell = tell
         self._clock = clock
         self._until = clock() + 60 * track.minutes
         self.told: list[Followed] = []
@@ -178,7 +180,7 @@ class Night:
             row = self._measurer.find(row, watch, self.known.line(row.line), self._keep)
             self._keep([row])
             self.told.append(row)
-            self._say(step_words(self.known, row))
+            self._tell(step_words(self.known, row))
             self._show(self.known, "")
 
     def _judge(self, step: Step) -> Followed:

@@ -222,7 +222,13 @@ class Trial:
     def night(self) -> Night:
         self.runs = Drawn(self)
         return Night(
-            self.track, self.points, Journal(self.home), self.runs, self.said.append, clock=lambda: self.now
+            self.track,
+            self.points,
+            Journal(self.home),
+            self.runs,
+            self.said.append,
+            tell=self.said.append,
+            clock=lambda: self.now,
         )
 
     def worked(self) -> Known:
