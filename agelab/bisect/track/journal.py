@@ -40,8 +40,7 @@ class PassedOver(Frozen):
     watch: str
     label: Label = Field("", description="empty where it is so for all of them")
     why: Label
-    older_too: bool = Field(False, description="what is measured needs a kernel younger than this one")
-    seconds: float = 0.0
+    unsupported: bool = Field(False, description="the kernel lacks what all cells of the watch need")
 
 
 class LineId(Frozen):

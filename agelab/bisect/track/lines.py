@@ -164,12 +164,21 @@ class Known:
     def passed_over(self) -> list[PassedOver]:
         return [row for row in self.rows if isinstance(row, PassedOver) and row.point in self.places]
 
-    def oldest(self, watch: Watch) -> int:
-        """Return the place from which on a watch can run at all."""
-        too_old = (
-            self.places[row.point] for row in self.passed_over if row.older_too and row.watch == watch.key
+    @cached_property
+    def spans(self) -> Mapping[str, range]:
+        """Each watch to the places at which it can run: kernels of older points, or of younger ones, may lack it."""
+        return {watch.key: self._span(watch.key) for watch in self.track.watch}
+
+    def _span(self, watch: str) -> range:
+        places = [self.places[point] for key, point in self._cells if key == watch]
+        rows = [row for row in self.passed_over if row.unsupported and row.watch == watch]
+        lacking = [self.places[row.point] for row in rows]
+        if not places:
+            return range(len(self.points))
+        oldest = max((place + 1 for place in lacking if place < min(places)), default=0)
+        return range(
+            oldest, min((place for place in lacking if place > max(places)), default=len(self.points))
         )
-        return max((place + 1 for place in too_old), default=0)
 
     def seeds(self, watch: Watch, point: str) -> set[int]:
         """Return the run seeds with which all metrics of a watch are known at a point, of all variants."""
@@ -191,7 +200,7 @@ class Known:
 
     def is_done(self, watch: Watch, point: str) -> bool:
         """Return whether nothing is to be measured at a point, but for more run seeds."""
-        if self.places[point] < self.oldest(watch) or self.seeds(watch, point):
+        if self.places[point] not in self.spans[watch.key] or self.seeds(watch, point):
             return True
         return (watch.key, point) in self._passed
 

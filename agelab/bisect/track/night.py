@@ -234,11 +234,14 @@ def passed_over_lines(known: Known) -> Iterator[str]:
     for watch in known.track.watch:
         rows = [row for row in known.passed_over if row.watch == watch.key]
         rows.sort(key=lambda row: known.places[row.point])
-        if oldest := known.oldest(watch):
-            why = next(row.why for row in reversed(rows) if row.older_too)
-            yield f"{watch.scenario}: runs from {known.points[min(oldest, len(known.points) - 1)].name} on: {why}"
-        younger = (row for row in rows if known.places[row.point] >= oldest)
-        for (label, why), some in groupby(younger, lambda row: (row.label, row.why)):
-            points = [known.points[known.places[row.point]].name for row in some]
-            names = points[0] if len(points) == 1 else f"{points[0]} to {points[-1]} ({len(points)})"
-            yield f"{names}: {watch.scenario}{label and f' {label}'} passed over: {why}"
+        span = known.spans[watch.key]
+        names = [point.name for point in known.points]
+        for lacking, where in ((span.start - 1, "from {} on"), (span.stop, "up to {}")):
+            if why := next((row.why for row in rows if known.places[row.point] == lacking), ""):
+                there = names[span.start if lacking < span.start else span.stop - 1]
+                yield f"{watch.scenario}: runs {where.format(there)}: {why}"
+        within = dict.fromkeys(row for row in rows if known.places[row.point] in span)
+        for (label, why), some in groupby(within, lambda row: (row.label, row.why)):
+            those = [names[known.places[row.point]] for row in some]
+            said = those[0] if len(those) == 1 else f"{those[0]} to {those[-1]} ({len(those)})"
+            yield f"{said}: {watch.scenario}{label and f' {label}'} passed over: {why}"

@@ -75,14 +75,11 @@ class TrackRuns:
         began = time.monotonic()
 
         def passed(outcome: KernelOutcome) -> list[Measured | PassedOver]:
-            old = outcome.kind is OutcomeKind.UNSUPPORTED
-            took = time.monotonic() - began
-            return [
-                PassedOver(point=point.id, watch=watch.key, why=outcome.summary, older_too=old, seconds=took)
-            ]
+            lacking = outcome.kind is OutcomeKind.UNSUPPORTED
+            return [PassedOver(point=point.id, watch=watch.key, why=outcome.summary, unsupported=lacking)]
 
         with _packages_of(point, self._track):
-            kernel = self._kernel(point)
+            kernel = self._kernel(point, watch)
             if wrong := try_kernel(kernel, self._store, self._say, of_tree=self._track.tree is not None):
                 return passed(wrong)
             done = attempt(kernel, lambda: self._run(point, watch, kernel, seeds))
@@ -95,11 +92,11 @@ class TrackRuns:
             row.model_copy(update={"seconds": each}) if at in fresh else row for at, row in enumerate(rows)
         ]
 
-    def _kernel(self, point: Point) -> str:
+    def _kernel(self, point: Point, watch: Watch) -> str:
         if self._track.program:
             return self._track.program.kernel
         dated = self._track.debian and self._track.debian.dates
-        return "debian:6.1" if dated else point.id
+        return watch.options.kernel if dated else point.id
 
     def _run(self, point: Point, watch: Watch, kernel: str, seeds: Sequence[int]) -> RunResult:
         options = watch.options.changed(kernel=kernel, seeds=tuple(seeds), prove_all=False)
@@ -117,12 +114,15 @@ class TrackRuns:
         if end is None or end.status is Status.INTERRUPTED:
             raise HostError(f"run {run.name} was interrupted: {cell.reason}")
         if not cell.ok:
-            old = end.status is Status.UNSUPPORTED and len(run.plan.cells) == 1
-            return PassedOver(point=point.id, watch=watch.key, label=label, why=cell.ended, older_too=old)
+            alone = len({planned.short_label for planned in run.plan.cells}) == 1
+            lacking = end.status is Status.UNSUPPORTED and alone
+            return PassedOver(
+                point=point.id, watch=watch.key, label=label, why=cell.ended, unsupported=lacking
+            )
         values, units = dict[str, float](), dict[str, str]()
-        alone = SeedGroup(label, run, (cell,))
+        group = SeedGroup(label, run, (cell,))
         for metric, measure in zip(watch.metrics, watch.measures, strict=True):
-            series = alone.measured(measure)
+            series = group.measured(measure)
             if series and series.values:
                 [(_, value)] = series.values
                 values[metric], units[metric] = json_number(value), series.unit
@@ -158,7 +158,8 @@ class TrackRuns:
         point = self._points[change.after]
         cells = (cell for cell in self.measure(point, watch, [1]) if isinstance(cell, Measured))
         capsule = self._pack(next((cell.run for cell in cells), ""))
-        command = f"agelab capsule replay {Path(self._track.page) / capsule}" if capsule else ""
+        file = Path(self._track.page).expanduser().absolute() / capsule
+        command = shlex.join(["agelab", "capsule", "replay", str(file)]) if capsule else ""
         found = {"culprit": point.id, "culprit_words": point.words, "capsule": capsule, "command": command}
         return row.model_copy(update={"ended": True, **found})
 

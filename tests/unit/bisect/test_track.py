@@ -247,8 +247,8 @@ class Drawn(planted.DrawnRuns):
     def measure(self, point: Point, watch: Watch, seeds: Sequence[int]) -> list[Measured | PassedOver]:
         self._trial.now += 10 * len(seeds)
         if why := self._trial.instead(point):
-            old = why.startswith("is unsupported")
-            return [PassedOver(point=point.id, watch=watch.key, why=why, older_too=old)]
+            lacking = why.startswith("is unsupported")
+            return [PassedOver(point=point.id, watch=watch.key, why=why, unsupported=lacking)]
         return [row.model_copy(update={"seconds": 10}) for row in super().measure(point, watch, seeds)]
 
 
@@ -307,10 +307,19 @@ def test_what_cannot_run_is_passed_over_and_named_once(tmp_path: Path) -> None:
     assert lines[0].startswith("./planted-work.toml: runs from c") and "needs 6.1" in lines[0]
     assert "c30 to c31 (2): ./planted-work.toml passed over: does not build: work.c:1: error" in lines
     assert "c60: ./planted-work.toml passed over: panics" in lines and len(lines) == 3
-    tried = {row.point for row in known.passed_over if row.older_too}
+    tried = {row.point for row in known.passed_over if row.unsupported}
     assert len(tried) < 6, "older points than one that is too old are not tried"
     measured = len(trial.runs.cells)
     assert not trial.worked().open_steps and not trial.runs.cells and measured > 60
+
+
+def test_a_filesystem_that_newer_kernels_have_no_more_is_measured_on_the_older_ones(tmp_path: Path) -> None:
+    trial = Trial(tmp_path)
+    trial.instead = lambda point: "is unsupported: it is gone" if int(point.id[1:]) > 50 else None
+    known = trial.worked()
+    assert [*passed_over_lines(known)] == ["./planted-work.toml: runs up to c50: is unsupported: it is gone"]
+    assert {row.culprit for row in known.followed if row.culprit} == {"c23", "c47"}
+    assert len(known.passed_over) < 8
 
 
 def test_a_night_ends_with_its_minutes_and_the_next_goes_on(tmp_path: Path) -> None:
