@@ -4,6 +4,7 @@ import json
 import random
 import re
 import shutil
+import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from agelab.base.errors import InputError, silent
+from agelab.bisect import answer
+from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
 from agelab.bisect.track import question, runs
 from agelab.bisect.track.journal import Followed, Journal, Measured, PassedOver
 from agelab.bisect.track.lines import Known
@@ -20,9 +23,12 @@ from agelab.bisect.track.night import Night, passed_over_lines
 from agelab.bisect.track.points import Point, Rank, next_point, points_of
 from agelab.bisect.track.question import Track, Watch
 from agelab.cli import main
+from agelab.cli.bisect import parse_question
+from agelab.kernel import build
 from agelab.present.track import write_site
 from agelab.stats import segments
 from agelab.store.artefacts import Store
+from tests.build import simulated_bisect as simulated
 from validation import track as planted
 
 HOSTILE = '</title><script>alert("x")</script>'
@@ -437,3 +443,89 @@ def test_a_step_is_not_followed_up_twice(tmp_path: Path) -> None:
     rows = [row for row in Journal(tmp_path).rows if isinstance(row, Followed)]
     ended = [row for row in rows if row.ended]
     assert len(ended) == len({(row.line, row.before, row.after) for row in ended})
+
+
+# ---- what made a step of a kernel's tree ----
+
+
+@pytest.fixture
+def linux(tmp_path: Path) -> Path:
+    """A tree of kernels: 0 to 8, a merge of t1, t2 and t3, and an end."""
+    path = tmp_path / "linux"
+    simulated.history(path, 9)
+
+    def run(*argv: str) -> None:
+        subprocess.run(
+            ["git", "-C", str(path), *argv], check=True, env=simulated.ENV, stdout=subprocess.DEVNULL
+        )
+
+    run("checkout", "-q", "-b", "topic")
+    for name in ("t1", "t2", "t3"):
+        (path / "fs" / "a.c").write_text(name)
+        run("commit", "-qam", name)
+    run("checkout", "-q", "main")
+    run("merge", "-q", "--no-ff", "-m", "Merge topic", "topic")
+    (path / "kernel" / "a.c").write_text("end")
+    run("commit", "-qam", "end")
+    return path
+
+
+SLOW = {"t2": 1.2, "t3": 1.2, "Merge topic": 1.2, "end": 1.2}
+WATCHED = {"scenario": "aging-ext4", "metrics": ["copy:elapsed"], "run": {"scale": "quick"}}
+
+
+class KernelCells(runs.TrackRuns):
+    """Makes up what a kernel's cells measure, of its commit's subject."""
+
+    def measure(self, point: Point, watch: Watch, seeds: Sequence[int]) -> list[Measured | PassedOver]:
+        value = SLOW.get(point.subject, 1.0)
+        return [
+            Measured(
+                point=point.id, watch=watch.key, label="ext4", seed=seed, run="made-up", under="", seconds=1,
+                values={"copy:elapsed": value + seed / 1000}, units={"copy:elapsed": "s"},
+            )
+            for seed in seeds
+        ]  # fmt: skip
+
+    def _pack(self, run: str) -> str:
+        return f"{run}.capsule" if run else ""
+
+
+def test_a_step_that_a_merge_brought_is_bisected_within_it(
+    linux: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "check_configuration", lambda *_, **__: None)
+    create = BisectDirectory.create
+    behaviour = {**dict.fromkeys([*map(str, range(9)), "t1"], 1.0), **SLOW}
+    values = {name: [value + seed / 1000 for seed in range(1, 6)] for name, value in behaviour.items()}
+
+    def created(store: Store, asked: BisectQuestion) -> BisectDirectory:
+        directory = create(store, asked)
+        (directory.path / simulated.BEHAVIOUR).write_text(json.dumps(values))
+        return directory
+
+    def not_profiled(*_: object) -> None:
+        raise InputError("no stacks")
+
+    monkeypatch.setattr(BisectDirectory, "create", created)
+    monkeypatch.setattr(runs, "KernelRuns", lambda directory, store: simulated.Toy(directory))
+    monkeypatch.setattr(answer, "take_profiles", not_profiled)
+    tree = {"path": str(linux), "since": "v6.0", "paths": ["fs"]}
+    track = Track.model_validate(
+        {"name": "t", "minutes": 9, "page": "site", "tree": tree, "watch": [WATCHED]}
+    )
+    store, said = Store(tmp_path / "store"), list[str]()
+    points = points_of(track, store, silent)
+    assert [point.subject for point in points if point.rank is Rank.TOUCHES] == ["Merge topic"]
+    cells = KernelCells(
+        track, points, store, runs.Doors(parse_question, simulated.STEP, lambda *_: None), silent
+    )
+    night = Night(track, points, Journal.of(store, "t"), cells, said.append, tell=said.append)
+    night.work()
+    [row] = [row for row in night.known.followed if row.differs]
+    assert night.known.points[night.known.places[row.culprit]].subject == "Merge topic"
+    assert re.search(r'^[0-9a-f]{7,} "t2", \d{4}-\d\d-\d\d, a <a@b>$', row.culprit_words), row
+    assert row.bisect and row.command.startswith("sh /") and row.capsule.startswith("run-t2-")
+    [told] = [line for line in said if line.startswith("copy:elapsed, ext4: slower, 1.2")]
+    assert '"t2"' in told
+    assert not night.known.open_steps
