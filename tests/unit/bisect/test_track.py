@@ -526,6 +526,6 @@ def test_a_step_that_a_merge_brought_is_bisected_within_it(
     assert night.known.points[night.known.places[row.culprit]].subject == "Merge topic"
     assert re.search(r'^[0-9a-f]{7,} "t2", \d{4}-\d\d-\d\d, a <a@b>$', row.culprit_words), row
     assert row.bisect and row.command.startswith("sh /") and row.capsule.startswith("run-t2-")
-    [told] = [line for line in said if line.startswith("copy:elapsed, ext4: slower, 1.2")]
+    [told] = [line for line in said if line.startswith("copy:elapsed, ext4: slower, 1.199 times")]
     assert '"t2"' in told
     assert not night.known.open_steps
