@@ -7,14 +7,23 @@ SHELL := /bin/sh
 # environment reaches the commands as environment variables, so no value needs quoting.
 # The options of a run, made of their table in agelab/: what each verb takes of them, and as its arguments.
 include options.mk
-export AGELAB_HOME NAME KERNELS PATCH ON PLAN STALE TRACES $(OPTIONS_run)
+export AGELAB_HOME NAME KERNELS PATCH ON PLAN STALE TRACES SINCE $(OPTIONS_run)
 
 # The packages of a date, a directory or an address, for whatever any target makes; SNAPSHOT= alone means those of today.
 ifneq ($(origin SNAPSHOT),undefined)
 export AGELAB_SNAPSHOT = $(SNAPSHOT)
 endif
 
-# What each target takes. Any other variable of the command line is a mistake, and is told before anything runs.
+# A misspelt target or variable is told, with the nearest name, before anything runs.
+nearest = $(shell awk -v word="$(1)" -v names="$(2)" -f agelab/nearest.awk)
+TARGETS := $(shell sed -n 's/^\([a-z][a-z-]*\):.*/\1/p' Makefile)
+UNKNOWN := $(firstword $(filter-out $(TARGETS),$(MAKECMDGOALS)))
+ifneq ($(UNKNOWN),)
+NEAR := $(call nearest,$(UNKNOWN),$(TARGETS))
+$(error agelab: no target $(UNKNOWN)$(if $(NEAR),; did you mean make $(NEAR)?,: make alone lists them))
+endif
+
+# What each target takes.
 TAKEN_scenario := NAME PATCH $(OPTIONS_run)
 TAKEN_plan := NAME PATCH $(OPTIONS_calibrate)
 TAKEN_calibrate := $(TAKEN_plan)
@@ -24,19 +33,20 @@ TAKEN_image := KERNEL PATCH
 TAKEN_tables := NAME JOBS ON PLAN STALE FRESH TRACES
 TAKEN_bench := TRACES
 TAKEN_test-container := BASE
+TAKEN_test-changed := SINCE
 TAKEN_lock := UPGRADE
 TAKEN := $(strip AGELAB_HOME SNAPSHOT BIN $(foreach goal,$(MAKECMDGOALS),$(TAKEN_$(goal))))
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
 STRANGE := $(firstword $(filter-out $(TAKEN),$(GIVEN)))
-NEAR := $(strip $(foreach name,$(TAKEN),$(if $(findstring $(name),$(STRANGE))$(findstring $(STRANGE),$(name)),$(name)=)))
 ifneq ($(STRANGE),)
-$(error agelab: make $(MAKECMDGOALS) takes no $(STRANGE)=$(if $(NEAR),; did you mean $(NEAR)?,: it takes $(TAKEN)))
+NEAR := $(call nearest,$(STRANGE),$(TAKEN))
+$(error agelab: make $(MAKECMDGOALS) takes no $(STRANGE)=$(if $(NEAR),; did you mean $(NEAR)=?,: it takes $(TAKEN)))
 endif
 
 BIN := .venv/bin
 SCENARIOS := $(sort $(patsubst scenarios/%.toml,%,$(wildcard scenarios/*.toml)))
 
-.PHONY: help setup setup-test scenario plan cluster-demo sweep calibrate name-given patched-given image doctor site tables test test-full test-container fuzz bench check lint format lock clean
+.PHONY: help setup setup-site setup-test scenario plan cluster-demo sweep calibrate name-given patched-given image doctor site tables test test-full test-changed test-container fuzz bench check lint format lock clean
 
 help: ## list the targets
 	@echo "agelab: a reproducibility sandbox for filesystem benchmarks"
@@ -46,7 +56,7 @@ help: ## list the targets
 	@echo "Scenarios: $(SCENARIOS)"
 	@echo "Options of make scenario: PATCH $(OPTIONS_run) (see: $(BIN)/agelab run --help)"
 	@echo "AGELAB_HOME=<directory> moves the store of kernels, images and runs (default: .agelab)."
-	@echo "SNAPSHOT=<date or directory> takes Debian packages from there (docs/howto/next-year.md)."
+	@echo "SNAPSHOT=<date or directory> takes Debian packages from there (docs/capsules.md)."
 	@echo "make exits 2 whenever a command fails; $(BIN)/agelab itself exits 1 when a cell is not ok,"
 	@echo "2 on wrong input, 3 when this host cannot do it, 130 when interrupted."
 
@@ -55,6 +65,9 @@ setup: ## install what is missing: Debian packages, and Python packages into .ve
 
 setup-test:
 	@sh agelab/setup.sh test
+
+setup-site:
+	@sh agelab/setup.sh site
 
 # PATCH is a part of each kernel's spec.
 PATCHED = $${PATCH:+,patches=$$PATCH}
@@ -88,7 +101,7 @@ image: patched-given setup ## build the guest image (KERNEL=<kernel spec>, defau
 doctor: setup ## say what this host can do, and what to install
 	@$(BIN)/agelab doctor
 
-site: setup-test ## build the documentation as a site: build/site/index.html
+site: setup-site ## build the documentation as a site: build/site/index.html
 	@$(BIN)/python -m sphinx -W --keep-going -n -q -E -b html -d build/doctrees docs build/site
 	@echo "agelab: build/site/index.html"
 
@@ -103,6 +116,9 @@ test: check ## all checks and tests but the long ones
 
 test-full: check ## all checks and all tests
 	@$(PYTEST)
+
+test-changed: setup-test ## the tests of what has changed since SINCE=HEAD: those in its package's folder, and changed ones
+	@tests=$$($(BIN)/python -m tests.changed "$${SINCE:-HEAD}") && if test -n "$$tests"; then $(PYTEST) -m "not full" $$tests; fi
 
 test-container: ## a cell outside and in a container: one key, one digest (buildah, no root; BASE=IMAGE)
 	@.ci/container.sh $(BASE)
@@ -124,19 +140,21 @@ bench: setup-test ## time agelab (bench/), and hold its models and verdicts agai
 	@$(BIN)/python -m bench.boot
 	@$(BIN)/python -m bench.repeat --load --pauses aging-reiserfs "aging-ext4 --layout raid0" aging-xfs aging-btrfs aging-jfs
 	@$(BIN)/python -m bench.peer
+	@$(BIN)/python -m bench.first
 
 # Side by side: mypy alone takes about as long as the others together.
-check: setup-test ## lint, format, types, import layers, and whether the pages' tables are of this code
+check: setup-test ## lint, format, types, import layers, the pages' style, and whether their tables are of this code
 	@said=$$(mktemp -d) && trap 'rm -r "$$said"' EXIT; number=0; \
-	for part in "ruff check" "ruff format --check" mypy lint-imports "python -m docs.make --check"; do number=$$((number + 1)); \
+	for part in "ruff check" "ruff format --check" mypy lint-imports "python -m docs.make --check" "python -m docs.make.style"; do number=$$((number + 1)); \
 	  { $(BIN)/$$part >"$$said/$$number" 2>&1 || touch "$$said/failed"; } & done; wait; \
 	cat "$$said"/[1-9]; test ! -e "$$said/failed"
 
 lint: check ## the same as check
 
-format: setup-test ## rewrite the sources in the one format
+format: setup-test ## rewrite the sources in the one format, and in the pages what they say of verbs, keys and metrics
 	@$(BIN)/ruff check --fix-only --quiet
 	@$(BIN)/ruff format
+	@$(BIN)/python -m docs.make --generated
 
 PIP_COMPILE := build/lock/bin/pip-compile --quiet --strip-extras --allow-unsafe --all-build-deps \
   --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
@@ -148,7 +166,8 @@ lock: ## bring the lock files up to pyproject.toml (UPGRADE=1: newest versions o
 	@$(PIP_COMPILE) --output-file requirements.txt pyproject.toml
 	@$(PIP_COMPILE) --constraint requirements.txt --extra cluster --output-file requirements-cluster.txt pyproject.toml
 	@$(PIP_COMPILE) --constraint requirements.txt --extra parquet --output-file requirements-parquet.txt pyproject.toml
-	@$(PIP_COMPILE) --constraint requirements-cluster.txt --constraint requirements-parquet.txt --extra test --output-file requirements-test.txt pyproject.toml
+	@$(PIP_COMPILE) --constraint requirements.txt --extra site --output-file requirements-site.txt pyproject.toml
+	@$(PIP_COMPILE) --constraint requirements-cluster.txt --constraint requirements-parquet.txt --constraint requirements-site.txt --extra test --output-file requirements-test.txt pyproject.toml
 	@rm -rf build/lock
 
 clean: ## remove .venv and caches; kernels, images and runs stay

@@ -26,12 +26,12 @@ ASKED_calibrate = \
   $${INSTEAD:+--instead "$$INSTEAD"} \
   $${JOBS:+--jobs "$$JOBS"} \
 
-OPTIONS_sweep := $(OPTIONS_calibrate) FRESH CHECK
+OPTIONS_sweep := $(OPTIONS_calibrate) FRESH VERIFY
 ASKED_sweep = $(ASKED_calibrate) \
   $${FRESH:+--fresh} \
-  $${CHECK:+--check "$$CHECK"} \
+  $${VERIFY:+--verify "$$VERIFY"} \
 
-OPTIONS_run := $(OPTIONS_sweep) FAIL ASK BUDGET DISK KEEP_DISK CURVE TIMING BLOCKS PROFILE
+OPTIONS_run := $(OPTIONS_sweep) FAIL ASK BUDGET DISK KEEP_DISK CURVE TIMING BLOCKS PROFILE CHECK
 ASKED_run = $(ASKED_sweep) \
   $${FAIL:+--fail "$$FAIL"} \
   $${ASK:+--ask "$$ASK"} \
@@ -42,3 +42,4 @@ ASKED_run = $(ASKED_sweep) \
   $${TIMING:+--timing} \
   $${BLOCKS:+--blocks} \
   $${PROFILE:+--profile} \
+  $${CHECK:+--check} \

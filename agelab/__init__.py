@@ -1,6 +1,6 @@
 """agelab: a reproducibility sandbox for filesystem benchmarks.
 
-``run`` runs a scenario as ``agelab run`` does, ``load`` reads results (docs/library.md).
+``run`` runs a scenario as ``agelab run`` does, ``find`` finds a run, ``load`` reads results (docs/library.md).
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agelab.runner.progress import Progress
     from agelab.runner.request.options import RunOptions
 
-__all__ = ["Progress", "RunOptions", "load", "run"]
+__all__ = ["Progress", "RunOptions", "find", "load", "run"]
 
 __version__ = "0.2.0.dev0"
 """The version of the package, of its results and of its pages."""
@@ -31,6 +31,11 @@ if not TYPE_CHECKING:  # mypy would take any name for one of the package
 
             return Progress
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return what is for users, and none of the modules that were imported for it."""
+    return [*__all__, "__version__"]
 
 
 def run(
@@ -55,6 +60,18 @@ def run(
     return runner.run(options, store, progress)
 
 
+def find(name: str = "latest", *, home: Path | str | None = None) -> "RunDirectory":
+    """Return the run of that name, or whose name begins so, or which lies at that path.
+
+    ``home`` is the store, by default AGELAB_HOME or the user's. Raises InputError for a run that does not exist.
+    """
+    from agelab.results import run_lookup
+    from agelab.store.artefacts import Store
+    from agelab.store.home import default_home
+
+    return run_lookup.find(Store(Path(home) if home else default_home()).runs, name)
+
+
 def load(*runs: "str | RunDirectory", home: Path | str | None = None) -> "pandas.DataFrame":
     """Load runs into one pandas frame: a row for each sample, with all that tells its cell from others.
 
@@ -64,9 +81,7 @@ def load(*runs: "str | RunDirectory", home: Path | str | None = None) -> "pandas
     Raises InputError for a run that does not exist, HostError without pandas.
     """
     from agelab.base.errors import HostError
-    from agelab.results import rows, run_lookup
-    from agelab.store.artefacts import Store
-    from agelab.store.home import default_home
+    from agelab.results import rows
 
     try:
         import pandas
@@ -75,9 +90,6 @@ def load(*runs: "str | RunDirectory", home: Path | str | None = None) -> "pandas
             "agelab.load makes a pandas frame, and pandas is not installed",
             hint="install it beside agelab: pip install 'agelab[pandas]', in a clone .venv/bin/pip install pandas",
         ) from error
-    store = Store(Path(home) if home else default_home())
-    chosen = [
-        run_lookup.find(store.runs, run) if isinstance(run, str) else run for run in runs or ("latest",)
-    ]
+    chosen = [find(run, home=home) if isinstance(run, str) else run for run in runs or ("latest",)]
     frame = pandas.DataFrame([row for run in chosen for row in rows.rows(run)], columns=list(rows.COLUMNS))
     return frame.astype({"value": "float64"})

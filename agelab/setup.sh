@@ -1,6 +1,6 @@
 #!/bin/sh
 # Install what agelab needs: the host packages that are missing, then the project's own .venv.
-# Called by make; sh agelab/setup.sh [run|test]. Does nothing, at once, when all is there.
+# Called by make; sh agelab/setup.sh [run|site|test]. Does nothing, at once, when all is there.
 # Exit 3: this host cannot be set up as it is (the message says what to install).
 set -eu
 cd "$(dirname "$0")/.."
@@ -9,8 +9,9 @@ unset PYTHONPATH PYTHONHOME
 purpose=${1:-run}
 case $purpose in
 run) lock=requirements.txt ;;
+site) lock=requirements-site.txt ;;
 test) lock=requirements-test.txt ;;
-*) echo "agelab: setup is for 'run' or 'test', not '$purpose'" >&2 && exit 2 ;;
+*) echo "agelab: setup is for 'run', 'site' or 'test', not '$purpose'" >&2 && exit 2 ;;
 esac
 
 # The distribution's Python, whatever the user's PATH prefers: python3-libvirt belongs to it.
@@ -19,13 +20,16 @@ packages_files=agelab/host-packages.txt
 if [ "$purpose" = test ]; then packages_files="$packages_files tests/host-packages.txt"; fi
 stamp=.venv/agelab-setup
 log=build/setup.log
+apt_log=build/packages.log
+installing=
 
 say() { echo "agelab: $*" >&2; }
 cannot() {
     say "$@"
+    if [ -n "$installing" ]; then wait "$installing" || true; fi
     exit 3
 }
-last_error() { grep -E "^(E:|ERROR:|error:)" "$log" | tail -n 1; }
+last_error() { grep -E "^(E:|ERROR:|error:)" "$1" | tail -n 1; }
 
 # --- host packages ---------------------------------------------------------------------------------
 present() {
@@ -55,6 +59,7 @@ missing_packages() {
     done | tr '\n' ' '
 }
 
+# pip needs Python alone, so the others are installed beside it.
 install_packages() {
     ask="install these Debian packages, then run make again: ${wanted% }"
     command -v apt-get >/dev/null || cannot "this host has no apt-get; $ask"
@@ -74,11 +79,17 @@ install_packages() {
     # A daemon that a package starts would inherit descriptor 9 and hold the lock for good: closed.
     apt="$root DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3"
     # A list that cannot be refreshed is no reason to stop: the packages may be within reach all the same.
-    $apt update >"$log" 2>&1 9>&- </dev/null || true
+    $apt update >"$apt_log" 2>&1 9>&- </dev/null || true
+    case " $wanted" in
+    *" python3-venv "*) install python3-venv || not_installed ;;
+    esac
     # shellcheck disable=SC2086
-    $apt install --no-install-recommends $wanted >>"$log" 2>&1 9>&- </dev/null ||
-        cannot "apt-get could not install them: $(last_error) (all of it: $log)"
+    install $wanted &
+    installing=$!
 }
+
+install() { $apt install --no-install-recommends "$@" >>"$apt_log" 2>&1 9>&- </dev/null; }
+not_installed() { cannot "apt-get could not install them: $(last_error "$apt_log") (all of it: $apt_log)"; }
 
 # Two makes at once: the second waits, then finds the work done.
 take_lock() {
@@ -89,7 +100,7 @@ take_lock() {
 
 # --- .venv -----------------------------------------------------------------------------------------
 # shellcheck disable=SC2046
-identity() { echo $(readlink -f $python; sha256sum requirements.txt requirements-test.txt); }
+identity() { echo $(readlink -f $python; sha256sum requirements.txt requirements-site.txt requirements-test.txt); }
 
 # The stamp is written last and says for which purpose, and from what, .venv was made.
 venv_made_for() {
@@ -98,8 +109,8 @@ venv_made_for() {
     [ "$made_for" = "$1" ] && [ "$made_of" = "$(identity)" ]
 }
 
-# The test environment holds all of the other one, so it serves both purposes.
-venv_ready() { venv_made_for test || venv_made_for "$purpose"; }
+# The test environment holds all of the others, the site's all of a run's: each serves those purposes, too.
+venv_ready() { venv_made_for test || venv_made_for "$purpose" || { [ "$purpose" = run ] && venv_made_for site; }; }
 
 pip() { .venv/bin/python -m pip --disable-pip-version-check --no-input "$@" >>"$log" 2>&1 </dev/null; }
 
@@ -110,17 +121,17 @@ make_venv() {
         cannot "agelab needs Python 3.11 or newer as $python (Debian 12 has it)"
     say "installing Python packages into .venv"
     : >"$log"
-    if venv_made_for run; then
+    if venv_made_for run || venv_made_for site; then
         # Adding to it leaves a scenario that runs from it at this moment alone.
         rm -f $stamp
     else
         # What an interrupted install left behind is never built upon.
         rm -rf .venv
         $python -m venv --system-site-packages .venv >"$log" 2>&1 </dev/null ||
-            cannot "$python could not make .venv: $(last_error) (all of it: $log)"
+            cannot "$python could not make .venv: $(last_error "$log") (all of it: $log)"
     fi
     pip install --no-compile --require-hashes -r $lock && pip install --no-compile --no-build-isolation --no-deps -e . ||
-        cannot "pip could not install the Python packages: $(last_error) (all of it: $log)"
+        cannot "pip could not install the Python packages: $(last_error "$log") (all of it: $log)"
     # pip compiles them one after the other; what does not compile is a package's own example of that.
     .venv/bin/python -m compileall -q -j 0 .venv/lib >>"$log" 2>&1 </dev/null || true
     printf '%s\n%s\n' "$purpose" "$(identity)" >$stamp.new
@@ -130,3 +141,7 @@ make_venv() {
 wanted=$(missing_packages)
 if [ -n "$wanted" ]; then install_packages; fi
 venv_ready || make_venv
+if [ -n "$installing" ] && ! wait "$installing"; then
+    installing=
+    not_installed
+fi

@@ -1,20 +1,16 @@
 """The documentation as a site: ``make site`` builds it (docs/design.md, "The site")."""
 
-import sys
-from pathlib import Path
-
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "_ext"))
-
 project = "agelab"
 author = "the authors of agelab"
 html_title = "agelab"
-extensions = ["myst_parser", "generated"]
-exclude_patterns = ["_ext"]
+extensions = ["myst_parser"]
+exclude_patterns = ["_static"]
 root_doc = "index"
 # Anchors as GitHub makes them of headings, so that one link works on both.
 myst_heading_anchors = 4
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["agelab.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False

@@ -1,4 +1,4 @@
-"""The realised error rates of the rules that call a step good or bad, for docs/bisect-rules.md.
+"""The realised error rates of the rules that call a step good or bad, for docs/chance.md.
 
     .venv/bin/python -m validation.bisect_rules [--write]
 

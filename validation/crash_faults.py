@@ -1,12 +1,12 @@
 """Ten faults planted in Linux, each a flush, a FUA or an order that is dropped: does ``agelab crash`` find them?
 
-    .venv/bin/python -m validation.crash_faults DIRECTORY [--kernel source:6.12] [--only NAME] [--times 20]
+    .venv/bin/python -m validation.crash_faults [DIRECTORY] [--kernel source:6.12] [--only NAME] [--times 20] [--write]
 
 Builds one kernel (``--kernel`` is any that is built: tree:/src/linux, source:6.12) with the faults of
 crash_faults.toml behind a parameter, which the workload (crash_faults.c) sets: 0 is Linux as it is. DIRECTORY gets the
-patch and the workloads. Looks at all states, and many times at the shortest one in which something is wrong. Prints a
-table. Exits with 1 where a fault is not found, Linux as it is loses something, or looks at one state differ. States in
-which a write is torn are left out: ext4 has known ones (docs/howto/crash.md).
+patch and the workloads. Looks at all states, and in many guests at the shortest one in which something is wrong.
+Prints the table of docs/validation.md. Exits with 1 where a fault is not found, Linux as it is loses something, or
+guests differ at one state. States in which a write is torn are left out: ext4 has known ones (docs/howto/crash.md).
 """
 
 import argparse
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from agelab.base.errors import AgelabError, InputError
+from agelab.base.errors import InputError
 from agelab.base.types import Frozen
 from agelab.cli.options import open_store, say
 from agelab.kernel import build_inputs, source_tree
@@ -26,14 +26,17 @@ from agelab.runner.crash.crash import Answer, Violation
 from agelab.scenario import toml_files
 from agelab.store.artefacts import Store
 from docs.make import command
-from docs.make.page import grid, line
+from docs.make.command import Answer as Measured
+from docs.make.page import PROJECT, grid, line
 
 HERE = Path(__file__)
+TABLE = "crash-faults"
 DECLARED = "extern int planted;\n"
 SWITCH_FILE = "block/blk-flush.c"
 SWITCH = "\nint planted;\nEXPORT_SYMBOL_GPL(planted);\nmodule_param(planted, int, 0600);\n"
 """The parameter, and the file that gets it."""
 HEAD = ("dropped", "filesystem", "states", "disks", "s", "wrong", "shortest", "what", "same again")
+RULES = ["---", "---", *["---:"] * 4, *["---"] * 3]
 
 
 class Fault(Frozen):
@@ -85,11 +88,15 @@ class Row:
     answer: Answer
     shortest: Violation | None = None
     same: int = 0
-    """Looks at the shortest that showed the same disk and the same verdict."""
+    """Guests that found the same disk and the same verdict at the shortest."""
+
+    def is_good(self, times: int) -> bool:
+        """Return whether what had to be found was found, and nothing else."""
+        return bool(self.fault) == bool(self.shortest) and self.same == times * bool(self.shortest)
 
 
 def look(fault: Fault | None, filesystem: str, kernel: str, workload: Path, times: int, store: Store) -> Row:
-    """Look at all states, and so many times at the shortest in which something is wrong."""
+    """Look at all states, and in so many guests at the shortest in which something is wrong."""
     say(f"{filesystem}: {fault.name if fault else 'without a fault'}")
     question = crash.ask(str(workload), filesystem, kernel, "today", (), None, 1, 4, None)
     answer = crash.run(question, store, say)
@@ -135,32 +142,38 @@ def cells(row: Row, times: int) -> list[str]:
         *map(str, (answer.states, answer.looked)),
         f"{answer.record_seconds + answer.look_seconds:.0f}",
         str(sum(not violation.is_torn for violation in answer.violations)),
-        *((found.state, f"{found.kind}: {found.path}", f"{row.same} of {times}") if found else ("", "", "")),
+        *((found.state, ": ".join(filter(None, (found.kind, found.path)))) if found else ("", "")),
+        f"{row.same} of {times}" if found else "",
     ]
+
+
+def measured(options: argparse.Namespace) -> Measured:
+    """Look at all, and write the table."""
+    if options.only and options.write:
+        raise InputError("--only makes one row: leave --write out, which puts the whole table into its page")
+    options.directory = options.directory.absolute()
+    options.directory.mkdir(parents=True, exist_ok=True)
+    store, texts, good = open_store(), [], True
+    for row in rows(options, store):
+        texts.append(cells(row, options.times))
+        say(line(texts[-1]))
+        good &= row.is_good(options.times)
+    text = "\n".join(grid(HEAD, texts, RULES))
+    return Measured(
+        {TABLE: f"{text}\n\nKernel {options.kernel}, seconds of the host with the recording."}, "", not good
+    )
 
 
 def main() -> int:
     """Return the exit code."""
     parser = command.parser(__doc__)
-    parser.add_argument(
-        "directory", type=Path, help="of the patch and the workloads; what is replayed needs them"
-    )
+    place = PROJECT / "build" / TABLE
+    words = "of the patch and the workloads, which a replay needs"
+    parser.add_argument("directory", type=Path, nargs="?", default=place, help=words)
     parser.add_argument("--kernel", default="source:6.12", help="a kernel that is built")
     parser.add_argument("--only", default="", metavar="NAME", help="one fault alone")
-    parser.add_argument("--times", default=20, type=command.at_least(1), help="looks at one state")
-    options = parser.parse_args()
-    options.directory = options.directory.absolute()
-    options.directory.mkdir(parents=True, exist_ok=True)
-    print("\n".join(grid(HEAD)))
-    good = True
-    try:
-        for row in rows(options, open_store()):
-            print(line(cells(row, options.times)), flush=True)
-            good &= bool(row.fault) == bool(row.shortest) and row.same == options.times * bool(row.shortest)
-    except AgelabError as error:
-        print("\n  ".join(filter(None, (str(error), error.hint))), file=sys.stderr)
-        return error.exit_code
-    return 0 if good else 1
+    parser.add_argument("--times", default=20, type=command.at_least(1), help="guests that look at one state")
+    return command.run(parser, measured)
 
 
 if __name__ == "__main__":

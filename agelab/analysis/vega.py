@@ -293,7 +293,7 @@ def plot(
     series: Mapping[str, Sequence[Point]],
     names: Sequence[str] = (),
 ) -> str:
-    """Draw a picture of its own (docs/pictures.md): a line for each series, broken where its value is None.
+    """Draw a picture of its own (docs/measures.md): a line for each series, broken where its value is None.
 
     With ``names`` x counts these, from 0 on, and they stand below the axis. Values that are all from 0 to 1 have the
     whole scale, so that two pictures compare. Raises ValueError for a figure that is not finite.

@@ -2,9 +2,20 @@
 
 import re
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from agelab.base.places import corpus_names, layout_names
 from agelab.base.sanitize import escape_controls, escape_json
@@ -14,6 +25,33 @@ class Frozen(BaseModel):
     """Immutable model that rejects unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Shorthand(Frozen):
+    """Table that one value of a file can stand for: ``disk = "320 MiB"`` is ``disk = { mib = "320 MiB" }``."""
+
+    short_for: ClassVar[tuple[str, ...]]
+    """The keys that have the value."""
+    short_types: ClassVar[tuple[str, ...]]
+    """JSON's types of the value."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spell_out(cls, raw: object) -> object:
+        short = isinstance(raw, str | int | float) and not isinstance(raw, bool)
+        return dict.fromkeys(cls.short_for, raw) if short else raw
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Return the schema of a file's value, the short one or the table; results have the table alone."""
+        reference = handler(core_schema)
+        if handler.mode == "validation":
+            schema = handler.resolve_ref_schema(reference)
+            table = {key: schema.pop(key) for key in [*schema] if key not in ("title", "description")}
+            schema["anyOf"] = [*({"type": kind} for kind in cls.short_types), table]
+        return reference
 
 
 def is_empty(value: object) -> bool:
@@ -129,19 +167,50 @@ CorpusKind = Annotated[
 class Sourced(Frozen):
     """Origin of a figure."""
 
-    origin: Origin
+    origin: Origin = "estimated"
     source: str = Field(default="", description="key in the file's table of sources, if it has one")
     note: Note = ""
 
 
-class Figure(Sourced):
-    """A number with its origin."""
+class Figure(Sourced, Shorthand):
+    """A number with its origin; a number alone is an estimate."""
+
+    short_for = ("value",)
+    short_types = ("number",)
 
     value: float = Field(ge=0, le=1e18, allow_inf_nan=False, description="in the unit of its key")
 
 
-class Whole(Sourced):
-    """A whole number with its origin."""
+MIB_IN = {
+    "KiB": 2**-10,
+    "MiB": 1,
+    "GiB": 2**10,
+    "TiB": 2**20,
+    "kB": 1e3 / 2**20,
+    "MB": 1e6 / 2**20,
+    "GB": 1e9 / 2**20,
+}
+"""MiB in each unit of a size."""
+
+
+def _in_mib(raw: object) -> object:
+    if not isinstance(raw, str):
+        return raw
+    number = re.fullmatch(rf"([0-9]+(?:\.[0-9]+)?) ?({'|'.join(MIB_IN)})", raw)
+    if number is None:
+        raise ValueError(f'a size is a number with a unit, like "320 MiB" ({", ".join(MIB_IN)})')
+    return float(number[1]) * MIB_IN[number[2]]
+
+
+Size = Annotated[Figure, BeforeValidator(_in_mib, json_schema_input_type=Figure | str)]
+"""A size: ``"320 MiB"``, or a number of MiB."""
+
+
+class Whole(Sourced, Shorthand):
+    """A whole number with its origin; a number alone is an estimate."""
+
+    short_for = ("value",)
+    short_types = ("integer",)
 
     value: int = Field(ge=0, description="in the unit of its key")
 

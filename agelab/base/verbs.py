@@ -6,38 +6,56 @@ import shutil
 import sys
 from pathlib import Path
 
-VERBS = {
-    "doctor": "Say what this host can do, and what to install.",
-    "kernel": "Fetch, build, list and show guest kernels.",
-    "image": "Build and list guest images.",
-    "corpus": "Build and list the seeded input data.",
-    "history": "Write and check operation logs.",
-    "run": "Run a scenario, each cell in a fresh guest.",
-    "resume": "Run the cells of a run that have not ended.",
-    "age": "Make the disks of a scenario and keep them.",
-    "disk": "List, show, export, import and remove stored disks.",
-    "store": "List what the store holds; prune it to a size.",
-    "list": "List runs, newest first.",
-    "profile": "Show in which functions of the kernel a step's processor time went.",
-    "show": "Show one run's samples, as a table or as JSON.",
-    "export": "Write runs as CSV, JSON lines, SQLite, Parquet or JUnit.",
-    "compare": "Name the inputs and results in which two runs differ.",
-    "sweep": "Put runs on several kernels into one table, changes marked.",
-    "bisect": "Find the kernel that changed a result.",
-    "track": "Follow numbers over commits or packages night by night; find what changed them.",
-    "crash": "Look at each state in which a power cut can leave a filesystem.",
-    "test": "Run a suite of tests over many seeds; replay each failure.",
-    "capsule": "Pack a run into one file; replay such a file.",
-    "mirror": "Write the packages of runs as an archive for other hosts and later years.",
-    "replicate": "Put runs beside the published study that they follow, claim by claim.",
-    "why": "Run a claim's cells again, one factor changed at a time: which flips it?",
-    "plan": "Say what a run would take: its cells and their time.",
-    "worker": "Run one cell of a plan for several hosts.",
-    "report": "Write runs as one page: the answer, tables, charts, doubts.",
-    "calibrate": "Measure how far chance moves the results of a scenario.",
-    "schema": "Print the JSON Schema of a scenario, drive, ..., or a result.",
+GROUPS = {
+    "Run": {
+        "new": "Write a scenario of your own, with a comment on every line.",
+        "run": "Run a scenario, each cell in a fresh guest.",
+        "plan": "Say what a run would take: its cells and their time.",
+        "resume": "Run the cells of a run that have not ended.",
+        "age": "Make the disks of a scenario and keep them.",
+    },
+    "Look": {
+        "list": "List runs, scenarios, filesystems, drives, kernels, metrics, ...",
+        "show": "Show one run's samples, as a table or as JSON.",
+        "report": "Write runs as one page: the answer, tables, charts, doubts.",
+        "profile": "Show in which kernel functions a step's processor time went.",
+        "history": "Write and check operation logs.",
+    },
+    "Compare": {
+        "compare": "Name the inputs and results in which two runs differ.",
+        "sweep": "Put runs on several kernels into one table, changes marked.",
+        "bisect": "Find the kernel that changed a result.",
+        "track": "Follow numbers over commits night by night; find what changed them.",
+        "why": "Change one factor of a claim's cells at a time: which flips it?",
+        "replicate": "Put runs beside the published study that they follow.",
+        "calibrate": "Measure how far chance moves the results of a scenario.",
+    },
+    "Test": {
+        "test": "Run a suite of tests over many seeds; replay each failure.",
+        "crash": "Look at each state in which a power cut can leave a filesystem.",
+        "debug": "Run a cell to a moment, and open it in gdb.",
+    },
+    "Keep": {
+        "export": "Write runs as CSV, JSON lines, SQLite, Parquet or JUnit.",
+        "capsule": "Pack a run into one file; replay such a file.",
+        "mirror": "Write the packages of runs as an archive for other hosts.",
+        "disk": "Show, export, import and remove stored disks.",
+        "rm": "Remove runs.",
+        "store": "List what the store holds; prune it to a size.",
+    },
+    "Host": {
+        "doctor": "Say what this host can do, and what to install.",
+        "kernel": "Fetch, build and show guest kernels.",
+        "image": "Build and show guest images.",
+        "corpus": "Build and list the seeded input data.",
+        "schema": "Print the JSON Schema of a scenario, drive, ..., or a result.",
+        "worker": "Run one cell of a plan for several hosts.",
+        "completion": "Let the shell complete verbs, options and names.",
+        "help": "Show the help of a verb.",
+    },
 }
-"""Each verb, and what it does."""
+"""Each verb by what it is for, and what it does."""
+VERBS = {verb: does for verbs in GROUPS.values() for verb, does in verbs.items()}
 _COMMAND = re.compile(rf"(?<![\w./-])(?:\.venv/bin/)?agelab (?=(?:{'|'.join(VERBS)})\b)")
 """The name of the program where a command begins."""
 

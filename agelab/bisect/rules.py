@@ -1,6 +1,6 @@
 """Decide whether a step is good or bad: in the virtual clock by a few run seeds, in the wall clock by rounds of runs.
 
-docs/bisect-rules.md describes both rules.
+docs/chance.md describes both rules.
 """
 
 from collections.abc import Callable, Sequence

@@ -25,7 +25,8 @@ from agelab.base import limits
 from agelab.base.errors import DISK_ERRNOS, FULL_ERRNOS, AgelabError, HostError, InputError, unknown
 from agelab.base.fileio import RefusedFile
 from agelab.base.sanitize import escape_controls
-from agelab.base.verbs import VERBS, as_called
+from agelab.base.verbs import GROUPS, VERBS, as_called
+from agelab.cli.examples import examples, with_examples
 from agelab.present import view
 
 INTERNAL_ERROR = 70
@@ -45,11 +46,8 @@ UTF_8 = "utf-8"
 OBJECTS = 100_000
 """New objects before Python looks for cycles among them: a run of many cells has millions, and hardly any cycle."""
 
-ASKED = "_AGELAB_COMPLETE"
-"""The variable that a shell sets when it asks for words, which click answers."""
-
-MODULES = {"list": "list_runs"}
-"""The modules below agelab.cli whose name is not their verb's: ``list`` is Python's."""
+MODULES = {"list": "lists", "help": "help_for"}
+"""The modules below agelab.cli whose name is not their verb's: those names are Python's."""
 
 
 class Verbs(click.Group):
@@ -64,19 +62,21 @@ class Verbs(click.Group):
         name = MODULES.get(cmd_name, cmd_name)
         command = getattr(importlib.import_module(f"agelab.cli.{name}"), name)
         assert isinstance(command, click.Command)
-        return command
+        return with_examples(command, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Verbs"):
-            formatter.write_dl([*VERBS.items()])
+        width = max(map(len, VERBS))
+        for group, verbs in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(f"{verb:{width}}", does) for verb, does in verbs.items()])
 
 
 @click.command(
     cls=Verbs,
     subcommand_metavar="VERB ...",
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="AGELAB_HOME moves the store of kernels, images and runs (default: .agelab in the checkout, of an installed "
-    "agelab ~/.local/share/agelab).",
+    epilog=f"{examples('agelab')}\n\nAGELAB_HOME moves the store of kernels, images and runs (default: .agelab in the "
+    "checkout, of an installed agelab ~/.local/share/agelab).",
 )
 @click.version_option(__version__)
 def agelab() -> None:
@@ -92,6 +92,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
+    if asked := os.environ.get("_AGELAB_COMPLETE"):
+        from agelab.cli import completion
+
+        if completion.answer(agelab, asked):
+            return 0
     gc.set_threshold(OBJECTS)
     # Whatever the user's umask allows: what others may write to, others could have run as this user.
     os.umask(os.umask(0o022) | 0o022)
@@ -119,8 +124,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
     except SystemExit:
-        if ASKED in os.environ:  # click has answered a shell
-            raise
         return READER_GONE  # it ends by itself for a BrokenPipeError alone, and has seen to the flush
     except RefusedFile as error:
         return _complain(InputError(f"{error.filename}: {error.strerror}"))

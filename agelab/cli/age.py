@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
-from agelab.cli.click_options import execute, run_options
+from agelab.cli.click_options import CellsCommand, execute, run_options
 from agelab.runner.request.options import RunOptions
 
 
-@click.command(epilog="Exit: as agelab run has it.")
+@click.command(cls=CellsCommand, epilog="Exit: as agelab run has it.")
 @run_options
 @click.option("--curve", is_flag=True, help="Stop at the curve's points, as agelab run --curve does.")
 def age(**words: Any) -> int:

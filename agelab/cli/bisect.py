@@ -142,7 +142,7 @@ def _numbers(words: dict[str, Any], clock: str) -> tuple[str | None, str | None,
         raise InputError(f"{given[0]} goes with --metric: a symptom has no value")
     if given and clock == "wall":
         raise InputError(
-            f"{given[0]} goes with the virtual clock: in the wall clock a step is held against good and bad of its own "
+            f"{given[0]} goes with the virtual clock: in the wall clock a step is held against good and bad of one "
             "round"
         )
     if percent is not None and Fraction(percent) <= 0:
@@ -268,7 +268,7 @@ STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
 def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
     """Find the kernel that changed a result: between two packaged kernels, or two commits of a git tree.
 
-    Both ends are measured first. Each step is a run of its own; all that was measured, git's log and the answer are
+    Both ends are measured first. Each step is one run; all that was measured, git's log and the answer are
     kept below bisects/ in the store.
     """
     from agelab.bisect import answer, search

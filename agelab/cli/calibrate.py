@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from agelab.base.errors import InputError, goes_on
-from agelab.cli.click_options import execute, run_options
+from agelab.cli.click_options import CellsCommand, execute, run_options
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.present.view.terminal import print_blocks
 from agelab.runner.request.options import RunOptions
@@ -18,6 +18,7 @@ SEEDS = "1,2,3,4,5"
 
 
 @click.command(
+    cls=CellsCommand,
     epilog="Exit: 0; 1 some cell not ok, or equal inputs gave different samples (virtual clock); 2 wrong input; "
     "3 the host cannot do it; 130 interrupted.",
 )
@@ -28,7 +29,7 @@ SEEDS = "1,2,3,4,5"
 def calibrate(name: str | None, everything: bool, show: bool, as_json: bool, **words: Any) -> int:
     """Measure how far chance moves the results of a scenario.
 
-    Runs it with at least five run seeds and, in a run of its own, with the first of them once more: that one must
+    Runs it with at least five run seeds and, in another run, with the first of them once more: that one must
     give the same samples, to the last digit (A/A). What the seeds differ by is each result's spread.
 
     In the wall clock all of it runs twice, and what that differs by is recorded as this host's floor, for each step.
@@ -121,9 +122,7 @@ def _show(name: str | None, everything: bool, as_json: bool) -> int:
 
 
 calibrate.params = [
-    click.Option(
-        ["--seeds"], default=SEEDS, show_default=True, help="Run seeds, comma-separated: five or more."
-    )
+    click.Option(["--seeds"], default=SEEDS, show_default=True, help="Run seeds, five or more: 1-5.")
     if parameter.name == "seeds"
     else click.Argument(["name"], metavar="[SCENARIO[-VARIANT]]", required=False)
     if parameter.name == "name"

@@ -44,7 +44,7 @@ def capsule() -> None:
     type=click.Path(path_type=Path),
     default=None,
     metavar="DIRECTORY",
-    help="Write the runs as an artefact for reviewers: capsules, report, tables, checklists (docs/howto/artifact.md).",
+    help="Write the runs as an artefact for reviewers: capsules, report, tables, checklists (docs/capsules.md).",
 )
 def pack(runs: tuple[str, ...], output: Path | None, with_image: bool, artifact: Path | None) -> None:
     """Write RUN (default: the latest) into one file that replays anywhere, or several runs as an --artifact."""

@@ -15,6 +15,20 @@ from agelab.runner.request.options import RunOptions
 AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
 
 
+COMMON = {name for name, about in table.OPTIONS.items() if about.common}
+
+
+class CellsCommand(click.Command):
+    """A verb that runs cells: the options that most people need are the first of its help."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        options = (param for param in self.get_params(ctx) if isinstance(param, click.Option))
+        params = [(param.name in COMMON, param.get_help_record(ctx)) for param in options]
+        for title, wanted in (("Common options", True), ("Other options", False)):
+            with formatter.section(title):
+                formatter.write_dl([record for common, record in params if record and common is wanted])
+
+
 def _option(name: str, default: Any = None) -> Callable[[AnyCommand], AnyCommand]:
     """Return the option of the command line for a field of RunOptions, perhaps with another default."""
     field, about = RunOptions.model_fields[name], table.OPTIONS[name]
@@ -23,14 +37,14 @@ def _option(name: str, default: Any = None) -> Callable[[AnyCommand], AnyCommand
         return click.option(*names, is_flag=True, help=about.help)
     if isinstance(default, tuple):
         default = ",".join(map(str, default)) or None
-    several = name == "kernel"
+    several, kind = name == "kernel", _type_of(name)
     return click.option(
         *names,
-        type=_type_of(name),
+        type=kind,
         multiple=several,
         default=[default] if several else default,
         show_default=bool(default),
-        metavar=about.metavar,
+        metavar=about.metavar or (None if kind else name.upper()),
         help=about.help,
     )
 
@@ -53,7 +67,8 @@ def _adding(
     shown = () if level == "bisect" else (argument,)
 
     def add(command: AnyCommand) -> AnyCommand:
-        options = (_option(name, defaults.get(name)) for name in table.options_of(level))
+        taken = sorted(table.options_of(level), key=lambda name: name not in COMMON)
+        options = (_option(name, defaults.get(name)) for name in taken)
         for param in reversed((*shown, *options)):
             command = param(command)
         return command

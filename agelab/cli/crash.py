@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agelab.base.verbs import as_called
 from agelab.cli.options import (
     OUTPUT,
     PAGE,
@@ -13,6 +14,7 @@ from agelab.cli.options import (
     json_option,
     open_store,
     print_json,
+    require_output,
     say,
     write_output,
 )
@@ -30,7 +32,7 @@ class _Workloads(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_Workloads, subcommand_metavar="WORKLOAD | replay RUN STATE | report RUN")
+@click.group(cls=_Workloads, subcommand_metavar="WORKLOAD | replay RUN STATE | report RUN | pack RUN")
 def crash() -> None:
     """Look at each state in which a power cut can leave a filesystem.
 
@@ -75,7 +77,7 @@ def crash() -> None:
     "--disk",
     default=None,
     metavar="KEY",
-    help="Begin with this stored disk (agelab disk list), of one drive.",
+    help="Begin with this stored disk (agelab list disks), of one drive.",
 )
 @json_option
 def look(
@@ -131,7 +133,25 @@ def report(run: str, output: Path) -> None:
 
 @crash.command()
 @click.argument("run", metavar="RUN")
-@click.argument("state")
+@click.option(
+    "-o", "--output", type=OUTPUT, default=None, help="The file to write; RUN.crash here if omitted."
+)
+@force_option
+def pack(run: str, output: Path | None) -> None:
+    """Write the crash run RUN into one file, of which agelab crash replay looks at the same states anywhere."""
+    from agelab.capsule import crash as capsule
+
+    path = output or Path(f"{run}.crash")
+    require_output(path)
+    capsule.pack(run, open_store(), path)
+    click.echo(
+        as_called(f"{path}, {path.stat().st_size / 1e6:.1f} MB; look again: agelab crash replay {path}")
+    )
+
+
+@crash.command()
+@click.argument("run", metavar="RUN|FILE")
+@click.argument("state", required=False)
 @click.option("--export", type=OUTPUT, help="Write the disk as an image into this file, too.")
 @click.option("--shell", is_flag=True, help="Open a shell in the guest, while the disk is mounted.")
 @click.option(
@@ -139,16 +159,31 @@ def report(run: str, output: Path) -> None:
     default=1,
     show_default=True,
     type=click.IntRange(1, 1000),
-    help="Look so often, and say how often the same is found.",
+    help="Look so often, each time in a new guest, and say how often the same is found.",
 )
+@click.option("--kernel", default=None, help="Another kernel than the run's.")
 @force_option
-def replay(run: str, state: str, export: Path | None, shell: bool, times: int) -> int:
-    """Look at STATE of the crash run RUN again, and show what came before the cut."""
+def replay(
+    run: str, state: str | None, export: Path | None, shell: bool, times: int, kernel: str | None
+) -> int:
+    """Look at STATE of the crash run RUN, or of one that is packed in FILE, again, and show what came before the cut.
+
+    Without STATE it looks at each state in which something was wrong, and says whether disk and verdict are the same.
+    """
+    from agelab.capsule import crash as capsule
     from agelab.cli.terminal import connected
-    from agelab.present.view.crash import replay_blocks
+    from agelab.present.view.crash import again_blocks, replay_blocks
     from agelab.present.view.terminal import print_blocks
     from agelab.runner.crash import crash as crashing
 
-    seen = crashing.replay(run, state, open_store(), say, export, connected if shell else None, times)
-    print_blocks(replay_blocks(seen))
-    return 1 if seen.found else 0
+    if not state and (export or shell or times > 1):
+        raise click.UsageError("--export, --shell and --times are of one STATE: name it")
+    store = open_store()
+    name = capsule.unpack(Path(run), store, kernel) if Path(run).is_file() else run
+    if not state:
+        seen = crashing.check(name, store, say, kernel)
+        print_blocks(again_blocks(seen))
+        return 0 if all(one.same_disk and one.same_verdict for one in seen) else 1
+    looked = crashing.replay(name, state, store, say, export, connected if shell else None, times, kernel)
+    print_blocks(replay_blocks(looked))
+    return 1 if looked.found else 0

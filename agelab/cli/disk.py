@@ -7,7 +7,6 @@ from typing import Any, Literal
 import click
 
 from agelab.base.errors import InputError
-from agelab.base.verbs import as_called
 from agelab.cli.options import json_option, open_store, print_json
 from agelab.present.view.artefacts import disk_blocks, disk_json, disks_blocks
 from agelab.present.view.terminal import print_blocks
@@ -18,29 +17,10 @@ SCHEMA = 1
 
 @click.group()
 def disk() -> None:
-    """List, show, export, import and remove stored disks.
+    """Show, export, import and remove stored disks; agelab list disks lists them.
 
     They come from agelab age, agelab run --keep-disk and agelab disk import; agelab run --disk KEY starts from one.
     """
-
-
-@disk.command("list")
-@json_option
-def list_disks(as_json: bool) -> None:
-    """List the stored disks, oldest first."""
-    store = open_store()
-    disks, damaged = stored_disk.list_disks(store), stored_disk.list_damaged(store)
-    if as_json:
-        keys = [artefact.key for artefact in damaged]
-        print_json({"schema": SCHEMA, "disks": [disk_json(stored) for stored in disks], "damaged": keys})
-        return
-    if disks:
-        print_blocks(disks_blocks(disks))
-    for artefact in damaged:
-        short = artefact.key[: stored_disk.SHORT_KEY]
-        click.echo(as_called(f" {short}  DAMAGED: it cannot be read; remove it: agelab disk rm {short}"))
-    if not disks and not damaged:
-        click.echo(as_called("no stored disks yet; make one: agelab age aging-ext4"))
 
 
 @disk.command()

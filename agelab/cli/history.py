@@ -1,6 +1,6 @@
 """``agelab history``: operation logs, written by the engines or checked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,8 @@ from agelab.cli.options import (
     print_json,
 )
 from agelab.data.history.operations import LogSummary
-from agelab.present.report.blocks import Block, Column, Table, facts
+from agelab.present.report.blocks import Block, facts
 from agelab.present.view.terminal import print_blocks
-from agelab.scenario.aging_profile import Profile
 from agelab.scenario.history import History
 
 POINTS = 10
@@ -40,15 +39,6 @@ def log_blocks(log: LogSummary) -> Iterator[Block]:
         words = name.replace("_bytes", "").replace("bytes_", "").replace("_", " ")
         shown_facts[words] = f"{shown}{unit}"
     yield facts(shown_facts)
-
-
-def profiles_blocks(profiles: Sequence[Profile]) -> Iterator[Block]:
-    rows = [
-        row
-        for profile in profiles
-        for row in ((f"{profile.name:14}", profile.title), ("", f"read by {profile.read_by}"))
-    ]
-    yield Table([Column(""), Column("", "wrapped")], rows)
 
 
 TAKES = {
@@ -88,7 +78,7 @@ def history() -> None:
     "--profile",
     default="agrawal-2007",
     show_default=True,
-    help="profile: one of agelab history profiles, or a file of your own: ./mine.toml.",
+    help="profile: one of agelab list profiles, or a file of your own: ./mine.toml.",
 )
 @click.option(
     "--fullness", type=float, default=0.8, show_default=True, help="profile, history, churn: of the disk."
@@ -145,19 +135,6 @@ def check(file: Path, as_json: bool) -> None:
 
     log = checked(file)
     print_json({"schema": 1, **asdict(log)}) if as_json else print_blocks(log_blocks(log))
-
-
-@history.command()
-@json_option
-def profiles(as_json: bool) -> None:
-    """List the profiles of engine profile, and the studies that they come from."""
-    from agelab.data.history.profile import load_profiles
-
-    profiles = load_profiles()
-    if as_json:
-        print_json({"schema": 1, "profiles": profiles})
-    else:
-        print_blocks(profiles_blocks(profiles))
 
 
 def _parse_history(engine: str, asked: dict[str, Any]) -> Any:

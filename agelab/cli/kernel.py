@@ -15,23 +15,12 @@ from agelab.present.view.terminal import print_blocks
 
 @click.group()
 def kernel() -> None:
-    """Fetch, build, list and show guest kernels.
+    """Fetch, build and show guest kernels; agelab list kernels lists them.
 
     A kernel is named by a spec: 6.1 (Debian's newest of that version, in whichever suite), 6.1.0-50 (exactly that
     one), debian:trixie (the one of that suite), deb:<files> (.deb files of one kernel), image:<bzImage>,<directory of
     its modules>, or one that is built: tree:<path>[@<git ref>], source:<version>, recipe:<name>. See docs/kernels.md.
     """
-
-
-@kernel.command("list")
-@click.option("--refresh", is_flag=True, help="Ask the mirror what there is now.")
-@json_option
-def list_kernels(refresh: bool, as_json: bool) -> None:
-    """List the kernels of all the mirror's suites, and those in the store."""
-    store = open_store()
-    offered = kernels.available(store, refresh=refresh, progress=say)
-    rows = artefacts.kernel_rows(store, offered)
-    print_json(rows) if as_json else print_blocks(artefacts.kernels_blocks(rows))
 
 
 @kernel.command()

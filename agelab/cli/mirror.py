@@ -11,7 +11,7 @@ from agelab.results.run_directory import LATEST
 
 @click.group()
 def mirror() -> None:
-    """Keep the packages of runs, so that others, and you next year, get the same keys (docs/howto/next-year.md)."""
+    """Keep the packages of runs, so that others, and you next year, get the same keys (docs/capsules.md)."""
 
 
 @mirror.command()

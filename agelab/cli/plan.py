@@ -9,7 +9,7 @@ import click
 
 from agelab.base.errors import InputError
 from agelab.base.verbs import as_called
-from agelab.cli.click_options import run_options
+from agelab.cli.click_options import CellsCommand, run_options
 from agelab.cli.options import force_option, json_option, open_store, print_json, require_output
 from agelab.machine.vm import host
 from agelab.present.report.blocks import Block, Heading, Text
@@ -73,7 +73,7 @@ def forecast_json(planned: Forecast) -> dict[str, Any]:
     }
 
 
-@click.command(epilog="Exit: 0; 2 wrong input.")
+@click.command(cls=CellsCommand, epilog="Exit: 0; 2 wrong input.")
 @run_options
 @click.option(
     "--slurm",

@@ -24,7 +24,7 @@ def report(runs: tuple[str, ...], output: Path) -> None:
     """Write RUN... (default: the latest) as one page that opens offline: the answer, the study, charts, every result.
 
     RUN is a name of agelab list, its beginning, latest, or the path of a run's directory. Runs of one scenario, scale,
-    clock and data share tables and charts; others stand below one another. A run that is still going on is shown as
+    clock and data share tables and charts; others follow below. A run that is still going on is shown as
     far as it is.
     """
     from agelab.analysis.cells import load

@@ -52,7 +52,7 @@ def resume(run: str, jobs: Jobs | None, disks: str | None, erase: str, on: str |
         options = RunOptions.from_plan(plan)
         if options.control:
             raise InputError(
-                f"{directory.name} is of a control file, which has a journal of its own",
+                f"{directory.name} is of a control file, which has its own journal",
                 hint=f"agelab run --control {options.control} --continue",
             )
         # What may be lost is for the user to say, not for the plan.

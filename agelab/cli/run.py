@@ -1,5 +1,6 @@
 """``agelab run``: a scenario, each cell in a fresh guest."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,7 +8,7 @@ import click
 
 from agelab.base.errors import AgelabError, InputError
 from agelab.base.verbs import as_called
-from agelab.cli.click_options import execute, options_of_run
+from agelab.cli.click_options import CellsCommand, execute, options_of_run
 from agelab.cli.options import open_store
 from agelab.present.view.progress import show_progress
 from agelab.present.view.terminal import print_blocks
@@ -16,7 +17,8 @@ from agelab.runner.request.options import RunOptions
 
 
 @click.command(
-    epilog="Exit: 0 all cells ok, 1 some cell not ok, 2 wrong input, 3 the host cannot do it, 130 interrupted."
+    cls=CellsCommand,
+    epilog="Exit: 0 all cells ok, 1 some cell not ok, 2 wrong input, 3 the host cannot do it, 130 interrupted.",
 )
 @options_of_run
 @click.option(
@@ -47,6 +49,10 @@ def run(kernel: tuple[str, ...], on: str | None, **words: Any) -> int:
         print_blocks(timing_blocks(finished))
     if options.profile:
         print_blocks(profiles_blocks(finished))
+    if options.trial and runner.succeeded(finished):
+        whole = shlex.join(["agelab", "run", *options.changed(trial=False).arguments()])
+        click.echo(as_called(f"it works: one small cell has run; all of it: {whole}"))
+        return 0
     print_report_command([finished])
     return 0 if runner.succeeded(finished) else 1
 

@@ -10,7 +10,7 @@ from agelab.present.view.terminal import print_blocks
 @click.group(invoke_without_command=True)
 @click.pass_context
 def store(context: click.Context) -> None:
-    """List what the store holds, and remove what was used least recently (docs/store.md).
+    """List what the store holds, and remove what was used least recently (docs/howto/cache.md).
 
     Without a command: agelab store list.
     """

@@ -69,7 +69,7 @@ def test(
     junit: Path | None,
     **words: Any,
 ) -> int:
-    """Run each test of SUITE with each seed, each in a guest of its own on a filesystem made for it.
+    """Run each test of SUITE with each seed, each in its own guest on a filesystem made for it.
 
     SUITE is a directory, whose executable files are tests, or one program (docs/howto/tests.md).
     """

@@ -307,7 +307,7 @@ class Archive:
                 if missing and dated:
                     raise InputError(
                         f"{where} has Debian {self.suite}, but no {', '.join(missing)}",
-                        hint="nothing is taken without them: choose another snapshot (docs/howto/next-year.md)",
+                        hint="nothing is taken without them: choose another snapshot (docs/capsules.md)",
                     ) from error
                 if missing:  # a suite may have no updates yet, or no longer: it is used without them
                     suites = {suite: uri for suite, uri in suites.items() if suite not in missing}
@@ -327,7 +327,7 @@ class Archive:
         """
         hint = (
             "what is in it runs on this host, often as root: if you trust whoever made it, say "
-            f"{TRUSTED}<directory> (docs/howto/next-year.md)"
+            f"{TRUSTED}<directory> (docs/capsules.md)"
         )
         entries = []
         for suite in suites:

@@ -57,7 +57,9 @@ def resolve(paths: str, store: Store, *, refresh: bool = False, progress: Notify
             ) from error
         for deb in debs:
             require_unchanged(deb.path, deb.sha256)
-        guest_needs.require_root_support(spec, first.release, directory, "choose another: agelab kernel list")
+        guest_needs.require_root_support(
+            spec, first.release, directory, "choose another: agelab list kernels"
+        )
 
     readable_by = readers.of_files(*(deb.path for deb in debs))
     artefact = store.obtain("kernel", key_inputs(debs), build, readable_by=readable_by)

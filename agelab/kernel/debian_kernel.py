@@ -184,7 +184,7 @@ def _find_version(version: str, store: Store, refresh: bool, progress: Notify) -
     near = ", ".join(f"debian:{name}" for name in nearest(version, seen))
     raise InputError(
         f"no kernel 'debian:{version}' in Debian's suites" + (f"; the nearest are {near}" if near else ""),
-        hint="see all of them: agelab kernel list; ask the mirror what it has now: agelab kernel list --refresh",
+        hint="see all of them: agelab list kernels; ask the mirror what it has now: agelab list kernels --refresh",
     )
 
 
@@ -206,7 +206,7 @@ def _parts(archive: Archive, package: Package, release: str) -> tuple[Package, .
     if missing:
         raise InputError(
             f"kernel 'debian:{release}': Debian {archive.suite} has no {', '.join(missing)} (any more)",
-            hint="see those that are complete: agelab kernel list",
+            hint="see those that are complete: agelab list kernels",
         )
     return tuple(archive.package(part.name, part.version) for part in parts)
 

@@ -267,7 +267,7 @@ def _from_files(path: Path, place: Path, name: str, progress: Notify, head: str 
         raise _not_a_kernel_tree(name, missing)
     if inner := git.nested(path):
         raise InputError(
-            f"{name}: {inner.relative_to(path)} is a git repository of its own",
+            f"{name}: {inner.relative_to(path)} is another git repository",
             hint="move it out of the tree",
         )
     progress(f"reading {path}")

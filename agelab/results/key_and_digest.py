@@ -3,13 +3,18 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from agelab.base.hashing import canonical_json, key_of
 from agelab.results.result import Sample, Status
+
+_SAMPLES = TypeAdapter(list[Sample])
 
 
 def digest(status: Status, samples: Iterable[Sample], maps: Mapping[str, str]) -> str:
     """Hash samples, status and the hashes of maps, whatever the order they came in."""
-    rows = sorted(canonical_json(sample.model_dump(exclude_none=True)).decode() for sample in samples)
+    dumped = _SAMPLES.dump_python(list(samples), exclude_none=True)
+    rows = sorted(canonical_json(sample).decode() for sample in dumped)
     return "sha256:" + key_of({"status": status.value, "samples": rows, "maps": dict(maps)})
 
 

@@ -206,7 +206,9 @@ class RunPlan(Frozen):
 
     run: Label = Field(description="name of the run: time and scenario")
     scenario: Label = Field(description="scenario of the run")
-    scale: Label = Field(description="quick, paper, or the size of a control file's data")
+    scale: Label = Field(
+        description="quick, paper, corpus (the sizes follow a user's own data), or check (agelab run --check)"
+    )
     clock: Label = Field(description="virtual or wall")
     cells: tuple[Cell, ...] = Field(description="all cells planned")
     kernel: RunKernel | None = Field(default=None, description="null where the run does not record it")

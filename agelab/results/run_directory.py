@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from agelab.base import atomic, fileio
-from agelab.base.errors import InputError
+from agelab.base.errors import AgelabError, InputError
 from agelab.base.hashing import key_of
 from agelab.base.plain_path import plain_label
 from agelab.base.sanitize import escape_controls, escape_json
@@ -35,6 +35,7 @@ from agelab.results.key_and_digest import digest, inputs_key
 from agelab.results.profile import CellProfile
 from agelab.results.result import SCHEMA, End, RunPlan, Sample, Status
 from agelab.results.timing import CellTiming
+from agelab.scenario.seeds import seeds_text
 
 LATEST = "latest"
 """The name that stands for the newest run, and the file beside all of them that records which it is."""
@@ -42,12 +43,14 @@ PLAN = "plan.json"
 MADE_OF = "made-of.json"
 """The versions and contents that a run's command stood for (agelab.runner.prepare.run_manifest)."""
 SAMPLES = "samples.jsonl"
-TRANSIENT = ("*initramfs", "*plan", "empty", "*disk-[0-9]*", "fork-*", "results*")
+TRANSIENT = ("*initramfs", "*plan", "*empty", "*slot-*", "*disk-[0-9]*", "fork-*", "results*")
 IN_PROFILE = tuple(f"{profiles.PLACE}/{name}" for name in (*TRANSIENT, "*samples"))
 """Files for a cell's guests, by their names in its directory (guest_launcher, cell_boots and forks)."""
 IN_BLOCKS = tuple(f"{block_record.PLACE}/{name}" for name in (*TRANSIENT, "*records"))
 LOCK_ATTEMPTS = 10
 """Times to try for a lock, 10 ms apart."""
+SHOWN_CELLS, SHOWN_KEY = 10, len("sha256:") + 12
+"""Cells that a run's repr has, and characters of their keys."""
 
 _SAMPLES = TypeAdapter(list[Sample])
 _MAP = re.compile(r"[\w-][\w.-]{0,99}(/[\w-][\w.-]{0,99})?", re.ASCII)
@@ -60,7 +63,7 @@ class _Written:
 
     samples: dict[int, list[Sample]] = field(default_factory=dict)
     state: tuple[int, int] | None = None
-    """Size and time of the file when the last of them was written."""
+    """Size and time of the file when the last of them was written, or all were read."""
     lock: Lock = field(default_factory=Lock)
 
     def is_all(self, path: Path) -> bool:
@@ -81,6 +84,13 @@ def _state(path: Path) -> tuple[int, int] | None:
     return status.st_size, status.st_mtime_ns
 
 
+def _ended(end: End | None) -> str:
+    """Say how a cell ended: status, and the beginning of its key."""
+    if end is None:
+        return "has not ended"
+    return f"{end.status}, {end.inputs_key[:SHOWN_KEY]}..." if end.inputs_key else f"{end.status}, no key"
+
+
 class RunDirectory:
     """One run on disk."""
 
@@ -93,6 +103,19 @@ class RunDirectory:
     def name(self) -> str:
         """Its name, fit for a terminal: a directory may have been renamed to anything."""
         return escape_controls(self.path.name, kept="")
+
+    def __repr__(self) -> str:
+        """Say how each cell ended, and under which key."""
+        try:
+            cells = self.plan().cells
+            ends = [self.end(number) for number in range(len(cells))]
+        except (AgelabError, OSError) as error:
+            return f"{self.name}: {escape_controls(str(error))}"
+        shown = list(zip(cells, ends, strict=True))[:SHOWN_CELLS]
+        lines = [f"  {cell.short_label}, {seeds_text([cell.seeds])}: {_ended(end)}" for cell, end in shown]
+        more = [f"  and {len(cells) - SHOWN_CELLS} more"] if len(cells) > SHOWN_CELLS else []
+        count = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+        return "\n".join([f"{self.name}: {count}", *lines, *more])
 
     @property
     def home(self) -> Path:
@@ -308,6 +331,7 @@ class RunDirectory:
         with self._written.lock:
             if self._written.is_all(path):
                 return {number: list(rows) for number, rows in self._written.samples.items()}
+        state = _state(path)
         with checksummed.readable(path):
             for raw in checksummed.lines(path):
                 number = raw.pop("cell")
@@ -317,7 +341,11 @@ class RunDirectory:
                     by_cell.pop(number, None)
                 else:
                     by_cell.setdefault(number, []).append(raw)
-            return {number: _SAMPLES.validate_python(rows) for number, rows in by_cell.items()}
+            samples = {number: _SAMPLES.validate_python(rows) for number, rows in by_cell.items()}
+        with self._written.lock:
+            if state == _state(path):
+                self._written.samples, self._written.state = samples, state
+        return {number: list(rows) for number, rows in samples.items()}
 
     def read_all(self) -> tuple[RunPlan, list[End | None], dict[int, list[Sample]]]:
         """Read the plan, each cell's end and the samples, while a process may be adding to them.

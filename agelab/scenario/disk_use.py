@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, PlainValidator, model_validator
 
-from agelab.base.types import Figure, Frozen, Name, Note, Origin, Whole
+from agelab.base.types import Frozen, Name, Note, Origin, Shorthand, Size, Whole
 
 LIMITS = {"places": (1, 4096), "at_a_time": (1, 256), "piece_kib": (4, 1 << 20)}
 
@@ -55,25 +55,30 @@ class PartitionUse(Frozen):
 
     drive: int = Field(default=0, ge=0, description="index in the machine's drives, from 0")
     at: Annotated[DrivePosition, PlainValidator(_place_on_drive, json_schema_input_type=DrivePosition)] = (
-        Field(description="the drive's first sectors, its last ones, or MiB from its start")
+        Field(default="outer", description="the drive's first sectors, its last ones, or MiB from its start")
     )
-    origin: Origin
+    origin: Origin = "estimated"
     note: Note = ""
 
 
-class DiskUse(Frozen):
+class DiskUse(Shorthand):
     """The disk under test: the first partition, or the first two of them in RAID-0.
 
     If only one partition is listed, RAID-0 takes a second drive of the same kind at the same place.
     """
 
-    mib: Figure = Field(description="size at paper scale, MiB; in RAID-0 the partitions share it equally")
-    filled_mib: Figure | None = Field(
+    short_for = ("mib",)
+    short_types = ("string", "number")
+    mib: Size = Field(description="size at paper scale, MiB; in RAID-0 the partitions share it equally")
+    filled_mib: Size | None = Field(
         default=None,
         description="maximum content, MiB at paper scale, if less: the space that the host needs",
     )
     partitions: tuple[PartitionUse, ...] = Field(
-        min_length=1, max_length=2, description="one, or the two members of a RAID-0"
+        default=(PartitionUse(),),
+        min_length=1,
+        max_length=2,
+        description="one, or the two members of a RAID-0; by default one at the drive's first sectors",
     )
     drives: tuple[Annotated[str, Field(pattern=r"^model:")], ...] = Field(
         default=(), description="drives in place of the machine's: model:<name> or model:none"
@@ -88,11 +93,11 @@ class CompanionDiskUse(Frozen):
     """
 
     filesystem: Name = Field(description="a file of scenarios/filesystems, without its ending")
-    mib: Figure = Field(description="size at paper scale, MiB")
+    mib: Size = Field(description="size at paper scale, MiB")
     partition: PartitionUse = Field(description="its position")
     holds: Literal["corpus"] = Field(description="its content; the steps find it at $SOURCE")
     scattered: Scatter | None = Field(
         default=None, description="the content lies scattered; by default as one copy has laid it"
     )
-    origin: Origin = Field(description="origin of the choice of filesystem")
+    origin: Origin = Field(default="estimated", description="origin of the choice of filesystem")
     note: Note = ""

@@ -268,7 +268,7 @@ class SolidState(Frozen):
     )
     fast_program_us: Figure | None = Field(default=None, description="program of these; given with fast_mib")
     map_kib: Whole | None = Field(
-        default=None, description="part of the map that the drive has at hand; if omitted, all"
+        default=None, description="part of the map that the drive keeps in its memory; if omitted, all"
     )
     discard: Flag = Field(description="whether it takes discards (TRIM)")
     discard_us: Figure = Field(description="time of a discard, microseconds")

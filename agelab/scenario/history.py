@@ -37,7 +37,7 @@ class Profiled(_Asked):
     profile: Annotated[
         Annotated[str, Tag("~name")] | Annotated[Profile, Tag("~profile")], Discriminator(_profile_tag)
     ] = Field(
-        description="one of agelab history profiles, or a file of your own: ./mine.toml, from the scenario's file on"
+        description="one of agelab list profiles, or a file of your own: ./mine.toml, from the scenario's file on"
     )
     fullness: Figure = Field(description="share of the disk, 0 to 1")
     overwrites: Figure = Field(

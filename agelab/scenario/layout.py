@@ -27,7 +27,7 @@ class LayoutMember(Frozen):
     beside: int | None = Field(
         default=None,
         ge=0,
-        description="member on whose drive it lies, behind it; by default it has a drive of its own",
+        description="member on whose drive it lies, behind it; by default it has its own drive",
     )
     drive: str | None = Field(
         default=None,
@@ -48,16 +48,16 @@ class Replacement(Frozen):
 class Layout(Frozen):
     """A file of scenarios/layouts/.
 
-    Commands are argument lists. {device} is the disk that they make, {members} all members as words of their own,
+    Commands are argument lists. {device} is the disk that they make, {members} all members, a word each,
     {member0} and {sectors0} a member and its sectors; {uuid} and {identity} differ between the disk and its control,
-    {name} and {number} between all disks of a guest; {key} are 512 bits in hex from the run seed. Each parameter has a
-    place of its own name.
+    {name} and {number} between all disks of a guest; {key} are 512 bits in hex from the run seed. Each parameter fills
+    the place of its name.
     """
 
     name: Name = Field(description="the file's name, without its ending")
     summary: str = Field(description="the layout in one line")
     members: tuple[LayoutMember, ...] = Field(
-        min_length=1, max_length=MOST_MEMBERS, description="partitions, each on a drive of its own by default"
+        min_length=1, max_length=MOST_MEMBERS, description="partitions, by default each on its own drive"
     )
     packages: tuple[str, ...] = Field(
         default=(), description="Debian packages of the guest with its tools, beside those of every guest"

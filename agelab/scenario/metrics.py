@@ -65,7 +65,7 @@ METRICS: dict[str, Metric] = {
         "B", "what the drive wrote to its flash, with what it moved and what it left empty", better="lower"
     ),
     "flash_moved": Metric("B", "what garbage collection moved", better="lower"),
-    "discarded": Metric("B", "what the drive was told to forget (TRIM)"),
+    "discarded": Metric("B", "what the kernel discarded on the drive (TRIM)"),
     "blocks_erased": Metric("1", "blocks of flash that the drive erased", better="lower"),
     "write_amplification": Metric("1", "flash_programmed / bytes written to the drive", better="lower"),
     "gc_wait": Metric("s", "time that requests waited for garbage collection", better="lower"),
@@ -174,7 +174,7 @@ METRICS: dict[str, Metric] = {
         "runs that lie together on the disk, of all files' blocks, as filefrag (e2fsprogs) counts them",
         better="lower",
     ),
-    "tails": Metric("1", "pieces of files without a block of their own: in the filesystem's tree or inodes"),
+    "tails": Metric("1", "pieces of files that have no whole block: in the filesystem's tree or inodes"),
     "extents_per_file": Metric("1", "extents / files that have a block", better="lower"),
     "fragmented_files": Metric(
         "1", "files of more than one extent / files that have a block", better="lower"
@@ -208,7 +208,7 @@ METRICS: dict[str, Metric] = {
     "locality_score": Metric(
         "1",
         "files whose first block directly follows the last one of the file listed before them in their directory / "
-        "files that have such a one",
+        "files that have one",
         better="higher",
     ),
     "locality_distance": Metric(
@@ -216,7 +216,7 @@ METRICS: dict[str, Metric] = {
         "median distance from the end of a file to the start of the one listed after it in its directory",
         better="lower",
     ),
-    # Free space: docs/free-space.md.
+    # Free space: docs/measures.md.
     "free_bytes": Metric("B", "bytes in runs of free space", better="higher"),
     "free_extents": Metric("1", "runs of free space, each as long as it goes", better="lower"),
     "free_extent_p10": Metric(

@@ -18,11 +18,13 @@ from agelab.base.types import (
     Name,
     Note,
     ScaleName,
+    Shorthand,
+    Size,
     Whole,
     is_empty,
 )
 from agelab.scenario.disk_use import CompanionDiskUse, DiskUse
-from agelab.scenario.history import History
+from agelab.scenario.history import History, Pulled
 from agelab.scenario.matrix import Matrix
 from agelab.scenario.matrix import problems as matrix_problems
 from agelab.scenario.metrics import METRICS
@@ -47,6 +49,8 @@ from agelab.scenario.workload import MetricName, OwnMetric, PackageName, metric_
 
 RESERVED_PHASES = ("aged", "control", "curve", "making", "map")
 """First parts of step names that a scenario may not use itself."""
+SMALL_DATA, SMALL_DISK = 4, {"history": 64, "corpus": 1024}
+"""MiB of data in a trial, and of the disk at least, by what comes onto it."""
 
 
 class Citation(Frozen):
@@ -59,9 +63,11 @@ class Citation(Frozen):
     measured_on: str = Field(description="its machine, kernel and drives")
 
 
-class Variant(Frozen):
-    """A filesystem with its options."""
+class Variant(Shorthand):
+    """A filesystem with its options; the name of a filesystem alone is a variant of that name."""
 
+    short_for = ("name", "filesystem")
+    short_types = ("string",)
     name: Name = Field(description="suffix of the scenario's name: aging-ext3-journal")
     filesystem: Name = Field(description="a file of scenarios/filesystems, without its ending")
     mkfs_options: tuple[str, ...] = Field(default=(), description="added to those of the filesystem's file")
@@ -84,7 +90,7 @@ class Variant(Frozen):
         description="layouts in the study; --layout selects another",
     )
     machine: Name | None = Field(default=None, description="replaces the scenario's")
-    available_mib: Figure | None = Field(default=None, description="replaces the scenario's memory")
+    available_mib: Size | None = Field(default=None, description="replaces the scenario's memory")
     drive: int | None = Field(default=None, ge=0, description="replaces that of the partitions")
     minimum_mib: int | None = Field(
         default=None, ge=1, description="smallest disk, replaces that of its filesystem"
@@ -146,11 +152,15 @@ class Scale(Frozen):
     note: Note = ""
 
 
-class CorpusUse(Frozen):
+class CorpusUse(Shorthand):
     """The source data of a scenario."""
 
-    kind: CorpusKind = Field(description="a file of agelab/data/corpus, without its ending")
-    mib: Figure = Field(description="size at paper scale, MiB")
+    short_for = ("mib",)
+    short_types = ("string", "number")
+    kind: CorpusKind = Field(
+        default="debian-iso", description="a file of agelab/data/corpus, without its ending"
+    )
+    mib: Size = Field(description="size at paper scale, MiB")
     files: dict[str, Whole] = Field(
         default={},
         exclude_if=is_empty,
@@ -165,22 +175,30 @@ class CorpusUse(Frozen):
         return {path: count.value for path, count in self.files.items()}
 
 
-class MemoryUse(Frozen):
-    """Memory available to the first step, and limits on dirty pages."""
+class MemoryUse(Shorthand):
+    """Memory available to the first step, and limits on dirty pages, by default the kernel's own."""
 
-    available_mib: Figure = Field(description="memory available at the first step, at paper scale, MiB")
-    dirty_percent: Figure = Field(description="vm.dirty_ratio")
-    dirty_background_percent: Figure = Field(description="vm.dirty_background_ratio")
+    short_for = ("available_mib",)
+    short_types = ("string", "number")
+    available_mib: Size = Field(description="memory available at the first step, at paper scale, MiB")
+    dirty_percent: Figure = Field(default=Figure(value=20), description="vm.dirty_ratio")
+    dirty_background_percent: Figure = Field(
+        default=Figure(value=10), description="vm.dirty_background_ratio"
+    )
 
 
 class Scenario(Frozen):
     """A file of scenarios/."""
 
-    name: Name = Field(description="the file's name, without its ending")
-    summary: str = Field(description="the scenario in one line")
-    citation: Citation = Field(description="the study that it follows")
-    machine: Name = Field(description="a file of scenarios/machines, without its ending")
-    defaults: Defaults = Field(description="mkfs and mount as in the study's days, or as today")
+    name: Name = Field(default="", description="the file's name, without its ending")
+    summary: str = Field(default="", description="the scenario in one line")
+    citation: Citation | None = Field(default=None, description="the study that it follows, if any")
+    machine: Name = Field(
+        default="pentium4-2800", description="a file of scenarios/machines, without its ending"
+    )
+    defaults: Defaults = Field(
+        default="today", description="mkfs and mount as in the study's days, or as today"
+    )
     corpus: CorpusUse | None = Field(default=None, description="the data; the steps find them at $SOURCE")
     histories: tuple[History, ...] = Field(
         default=(),
@@ -194,7 +212,7 @@ class Scenario(Frozen):
     counts: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], Figure] = Field(
         default={}, description="numbers at paper scale; the steps find the scaled ones in the environment"
     )
-    sizes: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], Figure] = Field(
+    sizes: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], Size] = Field(
         default={},
         description="MiB at paper scale; the steps find the scaled sizes in the environment, in bytes",
     )
@@ -219,16 +237,20 @@ class Scenario(Frozen):
     cases: tuple[Action, ...] = Field(
         default=(),
         exclude_if=is_empty,
-        description="in place of steps: each variant does each of them, in a guest of its own",
+        description="in place of steps: each variant does each of them, in its own guest",
     )
     experiments: tuple[Experiment, ...] = Field(default=(), description="in place of steps and tests")
     traces: tuple[Trace, ...] = Field(default=(), description="passes of the experiments under strace")
     tests: tuple[Action, ...] = Field(
-        default=(), description="measurements of the disk and of the control, each on a fork in a new boot"
+        default=(),
+        description="what measures the disk that the steps made, and the control: each on a fork, in a new boot",
     )
-    control: Control | None = Field(default=None, description="the unaged control, tested in the same way")
+    control: Control | None = Field(
+        default=None,
+        description="makes a new disk with the same files, tested in the same way: aged / control is the slowdown",
+    )
     measures: tuple[Literal["extents", "free_space"], ...] = Field(
-        default=(), description="maps of the disk, made on a fork of its own"
+        default=(), description="maps of the disk, made on their own fork"
     )
     curve: Curve | None = Field(
         default=None, description="points of the history at which the disk is measured"
@@ -249,7 +271,7 @@ class Scenario(Frozen):
         description="files for the guest, beside the scenario's file: a program, a directory, a .deb",
     )
     metrics: dict[MetricName, OwnMetric] = Field(
-        default={}, description="metrics of its own, for the records of its steps"
+        default={}, description="the scenario's own metrics, for the records of its steps"
     )
 
     @model_validator(mode="after")
@@ -497,6 +519,53 @@ class Scenario(Frozen):
                 "steps": tuple(cycles),
                 "disk": self.disk.model_copy(update={"mib": less(self.disk.mib)}),
                 "sizes": {name: less(figure) for name, figure in self.sizes.items()},
+                "curve": curve,
+            }
+        )
+
+    def small(self, least_mib: float, shrink: float) -> Self:
+        """Return the scenario as a trial runs it: little data, each step once.
+
+        A disk that a history fills has ``least_mib``, before ``shrink`` divides them; others have room for what steps
+        write whose sizes are their own.
+        """
+        disk, of_history = self.disk.mib, not self.corpus
+        least = min(max(least_mib, SMALL_DISK["history" if of_history else "corpus"]) * shrink, disk.value)
+        divisor = max(
+            1, disk.value / least if self.corpus is None else self.corpus.mib.value / SMALL_DATA / shrink
+        )
+
+        def less(figure: Figure, at_least: float = 0) -> Figure:
+            return figure.model_copy(update={"value": max(figure.value / divisor, at_least)})
+
+        def once(action: Action) -> Action:
+            repeat = "parts" if action.repeat == "parts" else 1
+            return action.model_copy(update={"repeat": repeat, "pause": 0})
+
+        def short(history: History) -> History:
+            changed = {"points": 1, "pulls": less(history.pulls) if isinstance(history, Pulled) else None}
+            return history.model_copy(
+                update={name: new for name, new in changed.items() if name in type(history).model_fields}
+            )
+
+        steps = [
+            step.model_copy(update={"repeat": 1, "cycle": tuple(map(once, step.cycle))})
+            if isinstance(step, Cycle)
+            else once(step)
+            for step in self.steps
+        ]
+        corpus, curve = self.corpus, self.curve
+        if curve and curve.after != "each":
+            curve = curve.model_copy(update={"after": (1,)})
+        return self.model_copy(
+            update={
+                "disk": self.disk.model_copy(update={"mib": less(disk, least), "filled_mib": None}),
+                "corpus": corpus and corpus.model_copy(update={"mib": less(corpus.mib)}),
+                "sizes": {name: less(figure) for name, figure in self.sizes.items()},
+                "counts": {name: less(figure) for name, figure in self.counts.items()},
+                "steps": tuple(steps),
+                "tests": tuple(map(once, self.tests)),
+                "histories": tuple(map(short, self.histories)),
                 "curve": curve,
             }
         )

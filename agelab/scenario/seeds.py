@@ -13,6 +13,8 @@ class Seeds(NamedTuple):
     """The platters' first angle, the guest's entropy, the moment of the first step."""
 
 
+MOST_NAMED = 20
+"""Seeds that are named one by one; of more the ranges."""
 CellName = tuple[str, str, Seeds]
 """Variant, layout and seeds, by which the cells of a run are told apart."""
 
@@ -41,5 +43,17 @@ def seeds_key(seeds: Seeds) -> str:
     return str(seeds.run) if seeds.corpus == 1 else f"{seeds.run}@{seeds.corpus}"
 
 
+def ranges(numbers: Sequence[int]) -> str:
+    """Shorten a list of numbers: ``1-3,7`` for 1, 2, 3, 7."""
+    rows: list[list[int]] = []
+    for number in numbers:
+        if rows and number == rows[-1][-1] + 1:
+            rows[-1].append(number)
+        else:
+            rows.append([number])
+    return ",".join(f"{row[0]}-{row[-1]}" if len(row) > 1 else str(row[0]) for row in rows)
+
+
 def _several(word: str, numbers: Sequence[int], plural: str = "") -> str:
-    return f"{word if len(numbers) == 1 else plural or f'{word}s'} {','.join(map(str, numbers))}"
+    named = ",".join(map(str, numbers)) if len(numbers) <= MOST_NAMED else ranges(numbers)
+    return f"{word if len(numbers) == 1 else plural or f'{word}s'} {named}"

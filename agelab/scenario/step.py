@@ -94,7 +94,7 @@ class Action(Frozen):
         default=None,
         description="guest seconds after which the power is cut, or a window in which the run seed decides",
     )
-    origin: Origin
+    origin: Origin = "estimated"
     note: Note = ""
 
     @model_validator(mode="after")
@@ -148,7 +148,7 @@ class Experiment(Frozen):
         default=None, description="the data that it moves, for its throughput"
     )
     deadline: float = Field(default=7200, gt=0, le=2_000_000, description="guest seconds")
-    origin: Origin
+    origin: Origin = "estimated"
     note: Note = ""
 
 

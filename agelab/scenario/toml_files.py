@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from agelab.base import fileio, places
 from agelab.base.errors import InputError, unknown
-from agelab.base.types import Figure, Frozen, Whole
+from agelab.base.types import Frozen
 
 SCENARIOS = places.SCENARIOS
 """Directory of the project's data files."""
@@ -19,7 +19,6 @@ MAX_DOTS = 100
 """Dots in one line of a file at most."""
 MAX_ERRORS = 100
 """Errors to name at most."""
-FIGURES = (Figure.__name__, Whole.__name__)
 
 AnyFrozen = TypeVar("AnyFrozen", bound=Frozen)
 
@@ -56,6 +55,9 @@ def _parsed(text: str, path: Path, kind: type[Frozen]) -> Frozen:
         RecursionError,
     ) as error:  # invalid TOML, numbers too long to parse, or nesting too deep
         raise InputError(f"{path}: not valid TOML: {error}") from error
+    name = kind.model_fields.get("name")
+    if name and not name.is_required():
+        raw.setdefault("name", path.stem)
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
@@ -92,8 +94,6 @@ def _describe_error(item: ErrorDetails) -> str:
             return "is missing"
         case "extra_forbidden":
             return "is not a known key"
-        case "model_type" if item["ctx"]["class_name"] in FIGURES:
-            return f'must be a figure with its origin: {{ value = {value!r:.60}, origin = "estimated" }}'
         case "model_type":
             return f"must be a table (it is {value!r:.60})"
         case "tuple_type" if isinstance(value, str):
@@ -119,10 +119,10 @@ def read_named(directory: str, name: str, kind: type[AnyFrozen], what: str) -> A
 
     Raises InputError that suggests the nearest valid names, or if the file's own name differs.
     """
-    names = [path.stem for path in (SCENARIOS / directory).glob("*.toml")]
-    if name not in names:
-        raise unknown(what, name, names)
-    return _read_checked(place_of(directory, name), kind)
+    path = place_of(directory, name)
+    if path.parent != SCENARIOS / directory or not path.is_file():
+        raise unknown(what, name, [file.stem for file in (SCENARIOS / directory).glob("*.toml")])
+    return _read_checked(path, kind)
 
 
 def _read_checked(path: Path, kind: type[AnyFrozen]) -> AnyFrozen:

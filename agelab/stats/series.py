@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from math import comb
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
@@ -57,6 +57,7 @@ class Summary:
         return self.spread / abs(self.median) if self.median else None
 
 
+@lru_cache(1 << 17)
 def exact(value: int | float) -> Fraction:
     """Return the number that the digits say: 0.1 is a tenth, as it was written, and not the float nearest to it.
 

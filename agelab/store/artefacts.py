@@ -409,7 +409,7 @@ class Store:
             raise DamagedArtefact(
                 f"the store's {artefact.manifest.kind} {artefact.key[:12]} is damaged: "
                 f"{', '.join(wrong[:MAX_NAMED])}{more}",
-                hint="run the command again: what is damaged is made anew",
+                hint="run the command again: agelab makes again what is damaged",
             )
         remember(record, state)
         self._read.add(artefact.directory)

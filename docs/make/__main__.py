@@ -27,7 +27,7 @@ from agelab.present.view.progress import format_time_left
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import TimeRange
 from agelab.runner.request.options import RunOptions
-from docs.make import block, catalogue, make
+from docs.make import block, catalogue, generated, make
 from docs.make.catalogue import Catalogue, Table
 from docs.make.forecast import HEAD, Forecast, forecast
 from docs.make.page import PROJECT, columns
@@ -50,11 +50,17 @@ def main() -> int:
     what.add_argument(
         "--check", action="store_true", help="fail where a block is of another code and does not say so"
     )
+    what.add_argument(
+        "--generated", action="store_true", help="write into pages what the code says: verbs, keys"
+    )
     options = parser.parse_args()
     os.chdir(PROJECT)  # scenarios of the pages are named from there
     os.environ["NO_COLOR"] = "1"  # what is printed goes into pages
     os.environ.pop("FORCE_COLOR", None)
     try:
+        if options.generated:
+            generated.write()
+            return 0
         known = catalogue.read()
         tables = known.named(options.name)
         runs = open_store().runs
@@ -76,6 +82,9 @@ def main() -> int:
 
 
 def _check(known: Catalogue, runs: Path) -> int:
+    other = [str(page) for page, _ in generated.stale()]
+    for page in other:
+        print(f"{page} does not say what the code says; write it: make format")
     wrong = list(make.errors(known, make.pages(), runs))
     print(*wrong, sep="\n", end="\n" if wrong else "")
     if wrong:
@@ -83,7 +92,7 @@ def _check(known: Catalogue, runs: Path) -> int:
         return 1
     if old := sum(block.find(table).stale for table in known.tables):
         print(f"agelab: {old} of {len(known.tables)} tables of the pages are of an earlier code, and say so")
-    return 0
+    return 1 if other else 0
 
 
 def _mark(tables: Sequence[Table], runs: Path) -> int:

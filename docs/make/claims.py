@@ -3,10 +3,11 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 
 from agelab.analysis.published.claim_verdict import COUNTED, KINDS, ClaimVerdict, JudgedClaim
-from agelab.analysis.published.phrasing import describe_column, factor_text
-from agelab.analysis.published.report import ClaimCounts, StudyReport, study_reports
+from agelab.analysis.published.phrasing import count_verdicts, describe_column, factor_text, ranking_title
+from agelab.analysis.published.report import ClaimCounts, StudyReport, measured, study_reports
 from agelab.cli.replicate import loaded
 from agelab.present.view import markdown
 from agelab.present.view.markdown import escape
@@ -16,6 +17,8 @@ from agelab.scenario.seeds import seeds_text
 from docs.make.catalogue import Made, Table
 from docs.make.page import grid, line
 
+STUDY_DATA = Path("studies/data")
+"""Where the figures of a study beside our runs are, from docs/."""
 HEAD = (
     "study",
     "",
@@ -84,15 +87,41 @@ def _replicated(report: StudyReport) -> Iterator[str]:
 
 
 def beside_study(table: Table, runs: Sequence[RunDirectory]) -> Made:
-    """Put a study's tables and claims into its page, as ``agelab replicate --markdown`` shows them beside the runs.
+    """Count in a study's page how its claims fared and how many cells come near, table by table.
 
+    The figures and the claims one by one, as ``agelab replicate --markdown`` shows them, are a file of data beside it.
     The heading of runs at the study's own size says so.
     """
     [report] = study_reports(map(loaded, runs))
-    lines = markdown.lines(results_blocks(report, names=False))
+    data = STUDY_DATA / f"{table.name.removeprefix('study-')}.txt"
+    whole = markdown.lines(results_blocks(report, names=False))
     own_size = all(run.plan().scale == "paper" for run in runs)
-    heading = f"## Beside our runs{', at its own size' if own_size else ''}"
-    return Made("\n".join([heading, "", *lines]))
+    sides = [
+        f"- **{letter}**: {describe_column(side)}: {count_verdicts(report, letter)}."
+        for letter, side in report.sides
+    ]
+    rows = [
+        [
+            ranking_title(report, ranking),
+            column.name,
+            *map(str, deviation.bands),
+            factor_text(deviation.typical),
+        ]
+        for ranking in measured(report.rankings)
+        for column, deviation in zip(report.columns, ranking.deviations, strict=True)
+        if deviation.bands.cells
+    ]
+    head = ("the study's table", "", "cells within 25 %", "within a factor of 2", "beyond", "half are off by")
+    lines = [
+        f"## Beside our runs{', at its own size' if own_size else ''}",
+        "",
+        *sides,
+        "",
+        *grid(head, rows),
+        "",
+        f"[Each figure and each claim]({data.relative_to('studies')})",
+    ]
+    return Made("\n".join(lines), {data: f"{chr(10).join(whole)}\n".encode()})
 
 
 def readings(table: Table, runs: Sequence[RunDirectory]) -> Made:

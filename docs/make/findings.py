@@ -1,4 +1,4 @@
-"""The figures of docs/findings.md: for each finding, ratios of two measures with the interval that the seeds leave.
+"""The figures of docs/aging.md: for each finding, ratios of two measures with the interval that the seeds leave.
 
 And how many cells meet a condition, with the interval of a share.
 """

@@ -69,9 +69,7 @@ struct entry {
 };
 
 static struct {
-	char *test, *type, *options, *repair, *fsck;
-	unsigned long flags;
-	bool aged, shell;
+	char *test, *type, *flags, *options, *repair, *fsck, *aged, *shell;
 	int raw, base, log, record;
 } job = { .raw = -1, .base = -1, .log = -1, .record = -1 };
 
@@ -340,7 +338,7 @@ static int run(const char *command, char *said, size_t room)
 
 static int mount_it(void)
 {
-	return mount(job.test, WHERE, job.type, job.flags, job.options) ? errno : 0;
+	return mount(job.test, WHERE, job.type, strtoul(job.flags, NULL, 10), job.options) ? errno : 0;
 }
 
 static void umount_it(void)
@@ -735,33 +733,27 @@ static int opened(const char *path)
 
 static bool setting(const char *word, char *value)
 {
-	if (!strcmp(word, "test"))
-		job.test = value;
-	else if (!strcmp(word, "raw"))
-		job.raw = opened(value);
-	else if (!strcmp(word, "base"))
-		job.base = opened(value);
-	else if (!strcmp(word, "log"))
-		job.log = opened(value);
-	else if (!strcmp(word, "record"))
-		job.record = opened(value);
-	else if (!strcmp(word, "aged"))
-		job.aged = true;
-	else if (!strcmp(word, "shell"))
-		job.shell = true;
-	else if (!strcmp(word, "type"))
-		job.type = value;
-	else if (!strcmp(word, "flags"))
-		job.flags = strtoul(value, NULL, 0);
-	else if (!strcmp(word, "options"))
-		job.options = value;
-	else if (!strcmp(word, "repair"))
-		job.repair = value;
-	else if (!strcmp(word, "fsck"))
-		job.fsck = value;
-	else
-		return false;
-	return true;
+	const struct {
+		const char *word;
+		char **text;
+		int *disk;
+	} known[] = {
+		{ "test", &job.test, NULL }, { "type", &job.type, NULL }, { "flags", &job.flags, NULL },
+		{ "options", &job.options, NULL }, { "repair", &job.repair, NULL }, { "fsck", &job.fsck, NULL },
+		{ "aged", &job.aged, NULL }, { "shell", &job.shell, NULL }, { "raw", NULL, &job.raw },
+		{ "base", NULL, &job.base }, { "log", NULL, &job.log }, { "record", NULL, &job.record },
+	};
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		if (strcmp(word, known[i].word))
+			continue;
+		if (known[i].disk)
+			*known[i].disk = opened(value);
+		else
+			*known[i].text = value;
+		return true;
+	}
+	return false;
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 """Build scenarios of a user's own."""
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,9 @@ def toml(value: object) -> str:
 def chosen(directory: Path, *steps: dict[str, Any], **more: Any) -> Selection:
     """The scenario in ten lines with other steps and keys, read from a directory with a job file."""
     (directory / "job.fio").write_text("[one]\nrw=read\nsize=1m\n")
-    lines = (HOWTO / "ten-lines.toml").read_text().splitlines()
-    kept = [line for line in lines if not line.startswith(("steps", *more))]
-    kept += [f"{name} = {toml(value)}" for name, value in {**more, "steps": list(steps)}.items()]
+    keys = {**tomllib.loads((HOWTO / "ten-lines.toml").read_text()), **more, "steps": list(steps)}
     path = directory / "ten-lines.toml"
-    path.write_text("\n".join(kept))
+    path.write_text("\n".join(f"{name} = {toml(value)}" for name, value in keys.items()))
     return selection.select(str(path))
 
 

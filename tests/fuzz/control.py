@@ -26,4 +26,7 @@ def seeds() -> Iterator[bytes]:
     """Examples of the documentation, and control files that work."""
     yield b"ext4 copy 3\next4-journal copy 5\n"
     yield b"# Filesystem Testname Repetitions\n\next4  copy\t 10\nreiserfs_notail read1 2\n"
-    yield from (block.encode() for block in (PROJECT / "docs" / "control.md").read_text().split("```")[1::2])
+    yield from (
+        block.encode()
+        for block in (PROJECT / "docs" / "howto" / "own-scenario.md").read_text().split("```")[1::2]
+    )

@@ -38,7 +38,7 @@ def test_a_known_cell_starts_no_guest_here_or_elsewhere(
     monkeypatch.setenv("AGELAB_CACHE", str(cache))
     path = scenario(open_to_all, HISTORY + TESTS, head=MEASURES, mib=8)
     results = []
-    for home, words in ((one, ()), (one, ()), (other, ()), (other, ("--check", "1"))):
+    for home, words in ((one, ()), (one, ()), (other, ()), (other, ("--verify", "1"))):
         monkeypatch.setenv("AGELAB_HOME", str(home))
         done = agelab("run", str(path), *words)
         assert done.returncode == 0, done.stdout + done.stderr

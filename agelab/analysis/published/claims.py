@@ -339,7 +339,7 @@ class TableUse(Frozen):
     relative_to: Name | None = Field(
         default=None, description="the variant to which they compare; none: each to its own start"
     )
-    untestable: str = Field(default="", description="why no run of ours stands beside it")
+    untestable: str = Field(default="", description="why no run of ours can be compared with it")
 
 
 class Uncounted(Frozen):

@@ -62,7 +62,7 @@ def plan_trial(baseline: Baseline, factor: Factor, setting: Setting, jobs: int |
         return Trial(factor, setting, reason=reason)
     try:
         options = baseline.options.changed(
-            **changes, jobs=jobs, keep_disk=False, timing=False, fresh=False, check=None
+            **changes, jobs=jobs, keep_disk=False, timing=False, fresh=False, verify=None
         )
         groups = [(layout, corpus) for layout in baseline.layouts for corpus in options.corpora]
         to_run = [run for group in groups for run in _runs(baseline, options, *group)]

@@ -1,6 +1,6 @@
 """Measures of an extent map (fragmentation, locality, what is unknown) and of free space.
 
-docs/measures.md and docs/free-space.md define each measure. All arithmetic uses integers and fractions; a measure is
+docs/measures.md and docs/measures.md define each measure. All arithmetic uses integers and fractions; a measure is
 rounded once, at the end, so that equal maps give equal digits.
 """
 

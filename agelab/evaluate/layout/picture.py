@@ -1,4 +1,4 @@
-"""Draw a block map as SVG, cell by cell from the first byte to the last. docs/pictures.md explains it."""
+"""Draw a block map as SVG, cell by cell from the first byte to the last. docs/measures.md explains it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

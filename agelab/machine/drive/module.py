@@ -143,7 +143,7 @@ def resolve_packages(
             raise NoHeaders(
                 f"Debian {suite} has no {name} of version {kernel.version} (any more), which {product} "
                 "for that kernel is built with",
-                hint="choose a kernel that the mirror has: agelab kernel list --refresh; "
+                hint="choose a kernel that the mirror has: agelab list kernels --refresh; "
                 f"or ask what {kernel.spec} is now: agelab kernel fetch {kernel.spec} --refresh",
             ) from error
         resolved = archive.resolve(

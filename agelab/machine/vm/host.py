@@ -172,7 +172,7 @@ def probe_kvm(store: Store, device: Path = DEVICE, *, again: bool = False) -> Kv
     if SOFTWARE.exists():
         return _not_tried(
             f"{device} is that of kvm_pvm, a KVM of software that runs no stock kernel",
-            "for real time take a host whose processor has virtualisation (VT-x, AMD-V) of its own",
+            "for real time take a host whose processor itself has virtualisation (VT-x, AMD-V)",
         )
     if not access(device, R_OK | W_OK):
         return _not_tried(f"no permission on {device}", "add this user to the group kvm")

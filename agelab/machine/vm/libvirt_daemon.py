@@ -61,7 +61,7 @@ def refusal_hint(message: str) -> str:
             f"echo '{APPARMOR_RULE}' >>{APPARMOR_RULES} && apparmor_parser -r {APPARMOR_PROFILE}"
         )
     return (
-        "libvirt's daemon tries QEMU as a user of its own, who cannot enter the store's directory: move the store to "
+        "libvirt's daemon tries QEMU as another user, who cannot enter the store's directory: move the store to "
         "where everybody may, AGELAB_HOME=/var/lib/agelab"
     )
 

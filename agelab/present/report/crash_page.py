@@ -8,7 +8,7 @@ from agelab import __version__
 from agelab.analysis import vega
 from agelab.analysis.vega import Span
 from agelab.present.report.blocks import Block, Chart, Charts, Command, Mark, Page, Part, Prose, Section
-from agelab.present.view.crash import answer_blocks, fate
+from agelab.present.view.crash import answer_blocks, fate, told
 from agelab.runner.crash.crash import Answer, Violation
 from agelab.runner.crash.guests import Recording, relative
 from agelab.runner.crash.oracle import Call
@@ -46,9 +46,7 @@ def build_page(answer: Answer, recording: Recording) -> Page:
 
 
 def _state(answer: Answer, recording: Recording, name: str, found: Sequence[Violation]) -> Iterator[Block]:
-    yield Prose(
-        [f"{one.kind}: {one.path} ({one.why})" if one.path else f"{one.kind}: {one.why}" for one in found]
-    )
+    yield Prose([told(one) for one in found])
     state = State.parse(name)
     part = recording.parts[state.workload]
     calls = relative(recording.calls[state.workload], part.first)

@@ -31,9 +31,9 @@ def run_facts(group: RunSet) -> Iterator[Block]:
     plan, scenario = group.plan, read_scenario(group)
     cells = [entry.cell for _, entry in group.cells]
     statuses = [entry.status for _, entry in group.cells]
-    rows = [("scenario", plan.scenario + (f": {_summary(scenario, plan.scale)}" if scenario else ""))]
-    if scenario:
-        cited = scenario.citation
+    summary = _summary(scenario, plan.scale) if scenario else ""
+    rows = [("scenario", plan.scenario + (f": {summary}" if summary else ""))]
+    if scenario and (cited := scenario.citation):
         rows.append(
             ("after", f"{cited.author}, “{cited.title}”, {cited.year}; measured on {cited.measured_on}")
         )
@@ -116,11 +116,11 @@ def main_doubts(group: RunSet) -> Iterator[str]:
     if group.apart:
         yield f"In no table with other runs of this question: {group.apart}."
     if plan.emulated:
-        yield "EMULATED: real time of an emulated processor; such times are no machine's."
+        yield "EMULATED: real time of an emulated processor; such times belong to no real machine."
     elif plan.clock == "virtual":
         yield (
             "A model: guest time counts instructions, and modelled drives follow their data sheets. "
-            "It is no machine's time."
+            "Its times belong to no real machine."
         )
     if plan.clock == "wall":
         why = group.host.unknown
@@ -144,7 +144,7 @@ def main_doubts(group: RunSet) -> Iterator[str]:
                 f"{entry.end.disputes}, which an earlier cell of the same key has: one of them is wrong."
             )
     if bad:
-        yield f"{len(bad)} of {len(group.cells)} cells did not end ok: their reasons stand below, under “Doubts”."
+        yield f"{len(bad)} of {len(group.cells)} cells did not end ok: “Doubts” below has their reasons."
 
 
 def all_doubts(group: RunSet) -> Iterator[Block]:

@@ -266,5 +266,5 @@ def _charts(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow]) ->
         legend = (Mark("study", STUDY_COLOUR), *(Mark(name, kind) for kind, name in enumerate(names)))
         yield Charts(
             f"Table {ranking.table}, {ranking.layout}, {ranking.metric}: step by step as the study printed it",
-            tuple(charts), legend, "Each figure over the lowest of its own source: sizes and machines differ.",
+            tuple(charts), legend, "Each figure over the lowest of its source: sizes and machines differ.",
         )  # fmt: skip

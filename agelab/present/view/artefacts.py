@@ -22,6 +22,33 @@ MAX_NAMED = 2
 """Runs and disks to name beside an artefact."""
 
 
+WHAT = {
+    "buildroot": "a compiler with its libraries, unpacked",
+    "corpus": "seeded data, or a history's log",
+    "disk": "stored disks: agelab list disks",
+    "dkms": "filesystem modules from a package's sources",
+    "drive": "the modelled drive's kernel module",
+    "guest": "booted guests, of which cells begin as copies",
+    "image": "a root, a kernel and an initramfs, proved in a guest",
+    "kernel": "kernels, unpacked or built: agelab list kernels",
+    "packer": "Packer, which boots an image for its proof",
+    "qemu": "QEMU and what keeps the host's clock from it",
+    "root": "the guest's system, before a kernel is added",
+    "schedule": "the library that shakes a guest's schedule",
+    "tools": "the guest's own small programs",
+    "used-drive": "the map of a used solid-state drive",
+    "cache buildroots": "packages of compilers",
+    "cache ccache": "what compilers have compiled",
+    "cache debs": "downloaded packages",
+    "cache kernels": "sources and objects of kernels that are built",
+    "cache": "package lists, and what versions were resolved to",
+    "crash": "runs of agelab crash",
+    "runs": "results; agelab rm removes some",
+    "other": "locks, bisects, suites, the store's secret",
+}
+"""What a kind of things in the store is."""
+
+
 def kinds(usage: StoreUsage) -> dict[str, list[StoredItem]]:
     """Group the items by kind, artefacts first."""
     by_kind: dict[str, list[StoredItem]] = {}
@@ -32,16 +59,21 @@ def kinds(usage: StoreUsage) -> dict[str, list[StoredItem]]:
 
 def usage_blocks(usage: StoreUsage) -> Iterator[Block]:
     """Yield number, size and last use of each kind, and the sum."""
-    heads = headings(" kind", "number", "MB", " last use", numbers=("number", "MB"))
+    heads = headings(" kind", "number", "MB", " last use", "", numbers=("number", "MB"), wrapped=("",))
     rows = [
-        (f" {name}", "" if number is None else str(number), _megabytes(size), _day(moment))
+        (f" {name}", "" if number is None else str(number), _megabytes(size), _day(moment), _what(name))
         for name, number, size, moment in _usage_rows(usage)
     ]
-    rows.append((" all", "", _megabytes(usage.size), ""))
+    rows.append((" all", "", _megabytes(usage.size), "", ""))
     yield Table(heads, rows)
     if total_size(item.files for item in usage.items) < sum(item.size for item in usage.items):
         yield Line("a file that several artefacts share counts in each, and once in all")
     yield from _damaged_blocks(usage)
+
+
+def _what(name: str) -> str:
+    never = "; never pruned" if name == "cache" else ""
+    return f" {WHAT.get(name, '')}{never}"
 
 
 def items_blocks(usage: StoreUsage, items: Sequence[StoredItem]) -> Iterator[Block]:
@@ -74,7 +106,7 @@ def pruned_blocks(pruned: Pruned, limit: int, *, dry_run: bool) -> Iterator[Bloc
         yield Line(f"that is more than {_megabytes(limit)} MB, and the rest stays:")
         for reason, items in pruned.kept.items():
             yield Line(f"  {_megabytes(_size(items))} MB, {len(items)} artefacts or downloads: {reason}")
-        yield Line(as_called("remove stored disks with agelab disk rm, runs by removing their directories"))
+        yield Line(as_called("remove stored disks with agelab disk rm, runs with agelab rm"))
 
 
 def _damaged_blocks(usage: StoreUsage) -> Iterator[Block]:
@@ -125,7 +157,7 @@ def _usage_rows(usage: StoreUsage) -> Iterator[tuple[str, int | None, int, float
     for kind, items in kinds(usage).items():
         yield kind, len(items), _size(items), max(item.last_use for item in items)
     for name, files in usage.rest.items():
-        yield f"{name} (never pruned)" if name == "cache" else name, None, total_size([files]), None
+        yield name, None, total_size([files]), None
 
 
 def _size(items: Sequence[StoredItem]) -> int:

@@ -25,8 +25,6 @@ REPLAYED = "replayed.html"
 """The report of a replay; it must not replace the artefact's own."""
 GIGABYTE = 10**8 * 5
 """Bytes from which a size is told in gigabytes."""
-NO_CITATION = "none"
-"""The title of a scenario's citation where there is no study behind it."""
 
 
 def texts(artifact: Artifact) -> Mapping[str, str]:
@@ -95,7 +93,6 @@ def _size(size: int) -> str:
 def _cited(packed: PackedRun) -> Citation | None:
     """Return the study behind a run's scenario, if there is one."""
     try:
-        citation = selection_of(packed.capsule).scenario.citation
+        return selection_of(packed.capsule).scenario.citation
     except InputError:  # a control file's
         return None
-    return None if citation.title == NO_CITATION else citation

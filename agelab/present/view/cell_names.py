@@ -87,14 +87,3 @@ def list_cells(some: Iterable[Cell], every: Iterable[Cell]) -> str:
 def name_seeds(cell: Cell, every: Iterable[Cell]) -> str:
     """Name a cell's seeds: ``seed 3``, or ``seed 3 of corpus 2`` where cells have several corpora."""
     return seeds_text([cell.seeds], [run_cell.seeds for run_cell in every])
-
-
-def ranges(numbers: Sequence[int]) -> str:
-    """Shorten a list of numbers: ``1-3,7`` for 1, 2, 3, 7."""
-    rows: list[list[int]] = []
-    for number in numbers:
-        if rows and number == rows[-1][-1] + 1:
-            rows[-1].append(number)
-        else:
-            rows.append([number])
-    return ",".join(f"{row[0]}-{row[-1]}" if len(row) > 1 else str(row[0]) for row in rows)

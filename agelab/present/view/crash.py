@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from agelab.present.report.blocks import Block, Line, Table, Text, headings
-from agelab.runner.crash.crash import Answer, Replayed, Violation
-from agelab.runner.crash.oracle import Call
+from agelab.runner.crash.crash import Again, Answer, Replayed, Violation
+from agelab.runner.crash.oracle import SOURCES, Call, Found, Kind
 from agelab.runner.crash.record import Entry, RequestKind
 
 MOST_CALLS = 8
@@ -29,8 +29,10 @@ def answer_blocks(answer: Answer) -> Iterator[Block]:
         f"({rate:.2f} disks a second), {answer.boots} guests"
     )
     if answer.looked < answer.disks:
-        yield Line(
-            f"the budget ended before {answer.disks - answer.looked} of {answer.disks} disks were looked at"
+        kinds = ", ".join(f"{loss}: {judged} of {states}" for loss, (judged, states) in answer.losses.items())
+        yield Text(
+            f"the budget ended before {answer.disks - answer.looked} of {answer.disks} disks were looked at: "
+            f"{answer.judged} of {answer.states} states are judged ({kinds})"
         )
     for habit, (yes, no) in sorted(answer.habits.items()):
         yield Text(f"not promised: {habit}: in {yes} of {yes + no} states")
@@ -66,14 +68,43 @@ def replay_blocks(seen: Replayed) -> Iterator[Block]:
     rows.append("the power goes")
     yield Table(headings(*columns, numbers=columns[:2] + columns[3:5]), rows, caption=f"State {state}")
     yield Line(f"disk {seen.disk}")
-    for found in seen.found:
-        yield Text(
-            f"{found.kind}: {found.path} ({found.why})" if found.path else f"{found.kind}: {found.why}"
-        )
+    yield from (Text(told(found)) for found in seen.found)
     if not seen.found:
         yield Line("nothing is wrong")
     if seen.times > 1:
-        yield Line(f"the same in {seen.same} of {seen.times} looks")
+        yield Line(f"the same in {seen.same} of {seen.times} guests")
+
+
+def told(found: Found | Violation) -> str:
+    """Say what is wrong, and where it is written that it must not be."""
+    what = f"{found.kind}: {found.path} ({found.why})" if found.path else f"{found.kind}: {found.why}"
+    call = "rename" if found.kind == Kind.HALF else found.why.partition(" ")[0]
+    promise = SOURCES.get(call, "") if Kind(found.kind).is_promise else ""
+    return f"{what}; {promise}" if promise else what
+
+
+def again_blocks(seen: Sequence[Again]) -> Iterator[Block]:
+    """Yield each violation, and whether it came again."""
+    columns = ("state", "what was wrong", "where", "disk", "verdict")
+    rows = [
+        [
+            one.violation.state,
+            one.violation.kind,
+            one.violation.path,
+            *map(_same, (one.same_disk, one.same_verdict)),
+        ]
+        for one in seen
+    ]
+    if rows:
+        yield Table(headings(*columns, wrapped=columns[1:3]), rows)
+    same = sum(one.same_disk and one.same_verdict for one in seen)
+    yield Line(
+        f"{same} of {len(seen)} violations are the same again" if seen else "nothing was wrong in that run"
+    )
+
+
+def _same(it_is: bool) -> str:
+    return "the same" if it_is else "another"
 
 
 def _call(call: Call) -> str:

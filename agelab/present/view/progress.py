@@ -1,4 +1,4 @@
-"""Show the progress of runs: moving lines on a terminal, plain lines elsewhere (docs/terminal.md)."""
+"""Show the progress of runs: moving lines on a terminal, plain lines elsewhere (docs/report.md)."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

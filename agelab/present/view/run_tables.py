@@ -19,6 +19,7 @@ from agelab.results.result import Cell, End, RunPlan, Sample, Status
 from agelab.results.rows import WAITING
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.metrics import METRICS
+from agelab.scenario.seeds import ranges
 from agelab.scenario.step import AGED, AGED_MAP, CONTROL, CONTROL_COPY, CONTROL_MAP, DISKS, IMPLICIT, StepId
 from agelab.stats.formatting import unit_scale
 
@@ -566,8 +567,8 @@ def _listed(run: RunDirectory) -> dict[str, str]:
         "scale": plan.scale,
         "clock": clock_of(plan).replace(" clock", ""),
         "defaults": ", ".join(dict.fromkeys(cell.defaults for cell in plan.cells)),
-        "seeds": cell_names.ranges(seeds) if seeds != [1] else "",
-        "corpora": cell_names.ranges(corpora) if corpora != [1] else "",
+        "seeds": ranges(seeds) if seeds != [1] else "",
+        "corpora": ranges(corpora) if corpora != [1] else "",
         "layout": ", ".join(dict.fromkeys(cell.layout for cell in plan.cells)),
         "drives": ", ".join(dict.fromkeys(drive for cell in plan.cells for drive in cell.drives)),
         SPLIT: cell_names.count_statuses(statuses, ends),

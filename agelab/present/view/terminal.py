@@ -1,6 +1,6 @@
 """Show documents on a terminal within its width, and for a file, a program or a pager in whole lines.
 
-docs/terminal.md tells the user.
+docs/report.md tells the user.
 """
 
 import os

@@ -66,7 +66,7 @@ class SharedPlan(Frozen):
 
     def afresh(self) -> "SharedPlan":
         """Return the plan whose cells run in any case, also where their keys are known."""
-        return self._with({"fresh": True, "check": None})
+        return self._with({"fresh": True, "verify": None})
 
     def of_one(self, number: int) -> "SharedPlan":
         """Return the plan of this cell alone, whose options name no other seeds: what one task takes."""
@@ -114,7 +114,7 @@ def make(request: RunRequest, store: Store, progress: Progress) -> SharedPlan:
         resolutions=_resolutions(request, store, progress),
         cells=tuple(names),
     )
-    return plan.afresh() if options.check is not None or cache.every_cell_runs() else plan
+    return plan.afresh() if options.verify is not None or cache.every_cell_runs() else plan
 
 
 def _resolutions(request: RunRequest, store: Store, progress: Progress) -> dict[str, Any]:

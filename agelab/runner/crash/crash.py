@@ -2,23 +2,26 @@
 
 import json
 import os
+import random
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, field, replace
-from itertools import chain
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from agelab.base import atomic, fileio
-from agelab.base.errors import InputError, Notify, silent, unknown
+from agelab.base.errors import InputError, Notify, silent
 from agelab.base.types import Defaults
 from agelab.runner.crash import oracle, programs, workloads
 from agelab.runner.crash.guests import Guests, Question, Recording, load, relative
 from agelab.runner.crash.oracle import Call, Found, Look
 from agelab.runner.crash.record import RequestKind
-from agelab.runner.crash.states import Recorded, State
+from agelab.runner.crash.states import Loss, Recorded, State
 from agelab.scenario import selection
 from agelab.store import stored_disk
 from agelab.store.artefacts import Store
@@ -26,7 +29,8 @@ from agelab.store.stored_disk import StoredDisk
 
 NUMBERS = re.compile(r"\d+")
 """What differs between violations of one kind: numbers of inodes and blocks."""
-SMALLEST_MIB = 64
+QUESTION, ANSWER = "question.json", "answer.json"
+SMALLEST_MIB, LARGEST_MIB = 64, 4096
 DRAWN = 4
 
 
@@ -61,6 +65,8 @@ class Answer:
     """Disks that a guest has looked at."""
     judged: int = 0
     """States that have such a disk."""
+    losses: dict[str, list[int]] = field(default_factory=dict)
+    """Of each kind the states that were judged, and all."""
     workloads: int = 0
     record_seconds: float = 0
     look_seconds: float = 0
@@ -72,6 +78,9 @@ class Answer:
     """Of each habit the states that showed it, and those that did not."""
     violations: list[Violation] = field(default_factory=list)
     """The shortest of each kind and path first."""
+
+
+QUESTIONS, ANSWERS = TypeAdapter(Question), TypeAdapter(Answer)
 
 
 class _BudgetIsSpent(Exception):
@@ -99,7 +108,7 @@ def ask(
         raise InputError(f"--mib {mib}: {filesystem} needs a disk of {known.minimum_mib} MiB at least")
     if disk and (disk.recipe.filesystem != filesystem or len(disk.recipe.sizes) > 1 or mib):
         raise InputError(
-            f"the stored disk is {disk.recipe.filesystem} on {len(disk.recipe.sizes)} drives, of a size of its own: "
+            f"the stored disk is {disk.recipe.filesystem} on {len(disk.recipe.sizes)} drives, and sets its size: "
             "name its filesystem, one drive, and no --mib"
         )
     if step := programs.planned(workload, filesystem, kernel, defaults):
@@ -149,7 +158,7 @@ def run(question: Question, store: Store, progress: Notify = silent) -> Answer:
         recording = guests.record(lists, program, progress)
         took = time.monotonic() - began
         answer = Answer(name, question, workloads=len(recording.parts), record_seconds=took)
-        atomic.write(directory / "question.json", json.dumps(asdict(question), indent=1).encode())
+        atomic.write(directory / QUESTION, json.dumps(asdict(question), indent=1).encode())
         if not any(entry.changes for part in recording.parts.values() for entry in part.entries):
             raise InputError(
                 f"the workload {question.workload!r} writes nothing: there is no state to look at"
@@ -159,11 +168,11 @@ def run(question: Question, store: Store, progress: Notify = silent) -> Answer:
             for calls in recording.calls.values()
             for call in calls
         )
-        disks = _disks(recording, question)
+        disks = disks_in_turn(recording, question)
         answer.states, answer.disks = sum(map(len, disks.values())), len(disks)
         progress(f"{answer.states} states, {answer.disks} distinct disks")
         _look(guests, recording, disks, answer, progress)
-    atomic.write(directory / "answer.json", json.dumps(asdict(answer), indent=1).encode())
+    atomic.write(directory / ANSWER, json.dumps(asdict(answer), indent=1).encode())
     return answer
 
 
@@ -178,7 +187,7 @@ class Replayed:
     found: list[Found]
     times: int = 1
     same: int = 1
-    """Looks, and those of them that found the same as the first."""
+    """Guests that have looked, and those of them that found the same as the first."""
 
 
 def replay(
@@ -189,16 +198,17 @@ def replay(
     export: Path | None = None,
     shell: Callable[[Path], AbstractContextManager[None]] | None = None,
     times: int = 1,
+    kernel: str | None = None,
 ) -> Replayed:
     """Look at a state of an earlier question again, and write its disk as an image where one is to be exported.
 
-    ``shell`` connects whoever asked with the socket of a shell that looks, too.
+    ``shell`` connects whoever asked with the socket of a shell that looks, too; ``kernel`` is one in place of its own.
 
     Raises InputError for a name of nothing.
     """
     directory = store.crashes / name
     wanted = State.parse(state)
-    question = _question(_read(store, name, "question.json"))
+    question = _question(store, name, kernel)
     recording = load(directory)
     part = recording.parts.get(wanted.workload)
     if part is None:
@@ -218,51 +228,89 @@ def replay(
         def judge(_: str, look: Look) -> None:
             verdicts.append(list(oracle.judge(look, calls, wanted.returned, guests.bad_words)))
 
-        while len(verdicts) < times:  # a guest that ends at a look makes no more of them
-            guests.look([(part.first, wanted)] * (times - len(verdicts)), judge, terminal)
+        for _ in range(times):
+            guests.look([(part.first, wanted)], judge, terminal)
     return Replayed(wanted, disk, part, calls, verdicts[0], times, verdicts.count(verdicts[0]))
+
+
+@dataclass(frozen=True)
+class Again:
+    """A state in which something was wrong, looked at again."""
+
+    violation: Violation
+    same_disk: bool
+    same_verdict: bool
+
+
+def check(name: str, store: Store, progress: Notify = silent, kernel: str | None = None) -> list[Again]:
+    """Look again at each state of an earlier answer, and say whether disk and verdict are those of then."""
+    answer, recording = answered(store, name)
+    wanted = {found.state: State.parse(found.state) for found in answer.violations}
+    verdicts: dict[str, list[Found]] = {}
+    question = _question(store, name, kernel)
+    with Guests.ready(question, store, store.crashes / name, progress) as guests:
+
+        def judge(state: str, look: Look) -> None:
+            part = recording.parts[wanted[state].workload]
+            calls = relative(recording.calls[part.workload], part.first)
+            verdicts[state] = list(oracle.judge(look, calls, wanted[state].returned, guests.bad_words))
+
+        while left := [one for one in wanted.values() if str(one) not in verdicts]:
+            guests.look([(recording.parts[one.workload].first, one) for one in left], judge)
+
+    def again(was: Violation) -> Again:
+        part = recording.parts[wanted[was.state].workload]
+        disk = recording.record.disk(part.pieces(wanted[was.state]))
+        found = [(one.kind, one.path, one.why) for one in verdicts[was.state]]
+        return Again(was, disk == was.disk, (was.kind, was.path, was.why) in found)
+
+    return [again(was) for was in answer.violations]
 
 
 def answered(store: Store, name: str) -> tuple[Answer, Recording]:
     """Return what an earlier question was answered, with the record. Raises InputError for a name of nothing."""
-    words = _read(store, name, "answer.json")
-    violations = [
-        Violation(**{**found, "calls": tuple(found["calls"]), "rank": tuple(found["rank"])})
-        for found in words["violations"]
-    ]
-    answer = Answer(**{**words, "question": _question(words["question"]), "violations": violations})
-    return answer, load(store.crashes / name)
+    return ANSWERS.validate_json(_read(store, name, ANSWER)), load(store.crashes / name)
 
 
-def _question(words: dict[str, Any]) -> Question:
-    return Question(**{**words, "options": tuple(words["options"]), "ignored": tuple(words["ignored"])})
+def _question(store: Store, name: str, kernel: str | None) -> Question:
+    question = QUESTIONS.validate_json(_read(store, name, QUESTION))
+    return replace(question, kernel=kernel or question.kernel)
 
 
-def _read(store: Store, name: str, file: str) -> Any:
+def _read(store: Store, name: str, file: str) -> bytes:
     path = store.crashes / name / file
     if "/" in name or not path.exists():
-        raise unknown(
-            "crash run", name, sorted(other.parent.name for other in store.crashes.glob(f"*/{file}"))
-        )
-    return json.loads(fileio.read_text(path, fileio.LINES))
+        latest = sorted(other.parent.name for other in store.crashes.glob(f"*/{file}"))[-3:]
+        there = f"the latest are {', '.join(latest)}" if latest else "there are none"
+        raise InputError(f"no crash run {name!r}; {there}")
+    return fileio.read_bytes(path, fileio.LINES)
 
 
-def _disks(recording: Recording, question: Question) -> dict[str, list[State]]:
-    """Return the states by the hash of their disk, in the order in which they are to be looked at."""
+def disks_in_turn(recording: Recording, question: Question) -> dict[str, list[State]]:
+    """Return the states by the hash of their disk, in the order in which they are looked at.
+
+    However few are, they are of each kind and each workload as evenly as there are any.
+    """
     ignored = frozenset(RequestKind[word.upper()] for word in question.ignored)
-    parts = [replace(part, ignored=ignored) for part in recording.parts.values()]
-    kinds = (
-        chain.from_iterable(part.whole() for part in parts),
-        chain.from_iterable(part.modelled() for part in parts if not ignored),
-        chain.from_iterable(part.omissions() for part in parts),
-        chain.from_iterable(part.drawn(question.drawn, question.seed) for part in parts),
-        chain.from_iterable(part.torn() for part in parts),
-    )
+    chance = random.Random(f"in turn {question.seed}")
+    numbers = [*recording.parts]
+    chance.shuffle(numbers)
+    groups: dict[Loss, dict[int, list[State]]] = {loss: {} for loss in Loss}
+    for number in numbers:
+        states = replace(recording.parts[number], ignored=ignored).states(question.drawn, question.seed)
+        chance.shuffle(states)
+        for state in states:
+            groups[state.loss].setdefault(number, []).append(state)
     disks: dict[str, list[State]] = {}
-    for state in chain.from_iterable(kinds):
+    for state in _in_turn([_in_turn(of.values()) for of in groups.values()]):
         disk = recording.record.disk(recording.parts[state.workload].pieces(state))
         disks.setdefault(disk, []).append(state)
     return disks
+
+
+def _in_turn(groups: Iterable[Sequence[State]]) -> list[State]:
+    """Return the first of each group, the second of each, and so on."""
+    return [state for row in zip_longest(*groups) for state in row if state]
 
 
 def _look(
@@ -280,12 +328,15 @@ def _look(
     began = time.monotonic()
     deadline = began + 60 * answer.question.budget if answer.question.budget else None
     violations: dict[tuple[str, str, str], Violation] = {}
+    counts = Counter(state.loss for same in disks.values() for state in same)
+    answer.losses = {loss: [0, counts[loss]] for loss in Loss if counts[loss]}
 
     def judge(state: str, look: Look) -> None:
         disk = by_state[state]
         answer.looked += 1
         answer.judged += len(disks[disk])
         for same in disks[disk]:
+            answer.losses[same.loss][0] += 1
             for habit, shown in oracle.habits(look, calls[same.workload], same.returned):
                 answer.habits.setdefault(habit, [0, 0])[not shown] += 1
             for found in oracle.judge(look, calls[same.workload], same.returned, guests.bad_words):

@@ -23,17 +23,19 @@ from agelab.runner.crash.oracle import Call, Look
 from agelab.runner.crash.programs import Program
 from agelab.runner.crash.record import Record
 from agelab.runner.crash.states import Recorded, State
+from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.disk_plans import FILESYSTEM_UUID
 from agelab.runner.plan.phases import MAKING
 from agelab.scenario import selection
 from agelab.scenario.filesystem import Filesystem
-from agelab.store.artefacts import Store
+from agelab.store.artefacts import Store, file_hash
 from agelab.store.usage import CRASH_LOCK
 
 SOURCES = places.HARNESS / "crash"
 MACHINE, DRIVE = "pentium4-2800", "samsung-hd501lj"
 """A drive with queueing: Linux sends it FUA."""
 DRIVE_NAME = "crash"
+CALLS, MADE_OF = "calls.jsonl", "made_of.json"
 PROGRAM = "/run/agelab/workload"
 PROGRAM_BEFORE = "/run/agelab/before"
 """The workload's, and what makes its tree, in the guest."""
@@ -81,22 +83,12 @@ class Question:
     @property
     def arguments(self) -> list[str]:
         """The words of the command that asks it without a budget, but the kernel."""
-        words = [
-            self.workload,
-            "--filesystem",
-            self.filesystem,
-            "--defaults",
-            self.defaults,
-            "--seed",
-            f"{self.seed}",
-        ]
-        words += [
-            "--drawn",
-            f"{self.drawn}",
-            *(["--options", ",".join(self.options)] if self.options else []),
-        ]
-        words += [word for name in self.ignored for word in ("--ignores", name)]
-        return words + (["--disk", self.disk] if self.disk else ["--mib", f"{self.mib}"])
+        options: dict[str, object] = {"filesystem": self.filesystem, "defaults": self.defaults}
+        options |= {"seed": self.seed, "drawn": self.drawn}
+        options |= {"options": ",".join(self.options)} if self.options else {}
+        options |= {"disk": self.disk} if self.disk else {"mib": self.mib}
+        pairs = [*options.items(), *(("ignores", name) for name in self.ignored)]
+        return [self.workload, *(word for name, value in pairs for word in (f"--{name}", f"{value}"))]
 
 
 @dataclass(frozen=True)
@@ -114,7 +106,7 @@ class NotRecorded(AgelabError):
 
 def load(directory: Path) -> Recording:
     """Read a record and its calls."""
-    events = [json.loads(line) for line in fileio.read_text(directory / "calls.jsonl").splitlines()]
+    events = [json.loads(line) for line in fileio.read_text(directory / CALLS).splitlines()]
     record = Record(directory / "log", directory / "base")
     parts: dict[int, Recorded] = {}
     calls: dict[int, list[Call]] = {}
@@ -164,7 +156,23 @@ class Guests:
             if not atomic.try_lock(descriptor):
                 raise InputError(f"crash run {directory.name} is being looked at by another process")
             made = held.enter_context(bench(store, question.kernel, directory, (filesystem.name,), progress))
-            yield cls(question, filesystem, made, fileio.read_bytes(program, fileio.PROGRAM), directory)
+            guests = cls(question, filesystem, made, fileio.read_bytes(program, fileio.PROGRAM), directory)
+            if (directory / MADE_OF).exists():
+                then = json.loads(fileio.read_text(directory / MADE_OF))
+                for what in sorted(name for name, now in guests.made_of.items() if then[name] != now):
+                    progress(f"{what} was {then[what][:60]!r} then, and is {guests.made_of[what][:60]!r} now")
+            yield guests
+
+    @property
+    def made_of(self) -> dict[str, str]:
+        """What all guests are made of: where it is the same, so are verdicts."""
+        sources = {path.name: file_hash(path) for path in SOURCES.iterdir()}
+        return {
+            "kernel": self.bench.image.kernel.release,
+            "image": self.bench.image.content,
+            "QEMU": self.bench.emulator.version.strip(),
+            "code": key_of([sources, cell_inputs.harness_hash(), cell_inputs.drive_sources()]),
+        }
 
     @property
     def bad_words(self) -> re.Pattern[str]:
@@ -195,10 +203,9 @@ class Guests:
                 )
             if event["event"] == "program" and event["status"]:
                 progress(f"the program ended with {event['status']}")
+        atomic.write(self.directory / MADE_OF, json.dumps(self.made_of, indent=1).encode())
         kept = [event for event in boot.events if event["event"] in ("call", "unseen", "workload")]
-        atomic.write(
-            self.directory / "calls.jsonl", "".join(f"{json.dumps(event)}\n" for event in kept).encode()
-        )
+        atomic.write(self.directory / CALLS, "".join(f"{json.dumps(event)}\n" for event in kept).encode())
         return load(self.directory)
 
     def look(

@@ -10,12 +10,23 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 
 from agelab.base.errors import InputError
 from agelab.runner.crash.record import Entry, Piece, RequestKind
 
 NAME = re.compile(r"(\d{1,9}):(\d{1,9})(?::(m|t\d{1,9}|-\d{1,9}(?:,-\d{1,9})*))?")
+
+
+class Loss(StrEnum):
+    """Kind of a state, by what a cut loses."""
+
+    NOTHING = "nothing lost"
+    UNWRITTEN = "as this drive had written back"
+    WRITES = "writes lost"
+    SECTORS = "a write torn"
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,13 @@ class State:
         torn = int(losses[1:]) if losses.startswith("t") else None
         lost = tuple(-int(word) for word in losses.split(",")) if losses.startswith("-") else ()
         return cls(int(match[1]), int(match[2]), lost, torn, losses == "m")
+
+    @property
+    def loss(self) -> Loss:
+        """Its kind."""
+        if self.modelled:
+            return Loss.UNWRITTEN
+        return Loss.SECTORS if self.torn is not None else Loss.WRITES if self.lost else Loss.NOTHING
 
     @property
     def returned(self) -> int:
@@ -125,6 +143,12 @@ class Recorded:
             for number, entry in enumerate(self.entries[:prefix])
             if entry.changes and entry.kind not in heeded and entry.done > last
         ]
+
+    def states(self, drawn: int, seed: int) -> list[State]:
+        """List all states, each once, with so many subsets that the seed draws at each end of an order."""
+        kept = () if self.ignored else self.modelled()
+        every = chain(self.whole(), kept, self.omissions(), self.drawn(drawn, seed), self.torn())
+        return list(dict.fromkeys(every))
 
     def whole(self) -> Iterator[State]:
         """Yield what a drive without a cache leaves: the state after each request."""

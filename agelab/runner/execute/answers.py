@@ -63,10 +63,10 @@ def cell_reuse(options: RunOptions, runs: Path, say: Notify) -> CellReuse | None
     if options.guest_clock != "virtual":
         return None
     everywhere = cache.every_cell_runs()
-    if everywhere and options.check is not None:
-        raise InputError(f"--check {options.check:g}: {cache.FRESH} has every cell run: unset it")
+    if everywhere and options.verify is not None:
+        raise InputError(f"--verify {options.verify:g}: {cache.FRESH} has every cell run: unset it")
     looks_up = not (everywhere or options.fresh or options.keep_disk or options.timing)
-    return CellReuse(EndedCells(runs, say), looks_up, options.check or 0.0)
+    return CellReuse(EndedCells(runs, say), looks_up, options.verify or 0.0)
 
 
 class CellLost(AgelabError):

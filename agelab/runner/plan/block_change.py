@@ -90,7 +90,7 @@ class BlockChange:
                 settings["parameters"] = {**settings["parameters"], key: _given(value)}
         if settings["scheduler"]["value"] == "none" and "requests" in self.numbers:
             raise InputError(
-                f"{OPTION}: scheduler none holds no requests of its own: leave requests out, or name another"
+                f"{OPTION}: scheduler none holds no requests: leave requests out, or name another"
             )
         try:
             changed = BlockLayer.model_validate(settings)

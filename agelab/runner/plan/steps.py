@@ -147,7 +147,7 @@ class DriveFailure:
         if scenario.has_power_cuts:
             raise InputError(f"{FAIL}: scenario {scenario.name} cuts the power: one of both at a time")
         if reboots := [action.name for action in scenario.actions()[1:] if action.caches == "reboot"]:
-            raise InputError(f"{FAIL}: step {reboots[0]} boots anew, and with it the drive that has failed")
+            raise InputError(f"{FAIL}: step {reboots[0]} boots again, and with it the drive that has failed")
         if taken := [name for name in (REBUILDING, CHECKING) if name in steps]:
             raise InputError(f"{FAIL}: a step cannot be called {taken[0]!r}: there is one after the last")
         nothing = {"tests": (), "control": None, "measures": (), "curve": None, "ratios": ()}

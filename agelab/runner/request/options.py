@@ -31,6 +31,7 @@ from agelab.base.sanitize import require_utf_8
 from agelab.base.types import Defaults, LayoutName, ScaleName
 from agelab.machine.disk import DriveSpec, parse_list
 from agelab.machine.vm.guest import Clock
+from agelab.results.conditions import NOT_TIMED
 from agelab.results.result import RunPlan
 from agelab.runner.plan.block_change import BlockChange
 from agelab.runner.plan.steps import DriveFailure
@@ -54,8 +55,8 @@ LOOKS = (5, 7, 10, 14, 20)
 """Run seeds after which it is looked whether a question is decided, where they are added until it is."""
 MAX_SEEDS = 10_000
 """Seeds in one range."""
-MAX_VCPUS = 255
-"""Limit of QEMU's machine."""
+MAX_VCPUS, MAX_VIRTUAL_VCPUS = 255, 4
+"""Limits of QEMU's machine, and of those that take turns in the virtual clock."""
 ASIDE = ("directory", "name", "of_plan")
 """Fields that are no options."""
 
@@ -81,6 +82,8 @@ class Option:
     """Says nothing of a cell: who puts the run together decides it, not a worker."""
     is_path: bool = False
     """Names a file of the user's."""
+    common: bool = False
+    """Stands among the first in a verb's help."""
 
     @property
     def is_replayed(self) -> bool:
@@ -202,7 +205,7 @@ def _device(path: str) -> str:
 
 def _control_file(path: str) -> None:
     if not path:
-        raise InputError("--control: name a file (docs/control.md)")
+        raise InputError("--control: name a file (docs/howto/own-scenario.md)")
 
 
 class RunOptions(BaseModel):
@@ -227,21 +230,21 @@ class RunOptions(BaseModel):
         BeforeValidator(_refusing(_one_kernel)),
         Option(
             "The guest's kernel: a version (6.1), or another spec (docs/kernels.md).",
-            affects="shown", level="calibrate", replayed=False,
+            common=True, affects="shown", level="calibrate", replayed=False,
         ),
     ] = "debian:6.1"  # fmt: skip
     filesystem: Annotated[
         str | None,
         Option(
             "Only the variants of this filesystem, or of several: ext4,xfs.",
-            affects="cells", level="calibrate", make="FS",
+            common=True, affects="cells", level="calibrate", make="FS",
         ),
     ] = None  # fmt: skip
     options: Annotated[
         str | None,
         _checked(_matrix),
         Option(
-            "mkfs and mount options: every combination is a variant (docs/howto/options-matrix.md).",
+            "mkfs and mount options: every combination is a variant (docs/howto/own-scenario.md).",
             affects="shown", level="bisect", metavar="FS:OPTION,...;...",
         ),
     ] = None  # fmt: skip
@@ -249,9 +252,9 @@ class RunOptions(BaseModel):
         tuple[int, ...],
         BeforeValidator(_run_seeds),
         Option(
-            "Run seeds, each a repetition: 1,2,3 or 1-3 (docs/chance.md). agelab run also takes auto: as many as "
-            "decide a question (docs/howto/plan.md).",
-            affects="cells", level="calibrate",
+            "Run seeds, each a repetition: 1,2,3 or 1-3 (docs/compare.md). agelab run also takes auto: as many as "
+            "decide a question (docs/compare.md).",
+            common=True, affects="cells", level="calibrate",
         ),
     ] = (1,)  # fmt: skip
     until_decided: Annotated[bool, Option(affects="cells", here="--seeds auto decides after each look")] = (
@@ -262,14 +265,14 @@ class RunOptions(BaseModel):
         ScaleName | None,
         Option(
             "The study's sizes (paper: a control file's default), or shrunk ones (quick: a scenario's).",
-            affects="shown", level="bisect",
+            common=True, affects="shown", level="bisect",
         ),
     ] = None  # fmt: skip
     corpus: Annotated[
         str | None,
         Option(
             "Your own ISO image, directory or tarball, not the seeded data (docs/corpus.md).",
-            affects="data", level="bisect", is_path=True,
+            common=True, affects="data", level="bisect", is_path=True,
         ),
     ] = None  # fmt: skip
     log: Annotated[
@@ -283,7 +286,7 @@ class RunOptions(BaseModel):
         tuple[int, ...],
         BeforeValidator(_corpus_seeds),
         Option(
-            "Corpus seeds, each with data and operations of its own: 1,2 or 1-2 (docs/howto/plan.md).",
+            "Corpus seeds, each with its own data and operations: 1,2 or 1-2 (docs/compare.md).",
             affects="cells", level="bisect",
         ),
     ] = (1,)  # fmt: skip
@@ -291,7 +294,7 @@ class RunOptions(BaseModel):
         Design,
         Option(
             "Every run seed with every corpus, or paired: the first with the first, and so on "
-            "(docs/howto/plan.md).",
+            "(docs/compare.md).",
             affects="cells", level="calibrate",
         ),
     ] = "crossed"  # fmt: skip
@@ -323,7 +326,7 @@ class RunOptions(BaseModel):
         Option(
             "Drives in place of the machine's: model:<name>, model:none (bare memory), file:<path>, block:<device>, "
             "pci:<address>; two with a comma (docs/drives.md, docs/real-disks.md).",
-            affects="shown", level="bisect",
+            common=True, affects="shown", level="bisect",
         ),
     ] = ()  # fmt: skip
     erase: Annotated[
@@ -338,15 +341,22 @@ class RunOptions(BaseModel):
         BootKind,
         Option(
             "Begin guests in the virtual clock as copies of one that has booted, or boot each in full "
-            "(docs/architecture.md).",
+            "(docs/design.md).",
             affects="effort", level="calibrate", replayed=True,
         ),
     ] = "saved"  # fmt: skip
-    vcpus: Annotated[int, Option("The guest's processors (wall clock).", affects="shown", level="bisect")] = 1
+    vcpus: Annotated[
+        int,
+        Option(
+            "The guest's processors. In the virtual clock several take turns: its times then measure nothing "
+            "(docs/howto/tests.md).",
+            affects="shown", level="bisect",
+        ),
+    ] = 1  # fmt: skip
     schedule: Annotated[
         int,
         Option(
-            "Shake the guest's schedule as this number and the run seed draw it; its times are then no machine's "
+            "Shake the guest's schedule as this number and the run seed draw it; such times belong to no machine "
             "(docs/howto/tests.md). 0: leave it alone.",
             level="calibrate",
         ),
@@ -368,14 +378,14 @@ class RunOptions(BaseModel):
         _checked(BlockChange.parse),
         Option(
             "The block layer and write-back, in place of the machine's: scheduler, its parameters, requests, "
-            "read_ahead_kib, dirty_percent, ... (docs/block-layer.md).",
+            "read_ahead_kib, dirty_percent, ... (docs/drives.md).",
             affects="shown", level="bisect", metavar="KEY=VALUE,...",
         ),
     ] = None  # fmt: skip
     source: Annotated[
         SourceState | None,
         Option(
-            "How the disk lies that a study copied from: as one copy lays it, or scattered (docs/block-layer.md).",
+            "How the disk lies that a study copied from: as one copy lays it, or scattered (docs/drives.md).",
             affects="shown", level="bisect",
         ),
     ] = None  # fmt: skip
@@ -390,15 +400,15 @@ class RunOptions(BaseModel):
         Jobs,
         PlainValidator(parse_jobs),
         Option(
-            "Cells at a time; auto: as many as this host can run. In the wall clock they disturb each other.",
-            affects="nothing", level="bisect", of_coordinator=True,
+            "Guests at a time, in one cell too; auto: as many as fit here. In the wall clock cells disturb each other.",
+            common=True, affects="nothing", level="bisect", of_coordinator=True,
         ),
     ] = 1  # fmt: skip
     control: Annotated[
         str | None,
         _checked(_control_file),
         Option(
-            "A control file: the tests of a user's own scripts (docs/control.md).",
+            "A control file: the tests of a user's own scripts (docs/howto/own-scenario.md).",
             affects="shown", make="", is_path=True, here="a control file has its journal here",
         ),
     ] = None  # fmt: skip
@@ -425,7 +435,7 @@ class RunOptions(BaseModel):
         _checked(require_form),
         Option(
             "With --seeds auto: worst:STEP:METRIC, best:STEP:METRIC or A:B:STEP:METRIC, not the scenario's own "
-            "question (docs/howto/plan.md).",
+            "question (docs/compare.md).",
             affects="cells", metavar="QUESTION",
         ),
     ] = None  # fmt: skip
@@ -437,14 +447,14 @@ class RunOptions(BaseModel):
     disk: Annotated[
         str | None,
         Option(
-            "Start from a stored disk (its key) instead of making one (docs/stored-disks.md).",
+            "Start from a stored disk (its key) instead of making one (docs/howto/cache.md).",
             here="a stored disk is this store's",
         ),
     ] = None  # fmt: skip
     keep_disk: Annotated[
         bool,
         Option(
-            "Keep what each cell's steps leave on its disk (docs/stored-disks.md).",
+            "Keep what each cell's steps leave on its disk (docs/howto/cache.md).",
             affects="effort", here="--keep-disk keeps disks in this store",
         ),
     ] = False  # fmt: skip
@@ -481,7 +491,7 @@ class RunOptions(BaseModel):
             affects="nothing", level="sweep",
         ),
     ] = False  # fmt: skip
-    check: Annotated[
+    verify: Annotated[
         float | None,
         AfterValidator(_share),
         Option(
@@ -489,10 +499,14 @@ class RunOptions(BaseModel):
             affects="nothing", level="sweep", metavar="SHARE", of_coordinator=True,
         ),
     ] = None  # fmt: skip
+    trial: Annotated[
+        bool,
+        Option(
+            "Only see whether the scenario works: one cell, in which sizes are small and each step runs once.",
+            common=True, flag="--check", make="CHECK",
+        ),
+    ] = False  # fmt: skip
     measure: Annotated[bool, Option()] = Field(default=True, description="go on when the disk is made")
-    prove_all: Annotated[bool, Option(affects="nothing", replayed=True)] = Field(
-        default=True, description="the image proves every filesystem, not only those that are measured"
-    )
 
     @field_validator(
         *("filesystem", "ask", "options", "fail", "block", "scale", "corpus", "log", "defaults", "layout"),
@@ -531,6 +545,15 @@ class RunOptions(BaseModel):
     @property
     def in_wall_clock(self) -> bool:
         return self.guest_clock == "wall"
+
+    @property
+    def not_timed(self) -> str:
+        """Why its times are none; empty where they are some machine's."""
+        if self.vcpus > 1 and not self.in_wall_clock:
+            return (
+                f"{NOT_TIMED}: the clock counts the instructions of {self.vcpus} processors, which take turns"
+            )
+        return f"{NOT_TIMED}: the guest's schedule is shaken, and its clock jumps" if self.schedule else ""
 
     @property
     def repetitions(self) -> tuple[Seeds, ...]:
@@ -648,7 +671,9 @@ class RunOptions(BaseModel):
     def from_words(cls, command: Mapping[str, Any]) -> Self:
         """Return the options that ``to_plan`` gave. Raises InputError as ``from_plan`` does."""
         words = command["options"]
-        if strange := [name for name, value in words.items() if name not in OPTIONS and value]:
+        if strange := [
+            name for name, value in words.items() if name not in OPTIONS.keys() | FORMER and value
+        ]:
             raise InputError(
                 f"the run was asked for with {option(strange[0])}, which this agelab does not know"
             )
@@ -693,6 +718,8 @@ NO_EFFECT = frozenset(
     | {name for name, of in OPTIONS.items() if of.affects in ("cells", "effort", "nothing")}
 )
 """Fields that choose cells, or change none of their digits."""
+FORMER = frozenset({"prove_all"})
+"""Options of older agelabs without a meaning by now, which their runs name."""
 NOT_REPLAYED = frozenset(name for name, of in OPTIONS.items() if of.is_path or not of.is_replayed)
 """Options that a replay does not take from the capsule: paths of another host, and what shapes no digit."""
 PATHS = frozenset(name for name, of in OPTIONS.items() if of.is_path)
@@ -813,16 +840,17 @@ def _one_corpus(asked: RunOptions) -> None:
 
 
 def _clock_of_disks(asked: RunOptions) -> None:
-    """Refuse the virtual clock of a real disk, and more processors than the clock has."""
+    """Refuse the virtual clock of a real disk, and more processors than a clock has."""
     if asked.clock == "virtual" and asked.real_disks:
         real = asked.real_disks[0]
         raise InputError(
-            f"--clock virtual: {real.kind}:{real.name} has a time of its own",
+            f"--clock virtual: {real.kind}:{real.name} runs in real time",
             hint="real disks take --clock wall, which is their default; modelled ones take either",
         )
-    if not 1 <= asked.vcpus <= (MAX_VCPUS if asked.in_wall_clock else 1):
+    if not 1 <= asked.vcpus <= (MAX_VCPUS if asked.in_wall_clock else MAX_VIRTUAL_VCPUS):
         raise InputError(
-            f"--vcpus {asked.vcpus}: the virtual clock has one processor, the wall clock 1 to {MAX_VCPUS}"
+            f"--vcpus {asked.vcpus}: the virtual clock has 1 to {MAX_VIRTUAL_VCPUS} processors, the wall clock 1 to "
+            f"{MAX_VCPUS}"
         )
 
 
@@ -841,9 +869,11 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
     OptionConflict(
         "control",
         ("log",),
-        "--log stands in the place of a scenario's histories: leave --control or --log out",
+        "--log replaces a scenario's histories: leave --control or --log out",
     ),
-    OptionConflict("control", ("name",), "--control stands in a scenario's place: leave {asked.name} out"),
+    OptionConflict("control", ("name",), "--control replaces a scenario: leave {asked.name} out"),
+    OptionConflict("trial", ("control",), "--check: a control file's tests run as they are: leave it out"),
+    OptionConflict("trial", ("until_decided",), "--check runs one cell, which decides nothing: leave it out"),
     OptionConflict("control", ("instead",), "--instead: a control file leaves nothing open: leave it out"),
     OptionConflict(
         "control",
@@ -867,13 +897,13 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
     _real_disk_as_it_is,
     OptionConflict(
         "in_wall_clock",
-        ("check",),
-        "--check {asked.check:g}: in the wall clock the same thing run twice differs",
+        ("verify",),
+        "--verify {asked.verify:g}: in the wall clock the same thing run twice differs",
     ),
     OptionConflict(
-        "check",
+        "verify",
         ("fresh", "keep_disk", "timing"),
-        "--check {asked.check:g}: with {other} every cell runs: leave one of them out",
+        "--verify {asked.verify:g}: with {other} every cell runs: leave one of them out",
     ),
     OptionConflict(
         "in_wall_clock",

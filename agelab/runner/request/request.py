@@ -80,10 +80,12 @@ class RunRequest:
 
     @property
     def scale_name(self) -> str:
-        """The scale as results name it: ``corpus`` where the sizes follow a user's own data.
+        """The scale as results name it: ``corpus`` where the sizes follow a user's own data, ``check`` in a trial.
 
         They do not in a control file, whose scripts use the data as they like.
         """
+        if self.options.trial:
+            return "check"
         return "corpus" if self.corpus and not self.control else self.scale
 
     def shrink(self, own: Corpus | None) -> float:
@@ -94,8 +96,8 @@ class RunRequest:
         return scenario.scales[self.scale].shrink
 
     def on_kernel(self, kernel: str) -> "RunRequest":
-        """Return the same cells on one of several kernels, whose images prove what is measured alone."""
-        options = self.options.changed(kernel=kernel, prove_all=False)
+        """Return the same cells on one of several kernels."""
+        options = self.options.changed(kernel=kernel)
         return replace(self, options=options, kernel=canonical(kernel))
 
     def planned(self) -> list[CellSpec]:
@@ -266,9 +268,11 @@ def resolve(options: RunOptions, source: Selection | ControlFile | None = None) 
     if len(options.corpora) > 1:
         _require_use_of_corpora(options, replace(selected, scenario=scenario))
     data = Path(own) if own else file.data if file else None
+    if options.trial:
+        scenario = _small(scenario, selected.variants[0], scale, own)
     if scenario.corpus and not data:
         definition(scenario.corpus.kind).with_files(scenario.corpus.file_counts)
-    return RunRequest(
+    request = RunRequest(
         options=options,
         selection=replace(selected, scenario=scenario),
         machine=selection.machine(options.machine) if options.machine else None,
@@ -279,6 +283,19 @@ def resolve(options: RunOptions, source: Selection | ControlFile | None = None) 
         control=file,
         readable_by=readable_by,
     )
+    if options.trial:
+        _, variant, seeds, _ = request.seeded_variants[0]
+        request = replace(request, only=[(variant.name, request.layouts(variant)[0], seeds)])
+    return request
+
+
+def _small(scenario: Scenario, variant: Variant, scale: ScaleName, own: str | None) -> Scenario:
+    """Return the scenario as the trial of a variant runs it; the user's ``own`` data stay as large as they are."""
+    least = variant.minimum_mib or selection.filesystem(variant.filesystem).minimum_mib
+    small = scenario.small(least, scenario.scales[scale].shrink)
+    if own:
+        small = small.model_copy(update={"corpus": scenario.corpus, "disk": scenario.disk})
+    return small
 
 
 def _pulled_from(options: RunOptions, selected: Selection) -> tuple[Selection, str | None]:

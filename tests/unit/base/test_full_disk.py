@@ -230,7 +230,7 @@ print(len(run.samples()[1]), run.unfinished())
 
 
 VERBS = (
-    *(["list"], ["show"], ["disk", "list"], ["corpus", "list"], ["kernel", "list"], ["resume"]),
+    *(["list"], ["show"], ["list", "disks"], ["corpus", "list"], ["list", "kernels"], ["resume"]),
     *(["run", "aging-ext4"], ["age", "aging-ext4"], ["corpus", "make"], ["calibrate", "aging-ext4"]),
 )
 

@@ -258,7 +258,7 @@ def test_a_partial_clone_is_named_and_nothing_is_fetched_for_it(tmp_path: Path, 
 def test_a_repository_within_a_tree_is_refused(tmp_path: Path, evil: Path, name: str) -> None:
     path = made(tmp_path / "linux", ATTACKS["a submodule"], evil)
     (path / "fs/inner/.git").rename(path / "fs/inner" / name)
-    with pytest.raises(InputError, match="fs/inner is a git repository of its own"):
+    with pytest.raises(InputError, match="fs/inner is another git repository"):
         read_files(path, tmp_path)
 
 

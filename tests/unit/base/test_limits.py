@@ -18,7 +18,7 @@ AGELAB = Path(sys.executable).with_name("agelab")
 VERBS = (
     "doctor", "list", "show latest", "report latest -o r.html", "compare latest:ext4 latest:xfs",
     "export latest -o samples.csv", "replicate latest", "sweep latest --plots plots", "store", "run aging-ext4",
-    "plan aging-ext4", "kernel list", "disk list", "disk import /etc/passwd --filesystem ext4",
+    "plan aging-ext4", "list kernels", "list disks", "disk import /etc/passwd --filesystem ext4",
     "history make profile -o a.log --disk 40M", "schema scenario",
 )  # fmt: skip
 

@@ -285,7 +285,7 @@ def test_only_the_cells_of_the_claim_are_run_and_with_the_options_of_the_run(run
 def test_known_cells_are_reused_also_for_a_run_that_was_made_fresh(runs: MadeUpRuns) -> None:
     runs.make(RunOptions(name="piszcz-2006", fresh=True))
     runs.ask("--factors", "defaults")
-    assert [(one.fresh, one.check) for one in runs.asked] == [(False, None)]
+    assert [(one.fresh, one.verify) for one in runs.asked] == [(False, None)]
 
 
 def test_it_says_what_it_takes_before_it_begins(runs: MadeUpRuns) -> None:

@@ -425,7 +425,7 @@ def _replayed(
         ({"words": {"crash": "copy+1"}}, "asked for with --crash, which this agelab does not know"),
         ({"words": {"machine": "of-tomorrow"}}, "no machine 'of-tomorrow'"),
         ({"words": {"vcpus": "many"}}, "--vcpus 'many': input should be a valid integer"),
-        ({"words": {"disks": "file:/etc/passwd"}}, "has a time of its own"),
+        ({"words": {"disks": "file:/etc/passwd"}}, "runs in real time"),
         ({"words": {"device": "/dev/../etc/passwd"}}, "name a device file"),
     ],
 )

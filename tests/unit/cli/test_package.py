@@ -26,7 +26,7 @@ PROJECT = Path(__file__).parents[3]
 BESIDE = ("harness", "images", "packer", "scenarios")
 PARTS = ("agelab", *BESIDE, "pyproject.toml", "README.md", "LICENSE", ".gitignore")
 """All that a build reads."""
-OF_THE_CHECKOUT = ("agelab/setup.sh",)
+OF_THE_CHECKOUT = ("agelab/setup.sh", "agelab/nearest.awk")
 FOREIGN = (
     *(
         "agelab/__pycache__/cli.cpython-311.pyc",

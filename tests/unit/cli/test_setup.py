@@ -48,7 +48,7 @@ def project(tmp_path: Path) -> Path:
     backend = [
         one for one in locked("requirements.txt") if re.search(r"# via.*(hatchling|build-system)", one)
     ]
-    for lock in ("requirements.txt", "requirements-test.txt"):
+    for lock in ("requirements.txt", "requirements-site.txt", "requirements-test.txt"):
         (made / lock).write_text("\n".join(backend) + "\n")
     return made
 
@@ -124,20 +124,40 @@ def test_a_user_without_sudo_is_told_what_to_install(project: Path, tmp_path: Pa
     )
 
 
-def test_missing_packages_are_installed_at_once(project: Path, tmp_path: Path) -> None:
+def test_missing_packages_are_installed_at_once_and_pythons_own_first(project: Path, tmp_path: Path) -> None:
     need_packages(project)
+    found = re.search(r"^identity\(\) .*$", (project / "agelab/setup.sh").read_text(), re.MULTILINE)
+    assert found
+    words = ["sh", "-c", f"python=/usr/bin/python3; {found[0]}; identity"]
+    made = subprocess.run(words, cwd=project, check=True, capture_output=True, text=True).stdout
+    (project / ".venv/bin").mkdir(parents=True)
+    (project / ".venv/bin/agelab").touch(0o755)
+    (project / ".venv/agelab-setup").write_text(f"run\n{made}")
     log = tmp_path / "apt.log"
-    apt = f'echo "$DEBIAN_FRONTEND: $*" >>{log}; [ "$6" != install ] || echo "E: no such package"; exit 100'
-    env = path_with(tmp_path / "bin", *(p for p in BASE if p != "id"), "ls", id="echo 0", apt_get=apt)
-    apt_calls = "noninteractive: -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "
-    done = setup(project, env=env)
-    assert done.returncode == 3
-    assert done.stderr.splitlines()[-1].startswith("agelab: apt-get could not install them: ")
-    packages = "qemu-utils libvirt-daemon python3-venv"
-    assert log.read_text().splitlines() == [
-        apt_calls + "update",
-        apt_calls + f"install --no-install-recommends {packages}",
-    ]
+    every = "qemu-utils libvirt-daemon python3-venv"
+    for refused, packages in (
+        ("python3-venv", ["python3-venv"]),
+        (every, ["python3-venv", every]),
+        ("-", ["python3-venv", every]),
+    ):
+        apt = (
+            f'echo "$DEBIAN_FRONTEND: $*" >>{log}\n'
+            'while [ "$1" != install ]; do [ $# -gt 1 ] || exit 100; shift; done\n'
+            f'shift 2; [ "$*" = "{refused}" ] || exit 0; echo "E: no such package"; exit 100'
+        )
+        env = path_with(tmp_path / "bin", *(p for p in BASE if p != "id"), "ls", id="echo 0", apt_get=apt)
+        done = setup(project, env=env)
+        if refused == "-":
+            assert done.returncode == 0
+        else:
+            assert done.returncode == 3
+            assert (
+                "agelab: apt-get could not install them: E: no such package" in done.stderr.splitlines()[-1]
+            )
+        call = "noninteractive: -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "
+        installed = [f"{call}install --no-install-recommends {one}" for one in packages]
+        assert log.read_text().splitlines() == [f"{call}update", *installed]
+        log.unlink()
 
 
 @pytest.mark.parametrize(
@@ -186,8 +206,10 @@ def test_a_failed_download_is_exit_3_and_what_was_made_stays_until_a_lock_file_c
     again = setup(project)
     assert (again.returncode, again.stderr) == (0, "")
     # The tests' packages are added: a run from this environment may be going on.
-    assert setup(project, "test").returncode == 0
-    assert setup(project, "run").stderr == ""
+    for purpose in ("site", "test"):
+        assert setup(project, purpose).returncode == 0
+        assert setup(project, "run").stderr == ""
+    assert setup(project, "site").stderr == ""
     assert marker.exists()
 
     with (project / "requirements.txt").open("a") as lock:
@@ -204,11 +226,12 @@ def pins(name: str) -> dict[str, str]:
     return dict(re.findall(r"^([\w.-]+)==([\w.]+)", (PROJECT / name).read_text(), re.MULTILINE))
 
 
-def test_the_tests_lock_holds_all_of_the_other() -> None:
-    assert pins("requirements.txt").items() <= pins("requirements-test.txt").items()
+def test_the_tests_lock_holds_all_of_the_others() -> None:
+    assert pins("requirements.txt").items() <= pins("requirements-site.txt").items()
+    assert pins("requirements-site.txt").items() <= pins("requirements-test.txt").items()
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-test.txt"])
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-site.txt", "requirements-test.txt"])
 def test_every_locked_package_has_hashes_and_no_index_is_named(name: str) -> None:
     text = (PROJECT / name).read_text()
     for entry in locked(name):
@@ -233,7 +256,7 @@ def test_make_alone_lists_every_target_a_user_may_call() -> None:
     assert done.returncode == 0
     phony = re.search(r"^\.PHONY: (.*)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)
     assert phony
-    for target in set(phony.group(1).split()) - {"setup-test", "name-given", "patched-given"}:
+    for target in set(phony.group(1).split()) - {"setup-site", "setup-test", "name-given", "patched-given"}:
         assert re.search(rf"^  {target} +\w", done.stdout, re.MULTILINE), target
 
 
@@ -251,7 +274,10 @@ def test_make_scenario_without_a_name_lists_the_scenarios() -> None:
     [
         (["scenario", "NAME=aging-ext4", "KERNELS=5.10 6.1"], "takes no KERNELS=; did you mean KERNEL=?"),
         (["scenario", "NAME=aging-ext4", "SEED=5"], "takes no SEED=; did you mean SEEDS=?"),
-        (["scenario", "NAME=aging-ext4", "KERNAL=5.10"], "takes no KERNAL=: it takes AGELAB_HOME SNAPSHOT"),
+        (["scenario", "NAME=aging-ext4", "KERNAL=5.10"], "takes no KERNAL=; did you mean KERNEL=?"),
+        (["scenario", "NAME=aging-ext4", "ZZZ=5.10"], "takes no ZZZ=: it takes AGELAB_HOME SNAPSHOT"),
+        (["scenarioo", "SEED=5"], "no target scenarioo; did you mean make scenario?"),
+        (["zzz"], "no target zzz: make alone lists them"),
         (["test", "FS=ext4"], "make test takes no FS="),
     ],
 )

@@ -69,9 +69,9 @@ def test_every_fault_of_a_log_is_named(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_profiles_are_listed_with_their_studies(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["history", "profiles"]) == 0
+    assert main(["list", "profiles"]) == 0
     said = capsys.readouterr().out
     for one in load_profiles():
-        assert f"{one.name} " in said and one.title in said
+        assert f"{one.name} " in said and one.title in " ".join(said.split())
         assert len(one.sizes.upto) == len(one.sizes.weights) and len(one.ages.upto) == len(one.ages.weights)
         assert len(one.depths.weights) == len(one.depths.directories)

@@ -1,4 +1,4 @@
-"""docs/operations.md does what it says: its example is a log, and its recipes make logs of real traces.
+"""docs/operations.md does what it says: its example is a log, and its programs make logs of real traces.
 
 The samples are of strace 6.1 (some lines of other calls left out) and of fio 3.33; what was traced is job.sh.
 """
@@ -15,7 +15,8 @@ from agelab.data.history.operations import check_log
 from tests import capabilities
 from tests.build.native_tools import compiled
 
-PAGE = (Path(__file__).parents[3] / "docs/operations.md").read_text()
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE, HOWTO = (DOCS / "operations.md").read_text(), DOCS / "howto"
 SAMPLES = Path(__file__).parents[2] / "golden/operations"
 TRACED = "/tmp/trace"
 
@@ -28,14 +29,12 @@ def block(name: str) -> str:
 
 
 def from_strace(trace: Path, directory: str, where: Path) -> Path:
-    (where / "from_strace.py").write_text(block("from_strace.py"))
-    return made([sys.executable, str(where / "from_strace.py"), str(trace), directory], where)
+    return made([sys.executable, str(HOWTO / "strace-to-log"), str(trace), directory], where)
 
 
 def from_fio(trace: Path, where: Path) -> Path:
-    (where / "from_fio.awk").write_text(block("from_fio.awk"))
     return made(
-        ["awk", "-v", f"directory={TRACED}/fio", "-f", str(where / "from_fio.awk"), str(trace)], where
+        ["awk", "-v", f"directory={TRACED}/fio", "-f", str(HOWTO / "fio-to-log.awk"), str(trace)], where
     )
 
 
@@ -87,7 +86,7 @@ def test_times_in_a_strace_log_change_nothing(before: str, behind: str, tmp_path
 
 def test_a_strace_log_without_paths_or_calls_is_not_taken_in_silence(tmp_path: Path) -> None:
     script, trace = tmp_path / "from_strace.py", tmp_path / "trace"
-    script.write_text(block("from_strace.py"))
+    script.write_text((HOWTO / "strace-to-log").read_text())
     for text, complaint in (
         (
             '1 creat("a", 0600) = 3\n1 write(3, "x", 1) = 1\n',

@@ -14,7 +14,7 @@ PAGES = [PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.
 PAGES += sorted((PROJECT / "docs").rglob("*.md"))
 MAKEFILE = (PROJECT / "Makefile").read_text()
 WIDTH = 160
-MADE = ("<!-- table:", "<!-- drives", "<!-- machines", "<!-- options")
+MADE = ("<!-- table:", "<!-- drives", "<!-- machines", "<!-- options", "<!-- generated")
 """Marks before a table that a program has made; ``<!-- end -->`` follows it."""
 PATH = re.compile(
     r"(?<![\w/.~-])(?:agelab|harness|bench|docs|images|packer|scenarios|tests|validation)/[\w./-]*[\w/](?![\w<*{])"
@@ -62,6 +62,14 @@ def test_every_link_of_the_readme_leads_to_a_file() -> None:
     links = set(re.findall(r"\]\(([\w./-]+)", (PROJECT / "README.md").read_text()))
     assert len(links) > 15
     assert {link for link in links if not (PROJECT / link).exists()} == set()
+
+
+def test_what_two_machines_print_in_the_readme_is_what_its_table_has() -> None:
+    shown, table = (PROJECT / "README.md").read_text().split("<!-- table: readme ")
+    both, *_ = [block for block in shown.split("```") if block.startswith("\nlaptop")]
+    figures = re.findall(r"\b(?:\d+\.\d+|[0-9a-f]{12})\b", both)
+    assert len(figures) == 16
+    assert {figure for figure in figures if figure not in table.partition("<!-- end -->")[0]} == set()
 
 
 def test_every_test_that_a_page_names_is_there() -> None:

@@ -182,13 +182,18 @@ def test_a_block_map_is_a_picture_of_its_variant(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scale", "heading"), [("quick", "## Beside our runs"), ("paper", "## Beside our runs, at its own size")]
 )
-def test_a_study_has_its_tables_and_no_names_of_runs(tmp_path: Path, scale: str, heading: str) -> None:
+def test_a_study_has_counts_in_its_page_and_its_figures_as_data(
+    tmp_path: Path, scale: str, heading: str
+) -> None:
     name = study_runs.make(tmp_path, "tum-2005", study_runs.printed("tum-2005"), scale=scale)
     found = RunDirectory(tmp_path / "runs" / name)
-    text = made("claims:beside_study", [found]).text
-    assert text.startswith(f"{heading}\n\n- **A**: scale {scale}, ")
-    assert f"scale {scale}" in text and "replicated**: " in text
-    assert name not in text
+    beside = made("claims:beside_study", [found], name="study-tum-2005")
+    assert beside.text.startswith(f"{heading}\n\n- **A**: scale {scale}, ")
+    assert "\n| table means, single, elapsed (s): " in beside.text
+    [(path, data)] = beside.files.items()
+    assert str(path) == "studies/data/tum-2005.txt" and f"]({path.relative_to('studies')})" in beside.text
+    assert "replicated**: " in data.decode()
+    assert name not in beside.text + data.decode()
     counted = made("claims", [found]).text
     assert counted.startswith("| study |") and "| `tum-2005` | period, seed 1 | " in counted
 

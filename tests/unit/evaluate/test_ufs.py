@@ -1,6 +1,6 @@
 """UFS2: what mkufs makes is what FreeBSD's newfs makes, and checkufs finds what is wrong with one.
 
-The kernel side, Linux writing it, is tested in guests of a kernel that can (docs/ufs.md).
+The kernel side, Linux writing it, is tested in guests of a kernel that can (docs/filesystems.md).
 """
 
 import os

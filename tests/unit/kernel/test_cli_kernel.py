@@ -31,7 +31,7 @@ def test_what_the_mirror_and_the_store_have_is_one_list(
     store = Store(home / "home")
     deb = kernel.resolve(f"deb:{package(home, f'linux-image-{RELEASE}', linux())}", store)
     own = kernel.resolve(f"image:{image(home, BUILT_IN)}", store)
-    assert cli.main(["kernel", "list"]) == 0
+    assert cli.main(["list", "kernels"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines == [
         ["debian:6.1.0-48-amd64", "6.1.172-1", "bookworm", "no", "headers:", "model:none", "alone"],
@@ -39,7 +39,7 @@ def test_what_the_mirror_and_the_store_have_is_one_list(
         ["*", RELEASE, "#1", "SMP", "today", "the", "store", "alone", own.key[:12]],
         ["*", "in", "the", "store"],
     ]
-    assert cli.main(["kernel", "list", "--json"]) == 0
+    assert cli.main(["list", "kernels", "--json"]) == 0
     first, second, third = json.loads(capsys.readouterr().out)
     assert (first["spec"], first["stored"], first["headers"]) == ("debian:6.1.0-48-amd64", False, False)
     assert (second["key"], second["suite"]) == (deb.key, "sid")

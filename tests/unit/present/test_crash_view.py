@@ -6,7 +6,7 @@ import pytest
 
 from agelab.present.report import crash_page
 from agelab.present.report.blocks import Line, Table, Text
-from agelab.present.view.crash import answer_blocks, replay_blocks
+from agelab.present.view.crash import answer_blocks, replay_blocks, told
 from agelab.runner.crash.crash import Answer, Replayed, Violation
 from agelab.runner.crash.guests import Question
 from agelab.runner.crash.oracle import Call, Found, Kind
@@ -33,8 +33,11 @@ def test_the_answer_says_how_many_of_how_many() -> None:
     whole = Answer("r", QUESTION, states=90, disks=40, looked=40, look_seconds=8, workloads=3, boots=1)
     assert "the budget ended" not in texts(whole)
     assert "(5.00 disks a second)" in texts(whole)
-    part = replace(whole, looked=10, promises=False)
-    assert "the budget ended before 30 of 40 disks were looked at" in texts(part)
+    part = replace(whole, looked=10, judged=20, losses={"writes lost": [9, 50]}, promises=False)
+    assert (
+        "the budget ended before 30 of 40 disks were looked at: 20 of 90 states are judged (writes lost: 9 of 50)"
+        in texts(part)
+    )
     assert "no call of the workload makes anything persist" in texts(part)
 
 
@@ -84,9 +87,15 @@ def test_a_replay_shows_calls_and_requests_up_to_the_cut() -> None:
     assert shown(State(2, 3, torn=1))[-2:] == [["fua", "1 of 4 sectors"], "the power goes"]
 
 
+def test_a_lost_promise_is_told_with_its_source() -> None:
+    assert told(LOST).startswith("a promised name is missing: A/new (fsync A); fsync(2): data and metadata")
+    assert told(TORN) == "it cannot be mounted: mount: error 74"
+    assert "rename(2): a name that is replaced" in told(Found(Kind.HALF, "A/old or A/new", "sync"))
+
+
 @pytest.mark.parametrize(("times", "same", "said"), [(1, 1, False), (20, 19, True)])
-def test_a_replay_of_many_looks_says_how_many_found_the_same(times: int, same: int, said: bool) -> None:
+def test_a_replay_of_many_guests_says_how_many_found_the_same(times: int, same: int, said: bool) -> None:
     part = Recorded(2, 0, [], frozenset([0]))
     seen = Replayed(State(2, 0), "ab", part, [Call(0, "", 0, {})], [], times, same)
     lines = [block.text for block in replay_blocks(seen) if isinstance(block, Line)]
-    assert ("the same in 19 of 20 looks" in lines) is said
+    assert ("the same in 19 of 20 guests" in lines) is said

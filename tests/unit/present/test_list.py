@@ -8,9 +8,10 @@ from rich.console import Console
 from agelab.base import places
 from agelab.cli import main
 from agelab.present.view import run_tables, terminal
-from agelab.present.view.cell_names import beside_docs, list_cells, ranges
+from agelab.present.view.cell_names import beside_docs, list_cells
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
+from agelab.scenario.seeds import ranges
 from tests.build import run_builder
 from tests.build.aging_runs import make as made
 from tests.build.study_runs import make

@@ -22,7 +22,7 @@ from tests.build import hostile_runs, run_builder
 from tests.build.run_readers import from_parquet, from_sqlite
 
 HOSTILE = 'a | b <script>alert("x")</script> \x1b[2J \x00 ]]> `c` \ud800'.encode("utf-8", "replace").decode()
-PAGE = Path(__file__).parents[3] / "docs" / "exports.md"
+PAGE = Path(__file__).parents[3] / "docs" / "report.md"
 
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -130,15 +130,15 @@ def test_the_examples_of_the_page_run(
         assert f"-o samples.{form}" in PAGE.read_text()
         said(capsys, "-o", f"samples.{form}")
     examples = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    assert len(examples) == 4
+    assert len(examples) == 3
     scope: dict[str, object] = {}
     outs = []
     for text in examples:
         exec(text, scope)
         outs.append(capsys.readouterr().out)
-    assert outs[0] == "" and "61.0" in outs[1]
-    assert outs[2].splitlines()[0] == "ext4 6.1 copy 61.75"
-    assert re.search(r"ext4 +│ +6\.1 +│ +copy +│ +61\.75", outs[3])
+    assert "61.0" in outs[0]
+    assert outs[1].splitlines()[0] == "ext4 6.1 copy 61.75"
+    assert re.search(r"ext4 +│ +6\.1 +│ +copy +│ +61\.75", outs[2])
 
 
 READ_BACK = {"sqlite": from_sqlite, "parquet": from_parquet}

@@ -5,6 +5,7 @@ import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -146,6 +147,30 @@ def test_a_damaged_line_among_many_is_told_as_one_alone(finished: RunDirectory) 
     path.write_bytes(path.read_bytes() + b'{"cell": 0}, {"cell": 0}\n')
     with pytest.raises(InputError, match=r"samples\.jsonl is damaged: Extra data"):
         finished.samples()
+
+
+def test_samples_that_were_read_are_read_again_only_where_the_file_is_another(
+    finished: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[Path] = []
+    lines = checksummed.lines
+
+    def counted(path: Path) -> list[dict[str, Any]]:
+        reads.append(path)
+        return lines(path)
+
+    monkeypatch.setattr(checksummed, "lines", counted)
+    reader = RunDirectory(finished.path)
+    before = reader.samples()
+    before[0].clear()  # nobody's list is another's
+    assert [row.step for row in reader.samples()[0]] == ["copy", "read"] and len(reads) == 1
+    finished.append(1, sample("list"))
+    assert {cell: [row.step for row in rows] for cell, rows in reader.samples().items()} == {
+        0: ["copy", "read"], 1: ["list"],
+    }  # fmt: skip
+    assert len(reads) == 2
+    reader.append_all(1, [sample("remove")])
+    assert [row.step for row in reader.samples()[1]] == ["list", "remove"] and len(reads) == 2
 
 
 def test_a_cell_that_begins_anew_leaves_nothing_of_its_first_beginning(finished: RunDirectory) -> None:

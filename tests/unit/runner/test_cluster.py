@@ -313,7 +313,7 @@ def test_a_changed_byte_of_what_was_sent_is_found(tmp_path: Path) -> None:
         ({}, "0", False),
         ({}, "1", True),
         ({"fresh": True}, "", True),
-        ({"check": 0.5}, "", True),
+        ({"verify": 0.5}, "", True),
     ],
 )
 def test_a_worker_answers_with_no_known_cell_where_all_run_or_some_are_checked(
@@ -323,7 +323,7 @@ def test_a_worker_answers_with_no_known_cell_where_all_run_or_some_are_checked(
     monkeypatch.setattr(shared_plan, "_resolutions", lambda *_: {})
     options = RunOptions(name="aging-ext4", directory="/", **words)  # type: ignore[arg-type]
     found = shared_plan.make(resolve(options), Store(tmp_path), Progress()).options
-    assert found.fresh is fresh and found.check is None
+    assert found.fresh is fresh and found.verify is None
 
 
 def test_a_task_takes_the_plan_of_its_cell_alone_which_is_the_same_cell(

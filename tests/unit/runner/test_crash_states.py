@@ -9,32 +9,15 @@ import pytest
 
 from agelab.base.errors import AgelabError, InputError
 from agelab.runner.crash import oracle, workloads
+from agelab.runner.crash.crash import disks_in_turn
+from agelab.runner.crash.guests import Question, Recording
 from agelab.runner.crash.oracle import Call, Found, Look, Node
 from agelab.runner.crash.oracle import Kind as Wrong
-from agelab.runner.crash.record import ENTRY, HEAD, MAGIC, SECTOR, Piece, Record, RequestKind
-from agelab.runner.crash.states import Recorded, State
+from agelab.runner.crash.record import SECTOR, Piece, Record, RequestKind
+from agelab.runner.crash.states import Loss, Recorded, State
+from tests.build.crash_record import record, sectors
 
 NO_WORDS = re.compile("EXT4-fs error")
-Request = tuple[RequestKind, int, bytes, int, int]
-"""Kind, sector, content of whole sectors, when it arrived and when it was done."""
-
-
-def record(directory: Path, requests: Sequence[Request], *, lost: int = 0) -> Record:
-    """Write a record as the drive's module does, before a disk of zeros."""
-    body = b""
-    for kind, sector, data, arrived, done in requests:
-        head = ENTRY.pack(kind, sector, len(data) // SECTOR, arrived, done)
-        has_data = kind in (RequestKind.WRITE, RequestKind.FUA)
-        body += head.ljust(SECTOR, b"\0") + (data if has_data else b"")
-    head = HEAD.pack(MAGIC, SECTOR + len(body), len(requests), lost)
-    (directory / "log").write_bytes(head.ljust(SECTOR, b"\0") + body)
-    (directory / "base").write_bytes(bytes(64 * SECTOR))
-    return Record(directory / "log", directory / "base")
-
-
-def sectors(text: str) -> bytes:
-    """A sector of each letter."""
-    return b"".join(letter.encode() * SECTOR for letter in text)
 
 
 def part(whole: Record, marks: frozenset[int] = frozenset()) -> Recorded:
@@ -138,6 +121,25 @@ def test_the_seed_draws_the_subsets(tmp_path: Path) -> None:
     whole = record(tmp_path, [(RequestKind.WRITE, at, sectors("a"), at, at + 1) for at in range(9)])
     drawn = [list(part(whole).drawn(4, seed)) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_however_few_are_looked_at_they_are_of_each_kind_and_each_workload(tmp_path: Path) -> None:
+    writes = [(RequestKind.WRITE, at, sectors(f"{at:x}") * 2, at, at + 1) for at in range(0, 16, 2)]
+    whole = record(tmp_path, [*writes[:4], (RequestKind.KEPT, 0, sectors("-" * 4), 0, 0), *writes[4:]])
+    parts = {
+        0: Recorded(0, 0, whole.entries[:5], frozenset()),
+        1: Recorded(1, 5, whole.entries[5:], frozenset()),
+    }
+    question = Question("random", "ext4", "debian:6.1", "today", (), 64, 1, 4, 1.0)
+    disks = disks_in_turn(Recording(whole, parts, {}), question)
+    first = [same[0] for same in disks.values()][:8]
+    assert {state.loss for state in first} == set(Loss)
+    assert {state.workload for state in first if state.loss is Loss.WRITES} == {0, 1}
+    every = [str(state) for same in disks.values() for state in same]
+    assert sorted(every) == sorted(str(state) for part in parts.values() for state in part.states(4, 1))
+    assert len(every) == len(set(every))
+    assert [*disks] == [*disks_in_turn(Recording(whole, parts, {}), question)]
+    assert [*disks] != [*disks_in_turn(Recording(whole, parts, {}), replace(question, seed=2))]
 
 
 def test_a_name_leads_back_to_its_state(tmp_path: Path) -> None:

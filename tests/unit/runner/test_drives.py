@@ -204,7 +204,7 @@ def test_a_real_drive_takes_the_wall_clock() -> None:
     assert clock(None) == "virtual"
     assert clock("block:/dev/sda") == "wall"
     assert clock("model:none", "wall") == "wall"
-    with pytest.raises(InputError, match="--clock virtual: file:/a has a time of its own"):
+    with pytest.raises(InputError, match="--clock virtual: file:/a runs in real time"):
         clock("file:/a", "virtual")
 
 

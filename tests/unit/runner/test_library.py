@@ -1,5 +1,7 @@
 """agelab as a library: the options of a run, and running them."""
 
+import ast
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -14,11 +16,13 @@ from agelab.cli.age import age
 from agelab.cli.calibrate import calibrate
 from agelab.cli.run import run
 from agelab.machine.disk import parse
+from agelab.results.result import Status
 from agelab.runner.execute import runner
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import RunRequest, resolve
-from tests.build import run_builder
+from tests.build import aging_runs, run_builder, study_runs
 
+PROJECT = Path(__file__).parents[3]
 SMALL = str(Path(__file__).parents[2] / "vm" / "small.toml")
 
 
@@ -171,6 +175,56 @@ def test_the_package_imports_nothing_before_it_is_used() -> None:
     assert done.stdout == "[]\n"
     with pytest.raises(AttributeError, match="has no attribute 'runs'"):
         _ = agelab.runs  # type: ignore[attr-defined]
+
+
+def test_the_package_has_five_names() -> None:
+    assert agelab.__all__ == ["Progress", "RunOptions", "find", "load", "run"]
+    assert dir(agelab) == sorted([*agelab.__all__, "__version__"])
+    assert all(hasattr(agelab, name) for name in agelab.__all__)
+
+
+def test_a_run_says_how_its_cells_ended_and_under_which_key(home: Path) -> None:
+    seeds = range(1, 7)
+    name = aging_runs.make(
+        home, {"ext4": 1.5, "xfs": 1.2}, seeds=seeds, statuses={"ext4": Status.HUNG}, unfinished=1
+    )
+    run = agelab.find(name[:-1])
+    key = run.end(0)
+    assert key and key.inputs_key
+    lines = repr(run).splitlines()
+    assert lines[:2] == [f"{name}: 12 cells", f"  ext4, seed 1: hung, {key.inputs_key[:19]}..."]
+    assert len(lines) == 12 and lines[-1] == "  and 2 more"
+    assert agelab.find(home=home).name == name
+    (run.path / "cells/3/end.json").write_text("{")
+    assert repr(run).startswith(f"{name}: ") and "end.json" in repr(run)
+    with pytest.raises(InputError, match="no run 'nothing'"):
+        agelab.find("nothing")
+
+
+def test_the_notebook_runs(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {
+        "ext4": {"copy": 1.0, "read": 2.0, "remove": 3.0},
+        "xfs": {"copy": 4.0, "read": 5.0, "remove": 6.0},
+    }
+    asked: list[RunOptions] = []
+
+    def run(options: RunOptions, *_: object) -> Any:
+        asked.append(options)
+        return agelab.find(study_runs.make(home, "ten-lines", times, seeds=len(options.seeds)))
+
+    monkeypatch.setattr(runner, "run", run)
+    monkeypatch.chdir(PROJECT)
+    names: dict[str, Any] = {}
+    shown = []
+    for cell in json.loads((PROJECT / "docs/library.ipynb").read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            *body, last = ast.parse("".join(cell["source"])).body
+            assert isinstance(last, ast.Expr), "a cell ends with what it shows"
+            exec(compile(ast.Module(body, []), "cell", "exec"), names)
+            shown.append(eval(compile(ast.Expression(last.value), "cell", "eval"), names))
+    assert len(resolve(asked[0]).planned()) == 6
+    assert repr(shown[0]).splitlines()[1].startswith("  ext4, seed 1: ok, ")
+    assert [len(shown[1]), *shown[2]["ext4"].round(2)] == [3, 1.0, 2.0, 3.0]
 
 
 WITHOUT_PANDAS = """

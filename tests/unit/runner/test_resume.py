@@ -148,7 +148,7 @@ ASKED = {"directory": ".", "name": "aging-ext4", "options": {}}
         ({}, "does not say what was asked for"),
         (
             {**ASKED, "options": {"control": "mine/control.ctl"}},
-            "is of a control file, which has a journal of its own",
+            "is of a control file, which has its own journal",
         ),
     ],
 )

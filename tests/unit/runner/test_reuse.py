@@ -282,7 +282,7 @@ def test_the_environment_has_every_cell_run(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("AGELAB_FRESH", "1")
     assert not reuse(tmp_path).looks_up
     with pytest.raises(InputError, match="AGELAB_FRESH has every cell run"):
-        reuse(tmp_path, check=0.5)
+        reuse(tmp_path, verify=0.5)
     monkeypatch.setenv("AGELAB_FRESH", "0")
     assert reuse(tmp_path).looks_up
 
@@ -298,14 +298,14 @@ def test_a_checked_cell_runs_and_agrees(tmp_path: Path) -> None:
     guests = Guests(tmp_path)
     guests.carry_out(reuse(tmp_path))
     booted = guests.boots
-    end = first_end(guests.carry_out(reuse(tmp_path, check=1)))
+    end = first_end(guests.carry_out(reuse(tmp_path, verify=1)))
     assert guests.boots == 2 * booted and not end.reused and not end.disputes
     assert first_end(guests.carry_out(reuse(tmp_path))).reused
 
 
 def test_a_checked_cell_with_another_digest_disputes_and_neither_is_served_again(tmp_path: Path) -> None:
     first = first_end(Guests(tmp_path).carry_out(reuse(tmp_path)))
-    run = Guests(tmp_path, 1.6).carry_out(reuse(tmp_path, check=1))
+    run = Guests(tmp_path, 1.6).carry_out(reuse(tmp_path, verify=1))
     end = first_end(run)
     assert end.status is Status.OK and end.disputes == first.digest != end.digest
     assert not runner.succeeded(run)
@@ -317,22 +317,22 @@ def test_a_checked_cell_with_another_digest_disputes_and_neither_is_served_again
 
 def test_about_the_share_that_is_asked_for_is_checked(tmp_path: Path) -> None:
     run = run_builder.begin(tmp_path, [])
-    found = reuse(tmp_path, check=0.05)
+    found = reuse(tmp_path, verify=0.05)
     drawn = [found.is_checked(run, CellKey(f"sha256:{number}", "")) for number in range(4000)]
     assert 140 < sum(drawn) < 260
     assert drawn == [found.is_checked(run, CellKey(f"sha256:{number}", "")) for number in range(4000)]
-    assert all(reuse(tmp_path, check=1).is_checked(run, CellKey(f"{number}", "")) for number in range(100))
+    assert all(reuse(tmp_path, verify=1).is_checked(run, CellKey(f"{number}", "")) for number in range(100))
     assert not any(reuse(tmp_path).is_checked(run, CellKey(f"{number}", "")) for number in range(100))
 
 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ({"check": 0.0}, "a share is more than 0"),
-        ({"check": 1.5}, "a share is more than 0"),
-        ({"check": 0.5, "fresh": True}, "with --fresh every cell runs"),
-        ({"check": 0.5, "keep_disk": True}, "with --keep-disk every cell runs"),
-        ({"check": 0.5, "clock": "wall"}, "in the wall clock"),
+        ({"verify": 0.0}, "a share is more than 0"),
+        ({"verify": 1.5}, "a share is more than 0"),
+        ({"verify": 0.5, "fresh": True}, "with --fresh every cell runs"),
+        ({"verify": 0.5, "keep_disk": True}, "with --keep-disk every cell runs"),
+        ({"verify": 0.5, "clock": "wall"}, "in the wall clock"),
     ],
 )
 def test_a_check_of_nothing_is_refused(words: dict[str, Any], why: str) -> None:

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from agelab.base import process
 from agelab.base.errors import HostError, InputError
+from agelab.cli import agelab
 from agelab.cli.disk import disk as command
 from agelab.results.result import Sample
 from agelab.runner.prepare.prepare import _start_disk
@@ -152,7 +153,7 @@ def test_a_disk_whose_recipe_is_lost_stands_in_nobodys_way(
     with pytest.raises(HostError, match=r"recipe\.json cannot be read"):
         stored_disk.find(store, kept.key)
     monkeypatch.setenv("AGELAB_HOME", str(store.home))
-    listed = CliRunner().invoke(command, ["list"]).output
+    listed = CliRunner().invoke(agelab, ["list", "disks"]).output
     assert f"{kept.key[:12]}  DAMAGED" in listed and other.key[:12] in listed
     assert CliRunner().invoke(command, ["rm", kept.key]).exit_code == 0
     assert not stored_disk.list_damaged(store)
@@ -316,14 +317,16 @@ def test_a_disk_in_use_stays(kept: StoredDisk, store: Store) -> None:
 def test_the_verbs(kept: StoredDisk, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("AGELAB_HOME", str(store.home))
     runner = CliRunner()
-    listed = runner.invoke(command, ["list"]).output
+    listed = runner.invoke(agelab, ["list", "disks"]).output
     assert kept.key[:12] in listed and "aging-ext4, quick" in listed
-    assert json.loads(runner.invoke(command, ["list", "--json"]).output)["disks"][0]["key"] == kept.key
+    assert (
+        json.loads(runner.invoke(agelab, ["list", "disks", "--json"]).output)["disks"][0]["key"] == kept.key
+    )
     assert "verified: it is what was stored" in runner.invoke(command, ["show", kept.key[:6]]).output
     target = tmp_path / "x.img"
     assert str(target) in runner.invoke(command, ["export", kept.key, str(target)]).output
     assert "agelab age aging-ext4" in runner.invoke(command, ["rm", kept.key[:12]]).output
-    assert "no stored disks yet" in runner.invoke(command, ["list"]).output
+    assert "no stored disks yet" in runner.invoke(agelab, ["list", "disks"]).output
 
 
 def test_an_exported_filesystem_can_be_mounted(store: Store, tmp_path: Path) -> None:

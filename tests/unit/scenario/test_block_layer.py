@@ -97,7 +97,7 @@ def test_every_error_of_the_option_is_told() -> None:
     ("name", "block", "more", "said"),
     [
         ("aging-ext4", "slice_idle_us=0", {}, "scheduler mq-deadline has no parameter 'slice_idle_us': it"),
-        ("aging-ext4", "scheduler=none,requests=64", {}, "scheduler none holds no requests of its own"),
+        ("aging-ext4", "scheduler=none,requests=64", {}, "scheduler none holds no requests"),
         ("aging-ext4", "read_ahead_kib=30", {}, "read_ahead_kib is 30: it is a multiple of 4"),
         ("aging-ext4", "dirty_percent=5", {}, "dirty_background_percent is 5, which is not below"),
         ("aging-xfs", "inode_readahead_blks=0", {}, "a mount option of ext2, ext3 and ext4, not of xfs"),

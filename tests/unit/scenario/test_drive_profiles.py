@@ -170,7 +170,7 @@ def test_every_error_of_a_drive_is_told(tmp_path: Path) -> None:
     ):
         assert before in broken
         broken = broken.replace(before, after)
-    assert "interface.mb_per_s.origin: is missing" in complaint(tmp_path, broken)
+    assert "interface.mb_per_s: 0 is not" in complaint(tmp_path, broken)
     said = complaint(
         tmp_path, broken.replace("mb_per_s = { value = 0 }", 'mb_per_s = { value = 0, origin = "published" }')
     )

@@ -44,7 +44,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(name: str, filesystem: str
 
 def test_every_error_of_a_broken_file_is_told_with_its_place(tmp_path: Path) -> None:
     text = Path("tests/vm/small.toml").read_text()
-    broken = text.replace('machine = "pentium4-2800"\n', "")
+    broken = text.replace('step = "copy"\n', "")
     broken = broken.replace("mib = { value = 320", "mib = { value = -1").replace(
         'caches = "reboot"', 'caches = "hot"'
     )
@@ -57,7 +57,7 @@ def test_every_error_of_a_broken_file_is_told_with_its_place(tmp_path: Path) -> 
     assert all(line.startswith(f"{path}: ") for line in lines)
     said = "\n".join(lines)
     for place in (
-        "machine: is missing",
+        "ratios[0].step: is missing",
         "disk.mib.value: ",
         "steps[1].caches: ",
         "steps[0].repeat: ",
@@ -84,10 +84,11 @@ def complaint(directory: Path, before: str, after: str) -> str:
         ('filesystem = "xfs"', 'filesystem = "xfz"', "variants[2].filesystem: no filesystem 'xfz'; did you"),
         ('step = "copy"', 'step = "cope"', "ratio 'throughput_ratio': no step 'cope'"),
         (
-            'mib = { value = 320, origin = "estimated"',
-            "mib = 320 #",
-            'disk.mib: must be a figure with its origin: { value = 320, origin = "estimated" }',
+            'mib = { value = 320, origin = "estimated" }',
+            'mib = "320 Mb"',
+            'disk.mib: a size is a number with a unit, like "320 MiB" (KiB, MiB, GiB, TiB, kB, MB, GB)',
         ),
+        ("value = 24", 'value = "much"', "corpus.mib.value: Input should be a valid number"),
         ('filesystem = "xfs"', 'filesystem = "xfs"\nmount_options = "noatime"', "variants[2].mount_options"),
         ('name = "small"', 'name = "tiny"', "name: is 'tiny', the file's name is 'small'"),
         ("[corpus]", "[corpus", "not valid TOML"),
@@ -96,6 +97,54 @@ def complaint(directory: Path, before: str, after: str) -> str:
 )
 def test_names_in_a_file_hold_together(tmp_path: Path, before: str, after: str, said: str) -> None:
     assert said in complaint(tmp_path, before, after)
+
+
+SHORT = """
+variants = ["ext4", { name = "plain", filesystem = "ext4", mkfs_options = ["-O", "^has_journal"] }]
+corpus = "24 MiB"
+memory = "64 MiB"
+disk = "1.5 GiB"
+steps = [{ name = "copy", run = 'cp -r "$SOURCE/." tree' }]
+"""
+LONG = """
+name = "short"
+machine = "pentium4-2800"
+defaults = "today"
+variants = [
+  { name = "ext4", filesystem = "ext4" }, { name = "plain", filesystem = "ext4", mkfs_options = ["-O", "^has_journal"] }
+]
+steps = [{ name = "copy", run = 'cp -r "$SOURCE/." tree', origin = "estimated" }]
+
+[corpus]
+kind = "debian-iso"
+mib = { value = 24, origin = "estimated" }
+
+[memory]
+available_mib = { value = 64, origin = "estimated" }
+dirty_percent = { value = 20, origin = "estimated" }
+dirty_background_percent = { value = 10, origin = "estimated" }
+
+[disk]
+mib = { value = 1536, origin = "estimated" }
+partitions = [{ at = "outer", origin = "estimated" }]
+"""
+
+
+def test_what_is_left_out_of_a_scenario_has_its_default(tmp_path: Path) -> None:
+    path = tmp_path / "short.toml"
+    read = []
+    for text in (SHORT, LONG, SHORT.replace('"24 MiB"', "24").replace('"64 MiB"', '"65536 KiB"')):
+        path.write_text(text)
+        read.append(selection.select(str(path)).scenario)
+    assert read[0] == read[1] == read[2]
+    assert read[0].model_validate(read[0].model_dump()) == read[0]
+
+
+def test_a_file_whose_name_no_scenario_can_have_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "My test.toml"
+    path.write_text(SHORT)
+    with pytest.raises(InputError, match=r"My test.toml: name: String should match pattern"):
+        selection.select(str(path))
 
 
 def test_quick_keeps_the_papers_ratio_of_data_to_cache() -> None:

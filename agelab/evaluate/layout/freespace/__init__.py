@@ -1,7 +1,7 @@
 """Free space: a parser for each tool's output.
 
 A filesystem's file names the tool and the format of its output (scenarios/filesystems/, free_space). All places are
-bytes on the disk under test; docs/free-space.md lists what each tool does not report.
+bytes on the disk under test; docs/measures.md lists what each tool does not report.
 """
 
 import struct
