@@ -98,7 +98,7 @@ def _overview(known: Known, now: str) -> Page:
         Section("now", "How far it is", (Facts(tuple(facts.items())),)),
     ]
     if lost:
-        sections.append(Section("passed-over", "Passed over", (Prose(lost, listed=True),)))
+        sections.append(Section("skipped", "Skipped", (Prose(lost, listed=True),)))
     verdict = f"{len(steps)} step{'s' * (len(steps) != 1)} on {len(known.lines)} lines."
     answer = Answer("What changed, and since when?", verdict, tuple(step_words(known, row) for row in steps))
     part = Part("track", known.track.name, f"{len(known.points)} points", (answer,), (), tuple(sections))
@@ -159,7 +159,7 @@ def _line_page(known: Known, line: Line) -> Page:
     words = f"{title}: {len(line.values)} points; {'; '.join(step_words(known, row) for row in followed)}"
     share = f"{100 * line.noise:.2g} %" if line.is_ratio else f"{line.noise / scale.divisor:.3g} {scale.name}"
     note = (
-        f"A point is one value, of the first run seed; its name stands beside the pointer. The strip is the level "
+        f"A point is one value, of the first run seed; the pointer over it shows its name. The strip is the level "
         f"between two steps, with the {share} by which chance moves a value, twice to each side. A thin line spans "
         "the run seeds of a point that has several. The broken line is a step that was found; the scale need not "
         "begin at 0."
