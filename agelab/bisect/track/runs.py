@@ -99,7 +99,7 @@ class TrackRuns:
         return watch.options.kernel if dated else point.id
 
     def _run(self, point: Point, watch: Watch, kernel: str, seeds: Sequence[int]) -> RunResult:
-        options = watch.options.changed(kernel=kernel, seeds=tuple(seeds), prove_all=False)
+        options = watch.options.changed(kernel=kernel, seeds=tuple(seeds))
         request = resolve(options)
         if self._track.program:
             made = program.build(self._track.program, point.id, self._store, self._say)
