@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from agelab.analysis.over_time import Sweep, chosen_measures, load_sweep
+from agelab.analysis.sweep import Sweep, load_sweep
 from agelab.base.errors import HostError
 from agelab.present.report.blocks import Block
 from agelab.present.view.run_tables import run_blocks
@@ -58,7 +58,7 @@ def summary(table: Table, runs: Sequence[RunDirectory]) -> Made:
 def sweep(table: Table, runs: Sequence[RunDirectory]) -> Made:
     """What ``agelab sweep`` prints of runs on several kernels, and its plots."""
     loaded = load_sweep(runs)
-    measures = chosen_measures([loaded], table.metrics)
+    measures = loaded.chosen(table.metrics)
     printed = (line.rstrip() for line in _printed(sweep_blocks(loaded, measures)).split("\n"))
     narrow = (line if "  " in line.strip() else textwrap.fill(line, SWEEP_WIDTH) for line in printed)
     lines = [_shown(narrow, runs).text]
