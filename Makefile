@@ -7,7 +7,7 @@ SHELL := /bin/sh
 # environment reaches the commands as environment variables, so no value needs quoting.
 # The options of a run, made of their table in agelab/: what each verb takes of them, and as its arguments.
 include options.mk
-export AGELAB_HOME NAME KERNELS PATCH ON PLAN STALE TRACES $(OPTIONS_run)
+export AGELAB_HOME NAME KERNELS PATCH ON PLAN STALE TRACES SINCE $(OPTIONS_run)
 
 # The packages of a date, a directory or an address, for whatever any target makes; SNAPSHOT= alone means those of today.
 ifneq ($(origin SNAPSHOT),undefined)
@@ -33,6 +33,7 @@ TAKEN_image := KERNEL PATCH
 TAKEN_tables := NAME JOBS ON PLAN STALE FRESH TRACES
 TAKEN_bench := TRACES
 TAKEN_test-container := BASE
+TAKEN_test-changed := SINCE
 TAKEN_lock := UPGRADE
 TAKEN := $(strip AGELAB_HOME SNAPSHOT BIN $(foreach goal,$(MAKECMDGOALS),$(TAKEN_$(goal))))
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
@@ -45,7 +46,7 @@ endif
 BIN := .venv/bin
 SCENARIOS := $(sort $(patsubst scenarios/%.toml,%,$(wildcard scenarios/*.toml)))
 
-.PHONY: help setup setup-site setup-test scenario plan cluster-demo sweep calibrate name-given patched-given image doctor site tables test test-full test-container fuzz bench check lint format lock clean
+.PHONY: help setup setup-site setup-test scenario plan cluster-demo sweep calibrate name-given patched-given image doctor site tables test test-full test-changed test-container fuzz bench check lint format lock clean
 
 help: ## list the targets
 	@echo "agelab: a reproducibility sandbox for filesystem benchmarks"
@@ -116,6 +117,9 @@ test: check ## all checks and tests but the long ones
 test-full: check ## all checks and all tests
 	@$(PYTEST)
 
+test-changed: setup-test ## the tests of what has changed since SINCE=HEAD: those in its package's folder, and changed ones
+	@tests=$$($(BIN)/python -m tests.changed "$${SINCE:-HEAD}") && if test -n "$$tests"; then $(PYTEST) -m "not full" $$tests; fi
+
 test-container: ## a cell outside and in a container: one key, one digest (buildah, no root; BASE=IMAGE)
 	@.ci/container.sh $(BASE)
 
@@ -135,6 +139,7 @@ bench: setup-test ## time agelab (bench/), and hold its models and verdicts agai
 	@$(BIN)/python -m bench.boot
 	@$(BIN)/python -m bench.repeat --load --pauses aging-reiserfs "aging-ext4 --layout raid0" aging-xfs aging-btrfs aging-jfs
 	@$(BIN)/python -m bench.peer
+	@$(BIN)/python -m bench.first
 
 # Side by side: mypy alone takes about as long as the others together.
 check: setup-test ## lint, format, types, import layers, the pages' style, and whether their tables are of this code

@@ -20,13 +20,16 @@ packages_files=agelab/host-packages.txt
 if [ "$purpose" = test ]; then packages_files="$packages_files tests/host-packages.txt"; fi
 stamp=.venv/agelab-setup
 log=build/setup.log
+apt_log=build/packages.log
+installing=
 
 say() { echo "agelab: $*" >&2; }
 cannot() {
     say "$@"
+    if [ -n "$installing" ]; then wait "$installing" || true; fi
     exit 3
 }
-last_error() { grep -E "^(E:|ERROR:|error:)" "$log" | tail -n 1; }
+last_error() { grep -E "^(E:|ERROR:|error:)" "$1" | tail -n 1; }
 
 # --- host packages ---------------------------------------------------------------------------------
 present() {
@@ -56,6 +59,7 @@ missing_packages() {
     done | tr '\n' ' '
 }
 
+# pip needs Python alone, so the others are installed beside it.
 install_packages() {
     ask="install these Debian packages, then run make again: ${wanted% }"
     command -v apt-get >/dev/null || cannot "this host has no apt-get; $ask"
@@ -75,11 +79,17 @@ install_packages() {
     # A daemon that a package starts would inherit descriptor 9 and hold the lock for good: closed.
     apt="$root DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3"
     # A list that cannot be refreshed is no reason to stop: the packages may be within reach all the same.
-    $apt update >"$log" 2>&1 9>&- </dev/null || true
+    $apt update >"$apt_log" 2>&1 9>&- </dev/null || true
+    case " $wanted" in
+    *" python3-venv "*) install python3-venv || not_installed ;;
+    esac
     # shellcheck disable=SC2086
-    $apt install --no-install-recommends $wanted >>"$log" 2>&1 9>&- </dev/null ||
-        cannot "apt-get could not install them: $(last_error) (all of it: $log)"
+    install $wanted &
+    installing=$!
 }
+
+install() { $apt install --no-install-recommends "$@" >>"$apt_log" 2>&1 9>&- </dev/null; }
+not_installed() { cannot "apt-get could not install them: $(last_error "$apt_log") (all of it: $apt_log)"; }
 
 # Two makes at once: the second waits, then finds the work done.
 take_lock() {
@@ -118,10 +128,10 @@ make_venv() {
         # What an interrupted install left behind is never built upon.
         rm -rf .venv
         $python -m venv --system-site-packages .venv >"$log" 2>&1 </dev/null ||
-            cannot "$python could not make .venv: $(last_error) (all of it: $log)"
+            cannot "$python could not make .venv: $(last_error "$log") (all of it: $log)"
     fi
     pip install --no-compile --require-hashes -r $lock && pip install --no-compile --no-build-isolation --no-deps -e . ||
-        cannot "pip could not install the Python packages: $(last_error) (all of it: $log)"
+        cannot "pip could not install the Python packages: $(last_error "$log") (all of it: $log)"
     # pip compiles them one after the other; what does not compile is a package's own example of that.
     .venv/bin/python -m compileall -q -j 0 .venv/lib >>"$log" 2>&1 </dev/null || true
     printf '%s\n%s\n' "$purpose" "$(identity)" >$stamp.new
@@ -131,3 +141,7 @@ make_venv() {
 wanted=$(missing_packages)
 if [ -n "$wanted" ]; then install_packages; fi
 venv_ready || make_venv
+if [ -n "$installing" ] && ! wait "$installing"; then
+    installing=
+    not_installed
+fi

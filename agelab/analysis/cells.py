@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agelab.analysis.calibration import HostNoise, host_floors
-from agelab.results.conditions import CHOSEN, EFFORT, KERNEL, SEEDS, Conditions, apart, files_of, grouped
+from agelab.results.conditions import (
+    CHOSEN,
+    EFFORT,
+    KERNEL,
+    SEEDS,
+    Conditions,
+    apart,
+    files_of,
+    grouped,
+    not_timed,
+)
 from agelab.results.measure import ALL_STEPS, MEAN, Measure, own_steps
 from agelab.results.result import Cell, End, RunKernel, RunPlan, Sample, Status
 from agelab.results.rows import status_of
@@ -38,6 +48,8 @@ class CellResult:
     """True if its time is the guest's own, so that equal inputs must give equal samples."""
     running: bool = False
     """True while its run is going on."""
+    not_timed: str = ""
+    """Why its samples count in no statistic, whatever it ended with."""
 
     @cached_property
     def inputs(self) -> Mapping[str, Any]:
@@ -72,14 +84,14 @@ class CellResult:
     @property
     def ok(self) -> bool:
         """True if its samples count in a statistic."""
-        return self.end is not None and self.end.status is Status.OK
+        return self.end is not None and self.end.status is Status.OK and not self.not_timed
 
     @property
     def reason(self) -> str:
         """The reason why its samples do not count, in one line; its status where none was recorded."""
         if self.end is None:
             return "not ended" if self.inputs else "not begun"
-        return self.end.why or self.end.status.value
+        return self.end.why or self.not_timed or self.end.status.value
 
     @property
     def ended(self) -> str:
@@ -146,7 +158,7 @@ def load(run: RunDirectory) -> RunResult:
     cells = tuple(
         CellResult(
             run.name, number, run.path / "cells" / str(number), cell, ends[number], tuple(samples.get(number, ())),
-            partial(run.inputs, number), plan.clock == "virtual", running,
+            partial(run.inputs, number), plan.clock == "virtual", running, not_timed(plan),
         )
         for number, cell in enumerate(plan.cells)
     )  # fmt: skip

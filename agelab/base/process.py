@@ -13,8 +13,9 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -38,12 +39,15 @@ PROXY_VARIABLES = (
 _MOUNT_NAMESPACE = ("unshare", "--mount", "--propagation", "slave")
 MOUNTS_APART = (*_MOUNT_NAMESPACE, "--")
 """Prefix that runs a program in a mount namespace of its own; it sees what the host mounts and unmounts later."""
+_MOUNT_MEMORY = 'mount -t tmpfs -o mode=755 none "$0" 2>/dev/null; exec "$@"'
 _AS_ROOT = ("--map-root-user", "--map-auto")
 """Options that make a user the root of the namespaces, with the ids of /etc/subuid and /etc/subgid beside."""
 PACKAGES_FILE = places.HOST_PACKAGES
 MAX_OUTPUT = 256 << 20
 """Bytes of each output stream that are kept in memory at most: a program may be reading what somebody made up."""
 _PIPE_BYTES = 1 << 16
+_stopped: ContextVar[Callable[[], bool] | None] = ContextVar("_stopped", default=None)
+"""Says whether this thread's programs are to end."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,16 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**base, **kept, orphans.VARIABLE: orphans.tag(), **(extra or {})}
 
 
+@contextmanager
+def ending_when(stopped: Callable[[], bool]) -> Iterator[None]:
+    """End the programs that this thread runs in the body, as by ``give_up``, once ``stopped`` returns True."""
+    before = _stopped.set(stopped)
+    try:
+        yield
+    finally:
+        _stopped.reset(before)
+
+
 def run(
     argv: Sequence[str],
     *,
@@ -121,6 +135,7 @@ def run(
     grace: float | None = None,
     give_up: Callable[[], bool] | None = None,
     isolated: bool = False,
+    in_memory: Path | None = None,
 ) -> Completed:
     """Run ``argv`` to its end.
 
@@ -130,7 +145,8 @@ def run(
     SIGINT and so many seconds. It runs in a session of its own, so that Ctrl-C reaches it only once.
     ``give_up`` is called every second; when it returns True the program is ended.
     ``isolated`` runs the program as root of pid and mount namespaces of its own, so that everything it starts or mounts
-    ends with it. Where the host does not allow that the program runs as it is.
+    ends with it. Where the host does not allow that the program runs as it is. ``in_memory`` is an empty directory that
+    an isolated program finds on a tmpfs of its own.
     Raises HostError when the program is missing, TimedOut, TooMuchOutput, and ProcessFailed on a status not in ``ok``
     or a give-up.
     """
@@ -139,7 +155,7 @@ def run(
         sink = stack.enter_context((log or stdout).open("wb")) if log or stdout else subprocess.PIPE  # type: ignore[union-attr]
         try:
             child = subprocess.Popen(
-                _wrapped(argv, isolated),
+                _wrapped(argv, isolated, in_memory),
                 cwd=cwd,
                 env=environment(env),
                 stdin=source,
@@ -148,7 +164,7 @@ def run(
                 start_new_session=grace is not None,
             )
             stack.callback(_end, child, grace)
-            output, errors = _communicate(child, timeout, give_up)
+            output, errors = _communicate(child, timeout, [ask for ask in (give_up, _stopped.get()) if ask])
             if child.poll() is None:
                 raise ProcessFailed(argv, -signal.SIGINT, _text(log), shell_line(argv, cwd, env))
         except FileNotFoundError as error:
@@ -170,7 +186,7 @@ def run(
     return Completed(child.returncode, out, err)
 
 
-def _wrapped(argv: Sequence[str], isolated: bool) -> list[str]:
+def _wrapped(argv: Sequence[str], isolated: bool, in_memory: Path | None = None) -> list[str]:
     """Prefix the command so that the kernel kills it when the thread that starts it is gone (PR_SET_PDEATHSIG).
 
     That thread waits for the program, so it does not end first. Raises FileNotFoundError when the program is missing.
@@ -179,6 +195,8 @@ def _wrapped(argv: Sequence[str], isolated: bool) -> list[str]:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
     apart = namespaces() if isolated else ()
     apart = apart if apart and run([*apart, "true"], ok=range(256)).returncode == 0 else ()
+    if apart and in_memory:
+        apart = (*apart, "sh", "-c", _MOUNT_MEMORY, str(in_memory))
     setpriv = which("setpriv")
     return [*((str(setpriv), "--pdeathsig", "KILL", "--") if setpriv else ()), *apart, *argv]
 
@@ -214,13 +232,13 @@ class _OutputReader(threading.Thread):
 
 
 def _communicate(
-    child: subprocess.Popen[bytes], timeout: float | None, give_up: Callable[[], bool] | None
+    child: subprocess.Popen[bytes], timeout: float | None, give_up: Sequence[Callable[[], bool]]
 ) -> tuple[bytes, bytes]:
-    """Wait for the child's end and return its output; return early with none when ``give_up`` returns True."""
+    """Wait for the child's end and return its output; return early with none when one of ``give_up`` returns True."""
     out, err = (stream and _OutputReader(child, stream) for stream in (child.stdout, child.stderr))
     readers = [reader for reader in (out, err) if reader]
     until = None if timeout is None else time.monotonic() + timeout
-    while not (give_up and give_up()):
+    while not any(ask() for ask in give_up):
         waits = [1.0] if give_up else []
         waits += [] if until is None else [max(0.0, until - time.monotonic())]
         if _has_ended(child, readers, min(waits, default=None)):

@@ -32,6 +32,7 @@ GROUPS = {
     "Test": {
         "test": "Run a suite of tests over many seeds; replay each failure.",
         "crash": "Look at each state in which a power cut can leave a filesystem.",
+        "debug": "Run a cell to a moment, and open it in gdb.",
     },
     "Keep": {
         "export": "Write runs as CSV, JSON lines, SQLite, Parquet or JUnit.",

@@ -147,8 +147,8 @@ class KernelRuns:
 
 def options_of(question: BisectQuestion) -> RunOptions:
     """Return the options of a bisect's runs, without the kernel and the run seeds."""
-    words = {**question.words, "prove_all": False}
-    return RunOptions.from_words({"directory": question.directory, "name": question.name, "options": words})
+    command = {"directory": question.directory, "name": question.name, "options": question.words}
+    return RunOptions.from_words(command)
 
 
 def crash_question(question: BisectQuestion, kernel: str, seed: int) -> Question:

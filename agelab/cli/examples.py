@@ -99,6 +99,11 @@ agelab crash one --filesystem ext4      # each call, with each that persists it
 agelab crash "create A; append A 0 4096; fsync A" --filesystem xfs
 agelab crash report latest
 """,
+    "debug": """
+agelab debug latest:ext4 --at copy+1.234
+agelab debug latest:ext4-lost-update --at 'kernel BUG at' --symbols
+agelab debug latest:ext4 --at aged/read --script look.gdb
+""",
     "export": """
 agelab export -o samples.csv            # the latest run
 agelab export 20261125 20261126 -o samples.sqlite

@@ -43,6 +43,10 @@ for number in 3 1 2 0; do
   test "${{ended[number]}}" -eq 0 || exit "${{ended[number]}}"
 done
 """
+_UNPACK_SOME = """
+dpkg-deb --fsys-tarfile "$1" |
+  tar -C "$2" --no-same-owner --no-same-permissions --wildcards --warning=none -xf - "${@:3}"
+"""
 _WEIGH = f"""
 bytes=$1
 shift
@@ -59,6 +63,14 @@ def unpack(deb: Path, directory: Path) -> None:
     Raises InputError for one that holds more than the limits, and as ``confine.run`` does.
     """
     _unpack(["dpkg-deb", "--fsys-tarfile", str(deb.resolve())], deb, directory, PACKAGE_BYTES)
+
+
+def unpack_some(deb: Path, directory: Path, patterns: Sequence[str]) -> None:
+    """Unpack the files of a package that match below ``directory``, confined: of one that is larger than the limits."""
+    directory.mkdir(parents=True, exist_ok=True)
+    inside, packed = directory.resolve(), deb.resolve()
+    argv = ["bash", "-o", "pipefail", "-c", _UNPACK_SOME, "bash", str(packed), str(inside), *patterns]
+    confine.run(argv, read=[packed], write=[inside])
 
 
 def unpack_source(archive: Path, directory: Path) -> None:

@@ -169,6 +169,16 @@ class Conditions(Frozen):
         return {_word(name): value for name, value in self if name not in varies}
 
 
+NOT_TIMED = "not timed"
+"""How a plan's provenance begins to say that a run's times are no machine's."""
+
+
+def not_timed(plan: RunPlan) -> str:
+    """Return why no statistic takes a run's samples; empty where its times are some machine's."""
+    model = str(plan.provenance.get("model", ""))
+    return model if model.startswith(NOT_TIMED) else ""
+
+
 def within(ours: Iterable[str], theirs: Iterable[str]) -> bool:
     """Return whether one of the two has all that the other has."""
     left, right = set(ours), set(theirs)

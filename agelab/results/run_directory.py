@@ -43,7 +43,7 @@ PLAN = "plan.json"
 MADE_OF = "made-of.json"
 """The versions and contents that a run's command stood for (agelab.runner.prepare.run_manifest)."""
 SAMPLES = "samples.jsonl"
-TRANSIENT = ("*initramfs", "*plan", "empty", "*disk-[0-9]*", "fork-*", "results*")
+TRANSIENT = ("*initramfs", "*plan", "*empty", "*slot-*", "*disk-[0-9]*", "fork-*", "results*")
 IN_PROFILE = tuple(f"{profiles.PLACE}/{name}" for name in (*TRANSIENT, "*samples"))
 """Files for a cell's guests, by their names in its directory (guest_launcher, cell_boots and forks)."""
 IN_BLOCKS = tuple(f"{block_record.PLACE}/{name}" for name in (*TRANSIENT, "*records"))

@@ -242,9 +242,13 @@ class Scenario(Frozen):
     experiments: tuple[Experiment, ...] = Field(default=(), description="in place of steps and tests")
     traces: tuple[Trace, ...] = Field(default=(), description="passes of the experiments under strace")
     tests: tuple[Action, ...] = Field(
-        default=(), description="measurements of the disk and of the control, each on a fork in a new boot"
+        default=(),
+        description="what measures the disk that the steps made, and the control: each on a fork, in a new boot",
     )
-    control: Control | None = Field(default=None, description="the unaged control, tested in the same way")
+    control: Control | None = Field(
+        default=None,
+        description="makes a new disk with the same files, tested in the same way: aged / control is the slowdown",
+    )
     measures: tuple[Literal["extents", "free_space"], ...] = Field(
         default=(), description="maps of the disk, made on their own fork"
     )

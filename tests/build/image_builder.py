@@ -60,6 +60,7 @@ def without_packages(made: Store, monkeypatch: pytest.MonkeyPatch) -> None:
 
     chosen = roots.RootPackages(root=(), busybox=PACKAGE)
     monkeypatch.setattr(roots, "resolve_packages", lambda *_, **__: chosen)
+    monkeypatch.setattr(roots, "is_known", lambda *_: True)  # then nothing is made beside it
     monkeypatch.setattr(roots, "obtain", lambda *_, **__: made.obtain("root", {}, root))
     monkeypatch.setattr(sealed_image, "_busybox", lambda *_: b"busybox")
 

@@ -116,14 +116,47 @@ def test_a_tap_output_without_tests_was_not_run(guest: Path) -> None:
     assert (found.verdict, found.why) == ("not run", "needs two disks")
 
 
+SELFTESTS = """
+echo 'TAP version 13'; echo 1..5; echo '# selftests: mount: unprivileged-remount'; echo '# ok 1 a part of a part'
+echo 'ok 1 selftests: mount: unprivileged-remount'; echo '# selftests: mount: nosymfollow'
+echo '# Warning: file nosymfollow is missing!'; echo 'not ok 2 selftests: mount: nosymfollow'
+echo 'ok 3 selftests: mount: idmap # SKIP'; echo '#'
+echo 'not ok 4 selftests: mount: slow # TIMEOUT 45 seconds'; echo 'not ok 5 selftests: mount: wrong # exit=1'
+"""
+"""What the kernel's runner of selftests prints, in each of its forms."""
+
+
+def test_the_parts_of_a_run_of_selftests_are_read(guest: Path) -> None:
+    found, _ = judged(guest, SELFTESTS)
+    assert [(part.name.removeprefix("selftests: mount: "), part.verdict) for part in found.parts] == [
+        ("unprivileged-remount", "passed"),
+        ("nosymfollow", "failed"),
+        ("idmap", "not run"),
+        ("slow", "failed"),
+        ("wrong", "failed"),
+    ]
+
+
+def test_of_subtests_in_a_ktap_output_the_suite_counts(guest: Path) -> None:
+    lines = "KTAP version 1\n1..1\n    KTAP version 1\n    1..2\n    ok 1 a\n    not ok 2 b\nnot ok 1 ext4_inode_test"
+    found, _ = judged(guest, f"cat <<.\n{lines}\n.")
+    assert [(part.name, part.verdict) for part in found.parts] == [("ext4_inode_test", "failed")]
+
+
 CHECK = """
-mkdir -p "$RESULTS/generic"
-echo 'Ran: generic/001 generic/002 generic/003' > "$RESULTS/check.log"
-printf 'Not run: generic/002\\nFailures: generic/003\\n' >> "$RESULTS/check.log"
-echo 'no reflink here' > "$RESULTS/generic/002.notrun"
-echo 'QA output created by 003' > "$RESULTS/generic/003.out.bad"
+mkdir -p "$RESULTS/xfs_4k/generic" "$RESULTS/xfs_4k/xfs"
+cd "$RESULTS/xfs_4k"
+printf '\\nSat Nov 28 02:25:06 UTC 2026\\nRan: generic/001 generic/003 xfs/104 generic/475\\n' > check.log
+echo 'Interrupted!' >> check.log
+printf 'Not run: generic/002\\nFailures: generic/003 generic/475\\nFailed 2 of 4 tests\\n' >> check.log
+echo 'generic/001 1' > check.time; touch generic/check_dmesg check.full; echo 'a log' > generic/003.full
+echo 'no reflink here' > generic/002.notrun
+echo 'QA output created by 003' > generic/003.out.bad
+echo '[ 1.2] run fstests xfs/104' > xfs/104.dmesg
+cd ..
 exit 1
 """
+"""What xfstests' check leaves with a section, KEEP_DMESG=yes, and a test (475) whose filesystem was inconsistent."""
 
 
 def test_what_xfstests_leaves_is_read(guest: Path) -> None:
@@ -132,8 +165,10 @@ def test_what_xfstests_leaves_is_read(guest: Path) -> None:
         ("generic/001", "passed", ""),
         ("generic/002", "not run", "no reflink here"),
         ("generic/003", "failed", ""),
+        ("generic/475", "failed", ""),
+        ("xfs/104", "passed", ""),
     ]
-    assert found.why == "1 of 3 parts failed: generic/003"
+    assert found.why == "2 of 5 parts failed: generic/003, generic/475"
     assert "generic/003.out.bad:\nQA output created by 003" in done.stdout
 
 

@@ -1,19 +1,15 @@
 """Tests in real guests: how each can end, and faults of a small filesystem that seeds find and find again."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
-from agelab import kernel as kernels
 from agelab.cli.options import open_store
-from agelab.machine.drive import module
-from agelab.machine.image import tools
+from bench import seeds
 from tests.vm.cells import agelab, shown
 
 pytestmark = pytest.mark.vm
-PLANTED = Path(__file__).with_name("planted")
 ENDS = {
     "passes": "dd if=/dev/zero of=f bs=4k count=100 && sync && test $(stat -c %s f) = 409600",
     "fails": "test $SEED -ne 1",
@@ -59,15 +55,7 @@ def test_each_way_to_end_is_told_and_no_test_takes_another_with_it(tmp_path: Pat
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The suite of the planted filesystem, with its module for the kernel of the guests."""
-    place, store = tmp_path_factory.mktemp("suite") / "planted", open_store()
-    shutil.copytree(PLANTED, place, ignore=shutil.ignore_patterns("*.c", "Kbuild", "hammer"))
-    (place / "bin").mkdir()
-    kernel = kernels.resolve("debian:6.1", store)
-    shutil.copy(module.obtain(kernel, store, sources=PLANTED), place / "bin/planted.ko")
-    hammer = tools.obtain(store, sources=PLANTED / "hammer", flags=("-O1", "-static", "-s"))["hammer"]
-    shutil.copy(hammer, place / "bin/hammer")
-    return place
+    return seeds.planted(tmp_path_factory.mktemp("suite") / "planted", open_store())
 
 
 def failing(stdout: str) -> dict[str, list[str]]:
@@ -84,9 +72,9 @@ def test_planted_faults_are_found_by_seeds_and_found_again(planted: Path) -> Non
     words = ("test", str(planted), "--filesystem", "ext4", "--mib", "64", "--timeout", "20")
     assert agelab(*words, "--schedule", "0", "--seeds", "1-3").returncode == 0
     found = agelab(*words, "--seeds", "1-10", "--jobs", "2")
-    seeds = failing(found.stdout)
-    assert seeds.keys() == {"lost-update", "lock-order", "error-path"}, found.stdout
-    for name, of in seeds.items():
+    found_by = failing(found.stdout)
+    assert found_by.keys() == {"lost-update", "lock-order", "error-path"}, found.stdout
+    for name, of in found_by.items():
         ends = set()
         for _ in range(3):
             again = agelab(*words, "--only", name, "--seeds", of[0], "--fresh")

@@ -98,7 +98,7 @@ def _kernels(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]
         except AgelabError as error:
             yield Setting(version, reason=str(error).splitlines()[0])
         else:
-            yield Setting(version, {"kernel": version, "prove_all": False}, release=release)
+            yield Setting(version, {"kernel": version}, release=release)
 
 
 def _values(option: str, *values: str) -> Settings:

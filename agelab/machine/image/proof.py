@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter
 
@@ -71,6 +71,11 @@ class ProofPlan(Frozen):
     tools: tuple[str, ...] = Field(
         default=(), description="programs that the commands run and that are not in the root"
     )
+
+    def of(self, filesystem: str) -> list[Any]:
+        """Return all that is proved of a filesystem, as JSON."""
+        every: tuple[ProofItem | Proof, ...] = (*self.items, *self.unsupported)
+        return [one.model_dump(mode="json") for one in every if one.filesystem == filesystem]
 
     def module_files(self, modules: Modules) -> dict[str, bytes]:
         """Return the modules that the guest inserts for each proof: path below /run/agelab to content."""

@@ -17,6 +17,7 @@ from agelab.base.errors import AgelabError, HostError, InputError, Notify, full_
 from agelab.base.plain_path import temp_parent
 from agelab.base.types import SUITES, AlsoFrom, DebianSuite, Frozen
 from agelab.debian import Archive, Package, cached_resolution, local_repository
+from agelab.machine.vm import host
 from agelab.scenario.filesystem import Filesystem
 from agelab.scenario.scenario import Scenario
 from agelab.scenario.toml_files import place_of, read, read_named
@@ -49,13 +50,15 @@ _NEVER_NEEDED = ("/etc/", "/var/", "/usr/lib/udev/")
 """What of the removed paths is removed from a root with a user's packages too: it differs from build to build."""
 # Each program that the loader would not start, and the library that is not there.
 _LACKING = (
-    "for program in /usr/bin/* /usr/sbin/*; do [ -f $program ] || continue; "
-    'ldd $program 2>&1 | sed -n "s|^[[:space:]]*\\([^ ]*\\) => not found|$program lacks \\1|p"; done'
+    "ldd /usr/bin/* /usr/sbin/* 2>&1 | sed -n '/^[^[:space:]].*:$/{s/:$//;h;d};"
+    r"s/^[[:space:]]*\([^ ]*\) => not found/\1/;T;G;s/\(.*\)\n\(.*\)/\2 lacks \1/p'"
 )
 _BROUGHT = ("dmsetup",)
 """Packages of what the guest runs that the usual suite's packages bring along, and those of other suites do not."""
 _LEFT = ("/etc/hostid",)
 """What packages of other suites' roots leave that differs from build to build (OpenZFS draws a number for the host)."""
+UNPACKED = 6
+"""Times the size of its packages that a tree takes at most, with what apt keeps of them."""
 _EMPTIED = ("var/cache", "var/log", "tmp", "run")
 
 
@@ -236,6 +239,11 @@ class RootIdentity:
     content: str
 
 
+def is_known(definition: RootDefinition, chosen: RootPackages, store: Store) -> bool:
+    """Return whether the content of the root of these packages is known: then it need not be made for an identity."""
+    return store.identity(KIND, _inputs(definition, chosen)) is not None
+
+
 def identity(
     definition: RootDefinition, chosen: RootPackages, store: Store, progress: Notify
 ) -> RootIdentity:
@@ -270,7 +278,7 @@ def _tree(definition: RootDefinition, chosen: Sequence[Package], debs: Sequence[
             *(f"--customize-hook={hook}" for hook in _hooks(definition, work)),
             *("", str(work / "root.tar"), local_repository(repository, debs)),
         ]
-        _mmdebstrap(argv, work)
+        _mmdebstrap(argv, work, in_memory=_fits_in_memory(chosen))
     installed = set(fileio.read_text(work / "installed").split("\n")) - {""}
     if installed != (asked := {f"{package.name} {package.version}" for package in chosen}):
         raise AgelabError(
@@ -283,8 +291,17 @@ def _tree(definition: RootDefinition, chosen: Sequence[Package], debs: Sequence[
         )
 
 
-def _mmdebstrap(arguments: Sequence[str], work: Path) -> None:
-    """Run mmdebstrap with its files in ``work``. Raises HostError when it fails."""
+def _fits_in_memory(packages: Sequence[Package]) -> bool:
+    """Return whether a tree of these packages may lie in memory: half of a tmpfs, which has half of the machine's."""
+    room = min(host.memory_available(), host.memory("MemTotal") // 2) // 2
+    return sum(package.size for package in packages) * UNPACKED < room and not host.memory_is_limited()
+
+
+def _mmdebstrap(arguments: Sequence[str], work: Path, *, in_memory: bool = False) -> None:
+    """Run mmdebstrap with its files in ``work``, and its tree in memory. Raises HostError when it fails.
+
+    On a disk dpkg waits for each package's files to be written, for twice as long as it works.
+    """
     try:
         process.run(
             # If killed, mmdebstrap would leave the host's /sys mounted in its tree, and apt running.
@@ -293,6 +310,7 @@ def _mmdebstrap(arguments: Sequence[str], work: Path) -> None:
             log=work / "mmdebstrap.log",
             grace=20,
             isolated=True,
+            in_memory=work / "tmp" if in_memory else None,
         )
     except process.ProcessFailed as error:
         lines = [line[:200] for line in error.stderr.strip().splitlines()[-15:]]

@@ -1,16 +1,20 @@
 """Sealed images: a root, a kernel and an initramfs, with a proof of each filesystem that they support."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from pydantic import ValidationError
 
 from agelab.base import fileio, places, process
 from agelab.base.errors import HostError, Notify, silent
 from agelab.base.hashing import file_code_hash, key_of
+from agelab.base.side_by_side import SideBySide
 from agelab.base.types import Defaults
 from agelab.debian import Archive, Package, unpack
 from agelab.kernel import Kernel, initramfs
@@ -29,7 +33,7 @@ from agelab.machine.image.proof import (
     told_by_packer,
 )
 from agelab.scenario.filesystem import Filesystem
-from agelab.store.artefacts import Artefact, Store, damaged, file_hash
+from agelab.store.artefacts import Artefact, DamagedArtefact, Store, damaged, file_hash
 
 INIT = places.IMAGES / "init"
 _PROVISIONING_FILES = (packer.TEMPLATE, places.PACKER / "start", places.PACKER / "prove.py", INIT)
@@ -106,24 +110,31 @@ def build(
     """
     definition = roots.own_definition(roots.definition(), packages, filesystems, suite)
     chosen = roots.resolve_packages(definition, filesystems, store, refresh=refresh)
-    proving = plan_proof(filesystems if proved is None else proved, kernel.modules)
-    root = roots.identity(definition, chosen, store, progress)
+    proved = filesystems if proved is None else proved
+    proving = plan_proof(proved, kernel.modules)
+    with SideBySide() as beside:
+        if not roots.is_known(definition, chosen, store):
+            beside.begin(partial(packer.obtain, store, progress))
+            beside.begin(partial(qemu.obtain, store, progress))
+        root = roots.identity(definition, chosen, store, progress)
     template = key_of(
         [*map(file_hash, _PROVISIONING_FILES), *sorted(file_code_hash(path) for path in _INITRAMFS_CODE)]
     )
-    inputs = {
+    own_tools = tools.obtain_filesystem_tools(proving.tools, store, progress)
+    hashes = {name: file_hash(path) for name, path in own_tools.items()}
+    inputs: dict[str, Any] = {
         "root": {"key": root.key, "content": root.content},
         "kernel": kernel.key,
         "busybox": chosen.busybox.sha256,
         "template": template,
-        "proof": key_of(proving.model_dump(mode="json")),
+        "proof": {
+            one.name: key_of([proving.of(one.name), [hashes.get(tool) for tool in one.tools]])
+            for one in proved
+        },
         "recipe": RECIPE,
     }
     if kernel.built_modules:
         inputs["modules"] = {path.name: file_hash(path) for path in kernel.built_modules}
-    own_tools = tools.obtain_filesystem_tools(proving.tools, store, progress)
-    if own_tools:
-        inputs["tools"] = {name: file_hash(path) for name, path in own_tools.items()}
     load = plan_package_proof(packages, programs)
     if load:
         inputs["packages_proof"] = key_of([load.model_dump(mode="json"), file_hash(PROVER)])
@@ -162,9 +173,28 @@ def build(
         _prove(kernel, proving, work, made / ROOT, base, load, ours, store, progress)
         shutil.rmtree(work)
 
-    readable_by = kernel.artefact.readable_by
-    shared = kernel.kind == "debian"
-    return _read(kernel, store.obtain("image", inputs, make, readable_by=readable_by, shared=shared))
+    obtain = partial(
+        store.obtain, "image", readable_by=kernel.artefact.readable_by, shared=kernel.kind == "debian"
+    )
+    for more in _with_these_proofs(store, inputs):
+        with suppress(DamagedArtefact):
+            return _read(kernel, obtain(more, _refuse_to_make))
+    return _read(kernel, obtain(inputs, make))
+
+
+def _with_these_proofs(store: Store, inputs: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the inputs of each image that differs in more proofs alone, if in anything."""
+    wanted = inputs["proof"].items()
+    for artefact in store.all("image"):
+        theirs = artefact.manifest.inputs
+        proof = theirs["proof"]
+        if isinstance(proof, dict) and wanted <= proof.items() and theirs == {**inputs, "proof": proof}:
+            yield theirs
+
+
+def _refuse_to_make(directory: Path) -> None:
+    """Leave a damaged image to be made with the proofs that are asked for."""
+    raise DamagedArtefact(f"the image {directory.name} is damaged")
 
 
 def find(kernel: Kernel, store: Store) -> list[Image]:

@@ -9,6 +9,7 @@ from agelab.machine.qemu.emulator import (
     require_processor,
     resolve_packages,
     schedule_library,
+    stop_library,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "require_processor",
     "resolve_packages",
     "schedule_library",
+    "stop_library",
 ]

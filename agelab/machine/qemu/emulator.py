@@ -3,8 +3,9 @@
 ``launcher.c`` starts it with the dynamic linker of its own suite, so that it runs on any amd64 Linux. For the virtual
 clock two libraries are loaded into it (LD_PRELOAD): ``clock.c`` for every guest, ``main_loop.c`` for one that is saved.
 The latter replaces functions of one QEMU. They lie in a module, and QEMU must call them through the symbol table: calls
-within an executable, or bound when it was linked, cannot be replaced. A third one, ``schedule.c``, is an artefact by
-itself: only guests whose schedule is shaken have it in their keys.
+within an executable, or bound when it was linked, cannot be replaced. What decides a guest's schedule is an artefact
+by itself, and only such guests have it in their keys: ``schedule.c`` shakes that of one processor, ``turns.c`` lets
+several take turns. ``stop.c`` stops a guest for a debugger, which changes nothing for the guest.
 
 All of it is compiled with the compiler of QEMU's suite (agelab.debian.buildroot), and nothing of the host is in it. It
 is not taken from a cache that machines share: the host runs it.
@@ -46,10 +47,10 @@ def question() -> dict[str, Any]:
 KIND, SCHEDULE_KIND = "qemu", "schedule"
 RECIPE = 1
 """Raised whenever the same packages and sources would make another artefact."""
-LAUNCHER, CLOCK, MAIN_LOOP, SCHEDULE = (
-    Path(__file__).with_name(f"{name}.c") for name in ("launcher", "clock", "main_loop", "schedule")
+LAUNCHER, CLOCK, MAIN_LOOP, SCHEDULE, TURNS, STOP = (
+    Path(__file__).with_name(f"{name}.c")
+    for name in ("launcher", "clock", "main_loop", "schedule", "turns", "stop")
 )
-SCHEDULE_FILE = "schedule.so"
 START, VERSION, UNFIT = "qemu-system-x86_64", "version", "unfit"
 """Files of the artefact: what is started, and what is known of it."""
 ROOT = Path("root/usr")
@@ -157,18 +158,35 @@ def obtain(store: Store, progress: Notify = silent) -> Emulator:
     return Emulator(buildroot.with_packages(lambda refresh: resolve_packages(store, refresh=refresh), of))
 
 
-def schedule_library(store: Store, emulator: Emulator, progress: Notify = silent) -> Path:
-    """Return the library that shakes a guest's schedule, compiled if the store does not have it.
+def schedule_library(
+    store: Store, emulator: Emulator, processors: int = 1, progress: Notify = silent
+) -> Path:
+    """Return the library that decides the schedule of a guest's processors, compiled if the store does not have it.
 
     Raises HostError for a QEMU that is not known, and as ``obtain``.
     """
+    sources = (SCHEDULE,) if processors == 1 else (TURNS, MAIN_LOOP)
+    what = "the schedule cannot be shaken" if processors == 1 else "its clock is one processor's"
+    return _library(sources, what, store, emulator, progress)
+
+
+def stop_library(store: Store, emulator: Emulator, progress: Notify = silent) -> Path:
+    """Return the library that stops a guest for a debugger. Raises as ``schedule_library``."""
+    return _library((STOP,), "no guest can be stopped", store, emulator, progress)
+
+
+def _library(
+    sources: Sequence[Path], otherwise: str, store: Store, emulator: Emulator, progress: Notify
+) -> Path:
+    """Return the library of the first source, which takes in the others, compiled if the store does not have it."""
     if not KNOWN.match(emulator.version):
-        raise HostError(f"{emulator.version} is not known: the schedule cannot be shaken in it")
+        raise HostError(f"{emulator.version} is not known: {otherwise}")
+    name = f"{sources[0].stem}.so"
     purpose = buildroot.compiler_purpose("QEMU's libraries")
 
     def of(compiler: BuildRoot) -> Artefact:
         inputs = {
-            "sources": {SCHEDULE.name: file_hash(SCHEDULE)},
+            "sources": {source.name: file_hash(source) for source in sources},
             "flags": list(_LIBRARY_FLAGS),
             "root": buildroot.key(compiler, purpose),
             "recipe": RECIPE,
@@ -176,16 +194,16 @@ def schedule_library(store: Store, emulator: Emulator, progress: Notify = silent
 
         def build(directory: Path) -> None:
             place = buildroot.of_packages(compiler, purpose, store, progress) / buildroot.ROOT_TAR
-            with buildroot.open_workshop(place, [SCHEDULE], directory, "a library of QEMU") as shop:
-                shop.run(["gcc", *_LIBRARY_FLAGS, "-o", SCHEDULE_FILE, SCHEDULE.name])
-                shutil.copyfile(shop.made(SCHEDULE_FILE), directory / SCHEDULE_FILE)
+            with buildroot.open_workshop(place, sources, directory, "a library of QEMU") as shop:
+                shop.run(["gcc", *_LIBRARY_FLAGS, "-o", name, sources[0].name])
+                shutil.copyfile(shop.made(name), directory / name)
 
         return store.obtain(SCHEDULE_KIND, inputs, build)
 
     compiled = buildroot.with_packages(
         lambda refresh: buildroot.resolve_compiler(store, SUITE, refresh=refresh), of
     )
-    return compiled / SCHEDULE_FILE
+    return compiled / name
 
 
 def require_processor() -> None:

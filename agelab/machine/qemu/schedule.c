@@ -6,7 +6,8 @@
  * processor was taken away meanwhile, as by a hypervisor. All of it follows from the seed and the virtual clock.
  *
  * $AGELAB_SCHEDULE is SEED:BEGIN, BEGIN in nanoseconds of the virtual clock. Each seed draws how often: on average
- * after 2^13 to 2^22 ns. QEMU's timer and the offset of its clock are those of QEMU 7.2; a clock that does not move as
+ * after 2^13 to 2^22 ns, and half as often after every 4096 times, as each costs the guest's kernel some ten thousand
+ * instructions: a test that works for long is not worked to death. QEMU's timer and the offset of its clock are those of QEMU 7.2; a clock that does not move as
  * it should ends QEMU. No header, as in clock.c.
  */
 #define RTLD_DEFAULT ((void *)0)
@@ -16,6 +17,7 @@
 #define OFFSET_OF_BIAS 40
 #define MOST_OFTEN 13
 #define SELDOM 23
+#define AS_OFTEN 4096
 #define SHORTEST 200
 #define SLEEPS 1000000000
 #define LONGEST 10000000 /* a kernel that works has a timer within so many nanoseconds: a tick of 100 Hz at most */
@@ -31,7 +33,7 @@ extern int gettid(void);
 extern void abort(void) __attribute__((noreturn));
 
 static long timer[16]; /* a QEMUTimer, which has 48 bytes */
-static unsigned long drawn, mean;
+static unsigned long drawn, mean, taken;
 static long idle;
 static long (*clock_now)(int);
 static long (*deadline)(int, int);
@@ -73,6 +75,8 @@ static void take_away(void *unused)
             idle = SLEEPS;
     } else {
         idle = 0;
+        if (++taken % AS_OFTEN == 0 && mean < 1UL << (SELDOM - 1))
+            mean *= 2;
         *bias += away;
         now += away;
         if (clock_now(VIRTUAL_CLOCK) != now)

@@ -48,6 +48,8 @@ STANDING_FOR = re.compile(r"/agelab/(\d+)\.file")
 OWN_UUID = re.compile(r"\n *<uuid>[^<]*</uuid>")
 SCHEDULE_VARIABLE = "AGELAB_SCHEDULE"
 """The environment variable of QEMU that schedule.c reads."""
+STOP_VARIABLE = "AGELAB_STOP"
+"""The environment variable of QEMU that stop.c reads."""
 SAVE_ARGUMENT = "agelab.save"
 """Kernel argument by which the harness stops the guest at the moment to be saved (harness/saved.py)."""
 
@@ -87,10 +89,9 @@ def domain_xml(spec: GuestSpec, confined_by: Collection[str], remembered: Path |
     would misread.
     """
     real = spec.real_disks or spec.passthrough
-    if spec.clock == "virtual" and (real or spec.vcpus != 1 or not spec.preload):
+    if spec.clock == "virtual" and (real or not spec.preload):
         raise AgelabError(
-            "the virtual clock has one processor, the clock library and no real disks",
-            hint="use the wall clock",
+            "the virtual clock has the clock library and no real disks", hint="use the wall clock"
         )
     for disk in spec.disks:
         if disk.size % DISK_ALIGNMENT:
@@ -206,6 +207,11 @@ def _qemu_arguments(spec: GuestSpec) -> list[str]:
         lines.append(f"-device nvdimm,memdev=disk{number}-memory,id=disk{number}{unarmed}")
     if spec.saved:
         lines += _saved_arguments(spec.saved, spec.memory_mib)
+    if spec.stop:
+        lines += [
+            f"env={STOP_VARIABLE}={spec.stop.words}",
+            f"-gdb unix:{spec.stop.socket},server=on,wait=off",
+        ]
     # Regular files: with a pipe or a pty the 16550 would wait for a reader, in host time.
     console = f"unix:{spec.terminal},server=on,wait=off" if spec.terminal else f"file:{spec.console}"
     return [*lines, f"-serial {console}", f"-serial file:{spec.events}"]
@@ -245,9 +251,10 @@ def _icount_arguments(spec: GuestSpec) -> list[str]:
     """Return the QEMU arguments of the instruction counter."""
     # Recording (to /dev/null) keeps QEMU's main loop from reading the clock while the guest runs: it could see a
     # processor that has just halted and not yet accounted for its last instructions. A recorded guest cannot be
-    # saved: there a library keeps the main loop out (main_loop.c).
+    # saved, and has one processor: there a library keeps the main loop out (main_loop.c).
     # What somebody types reaches no guest that is recorded, and cannot come again.
-    recording = "" if spec.saved or spec.terminal else ",rr=record,rrfile=/dev/null"
+    recorded = not (spec.saved or spec.terminal or spec.vcpus > 1)
+    recording = ",rr=record,rrfile=/dev/null" if recorded else ""
     shaken = [f"env={SCHEDULE_VARIABLE}={spec.schedule}"] if spec.schedule else []
     return [
         f"env=LD_PRELOAD={':'.join(str(library) for library in spec.preload)}",

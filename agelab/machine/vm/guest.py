@@ -53,6 +53,22 @@ class SavedMemory:
 
 
 @dataclass(frozen=True)
+class Stop:
+    """The moment at which a guest stops for a debugger, which then finds it at a socket."""
+
+    text: str
+    """What the guest has then written to one of its serial lines."""
+    nanoseconds: int
+    """Of the virtual clock, after it has."""
+    socket: Path
+
+    @property
+    def words(self) -> str:
+        """What the library that stops guests is told."""
+        return f"{self.nanoseconds}:{self.text.encode().hex()}"
+
+
+@dataclass(frozen=True)
 class GuestSpec:
     """One boot of one guest."""
 
@@ -76,12 +92,14 @@ class GuestSpec:
     be shaken later, None for one whose schedule is left alone."""
     clock: Clock = "virtual"
     vcpus: int = 1
-    """Number of processors; always 1 in the virtual clock."""
+    """Number of processors."""
     accelerator: Accelerator = "tcg"
     """Accelerator in the wall clock; KVM only where a test boot succeeded (agelab.machine.vm.host)."""
     real_disks: tuple[RealDisk, ...] = ()
     passthrough: tuple[str, ...] = ()
     """PCI addresses of host controllers passed through to the guest (wall clock only)."""
+    stop: Stop | None = None
+    """With the library that stops guests, among ``preload``."""
     terminal: Path | None = None
     """A socket in the console's place, for a guest that somebody types to."""
 

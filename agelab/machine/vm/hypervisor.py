@@ -14,7 +14,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,9 @@ class _WatchedDomain:
     wake: int = field(default_factory=lambda: os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
     identity: str = field(default_factory=lambda: str(uuid.uuid4()))
     """libvirt's UUID of this domain alone: an earlier one of its name may still send events."""
+    at_stop: Callable[[], None] | None = None
+    """Called when it has stopped by itself, if somebody waits for that."""
+    suspended: bool = False
     watchdog: bool = False
     signalled: bool = False
     """Somebody on the host has sent SIGTERM, on which QEMU ends as if the guest had powered off."""
@@ -126,6 +129,9 @@ class Hypervisor:
             return
         if (event, detail) == (libvirt.VIR_DOMAIN_EVENT_SHUTDOWN, libvirt.VIR_DOMAIN_EVENT_SHUTDOWN_HOST):
             watched.signalled = True
+        if event == libvirt.VIR_DOMAIN_EVENT_SUSPENDED and watched.at_stop:
+            watched.suspended = True
+            os.eventfd_write(watched.wake, 1)
         if event != libvirt.VIR_DOMAIN_EVENT_STOPPED:
             return
         failed = (
@@ -191,17 +197,19 @@ class Hypervisor:
         on_line: Callable[[str], None],
         patience: float,
         state: Path | None = None,
+        at_stop: Callable[[], None] | None = None,
     ) -> Ending:
         """Run a transient domain to its end and pass on each line of its events once it is complete.
 
         With ``state`` it begins as a copy of the guest that was saved there; raises NotRestored where it cannot.
+        ``at_stop`` is called when it stops by itself.
 
         Waits for kernel notifications that a file or the domain changed; ``patience`` is the timeout in host seconds.
         The domain is gone on return, also after an error. Raises HostError when it cannot be started, DaemonLost when
         the daemon ends before it runs, and KeyboardInterrupt when another thread has called ``abandon``.
         """
         with ExitStack() as stack:
-            watched = _WatchedDomain()
+            watched = _WatchedDomain(at_stop=at_stop)
             self._watched[watched.identity] = watched
             stack.callback(os.close, watched.wake)
             stack.callback(self._watched.pop, watched.identity)
@@ -225,7 +233,8 @@ class Hypervisor:
                     raise
                 except HostError as error:
                     raise saved_guest.NotRestored(f"QEMU does not take the saved guest: {error}") from error
-            ending = _wait(watched, watch, lines, output, time.monotonic() + patience)
+            stopped = partial(_paused, domain)
+            ending = _wait(watched, watch, lines, output, time.monotonic() + patience, stopped)
             return Ending.PAUSED if ending is Ending.TIMEOUT and _paused(domain) else ending
 
     def save(self, name: str, xml: str, state: Path) -> None:
@@ -287,7 +296,12 @@ def identified(xml: str, identity: str) -> str:
 
 
 def _wait(
-    watched: _WatchedDomain, watch: INotify, lines: LineReader, output: GuestOutput, deadline: float
+    watched: _WatchedDomain,
+    watch: INotify,
+    lines: LineReader,
+    output: GuestOutput,
+    deadline: float,
+    stopped: Callable[[], bool],
 ) -> Ending:
     poll = select.poll()
     poll.register(watched.wake, select.POLLIN)
@@ -302,6 +316,11 @@ def _wait(
                 raise KeyboardInterrupt
             ended = watched.ending
             lines.drain()
+            if watched.suspended and watched.at_stop and ended is None:
+                watched.suspended = False
+                os.eventfd_read(watched.wake)
+                if stopped():  # a copy of a saved guest is suspended before it begins
+                    watched.at_stop()
             if output.is_flooded():
                 return Ending.OUTPUT_TOO_LARGE
             if ended is not None:

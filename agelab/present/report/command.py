@@ -19,7 +19,7 @@ def repeat_command(plan: RunPlan) -> str:
         options = RunOptions.from_plan(plan)
     except InputError:
         return ""
-    given = {name: word for name, word in options.set_options().items() if name != "prove_all"}
+    given = options.set_options()
     if options.name and all(map(make_variable, given)) and not places.INSTALLED:
         words = (
             f"{make_variable(name)}={'1' if word is True else quote(str(word).replace('$', '$$'))}"

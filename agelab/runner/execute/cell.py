@@ -3,9 +3,9 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 
 from agelab.base.errors import AgelabError
 from agelab.evaluate import maps, step_output
@@ -16,6 +16,7 @@ from agelab.results.result import MOMENT, End, Sample, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import disk_maps
 from agelab.runner.execute.answers import CellLost, CellReuse, Elsewhere
+from agelab.runner.execute.cell_parts import CellParts, GuestSlots, Part
 from agelab.runner.execute.disk_maps import PointsBoot
 from agelab.runner.execute.guests import GuestLauncher
 from agelab.runner.execute.host_timing import CellTimer
@@ -31,6 +32,7 @@ from agelab.runner.execute.phases import (
 from agelab.runner.plan.cell_inputs import evaluated_by
 from agelab.runner.plan.guest_plan import Boot, unsupported
 from agelab.runner.plan.passes import outputs
+from agelab.runner.plan.phases import Phase
 from agelab.runner.reuse.ended_cells import CellKey, EndedCell
 from agelab.scenario.step import AGED, CONTROL, CONTROL_COPY, ForkName, StepId
 from agelab.store import stored_disk
@@ -53,6 +55,8 @@ class CellRunner:
     """Takes a profile behind the cell, where it is asked for."""
     elsewhere: Elsewhere | None = None
     """Other hosts, where they run it."""
+    slots: GuestSlots = field(default_factory=GuestSlots)
+    """Room for more guests than one."""
 
     @cached_property
     def boots(self) -> CellBoots:
@@ -161,24 +165,37 @@ class _StartedCell:
     def boots(self) -> CellBoots:
         return self.cell.boots
 
-    @cached_property
-    def runner(self) -> BootRunner:
-        return BootRunner(self.boots, self.progress, self.cell.on_step, self.cell.timer)
+    def _runner(self, progress: CellProgress) -> BootRunner:
+        return BootRunner(self.boots, progress, self.cell.on_step, self.cell.timer)
 
     def run(self) -> None:
         """Run all phases, and add the samples that follow from theirs."""
         with suppress(PhaseAborted), ExitStack() as cleanup:
             self._make_disk(cleanup)
-            real = self.boots.spec.disk.real
-            if real:  # its tests write to it
-                self._map_forks(cleanup)
-            for phase in self.boots.phases[1:]:
-                with suppress(PhaseAborted):  # the other disks' tests go on
-                    PhaseRunner(self.runner, phase, cleanup).run()
-            self._test_points(cleanup)
-            if not real:
-                self._map_forks(cleanup)
+            CellParts(self.progress, self._parts(cleanup), self.cell.slots, self._abandon).run()
         self._derive_samples()
+
+    def _abandon(self) -> None:
+        self.cell.launcher.guests.hypervisor.abandon()
+
+    def _parts(self, cleanup: ExitStack) -> list[Part]:
+        """Return what follows when the disk is made, in the order of its results."""
+        boots = self.boots
+        parts = [self._part_of_phase(phase, cleanup) for phase in boots.phases[1:]]
+        mapping = Part(partial(self._map_forks, cleanup), needs=frozenset(boots.mapped_forks))
+        if boots.points:
+            controls = frozenset(str(ForkName(CONTROL, point)) for point in boots.points)
+            parts.append(Part(partial(self._test_points, cleanup), makes=controls))
+        # The tests of a real disk write to it.
+        return [mapping, *parts] if boots.spec.disk.real else [*parts, mapping]
+
+    def _part_of_phase(self, phase: Phase, cleanup: ExitStack) -> Part:
+        needs = {*([phase.fork_of] if phase.fork_of else []), *([AGED] if phase.source else [])}
+
+        def run(progress: CellProgress) -> None:
+            PhaseRunner(self._runner(progress), phase, cleanup).run()
+
+        return Part(run, frozenset(needs), frozenset(phase.forks.values()))
 
     def _make_disk(self, cleanup: ExitStack) -> None:
         """Make the disk and keep it if asked to, or take the samples of the stored disk."""
@@ -190,7 +207,7 @@ class _StartedCell:
             return
         goes_on = bool(spec.scenario.experiments or spec.scenario.tests_at_points)
         with suppress(PhaseAborted) if goes_on else nullcontext():
-            PhaseRunner(self.runner, self.boots.phases[0], cleanup).run()
+            PhaseRunner(self._runner(progress), self.boots.phases[0], cleanup).run()
         if goals.keep_as and progress.status.ok:
             files = self.boots.forks.files(self.boots.final_fork)
             progress.disk = stored_disk.save(
@@ -202,7 +219,7 @@ class _StartedCell:
                 readable_by=goals.readable_by,
             )
 
-    def _test_points(self, cleanup: ExitStack) -> None:
+    def _test_points(self, cleanup: ExitStack, progress: CellProgress) -> None:
         """Copy the control of each point that the history has reached, then test both."""
         boots, forks = self.boots, self.boots.forks
         reached = [point for point in boots.points if forks.exists(str(ForkName(AGED, point)))]
@@ -210,42 +227,46 @@ class _StartedCell:
             return
         for point in reached:
             forks.create(str(ForkName(CONTROL, point)), cleanup, boots.contents)
-        self._run_judged(boots.copying_controls(reached))
+        self._run_judged(boots.copying_controls(reached), progress)
         copy = str(StepId(CONTROL_COPY, (CONTROL,)))
-        samples = self.progress.samples
         copied = {
-            sample.repetition for sample in samples if (sample.step, sample.metric) == (copy, "elapsed")
+            sample.repetition
+            for sample in progress.samples
+            if (sample.step, sample.metric) == (copy, "elapsed")
         }
-        for point in set(reached) - copied:
-            forks.remove(str(ForkName(CONTROL, point)))
+        for point in reached:
+            name = str(ForkName(CONTROL, point))
+            if point not in copied:
+                forks.remove(name)
+            progress.forked(name)
         names = [name for name in disk_maps.fork_names(reached) if forks.exists(name)]
         for boot in boots.testing(names):
-            if self.progress.status.status is not Status.INTERRUPTED:
-                self._test_at_points(boot)
+            if progress.status.status is not Status.INTERRUPTED:
+                self._test_at_points(boot, progress)
 
-    def _test_at_points(self, boot: PointsBoot) -> None:
+    def _test_at_points(self, boot: PointsBoot, progress: CellProgress) -> None:
         """Run a boot, and add the samples that its steps have printed."""
         disk, files, spec = boot.output, self.boots.disk_files, self.boots.spec
         if disk is None or boot.steps is None:
-            self._run_judged(boot)
+            self._run_judged(boot, progress)
             return
         files.create(disk)
         try:
-            self._run_judged(boot)
+            self._run_judged(boot, progress)
             kept = outputs(boot.steps, spec.workload.programs)
             for sample in step_output.samples(
-                disk.path, kept, spec.workload.metrics, spec.dilation, self.progress.samples
+                disk.path, kept, spec.workload.metrics, spec.dilation, progress.samples
             ):
-                self.progress.record(sample)
+                progress.record(sample)
         finally:
             files.remove(disk.path)
 
-    def _run_judged(self, boot: Boot) -> None:
-        self.progress.judge_last_boot(self.runner.run_alone(boot), boot.phase)
+    def _run_judged(self, boot: Boot, progress: CellProgress) -> None:
+        progress.judge_last_boot(self._runner(progress).run_alone(boot), boot.phase)
 
-    def _map_forks(self, cleanup: ExitStack) -> None:
+    def _map_forks(self, cleanup: ExitStack, progress: CellProgress) -> None:
         """Map the forks that were taken, and make samples and pictures of the maps."""
-        boots, progress = self.boots, self.progress
+        boots = self.boots
         real = boots.spec.disk.real
         names = [name for name in boots.mapped_forks if real or boots.forks.exists(name)]
         if not names:
@@ -255,17 +276,17 @@ class _StartedCell:
         results = boot.disks[-1]
         cleanup.callback(boots.disk_files.remove, results.path)
         boots.disk_files.create(results)
-        status = self.runner.run_alone(boot)
+        status = self._runner(progress).run_alone(boot)
         if not status.ok:
             progress.judge(progress.changed_drive() or CellStatus(status.status, f"maps: {status.reason}"))
             return
         try:
-            progress.maps = maps.unpack(results.path, boots.directory)
+            self.progress.maps = maps.unpack(results.path, boots.directory)
             known = list(disk_maps.reader(boots.spec).read(boots.directory, boots.mapped_forks))
             for disk_map in known:
                 for sample in maps.samples(disk_map, boots.spec.scenario.measures):
                     progress.record(sample)
-            progress.pictures = disk_maps.draw(boots.directory, boots.spec, known, progress.samples)
+            self.progress.pictures = disk_maps.draw(boots.directory, boots.spec, known, progress.samples)
         except AgelabError as error:
             progress.judge(CellStatus(Status.FAILED, f"maps: {error}"))
 

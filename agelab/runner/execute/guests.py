@@ -30,6 +30,7 @@ from agelab.machine.vm.guest import (
     RealDisk,
     SavedMemory,
     SlotLayout,
+    Stop,
     slots_for,
 )
 from agelab.machine.vm.hypervisor import DaemonLost, Hypervisor
@@ -66,7 +67,7 @@ class RunGuests:
     are_saved: bool
     """Boots begin with a saved guest; else each boots in full."""
     schedule: Path | None = None
-    """The library that shakes the schedule, where it is shaken."""
+    """The library that decides the schedule, where it is shaken or there are several processors."""
 
     @classmethod
     def of(cls, prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify) -> "RunGuests":
@@ -80,10 +81,12 @@ class RunGuests:
             prepared.schedule,
         )
 
-    @property
-    def shaking(self) -> tuple[Path, ...]:
-        """The library that shakes the schedule, where it is shaken. It calls those that are loaded after it."""
-        return (self.schedule,) if self.schedule else ()
+    def preload(self, vcpus: int, *, saved: bool, shaken: bool = True) -> tuple[Path, ...]:
+        """Return QEMU's libraries: each calls those behind it. That of several processors has main_loop.c in it."""
+        decides = self.schedule and (shaken or vcpus > 1)
+        schedule = (self.schedule,) if self.schedule and decides else ()
+        main_loop = (self.emulator.main_loop,) if saved and vcpus == 1 else ()
+        return (*schedule, self.emulator.clock, *main_loop)
 
     @cached_property
     def initramfs_bytes(self) -> bytes:
@@ -104,7 +107,7 @@ class RunGuests:
         return replace(
             guest,
             initramfs=directory / INITRAMFS,
-            preload=(*self.shaking, self.emulator.clock, self.emulator.main_loop),
+            preload=self.preload(guest.vcpus, saved=True),
             saved=SavedMemory(directory / MEMORY, restored=True),
         )
 
@@ -172,7 +175,7 @@ class RunGuests:
             ),
             console=directory / "console.log",
             events=directory / "events",
-            preload=(self.emulator.clock, self.emulator.main_loop),
+            preload=self.preload(guest.vcpus, saved=True, shaken=False),
             schedule=None if guest.schedule is None else "",
             saved=SavedMemory(directory / MEMORY, restored=False),
         )
@@ -220,6 +223,19 @@ def boot_timeout(clock: Clock) -> float:
 
 
 @dataclass(frozen=True)
+class Debugger:
+    """What stops a guest at a moment, and is told when it has."""
+
+    library: Path
+    stop: Stop
+    phase: str | None
+    """The phase in whose boots that is; None for any."""
+    at_stop: Callable[[], None]
+    ended: Callable[[], None]
+    """Called when a boot has ended in which it could stop."""
+
+
+@dataclass(frozen=True)
 class GuestLauncher:
     """Starts the guests of one cell."""
 
@@ -232,6 +248,8 @@ class GuestLauncher:
     """The modelled drive's kernel module, for cells that have one."""
     tools: Mapping[str, Path]
     """The guest's own programs, for cells that need them."""
+    debugger: Debugger | None = None
+    """What stops it, where somebody wants to look."""
 
     def run(
         self,
@@ -259,8 +277,8 @@ class GuestLauncher:
         except DaemonLost:
             return Ending.DAEMON_LOST
         finally:
-            files = [self._plan_disk(boot), self._empty_slot, self._initramfs_file(boot)]
-            for file in (*files, *self.directory.glob(f"{SLOT_COPY}*")):
+            files = [self._plan_disk(boot), self._empty_slot(boot), self._initramfs_file(boot)]
+            for file in (*files, *self.directory.glob(f"{boot.name}{SLOT_COPY}*")):
                 file.unlink(missing_ok=True)
 
     def _read_parts(self) -> None:
@@ -282,17 +300,24 @@ class GuestLauncher:
     ) -> Ending:
         limit = guest_output.MAX_EVENT_BYTES + guest_output.EVENT_BYTES_PER_STEP * len(boot.plan["steps"])
         output = guest_output.GuestOutput(guest.events, guest.console, limit)
+        debugger = self.debugger if self.debugger and self.debugger.phase in (None, boot.phase) else None
+        if debugger:
+            guest = replace(guest, stop=debugger.stop, preload=(debugger.library, *guest.preload))
         xml = self._domain_xml(guest)
         (self.directory / f"{boot.name}domain-{boot.number}.xml").write_text(xml, encoding="utf-8")
         disks.write_plan_disk(self._plan_disk(boot), events.secret, self._archive(boot))
-        return self.guests.hypervisor.run(
+        ending = self.guests.hypervisor.run(
             guest.name,
             xml,
             output,
             lambda line: events.hear(line, boot.phase, record, on_step),
             boot_timeout(self.spec.clock),
             saved / STATE if saved else None,
+            debugger.at_stop if debugger else None,
         )
+        if debugger:
+            debugger.ended()
+        return ending
 
     def _guest_to_run(self, boot: Boot) -> tuple[GuestSpec, Artefact | None]:
         """Return the guest of a boot, and the saved guest of which it is a copy, if it is one."""
@@ -300,9 +325,9 @@ class GuestLauncher:
         for output in (guest.console, guest.events):
             output.touch()
         if layout:
-            with self._empty_slot.open("wb") as file:
+            with self._empty_slot(boot).open("wb") as file:
                 file.truncate(layout.size)
-            data = map(self._lengthened, guest.disks[FIRST_DATA_DISK:])
+            data = (self._lengthened(disk, boot) for disk in guest.disks[FIRST_DATA_DISK:])
             guest = replace(guest, disks=(*guest.disks[:FIRST_DATA_DISK], *data))
         if self.guests.are_saved and layout:
             saved = self.guests.obtain(guest)
@@ -311,7 +336,7 @@ class GuestLauncher:
         guest.initramfs.write_bytes(self.guests.initramfs_bytes)
         return guest, None
 
-    def _lengthened(self, disk: MemoryDisk) -> MemoryDisk:
+    def _lengthened(self, disk: MemoryDisk, boot: Boot) -> MemoryDisk:
         """Return a disk whose file is as long as its slot: QEMU takes no shorter one.
 
         Disks of 16 GiB and less have shorter files than the slots that a larger one beside them takes. What is not
@@ -321,7 +346,7 @@ class GuestLauncher:
             return disk
         path = disk.path
         if not disk.written:
-            path = self.directory / f"{SLOT_COPY}{disk.path.name}"
+            path = self.directory / f"{boot.name}{SLOT_COPY}{disk.path.name}"
             stored_disk.sparse_copy(disk.path, path)
         os.truncate(path, disk.size)
         return replace(disk, path=path)
@@ -344,6 +369,7 @@ class GuestLauncher:
         # By a name that all cells have, libvirt is asked once for guests that differ in nothing else.
         xml = (
             self._domain_xml(guest)
+            .replace(str(self._empty_slot(boot)), str(ANY_CELL / EMPTY))
             .replace(str(self.directory), str(ANY_CELL))
             .replace(guest.name, ANY_CELL.name)
         )
@@ -437,7 +463,8 @@ class GuestLauncher:
         """Return the guest of a boot that boots in full."""
         layout = self._layout(boot)
         disks = self._disks(boot)
-        own = hashlib.sha256(str(self.directory).encode()).hexdigest()[:12]
+        # Guests of a cell run side by side, but for the boots of a phase.
+        own = hashlib.sha256(str(self.directory / boot.name).encode()).hexdigest()[:12]
         real = [(number, drive) for number, drive in self._real_drives() if boot.plan["drives"][number:]]
         return GuestSpec(
             name=f"agelab-{own}",
@@ -446,13 +473,11 @@ class GuestLauncher:
             memory_mib=boot.memory_mib,
             kernel=self.guests.image.boot_image,
             initramfs=self._initramfs_file(boot),
-            disks=layout.fill(disks, self._empty_slot) if layout else disks,
+            disks=layout.fill(disks, self._empty_slot(boot)) if layout else disks,
             console=self.directory / f"{boot.name}console-{boot.number}.log",
             events=self.directory / f"{boot.name}events-{boot.number}.jsonl",
-            preload=(*self.guests.shaking, self.guests.emulator.clock)
-            if self.spec.clock == "virtual"
-            else (),
-            schedule=self.spec.schedule_words if self.guests.schedule else None,
+            preload=self.guests.preload(self.spec.vcpus, saved=False) if self.spec.clock == "virtual" else (),
+            schedule=self.spec.schedule_words,
             clock=self.spec.clock,
             vcpus=self.spec.vcpus,
             accelerator=self.spec.accelerator,
@@ -486,10 +511,9 @@ class GuestLauncher:
         """Return the slots of a boot's disks; None in the wall clock, and for more disks than any layout holds."""
         return slots_for(self._disks(boot)) if self.spec.clock == "virtual" else None
 
-    @property
-    def _empty_slot(self) -> Path:
+    def _empty_slot(self, boot: Boot) -> Path:
         """The file behind each slot without a disk."""
-        return self.directory / "empty"
+        return self.directory / f"{boot.name}{EMPTY}"
 
     def _real_drives(self) -> Iterator[tuple[int, CellDrive]]:
         """Return the real drives, with their numbers among all."""

@@ -40,12 +40,13 @@ class CellTimer:
             guests = [
                 program
                 for program in self.guests.programs()
-                if program.first_seen >= began and self._has(program)
+                if program.first_seen >= began and self._has(program, boot)
             ]
             self.boots.append(boot_time(boot, began, time.monotonic(), guests, heard))
 
-    def _has(self, guest: Program) -> bool:
-        return any(f"{self.directory}/" in word for word in guest.words)
+    def _has(self, guest: Program, boot: Boot) -> bool:
+        """Return whether it is the guest of a boot, beside which others of the cell may run."""
+        return any(f"{self.directory}/{boot.name}events-" in word for word in guest.words)
 
     def timing(self, seconds: float) -> CellTiming:
         """Return the times of the cell, which has taken so many seconds."""

@@ -47,6 +47,19 @@ from agelab.scenario.step import StepId
 from agelab.store.artefacts import file_hash
 
 
+def run_phases(runner: BootRunner, carry_out: Callable[[PhaseRunner], None]) -> None:
+    """Carry out the phases of a cell once more, as far as they go."""
+    boots = runner.boots
+    first = boots.phases[0]
+    with suppress(PhaseAborted), ExitStack() as cleanup:
+        for phase in boots.phases:
+            if phase is first and boots.goals.start_from:
+                continue
+            goes_on = phase is not first or boots.spec.scenario.experiments
+            with suppress(PhaseAborted) if goes_on else nullcontext():
+                carry_out(PhaseRunner(runner, phase, cleanup))
+
+
 @dataclass(frozen=True)
 class PassBoots(CellBoots):
     """Plans the boots of a pass: the cell's own, with other steps and one more disk."""
@@ -135,15 +148,7 @@ class CellPass(ABC):
 
     def run_phases(self, timer: CellTimer | None = None) -> None:
         """Run the phases of the cell, and read the disk of each in the end."""
-        runner = BootRunner(self.boots, self.progress, self.tell, timer)
-        first = self.boots.phases[0]
-        with suppress(PhaseAborted), ExitStack() as cleanup:
-            for phase in self.boots.phases:
-                if phase is first and self.goals.start_from:
-                    continue
-                goes_on = phase is not first or self.boots.spec.scenario.experiments
-                with suppress(PhaseAborted) if goes_on else nullcontext():
-                    self._run_phase(PhaseRunner(runner, phase, cleanup))
+        run_phases(BootRunner(self.boots, self.progress, self.tell, timer), self._run_phase)
 
     def _run_phase(self, runner: PhaseRunner) -> None:
         disk, files = self.boots.pass_disk(runner.phase), self.boots.disk_files

@@ -289,8 +289,14 @@ class CellProgress:
         """Add a sample, on the host's disk as well; what keeping another step's output takes is none."""
         if is_keeper(sample.step):
             return
-        self.run.append(self.number, sample)
+        self.write(sample)
         self.samples.append(sample)
+
+    def write(self, sample: Sample) -> None:
+        self.run.append(self.number, sample)
+
+    def forked(self, name: str) -> None:
+        """Take note that a fork is there, whole."""
 
     def judge(self, status: CellStatus) -> None:
         """Take in how a boot ended: the first trouble is what the cell reports."""
@@ -515,6 +521,7 @@ class PhaseRunner:
         if name in self.boots.used_forks:
             files = [disk.path for disk in self.boots.disks_under_test(self.phase)]
             self.boots.forks.take(name, files, self.cell_cleanup, is_last=next_step is None)
+            self.progress.forked(name)
 
 
 def _next_step(start: BootStart, ending: Ending, events: BootEvents) -> int | None:

@@ -25,7 +25,6 @@ MODELS: dict[tuple[Clock, bool], str] = {
     ("wall", False): "real time of an emulated processor (no KVM here): it says little about this host's",
 }
 """How the times of a run are to be read, by its clock and by whether KVM runs the guest."""
-NOT_TIMED = "not timed: the guest's schedule is shaken, and its clock jumps"
 OF_THE_HOST = EFFORT | {"host"}
 """Conditions in which a run may go on that was begun with others: what changes no digit."""
 
@@ -59,7 +58,7 @@ def run_plan(name: str, prepared: PreparedRun) -> RunPlan:
             "host": host.description(),
             "accelerator": cells[0].accelerator,
             "disks": "in the host's memory" if prepared.disks_in_memory else "files of the host",
-            "model": NOT_TIMED if options.schedule else _model(options.guest_clock, cells, prepared.jobs),
+            "model": options.not_timed or _model(options.guest_clock, cells, prepared.jobs),
         },
         histories={
             name: artefact.read_report(corpus).model_dump(mode="json", by_alias=True)

@@ -25,6 +25,7 @@ from agelab.runner.cell_times import Took, expected_cost, recent_cells
 from agelab.runner.execute import answers, companion_disk
 from agelab.runner.execute.answers import CellReuse, Elsewhere
 from agelab.runner.execute.cell import CellRunner
+from agelab.runner.execute.cell_parts import GuestSlots
 from agelab.runner.execute.companion_disk import disk_recipe, making_command
 from agelab.runner.execute.guests import GuestLauncher, RunGuests, boot_timeout
 from agelab.runner.execute.host_timing import RunTimer
@@ -181,6 +182,22 @@ def _run_all(
         return [unfit.get(place) or next(done).directory for place, _ in enumerate(requests)]
 
 
+@contextmanager
+def opened_cell(
+    options: RunOptions, directory: RunDirectory, number: int, store: Store, progress: Progress
+) -> Iterator[tuple[GuestLauncher, CellGoals]]:
+    """Yield what starts the guests of a cell of a run again, and its goals, with a connection to libvirt.
+
+    Raises InputError where the inputs are not those of the run any more.
+    """
+    with asked(options, directory) as request, ExitStack() as held:
+        parts = MadeParts(request, store, progress.stage)
+        prepared = prepare(request, parts, store, progress, held)
+        hypervisor = held.enter_context(connected(_opened_by_guests([prepared], store)))
+        run = RunSession(store, progress, hypervisor, held).start(prepared, directory, 0)
+        yield _launcher(run, number), _goals(run, number)
+
+
 def _resuming_command(run: StartedRun) -> str:
     """Return the command that runs what is left of a run; real disks must be named again."""
     options = run.prepared.request.options
@@ -258,7 +275,9 @@ class RunSession:
         self.progress.begin_runs(runs[0].prepared.request, directories, numbers, jobs)
         if self.timer:
             self.timer.begin_cells()
-        cells = [partial(self.run_cell, run, number) for run, number in waiting]
+        shared = not self.elsewhere and runs[0].prepared.request.options.guest_clock == "virtual"
+        slots = GuestSlots(jobs, len(waiting)) if shared else GuestSlots()
+        cells = [partial(self.run_cell, run, number, slots) for run, number in waiting]
         _at_a_time(partial(self._slots, runs), cells, self._abandon)
 
     def _slots(self, runs: Sequence[StartedRun]) -> int:
@@ -272,7 +291,7 @@ class RunSession:
         if self.elsewhere:
             self.elsewhere.stop()
 
-    def run_cell(self, run: StartedRun, number: int) -> None:
+    def run_cell(self, run: StartedRun, number: int, slots: GuestSlots) -> None:
         """Run one cell, and keep a control file's journal of it."""
         prepared, directory, shown = run.prepared, run.directory, run.first + number
         spec, line, journal = prepared.specs[number], prepared.cells[number].line, prepared.journal
@@ -301,7 +320,9 @@ class RunSession:
             reuse=self.reuse,
             profiler=profiler,
             elsewhere=self.elsewhere,
+            slots=slots,
         ).carry_out()
+        slots.give()
         self.progress.end_cell(cell, shown, end)
         if journal and line:
             journal.end(line, spec.run_seed, end, directory.samples().get(number, []))

@@ -270,8 +270,10 @@ class CellSpec:
         return hashlib.sha256(f"agelab run seed {self.run_seed}".encode()).hexdigest()
 
     @property
-    def schedule_words(self) -> str:
+    def schedule_words(self) -> str | None:
         """What shakes the schedule: 63 bits that draw, and the nanosecond from which on, that of the first step."""
+        if not self.schedule:
+            return None
         digest = hashlib.sha256(
             f"agelab schedule {self.schedule} of run seed {self.run_seed}".encode()
         ).digest()

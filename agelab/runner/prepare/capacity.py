@@ -13,6 +13,7 @@ from agelab.machine.vm import host
 from agelab.machine.vm.guest import Clock
 from agelab.runner.plan.cell_spec import MIB, CellSpec
 from agelab.runner.plan.guest_plan import MAP_MEMORY_MIB
+from agelab.runner.plan.phases import phases
 from agelab.runner.request.request import RunRequest
 from agelab.scenario.jobs import MAX_JOBS
 
@@ -34,7 +35,11 @@ class RunNeeds:
     kept: int
     """Of disk, beside the cells that run: disks that stay when their cells have ended, and the companion disks."""
     memory: int
-    """Of memory, while a cell runs."""
+    """Of memory, for each guest."""
+    beside: int = 0
+    """Guests that a cell may have beside its first."""
+    copy: int = 0
+    """Of disk, for each of those."""
 
     @property
     def cell_bytes(self) -> int:
@@ -42,21 +47,31 @@ class RunNeeds:
         return self.memory + self.disks
 
     def disk(self, jobs: int = 1) -> int:
-        """Return the bytes of disk that so many cells at a time take, at most."""
-        return min(jobs, self.cells) * self.disks + self.kept + HEADROOM
+        """Return the bytes of disk that so many guests at a time take, at most."""
+        return self._disks(jobs) + self.kept + HEADROOM
 
     def guests(self, jobs: int = 1) -> int:
-        """Return the bytes of memory that so many cells at a time take, at most."""
-        return min(jobs, self.cells) * self.memory + HEADROOM
+        """Return the bytes of memory that so many guests at a time take, at most."""
+        return self._guests(jobs) * self.memory + HEADROOM
+
+    def _guests(self, jobs: int) -> int:
+        return min(jobs, self.cells * (1 + self.beside))
+
+    def _disks(self, jobs: int) -> int:
+        cells = min(jobs, self.cells)
+        return cells * self.disks + (self._guests(jobs) - cells) * self.copy
 
     def at_once(self, home: Path, clock: Clock) -> tuple[int, str]:
-        """Return how many cells the host can run at a time, one at least, and a line that says why so many."""
+        """Return how many guests the host can run at a time, one at least, and a line that says why so many."""
         if clock == "wall":
             return 1, "1 at a time: in the wall clock cells disturb each other"
         processors = host.processors()
         in_memory = max(0, host.memory_available() - HEADROOM) // self.memory
-        on_disk = max(0, shutil.disk_usage(home).free - HEADROOM - self.kept) // self.disks
-        jobs = max(1, min(self.cells, processors, in_memory, on_disk, MAX_JOBS))
+        free = max(0, shutil.disk_usage(home).free - HEADROOM - self.kept)
+        on_disk = free // self.disks
+        if on_disk >= self.cells and self.beside:
+            on_disk = self.cells + (free - self.cells * self.disks) // self.copy
+        jobs = max(1, min(self._guests(MAX_JOBS), processors, in_memory, on_disk))
         bounds = f"processors: {processors}; room for {in_memory} in memory, for {on_disk} on disk"
         return jobs, f"{jobs} at a time (cells: {self.cells}; {bounds})"
 
@@ -66,8 +81,9 @@ class RunNeeds:
         A full host kills QEMU in the middle of a run, and one that cannot draw ends a cell when all is measured.
         """
         limits.require_to_draw()
-        cells = min(jobs, self.cells)
+        cells, guests = min(jobs, self.cells), self._guests(jobs)
         several = f"{cells} cells at once" if cells > 1 else "a cell"
+        several += f" with {guests} guests" if guests > cells else ""
         needed = self.disk(jobs)
         free = shutil.disk_usage(home).free
         if free < needed:
@@ -91,7 +107,7 @@ class RunNeeds:
         With the guests they take half of what is available at most: what lies there cannot be written out, and other
         programs want memory, too.
         """
-        needed = min(jobs, self.cells) * (self.memory + self.disks)
+        needed = self._guests(jobs) * self.memory + self._disks(jobs)
         available = host.memory_available()
         sizes = f"up to {needed / 1e9:.1f} GB with the guests, of {available / 1e9:.1f} GB"
         if os.environ.get(DISKS_VARIABLE) == "files":
@@ -106,11 +122,18 @@ class RunNeeds:
 
 
 def needs(
-    specs: Sequence[CellSpec], corpora: Sequence[Corpus], *, copies: int, kept: int = 0, kernels: int = 1
+    specs: Sequence[CellSpec],
+    corpora: Sequence[Corpus],
+    *,
+    copies: int,
+    kept: int = 0,
+    kernels: int = 1,
+    beside: int = 0,
 ) -> RunNeeds:
     """Return what cells need, each with ``copies`` copies of its disk while it runs.
 
-    ``kept`` disks stay when their cells have ended. ``kernels`` is how many times the cells are there.
+    ``kept`` disks stay when their cells have ended. ``kernels`` is how many times the cells are there, ``beside`` how
+    many guests each may have beside its first.
     """
     guests = (
         spec.memory_mib(corpus) + spec.more_memory_at_points(corpus.parts or 0)
@@ -119,12 +142,14 @@ def needs(
     disk = max(spec.host_bytes for spec in specs)
     companions = any(spec.companion for spec in specs)
     content = sum({corpus.sha256: corpus.content_bytes for corpus in corpora}.values())
-    beside = int(content * COMPANION_OVERHEAD) if companions else 0
+    companion = int(content * COMPANION_OVERHEAD) if companions else 0
     return RunNeeds(
         cells=len(specs) * kernels,
         disks=copies * disk,
-        kept=kept * disk + beside,
+        kept=kept * disk + companion,
         memory=max(MAP_MEMORY_MIB, *guests) * MIB,
+        beside=beside,
+        copy=disk,
     )
 
 
@@ -134,7 +159,21 @@ def needs_of(
     """Return what the cells of a request take of the host."""
     copies = copies_of_disk(request, max((corpus.parts or 0 for corpus in corpora), default=0))
     kept = len(specs) if request.options.keep_disk else 0
-    return needs(specs, corpora, copies=copies, kept=kept, kernels=kernels)
+    beside = 0
+    if request.options.guest_clock == "virtual" and request.options.measure:
+        alike = {
+            (id(spec.scenario), corpus.parts): (spec, corpus)
+            for spec, corpus in zip(specs, corpora, strict=True)
+        }
+        beside = max(_beside(spec, corpus) for spec, corpus in alike.values())
+    return needs(specs, corpora, copies=copies, kept=kept, kernels=kernels, beside=beside)
+
+
+def _beside(spec: CellSpec, corpus: Corpus) -> int:
+    """Return how many guests may follow the making of a cell's disk side by side, beside the first."""
+    scenario = spec.scenario
+    after = len(phases(scenario, corpus, failure=spec.failure)) - 1
+    return max(0, after + bool(scenario.tests_at_points) + bool(scenario.measures) - 1)
 
 
 def copies_of_disk(request: RunRequest, points: int) -> int:

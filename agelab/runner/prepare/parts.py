@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -9,6 +10,7 @@ from pydantic import JsonValue
 
 from agelab import kernel as kernel_specs
 from agelab.base.errors import InputError, Notify
+from agelab.base.side_by_side import SideBySide
 from agelab.data.corpus import Corpus, require_corpus
 from agelab.debian import buildroot, snapshot
 from agelab.kernel import Kernel, guest_needs
@@ -32,6 +34,9 @@ class Parts(Protocol):
     def require(self, claims: tuple[DriveClaim, ...]) -> None:
         """Tell what is lacking, as far as it can be told before anything is made. Raises as making it would."""
 
+    def begin(self, beside: SideBySide, *, common: bool) -> None:
+        """Begin to make what does not wait for the kernel; with ``common`` the programs of every guest."""
+
     def kernel(self) -> Kernel:
         """Return the kernel, with the modules of its filesystems."""
 
@@ -44,7 +49,7 @@ class Parts(Protocol):
     def image(self, kernel: Kernel, specs: Sequence[CellSpec]) -> tuple[Image, Sequence[CellSpec]]:
         """Return the guests' image, and the cells, which know whether mkfs refuses their options."""
 
-    def module(self, image: Image) -> Path:
+    def module(self, kernel: Kernel) -> Path:
         """Return the modelled drive's kernel module."""
 
     def programs(self, spec: CellSpec, *, common: bool) -> dict[str, Path]:
@@ -79,6 +84,13 @@ class MadeParts:
         ask_packages(self.request, claims, self.store, self.say)
         roots.resolve_packages(*root_of(self.request), self.store)
 
+    def begin(self, beside: SideBySide, *, common: bool) -> None:
+        definition, filesystems = root_of(self.request)
+        chosen = roots.resolve_packages(definition, filesystems, self.store)
+        beside.begin(partial(roots.identity, definition, chosen, self.store, self.say))
+        if common:
+            beside.begin(partial(tools.obtain, self.store, self.say))
+
     def kernel(self) -> Kernel:
         self.say(f"kernel {self.request.kernel}")
         kernel = kernel_specs.resolve(self.request.kernel, self.store, progress=self.say)
@@ -96,7 +108,7 @@ class MadeParts:
             kernel,
             self.store,
             root_of(self.request)[1],
-            proved=proved_by(self.request, specs),
+            proved=filesystems_made(specs),
             packages=self.request.packages,
             suite=selected.scenario.suite,
             programs={
@@ -108,8 +120,8 @@ class MadeParts:
         )
         return image, mkfs_trial.try_options(specs, image, self.store, self.say)
 
-    def module(self, image: Image) -> Path:
-        return modules.obtain(image.kernel, self.store, self.say)
+    def module(self, kernel: Kernel) -> Path:
+        return modules.obtain(kernel, self.store, self.say)
 
     def programs(self, spec: CellSpec, *, common: bool) -> dict[str, Path]:
         general = tools.obtain(self.store, self.say) if common else {}
@@ -143,6 +155,9 @@ class CarriedParts:
     def require(self, claims: tuple[DriveClaim, ...]) -> None:
         """Nothing is asked for."""
 
+    def begin(self, beside: SideBySide, *, common: bool) -> None:
+        """Nothing is made."""
+
     def kernel(self) -> Kernel:
         return self.served.kernel
 
@@ -155,7 +170,7 @@ class CarriedParts:
     def image(self, kernel: Kernel, specs: Sequence[CellSpec]) -> tuple[Image, Sequence[CellSpec]]:
         return self.served, specs
 
-    def module(self, image: Image) -> Path:
+    def module(self, kernel: Kernel) -> Path:
         if self.drive is None:
             why = "the modelled drive's module is not in the capsule"
             raise InputError(why, hint="pack the run again --with-image")
@@ -203,23 +218,6 @@ def ask_all_packages(
     if any(cell.spec.has_modelled_drive for cell in cells):
         modules.resolve_packages(kernel, store, progress=progress)
     module_packages(request, kernel, store)
-
-
-def proved_by(request: RunRequest, specs: Sequence[CellSpec]) -> list[Filesystem] | None:
-    """Return the filesystems that the image is to prove; None for all that it serves.
-
-    An image with packages of its own is for one scenario, so it proves those of its variants.
-    """
-    made = filesystems_made(specs)
-    if not request.options.prove_all:
-        return made
-    if not request.packages:
-        return None
-    names = {
-        *(variant.filesystem for variant in request.selection.scenario.variants),
-        *(filesystem.name for filesystem in made),
-    }
-    return [filesystem for filesystem in root_of(request)[1] if filesystem.name in names]
 
 
 def filesystems_made(specs: Sequence[CellSpec]) -> list[Filesystem]:

@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from agelab.base import atomic, confine, process
 from agelab.base.errors import InputError, Notify
 from agelab.base.plain_path import temp_parent
 from agelab.base.process import ProcessFailed, TimedOut
+from agelab.base.side_by_side import SideBySide
 from agelab.data.corpus import Corpus
 from agelab.data.history import traced
 from agelab.kernel import guest_needs
@@ -114,7 +116,7 @@ class PreparedRun:
     profiler: Path | None = None
     """The guest's profiler, where a profile is asked for."""
     schedule: Path | None = None
-    """The library that shakes the guests' schedule, where that is asked for."""
+    """The library that decides the guests' schedule, where it is shaken or there are several processors."""
 
     def first(self, count: int) -> "PreparedRun":
         """Return the same with its first cells alone."""
@@ -148,6 +150,10 @@ def prepare(
     replays = any(isinstance(history, Traced) for history in scenario.histories)
     files = brought_files.brought(request.selection.workload, [traced.PROGRAM] if replays else [])
     parts.require(claims)
+    beside = held.enter_context(SideBySide())
+    beside.begin(partial(qemu.obtain, store, say))
+    common = bool(scenario.tests or scenario.measures or scenario.histories or scenario.has_power_cuts)
+    parts.begin(beside, common=common)
     kernel = parts.kernel()
     disk = _start_disk(request, store, progress, held)
     own = parts.own_corpus() if request.corpus else None
@@ -165,6 +171,9 @@ def prepare(
     for name, why in unhonoured(specs).items():
         say(f"warning: {name} runs without {why}")
     check_jobs(specs[:1])
+    modelled = any(spec.has_modelled_drive for spec in specs)
+    if modelled:
+        beside.begin(partial(parts.module, kernel))
     corpora = parts.corpora(specs, own)
     for spec, corpus in zip(specs, corpora, strict=True):
         if spec.failure:  # in a repetition that there is not: only the history knows how many there are
@@ -182,8 +191,6 @@ def prepare(
     accelerator = _accelerator(options.guest_clock, store, progress)
     specs = [replace(spec, accelerator=accelerator) for spec in specs]
     _check_companion(specs, corpora)
-    common = bool(scenario.tests or scenario.measures or scenario.histories or scenario.has_power_cuts)
-    modelled = any(spec.has_modelled_drive for spec in specs)
     return PreparedRun(
         request=request,
         cells=cells,
@@ -193,7 +200,7 @@ def prepare(
         image=image,
         emulator=emulator,
         saves_guests=_saves_guests(options, image, emulator, say),
-        module=parts.module(image) if modelled else None,
+        module=parts.module(kernel) if modelled else None,
         programs=[parts.programs(spec, common=common) for spec in specs],
         journal=journal,
         manifest=parts.manifest(specs, image, corpora, answers, modelled=modelled),
@@ -201,7 +208,7 @@ def prepare(
         cell_bytes=needs.cell_bytes,
         disks_in_memory=in_memory,
         profiler=tools.obtain(store, say, tools.PROFILER)[PROFILER] if options.profile else None,
-        schedule=qemu.schedule_library(store, emulator, say) if options.schedule else None,
+        schedule=qemu.schedule_library(store, emulator, options.vcpus, say) if options.not_timed else None,
     )
 
 

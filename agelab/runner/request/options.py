@@ -31,6 +31,7 @@ from agelab.base.sanitize import require_utf_8
 from agelab.base.types import Defaults, LayoutName, ScaleName
 from agelab.machine.disk import DriveSpec, parse_list
 from agelab.machine.vm.guest import Clock
+from agelab.results.conditions import NOT_TIMED
 from agelab.results.result import RunPlan
 from agelab.runner.plan.block_change import BlockChange
 from agelab.runner.plan.steps import DriveFailure
@@ -54,8 +55,8 @@ LOOKS = (5, 7, 10, 14, 20)
 """Run seeds after which it is looked whether a question is decided, where they are added until it is."""
 MAX_SEEDS = 10_000
 """Seeds in one range."""
-MAX_VCPUS = 255
-"""Limit of QEMU's machine."""
+MAX_VCPUS, MAX_VIRTUAL_VCPUS = 255, 4
+"""Limits of QEMU's machine, and of those that take turns in the virtual clock."""
 ASIDE = ("directory", "name", "of_plan")
 """Fields that are no options."""
 
@@ -344,7 +345,14 @@ class RunOptions(BaseModel):
             affects="effort", level="calibrate", replayed=True,
         ),
     ] = "saved"  # fmt: skip
-    vcpus: Annotated[int, Option("The guest's processors (wall clock).", affects="shown", level="bisect")] = 1
+    vcpus: Annotated[
+        int,
+        Option(
+            "The guest's processors. In the virtual clock several take turns: its times are then no machine's "
+            "(docs/howto/tests.md).",
+            affects="shown", level="bisect",
+        ),
+    ] = 1  # fmt: skip
     schedule: Annotated[
         int,
         Option(
@@ -392,7 +400,7 @@ class RunOptions(BaseModel):
         Jobs,
         PlainValidator(parse_jobs),
         Option(
-            "Cells at a time; auto: as many as this host can run. In the wall clock they disturb each other.",
+            "Guests at a time, in one cell too; auto: as many as fit here. In the wall clock cells disturb each other.",
             common=True, affects="nothing", level="bisect", of_coordinator=True,
         ),
     ] = 1  # fmt: skip
@@ -499,9 +507,6 @@ class RunOptions(BaseModel):
         ),
     ] = False  # fmt: skip
     measure: Annotated[bool, Option()] = Field(default=True, description="go on when the disk is made")
-    prove_all: Annotated[bool, Option(affects="nothing", replayed=True)] = Field(
-        default=True, description="the image proves every filesystem, not only those that are measured"
-    )
 
     @field_validator(
         *("filesystem", "ask", "options", "fail", "block", "scale", "corpus", "log", "defaults", "layout"),
@@ -540,6 +545,15 @@ class RunOptions(BaseModel):
     @property
     def in_wall_clock(self) -> bool:
         return self.guest_clock == "wall"
+
+    @property
+    def not_timed(self) -> str:
+        """Why its times are none; empty where they are some machine's."""
+        if self.vcpus > 1 and not self.in_wall_clock:
+            return (
+                f"{NOT_TIMED}: the clock counts the instructions of {self.vcpus} processors, which take turns"
+            )
+        return f"{NOT_TIMED}: the guest's schedule is shaken, and its clock jumps" if self.schedule else ""
 
     @property
     def repetitions(self) -> tuple[Seeds, ...]:
@@ -657,7 +671,9 @@ class RunOptions(BaseModel):
     def from_words(cls, command: Mapping[str, Any]) -> Self:
         """Return the options that ``to_plan`` gave. Raises InputError as ``from_plan`` does."""
         words = command["options"]
-        if strange := [name for name, value in words.items() if name not in OPTIONS and value]:
+        if strange := [
+            name for name, value in words.items() if name not in OPTIONS.keys() | FORMER and value
+        ]:
             raise InputError(
                 f"the run was asked for with {option(strange[0])}, which this agelab does not know"
             )
@@ -702,6 +718,8 @@ NO_EFFECT = frozenset(
     | {name for name, of in OPTIONS.items() if of.affects in ("cells", "effort", "nothing")}
 )
 """Fields that choose cells, or change none of their digits."""
+FORMER = frozenset({"prove_all"})
+"""Options of older agelabs without a meaning by now, which their runs name."""
 NOT_REPLAYED = frozenset(name for name, of in OPTIONS.items() if of.is_path or not of.is_replayed)
 """Options that a replay does not take from the capsule: paths of another host, and what shapes no digit."""
 PATHS = frozenset(name for name, of in OPTIONS.items() if of.is_path)
@@ -822,16 +840,17 @@ def _one_corpus(asked: RunOptions) -> None:
 
 
 def _clock_of_disks(asked: RunOptions) -> None:
-    """Refuse the virtual clock of a real disk, and more processors than the clock has."""
+    """Refuse the virtual clock of a real disk, and more processors than a clock has."""
     if asked.clock == "virtual" and asked.real_disks:
         real = asked.real_disks[0]
         raise InputError(
             f"--clock virtual: {real.kind}:{real.name} runs in real time",
             hint="real disks take --clock wall, which is their default; modelled ones take either",
         )
-    if not 1 <= asked.vcpus <= (MAX_VCPUS if asked.in_wall_clock else 1):
+    if not 1 <= asked.vcpus <= (MAX_VCPUS if asked.in_wall_clock else MAX_VIRTUAL_VCPUS):
         raise InputError(
-            f"--vcpus {asked.vcpus}: the virtual clock has one processor, the wall clock 1 to {MAX_VCPUS}"
+            f"--vcpus {asked.vcpus}: the virtual clock has 1 to {MAX_VIRTUAL_VCPUS} processors, the wall clock 1 to "
+            f"{MAX_VCPUS}"
         )
 
 

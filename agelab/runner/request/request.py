@@ -96,8 +96,8 @@ class RunRequest:
         return scenario.scales[self.scale].shrink
 
     def on_kernel(self, kernel: str) -> "RunRequest":
-        """Return the same cells on one of several kernels, whose images prove what is measured alone."""
-        options = self.options.changed(kernel=kernel, prove_all=False)
+        """Return the same cells on one of several kernels."""
+        options = self.options.changed(kernel=kernel)
         return replace(self, options=options, kernel=canonical(kernel))
 
     def planned(self) -> list[CellSpec]:

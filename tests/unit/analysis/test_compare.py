@@ -643,6 +643,20 @@ def test_what_is_not_comparable_is_refused_unless_told_and_labelled(
     assert f"   NOT COMPARABLE: {why}\n" in said(capsys, a, b, third, "--anyway")
 
 
+def test_what_is_not_timed_is_neither_compared_nor_gated_and_a_report_says_why(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    why = "not timed: the clock counts the instructions of 2 processors, which take turns"
+    a = make(home, {"ext4": ONE}, plan={"provenance": {"model": why}})
+    b = make(home, {"ext4": SLOW}, inputs={"x": 1}, plan={"provenance": {"model": why}})
+    for words in ([a, b], [a, b, "--gate", "5"]):
+        assert main(["compare", *words]) == 2
+        captured = capsys.readouterr()
+        assert why in captured.err and "slower" not in captured.out
+    assert main(["report", b, "-o", str(home / "page.html")]) == 0
+    assert why in (home / "page.html").read_text()
+
+
 def test_an_emulated_processor_is_not_compared_with_kvm(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -318,7 +318,7 @@ def test_a_step_is_a_normal_run_of_one_cell(
     kernel = found.tree.kernel_spec(found.tree.good)
     assert kernel == f"tree:{linux}@{found.tree.good},config={config},config=CONFIG_A=m"
     options = options_of(found).changed(kernel=kernel, seeds=(3, 4))
-    assert (options.prove_all, options.jobs, options.defaults) == (False, 2, "today")
+    assert (options.jobs, options.defaults) == (2, "today")
     request = resolve(options)
     assert request.kernel == kernel and len(request.seeded_variants) == 2  # one variant, two seeds
 

@@ -124,20 +124,40 @@ def test_a_user_without_sudo_is_told_what_to_install(project: Path, tmp_path: Pa
     )
 
 
-def test_missing_packages_are_installed_at_once(project: Path, tmp_path: Path) -> None:
+def test_missing_packages_are_installed_at_once_and_pythons_own_first(project: Path, tmp_path: Path) -> None:
     need_packages(project)
+    found = re.search(r"^identity\(\) .*$", (project / "agelab/setup.sh").read_text(), re.MULTILINE)
+    assert found
+    words = ["sh", "-c", f"python=/usr/bin/python3; {found[0]}; identity"]
+    made = subprocess.run(words, cwd=project, check=True, capture_output=True, text=True).stdout
+    (project / ".venv/bin").mkdir(parents=True)
+    (project / ".venv/bin/agelab").touch(0o755)
+    (project / ".venv/agelab-setup").write_text(f"run\n{made}")
     log = tmp_path / "apt.log"
-    apt = f'echo "$DEBIAN_FRONTEND: $*" >>{log}; [ "$6" != install ] || echo "E: no such package"; exit 100'
-    env = path_with(tmp_path / "bin", *(p for p in BASE if p != "id"), "ls", id="echo 0", apt_get=apt)
-    apt_calls = "noninteractive: -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "
-    done = setup(project, env=env)
-    assert done.returncode == 3
-    assert done.stderr.splitlines()[-1].startswith("agelab: apt-get could not install them: ")
-    packages = "qemu-utils libvirt-daemon python3-venv"
-    assert log.read_text().splitlines() == [
-        apt_calls + "update",
-        apt_calls + f"install --no-install-recommends {packages}",
-    ]
+    every = "qemu-utils libvirt-daemon python3-venv"
+    for refused, packages in (
+        ("python3-venv", ["python3-venv"]),
+        (every, ["python3-venv", every]),
+        ("-", ["python3-venv", every]),
+    ):
+        apt = (
+            f'echo "$DEBIAN_FRONTEND: $*" >>{log}\n'
+            'while [ "$1" != install ]; do [ $# -gt 1 ] || exit 100; shift; done\n'
+            f'shift 2; [ "$*" = "{refused}" ] || exit 0; echo "E: no such package"; exit 100'
+        )
+        env = path_with(tmp_path / "bin", *(p for p in BASE if p != "id"), "ls", id="echo 0", apt_get=apt)
+        done = setup(project, env=env)
+        if refused == "-":
+            assert done.returncode == 0
+        else:
+            assert done.returncode == 3
+            assert (
+                "agelab: apt-get could not install them: E: no such package" in done.stderr.splitlines()[-1]
+            )
+        call = "noninteractive: -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "
+        installed = [f"{call}install --no-install-recommends {one}" for one in packages]
+        assert log.read_text().splitlines() == [f"{call}update", *installed]
+        log.unlink()
 
 
 @pytest.mark.parametrize(

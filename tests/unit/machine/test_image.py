@@ -19,16 +19,12 @@ from agelab.base.errors import AgelabError, HostError, InputError
 from agelab.debian import Archive
 from agelab.machine.image import DoesNotBoot, assemble, packer, proof, sealed_image, tools
 from agelab.machine.image import root as roots
-from agelab.runner.prepare import parts
-from agelab.runner.request.options import RunOptions
-from agelab.runner.request.request import resolve
 from agelab.scenario import selection
 from agelab.scenario.filesystem import Filesystem
 from agelab.scenario.toml_files import read_all
 from agelab.store.artefacts import Store
 from tests.build.image_builder import FILESYSTEMS, PACKAGE, filesystem, kernel, store
 from tests.build.native_tools import until
-from tests.build.scenario_builder import HOWTO
 from tests.capabilities import needs_root
 
 __all__ = ["store"]
@@ -102,7 +98,7 @@ def test_the_guest_inserts_the_modules_of_each_filesystem_for_its_proof(store: S
 def test_a_root_whose_programs_lack_a_library_is_refused_with_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def build(arguments: Sequence[str], work: Path) -> None:
+    def build(arguments: Sequence[str], work: Path, **_: object) -> None:
         (work / "installed").write_text("busybox-static 1\n")
         (work / "lacking").write_text("/usr/sbin/mkfs.mine lacks libmine.so.1\n")
 
@@ -317,7 +313,7 @@ def test_a_store_may_have_a_long_path(tmp_path: Path, monkeypatch: pytest.Monkey
     work = tmp_path / ("ж" * 100) / ("x" * 200) / "work"
     sources = []
 
-    def build(arguments: Sequence[str], work: Path) -> None:
+    def build(arguments: Sequence[str], work: Path, **_: object) -> None:
         sources.append(arguments[-1])
         (work / "installed").write_text("busybox-static 1\n")
         (work / "lacking").write_text("")
@@ -326,6 +322,12 @@ def test_a_store_may_have_a_long_path(tmp_path: Path, monkeypatch: pytest.Monkey
     roots._tree(roots.definition(), [PACKAGE], [], work)
     [source] = sources
     assert len(quote(source)) < 150
+
+
+def test_what_is_in_memory_is_seen_by_its_program_alone(tmp_path: Path) -> None:
+    script = 'touch "$0/file"; stat -f -c %T "$0"'
+    done = process.run(["sh", "-c", script, str(tmp_path)], isolated=True, in_memory=tmp_path)
+    assert done.stdout == "tmpfs\n" and not list(tmp_path.iterdir())
 
 
 def test_what_a_builder_mounts_and_starts_ends_with_it(tmp_path: Path) -> None:
@@ -341,22 +343,6 @@ def test_what_a_builder_mounts_and_starts_ends_with_it(tmp_path: Path) -> None:
     until(lambda: not process.run(["pgrep", "-f", str(tmp_path)], ok=(0, 1)).stdout)
 
 
-def test_an_image_with_packages_of_its_own_proves_its_scenarios_filesystems() -> None:
-    """They are the same for each variant alone: one image serves them all."""
-
-    def proved(name: str, **options: Any) -> list[str] | None:
-        found = parts.proved_by(resolve(RunOptions(name=name, **options)), [])
-        return None if found is None else sorted(one.name for one in found)
-
-    assert proved("aging-ext4") is None  # all that every guest has
-    assert proved(str(HOWTO / "fio-aged.toml")) == ["ext4"]
-    raid = proved("aging-ext4", layout="lvm-linear")
-    assert (
-        raid == proved("aging-xfs", layout="lvm-linear") and raid and {"ext4", "xfs", "reiserfs"} <= set(raid)
-    )
-    assert proved("aging-ext4", layout="lvm-linear", prove_all=False) == []
-
-
 def test_an_images_key_has_what_is_to_be_proved_and_what_guests_boot_has_not(
     store: Store, tmp_path: Path
 ) -> None:
@@ -365,9 +351,26 @@ def test_an_images_key_has_what_is_to_be_proved_and_what_guests_boot_has_not(
     other = Store(tmp_path / "elsewhere")
     same = sealed_image.build(kernel(other), other, FILESYSTEMS)
     assert (same.key, same.content) == (every.key, every.content)
-    some = sealed_image.build(kernel(store), store, FILESYSTEMS, proved=FILESYSTEMS[:1])
+    third = Store(tmp_path / "third")
+    some = sealed_image.build(kernel(third), third, FILESYSTEMS, proved=FILESYSTEMS[:1])
     assert some.key != every.key and some.content == every.content
-    assert sealed_image.build(kernel(store), store, FILESYSTEMS[:1]).key != every.key
+
+
+def test_an_image_that_has_proved_more_serves_unless_it_is_damaged(store: Store, tmp_path: Path) -> None:
+    def build(proved: list[Filesystem]) -> sealed_image.Image:
+        found = Store(store.home)
+        return sealed_image.build(kernel(found), found, FILESYSTEMS, proved=proved)
+
+    first = build(FILESYSTEMS[:1])
+    every = build(FILESYSTEMS)
+    assert every.key != first.key and len(every.proof) > len(first.proof)
+    assert build(FILESYSTEMS[1:]).key == every.key
+    every.initramfs.write_bytes(b"another")
+    again = build(FILESYSTEMS[1:])
+    assert again.key not in (first.key, every.key)
+    assert {name for name, _ in again.proof} == {FILESYSTEMS[1].name}
+    other = FILESYSTEMS[1].model_copy(update={"modules": ("ufs",)})
+    assert build([other]).key not in (first.key, every.key, again.key)
 
 
 def test_the_root_has_the_packages_and_the_newest_suite_of_what_asks_for_them() -> None:

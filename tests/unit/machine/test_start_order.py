@@ -46,7 +46,7 @@ def started(runs: list[StartedRun], monkeypatch: pytest.MonkeyPatch) -> tuple[li
         def begin_runs(self, request: Any, runs: Any, waiting: Any, jobs: int) -> None:
             told.extend(waiting)
 
-    def run_cell(_: RunSession, run: StartedRun, number: int) -> None:
+    def run_cell(_: RunSession, run: StartedRun, number: int, slots: object) -> None:
         ended.append(f"{run.plan.cells[number].variant} {run.first + number}")
 
     monkeypatch.setattr(RunSession, "run_cell", run_cell)

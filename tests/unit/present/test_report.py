@@ -542,7 +542,7 @@ def test_every_result_is_in_the_page(tmp_path: Path) -> None:
                 "trace": True,
                 "corpus": "my data.iso",
             },
-            {"curve": True, "disk": None, "prove_all": False},
+            {"curve": True, "disk": None, "prove_all": True},
             "make scenario NAME=aging KERNEL=6.12 FS=ext4,xfs SEEDS=1,2 TRACE=1 CORPUS='my data.iso' CURVE=1",
         ),
         ({"corpora": "2"}, {}, "make scenario NAME=aging CORPORA=2"),

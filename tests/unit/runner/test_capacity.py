@@ -11,6 +11,8 @@ from agelab.base.errors import HostError
 from agelab.machine.vm import host
 from agelab.runner.prepare import capacity
 from agelab.runner.prepare.capacity import RunNeeds
+from agelab.runner.request.options import RunOptions
+from agelab.runner.request.request import resolve
 from tests.build.cell_builder import CORPUS, spec
 
 
@@ -80,6 +82,33 @@ def test_auto_is_as_many_cells_as_processors_memory_and_disk_allow(
         if jobs < 10 and "processors" not in there:
             with pytest.raises(HostError):
                 wanted.require(tmp_path, found + 1)
+
+
+def test_a_cell_may_have_more_guests_than_one_each_with_a_copy_of_its_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_host(monkeypatch, disk=2.2e9, memory=3e9)
+    cell = needed("quick", beside=2)
+    assert cell.require(tmp_path, 2) == "a cell with 2 guests: up to 1.7 GB of disk and 1.6 GB of memory"
+    assert cell.require(tmp_path, 9) == cell.require(tmp_path, 3)
+    assert cell.at_once(tmp_path, "virtual")[0] == 3
+    with_host(monkeypatch, disk=2e9, memory=3e9)
+    assert cell.at_once(tmp_path, "virtual")[0] == 2
+    with pytest.raises(HostError, match=r"a cell with 3 guests would take up to 2\.1 GB"):
+        cell.require(tmp_path, 3)
+    two = needed("quick", "quick", beside=2)
+    assert two.disk(4) == 2 * needed("quick").disks + 2 * cell.copy + capacity.HEADROOM
+    assert not cell.fit_in_memory(3, "virtual")[0] and cell.fit_in_memory(1, "virtual")[0]
+
+
+def test_a_request_says_how_many_guests_follow_the_making_side_by_side() -> None:
+    for words, beside in (
+        ({"name": "aging-ext4"}, 2),
+        ({"name": "aging-ext4", "measure": False, "keep_disk": True}, 0),
+        ({"name": "aging-ext4", "clock": "wall"}, 0),
+    ):
+        request = resolve(RunOptions(**words))
+        assert capacity.needs_of(request, request.planned(), [CORPUS]).beside == beside
 
 
 def test_what_is_kept_is_no_room_for_more_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

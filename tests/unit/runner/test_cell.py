@@ -1,6 +1,7 @@
 """A cell's verdict, its inputs, and what is unsupported."""
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -17,14 +18,15 @@ from agelab.evaluate.cell_status import CellStatus, judge_boot
 from agelab.kernel import MissingModule
 from agelab.machine.vm import domain
 from agelab.machine.vm.guest import MemoryDisk
-from agelab.results.result import CellEnded, Ending, RebootRequested, Status, StepFailed, StuckTask
+from agelab.results.result import CellEnded, Ending, RebootRequested, Sample, Status, StepFailed, StuckTask
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.cell import CellRunner
+from agelab.runner.execute.cell_parts import GuestSlots
 from agelab.runner.execute.guests import GuestLauncher, boot_timeout
 from agelab.runner.execute.phases import CellBoots, CellGoals, memory_is_off
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.cell_inputs import guest_command
-from agelab.runner.plan.guest_plan import Boot
+from agelab.runner.plan.guest_plan import FIRST_BOOT, Boot
 from tests.build.cell_builder import CORPUS, OK, ScriptedGuest, run_guests, spec
 
 GIB = 1 << 30
@@ -287,6 +289,7 @@ def test_a_forged_reboot_does_not_boot_for_ever(tmp_path: Path) -> None:
     assert carried_out(tmp_path, says) == ([0, 1], Status.FAILED)
 
 
+@pytest.mark.parametrize("guests", [1, 2, 3])
 @pytest.mark.parametrize(
     ("failing", "phases", "mapped"),
     [
@@ -297,13 +300,27 @@ def test_a_forged_reboot_does_not_boot_for_ever(tmp_path: Path) -> None:
     ],
 )
 def test_a_cell_goes_on_after_a_failure_with_what_does_not_depend_on_it(
-    failing: str, phases: list[str], mapped: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    failing: str,
+    phases: list[str],
+    mapped: list[str],
+    guests: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Side by side with others or not: what runs, and the order of what is measured, is the same."""
     started: list[Boot] = []
+    running: list[str] = []
+    together: set[str] = set()
 
-    def run(boot: Boot, events: BootEvents, *_: object) -> Ending:
+    def run(boot: Boot, events: BootEvents, record: Callable[[Sample], None], *_: object) -> Ending:
         started.append(boot)
-        assert all(disk.path.exists() for disk in boot.disks)
+        running.append(boot.name)
+        together.add("+".join(sorted(running)))
+        assert len(running) <= guests and all(disk.path.exists() for disk in boot.disks)
+        time.sleep(0.3 if boot.name == "aged-" else 0.05)
+        step = f"{boot.name or 'making-'}{boot.number}"
+        record(Sample(step=step, repetition=1, metric="elapsed", value=1, unit="s"))
+        running.remove(boot.name)
         steps, first = boot.plan["steps"], boot.plan["first_step"]
         reboots = [at for at, step in enumerate(steps) if at > first and step["caches"] == "reboot"]
         if (boot.name or "making") == failing:
@@ -337,9 +354,15 @@ def test_a_cell_goes_on_after_a_failure_with_what_does_not_depend_on_it(
         cast(GuestLauncher, launcher),
         CellGoals(),
         lambda _: None,
+        slots=GuestSlots(guests, 1),
     )
     end = runner.carry_out()
-    assert list(dict.fromkeys(boot.name for boot in started)) == phases
+    measured = [one.step for one in run_directory.samples()[0] if one.step.rpartition("-")[2].isdecimal()]
+    assert list(dict.fromkeys(f"{step.rpartition('-')[0]}-" for step in measured)) == ["making-", *phases[1:]]
+    assert sorted({boot.name for boot in started}) == sorted(phases)
+    assert any("+" in names for names in together) is (guests > 1 and failing != "making")
+    if not failing and guests == 3:
+        assert "aged-+control-+map-" in together
     assert [fork["name"] for boot in started for fork in boot.plan["maps"]] == mapped
     assert (end.status, end.reason) == ((Status.HUNG, HUNG.reason) if failing else (Status.OK, None))
     assert end.inputs_key and not list(launcher.directory.glob("*disk-*")) + list(
@@ -357,6 +380,25 @@ def test_a_boot_with_fewer_forks_than_planned_has_a_domain_of_its_own(
     boots = CellBoots(launcher, CellGoals())
     planned, started = (launcher.guest(boots.mapping(names)) for names in (("aged", "control"), ("aged",)))
     assert launcher._domain_xml(planned) != launcher._domain_xml(started)
+
+
+def test_guests_of_a_cell_that_run_side_by_side_share_no_name_and_no_file_that_is_removed(
+    tmp_path: Path,
+) -> None:
+    image = SimpleNamespace(root=tmp_path, boot_image=tmp_path)
+    launcher = GuestLauncher(tmp_path, spec(), CORPUS, run_guests(image, tmp_path), None, {})
+    boots = CellBoots(launcher, CellGoals())
+    together = [
+        *(boots.of_phase(phase, FIRST_BOOT) for phase in boots.phases[1:]), boots.mapping(boots.mapped_forks),
+    ]  # fmt: skip
+    guests = [launcher.guest(boot) for boot in together]
+    assert len({guest.name for guest in guests}) == len(guests) == 3
+    written = [
+        {disk.path for disk in guest.disks if disk.written or "empty" in disk.path.name} for guest in guests
+    ]
+    for files, guest in zip(written, guests, strict=True):
+        files |= {guest.console, guest.events, guest.initramfs}
+    assert sum(map(len, written)) == len(set().union(*written))
 
 
 def test_beside_a_disk_of_a_larger_slot_every_file_is_as_long_as_the_slot(tmp_path: Path) -> None:
@@ -377,7 +419,7 @@ def test_beside_a_disk_of_a_larger_slot_every_file_is_as_long_as_the_slot(tmp_pa
     guest, _ = launcher._guest_to_run(boot)
     attached = guest.disks[3:]
     assert {disk.path.stat().st_size for disk in attached} == {disk.size for disk in attached} == {64 * GIB}
-    assert [disk.path.name for disk in attached[:3]] == ["slot-stored", "small", "large"]
+    assert [disk.path.name for disk in attached[:3]] == ["map-slot-stored", "small", "large"]
     assert attached[0].path.open("rb").read(4) == b"data"
     assert (tmp_path / "stored").stat().st_size == GIB
 

@@ -10,7 +10,7 @@ from agelab.runner.execute import guests
 from agelab.runner.execute.guests import GuestLauncher
 from agelab.runner.plan.guest_plan import Boot
 
-XML = "<domain><name>{name}</name> {cell}/plan {cell}/fork-aged/disk-0 /store/image/root </domain>"
+XML = "<domain><name>{name}</name> {cell}/plan {cell}/fork-aged/disk-0 {cell}/aged-empty /store/image/root </domain>"
 
 
 class Libvirt:
@@ -41,7 +41,7 @@ def command(directory: Path, libvirt: Libvirt, monkeypatch: pytest.MonkeyPatch) 
     )
     parts: Any = (None, corpus, shared, None, {})
     launcher = GuestLauncher(directory, *parts)
-    found = launcher.inputs(cast(Boot, None), {"fork-aged": directory / "fork-aged"})
+    found = launcher.inputs(cast(Boot, SimpleNamespace(name="aged-")), {"fork-aged": directory / "fork-aged"})
     return list(found["command"])
 
 
@@ -51,6 +51,8 @@ def test_cells_in_other_directories_have_one_command_for_which_libvirt_is_asked_
     libvirt = Libvirt()
     one = command(Path("/home/a/runs/1/cells/0"), libvirt, monkeypatch)
     other = command(Path("/mnt/b/runs/2/cells/17"), libvirt, monkeypatch)
-    assert one == other == ["{qemu}/start", "{cell}/plan", "{fork-aged}/disk-0", "{image}/root"]
+    assert (
+        one == other == ["{qemu}/start", "{cell}/plan", "{fork-aged}/disk-0", "{cell}/empty", "{image}/root"]
+    )
     assert libvirt.asked[0] == libvirt.asked[1]
     assert str(guests.ANY_CELL) in libvirt.asked[0] and "/home/a" not in libvirt.asked[0]
