@@ -348,7 +348,7 @@ class RunOptions(BaseModel):
     vcpus: Annotated[
         int,
         Option(
-            "The guest's processors. In the virtual clock several take turns: its times are then no machine's "
+            "The guest's processors. In the virtual clock several take turns: its times are then of no real machine "
             "(docs/howto/tests.md).",
             affects="shown", level="bisect",
         ),
