@@ -28,7 +28,7 @@ from agelab.present.view.progress import show_progress
 )
 @click.option("--symbols", is_flag=True, help="Fetch the kernel's debugging symbols: Debian's have 900 MB.")
 def debug(run: str, at: str, seed: int | None, script: Path | None, symbols: bool) -> None:
-    """Run a cell of RUN again until a moment, and open the guest in gdb as it is then.
+    """Run a cell of RUN again until a moment, and open its guest in gdb.
 
     A second time it stops at the same instruction: going back is running again (docs/howto/debug.md).
     """

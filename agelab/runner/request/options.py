@@ -348,7 +348,7 @@ class RunOptions(BaseModel):
     vcpus: Annotated[
         int,
         Option(
-            "The guest's processors. In the virtual clock several take turns: its times are then of no real machine "
+            "The guest's processors. In the virtual clock several take turns: its times then measure nothing "
             "(docs/howto/tests.md).",
             affects="shown", level="bisect",
         ),
