@@ -35,7 +35,7 @@ class Measured(Frozen):
 class PassedOver(Frozen):
     """A point without a value, which is not tried again."""
 
-    kind: Literal["passed over"] = "passed over"
+    kind: Literal["left out"] = "left out"
     point: str
     watch: str
     label: Label = Field("", description="empty where it is so for all of them")

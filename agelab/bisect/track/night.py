@@ -164,7 +164,7 @@ class Night:
         rows = self._measurer.measure(task.point, task.watch, task.seeds)
         for row in rows:
             if isinstance(row, PassedOver):
-                self._say(f"  passed over: {row.label and f'{row.label}: '}{row.why}")
+                self._say(f"  left out: {row.label and f'{row.label}: '}{row.why}")
         self._keep(rows)
 
     def _keep(self, rows: Sequence[Row]) -> None:
@@ -244,4 +244,4 @@ def passed_over_lines(known: Known) -> Iterator[str]:
         for (label, why), some in groupby(within, lambda row: (row.label, row.why)):
             those = [names[known.places[row.point]] for row in some]
             said = those[0] if len(those) == 1 else f"{those[0]} to {those[-1]} ({len(those)})"
-            yield f"{said}: {watch.scenario}{label and f' {label}'} passed over: {why}"
+            yield f"{said}: {watch.scenario}{label and f' {label}'} left out: {why}"

@@ -311,8 +311,8 @@ def test_what_cannot_run_is_passed_over_and_named_once(tmp_path: Path) -> None:
     known = trial.worked()
     lines = [*passed_over_lines(known)]
     assert lines[0].startswith("./planted-work.toml: runs from c") and "needs 6.1" in lines[0]
-    assert "c30 to c31 (2): ./planted-work.toml passed over: does not build: work.c:1: error" in lines
-    assert "c60: ./planted-work.toml passed over: panics" in lines and len(lines) == 3
+    assert "c30 to c31 (2): ./planted-work.toml left out: does not build: work.c:1: error" in lines
+    assert "c60: ./planted-work.toml left out: panics" in lines and len(lines) == 3
     tried = {row.point for row in known.passed_over if row.unsupported}
     assert len(tried) < 6, "older points than one that is too old are not tried"
     measured = len(trial.runs.cells)
