@@ -135,6 +135,7 @@ bench: setup-test ## time agelab (bench/), and hold its models and verdicts agai
 	@$(BIN)/python -m bench.history
 	@$(BIN)/python -m validation.bisect_rules
 	@$(BIN)/python -m validation.decide
+	@$(BIN)/python -m validation.track
 	@$(BIN)/python -m bench.report
 	@$(BIN)/python -m bench.boot
 	@$(BIN)/python -m bench.repeat --load --pauses aging-reiserfs "aging-ext4 --layout raid0" aging-xfs aging-btrfs aging-jfs

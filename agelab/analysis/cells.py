@@ -117,19 +117,10 @@ class RunResult:
     plan: RunPlan
     running: bool
     cells: tuple[CellResult, ...]
-    guest: str | None = None
-    """The hash of the guest's packages; None: it is to be read from the directory."""
-    origin: str = ""
-    """Whose it is; empty for a run of this store."""
 
     @property
     def name(self) -> str:
         return self.directory.name
-
-    @property
-    def moment(self) -> str:
-        """When it began, as its name says; an imported run may be called anything."""
-        return self.plan.run[: len("20261122-200217")]
 
     @cached_property
     def conditions(self) -> tuple[Conditions, ...]:
@@ -146,9 +137,8 @@ class RunResult:
 
     def conditions_of(self, cell: CellResult | None) -> Conditions:
         """Return what shapes one of its cells. Raises InputError for damage."""
-        guest = self.directory.guest() if self.guest is None else self.guest
         files = files_of(cell.inputs, cell.end.evaluated_by if cell.end else None) if cell else {}
-        return Conditions.of(self.plan, cell.cell if cell else None, guest, files)
+        return Conditions.of(self.plan, cell.cell if cell else None, self.directory.guest(), files)
 
 
 def load(run: RunDirectory) -> RunResult:

@@ -5,6 +5,7 @@ of its own.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -28,6 +29,10 @@ INK_COLOURS = ("#0072b2", "#c8500a", "#00805c", "#b3478f", "#8a6d00", "#222222",
 """Colours of a picture of its own, of like strength, that differ to colour-blind eyes; in grey the shapes differ."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down")
 PLOT_HEIGHT = 360
+_DESCRIBED = re.compile(
+    r' aria-label="([^"]*)" role="graphics-symbol" aria-roledescription="symbol mark"([^>]*)/>'
+)
+"""A point with a description, as Vega writes it."""
 LINE = {"type": "line", "strokeWidth": 1.8, "invalid": "break-paths-show-domains"}
 Point = tuple[float, float | None]
 FONT = "system-ui, sans-serif"
@@ -403,11 +408,12 @@ def _names(names: Sequence[str]) -> dict[str, Any]:
 
 
 def page_svg(spec: dict[str, Any]) -> str:
-    """Draw it without a size of its own: the page gives it one."""
+    """Draw it without a size of its own, which the page gives it; a browser shows what a point's description says."""
     head, _, rest = _drawn(spec).partition(">")
     view = head[head.index("viewBox=") :].split('"')[1]
     # No links are in it, so no namespace of theirs; what a script would need goes, too.
     rest = rest.replace(' pointer-events="none"', "").replace(' aria-hidden="true"', "")
+    rest = _DESCRIBED.sub(r"\2><title>\1</title></path>", rest)
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{view}" aria-hidden="true" focusable="false">{rest}'
 
 

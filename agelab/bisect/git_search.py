@@ -49,7 +49,7 @@ def resolve_tree(
             f"--dirty: search the commits, without these changes; git -C {path} stash: put them away",
         )
     commits = {
-        name: _resolve_commit(repository, end, ref)
+        name: resolve_commit(repository, end, ref)
         for name, end, ref in (("good", "--good", good), ("bad", "--bad", bad))
     }
     for name, commit in commits.items():
@@ -182,7 +182,7 @@ def tree_repository(tree: GitTree) -> GitRepository:
     return repository
 
 
-def _resolve_commit(repository: GitRepository, option: str, ref: str) -> str:
+def resolve_commit(repository: GitRepository, option: str, ref: str) -> str:
     commit = source_tree.query_git(
         repository, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"]
     )

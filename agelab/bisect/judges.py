@@ -128,7 +128,7 @@ class WallClockJudge:
             order, reason = compare_ends(pairs, self._question.rounds, self._alpha)
             if order is EndsOrder.UNDECIDED:
                 raise InputError(
-                    f"good and bad cannot be told apart in {len(pairs)} rounds: {reason}",
+                    f"good and bad do not differ in {len(pairs)} rounds: {reason}",
                     hint="more rounds (--rounds), a greater error probability (--alpha), or another metric",
                 )
             if order is not EndsOrder.MORE:

@@ -1,7 +1,8 @@
 """Measure a kernel by a run of agelab with one cell for each run seed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from agelab import kernel as kernels
 from agelab.analysis.cells import CellResult, RunResult, SeedGroup, load
@@ -24,6 +25,8 @@ from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import resolve
 from agelab.stats.formatting import json_number
 from agelab.store.artefacts import Store, file_hash
+
+Done = TypeVar("Done")
 
 KINDS = {
     Status.OK: OutcomeKind.MEASURED,
@@ -68,34 +71,23 @@ class KernelRuns:
         Raises InputError where the files that all kernels are built with have changed.
         """
         require_unchanged(self._question)
-        try:
-            kernels.resolve(kernel, self._store, progress=self._say)
-        except BuildFailed as error:
-            return KernelOutcome(kernel=kernel, seed=0, kind=OutcomeKind.NO_BUILD, why=str(error))
-        except InputError as error:
-            # A commit exists: what it builds is no kernel for a guest.
-            kind = OutcomeKind.NO_BUILD if self._question.tree else OutcomeKind.NO_KERNEL
-            return KernelOutcome(kernel=kernel, seed=0, kind=kind, why=str(error))
-        return None
+        return try_kernel(kernel, self._store, self._say, of_tree=self._question.tree is not None)
 
     def run(self, kernel: str, seeds: Sequence[int]) -> list[KernelOutcome]:
         """Measure a kernel with these run seeds. Raises InputError for other conditions than the earlier runs had."""
         if (wrong := self.prepare(kernel)) is not None:
             return [wrong]
-        try:
-            if self._question.crash:
-                return [self._crashed(kernel, seed) for seed in seeds]
-            options = self._options.changed(kernel=kernel, seeds=tuple(seeds))
-            run = runner.run(options, self._store, RunLog(self._say))
-        except BuildFailed as error:  # the modelled drive's module
-            return [KernelOutcome(kernel=kernel, seed=0, kind=OutcomeKind.NO_BUILD, why=str(error))]
-        except NoHeaders as error:
-            return [KernelOutcome(kernel=kernel, seed=0, kind=OutcomeKind.UNSUPPORTED, why=str(error))]
-        except DoesNotBoot as error:
-            kind = OutcomeKind.PANICS if error.panicked else OutcomeKind.NO_BOOT
-            why = error.panicked or str(error)
-            return [KernelOutcome(kernel=kernel, seed=seed, kind=kind, why=why) for seed in seeds]
-        loaded = load(run)
+        done = attempt(kernel, lambda: self._run(kernel, seeds))
+        if not isinstance(done, KernelOutcome):
+            return done
+        every = seeds if done.kind in (OutcomeKind.PANICS, OutcomeKind.NO_BOOT) else [0]
+        return [done.model_copy(update={"seed": seed}) for seed in every]
+
+    def _run(self, kernel: str, seeds: Sequence[int]) -> list[KernelOutcome]:
+        if self._question.crash:
+            return [self._crashed(kernel, seed) for seed in seeds]
+        options = self._options.changed(kernel=kernel, seeds=tuple(seeds))
+        loaded = load(runner.run(options, self._store, RunLog(self._say)))
         self._same_conditions(loaded)
         return [self._outcome(kernel, cell, loaded) for cell in loaded.cells]
 
@@ -143,6 +135,32 @@ class KernelRuns:
                 f"{run.name} cannot be compared",
                 hint=f"begin a new bisect; what the first one had is in {path}",
             )
+
+
+def try_kernel(kernel: str, store: Store, say: Notify, *, of_tree: bool) -> KernelOutcome | None:
+    """Have a kernel built or fetched; return None, or the outcome where it cannot be had, as others may."""
+    try:
+        kernels.resolve(kernel, store, progress=say)
+    except BuildFailed as error:
+        return KernelOutcome(kernel=kernel, seed=0, kind=OutcomeKind.NO_BUILD, why=str(error))
+    except InputError as error:
+        # A commit exists: what it builds is no kernel for a guest.
+        kind = OutcomeKind.NO_BUILD if of_tree else OutcomeKind.NO_KERNEL
+        return KernelOutcome(kernel=kernel, seed=0, kind=kind, why=str(error))
+    return None
+
+
+def attempt(kernel: str, run: Callable[[], Done]) -> Done | KernelOutcome:
+    """Return what running a kernel gives, or the outcome where that kernel cannot run."""
+    try:
+        return run()
+    except BuildFailed as error:  # the modelled drive's module
+        return KernelOutcome(kernel=kernel, seed=0, kind=OutcomeKind.NO_BUILD, why=str(error))
+    except NoHeaders as error:
+        return KernelOutcome(kernel=kernel, seed=0, kind=OutcomeKind.UNSUPPORTED, why=str(error))
+    except DoesNotBoot as error:
+        kind = OutcomeKind.PANICS if error.panicked else OutcomeKind.NO_BOOT
+        return KernelOutcome(kernel=kernel, seed=0, kind=kind, why=error.panicked or str(error))
 
 
 def options_of(question: BisectQuestion) -> RunOptions:

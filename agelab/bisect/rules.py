@@ -68,7 +68,7 @@ class EndReferences:
             own = sum(self.side(value) is end for value in values)
             if (2 * own - len(values)) * SEEDS_NEEDED < LEAD_NEEDED * len(values):  # of five: less than four
                 raise InputError(
-                    f"{end} itself would not be told: {own} of its {len(values)} values are on its side "
+                    f"{end} itself would get no verdict: {own} of its {len(values)} values are on its side "
                     f"of {self.format_numbers(threshold=at)}; {medians}"
                 )
 

@@ -130,4 +130,4 @@ def _require_sound(path: Path, new: Path, kernel: str | None) -> None:
             hint="name it with --kernel",
         )
     question = replace(question, kernel=kernel or f"debian:{release}")
-    (new / QUESTION).write_text(json.dumps(asdict(question), indent=1))
+    (new / QUESTION).write_text(json.dumps(asdict(question), indent=1), encoding="utf-8")

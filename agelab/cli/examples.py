@@ -55,9 +55,8 @@ agelab profile latest copy
 agelab profile latest aged/read --against-step control/read --svg read.svg
 """,
     "history": """
-agelab history 20261125 20261126        # results over kernels
-agelab history latest ours=theirs.capsule --by date
 agelab history make profile -o log.txt --disk 1G
+agelab history check log.txt
 """,
     "compare": """
 agelab compare latest                   # its variants with the first
@@ -73,6 +72,11 @@ agelab run aging-ext4 --kernel 6.1 --kernel 6.12   # makes such runs
 agelab bisect --scenario aging --variant ext4 --metric copy:elapsed --good 6.1 --bad 6.12
 agelab bisect --scenario mine.toml --symptom panic --good 6.1 --bad 6.12
 agelab bisect --scenario aging --variant xfs --metric aged/read:elapsed --tree linux --good v6.1 --bad v6.2
+""",
+    "track": """
+agelab track kernels.toml               # a night; the same command goes on
+agelab track kernels.toml --junit track.xml
+agelab track kernels.toml --pages       # measure nothing
 """,
     "why": """
 agelab why --claim delete-slowest

@@ -1,32 +1,24 @@
-"""``agelab history``: operation logs, written by the engines or checked; and the results of runs over time."""
+"""``agelab history``: operation logs, written by the engines or checked."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 from pydantic import TypeAdapter, ValidationError
 
-from agelab.analysis.cells import RunResult, load
-from agelab.analysis.over_time import Axis
-from agelab.base import limits
 from agelab.base.errors import InputError, did_you_mean
 from agelab.cli.options import (
-    MEASURE,
     OUTPUT,
-    PAGE,
     SIZE,
-    find_runs,
     force_option,
     json_option,
     print_json,
-    write_output,
 )
 from agelab.data.history.operations import LogSummary
 from agelab.present.report.blocks import Block, facts
 from agelab.present.view.terminal import print_blocks
-from agelab.results.run_directory import RunDirectory
 from agelab.scenario.history import History
 
 POINTS = 10
@@ -49,87 +41,6 @@ def log_blocks(log: LogSummary) -> Iterator[Block]:
     yield facts(shown_facts)
 
 
-CAPSULE = ".capsule"
-NO_HOST = "a host that it does not name"
-
-
-@click.command("results")
-@click.argument("names", metavar="RUN...", nargs=-1, required=True)
-@click.option(
-    "--metric",
-    "asked",
-    multiple=True,
-    metavar=MEASURE,
-    help="Show this in place of layout scores, slowdowns and the sum of all steps (without mkfs and mount).",
-)
-@click.option(
-    "--by",
-    type=click.Choice([axis.value for axis in Axis]),
-    default=Axis.KERNEL.value,
-    show_default=True,
-    help="What to show over.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=PAGE,
-    default=Path("history.html"),
-    show_default=True,
-    help="Where the page goes; a page of agelab that is there is replaced.",
-)
-@force_option
-@json_option
-def results(names: tuple[str, ...], asked: tuple[str, ...], by: str, output: Path, as_json: bool) -> None:
-    """Show results over kernels or dates: one page, a chart for each metric, change points marked.
-
-    agelab history RUN... is the same.
-
-    RUN is a run, or a capsule of somebody: FILE.capsule, or WHOSE=FILE.capsule, which says whose it is. Runs with
-    another scenario, guest, harness or QEMU, and those of others, stay on other lines.
-    """
-    from agelab.analysis.over_time import chosen_measures, over_time
-    from agelab.present.report.html import render
-    from agelab.present.report.over_time import build_page
-    from agelab.present.view.sweep import over_time_blocks, over_time_json
-
-    ours = [own_run(run) for run in find_runs(name for name in names if not name.endswith(CAPSULE))]
-    theirs = [_imported(name) for name in names if name.endswith(CAPSULE)]
-    runs = list({(run.origin, run.name): run for run in (*ours, *theirs)}.values())
-    limits.require_to_draw()
-    trends = over_time(runs, Axis(by))
-    measures = chosen_measures([joined.grid for joined in trends.joined], asked)
-    text = render(build_page(trends, measures))
-    write_output(output, text.encode(), pages=True)
-    print_json(over_time_json(trends, measures)) if as_json else print_blocks(
-        over_time_blocks(trends, measures)
-    )
-    click.echo(f"{output}: open it in any browser: {output.absolute().as_uri()}", err=as_json)
-
-
-def own_run(run: RunDirectory) -> RunResult:
-    """Read a run: of this store, or of somebody, where it lies outside."""
-    result = load(run)
-    if run.in_store:
-        return result
-    return replace(result, origin=str(result.plan.provenance.get("host", NO_HOST)))
-
-
-def _imported(words: str) -> RunResult:
-    """Read a capsule, every part of which is held against the others. Raises InputError for one that is not sound."""
-    from agelab.base.hashing import key_of
-    from agelab.capsule import verify
-
-    whose, equals, name = words.partition("=")
-    if not equals or "/" in whose:
-        whose, name = "", words
-    capsule = verify.open_capsule(Path(name))
-    plan = capsule.request.plan
-    host = str(plan.provenance.get("host", NO_HOST))
-    guest = key_of(capsule.run_manifest.guest.model_dump(mode="json"))
-    directory = RunDirectory(Path(name).with_name(plan.run))
-    return RunResult(directory, plan, False, capsule.cells, guest, whose or host)
-
-
 TAKES = {
     "profile": ("profile", "fullness", "overwrites", "points", "seed"),
     "history": ("fullness", "overwrites", "points", "seed"),
@@ -140,25 +51,22 @@ TAKES = {
 FIGURES = ("fullness", "overwrites", "freed")
 
 
-class ResultsUnlessNamed(click.Group):
-    """A group in which words that name none of its commands are runs, for ``results``."""
+class NoResults(click.Group):
+    """A group that says of words which name none of its commands where results over time are shown."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         known = (*self.commands, *ctx.help_option_names)
         if args and args[0] not in known and not did_you_mean(args[0], [*self.commands]):
-            args = ["results", *args]
+            raise InputError(
+                "agelab history shows no results any more: agelab track FILE.toml follows them over kernels, commits "
+                "and dates, agelab sweep RUN... puts those of several kernels into one table"
+            )
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=ResultsUnlessNamed)
+@click.group(cls=NoResults)
 def history() -> None:
-    """Show the results of RUN... over kernels or dates; or make and check histories, logs that a guest replays.
-
-    agelab history RUN... is agelab history results RUN....
-    """
-
-
-history.add_command(results)
+    """Make and check histories, logs of operations that a guest replays."""
 
 
 @history.command()

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from agelab.base import fileio
 from agelab.base.errors import InputError
 from agelab.base.verbs import as_called
 from agelab.cli.options import OUTPUT, force_option, write_output
@@ -24,6 +25,6 @@ def new(file: Path) -> None:
         raise InputError(
             f"{file}: the name of a scenario's file ends in .toml", hint=f"agelab new {file}.toml"
         )
-    text = TEMPLATE.read_text(encoding="utf-8").replace("mine.toml", file.name)
+    text = fileio.read_text(TEMPLATE).replace("mine.toml", file.name)
     write_output(file, text.encode())
     click.echo(as_called(f"{file}: try it in one small cell: agelab run {file} --check"))

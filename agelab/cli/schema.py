@@ -37,6 +37,7 @@ KINDS = {
     "claims": SchemaKind(
         "agelab.analysis.published.claims:Claims", "a study's claims", "scenarios/published/*.claims.toml"
     ),
+    "track": SchemaKind("agelab.bisect.track.question:Track", "a track", "docs/howto/track/*.toml"),
     "result": SchemaKind("agelab.results.result:ResultDocument", "what agelab show --json prints"),
 }
 
@@ -57,7 +58,7 @@ def schema(kind: str) -> None:
     """Print the JSON Schema of KIND: of a file that agelab reads, or of a result.
 
     KIND is scenario, filesystem, machine, drive, layout, recipe (of a kernel), program (of a step), claims (of a
-    study), or result.
+    study), track, or result.
 
     An editor completes and checks a file by it (docs/reference/scenario.md). What a schema cannot say, such as that two
     names must be the same, agelab says when it reads the file.

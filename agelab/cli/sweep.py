@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from agelab.analysis.over_time import chosen_measures, load_sweep
+from agelab.analysis.sweep import load_sweep
 from agelab.base import atomic, limits
 from agelab.base.errors import AgelabError
 from agelab.base.verbs import as_called
@@ -38,7 +38,7 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
 
     store = open_store()
     grid = load_sweep([run_lookup.find(store.runs, name) for name in names])
-    measures = chosen_measures([grid], asked)
+    measures = grid.chosen(asked)
     print_json(sweep_json(grid, measures)) if as_json else print_blocks(sweep_blocks(grid, measures))
     if plots:
         limits.require_to_draw()

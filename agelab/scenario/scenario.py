@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from agelab.base.types import (
     MAX_NAME_LENGTH,
@@ -273,6 +273,12 @@ class Scenario(Frozen):
     metrics: dict[MetricName, OwnMetric] = Field(
         default={}, description="the scenario's own metrics, for the records of its steps"
     )
+
+    @field_validator("citation")
+    @classmethod
+    def _of_a_study(cls, citation: Citation | None) -> Citation | None:
+        """Take the title "none", as files say that had to have a citation, for no study."""
+        return None if citation and citation.title == "none" else citation
 
     @model_validator(mode="after")
     def _names_hold_together(self) -> Self:

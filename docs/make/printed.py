@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from agelab.analysis.over_time import Sweep, chosen_measures, load_sweep
+from agelab.analysis.sweep import Sweep, load_sweep
 from agelab.base.errors import HostError
 from agelab.present.report.blocks import Block
 from agelab.present.view.run_tables import run_blocks
@@ -35,6 +35,9 @@ SUMMARY_WIDTH, SWEEP_WIDTH = 80, 100
 AGELAB = Path(sys.executable).with_name("agelab")
 ENDED = (0, 1)
 """Exit codes of a command that has answered: 1 says that a result differs."""
+TWO_MACHINES = "laptop, busy, Debian 12", "server without KVM, Debian 13"
+KEY_SHOWN = len("sha256:") + 12
+"""Characters of a key that a reader compares."""
 WHEN = re.compile(r"\b\d{8}-\d{6}(?=-)")
 """When a run or a bisect began, in its name."""
 
@@ -44,6 +47,19 @@ def show(table: Table, runs: Sequence[RunDirectory]) -> Made:
     shown = [line for run in runs for line in _cells(run)]
     lines = list(_named(shown, table.lines)) if table.lines else shown
     return _shown(lines, runs)
+
+
+def promise(table: Table, runs: Sequence[RunDirectory]) -> Made:
+    """What two machines print of a cell, side by side: the table's lines, key and digest as far as one looks."""
+    [run] = runs
+    lines = ["$ make scenario NAME=" + str(table.runs[0]["name"]), "        aged  control slowdown"]
+    for words in map(str.split, _cells(run)):
+        if words[:1] and words[0] in table.lines:
+            lines.append(f" {words[0]:6} {' '.join(words[1:4])}")
+        elif words[:1] in (["inputs_key"], ["digest"]):
+            lines.append(f" {words[0]:11} {words[1][:KEY_SHOWN]}...")
+    columns = zip([TWO_MACHINES[0], *lines], [TWO_MACHINES[1], *lines], strict=True)
+    return Made("\n".join(["```", *(f"{one:45} {other}" for one, other in columns), "```"]))
 
 
 def summary(table: Table, runs: Sequence[RunDirectory]) -> Made:
@@ -58,7 +74,7 @@ def summary(table: Table, runs: Sequence[RunDirectory]) -> Made:
 def sweep(table: Table, runs: Sequence[RunDirectory]) -> Made:
     """What ``agelab sweep`` prints of runs on several kernels, and its plots."""
     loaded = load_sweep(runs)
-    measures = chosen_measures([loaded], table.metrics)
+    measures = loaded.chosen(table.metrics)
     printed = (line.rstrip() for line in _printed(sweep_blocks(loaded, measures)).split("\n"))
     narrow = (line if "  " in line.strip() else textwrap.fill(line, SWEEP_WIDTH) for line in printed)
     lines = [_shown(narrow, runs).text]

@@ -4,22 +4,15 @@ import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
 from agelab.analysis.cell_diff import CellPair
-from agelab.analysis.over_time import Axis, chosen_measures, over_time
 from agelab.base.errors import AgelabError
 from agelab.capsule import replay
 from agelab.capsule.verify import Capsule, open_capsule
-from agelab.cli import history as over_time_verb
 from agelab.cli.options import dump
-from agelab.present.report.html import render
-from agelab.present.report.over_time import build_page
 from agelab.present.view import capsule as shown
-from agelab.present.view.sweep import over_time_json
-from agelab.results.run_directory import RunDirectory
 from agelab.runner.progress import Progress
 from agelab.store.artefacts import Store
 
@@ -57,14 +50,3 @@ def compared(capsule: Capsule) -> list[str]:
     pairs = [CellPair(ran, first) for ran in capsule.cells]
     done = [replay.compare_cell(number, ran, first) for number, ran in enumerate(capsule.cells)]
     return [one.why for one in done if one] + [str(one.equal) for one in pairs]
-
-
-def shown_over_time(path: Path) -> None:
-    """Show a capsule on one page with what would be its next. Raises AgelabError for one that is refused."""
-    one = over_time_verb._imported(str(path))
-    plan = one.plan.model_copy(update={"run": f"20990101-000000-{one.name}"})
-    other = replace(one, directory=RunDirectory(Path(plan.run)), plan=plan)
-    found = over_time([one, other], Axis.DATE)
-    measures = chosen_measures([joined.grid for joined in found.joined], ())
-    render(build_page(found, measures))
-    json.dumps(over_time_json(found, measures))

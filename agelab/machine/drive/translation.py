@@ -46,7 +46,7 @@ def mapped(name: str, partitions: Sequence[tuple[int, int]]) -> Mapped:
             raise InputError(
                 f"two partitions of the solid-state drive {name} have {(first - end) * SECTOR} bytes between them: "
                 "only what lies side by side can be modelled",
-                hint="place the second one behind the first, or on a drive of its own",
+                hint="place the second one behind the first, or on another drive",
             )
     return Mapped(ordered[0][0], ordered[-1][1])
 

@@ -50,6 +50,8 @@ class TableCell:
     """Its colour on a terminal, and"""
     more: str = ""
     """a second line, which stands out."""
+    href: str = ""
+    """On a page, what it leads to: a file beside it."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,9 @@ from fractions import Fraction
 
 from agelab.analysis.comparison import Comparison, ComparisonTable, gate_times, is_slower
 from agelab.analysis.test_results import CaseResult
+from agelab.bisect.track.journal import Followed
+from agelab.bisect.track.lines import Known
+from agelab.bisect.track.night import step_words
 from agelab.present.view.cell_names import name_seeds
 from agelab.present.view.ratio_table import ratio_texts
 from agelab.results.result import End, Status
@@ -56,6 +59,21 @@ def test_lines(name: str, found: Sequence[CaseResult]) -> Iterator[str]:
     """Write a suite of tests, with a case for each test, or part of one, and seed."""
     suites = ElementTree.Element("testsuites")
     suites.append(_counted(name, [_test_case(result) for result in found]))
+    return _lines(suites)
+
+
+def track_lines(known: Known, told: Sequence[Followed]) -> Iterator[str]:
+    """Write a suite with a case for each line of a track, which fails where the night has found a step on it."""
+    suites, cases = ElementTree.Element("testsuites"), []
+    for line in known.lines:
+        name = replace_forbidden(f"{line.id.label}, {line.id.metric}")
+        case = ElementTree.Element("testcase", classname=replace_forbidden(known.track.name), name=name)
+        for row in told:
+            if row.line == line.id:
+                message = replace_forbidden(step_words(known, row))
+                ElementTree.SubElement(case, "failure", message=message, type="step")
+        cases.append(case)
+    suites.append(_counted(known.track.name, cases))
     return _lines(suites)
 
 

@@ -6,77 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from agelab.analysis import vega
-from agelab.analysis.over_time import VARIES, JoinedRuns, OverTime, Row, Sweep
+from agelab.analysis.sweep import Row, Sweep
 from agelab.present.report.blocks import Block, Column, Line, Table, Text
 from agelab.present.report.command import settling_command
-from agelab.present.report.over_time import change_points, count_words
-from agelab.present.view.ratio_table import MARKS, general_json, place_json, summary_json
+from agelab.present.view.ratio_table import MARKS, general_json
 from agelab.results.measure import ALL_STEPS, Measure
 from agelab.stats.formatting import UnitScale, format_median, json_number, unit_scale
 from agelab.stats.verdict import ComparedSeries, about_files
-
-OVER_TIME_SCHEMA = 1
-
-
-def over_time_blocks(trends: OverTime, measures: Sequence[Measure]) -> Iterator[Block]:
-    """Yield the change points, how many pairs of neighbours are none, and what is on no line or apart."""
-    yield Line(count_words(trends, measures))
-    lines = [f"* {line}" for line in change_points(trends, measures)]
-    lines += [f"apart: {line}" for line in trends.apart]
-    lines += [f"on no line: {line}" for joined in trends.joined for line in joined.left_out]
-    lines += [label for joined in trends.joined for label in joined.grid.host.unknown]
-    for line in dict.fromkeys(lines):
-        yield Text(f"  {line}", 4)
-
-
-def over_time_json(trends: OverTime, measures: Sequence[Measure]) -> dict[str, Any]:
-    return {
-        "schema": OVER_TIME_SCHEMA,
-        "by": trends.axis.value,
-        "lines": [_joined_json(joined, measures) for joined in trends.joined],
-        "apart": [*trends.apart],
-    }
-
-
-def _joined_json(joined: JoinedRuns, measures: Sequence[Measure]) -> dict[str, Any]:
-    plan = joined.runs[0].plan
-    return {
-        "scenario": plan.scenario,
-        "scale": plan.scale,
-        "clock": plan.clock,
-        "origin": joined.runs[0].origin or None,
-        "runs": [run.name for run in joined.runs],
-        "conditions": joined.runs[0].conditions[0].told(VARIES),
-        "points": [*joined.grid.names],
-        "rows": [*_rows(joined, measures)],
-        "left_out": [*joined.left_out],
-        "labels": [*joined.grid.host.unknown],
-    }
-
-
-def _rows(joined: JoinedRuns, measures: Sequence[Measure]) -> Iterator[dict[str, Any]]:
-    grid = joined.grid
-    for measure in measures:
-        changes = joined.changes(measure)
-        for row in grid.entries:
-            for column, name in enumerate(grid.names):
-                series, change = grid.series(row, column, measure), changes.get((row, column))
-                if series is None:
-                    continue
-                yield {
-                    "subject": row[0],
-                    "point": name,
-                    **place_json(series),
-                    "summary": summary_json(series.summary),
-                    "before": grid.names[joined.before(row, column, measure)] if change else None,
-                    "change_point": change.differs if change else False,
-                    "verdict": change.verdict.value if change else None,
-                    "word": change.word if change else None,
-                    "reason": change.reason if change else None,
-                    "ratio": json_number(change.ratio) if change and change.ratio is not None else None,
-                    "more_seeds": change.more_seeds if change else None,
-                }
-
 
 SCHEMA = 1
 UNKNOWN = "?"

@@ -11,8 +11,8 @@ from agelab.cli.options import OutputFile
 from tests.build import aging_runs
 
 OTHERS = {
-    "corpus make --from", "history make --repository", "test --expect",  # are read
-    "capsule pack --artifact", "plan --slurm", "sweep --plots",  # directories
+    "corpus make --from", "history make --repository", "test --expect", "debug --script",  # are read
+    "capsule pack --artifact", "plan --slurm", "sweep --plots", "track --page",  # directories
 }  # fmt: skip
 
 
@@ -48,7 +48,7 @@ def test_every_option_that_names_a_file_to_write_goes_through_one_door() -> None
         if isinstance(option, click.Option) and isinstance(option.type, click.Path)
     }
     assert {name for name, kind in paths.items() if not isinstance(kind, OutputFile)} == OTHERS
-    written = {name.rpartition(" ")[0] for name in paths.keys() - OTHERS} | {"plan", "sweep"}
+    written = {name.rpartition(" ")[0] for name in paths.keys() - OTHERS} | {"plan", "sweep", "new"}
     with_force = {
         words for words, command in commands(cli.agelab) if any("--force" in p.opts for p in command.params)
     }
@@ -78,11 +78,10 @@ def test_a_file_that_is_there_is_not_written_over(
     assert Path("mine").read_text() == "years of work"
 
 
-@pytest.mark.parametrize("name", ["report.html", "history.html"])
 def test_a_file_with_the_name_of_a_page_is_nobodys_to_replace(
-    name: str, home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    verb = ["report", "latest"] if name == "report.html" else ["history", *runs(home)]
+    name, verb = "report.html", ["report", "latest"]
     Path(name).write_text("<!DOCTYPE html><title>mine</title>")
     assert cli.main(verb) == 2
     assert f"{name} is there already, and no page of agelab" in capsys.readouterr().err

@@ -162,7 +162,7 @@ def test_ends_that_rounds_do_not_tell_apart_are_refused(store: Store) -> None:
     directory = simulated.asked(
         store, {"a": noisy(random, 1.0), "b": noisy(random, 1.0), "c": noisy(random, 1.0)}, **WALL
     )
-    with pytest.raises(InputError, match="good and bad cannot be told apart in 60 rounds"):
+    with pytest.raises(InputError, match="good and bad do not differ in 60 rounds"):
         simulated.carry_out(directory)
 
 

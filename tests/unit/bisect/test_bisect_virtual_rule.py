@@ -144,9 +144,9 @@ def test_where_seeds_shake_nothing_one_value_is_enough_and_more_may_be_allowed()
             (1, 2, 3, 4, 5),
             (7, 8, 9, 9, 9),
             3.5,
-            "good itself would not be told: 3 of its 5 values are on its side",
+            "good itself would get no verdict: 3 of its 5 values are on its side",
         ),
-        ((1, 2, 3, 4, 5), (7, 8, 9, 9, 9), 8.5, "bad itself would not be told: 3 of its 5 values"),
+        ((1, 2, 3, 4, 5), (7, 8, 9, 9, 9), 8.5, "bad itself would get no verdict: 3 of its 5 values"),
     ],
 )
 def test_ends_that_tell_nothing_are_refused(

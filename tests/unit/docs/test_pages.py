@@ -64,14 +64,6 @@ def test_every_link_of_the_readme_leads_to_a_file() -> None:
     assert {link for link in links if not (PROJECT / link).exists()} == set()
 
 
-def test_what_two_machines_print_in_the_readme_is_what_its_table_has() -> None:
-    shown, table = (PROJECT / "README.md").read_text().split("<!-- table: readme ")
-    both, *_ = [block for block in shown.split("```") if block.startswith("\nlaptop")]
-    figures = re.findall(r"\b(?:\d+\.\d+|[0-9a-f]{12})\b", both)
-    assert len(figures) == 16
-    assert {figure for figure in figures if figure not in table.partition("<!-- end -->")[0]} == set()
-
-
 def test_every_test_that_a_page_names_is_there() -> None:
     text = "\n".join(page.read_text() for page in PAGES)
     files = list((PROJECT / "tests").rglob("test_*.py"))

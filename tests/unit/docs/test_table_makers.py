@@ -59,6 +59,16 @@ def test_show_has_the_cells_and_nothing_of_this_store(tmp_path: Path) -> None:
     assert found.name not in text and str(tmp_path) not in text and "leaves open" not in text
 
 
+def test_the_promise_has_its_lines_and_the_begin_of_key_and_digest_twice(tmp_path: Path) -> None:
+    runs = [{"name": "aging-ext4"}]
+    text = made("printed:promise", [run(tmp_path)], lines=["mount"], runs=runs).text
+    head, places, command, _, *lines, end = text.split("\n")
+    assert head == end == "```" and "busy" in places and "without KVM" in places
+    assert command.split("$ ")[1].strip() == command.split("$ ")[2] == "make scenario NAME=aging-ext4"
+    assert {line.split()[0] for line in lines} == {"mount", "inputs_key", "digest"}
+    assert all(line[:45].strip() == line[45:].strip() for line in lines)
+
+
 def test_show_has_the_named_lines_with_dots_where_others_are_left_out(tmp_path: Path) -> None:
     text = made("printed:show", [run(tmp_path)], lines=["ext4,", "step", "mkfs", "copy", "digest"]).text
     lines = text.split("\n")

@@ -104,7 +104,7 @@ def test_who_aged_worst_is_said_where_it_is_distinguishable_from_all_others(tmp_
     assert re.search(r"; the arm moves \d{3,} times instead of \d{3}\.", because)
     assert "need not add up" in because
     assert re.search(
-        r"Why btrfs and not ext4: of its own unaged time btrfs takes \d+ % more for positioning, \d+ % for moving "
+        r"Why btrfs and not ext4: of its unaged time btrfs takes \d+ % more for positioning, \d+ % for moving "
         r"data, \d+ % on the processor; ext4 \d+ %, \d+ % and \d+ %\.",
         because,
     )
@@ -338,7 +338,7 @@ def test_a_first_that_leads_on_every_corpus_is_named_with_what_it_is_on_each(tmp
     )
     assert said.settled_by.endswith("--seeds 1,2,3,4,5 --corpora 1,2,3,4,5,6")
     because = " ".join(said.because)
-    assert re.search(r"more than chance makes on both sets of files, so it aged", because)
+    assert re.search(r"more than chance explains on both sets of files, so it aged", because)
     assert "4 of 4 are slower on their aged disk on both sets of files." in said.more
 
 

@@ -10,11 +10,13 @@ import pytest
 from agelab import kernel as kernels
 from agelab.analysis.cells import load, run_sets, seed_groups
 from agelab.analysis.comparison import caveats
-from agelab.analysis.over_time import Axis, load_sweep, over_time
 from agelab.analysis.published.phrasing import describe_column
 from agelab.analysis.published.run_columns import run_columns
+from agelab.analysis.sweep import load_sweep
 from agelab.base.errors import InputError
 from agelab.bisect.kernel_runs import KernelRuns
+from agelab.bisect.track.question import Track
+from agelab.bisect.track.runs import under
 from agelab.cli import main
 from agelab.results.conditions import Conditions, apart, grouped, text
 from agelab.results.result import RunKernel
@@ -26,43 +28,43 @@ from agelab.store.artefacts import Store
 from tests.build import run_builder
 from tests.build import simulated_bisect as simulated
 
-WHO = ("sweep", "report", "history", "compare", "columns", "bisect", "resume")
+WHO = ("sweep", "report", "track", "compare", "columns", "bisect", "resume")
 TABLE = """
-              sweep    report  history  compare  columns  bisect   resume
-scenario      refused  part    part     refused  taken    refused  refused
-scale         refused  part    part     refused  apart    refused  refused
-clock         refused  part    part     refused  apart    refused  refused
-processor     refused  part    part     refused  apart    refused  refused
-steps         refused  named   named    named    named    refused  refused
-variant       taken    taken   taken    taken    taken    refused  refused
-layout        taken    taken   taken    taken    taken    refused  refused
-defaults      refused  taken   taken    taken    apart    refused  refused
-machine       refused  taken   taken    taken    apart    refused  refused
-band          refused  taken   taken    taken    apart    refused  refused
-block_layer   refused  taken   taken    taken    apart    refused  refused
-drives        refused  taken   taken    taken    apart    refused  refused
-options       refused  named   named    named    named    refused  refused
-effort        taken    taken   taken    taken    taken    taken    taken
-kernel        taken    taken   taken    taken    apart    taken    refused
-image         taken    taken   taken    taken    named    taken    refused
-guest         refused  named   named    named    named    refused  taken
-harness       refused  named   named    named    named    refused  refused
-qemu          refused  named   named    named    named    refused  refused
-vcpus         refused  named   named    named    named    refused  refused
-brought       refused  named   named    named    named    refused  refused
-files         refused  named   taken    named    named    refused  taken
-profiles      refused  named   taken    named    taken    refused  refused
-cells         taken    taken   taken    taken    taken    taken    refused
-data          refused  named   named    refused  named    refused  refused
-corpus_seeds  taken    taken   taken    refused  taken    taken    refused
-run_seeds     taken    taken   taken    taken    taken    taken    refused
-host          refused  named   named    named    named    refused  taken
-jobs          refused  named   named    named    named    taken    refused
+              sweep    report   track    compare  columns  bisect   resume
+scenario      refused  part     apart    refused  taken    refused  refused
+scale         refused  part     apart    refused  apart    refused  refused
+clock         refused  part     apart    refused  apart    refused  refused
+processor     refused  part     apart    refused  apart    refused  refused
+steps         refused  named    apart    named    named    refused  refused
+variant       taken    taken    taken    taken    taken    refused  refused
+layout        taken    taken    taken    taken    taken    refused  refused
+defaults      refused  taken    apart    taken    apart    refused  refused
+machine       refused  taken    apart    taken    apart    refused  refused
+band          refused  taken    apart    taken    apart    refused  refused
+block_layer   refused  taken    apart    taken    apart    refused  refused
+drives        refused  taken    apart    taken    apart    refused  refused
+options       refused  named    apart    named    named    refused  refused
+effort        taken    taken    taken    taken    taken    taken    taken
+kernel        taken    taken    taken    taken    apart    taken    refused
+image         taken    taken    taken    taken    named    taken    refused
+guest         refused  named    apart    named    named    refused  taken
+harness       refused  named    apart    named    named    refused  refused
+qemu          refused  named    apart    named    named    refused  refused
+vcpus         refused  named    apart    named    named    refused  refused
+brought       refused  named    apart    named    named    refused  refused
+files         refused  named    apart    named    named    refused  taken
+profiles      refused  named    apart    named    taken    refused  refused
+cells         taken    taken    taken    taken    taken    taken    refused
+data          refused  named    apart    refused  named    refused  refused
+corpus_seeds  taken    taken    taken    refused  taken    taken    refused
+run_seeds     taken    taken    taken    taken    taken    taken    refused
+host          refused  named    apart    named    named    refused  taken
+jobs          refused  named    taken    named    named    taken    refused
 """
 """Taken: as what is varied. Named: kept apart (compare: shown beside the table), in the words that refuse elsewhere.
 
 Part and apart: in a part or a column of its own, whose head says what it is. Columns are of runs of other seeds. A plan
-that is resumed has an image, and no files and packages.
+that is resumed has an image, and no files and packages. A track is begun anew where it is apart.
 """
 
 HASHED = {"steps": "scenario", "image": "image_content", "data": "corpus_sha256"}
@@ -119,6 +121,7 @@ def made(home: Path, name: str = "", *, seeds: tuple[int, ...] = (1, 2), wall: b
     return run
 
 
+WATCH = {"scenario": "aging", "metrics": ["copy:elapsed"]}
 Said = tuple[str, str]
 """What a verb does, and what it says."""
 
@@ -131,13 +134,6 @@ def sweep(one: RunDirectory, other: RunDirectory) -> Said:
 def report(one: RunDirectory, other: RunDirectory) -> Said:
     found = run_sets([load(one), load(other)])
     return ("taken", "") if len(found) == 1 else ("named", found[1].apart) if found[1].apart else ("part", "")
-
-
-def history(one: RunDirectory, other: RunDirectory) -> Said:
-    again = load(made(one.home, wall=load(one).plan.clock == "wall"))
-    found = over_time([load(one), again, load(other)], Axis.DATE)
-    said = "".join(found.apart)
-    return ("taken", "") if len(found.joined) == 1 else ("named", said) if said else ("part", "")
 
 
 def compare(one: RunDirectory, other: RunDirectory) -> Said:
@@ -169,10 +165,16 @@ def resume(one: RunDirectory, other: RunDirectory) -> Said:
     return "taken", ""
 
 
+def track(one: RunDirectory, other: RunDirectory) -> Said:
+    asked = Track.model_validate({"name": "t", "minutes": 1, "page": "p", "debian": {}, "watch": [WATCH]})
+    hashes = [under(asked, run, run.cells[0]) for run in map(load, (one, other))]
+    return ("taken" if len({*hashes}) == 1 else "apart"), ""
+
+
 VERBS: Mapping[str, Callable[[RunDirectory, RunDirectory], Said]] = {
     "sweep": sweep,
     "report": report,
-    "history": history,
+    "track": track,
     "compare": compare,
     "columns": columns,
     "bisect": bisect,
@@ -228,7 +230,6 @@ def test_a_change_of_harness_and_qemu_is_nowhere_the_kernel_s(
         return " ".join("".join(capsys.readouterr()).split())
 
     assert f"do not belong into one table: {names[1]} | {names[0]}: {words}" in said("sweep", *names, code=2)
-    assert f"{names[1]} | {names[0]}: {words}" in said("history", *names, code=2)
     shown = said("compare", *reversed(names), code=0)
     assert f"the two sides also differ in: {words}" in shown and "B faster" in shown
     said("report", *names, code=0)

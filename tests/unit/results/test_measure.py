@@ -99,7 +99,7 @@ def test_a_measure_is_written_as_it_is_read() -> None:
 @pytest.mark.parametrize(
     "verb",
     [
-        ("sweep", "latest", "--metric"), ("history", "*", "--metric"),
+        ("sweep", "latest", "--metric"),
         ("bisect", "--scenario", "aging", "--variant", "ext4", "--good", "6.1", "--bad", "6.12", "--metric"),
         ("run", "aging", "--seeds", "auto", "--ask"),
     ],
@@ -107,9 +107,9 @@ def test_a_measure_is_written_as_it_is_read() -> None:
 def test_every_verb_refuses_another_form_in_the_same_words(
     home: Path, capsys: pytest.CaptureFixture[str], text: str, said: str, verb: tuple[str, ...]
 ) -> None:
-    runs = [copied(home), copied(home, "6.12.1")]
+    copied(home)
+    copied(home, "6.12.1")
     asks = verb[-1] == "--ask"
-    verb = tuple(word for one in verb for word in (runs if one == "*" else [one]))
     assert main([*verb, f"ext4:xfs:{text}" if asks and text[0] != ":" else text]) == 2
     shown = capsys.readouterr().err
     assert said in shown or (asks and "it is worst:STEP:METRIC" in shown), shown
@@ -140,13 +140,9 @@ def test_the_summary_and_the_decision_name_the_same_as_the_quickest(
         "decided: best is xfs"
     )
     again = ten_lines(home, "6.12.1")
-    for verb in (("sweep",), ("history", "-o", str(home / "page.html"))):
-        found = json_of(capsys, *verb, run.name, again.name)
-        rows = found["rows"] if "rows" in found else found["lines"][0]["rows"]
-        sums = [
-            row.get("median") or row["summary"]["median"] for row in rows if row["step"] == ALL_STEPS.step
-        ]
-        assert sums == pytest.approx([1.4042, 1.4042, 0.9027, 0.9027]), verb
+    rows = json_of(capsys, "sweep", run.name, again.name)["rows"]
+    sums = [row["median"] for row in rows if row["step"] == ALL_STEPS.step]
+    assert sums == pytest.approx([1.4042, 1.4042, 0.9027, 0.9027])
 
 
 def json_of(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
@@ -164,12 +160,6 @@ def test_a_step_without_a_repetition_is_the_mean_of_all_in_every_verb(
     assert {(row["variant"], row["repetition"], row["median"]) for row in rows} == {
         (variant, 0, mean) for variant, mean in means.items()
     }
-    [line] = json_of(capsys, "history", name, later, *asked, "-o", str(home / "page.html"))["lines"]
-    assert {(row["subject"][:4].strip(","), row["summary"]["median"]) for row in line["rows"]} == {
-        *means.items()
-    }
-    page = (home / "page.html").read_text()
-    assert "copy, mean of 3, elapsed" in page
     pairs = json_of(capsys, "compare", name, later)["pairs"]
     found = {
         (pair["left"]["variant"], row["left"]["median"])

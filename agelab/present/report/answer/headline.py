@@ -81,8 +81,8 @@ def explain_time(subject: SeedGroup, place: Place) -> Iterator[str]:
     if whole is None:
         return
     outcome = {
-        DifferenceVerdict.HIGHER: f"more than chance makes {whole.judged.where}, so it aged",
-        DifferenceVerdict.LOWER: f"less, by more than chance makes {whole.judged.where}: it did not age",
+        DifferenceVerdict.HIGHER: f"more than chance explains {whole.judged.where}, so it aged",
+        DifferenceVerdict.LOWER: f"less, by more than chance explains {whole.judged.where}: it did not age",
         DifferenceVerdict.SAME: "the same within 5 %: it did not age",
         DifferenceVerdict.EQUAL: "none: it did not age",
         DifferenceVerdict.BELOW: "no more than this host makes by chance",
@@ -144,7 +144,7 @@ def compare_with_next(worst: SeedGroup, following: SeedGroup, place: Place) -> I
     if not ours or not theirs:
         return
     yield (
-        f"Why {worst.name} and not {following.name}: of its own unaged time {worst.name} takes {ours[0]} more for "
+        f"Why {worst.name} and not {following.name}: of its unaged time {worst.name} takes {ours[0]} more for "
         f"positioning, {ours[1]} for moving data, {ours[2]} on the processor; {following.name} "
         f"{theirs[0]}, {theirs[1]} and {theirs[2]}."
     )

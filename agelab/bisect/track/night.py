@@ -1,0 +1,247 @@
+"""One night of a track: measure what is new, follow up what has changed, end when the time is used up.
+
+What was found out is in the journal before the next thing begins: a night that is killed loses the cell that ran.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import ceil, log2
+from statistics import median
+from typing import Protocol
+
+from agelab.base.errors import Notify, silent
+from agelab.bisect.rules import SEEDS_NEEDED
+from agelab.bisect.track.journal import Followed, Journal, Measured, PassedOver, Row
+from agelab.bisect.track.lines import FIRST, REPEATED, Known, Line, Step, Value, judged_words
+from agelab.bisect.track.points import Point, next_point
+from agelab.bisect.track.question import Track, Watch
+
+ALL_SEEDS = tuple(range(FIRST, FIRST + SEEDS_NEEDED))
+LAST_CELLS = 20
+"""Cells whose median time is what another one is expected to take."""
+
+
+class Measurer(Protocol):
+    """Measures points, and finds what made a step."""
+
+    def measure(
+        self, point: Point, watch: Watch, seeds: Sequence[int]
+    ) -> Sequence[Measured | PassedOver]: ...
+
+    def find(
+        self, row: Followed, watch: Watch, line: Line, keep: Callable[[Sequence[Row]], None]
+    ) -> Followed: ...
+
+
+@dataclass(frozen=True)
+class Task:
+    """Run seeds of a watch that are to be run at a point."""
+
+    point: Point
+    watch: Watch
+    seeds: tuple[int, ...]
+
+
+class Night:
+    """Works on a track until its minutes are over."""
+
+    def __init__(
+        self,
+        track: Track,
+        points: Sequence[Point],
+        journal: Journal,
+        measurer: Measurer,
+        say: Notify,
+        show: Callable[[Known, str], None] = lambda known, now: None,
+        tell: Callable[[str], None] = silent,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._track = track
+        self._points = points
+        self._journal = journal
+        self._measurer = measurer
+        self._say = say
+        self._show = show
+        self._tell = tell
+        self._clock = clock
+        self._until = clock() + 60 * track.minutes
+        self.told: list[Followed] = []
+        """Steps that this night has come to the end of, and that are ones."""
+        self._known: Known | None = None
+
+    @property
+    def known(self) -> Known:
+        """What is known now."""
+        if self._known is None:
+            self._known = Known(self._track, self._points, self._journal.rows)
+        return self._known
+
+    def work(self) -> None:
+        """Work until nothing is left to do, or no time for it."""
+        if gone := self.known.gone:
+            self._say(
+                f"the history was rewritten: {len(gone)} measured points are none any more, and are left out"
+            )
+        for line in passed_over_lines(self.known):
+            self._say(line)
+        while task := self._next():
+            if isinstance(task, Task):
+                if not self._has_time(len(task.seeds), f"{task.point.name}, {task.watch.scenario}"):
+                    return
+                self._measure(task)
+            else:
+                if not self._has_time(self._cells_of(task), "what made a step"):
+                    return
+                self._follow(task)
+
+    def _next(self) -> Task | Step | Followed | None:
+        """Return what is to be done: the newest point, then steps, then points in their order."""
+        newest = self._points[-1]
+        for watch in self._track.watch:
+            if not self.known.is_done(watch, newest.id):
+                return self._task(newest, watch)
+        for step in self.known.open_steps:
+            return self._between(step) if isinstance(step, Step) else step
+        done = {
+            point.id
+            for point in self._points
+            if all(self.known.is_done(watch, point.id) for watch in self._track.watch)
+        }
+        point = next_point(self._points, done)
+        if point is None:
+            return None
+        return next(
+            self._task(point, watch) for watch in self._track.watch if not self.known.is_done(watch, point.id)
+        )
+
+    def _between(self, step: Step) -> Task | Step:
+        """Return the point in the middle of a step where there is one without a value, and else the step itself."""
+        watch = self._watch(step.line.watch)
+        between = self._points[step.last.place + 1 : step.first.place]
+        there = [point for point in between if not self.known.is_done(watch, point.id)]
+        return Task(there[len(there) // 2], watch, (FIRST,)) if there else step
+
+    def _task(self, point: Point, watch: Watch) -> Task:
+        """Return the task for a point: the first of a line have more run seeds, which tell its noise."""
+        seeds = ALL_SEEDS if self.known.repeats(watch) < REPEATED else (FIRST,)
+        return Task(point, watch, seeds)
+
+    def _has_time(self, cells: int, what: str) -> bool:
+        """Return whether there is time for so many cells; a night that has done nothing yet begins all the same."""
+        took = [row.seconds for row in self._journal.rows if isinstance(row, Measured) and row.seconds]
+        each = median(took[-LAST_CELLS:]) if took else 0.0
+        left = self._until - self._clock()
+        if cells * each <= left:
+            return True
+        night = 60 * self._track.minutes
+        if each > night:
+            self._say(
+                f"minutes = {self._track.minutes:g} is too little: one cell takes about {each / 60:.1f} minutes"
+            )
+        elif cells * each > night and left > 0.9 * night:
+            return True
+        else:
+            self._say(f"the night is over: next is {what}")
+        return False
+
+    def _cells_of(self, step: Step | Followed) -> int:
+        """Return how many cells it takes to find what made a step, about."""
+        ends = (
+            (step.before, step.after)
+            if isinstance(step, Followed)
+            else (step.last.point.id, step.first.point.id)
+        )
+        before, after = ends
+        between = self.known.places[after] - self.known.places[before]
+        return 2 * SEEDS_NEEDED + 2 * ceil(log2(max(2, between)))
+
+    def _measure(self, task: Task) -> None:
+        self._show(self.known, f"{task.point.name}, {task.watch.scenario}")
+        self._say(f"{task.point.words}: {task.watch.scenario}, run seed{'s' * (len(task.seeds) > 1)} "
+                  f"{','.join(map(str, task.seeds))}")  # fmt: skip
+        rows = self._measurer.measure(task.point, task.watch, task.seeds)
+        for row in rows:
+            if isinstance(row, PassedOver):
+                self._say(f"  left out: {row.label and f'{row.label}: '}{row.why}")
+        self._keep(rows)
+
+    def _keep(self, rows: Sequence[Row]) -> None:
+        self._journal.add(rows)
+        self._known = None
+
+    def _follow(self, step: Step | Followed) -> None:
+        """Look at a step with five run seeds on both sides; where the judge calls it one, find what made it."""
+        row = step if isinstance(step, Followed) else self._judge(step)
+        if not row.ended:
+            self._show(self.known, f"what made the step of {row.line.metric}, {row.line.label}")
+            watch = self._watch(row.line.watch)
+            row = self._measurer.find(row, watch, self.known.line(row.line), self._keep)
+            self._keep([row])
+            self.told.append(row)
+            self._tell(step_words(self.known, row))
+            self._show(self.known, "")
+
+    def _judge(self, step: Step) -> Followed:
+        row = self._judged(step, step.last, step.first)
+        if not row.differs:
+            row = self._judged(step, *step.around)
+        self._keep([row])
+        if not row.differs:
+            self._say(step_words(self.known, row))
+        return row
+
+    def _judged(self, step: Step, *sides: Value) -> Followed:
+        """Let the judge compare two points, with five run seeds each."""
+        watch = self._watch(step.line.watch)
+        for value in sides:
+            if missing := sorted({*ALL_SEEDS} - self.known.seeds(watch, value.point.id)):
+                self._measure(Task(value.point, watch, tuple(missing)))
+        before, after = (value.point.id for value in sides)
+        line = self.known.line(step.line)
+        judged = line.judge(before, after)
+        # Of two points beside the step the judge may find, by chance, a difference that is a part of it.
+        differs = judged.differs and 2 * line.change(before, after) / step.change >= 1
+        return Followed(
+            line=step.line, before=before, after=after,
+            differs=differs, said=judged_words(judged), ended=not differs,
+        )  # fmt: skip
+
+    def _watch(self, key: str) -> Watch:
+        return next(watch for watch in self._track.watch if watch.key == key)
+
+
+def step_words(known: Known, row: Followed) -> str:
+    """Say what is known of a step, in one line."""
+    names = [known.points[known.places[point]].name for point in (row.before, row.after)]
+    line = f"{row.line.metric}, {row.line.label}: {row.said}"
+    if not row.differs:
+        return f"{line}: no step between {names[0]} and {names[1]} with five run seeds each"
+    if row.culprit:
+        parts = [line, f"since {row.culprit_words}", *row.functions, row.capsule, row.command]
+    else:
+        parts = [
+            line,
+            f"between {names[0]} and {names[1]}",
+            row.why_not or "what made it is being looked for",
+        ]
+    return "; ".join(filter(None, parts))
+
+
+def passed_over_lines(known: Known) -> Iterator[str]:
+    """Say which points have no value, those that lie side by side and have one reason together."""
+    for watch in known.track.watch:
+        rows = [row for row in known.passed_over if row.watch == watch.key]
+        rows.sort(key=lambda row: known.places[row.point])
+        span = known.spans[watch.key]
+        names = [point.name for point in known.points]
+        for lacking, where in ((span.start - 1, "from {} on"), (span.stop, "up to {}")):
+            if why := next((row.why for row in rows if known.places[row.point] == lacking), ""):
+                there = names[span.start if lacking < span.start else span.stop - 1]
+                yield f"{watch.scenario}: runs {where.format(there)}: {why}"
+        within = dict.fromkeys(row for row in rows if known.places[row.point] in span)
+        for (label, why), some in groupby(within, lambda row: (row.label, row.why)):
+            those = [names[known.places[row.point]] for row in some]
+            said = those[0] if len(those) == 1 else f"{those[0]} to {those[-1]} ({len(those)})"
+            yield f"{said}: {watch.scenario}{label and f' {label}'} left out: {why}"

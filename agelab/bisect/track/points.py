@@ -1,0 +1,171 @@
+"""What moves on a track, in its order, and which of it is measured next."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import pairwise
+from pathlib import Path
+
+from agelab.base import git
+from agelab.base.errors import InputError, Notify
+from agelab.base.git import GitRepository
+from agelab.bisect import search
+from agelab.bisect.git_search import is_ancestor, resolve_commit
+from agelab.bisect.track.question import Commits, DebianKernels, KernelTree, Track
+from agelab.kernel import available, recipes, source_tree
+from agelab.kernel.debian_kernel import numbers
+from agelab.store.artefacts import Store
+
+FIELD = "\x1f"
+"""Between what git prints of a commit: no subject has it, or it is part of the subject, which comes last."""
+
+
+class Rank(IntEnum):
+    """Why a point matters, the first before the others."""
+
+    END = 0
+    TAG = 1
+    TOUCHES = 2
+    """It changes a path that matters: a merge, or a commit on the branch itself."""
+    OTHER = 3
+
+
+@dataclass(frozen=True)
+class Point:
+    """A commit, a package or a date."""
+
+    id: str
+    """The spec of its kernel; of a program its commit, of a date the snapshot's name."""
+    name: str
+    date: str = ""
+    """The author's date of a commit."""
+    subject: str = ""
+    rank: Rank = Rank.OTHER
+
+    @property
+    def words(self) -> str:
+        """Name, date and subject, as far as it has them."""
+        return " ".join(filter(None, (self.name, self.date, self.subject and f'"{self.subject}"')))
+
+
+def points_of(track: Track, store: Store, say: Notify) -> list[Point]:
+    """List all points, the oldest first. Raises InputError for a tree, ref, version or path that there is not."""
+    if track.debian:
+        return _packages(track.debian, store, say)
+    commits = track.tree or track.program
+    assert commits
+    path = Path(commits.path).expanduser().absolute()
+    repository = git.at(path)
+    if repository is None:
+        raise InputError(f"{path}: it is not the top directory of a git tree")
+    return [*_commits(commits, repository, path)]
+
+
+def _packages(asked: DebianKernels, store: Store, say: Notify) -> list[Point]:
+    if asked.dates:
+        return _ranked([(date, date, "", "") for date in asked.dates], (), None)
+    if asked.kernels:
+        specs = dict.fromkeys(search.pin(spec, store, say) for spec in asked.kernels)
+    else:
+        since = numbers(asked.since)
+        there = (kernel for kernel in available(store, progress=say) if kernel.headers)
+        specs = dict.fromkeys(kernel.spec for kernel in there if numbers(kernel.version) >= since)
+    if not specs:
+        raise InputError(f"debian: the mirror has no kernel since {asked.since}", hint="agelab kernel list")
+    names = [spec.partition(":")[2].removesuffix("-amd64") for spec in specs]
+    return _ranked([(spec, name, "", "") for spec, name in zip(specs, names, strict=True)], (), None)
+
+
+def _commits(asked: Commits, repository: GitRepository, path: Path) -> Iterator[Point]:
+    """Yield the commits of the branch itself: what a merge brings is the merge's."""
+    since, tip = (
+        resolve_commit(repository, key, ref)
+        for key, ref in (("since", asked.since), ("branch", asked.branch))
+    )
+    if not is_ancestor(repository, since, tip):
+        raise InputError(f"{path}: since ({asked.since}) is not in the history of {asked.branch}")
+    if missing := [name for name in asked.paths if not _is_there(repository, since, tip, name)]:
+        raise InputError(f"{path}: paths: there is no {missing[0]} in {asked.since} or {asked.branch}")
+    suffix = ""
+    if isinstance(asked, KernelTree):
+        for name, commit in (("since", since), ("branch", tip)):
+            source_tree.require_kernel(f"{path}: {name}", repository, commit)
+        given = [("base", asked.base), *(("config", line) for line in asked.config)]
+        given += [("patches", patch) for patch in asked.patches]
+        suffix = "".join(f",{recipes.option(name, value)}" for name, value in given if value)
+        recipes.parse(f"tree:{path}@{tip}{suffix}")
+
+    def listed(*words: str) -> list[str]:
+        argv = ["log", "--first-parent", f"--format=%H{FIELD}%h{FIELD}%as{FIELD}%s", *words]
+        return repository.query(argv).stdout.splitlines()
+
+    lines = [*listed("-1", since), *listed("--reverse", f"{since}..{tip}")]
+    tags = {}
+    for line in repository.query(
+        ["for-each-ref", "--format=%(objectname) %(*objectname) %(refname:short)", "refs/tags"]
+    ).stdout.splitlines():
+        *commits, name = line.split()
+        tags[commits[-1]] = name
+    touching = None
+    if asked.paths:
+        argv = ["rev-list", "--first-parent", f"{since}..{tip}", "--", *asked.paths]
+        touching = set(repository.query(argv).stdout.split())
+    rows = []
+    for line in lines:
+        commit, short, date, subject = line.split(FIELD, 3)
+        rows.append((commit, tags.get(commit, short), date, subject))
+    for point in _ranked(rows, tags, touching):
+        if isinstance(asked, KernelTree):
+            yield Point(f"tree:{path}@{point.id}{suffix}", point.name, point.date, point.subject, point.rank)
+        else:
+            yield point
+
+
+def _is_there(repository: GitRepository, since: str, tip: str, name: str) -> bool:
+    return any(
+        source_tree.query_git(repository, ["ls-tree", "--name-only", commit, "--", name.rstrip("/")])
+        for commit in (since, tip)
+    )
+
+
+def _ranked(
+    rows: Sequence[tuple[str, str, str, str]], tags: Collection[str], touching: Collection[str] | None
+) -> list[Point]:
+    """Make points of rows in their order; ``touching`` is None where no path matters more than others."""
+
+    def rank(place: int, name: str) -> Rank:
+        if place in (0, len(rows) - 1):
+            return Rank.END
+        if name in tags:
+            return Rank.TAG
+        return Rank.TOUCHES if touching is None or name in touching else Rank.OTHER
+
+    return [
+        Point(name, called, date, subject, rank(place, name))
+        for place, (name, called, date, subject) in enumerate(rows)
+    ]
+
+
+def next_point(points: Sequence[Point], done: Collection[str]) -> Point | None:
+    """Return the point to measure next; None where all are ``done``.
+
+    The newest, the oldest, tags (the newest first), then of what touches a path that matters, and at last of all
+    others, the one nearest to the middle of the largest gap.
+    """
+    for rank in (Rank.END, Rank.TAG):
+        for point in reversed(points):
+            if point.rank is rank and point.id not in done:
+                return point
+    for rank in (Rank.TOUCHES, Rank.OTHER):
+        among = [point for point in points if point.rank <= rank or point.id in done]
+        if (middle := _middle_of_largest_gap(among, done)) is not None:
+            return middle
+    return None
+
+
+def _middle_of_largest_gap(points: Sequence[Point], done: Collection[str]) -> Point | None:
+    """Return it, of points whose ends are done; of gaps of one size it is the newest."""
+    known = [place for place, point in enumerate(points) if point.id in done]
+    gaps = [(after - before, before) for before, after in pairwise(known)]
+    size, before = max(gaps, default=(1, 0))
+    return points[before + size // 2] if size > 1 else None

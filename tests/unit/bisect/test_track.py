@@ -1,0 +1,531 @@
+"""agelab track: points, lines, nights and pages; what cells measure is drawn."""
+
+import json
+import random
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from math import log
+from pathlib import Path
+
+import pytest
+
+from agelab.base.errors import InputError, silent
+from agelab.bisect import answer
+from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
+from agelab.bisect.track import question, runs
+from agelab.bisect.track.journal import Followed, Journal, Measured, PassedOver
+from agelab.bisect.track.lines import Known
+from agelab.bisect.track.night import Night, passed_over_lines
+from agelab.bisect.track.points import Point, Rank, next_point, points_of
+from agelab.bisect.track.question import Track, Watch
+from agelab.cli import main
+from agelab.cli.bisect import parse_question
+from agelab.kernel import build
+from agelab.present.track import write_site
+from agelab.stats import segments
+from agelab.store.artefacts import Store
+from tests.build import simulated_bisect as simulated
+from validation import track as planted
+
+HOSTILE = '</title><script>alert("x")</script>'
+
+# ---- segments ----
+
+
+def cheapest(values: Sequence[float], deviation: float) -> list[int]:
+    """The same by trying every set of places."""
+
+    def cost(part: Sequence[float]) -> float:
+        mean = sum(part) / len(part)
+        return sum(((value - mean) / deviation) ** 2 for value in part)
+
+    n, penalty = len(values), segments.PENALTY * log(len(values))
+    best: tuple[float, list[int]] = (cost(values), [])
+    for count in range(1, n // segments.SHORTEST):
+        for places in combinations(range(1, n), count):
+            ends = [0, *places, n]
+            if all(after - before >= segments.SHORTEST for before, after in pairwise(ends)):
+                total = sum(cost(values[slice(*pair)]) for pair in pairwise(ends)) + count * penalty
+                best = min(best, (total, [*places]))
+    return best[1]
+
+
+def test_segments_are_the_cheapest_of_all() -> None:
+    drawn = random.Random(1)
+    found = 0
+    for _ in range(60):
+        step = drawn.choice([0, 3, 6])
+        values = [drawn.gauss(step * (at > 5), 1) for at in range(11)]
+        assert segments.change_points(values, 1.0) == cheapest(values, 1.0)
+        found += bool(cheapest(values, 1.0))
+    assert 10 < found < 50
+
+
+def test_a_line_without_any_noise_has_a_step_where_its_value_changes() -> None:
+    assert segments.change_points([1.0] * 5 + [1.0001] * 4, 0.0) == [5]
+    assert segments.change_points([1.0] * 9, 0.0) == []
+    assert segments.change_points([1.0, 2.0, 2.0], 0.0) == []
+
+
+def test_noise_is_the_larger_of_what_run_seeds_and_neighbours_say() -> None:
+    assert segments.noise([1, 1, 5, 5, 5, 5], [[1, 3], [4, 6]]) == pytest.approx(2**0.5)
+    assert segments.noise([0, 1, 0, 1, 0], [[1, 1], [1, 1]]) > 1
+    assert segments.noise([0.0], []) == 0
+
+
+# ---- the file ----
+
+FILE = """name = "planted-work"
+minutes = 120
+page = "site"
+[program]
+path = "tree"
+since = "base"
+build = "gcc -static -o work work.c"
+makes = "work"
+[[watch]]
+scenario = "./planted-work.toml"
+metrics = ["work:elapsed", "work:work_latency"]
+"""
+
+
+@pytest.fixture(scope="module")
+def planted_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("once") / "planted"
+    planted.plant(place)
+    return place
+
+
+@pytest.fixture
+def place(planted_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The planted tree with its track's file, in the current directory."""
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "store"))
+    shutil.copytree(planted_once, tmp_path / "planted")
+    monkeypatch.chdir(tmp_path / "planted")
+    return tmp_path / "planted"
+
+
+def said_of(place: Path, text: str) -> str:
+    """What is said against a file."""
+    (place / "track.toml").write_text(text)
+    with pytest.raises(InputError) as error:
+        question.read(place / "track.toml")
+    return str(error.value)
+
+
+def test_the_planted_file_is_read(place: Path) -> None:
+    track = question.read(place / "track.toml")
+    assert track.program and track.program.since == "base" and track.watch[0].metrics[0] == "work:elapsed"
+
+
+def test_all_mistakes_of_a_file_are_told_with_their_places(place: Path) -> None:
+    said = said_of(
+        place, FILE.replace("minutes = 120", "minutes = 0\nstrange = 1").replace("work:elapsed", "work")
+    )
+    for word in ("minutes: ", "strange: is not a known key", "watch[0].metrics[0]: ", "like copy:elapsed"):
+        assert word in said
+    assert len(said.splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        ("[program]", '[debian]\nsince = "6.1"\n[program]', "there are debian and program"),
+        ("work:elapsed", "wrk:elapsed", "no step 'wrk'"),
+        ("work:elapsed", "work:elapse", "did you mean elapsed"),
+        ("./planted-work.toml", "./nosuch.toml", "cannot be read"),
+        ("[[watch]]", '[[watch]]\nrun = { kernel = "6.1" }', "run.kernel: the track decides it"),
+        ("[[watch]]", '[[watch]]\nrun = { clock = "wall" }', "the wall clock is this host's"),
+        ("[[watch]]", '[[watch]]\nrun = { nosuch = 1 }', "nosuch"),
+        ('makes = "work"', 'makes = "other"', 'bring = ["./other"]'),
+    ],
+)  # fmt: skip
+def test_what_no_night_could_measure_is_one_line(place: Path, old: str, new: str, word: str) -> None:
+    said = said_of(place, FILE.replace(old, new))
+    assert word in said and len(said.splitlines()) == 1
+
+
+# ---- points ----
+
+
+def test_points_are_the_branch_s_own_commits_with_tags_and_what_touches_the_paths(place: Path) -> None:
+    tree = place / "tree"
+    planted.git_in(tree, "tag", "v2", "HEAD~10")
+    planted.git_in(tree, "checkout", "--quiet", "-b", "topic")
+    (tree / "doc.txt").write_text("words")
+    planted.git_in(tree, "add", "doc.txt")
+    planted.git_in(tree, "commit", "--quiet", "-m", f"doc: words {HOSTILE}")
+    planted.git_in(tree, "checkout", "--quiet", "-")
+    planted.git_in(tree, "merge", "--quiet", "--no-ff", "-m", "Merge topic", "topic")
+    (tree / "work.c").write_text("int main(void) { return 0; }\n")
+    planted.git_in(tree, "commit", "--quiet", "-am", "work: nothing", when=planted.FIRST)
+    points = points_of(planted.planted_track(), Store(place), silent)
+    assert [point.subject for point in points[-2:]] == ["Merge topic", "work: nothing"]
+    assert len(points) == planted.COMMITS + 3
+    assert points[0].rank is points[-1].rank is Rank.END and points[0].name == "base"
+    [tagged] = [point for point in points if point.rank is Rank.TAG]
+    assert tagged.name == "v2" and tagged.date == "2023-11-17"
+    program = {**planted.planted_track().model_dump()["program"], "paths": ["work.c"]}
+    points = points_of(planted.planted_track(program=program), Store(place), silent)
+    assert points[-2].rank is Rank.OTHER and points[5].rank is Rank.TOUCHES
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"since": "nosuch"}, "since nosuch: no such version"),
+        ({"since": "HEAD", "branch": "HEAD~1"}, "is not in the history of HEAD~1"),
+        ({"path": "nosuch"}, "not the top directory of a git tree"),
+        ({"paths": ["fs/ext5"]}, "there is no fs/ext5"),
+    ],
+)
+def test_a_tree_that_has_not_what_is_named_is_one_line(
+    place: Path, change: dict[str, object], word: str
+) -> None:
+    program = {**planted.planted_track().model_dump()["program"], **change}
+    with pytest.raises(InputError, match=re.escape(word)):
+        points_of(planted.planted_track(program=program), Store(place), silent)
+
+
+def test_the_ends_come_first_then_tags_then_the_middles_of_gaps_of_what_touches_the_paths() -> None:
+    ranks = {0: Rank.END, 16: Rank.END, 5: Rank.TAG, 3: Rank.TOUCHES, 9: Rank.TOUCHES, 12: Rank.TOUCHES}
+    points = [Point(str(at), str(at), rank=ranks.get(at, Rank.OTHER)) for at in range(17)]
+    done: list[str] = []
+    while point := next_point(points, done):
+        done.append(point.id)
+    assert done[:3] == ["16", "0", "5"] and done[3] in ("9", "12") and set(done[3:6]) == {"3", "9", "12"}
+    assert len(done) == 17 and done[6] in ("14", "7")
+    assert next_point([], []) is None
+
+
+# ---- nights ----
+
+
+@dataclass
+class Trial:
+    """Nights over a planted tree in a store of its own."""
+
+    home: Path
+    track: Track = field(default_factory=planted.planted_track)
+    chance: float = 0.005
+    said: list[str] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)
+    instead: Callable[[Point], str | None] = lambda point: None
+    now: float = 0.0
+
+    def __post_init__(self) -> None:
+        middle = range(1, planted.COMMITS)
+        names = dict.fromkeys(middle, Rank.TOUCHES)
+        self.points = [
+            Point(f"c{at}", f"c{at}", rank=names.get(at, Rank.END)) for at in range(planted.COMMITS + 1)
+        ]
+        self.runs = Drawn(self)
+
+    def night(self) -> Night:
+        self.runs = Drawn(self)
+        return Night(
+            self.track,
+            self.points,
+            Journal(self.home),
+            self.runs,
+            self.said.append,
+            tell=self.said.append,
+            clock=lambda: self.now,
+        )
+
+    def worked(self) -> Known:
+        night = self.night()
+        night.work()
+        return night.known
+
+
+class Drawn(planted.DrawnRuns):
+    """Cells that take ten seconds, and of some points none."""
+
+    def __init__(self, trial: Trial) -> None:
+        super().__init__(trial.track, trial.points, 1, trial.chance)
+        self._trial = trial
+
+    def measure(self, point: Point, watch: Watch, seeds: Sequence[int]) -> list[Measured | PassedOver]:
+        self._trial.now += 10 * len(seeds)
+        if why := self._trial.instead(point):
+            lacking = why.startswith("is unsupported")
+            return [PassedOver(point=point.id, watch=watch.key, why=why, unsupported=lacking)]
+        return [row.model_copy(update={"seconds": 10}) for row in super().measure(point, watch, seeds)]
+
+
+def test_three_guilty_commits_of_72_are_found_in_a_third_of_the_cells(tmp_path: Path) -> None:
+    trial = Trial(tmp_path)
+    known = trial.worked()
+    assert {row.culprit for row in known.followed if row.culprit} == {f"c{at}" for at in planted.GUILTY}
+    assert 3 * len(trial.runs.cells) <= planted.SEEDS * len(trial.points)
+    told = [line for line in trial.said if "since c" in line]
+    assert len(told) == 3 and any(
+        re.search(r"since c47", line) and "slower, 1.099 times" in line for line in told
+    )
+
+
+def test_a_night_that_is_killed_at_ten_moments_loses_what_ran_alone(tmp_path: Path) -> None:
+    drawn, trial = random.Random(3), Trial(tmp_path)
+    kept, lost = set[tuple[str, int]](), 0
+    for _ in range(10):
+        night, left = trial.night(), drawn.randrange(1, 9)
+
+        def killed(point: Point) -> str | None:
+            nonlocal left, lost
+            left -= 1
+            if left < 0:
+                lost += 1
+                raise KeyboardInterrupt
+            return None
+
+        trial.instead = killed
+        with pytest.raises(KeyboardInterrupt):
+            night.work()
+        kept |= trial.runs.cells
+        cells = [(row.point, row.seed) for row in Journal(tmp_path).rows if isinstance(row, Measured)]
+        assert {*cells} == kept and len(cells) == len(kept), "what had ended is known, and not measured again"
+    with (tmp_path / "journal.jsonl").open("ab") as file:
+        file.write(b'{"kind":"meas')  # a line that was being written
+    trial.instead = lambda point: None
+    known = trial.worked()
+    assert {row.culprit for row in known.followed if row.culprit} == {f"c{at}" for at in planted.GUILTY}
+    cells = [(row.point, row.seed) for row in known.rows if isinstance(row, Measured)]
+    assert lost == 10 and len(cells) == len({*cells})
+
+
+def test_what_cannot_run_is_passed_over_and_named_once(tmp_path: Path) -> None:
+    trial = Trial(tmp_path)
+    reasons = {
+        "c30": "does not build: work.c:1: error",
+        "c31": "does not build: work.c:1: error",
+        "c60": "panics",
+    }
+    trial.instead = lambda point: (
+        reasons.get(point.id) or ("is unsupported: needs 6.1" if int(point.id[1:]) < 10 else None)
+    )
+    known = trial.worked()
+    lines = [*passed_over_lines(known)]
+    assert lines[0].startswith("./planted-work.toml: runs from c") and "needs 6.1" in lines[0]
+    assert "c30 to c31 (2): ./planted-work.toml left out: does not build: work.c:1: error" in lines
+    assert "c60: ./planted-work.toml left out: panics" in lines and len(lines) == 3
+    tried = {row.point for row in known.passed_over if row.unsupported}
+    assert len(tried) < 6, "older points than one that is too old are not tried"
+    measured = len(trial.runs.cells)
+    assert not trial.worked().open_steps and not trial.runs.cells and measured > 60
+
+
+def test_a_filesystem_that_newer_kernels_have_no_more_is_measured_on_the_older_ones(tmp_path: Path) -> None:
+    trial = Trial(tmp_path)
+    trial.instead = lambda point: "is unsupported: it is gone" if int(point.id[1:]) > 50 else None
+    known = trial.worked()
+    assert [*passed_over_lines(known)] == ["./planted-work.toml: runs up to c50: is unsupported: it is gone"]
+    assert {row.culprit for row in known.followed if row.culprit} == {"c23", "c47"}
+    assert len(known.passed_over) < 8
+
+
+def test_a_night_ends_with_its_minutes_and_the_next_goes_on(tmp_path: Path) -> None:
+    trial = Trial(tmp_path, planted.planted_track(minutes=4))
+    nights = 0
+    while not nights or trial.runs.cells:
+        trial.worked()
+        nights += 1
+        assert nights < 20
+    assert nights > 4 and any(line.startswith("the night is over: next is ") for line in trial.said)
+    known = Known(trial.track, trial.points, Journal(tmp_path).rows)
+    assert {row.culprit for row in known.followed} >= {f"c{at}" for at in planted.GUILTY}
+
+
+def test_a_budget_below_one_cell_is_one_line(tmp_path: Path) -> None:
+    trial = Trial(tmp_path, planted.planted_track(minutes=0.1))
+    trial.worked()  # what a cell takes is not known before one has run
+    assert len(trial.runs.cells) == planted.SEEDS
+    trial.said.clear()
+    trial.worked()
+    assert not trial.runs.cells
+    assert trial.said == ["minutes = 0.1 is too little: one cell takes about 0.2 minutes"]
+
+
+def test_a_history_that_was_rewritten_is_told_and_what_is_there_goes_on(tmp_path: Path) -> None:
+    trial = Trial(tmp_path)
+    trial.worked()
+    trial.points[50:] = [Point(f"new{at}", f"new{at}", rank=Rank.TOUCHES) for at in range(50, 73)]
+    trial.said.clear()
+    known = trial.worked()
+    assert "the history was rewritten: 23 measured points are none any more, and are left out" in trial.said
+    assert known.points[-1].id in {row.point for row in known.measured}
+    assert {"c23", "c47"} <= {row.culprit for row in known.followed}
+
+
+def test_values_of_other_conditions_are_on_no_line(tmp_path: Path) -> None:
+    trial = Trial(tmp_path)
+    known = trial.worked()
+    [first, *_] = [row for row in known.rows if isinstance(row, Measured)]
+    Journal(tmp_path).add([first.model_copy(update={"under": "another harness", "point": "c5", "seed": 1})])
+    known = Known(trial.track, trial.points, Journal(tmp_path).rows)
+    assert [len(line.values) for line in known.lines] == [1, 1]
+    assert len(trial.worked().lines[0].values) == len(trial.points)
+
+
+# ---- pages and the command line ----
+
+
+def test_the_pages_show_lines_and_steps_and_say_nothing_as_markup(tmp_path: Path) -> None:
+    trial = Trial(tmp_path / "store")
+    trial.home.mkdir()
+    trial.points[47] = Point("c47", "c47", "2026-02-03", f"work: {HOSTILE}", Rank.TOUCHES)
+    known, site = trial.worked(), tmp_path / "site"
+    write_site(known, site, "")
+    pages = {path.name: path.read_text() for path in site.glob("*.html")}
+    assert len(pages) == 3 and all(HOSTILE not in text for text in pages.values())
+    links = re.findall(r'<td><a href="([^"#]+)">|<th scope=row><a href="([^"#]+)">', pages["index.html"])
+    assert {one or other for one, other in links} == pages.keys() - {"index.html"}
+    elapsed = next(text for name, text in pages.items() if "elapsed" in name)
+    titles = re.findall("<title>([^<]*): [0-9.]+ s</title>", elapsed)
+    assert len(titles) == len(trial.points) and titles[47].startswith("c47 2026-02-03 ")
+    content = json.loads((site / "index.json").read_text())
+    assert [step["culprit"] for step in content["steps"] if step["differs"]]
+    values = json.loads(next(site.glob("*elapsed*.json")).read_text())
+    assert len(values["values"]) == len(trial.points) and len(values["levels"]) == 3
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values are drawn in place of guests that run."""
+
+    class Both(planted.DrawnRuns):
+        def __init__(self, track: Track, points: Sequence[Point], *_: object) -> None:
+            super().__init__(track, points, 1, 0.005)
+
+    monkeypatch.setattr(runs, "TrackRuns", Both)
+
+
+@pytest.mark.usefixtures("drawn")
+def test_the_verb_tells_each_step_to_the_hook_and_ends_with_one(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = place / "track.toml"
+    file.write_text(f'hook = "cat >> {place}/told"\n{file.read_text()}')
+    assert main(["track", str(file), "--junit", str(place / "junit.xml")]) == 1
+    told = capsys.readouterr().out.splitlines()
+    assert len(told) == 3 and all("since" in line and "2023-11-1" in line for line in told)
+    assert (place / "told").read_text().splitlines() == told
+    assert (place / "junit.xml").read_text().count('<failure message="work:') == 3
+    assert main(["track", str(file)]) == 0 and capsys.readouterr().out == ""
+    (place / "site" / "index.html").unlink()
+    assert main(["track", str(file), "--pages"]) == 0
+    assert "3 steps on 2 lines." in (place / "site" / "index.html").read_text()
+
+
+@pytest.mark.usefixtures("drawn")
+def test_a_page_of_somebody_else_s_is_not_written_over(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "site").mkdir()
+    (place / "site" / "index.html").write_text("mine")
+    assert main(["track", str(place / "track.toml")]) == 2
+    assert "is there already, and no page of agelab" in capsys.readouterr().err
+    assert main(["track", str(place / "nosuch.toml")]) == 2
+
+
+def test_results_over_time_are_asked_of_a_track(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "latest"]) == 2
+    assert "agelab track FILE.toml follows them" in capsys.readouterr().err
+
+
+def test_a_step_is_not_followed_up_twice(tmp_path: Path) -> None:
+    trial = Trial(tmp_path)
+    trial.worked()
+    rows = [row for row in Journal(tmp_path).rows if isinstance(row, Followed)]
+    ended = [row for row in rows if row.ended]
+    assert len(ended) == len({(row.line, row.before, row.after) for row in ended})
+
+
+# ---- what made a step of a kernel's tree ----
+
+
+@pytest.fixture
+def linux(tmp_path: Path) -> Path:
+    """A tree of kernels: 0 to 8, a merge of t1, t2 and t3, and an end."""
+    path = tmp_path / "linux"
+    simulated.history(path, 9)
+
+    def run(*argv: str) -> None:
+        subprocess.run(
+            ["git", "-C", str(path), *argv], check=True, env=simulated.ENV, stdout=subprocess.DEVNULL
+        )
+
+    run("checkout", "-q", "-b", "topic")
+    for name in ("t1", "t2", "t3"):
+        (path / "fs" / "a.c").write_text(name)
+        run("commit", "-qam", name)
+    run("checkout", "-q", "main")
+    run("merge", "-q", "--no-ff", "-m", "Merge topic", "topic")
+    (path / "kernel" / "a.c").write_text("end")
+    run("commit", "-qam", "end")
+    return path
+
+
+SLOW = {"t2": 1.2, "t3": 1.2, "Merge topic": 1.2, "end": 1.2}
+WATCHED = {"scenario": "aging-ext4", "metrics": ["copy:elapsed"], "run": {"scale": "quick"}}
+
+
+class KernelCells(runs.TrackRuns):
+    """Makes up what a kernel's cells measure, of its commit's subject."""
+
+    def measure(self, point: Point, watch: Watch, seeds: Sequence[int]) -> list[Measured | PassedOver]:
+        value = SLOW.get(point.subject, 1.0)
+        return [
+            Measured(
+                point=point.id, watch=watch.key, label="ext4", seed=seed, run="made-up", under="", seconds=1,
+                values={"copy:elapsed": value + seed / 1000}, units={"copy:elapsed": "s"},
+            )
+            for seed in seeds
+        ]  # fmt: skip
+
+    def _pack(self, run: str) -> str:
+        return f"{run}.capsule" if run else ""
+
+
+def test_a_step_that_a_merge_brought_is_bisected_within_it(
+    linux: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "check_configuration", lambda *_, **__: None)
+    create = BisectDirectory.create
+    behaviour = {**dict.fromkeys([*map(str, range(9)), "t1"], 1.0), **SLOW}
+    values = {name: [value + seed / 1000 for seed in range(1, 6)] for name, value in behaviour.items()}
+
+    def created(store: Store, asked: BisectQuestion) -> BisectDirectory:
+        directory = create(store, asked)
+        (directory.path / simulated.BEHAVIOUR).write_text(json.dumps(values))
+        return directory
+
+    def not_profiled(*_: object) -> None:
+        raise InputError("no stacks")
+
+    monkeypatch.setattr(BisectDirectory, "create", created)
+    monkeypatch.setattr(runs, "KernelRuns", lambda directory, store: simulated.Toy(directory))
+    monkeypatch.setattr(answer, "take_profiles", not_profiled)
+    tree = {"path": str(linux), "since": "v6.0", "paths": ["fs"]}
+    track = Track.model_validate(
+        {"name": "t", "minutes": 9, "page": "site", "tree": tree, "watch": [WATCHED]}
+    )
+    store, said = Store(tmp_path / "store"), list[str]()
+    points = points_of(track, store, silent)
+    assert [point.subject for point in points if point.rank is Rank.TOUCHES] == ["Merge topic"]
+    cells = KernelCells(
+        track, points, store, runs.Doors(parse_question, simulated.STEP, lambda *_: None), silent
+    )
+    night = Night(track, points, Journal.of(store, "t"), cells, said.append, tell=said.append)
+    night.work()
+    [row] = [row for row in night.known.followed if row.differs]
+    assert night.known.points[night.known.places[row.culprit]].subject == "Merge topic"
+    assert re.search(r'^[0-9a-f]{7,} "t2", \d{4}-\d\d-\d\d, a <a@b>$', row.culprit_words), row
+    assert row.bisect and row.command.startswith("sh /") and row.capsule.startswith("run-t2-")
+    [told] = [line for line in said if line.startswith("copy:elapsed, ext4: slower, 1.199 times")]
+    assert '"t2"' in told
+    assert not night.known.open_steps
