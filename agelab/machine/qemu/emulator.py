@@ -47,9 +47,9 @@ def question() -> dict[str, Any]:
 KIND, SCHEDULE_KIND = "qemu", "schedule"
 RECIPE = 1
 """Raised whenever the same packages and sources would make another artefact."""
-LAUNCHER, CLOCK, MAIN_LOOP, SCHEDULE, TURNS, STOP = (
+LAUNCHER, CLOCK, MAIN_LOOP, SCHEDULE, STOP = (
     Path(__file__).with_name(f"{name}.c")
-    for name in ("launcher", "clock", "main_loop", "schedule", "turns", "stop")
+    for name in ("launcher", "clock", "main_loop", "schedule", "stop")
 )
 START, VERSION, UNFIT = "qemu-system-x86_64", "version", "unfit"
 """Files of the artefact: what is started, and what is known of it."""
@@ -158,16 +158,12 @@ def obtain(store: Store, progress: Notify = silent) -> Emulator:
     return Emulator(buildroot.with_packages(lambda refresh: resolve_packages(store, refresh=refresh), of))
 
 
-def schedule_library(
-    store: Store, emulator: Emulator, processors: int = 1, progress: Notify = silent
-) -> Path:
+def schedule_library(store: Store, emulator: Emulator, progress: Notify = silent) -> Path:
     """Return the library that decides the schedule of a guest's processors, compiled if the store does not have it.
 
     Raises HostError for a QEMU that is not known, and as ``obtain``.
     """
-    sources = (SCHEDULE,) if processors == 1 else (TURNS, MAIN_LOOP)
-    what = "the schedule cannot be shaken" if processors == 1 else "its clock is one processor's"
-    return _library(sources, what, store, emulator, progress)
+    return _library((SCHEDULE,), "the schedule cannot be shaken", store, emulator, progress)
 
 
 def stop_library(store: Store, emulator: Emulator, progress: Notify = silent) -> Path:

@@ -208,7 +208,7 @@ def prepare(
         cell_bytes=needs.cell_bytes,
         disks_in_memory=in_memory,
         profiler=tools.obtain(store, say, tools.PROFILER)[PROFILER] if options.profile else None,
-        schedule=qemu.schedule_library(store, emulator, options.vcpus, say) if options.not_timed else None,
+        schedule=qemu.schedule_library(store, emulator, say) if options.not_timed else None,
     )
 
 

@@ -55,8 +55,8 @@ LOOKS = (5, 7, 10, 14, 20)
 """Run seeds after which it is looked whether a question is decided, where they are added until it is."""
 MAX_SEEDS = 10_000
 """Seeds in one range."""
-MAX_VCPUS, MAX_VIRTUAL_VCPUS = 255, 4
-"""Limits of QEMU's machine, and of those that take turns in the virtual clock."""
+MAX_VCPUS = 255
+"""Limit of QEMU's machine."""
 ASIDE = ("directory", "name", "of_plan")
 """Fields that are no options."""
 
@@ -847,10 +847,9 @@ def _clock_of_disks(asked: RunOptions) -> None:
             f"--clock virtual: {real.kind}:{real.name} runs in real time",
             hint="real disks take --clock wall, which is their default; modelled ones take either",
         )
-    if not 1 <= asked.vcpus <= (MAX_VCPUS if asked.in_wall_clock else MAX_VIRTUAL_VCPUS):
+    if not 1 <= asked.vcpus <= (MAX_VCPUS if asked.in_wall_clock else 1):
         raise InputError(
-            f"--vcpus {asked.vcpus}: the virtual clock has 1 to {MAX_VIRTUAL_VCPUS} processors, the wall clock 1 to "
-            f"{MAX_VCPUS}"
+            f"--vcpus {asked.vcpus}: the virtual clock has one processor, the wall clock 1 to {MAX_VCPUS}"
         )
 
 
