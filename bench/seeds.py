@@ -30,7 +30,6 @@ from docs.make.page import grid
 PLANTED = Path(__file__).parents[1] / "tests/vm/planted"
 WAYS = {
     "one processor, shaken": (),
-    "two processors, turns drawn": ("--vcpus", "2"),
     "wall clock, one processor": ("--clock", "wall", "--schedule", "0"),
     "wall clock, two processors": ("--clock", "wall", "--schedule", "0", "--vcpus", "2"),
 }

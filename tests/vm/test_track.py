@@ -1,5 +1,6 @@
 """A night of a track over a program's commits, in real guests."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.vm
 def test_a_night_builds_the_newest_commit_measures_it_and_the_next_knows_it(tmp_path: Path) -> None:
     planted.plant(tmp_path / "planted")
     file, name = tmp_path / "planted" / "track.toml", tmp_path.name.replace("_", "-")
-    text = file.read_text().replace("minutes = 120", "minutes = 0.01")
+    text = re.sub(r"^minutes = .*", "minutes = 0.01", file.read_text(), flags=re.MULTILINE)
     file.write_text(text.replace('name = "planted-work"', f'name = "{name}"', 1))
     done = agelab("track", str(file))
     assert done.returncode == 0, done.stderr

@@ -17,6 +17,8 @@ SHELL = (
     *("bash", "python3-minimal"),
 )
 """What a build finds beside the packages that it names."""
+MADE = "made"
+"""The directory of the artefact that holds the file."""
 RECIPE = 1
 """Raised whenever the same commit, packages and command would make another file."""
 
@@ -42,7 +44,9 @@ def build(program: OwnProgram, commit: str, store: Store, say: Notify) -> Path:
             say(f"building the program at {commit[:12]}")
             shop = Workshop(shop_root, work, purpose.product)
             shop.run(["sh", "-ec", program.build])
-            shutil.copy(shop.made(program.makes), directory / Path(program.makes).name)
+            made = directory / MADE / Path(program.makes).name  # it may be called as anything here
+            made.parent.mkdir()
+            shutil.copy(shop.made(program.makes), made)
             shutil.rmtree(work)
             shop.log.unlink(missing_ok=True)
 
@@ -61,4 +65,4 @@ def build(program: OwnProgram, commit: str, store: Store, say: Notify) -> Path:
         )
 
     made = buildroot.with_packages(resolve, built_with)
-    return made / Path(program.makes).name
+    return made / MADE / Path(program.makes).name

@@ -3,9 +3,9 @@
 ``launcher.c`` starts it with the dynamic linker of its own suite, so that it runs on any amd64 Linux. For the virtual
 clock two libraries are loaded into it (LD_PRELOAD): ``clock.c`` for every guest, ``main_loop.c`` for one that is saved.
 The latter replaces functions of one QEMU. They lie in a module, and QEMU must call them through the symbol table: calls
-within an executable, or bound when it was linked, cannot be replaced. What decides a guest's schedule is an artefact
-by itself, and only such guests have it in their keys: ``schedule.c`` shakes that of one processor, ``turns.c`` lets
-several take turns. ``stop.c`` stops a guest for a debugger, which changes nothing for the guest.
+within an executable, or bound when it was linked, cannot be replaced. ``schedule.c``, which shakes a guest's schedule,
+is an artefact by itself, and only such guests have it in their keys. ``stop.c`` stops a guest for a debugger, which
+changes nothing for the guest.
 
 All of it is compiled with the compiler of QEMU's suite (agelab.debian.buildroot), and nothing of the host is in it. It
 is not taken from a cache that machines share: the host runs it.
@@ -48,8 +48,7 @@ KIND, SCHEDULE_KIND = "qemu", "schedule"
 RECIPE = 1
 """Raised whenever the same packages and sources would make another artefact."""
 LAUNCHER, CLOCK, MAIN_LOOP, SCHEDULE, STOP = (
-    Path(__file__).with_name(f"{name}.c")
-    for name in ("launcher", "clock", "main_loop", "schedule", "stop")
+    Path(__file__).with_name(f"{name}.c") for name in ("launcher", "clock", "main_loop", "schedule", "stop")
 )
 START, VERSION, UNFIT = "qemu-system-x86_64", "version", "unfit"
 """Files of the artefact: what is started, and what is known of it."""

@@ -67,7 +67,7 @@ class RunGuests:
     are_saved: bool
     """Boots begin with a saved guest; else each boots in full."""
     schedule: Path | None = None
-    """The library that decides the schedule, where it is shaken or there are several processors."""
+    """The library that shakes the schedule, where that is asked for."""
 
     @classmethod
     def of(cls, prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify) -> "RunGuests":
@@ -81,11 +81,10 @@ class RunGuests:
             prepared.schedule,
         )
 
-    def preload(self, vcpus: int, *, saved: bool, shaken: bool = True) -> tuple[Path, ...]:
-        """Return QEMU's libraries: each calls those behind it. That of several processors has main_loop.c in it."""
-        decides = self.schedule and (shaken or vcpus > 1)
-        schedule = (self.schedule,) if self.schedule and decides else ()
-        main_loop = (self.emulator.main_loop,) if saved and vcpus == 1 else ()
+    def preload(self, *, saved: bool, shaken: bool = True) -> tuple[Path, ...]:
+        """Return QEMU's libraries: each calls those behind it."""
+        schedule = (self.schedule,) if self.schedule and shaken else ()
+        main_loop = (self.emulator.main_loop,) if saved else ()
         return (*schedule, self.emulator.clock, *main_loop)
 
     @cached_property
@@ -107,7 +106,7 @@ class RunGuests:
         return replace(
             guest,
             initramfs=directory / INITRAMFS,
-            preload=self.preload(guest.vcpus, saved=True),
+            preload=self.preload(saved=True),
             saved=SavedMemory(directory / MEMORY, restored=True),
         )
 
@@ -175,7 +174,7 @@ class RunGuests:
             ),
             console=directory / "console.log",
             events=directory / "events",
-            preload=self.preload(guest.vcpus, saved=True, shaken=False),
+            preload=self.preload(saved=True, shaken=False),
             schedule=None if guest.schedule is None else "",
             saved=SavedMemory(directory / MEMORY, restored=False),
         )
@@ -476,7 +475,7 @@ class GuestLauncher:
             disks=layout.fill(disks, self._empty_slot(boot)) if layout else disks,
             console=self.directory / f"{boot.name}console-{boot.number}.log",
             events=self.directory / f"{boot.name}events-{boot.number}.jsonl",
-            preload=self.guests.preload(self.spec.vcpus, saved=False) if self.spec.clock == "virtual" else (),
+            preload=self.guests.preload(saved=False) if self.spec.clock == "virtual" else (),
             schedule=self.spec.schedule_words,
             clock=self.spec.clock,
             vcpus=self.spec.vcpus,

@@ -345,14 +345,7 @@ class RunOptions(BaseModel):
             affects="effort", level="calibrate", replayed=True,
         ),
     ] = "saved"  # fmt: skip
-    vcpus: Annotated[
-        int,
-        Option(
-            "The guest's processors. In the virtual clock several take turns: its times then measure nothing "
-            "(docs/howto/tests.md).",
-            affects="shown", level="bisect",
-        ),
-    ] = 1  # fmt: skip
+    vcpus: Annotated[int, Option("The guest's processors (wall clock).", affects="shown", level="bisect")] = 1
     schedule: Annotated[
         int,
         Option(
@@ -549,10 +542,6 @@ class RunOptions(BaseModel):
     @property
     def not_timed(self) -> str:
         """Why its times are none; empty where they are some machine's."""
-        if self.vcpus > 1 and not self.in_wall_clock:
-            return (
-                f"{NOT_TIMED}: the clock counts the instructions of {self.vcpus} processors, which take turns"
-            )
         return f"{NOT_TIMED}: the guest's schedule is shaken, and its clock jumps" if self.schedule else ""
 
     @property
