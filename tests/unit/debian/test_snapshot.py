@@ -223,7 +223,8 @@ def test_the_project_can_pin_its_packages(
 
 @pytest.mark.parametrize(("words", "told"), [([], "unset"), (["SNAPSHOT="], ""), (["SNAPSHOT=/a b"], "/a b")])
 def test_make_hands_over_what_it_is_told(words: list[str], told: str, tmp_path: Path) -> None:
-    lines = 'probe-snapshot:\n\t@echo "$${AGELAB_SNAPSHOT-unset}"\ninclude Makefile\n'
+    rule = 'probe-snapshot:\n\t@echo "$${AGELAB_SNAPSHOT-unset}"\n'
+    lines = f"include Makefile\n.DEFAULT_GOAL := probe-snapshot\n{rule}"
     probe = tmp_path / "probe.mk"
     probe.write_text(lines)
     argv = ["make", "-s", "-C", str(places.PACKAGE.parent), "-f", str(probe), *words]
