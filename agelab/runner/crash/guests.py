@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,30 @@ BAD_WORDS = r"\bWARNING: |\bBUG: |\bOops\b|general protection|I/O error|[Cc]orru
 WORD_SEPARATOR = "\37"
 STUDY_MIB = 4096
 """Of a disk for which structures of a fixed size are made in full (``Filesystem.mkfs_command``)."""
+
+
+@dataclass
+class JoinedEvents:
+    """What a guest says, of which a long tree comes in several lines."""
+
+    on_event: Callable[[dict[str, Any]], None]
+    events: list[dict[str, Any]] = field(default_factory=list)
+    _ended: bool = False
+
+    def hear(self, event: dict[str, Any]) -> None:
+        """Pass on an event once it is whole. Once ``on_event`` has raised hear nothing: lines may be lost."""
+        if self._ended:
+            return
+        if event["event"] == "more":
+            self.events[-1]["tree"] += event.pop("tree")
+            self.events[-1].pop("goes_on")
+            self.events[-1].update(event, event=self.events[-1]["event"])
+        else:
+            self.events.append(event)
+        if "goes_on" not in event:
+            self._ended = True
+            self.on_event(self.events[-1])
+            self._ended = False
 
 
 @dataclass(frozen=True)
@@ -314,19 +338,7 @@ class Guests:
         if program and (corpus := program.corpus):
             disks.append(MemoryDisk(corpus.image, corpus.size, written=False, constant=True))
             modules = (*modules, *CORPUS_MODULES)
-        events: list[dict[str, Any]] = []
-
-        def hear(event: dict[str, Any]) -> None:
-            """Join what the guest says in several lines."""
-            if event["event"] == "more":
-                events[-1]["tree"] += event.pop("tree")
-                events[-1].pop("goes_on")
-                events[-1].update(event, event=events[-1]["event"])
-            else:
-                events.append(event)
-            if "goes_on" not in event:
-                on_event(events[-1])
-
+        joined = JoinedEvents(on_event)
         try:
             boot = self.bench.boot(
                 fileio.read_bytes(SOURCES / "start"),
@@ -337,10 +349,10 @@ class Guests:
                 modules=modules,
                 programs={"crash": self.program, **own},
                 patience=PATIENCE,
-                on_event=hear,
+                on_event=joined.hear,
                 terminal=terminal,
             )
-            return replace(boot, events=events)
+            return replace(boot, events=joined.events)
         finally:
             for name in ("test", "record", "initramfs"):
                 (self.directory / name).unlink(missing_ok=True)
