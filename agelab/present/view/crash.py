@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from agelab.base.verbs import as_called
 from agelab.present.report.blocks import Block, Line, Table, Text, headings
 from agelab.runner.crash.crash import Again, Answer, Replayed, Violation
 from agelab.runner.crash.oracle import SOURCES, Call, Found, Kind
@@ -47,7 +48,10 @@ def answer_blocks(answer: Answer) -> Iterator[Block]:
         torn = [_row(found) for found in answer.violations if found.is_torn]
         rows += ["only where a write is torn:", *torn] if torn else []
         yield Table(headings(*columns, wrapped=columns[1:]), rows, caption="The shortest of each violation")
-        yield Line(f"again: agelab crash replay {answer.name} {answer.violations[0].state}")
+        yield Line(as_called(f"again: agelab crash replay {answer.name} {answer.violations[0].state}"))
+    if all(found.is_torn for found in answer.violations):
+        torn_too = ", but where a write is torn" if answer.violations else ""
+        yield Text(f"nothing is wrong on the {answer.looked} disks that were looked at{torn_too}")
 
 
 def replay_blocks(seen: Replayed) -> Iterator[Block]:
