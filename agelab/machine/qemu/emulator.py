@@ -158,30 +158,28 @@ def obtain(store: Store, progress: Notify = silent) -> Emulator:
 
 
 def schedule_library(store: Store, emulator: Emulator, progress: Notify = silent) -> Path:
-    """Return the library that decides the schedule of a guest's processors, compiled if the store does not have it.
+    """Return the library that shakes a guest's schedule, compiled if the store does not have it.
 
     Raises HostError for a QEMU that is not known, and as ``obtain``.
     """
-    return _library((SCHEDULE,), "the schedule cannot be shaken", store, emulator, progress)
+    return _library(SCHEDULE, "the schedule cannot be shaken", store, emulator, progress)
 
 
 def stop_library(store: Store, emulator: Emulator, progress: Notify = silent) -> Path:
     """Return the library that stops a guest for a debugger. Raises as ``schedule_library``."""
-    return _library((STOP,), "no guest can be stopped", store, emulator, progress)
+    return _library(STOP, "no guest can be stopped", store, emulator, progress)
 
 
-def _library(
-    sources: Sequence[Path], otherwise: str, store: Store, emulator: Emulator, progress: Notify
-) -> Path:
-    """Return the library of the first source, which takes in the others, compiled if the store does not have it."""
+def _library(source: Path, otherwise: str, store: Store, emulator: Emulator, progress: Notify) -> Path:
+    """Return the library of a source, compiled if the store does not have it."""
     if not KNOWN.match(emulator.version):
         raise HostError(f"{emulator.version} is not known: {otherwise}")
-    name = f"{sources[0].stem}.so"
+    name = f"{source.stem}.so"
     purpose = buildroot.compiler_purpose("QEMU's libraries")
 
     def of(compiler: BuildRoot) -> Artefact:
         inputs = {
-            "sources": {source.name: file_hash(source) for source in sources},
+            "sources": {source.name: file_hash(source)},
             "flags": list(_LIBRARY_FLAGS),
             "root": buildroot.key(compiler, purpose),
             "recipe": RECIPE,
@@ -189,8 +187,8 @@ def _library(
 
         def build(directory: Path) -> None:
             place = buildroot.of_packages(compiler, purpose, store, progress) / buildroot.ROOT_TAR
-            with buildroot.open_workshop(place, sources, directory, "a library of QEMU") as shop:
-                shop.run(["gcc", *_LIBRARY_FLAGS, "-o", name, sources[0].name])
+            with buildroot.open_workshop(place, [source], directory, "a library of QEMU") as shop:
+                shop.run(["gcc", *_LIBRARY_FLAGS, "-o", name, source.name])
                 shutil.copyfile(shop.made(name), directory / name)
 
         return store.obtain(SCHEDULE_KIND, inputs, build)

@@ -116,7 +116,7 @@ class PreparedRun:
     profiler: Path | None = None
     """The guest's profiler, where a profile is asked for."""
     schedule: Path | None = None
-    """The library that decides the guests' schedule, where it is shaken or there are several processors."""
+    """The library that shakes the guests' schedule, where that is asked for."""
 
     def first(self, count: int) -> "PreparedRun":
         """Return the same with its first cells alone."""
@@ -208,7 +208,7 @@ def prepare(
         cell_bytes=needs.cell_bytes,
         disks_in_memory=in_memory,
         profiler=tools.obtain(store, say, tools.PROFILER)[PROFILER] if options.profile else None,
-        schedule=qemu.schedule_library(store, emulator, say) if options.not_timed else None,
+        schedule=qemu.schedule_library(store, emulator, say) if options.schedule else None,
     )
 
 

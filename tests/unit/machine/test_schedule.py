@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agelab.base import process
 from agelab.machine.qemu import emulator
+from tests.build import qemu_stand_in
 
 STAND_IN = r"""
 #define _GNU_SOURCE
@@ -74,13 +74,7 @@ class Shaken:
 
 @pytest.fixture(scope="module")
 def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("schedule")
-    (place / "qemu.c").write_text(STAND_IN)
-    flags = ("-O2", "-Wall", "-Wextra", "-Werror")
-    process.run(["gcc", *flags, "-rdynamic", "-o", str(place / "qemu"), str(place / "qemu.c")])
-    library = ("-shared", "-fPIC", "-nostdlib", "-o", str(place / "schedule.so"))
-    process.run(["gcc", *flags, *library, str(emulator.SCHEDULE)])
-    return place
+    return qemu_stand_in.compiled(tmp_path_factory.mktemp("schedule"), STAND_IN, emulator.SCHEDULE)
 
 
 def shaken(place: Path, words: str, nanoseconds: int, period: int = 4_000_000) -> Shaken:

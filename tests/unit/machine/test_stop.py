@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agelab.base import process
 from agelab.machine.qemu import emulator
 from agelab.machine.vm.guest import Stop
+from tests.build import qemu_stand_in
 
 PROGRAM = r"""
 #include <fcntl.h>
@@ -42,13 +42,7 @@ int main(int count, char **words)
 
 @pytest.fixture(scope="module")
 def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("stop")
-    (place / "qemu.c").write_text(PROGRAM)
-    flags = ("-O2", "-Wall", "-Wextra", "-Werror")
-    process.run(["gcc", *flags, "-rdynamic", "-o", str(place / "qemu"), str(place / "qemu.c")])
-    library = ("-shared", "-fPIC", "-nostdlib", "-o", str(place / "stop.so"))
-    process.run(["gcc", *flags, *library, str(emulator.STOP)])
-    return place
+    return qemu_stand_in.compiled(tmp_path_factory.mktemp("stop"), PROGRAM, emulator.STOP)
 
 
 @pytest.mark.parametrize(
