@@ -48,7 +48,7 @@ class Machine(Store):
         return found
 
     def all(self, kind: str) -> list[Artefact]:
-        """Name no image: one that has proved more would be used, under a key that this cell does not ask a cache for."""
+        """Name no image: one that has proved more would be used, under a key that this cell asks no cache for."""
         return [] if kind == "image" else super().all(kind)
 
 
