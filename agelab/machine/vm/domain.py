@@ -89,10 +89,9 @@ def domain_xml(spec: GuestSpec, confined_by: Collection[str], remembered: Path |
     would misread.
     """
     real = spec.real_disks or spec.passthrough
-    if spec.clock == "virtual" and (real or spec.vcpus != 1 or not spec.preload):
+    if spec.clock == "virtual" and (real or not spec.preload):
         raise AgelabError(
-            "the virtual clock has one processor, the clock library and no real disks",
-            hint="use the wall clock",
+            "the virtual clock has the clock library and no real disks", hint="use the wall clock"
         )
     for disk in spec.disks:
         if disk.size % DISK_ALIGNMENT:
@@ -252,9 +251,9 @@ def _icount_arguments(spec: GuestSpec) -> list[str]:
     """Return the QEMU arguments of the instruction counter."""
     # Recording (to /dev/null) keeps QEMU's main loop from reading the clock while the guest runs: it could see a
     # processor that has just halted and not yet accounted for its last instructions. A recorded guest cannot be
-    # saved: there a library keeps the main loop out (main_loop.c).
+    # saved, and has one processor: there a library keeps the main loop out (main_loop.c, turns.c).
     # What somebody types reaches no guest that is recorded, and cannot come again.
-    recorded = not (spec.saved or spec.terminal)
+    recorded = not (spec.saved or spec.terminal or spec.vcpus > 1)
     recording = ",rr=record,rrfile=/dev/null" if recorded else ""
     shaken = [f"env={SCHEDULE_VARIABLE}={spec.schedule}"] if spec.schedule else []
     return [
