@@ -150,7 +150,7 @@ def _identities(chosen: BuildRoot) -> list[list[str]]:
 
 
 def obtain(store: Store, progress: Notify = silent, suite: str = SUITE) -> Emulator:
-    """Return a suite's QEMU, unpacked and compiled if the store does not have it.
+    """Return the QEMU of a suite, unpacked and compiled if the store does not have it.
 
     Raises HostError when it cannot run here, or its packages cannot be fetched.
     """
@@ -162,9 +162,16 @@ def obtain(store: Store, progress: Notify = silent, suite: str = SUITE) -> Emula
             lambda compiler: _of_packages(chosen, compiler, store, progress),
         )
 
-    return Emulator(
-        buildroot.with_packages(lambda refresh: resolve_packages(store, suite, refresh=refresh), of)
-    )
+    try:
+        made = buildroot.with_packages(lambda refresh: resolve_packages(store, suite, refresh=refresh), of)
+    except AgelabError as error:
+        if suite != SUITE_OF_SEVERAL:
+            raise
+        raise HostError(
+            f"several processors in the virtual clock take the QEMU of Debian {suite}, which cannot be had: {error}",
+            hint="make that suite reachable (AGELAB_SNAPSHOT, apt's sources), or leave --vcpus out",
+        ) from error
+    return Emulator(made)
 
 
 def schedule_library(store: Store, emulator: Emulator, progress: Notify = silent) -> Path:

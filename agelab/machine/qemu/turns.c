@@ -56,6 +56,8 @@ static long (*clock_now)(int);
 static void (*set_timer)(void *, long), (*stop_timer)(void *);
 static _Bool (*all_sleep)(void);
 static int (*is_ending)(void), (*is_resetting)(void);
+static void *(*processor)(int);
+static void (*run_later)(void *, void (*)(void *, long), long);
 static void (*lock_qemu)(const char *, int), (*unlock_qemu)(void);
 
 static void *found(void *symbol)
@@ -94,23 +96,28 @@ static void begin_turns(void)
     set_timer(timer, now + length * (long)nanoseconds);
 }
 
-/*
- * Runs in the processors' thread. A guest that ends or is reset may never sleep again, and it is the main loop that
- * stops it.
- */
-static void end_turns(void *unused)
+/* A guest that ends or is reset may never sleep again, and it is the main loop that stops it. Not in a timer's call: */
+/* the main loop waits for its end. */
+static void let_main_loop_in(void *unused, long nothing)
 {
     unsigned long before = sections;
 
     (void)unused;
-    if (is_ending() || is_resetting()) {
-        unlock_qemu();
-        pthread_mutex_unlock(&running);
-        while (sections == before)
-            usleep(LOOKS_AGAIN);
-        pthread_mutex_lock(&running);
-        lock_qemu("", 0);
-    }
+    (void)nothing;
+    unlock_qemu();
+    pthread_mutex_unlock(&running);
+    while (sections == before)
+        usleep(LOOKS_AGAIN);
+    pthread_mutex_lock(&running);
+    lock_qemu("", 0);
+}
+
+/* Runs in the processors' thread. */
+static void end_turns(void *unused)
+{
+    (void)unused;
+    if (is_ending() || is_resetting())
+        run_later(processor(0), let_main_loop_in, 0);
     length = 0;
     begin_turns();
 }
@@ -119,7 +126,6 @@ static void prepare(void)
 {
     void (*initialise)(void *, void *, int, int, int, void (*)(void *), void *) =
         (void (*)(void *, void *, int, int, int, void (*)(void *), void *))of_qemu("timer_init_full");
-    void *(*processor)(int) = (void *(*)(int))of_qemu("qemu_get_cpu");
     const char *words = getenv("AGELAB_SCHEDULE");
     int count = 0;
     char *end;
@@ -131,6 +137,7 @@ static void prepare(void)
     is_ending = (int (*)(void))of_qemu("qemu_shutdown_requested_get");
     is_resetting = (int (*)(void))of_qemu("qemu_reset_requested_get");
     lock_qemu = (void (*)(const char *, int))of_qemu("bql_lock_impl");
+    run_later = (void (*)(void *, void (*)(void *, long), long))of_qemu("async_run_on_cpu");
     unlock_qemu = (void (*)(void))of_qemu("bql_unlock");
     while (processor(count))
         count++;
@@ -149,7 +156,6 @@ static int in_main_thread(void)
 
 static int runs_processors(void)
 {
-    static void *(*processor)(int);
     static _Bool (*is_own)(void *);
     void *first;
 

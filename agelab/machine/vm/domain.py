@@ -76,6 +76,9 @@ can cause this here.
 """
 PREEMPTED = "preempt=full"
 """Kernel argument of guests whose schedule is shaken: what the kernel does is preempted as well, from 5.12 on."""
+TRANSLATED_MIB = 512
+"""QEMU's room for translated code where there are several processors: a turn ends when it is full, and by itself QEMU
+takes as much as the host's memory allows."""
 DRIVE_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 PINNED_EXTRA_MIB = 2048
 """MiB that QEMU may lock beside guest memory for PCI passthrough."""
@@ -240,8 +243,10 @@ def _virtual_clock_words(spec: GuestSpec) -> list[str]:
     """Return the virt-install arguments specific to the virtual clock."""
     without = [f"disable={name}" for name in spec.machine.cpu_without]
     cpu = [spec.machine.cpu_model, *without, "check=none"]
+    cache = ("./features/tcg/tb-cache/@unit=MiB", f"./features/tcg/tb-cache={TRANSLATED_MIB}")
     return [
         "--virt-type", "qemu", "--cpu", ",".join(cpu), "--disk", "none",
+        *(word for path in cache if spec.vcpus > 1 for word in ("--xml", path)),
         "--clock", "offset=absolute", "--xml", f"./clock/@start={EPOCH}",
         *["--xml", "xpath.delete=./clock/timer"] * len(TIMERS),
     ]  # fmt: skip
