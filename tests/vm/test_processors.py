@@ -13,6 +13,7 @@ import pytest
 
 from agelab.cli.options import open_store
 from agelab.machine.image import tools
+from bench import seeds
 from tests.vm.cells import agelab, shown
 from tests.vm.chaos import both_cores_busy
 
@@ -115,6 +116,21 @@ def test_two_processors_race_and_race_the_same_way_on_a_busy_host_that_stops_the
         assert raced(suite, "small", "--vcpus", "2") == quiet
     [counted] = re.findall(rb"^(\d+) of", quiet[3])
     assert int(counted) < 2_000_000
+
+
+@pytest.mark.full
+def test_a_lost_update_is_found_by_turns_and_found_again(tmp_path: Path) -> None:
+    place = seeds.planted(tmp_path / "planted", open_store())
+    words = ("--only", "lost-update", "--filesystem", "ext4", "--mib", "64", "--vcpus", "2", "--fresh")
+    found = agelab("test", str(place), *words, "--seeds", "1-6", "--jobs", "2")
+    [first, *_] = re.findall(r"^lost-update on ext4, seed (\d+): exit status 1$", found.stdout, re.MULTILINE)
+    ends = set()
+    for _ in range(3):
+        again = agelab("test", str(place), *words, "--seeds", first)
+        [cell] = shown(re.findall(r"agelab show (\S+)", again.stdout)[0])
+        ends.add((cell["inputs_key"], cell["digest"], cell["reason"]))
+    [(_, _, reason)] = ends
+    assert reason == "exit status 1"
 
 
 @pytest.mark.full
