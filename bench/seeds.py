@@ -1,4 +1,4 @@
-"""Look for planted faults with many seeds: with one processor shaken, with two in turns, and as often in the wall clock.
+"""Look for planted faults with many seeds: with one processor shaken, with two in turns, in the wall clock as often.
 
     .venv/bin/python -m bench.seeds [--seeds 1-100] [--write]
 
