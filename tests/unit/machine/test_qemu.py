@@ -147,10 +147,10 @@ def test_where_no_newer_suite_can_be_had_it_is_said_what_several_processors_need
         raise HostError("cannot fetch the package lists of Debian trixie")
 
     monkeypatch.setattr(emulator, "resolve_packages", unreachable)
-    with pytest.raises(HostError, match="^several processors .* cannot be had: cannot fetch") as raised:
+    with pytest.raises(HostError, match=r"^several processors .* cannot be had: cannot fetch") as raised:
         qemu.obtain(Store(tmp_path), suite=qemu.SUITE_OF_SEVERAL)
     assert "leave --vcpus out" in raised.value.hint
-    with pytest.raises(HostError, match="^cannot fetch"):
+    with pytest.raises(HostError, match=r"^cannot fetch"):
         qemu.obtain(Store(tmp_path))
 
 
