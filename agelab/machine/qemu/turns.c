@@ -8,8 +8,9 @@
  * each other by one mutex, which is always taken before QEMU's own lock.
  *
  * $AGELAB_SCHEDULE is SEED:BEGIN as in schedule.c; without it, and before BEGIN, turns are of one length. Each seed draws
- * how short its turns are, and then each of them, up to twice as long. QEMU's functions and its timer are those of QEMU
- * 10.0. No header, as in clock.c. A pthread_mutex_t of zeros is an initialised one.
+ * how short its turns are, and then each of them, up to twice as long. Short ones take the host longer, so they are twice
+ * as long after every 2^18: a test that works for long is not worked to death. QEMU's functions and its timer are those of
+ * QEMU 10.0. No header, as in clock.c. A pthread_mutex_t of zeros is an initialised one.
  */
 #define RTLD_DEFAULT ((void *)0)
 #define RTLD_NEXT ((void *)-1)
@@ -19,6 +20,7 @@
 #define USUAL 20000 /* instructions */
 #define SHORTEST 100
 #define DOUBLINGS 10 /* to 102,400 */
+#define AS_SHORT (1 << 18)
 #define LOOKS_AGAIN 1000 /* microseconds of the host */
 
 struct lock {
@@ -51,7 +53,7 @@ static volatile unsigned long sections;
 
 static long timer[16]; /* a QEMUTimer, which has 48 bytes */
 static long length, shortest, shaken_from = -1;
-static unsigned long drawn, nanoseconds;
+static unsigned long drawn, shaken, nanoseconds;
 static long (*clock_now)(int);
 static void (*set_timer)(void *, long), (*stop_timer)(void *);
 static _Bool (*all_sleep)(void);
@@ -87,8 +89,13 @@ static void begin_turns(void)
 {
     long now = clock_now(VIRTUAL_CLOCK);
 
+    if (!length && shaken_from >= 0 && now >= shaken_from) {
+        length = shortest + (long)(draw() % (unsigned long)shortest);
+        if (++shaken % AS_SHORT == 0 && shortest < SHORTEST << (DOUBLINGS - 1))
+            shortest *= 2;
+    }
     if (!length)
-        length = shaken_from >= 0 && now >= shaken_from ? shortest + (long)(draw() % (unsigned long)shortest) : USUAL;
+        length = USUAL;
     set_timer(timer, now + length * (long)nanoseconds);
 }
 
