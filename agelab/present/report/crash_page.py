@@ -30,7 +30,7 @@ LEGEND = (
 def build_page(answer: Answer, recording: Recording) -> Page:
     """Build the page of an answer and of its record."""
     by_state: dict[str, list[Violation]] = {}
-    for found in answer.violations:
+    for found in (*answer.violations, *answer.differences):
         by_state.setdefault(found.state, []).append(found)
     sections = [Section("found", "What was found", tuple(answer_blocks(answer)))]
     sections += [

@@ -17,7 +17,8 @@ from agelab import cli
         (["creat x", "--filesystem", "ext4"], "'creat x' is no call that agelab makes"),
         (["missing.c", "--filesystem", "ext4"], "'missing.c' is no call that agelab makes"),
         (["replay", "nothing", "0:1"], "no crash run 'nothing'; there are none"),
-        (["replay", "nothing", "first"], "'first' is no name of a state"),
+        (["report", "latest"], "no crash run 'latest'; there are none"),
+        (["sync", "--filesystem", "ext4", "--check", "no.c"], "--check no.c: there is no such file"),
     ],
 )
 def test_what_cannot_be_asked_is_said_in_one_line(
