@@ -52,8 +52,8 @@ def answer_blocks(answer: Answer) -> Iterator[Block]:
     ):
         rows += [f"{sort}:", *_rows(alike, answer)]
     if rows:
-        columns = ("state", "what is wrong", "where", "why", "calls")
-        yield Table(headings(*columns, wrapped=columns[1:]), rows, caption="The shortest state of each")
+        words = ("state", "what is wrong", "where", "why", "calls")
+        yield Table(headings(*words, wrapped=words[1:]), rows, caption="The shortest state of each")
         first = next(row for row in rows if not isinstance(row, str))[0]
         yield Line(as_called(f"look at one again: agelab crash replay {answer.name} {first}"))
     for habit, (kept, no) in sorted(answer.habits.items()):
