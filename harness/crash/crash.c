@@ -316,6 +316,7 @@ static int run(const char *command, char *said, size_t room)
 		die(words[0]);
 	close(ends[1]);
 	if (errno) {
+		snprintf(said, room, "%s", strerror(errno));
 		close(ends[0]);
 		return 127; /* as a shell says it */
 	}

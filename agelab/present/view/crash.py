@@ -68,7 +68,7 @@ def _sort(found: Violation) -> tuple[int, str]:
     """Return whose loss it is: the order of its table, and the words above it."""
     torn = ", only where a write is torn" * found.is_torn
     if Kind(found.kind).is_habit:
-        return 3, "promised by nobody, and other on other filesystems (no violation)"
+        return 3, "promised by nobody: filesystems differ (no violation)"
     if found.known:
         return 2, f"known: {found.known}"
     return (

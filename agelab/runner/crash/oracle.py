@@ -64,7 +64,7 @@ class Kind(StrEnum):
     CONTENT = "promised content is another"
     ATTRIBUTES = "promised attributes are others"
     HALF = "a rename lost the file"
-    CHECK = "the check of yours fails"
+    CHECK = "your own check fails"
     MOUNT = "it cannot be mounted"
     FSCK = "its check finds errors"
     WRITE = "it cannot be written"

@@ -62,7 +62,7 @@ def test_whose_loss_it_is_stands_above_it() -> None:
         ("0:1:t1", "EBADMSG"),
         "known: a torn superblock:",
         ("0:2:t1", "EBADMSG"),
-        "promised by nobody, and other on other filesystems (no violation):",
+        "promised by nobody: filesystems differ (no violation):",
         ("0:3", "in 71 of 154 states"),
     ]
     assert "agelab crash replay r 2:4:-3" in texts(answer)
