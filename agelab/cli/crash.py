@@ -21,8 +21,8 @@ from agelab.cli.options import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
-    from agelab.base.types import Defaults
     from agelab.runner.crash.oracle import Kind
 
 
@@ -65,6 +65,7 @@ def crash() -> None:
 )
 @click.option(
     "--ignores",
+    "ignored",
     multiple=True,
     type=click.Choice(("flush", "fua")),
     help="What the drive ignores: a filesystem must lose promises on it, or nothing is found here.",
@@ -89,21 +90,7 @@ def crash() -> None:
     help="A C source, script or static program that is run in each tree: it is a loss where it does not exit with 0.",
 )
 @json_option
-def look(
-    workload: str,
-    filesystem: str,
-    kernel: str,
-    defaults: "Defaults",
-    options: str,
-    mib: int | None,
-    seed: int,
-    drawn: int | None,
-    ignores: tuple[str, ...],
-    budget: float | None,
-    disk: str | None,
-    check: str,
-    as_json: bool,
-) -> int:
+def look(options: str, disk: str | None, as_json: bool, **words: "Any") -> int:
     """Record WORKLOAD, and look at each state of its disk.
 
     It exits with 0 where nothing is wrong, or known damage alone; with 1 where a promise is lost or your check fails;
@@ -117,10 +104,7 @@ def look(
 
     store = open_store()
     start = stored_disk.find(store, disk) if disk else None
-    mounted = tuple(filter(None, options.split(",")))
-    question = crashing.ask(
-        workload, filesystem, kernel, defaults, mounted, mib, seed, drawn, budget, ignores, start, check
-    )
+    question = crashing.ask(**words, options=tuple(filter(None, options.split(","))), disk=start)
     answer = crashing.run(question, store, say)
     if as_json:
         print_json(asdict(answer))

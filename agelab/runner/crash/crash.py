@@ -19,7 +19,7 @@ from agelab.base import atomic, fileio
 from agelab.base.errors import InputError, Notify, silent
 from agelab.base.types import Defaults
 from agelab.runner.crash import oracle, programs, workloads
-from agelab.runner.crash.guests import CHECK, Guests, Question, Recording, load, relative
+from agelab.runner.crash.guests import CHECK, Guests, Question, Recording, load
 from agelab.runner.crash.oracle import Call, Found, Look
 from agelab.runner.crash.record import RequestKind
 from agelab.runner.crash.states import Loss, Recorded, State
@@ -231,27 +231,36 @@ def replay(
         raise InputError(f"state {wanted} is of another record: {name} has {len(recording.parts)} workloads")
     pieces = part.pieces(wanted)
     disk = recording.record.disk(pieces)
-    calls = relative(recording.calls[wanted.workload], part.first)
     if export:
         recording.record.write_disk(export, pieces)
-    verdicts: list[tuple[list[Found], list[Found]]] = []
     with Guests.ready(question, store, directory, progress) as guests, ExitStack() as stack:
         terminal = directory / "terminal" if shell else None
         if shell and terminal:
             stack.callback(terminal.unlink, missing_ok=True)
             stack.enter_context(shell(terminal))
-
-        def judge(_: str, look: Look) -> None:
-            found = list(oracle.judge(look, calls, wanted.returned, guests.bad_words))
-            habits = oracle.habits(look, calls, wanted.returned)
-            verdicts.append((found, [habit for habit, kept in habits if not kept]))
-
-        for _ in range(times):
-            guests.look([(part.first, wanted)], judge, terminal)
+        verdicts = [_again(guests, recording, [wanted], terminal)[state] for _ in range(times)]
     found, differences = verdicts[0]
-    known = _known(question, wanted, found)
-    same = verdicts.count(verdicts[0])
+    known, same = _known(question, wanted, found), verdicts.count(verdicts[0])
+    calls = recording.calls[wanted.workload]
     return Replayed(wanted, disk, part, calls, found, differences, known, times, same)
+
+
+def _again(
+    guests: Guests, recording: Recording, wanted: Sequence[State], terminal: Path | None = None
+) -> dict[str, tuple[list[Found], list[Found]]]:
+    """Say of each state what is wrong, and what nobody has promised and is not kept."""
+    verdicts: dict[str, tuple[list[Found], list[Found]]] = {}
+
+    def judge(name: str, look: Look) -> None:
+        state = State.parse(name)
+        calls = recording.calls[state.workload]
+        habits = oracle.habits(look, calls, state.returned)
+        found = list(oracle.judge(look, calls, state.returned, guests.bad_words))
+        verdicts[name] = (found, [habit for habit, kept in habits if not kept])
+
+    while left := [one for one in wanted if str(one) not in verdicts]:
+        guests.look([(recording.parts[one.workload].first, one) for one in left], judge, terminal)
+    return verdicts
 
 
 def _known(question: Question, state: State, found: Sequence[Found]) -> str:
@@ -271,22 +280,14 @@ def check(name: str, store: Store, progress: Notify = silent, kernel: str | None
     """Look again at each state of an earlier answer, and say whether disk and verdict are those of then."""
     answer, recording = answered(store, name)
     wanted = {found.state: State.parse(found.state) for found in answer.violations}
-    verdicts: dict[str, list[Found]] = {}
     question = _question(store, name, kernel)
     with Guests.ready(question, store, store.crashes / name, progress) as guests:
-
-        def judge(state: str, look: Look) -> None:
-            part = recording.parts[wanted[state].workload]
-            calls = relative(recording.calls[part.workload], part.first)
-            verdicts[state] = list(oracle.judge(look, calls, wanted[state].returned, guests.bad_words))
-
-        while left := [one for one in wanted.values() if str(one) not in verdicts]:
-            guests.look([(recording.parts[one.workload].first, one) for one in left], judge)
+        verdicts = _again(guests, recording, list(wanted.values()))
 
     def again(was: Violation) -> Again:
         part = recording.parts[wanted[was.state].workload]
         disk = recording.record.disk(part.pieces(wanted[was.state]))
-        found = [(one.kind, one.path, one.why) for one in verdicts[was.state]]
+        found = [(one.kind, one.path, one.why) for one in verdicts[was.state][0]]
         return Again(was, disk == was.disk, (was.kind, was.path, was.why) in found)
 
     return [again(was) for was in answer.violations]
@@ -352,9 +353,6 @@ def _look(
 ) -> None:
     """Look at the disks until the budget is spent, and judge all states that have them."""
     by_state = {str(same[0]): disk for disk, same in disks.items()}
-    calls = {
-        number: relative(recording.calls[number], part.first) for number, part in recording.parts.items()
-    }
     began = time.monotonic()
     deadline = began + 60 * answer.question.budget if answer.question.budget else None
     violations: dict[tuple[str, ...], Violation] = {}
@@ -369,7 +367,7 @@ def _look(
         answer.judged += len(disks[disk])
         for same in disks[disk]:
             answer.losses[same.loss][0] += 1
-            made = calls[same.workload]
+            made = recording.calls[same.workload]
             before = sum(call.entries <= same.returned for call in made)
             texts = tuple(call.text for call in made[1 : before + 1])
             rank = (int(same.torn is not None), len(texts), same.workload, *same.rank)

@@ -147,19 +147,14 @@ def load(directory: Path) -> Recording:
         elif event["event"] == "call":
             tree = oracle.read_tree(event["tree"])
             calls.setdefault(number, []).append(
-                Call(event["entries"], event["call"], event["error"], tree, frozenset(unseen))
+                Call(event["entries"] - first, event["call"], event["error"], tree, frozenset(unseen))
             )
             unseen.clear()
         else:
-            marks = frozenset(call.entries - first for call in calls[number])
+            marks = frozenset(call.entries for call in calls[number])
             parts[number] = Recorded(number, first, record.entries[first : event["entries"]], marks)
             first = event["entries"]
     return Recording(record, parts, calls)
-
-
-def relative(calls: Sequence[Call], first: int) -> list[Call]:
-    """Return calls with the number of entries of their own workload."""
-    return [replace(call, entries=call.entries - first) for call in calls]
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ class Call:
     """A call that has returned, and the tree after it."""
 
     entries: int
-    """Entries of the record when it returned."""
+    """Entries of its workload's record when it returned."""
     text: str
     """Empty for the mount that comes before all calls."""
     error: int
