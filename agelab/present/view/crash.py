@@ -61,7 +61,7 @@ def answer_blocks(answer: Answer) -> Iterator[Block]:
             yield Text(f"not promised, and kept in all {kept} states that could show it: not once {habit}")
     if not lost + damage:
         but = ", but for known damage" if known else ""
-        yield Text(f"nothing is wrong in {counted(answer.judged, 'state')}{but}")
+        yield Text(f"nothing is wrong in {answer.judged} state{'s' * (answer.judged != 1)}{but}")
 
 
 def _sort(found: Violation) -> tuple[int, str]:
@@ -76,11 +76,6 @@ def _sort(found: Violation) -> tuple[int, str]:
         if Kind(found.kind).is_promise
         else (1, f"the filesystem is damaged{torn}")
     )
-
-
-def counted(number: int, what: str) -> str:
-    """Say how many."""
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def replay_blocks(seen: Replayed) -> Iterator[Block]:
