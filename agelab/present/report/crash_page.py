@@ -46,7 +46,10 @@ def build_page(answer: Answer, recording: Recording) -> Page:
 
 
 def _state(answer: Answer, recording: Recording, name: str, found: Sequence[Violation]) -> Iterator[Block]:
-    yield Prose([told(one) for one in found])
+    texts = [told(one) for one in (*found, *found[0].also)]
+    yield Prose(
+        [*dict.fromkeys(texts), *(f"known: {known}" for known in {one.known for one in found} if known)]
+    )
     state = State.parse(name)
     part = recording.parts[state.workload]
     spans, moments = timeline(part, recording.calls[state.workload], state)
