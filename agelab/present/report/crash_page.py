@@ -46,10 +46,9 @@ def build_page(answer: Answer, recording: Recording) -> Page:
 
 
 def _state(answer: Answer, recording: Recording, name: str, found: Sequence[Violation]) -> Iterator[Block]:
-    texts = [told(one) for one in (*found, *found[0].also)]
-    yield Prose(
-        [*dict.fromkeys(texts), *(f"known: {known}" for known in {one.known for one in found} if known)]
-    )
+    also = [told(other) for other in found[0].also]
+    known = [f"known: {one.known}" for one in found if one.known]
+    yield Prose([*dict.fromkeys([*map(told, found), *also, *known])])
     state = State.parse(name)
     part = recording.parts[state.workload]
     spans, moments = timeline(part, recording.calls[state.workload], state)

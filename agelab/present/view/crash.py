@@ -32,7 +32,7 @@ def answer_blocks(answer: Answer) -> Iterator[Block]:
     rate = answer.looked / answer.look_seconds if answer.look_seconds else 0
     yield Line(
         f"recorded in {answer.record_seconds:.0f} s, looked at in {answer.look_seconds:.0f} s "
-        f"({rate:.2f} disks a second), {answer.boots} guests"
+        f"({rate:.2f} disks a second), {answer.boots} guest{'s' * (answer.boots != 1)}"
     )
     if answer.looked < answer.disks:
         kinds = ", ".join(f"{loss}: {judged} of {states}" for loss, (judged, states) in answer.losses.items())

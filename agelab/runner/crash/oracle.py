@@ -28,19 +28,19 @@ KNOWN = (
     (
         "ext4",
         "Superblock checksum does not match",
-        "a torn superblock: one checksum over two sectors, and mount looks at no other copy. e2fsck(8), -b: it does",
+        "a torn superblock: one checksum over two sectors, and mount looks at no other copy; e2fsck does (e2fsck(8), -b)",
     ),
     (
         "ext4",
         r"JBD2: journal transaction \d+ on \S+ is corrupt",
         "a torn commit block: linux-ext4, April 2024, Ye Bin, 'jbd2: avoid mount failed when commit block is partial "
-        "submitted'; Linux 6.12 has that",
+        "submitted'; mended in Linux 6.12",
     ),
     (
         "btrfs",
         "superblock checksum mismatch",
-        "a torn superblock: one checksum over eight sectors, and mount looks at no other copy. btrfs-select-super(8) "
-        "takes one, beyond 64 MiB",
+        "a torn superblock: one checksum over eight sectors, and mount looks at no other copy; btrfs-select-super(8) "
+        "takes one from a larger disk",
     ),
 )
 """Damage by a torn write that others have written about: the filesystem, what is said of it, and why and where."""
