@@ -28,7 +28,8 @@ KNOWN = (
     (
         "ext4",
         "Superblock checksum does not match",
-        "a torn superblock: one checksum over two sectors, and mount looks at no other copy; e2fsck does (e2fsck(8), -b)",
+        "a torn superblock: one checksum over two sectors, and mount looks at no other copy; "
+        "e2fsck does (e2fsck(8), -b)",
     ),
     (
         "ext4",
