@@ -100,7 +100,8 @@ agelab test ./tests --filesystem ext4 --schedule 2 --jobs auto
 """,
     "crash": """
 agelab crash one --filesystem ext4      # each call, with each that persists it
-agelab crash "create A; append A 0 4096; fsync A" --filesystem xfs
+agelab crash "create A/new; append A/new 0 4096; fsync A/new" --filesystem xfs
+agelab crash save.c --filesystem btrfs --check check.sh
 agelab crash report latest
 """,
     "debug": """
