@@ -58,7 +58,7 @@ def answer_blocks(answer: Answer) -> Iterator[Block]:
         yield Line(as_called(f"look at one again: agelab crash replay {answer.name} {first}"))
     for habit, (kept, no) in sorted(answer.habits.items()):
         if not no:
-            yield Text(f"not promised, and kept in all {kept} states that could show it: not once {habit}")
+            yield Text(f"not promised: {habit}: in 0 of {kept} states")
     if not lost + damage:
         but = ", but for known damage" if known else ""
         yield Text(f"nothing is wrong in {answer.judged} state{'s' * (answer.judged != 1)}{but}")

@@ -40,8 +40,8 @@ KNOWN = (
     (
         "btrfs",
         "superblock checksum mismatch",
-        "a torn superblock: one checksum over eight sectors, and mount looks at no other copy; btrfs-select-super(8) "
-        "takes one from a larger disk",
+        "a torn superblock: one checksum over eight sectors, and mount looks at no other copy; a user can "
+        "(btrfs-select-super(8))",
     ),
 )
 """Damage by a torn write that others have written about: the filesystem, what is said of it, and why and where."""

@@ -66,7 +66,7 @@ def test_whose_loss_it_is_stands_above_it() -> None:
         ("0:3", "in 71 of 154 states"),
     ]
     assert "agelab crash replay r 2:4:-3" in texts(answer)
-    assert f"kept in all 9 states that could show it: not once {Kind.UNNAMED}" in texts(answer)
+    assert f"not promised: {Kind.UNNAMED}: in 0 of 9 states" in texts(answer)
     assert "nothing is wrong" not in texts(answer)
     assert len(tables(Answer("r", QUESTION))) == 1
 
