@@ -30,14 +30,8 @@ from agelab.store.http import HttpPlace
 from agelab.store.parcel import PackedFile, Parcel, PlaceUnreachable, Refused
 from tests.build.reuse_cells import INPUTS, KEY, MAPS, Guests, a_cell, ended, restored
 
+pytestmark = pytest.mark.usefixtures("cache_environment")
 OTHER = {"making": {"kernel": "6.2"}}
-
-
-@pytest.fixture(autouse=True)
-def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("AGELAB_FRESH")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("no_proxy", "*")
 
 
 def filled(directory: Path, home: Path) -> Path:
