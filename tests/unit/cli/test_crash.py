@@ -29,17 +29,15 @@ from agelab.store.artefacts import Store
 def test_what_cannot_be_asked_is_said_in_one_line(
     argv: list[str],
     message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    home: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
     assert cli.main(["crash", *argv]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err.splitlines()[0]
     assert len(err.splitlines()) <= 2
-    assert list(tmp_path.iterdir()) == []
+    assert list(home.iterdir()) == []
 
 
 @pytest.mark.parametrize(
