@@ -724,11 +724,6 @@ OPTIONS: Mapping[str, Option] = {
     if isinstance(about, Option)
 }
 """The table: each option by its field of RunOptions."""
-NO_EFFECT = frozenset(
-    {"directory", "name"}
-    | {name for name, of in OPTIONS.items() if of.affects in ("cells", "effort", "nothing")}
-)
-"""Fields that choose cells, or change none of their digits."""
 FORMER = frozenset({"prove_all"})
 """Options of older agelabs without a meaning by now, which their runs name."""
 NOT_REPLAYED = frozenset(name for name, of in OPTIONS.items() if of.is_path or not of.is_replayed)
