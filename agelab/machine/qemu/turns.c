@@ -82,6 +82,7 @@ static unsigned long draw(void)
     return word ^ word >> 31;
 }
 
+/* A length that is drawn is kept until turns have ended by it: how often this thread wakes up draws nothing. */
 static void begin_turns(void)
 {
     long now = clock_now(VIRTUAL_CLOCK);
@@ -96,8 +97,10 @@ static void begin_turns(void)
     set_timer(timer, now + length * (long)nanoseconds);
 }
 
-/* A guest that ends or is reset may never sleep again, and it is the main loop that stops it. Not in a timer's call: */
-/* the main loop waits for its end. */
+/*
+ * A guest that ends or is reset may never sleep again, and it is the main loop that stops it. Not in a timer's call: the
+ * main loop waits for its end.
+ */
 static void let_main_loop_in(void *unused, long nothing)
 {
     unsigned long before = sections;
