@@ -76,3 +76,14 @@ def test_the_time_is_what_such_cells_took(home: Path, capsys: pytest.CaptureFixt
 def test_a_paired_design_has_a_cell_for_each_pair(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--seeds", "1,2,3,4,5,6", "--corpora", "1,2,3,4,5,6", "--design", "paired")
     assert len(planned(capsys, "aging-ext4", *words)["cells"]) == 6
+
+
+def test_a_real_disk_is_said_to_be_overwritten(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    disk = tmp_path / "disk.img"
+    disk.touch()
+    assert main(["plan", "aging-ext4", "--disks", f"file:{disk}"]) == 0
+    assert f"data: the run overwrites file:{disk}" in " ".join(capsys.readouterr().out.split())
+    assert main(["plan", "aging-ext4"]) == 0
+    assert "overwrites" not in capsys.readouterr().out
