@@ -168,7 +168,7 @@ def jobs_of_page() -> list[dict[str, Any]]:
 def test_the_jobs_of_the_page_follow_the_schema_of_workflows(tmp_path: Path) -> None:
     workflow = tmp_path / "workflow.yml"
     jobs = jobs_of_page()
-    assert len(jobs) == 2
+    assert len(jobs) == 3
     workflow.write_text(
         yaml.safe_dump({"on": "push", "jobs": {f"job-{n}": job for n, job in enumerate(jobs)}})
     )
@@ -188,7 +188,7 @@ def test_actions_of_others_are_named_by_commit_with_their_release_beside(file: s
 
 def test_a_job_that_checks_out_a_tree_has_git_before() -> None:
     # Without git, actions/checkout downloads the files alone: there is no HEAD^.
-    [steps] = [job["steps"] for job in jobs_of_page() if "checkout" in str(job)]
+    [steps] = [job["steps"] for job in jobs_of_page() if "fetch-depth" in str(job)]
     words = [str(step) for step in steps]
     [git] = [at for at, said in enumerate(words) if "apt-get install --yes git" in said]
     [checkout] = [at for at, said in enumerate(words) if "actions/checkout" in said]
