@@ -27,9 +27,7 @@ class BootTime(Frozen):
     ready: Seconds = Field(description="from there until the harness is ready, by a boot or a restore")
     steps: tuple[StepTime, ...] = Field(description="all steps in their order")
     between: Seconds = Field(description="before, between and after the steps: mounts, caches, maps")
-    end: Seconds = Field(
-        description="from the harness' last word until the host learned of the guest's end"
-    )
+    end: Seconds = Field(description="from the harness' last word until the host learned of the guest's end")
     processor: Seconds = Field(description="processor seconds of QEMU")
 
     @property

@@ -66,6 +66,21 @@ def test_a_scenarios_keys_are_said_as_they_are_written() -> None:
     assert "| `pause` | number | `0` | seconds before it |" in text
 
 
+def test_a_row_that_several_tables_have_alike_is_in_one_of_them() -> None:
+    for page, kinds in (("scenario", 1), ("files", 8)):
+        text = (REFERENCE / f"{page}.md").read_text()
+        rows = [
+            row for row in text.splitlines() if row.startswith("| `origin` |") and "| `estimated` |" in row
+        ]
+        assert 0 < len(rows) <= kinds
+    assert "Also, of [several tables](#keys-of-several-tables-machine): `origin`, `source`, `note`." in text
+
+
+def test_variants_that_are_alike_but_for_their_names_share_a_row() -> None:
+    text = (REFERENCE.parent / "studies/fedorchuk-2005.md").read_text()
+    assert "| `jfs-sata`, `jfs-pata` | `jfs` | single |" in text
+
+
 def test_the_page_of_verbs_has_each_with_examples() -> None:
     text = (REFERENCE / "cli.md").read_text()
     for verb in VERBS:
