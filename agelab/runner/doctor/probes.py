@@ -71,7 +71,9 @@ _NVDIMM_MACHINE = (
     "-object memory-backend-ram,id=m0,size=128M -device nvdimm,memdev=m0 -dump-vmstate /dev/null"
 )
 """QEMU's words for a machine like that of the virtual clock; it describes its state and ends."""
-WITHOUT_APT = "no Debian: install what is missing under your distribution's names, or use a container (docs/quickstart.md)"
+WITHOUT_APT = (
+    "no Debian: install what is missing by your distribution's names, or use a container (docs/quickstart.md)"
+)
 SUBORDINATE_IDS = (Path("/etc/subuid"), Path("/etc/subgid"))
 
 
