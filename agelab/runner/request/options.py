@@ -401,7 +401,7 @@ class RunOptions(BaseModel):
         str | None,
         _checked(_control_file),
         Option(
-            "A control file: the tests of a user's own scripts (docs/howto/own-scenario.md).",
+            "A control file: the tests of a user's own scripts (docs/reference/files.md).",
             affects="shown", make="", is_path=True, here="a control file has its journal here",
         ),
     ] = None  # fmt: skip
