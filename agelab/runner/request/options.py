@@ -206,7 +206,7 @@ def _device(path: str) -> str:
 
 def _control_file(path: str) -> None:
     if not path:
-        raise InputError("--control: name a file (docs/howto/own-scenario.md)")
+        raise InputError("--control: name a file (docs/reference/files.md)")
 
 
 class RunOptions(BaseModel):
