@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from agelab.cli import main
+from agelab.present.report.command import settling_command
 from tests.build import run_builder
+from tests.build.scenario_builder import PROJECT
 
 VALUES = {1: 10.0, 2: 10.5, 3: 11.0}
 """What a step took, by run seed; in corpus 2 twice as long."""
@@ -87,3 +89,13 @@ def test_a_real_disk_is_said_to_be_overwritten(
     assert f"data: the run overwrites file:{disk}" in " ".join(capsys.readouterr().out.split())
     assert main(["plan", "aging-ext4"]) == 0
     assert "overwrites" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "offered"), [("aging", True), ("docs/howto/ten-lines.toml", False)])
+def test_more_corpora_are_offered_where_a_run_takes_them(home: Path, name: str, offered: bool) -> None:
+    (home / "files").mkdir()
+    options = {"corpus": str(home / "files"), "seeds": "1,2,3,4,5"}
+    command = {"directory": str(PROJECT), "name": name, "options": options}
+    run = run_builder.begin(home, [run_builder.cell("ext4", 1)], command=command)
+    assert ("--corpora 1,2" in settling_command(run.plan(), corpora=True)) == offered
+    assert "--corpora" not in settling_command(run.plan())
