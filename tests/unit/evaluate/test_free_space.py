@@ -161,7 +161,9 @@ def test_xfs_counts_the_blocks_of_its_trees_of_free_space_as_free(trees: int) ->
     size = "blocksize = 4096\ndblocks = 76800\nagblocks = 19200\nagblklog = 15\nagcount = 4\nsectsize = 512\n"
     log = f"logstart = 0\nlogblocks = 0\nfdblocks = {600 + trees}\n"
     extents = "".join(f"{0:8} {100 + 2 * number:8} {1:8}\n" for number in range(600))
-    output = f"{size}{log}    agno    agbno      len\n{extents}   from      to extents  blocks    pct\n".encode()
+    output = (
+        f"{size}{log}    agno    agbno      len\n{extents}   from      to extents  blocks    pct\n".encode()
+    )
     if trees in (0, 4):
         assert sum(length for _, length in freespace.parse("xfs_db", output).runs) == 600 * 4096
     else:
