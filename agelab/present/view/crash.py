@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from agelab.base.verbs import as_called
+from agelab.machine.drive.record import Entry, RequestKind
 from agelab.present.report.blocks import Block, Line, Table, Text, headings
 from agelab.runner.crash.crash import Again, Answer, Replayed, Violation
 from agelab.runner.crash.oracle import SOURCES, Call, Found, Kind
-from agelab.runner.crash.record import Entry, RequestKind
 
 MOST_CALLS = 8
 """Of a violation: the last ones."""
