@@ -239,7 +239,11 @@ class Native:
 
     def take_written(self) -> list[tuple[int, int]]:
         """Return the sectors that reached the platters from the cache since the last call, in order."""
-        return [(row[0], row[1]) for row in self._rows("probe_written")]
+        return [(first, end) for first, end, _ in self.take_kept()]
+
+    def take_kept(self) -> list[tuple[int, int, int]]:
+        """Return these sectors, and when they reached the platters."""
+        return [(row[0], row[1], row[2]) for row in self._rows("probe_written")]
 
     def take_passes(self) -> list[Pass]:
         """Return the arm's moves since the last call, in order."""

@@ -28,8 +28,8 @@ def test_a_cut_leaves_what_a_cache_of_its_own_would_have_left(
         stream = ssd_requests if name.startswith("ssd") else requests
         for request in stream(seed, text, count):
             now = run(drive, request, now + request.gap)
-            for first, end in drive.take_written():
-                record.append(entry(RequestKind.KEPT, first, end, 0))
+            for first, end, when in drive.take_kept():
+                record.append(entry(RequestKind.KEPT, first, end, when))
                 for sector in range(first, end):
                     if sector in cache:
                         platters[sector] = cache.pop(sector)
@@ -54,6 +54,20 @@ def test_a_cut_leaves_what_a_cache_of_its_own_would_have_left(
         assert left == platters
 
 
+@pytest.mark.parametrize("name", ["small", "nineties"])
+def test_what_is_written_back_is_there_once_the_arm_has_passed(library: Library, name: str) -> None:
+    text = TEXTS[name]
+    drive, now, seen = library.drive(text), 0, 0
+    passes: set[tuple[int, int, int]] = set()
+    for request in requests(1, text, 300):
+        now = run(drive, request, now + request.gap)
+        passes |= {(one.first, one.end, one.done) for one in drive.take_passes() if one.write}
+        kept = drive.take_kept()
+        assert passes.issuperset(kept)
+        seen += len(kept)
+    assert seen > 10
+
+
 def test_what_is_in_the_buffer_again_is_lost(library: Library) -> None:
     """The programmed copy is forgotten: a cut leaves what was there before both."""
     text = SSDS["fresh"]
@@ -62,6 +76,8 @@ def test_what_is_in_the_buffer_again_is_lost(library: Library) -> None:
     for written in (unit, unit, *others, unit):
         drive.write(written, 8, 0)
     drive.advance(10**9)
-    assert drive.take_written() == [(first, first + 8) for first in others]
+    kept = drive.take_kept()
+    assert [(first, end) for first, end, _ in kept] == [(first, first + 8) for first in others]
+    assert all(when < 10**8 for _, _, when in kept), "as it is programmed, not when it is looked at"
     drive.flush(2 * 10**9)
     assert drive.take_written() == [(unit, unit + 8)]
