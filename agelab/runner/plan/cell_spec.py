@@ -193,6 +193,11 @@ class CellSpec:
         return min(total, round(self.scaled_bytes(filled) * copies)) if filled else total
 
     @property
+    def record_bytes(self) -> int:
+        """The most that the records of its drives take, where their power is cut."""
+        return sum(room for room, _ in self.disk.recorded) if self.scenario.has_power_cuts else 0
+
+    @property
     def disk_bytes(self) -> int:
         """The size of the disk under test, with its layout's own metadata."""
         drive, part = self.disk.members[0]
