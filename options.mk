@@ -1,4 +1,4 @@
-# Made of the table of RunOptions: AGELAB_REGENERATE=1 .venv/bin/pytest tests/unit/cli/test_option_table.py
+# Made of the table of RunOptions by make format.
 OPTIONS_calibrate := KERNEL FS OPTIONS SEEDS TRACE SCALE CORPUS LOG CORPORA DESIGN DEFAULTS LAYOUT CLOCK DISKS ERASE BOOT VCPUS SCHEDULE MACHINE MACHINE_BAND BLOCK SOURCE INSTEAD JOBS
 ASKED_calibrate = \
   $${KERNEL:+--kernel "$$KERNEL$(PATCHED)"} \

@@ -1,4 +1,4 @@
-"""Look for planted faults with many seeds: with one processor shaken, with two, and as often in the wall clock.
+"""Look for planted faults with many seeds: with one processor shaken, with two in turns, in the wall clock as often.
 
     .venv/bin/python -m bench.seeds [--seeds 1-100] [--write]
 
@@ -30,6 +30,7 @@ from docs.make.page import grid
 PLANTED = Path(__file__).parents[1] / "tests/vm/planted"
 WAYS = {
     "one processor, shaken": (),
+    "two processors, in turns": ("--vcpus", "2"),
     "wall clock, one processor": ("--clock", "wall", "--schedule", "0"),
     "wall clock, two processors": ("--clock", "wall", "--schedule", "0", "--vcpus", "2"),
 }

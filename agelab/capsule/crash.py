@@ -16,7 +16,7 @@ from agelab.base.errors import InputError
 from agelab.base.types import Frozen
 from agelab.runner.crash import crash
 from agelab.runner.crash.crash import ANSWER, ANSWERS, QUESTION, QUESTIONS
-from agelab.runner.crash.guests import CALLS, MADE_OF, RECORD_BYTES, load
+from agelab.runner.crash.guests import CALLS, CHECK, MADE_OF, RECORD_BYTES, load
 from agelab.store import parcel
 from agelab.store.artefacts import Store, file_hash
 from agelab.store.parcel import OneFile, PackedFile, Parcel, Refused
@@ -45,6 +45,8 @@ def pack(name: str, store: Store, path: Path) -> None:
     contents: dict[str, parcel.Content] = {
         text: fileio.read_bytes(directory / text, fileio.LINES) for text in TEXTS
     }
+    if (directory / CHECK).exists():
+        contents[CHECK] = fileio.read_bytes(directory / CHECK, fileio.PROGRAM)
     with atomic.temp_dir(path.absolute().parent) as place:
         for packed, left in {
             "base.gz": recording.record.base.stat().st_size,
@@ -77,7 +79,7 @@ def unpack(path: Path, store: Store, kernel: str | None) -> str:
             packed = taken.parcel(Parcel[CrashManifest])
         except Refused as error:
             raise Refused(f"{path} is no packed crash run: {error}") from error
-        if set(packed.files) != {*TEXTS, *DISKS}:
+        if set(packed.files) - {CHECK} != {*TEXTS, *DISKS}:
             raise Refused(f"{path} is no packed crash run: it has other files")
         directory = store.crashes / packed.manifest.run
         if directory.exists():

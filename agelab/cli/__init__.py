@@ -26,7 +26,6 @@ from agelab.base.errors import DISK_ERRNOS, FULL_ERRNOS, AgelabError, HostError,
 from agelab.base.fileio import RefusedFile
 from agelab.base.sanitize import escape_controls
 from agelab.base.verbs import GROUPS, VERBS, as_called
-from agelab.cli.examples import examples, with_examples
 from agelab.present import view
 
 INTERNAL_ERROR = 70
@@ -50,6 +49,19 @@ MODULES = {"list": "lists", "help": "help_for"}
 """The modules below agelab.cli whose name is not their verb's: those names are Python's."""
 
 
+FIRST = """
+agelab run aging-ext4 --check           # one small cell: does it work here?
+agelab run aging --filesystem ext4,xfs --seeds 1-5
+agelab help run
+"""
+"""Commands to begin with."""
+
+
+def examples(commands: str) -> str:
+    r"""Return commands as a paragraph of a help; ``\b`` keeps click from joining the lines."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in commands.strip().splitlines())
+
+
 class Verbs(click.Group):
     """A group whose commands are loaded when they are used, so that the help of agelab itself is quick."""
 
@@ -62,20 +74,23 @@ class Verbs(click.Group):
         name = MODULES.get(cmd_name, cmd_name)
         command = getattr(importlib.import_module(f"agelab.cli.{name}"), name)
         assert isinstance(command, click.Command)
-        return with_examples(command, cmd_name)
+        shown = examples(VERBS[cmd_name].examples)
+        if shown not in (command.epilog or ""):
+            command.epilog = f"{shown}\n\n{command.epilog or ''}".rstrip()
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, VERBS))
         for group, verbs in GROUPS.items():
             with formatter.section(group):
-                formatter.write_dl([(f"{verb:{width}}", does) for verb, does in verbs.items()])
+                formatter.write_dl([(f"{verb:{width}}", about.does) for verb, about in verbs.items()])
 
 
 @click.command(
     cls=Verbs,
     subcommand_metavar="VERB ...",
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=f"{examples('agelab')}\n\nAGELAB_HOME moves the store of kernels, images and runs (default: .agelab in the "
+    epilog=f"{examples(FIRST)}\n\nAGELAB_HOME moves the store of kernels, images and runs (default: .agelab in the "
     "checkout, of an installed agelab ~/.local/share/agelab).",
 )
 @click.version_option(__version__)

@@ -20,7 +20,10 @@ from agelab.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from agelab.base.types import Defaults
+    from collections.abc import Iterable
+    from typing import Any
+
+    from agelab.runner.crash.oracle import Kind
 
 
 class _Workloads(click.Group):
@@ -62,6 +65,7 @@ def crash() -> None:
 )
 @click.option(
     "--ignores",
+    "ignored",
     multiple=True,
     type=click.Choice(("flush", "fua")),
     help="What the drive ignores: a filesystem must lose promises on it, or nothing is found here.",
@@ -79,39 +83,39 @@ def crash() -> None:
     metavar="KEY",
     help="Begin with this stored disk (agelab list disks), of one drive.",
 )
+@click.option(
+    "--check",
+    default="",
+    metavar="FILE",
+    help="A C source, script or static program that is run in each tree: it is a loss where it does not exit with 0.",
+)
 @json_option
-def look(
-    workload: str,
-    filesystem: str,
-    kernel: str,
-    defaults: "Defaults",
-    options: str,
-    mib: int | None,
-    seed: int,
-    drawn: int | None,
-    ignores: tuple[str, ...],
-    budget: float | None,
-    disk: str | None,
-    as_json: bool,
-) -> int:
-    """Record WORKLOAD, and look at each state of its disk."""
+def look(options: str, disk: str | None, as_json: bool, **words: "Any") -> int:
+    """Record WORKLOAD, and look at each state of its disk.
+
+    It exits with 0 where nothing is wrong, or known damage alone; with 1 where a promise is lost or your check fails;
+    with 4 where the filesystem alone is damaged.
+    """
     from agelab.present.view.crash import answer_blocks
     from agelab.present.view.terminal import print_blocks
     from agelab.runner.crash import crash as crashing
+    from agelab.runner.crash.oracle import Kind
     from agelab.store import stored_disk
 
     store = open_store()
     start = stored_disk.find(store, disk) if disk else None
-    mounted = tuple(filter(None, options.split(",")))
-    question = crashing.ask(
-        workload, filesystem, kernel, defaults, mounted, mib, seed, drawn, budget, ignores, start
-    )
+    question = crashing.ask(**words, options=tuple(filter(None, options.split(","))), disk=start)
     answer = crashing.run(question, store, say)
     if as_json:
         print_json(asdict(answer))
     else:
         print_blocks(answer_blocks(answer))
-    return 1 if answer.violations else 0
+    return _code(Kind(found.kind) for found in answer.violations if not found.known)
+
+
+def _code(kinds: "Iterable[Kind]") -> int:
+    """Return the exit code where these are wrong, and not known."""
+    return min((1 if kind.is_promise else 4 for kind in kinds), default=0)
 
 
 @crash.command()
@@ -126,7 +130,8 @@ def report(run: str, output: Path) -> None:
     from agelab.present.report.html import render
     from agelab.runner.crash import crash as crashing
 
-    text = render(build_page(*crashing.answered(open_store(), run)))
+    store = open_store()
+    text = render(build_page(*crashing.answered(store, crashing.find(store, run))))
     write_output(output, text.encode(), pages=True)
     click.echo(f"open it in any browser: {output.absolute().as_uri()}")
 
@@ -140,10 +145,13 @@ def report(run: str, output: Path) -> None:
 def pack(run: str, output: Path | None) -> None:
     """Write the crash run RUN into one file, of which agelab crash replay looks at the same states anywhere."""
     from agelab.capsule import crash as capsule
+    from agelab.runner.crash import crash as crashing
 
-    path = output or Path(f"{run}.crash")
+    store = open_store()
+    name = crashing.find(store, run)
+    path = output or Path(f"{name}.crash")
     require_output(path)
-    capsule.pack(run, open_store(), path)
+    capsule.pack(name, store, path)
     click.echo(
         as_called(f"{path}, {path.stat().st_size / 1e6:.1f} MB; look again: agelab crash replay {path}")
     )
@@ -179,11 +187,12 @@ def replay(
     if not state and (export or shell or times > 1):
         raise click.UsageError("--export, --shell and --times are of one STATE: name it")
     store = open_store()
-    name = capsule.unpack(Path(run), store, kernel) if Path(run).is_file() else run
+    packed = Path(run).is_file()
+    name = capsule.unpack(Path(run), store, kernel) if packed else crashing.find(store, run)
     if not state:
         seen = crashing.check(name, store, say, kernel)
         print_blocks(again_blocks(seen))
         return 0 if all(one.same_disk and one.same_verdict for one in seen) else 1
     looked = crashing.replay(name, state, store, say, export, connected if shell else None, times, kernel)
     print_blocks(replay_blocks(looked))
-    return 1 if looked.found else 0
+    return _code(found.kind for found in looked.found if not looked.known)

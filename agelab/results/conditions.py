@@ -116,11 +116,6 @@ class Conditions(Frozen):
             jobs=str(jobs_of(plan)) if wall else "",
         )
 
-    @property
-    def question(self) -> tuple[str, ...]:
-        """What is asked."""
-        return tuple(getattr(self, name) for name in sorted(QUESTION))
-
     def differences(self, other: "Conditions", varies: Collection[str] = ()) -> Differences:
         """Return each name in which the two differ and that is not varied, with both values.
 

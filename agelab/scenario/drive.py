@@ -47,11 +47,6 @@ class ZoneTable(Sourced):
         description="first cylinder, last cylinder and sectors per track of each zone"
     )
 
-    @property
-    def cylinders(self) -> int:
-        """Number of cylinders."""
-        return self.table[-1][1] + 1
-
     def capacity(self, heads: int) -> int:
         """Return the sectors that all tracks hold, spares among them."""
         return sum((last - first + 1) * heads * per_track for first, last, per_track in self.table)

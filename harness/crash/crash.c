@@ -8,7 +8,8 @@
  *                                  workload begins with, the record of workloads, the record of the test drive now
  *   type, flags, options           of mount(2)
  *   repair, fsck                   commands; repair comes before each mount that follows a cut
- *   shell                          a shell on the console looks at what was mounted, too
+ *   check                          a program of the user's looks at the tree that was mounted, too
+ *   shell                          so does a shell on the console
  *   aged                           the disk that each workload begins with is there: what makes a tree adds to it
  *   begin CALL                     makes a part of the tree that each workload finds;
  *   prepare PATH                   a program makes its own
@@ -69,7 +70,7 @@ struct entry {
 };
 
 static struct {
-	char *test, *type, *flags, *options, *repair, *fsck, *aged, *shell;
+	char *test, *type, *flags, *options, *repair, *fsck, *aged, *check, *shell;
 	int raw, base, log, record;
 } job = { .raw = -1, .base = -1, .log = -1, .record = -1 };
 
@@ -311,9 +312,14 @@ static int run(const char *command, char *said, size_t room)
 	posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
 	posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
 	errno = posix_spawnp(&child, words[0], &actions, NULL, words, environ);
-	if (errno)
+	if (errno && command != job.check)
 		die(words[0]);
 	close(ends[1]);
+	if (errno) {
+		snprintf(said, room, "%s", strerror(errno));
+		close(ends[0]);
+		return 127; /* as a shell says it */
+	}
 	output.fd = ends[0];
 	while ((left = end - milliseconds()) > 0 && poll(&output, 1, (int)left) > 0) {
 		size_t part;
@@ -663,7 +669,19 @@ static int writes(void)
 	return unlink(path) && !error ? errno : error;
 }
 
-static void console(void)
+static void check(void)
+{
+	char said[512] = "";
+
+	if (chdir(WHERE))
+		die(WHERE);
+	fprintf(out, ",\"check\":%d,\"checked\":", run(job.check, said, sizeof said));
+	text(said);
+	if (chdir("/"))
+		die("/");
+}
+
+static void console(int error)
 {
 	pid_t child = fork();
 	int fd;
@@ -675,6 +693,11 @@ static void console(void)
 		fd = open(CONSOLE, O_RDWR);
 		if (chdir(WHERE) || ioctl(fd, TIOCSCTTY, 0) || dup2(fd, 0) < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
 			_exit(127);
+		if (error)
+			printf("mount has failed (%s): " WHERE " is empty, and the disk is %s\n", strerror(error), job.test);
+		else
+			printf("%s is mounted at " WHERE "; exit goes on\n", job.test);
+		fflush(stdout);
 		execl("/bin/sh", "sh", "-i", (char *)NULL);
 		_exit(127);
 	}
@@ -698,9 +721,11 @@ static void look(uint64_t first, const char *name)
 	error = mount_it();
 	fprintf(out, ",\"mount\":%d", error);
 	if (job.shell)
-		console();
+		console(error);
 	if (!error) {
 		tree();
+		if (job.check)
+			check();
 		umount_it();
 	}
 	status = run(job.fsck, said, sizeof said);
@@ -740,8 +765,8 @@ static bool setting(const char *word, char *value)
 	} known[] = {
 		{ "test", &job.test, NULL }, { "type", &job.type, NULL }, { "flags", &job.flags, NULL },
 		{ "options", &job.options, NULL }, { "repair", &job.repair, NULL }, { "fsck", &job.fsck, NULL },
-		{ "aged", &job.aged, NULL }, { "shell", &job.shell, NULL }, { "raw", NULL, &job.raw },
-		{ "base", NULL, &job.base }, { "log", NULL, &job.log }, { "record", NULL, &job.record },
+		{ "aged", &job.aged, NULL }, { "check", &job.check, NULL }, { "shell", &job.shell, NULL },
+		{ "raw", NULL, &job.raw }, { "base", NULL, &job.base }, { "log", NULL, &job.log }, { "record", NULL, &job.record },
 	};
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {

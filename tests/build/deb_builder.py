@@ -5,7 +5,13 @@ import subprocess
 import tarfile
 from pathlib import Path
 
+from agelab.debian import Package
 from tests.build.kernel_builder import RELEASE
+
+
+def package(name: str, version: str = "1") -> Package:
+    """A package as an archive lists it."""
+    return Package(name=name, version=version, filename=f"{name}.deb", size=1, sha256="0" * 64)
 
 
 def deb(directory: Path, name: str, version: str = "1", **fields: str) -> Path:

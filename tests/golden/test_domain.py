@@ -43,6 +43,9 @@ SPECS = {
         preload=(Path("/agelab/schedule/schedule.so"), *SPEC.preload),
         schedule="7:15000000000",
     ),
+    "several": replace(
+        SPEC, vcpus=2, preload=(Path("/agelab/schedule/turns.so"), *SPEC.preload), schedule="7:15000000000"
+    ),
     "wall": replace(WALL, real_disks=REAL),
     "wall-kvm": replace(WALL, real_disks=REAL[:1], accelerator="kvm"),
     "wall-pci": replace(WALL, passthrough=(BRIDGE,)),

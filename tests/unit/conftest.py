@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from agelab.results.run_directory import RunDirectory
 from agelab.store.artefacts import Store
+from tests.build import run_builder
 
 
 @pytest.fixture
@@ -17,3 +19,19 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
     return Store(tmp_path / "home")
+
+
+@pytest.fixture
+def run(home: Path) -> RunDirectory:
+    """A run of one cell, in the store that is asked, whose cell has a sample and has not ended."""
+    run = run_builder.begin(home, [run_builder.cell()], label="aging-ext4")
+    run_builder.end(run, 0, [run_builder.sample()], status=None, inputs={"seeds": {"run": 1}})
+    return run
+
+
+@pytest.fixture
+def cache_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Cells are looked up, and no cache of this user is used."""
+    monkeypatch.delenv("AGELAB_FRESH")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("no_proxy", "*")

@@ -135,6 +135,21 @@ def test_a_c_program_is_compiled_and_watched(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
+def test_a_check_of_ones_own_sees_what_nobody_promised(tmp_path: Path) -> None:
+    check = tmp_path / "check"
+    check.write_text("#!/bin/sh\n[ ! -e A/moved ] || [ -s A/moved ]\n")
+    calls = "create A/new; append A/new 0 4096; rename A/new A/moved; append B/foo 0 100; fsync B/foo"
+    answer = asked(calls, "ext4", check=str(check))
+    assert [found.kind for found in answer.violations if not found.known] == [oracle.Kind.CHECK]
+    assert [found.kind for found in answer.differences] == [oracle.Kind.EMPTIED]
+    seen = crash.replay(answer.name, answer.differences[0].state, open_store())
+    assert [found.kind for found in (*seen.found, *seen.differences)] == [
+        oracle.Kind.CHECK,
+        oracle.Kind.EMPTIED,
+    ]
+
+
+@pytest.mark.full
 def test_each_cut_of_a_scenarios_step_is_looked_at() -> None:
     answer = asked("recovery:work", "ext3", defaults="period", budget=1.0)
     assert answer.states > 1000

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 
+from agelab.base import catalogue
 from agelab.base.errors import InputError, unknown
 from agelab.data.corpus.random_content import SeededRandom
 from agelab.data.history.operations import HEADER, whole_blocks
@@ -27,11 +28,6 @@ MAX_CREATED = 20_000_000
 """Files that a history makes at most, so that small ones on a large disk are not written for days."""
 
 
-def load_profiles() -> list[Profile]:
-    """Read all profiles, sorted by name."""
-    return [toml_files.read(path, Profile) for path in sorted(PROFILES.glob("*.toml"))]
-
-
 def load_profile(name: str) -> Profile:
     """Read a profile by name from the file beside this module, or from the file that a path names.
 
@@ -39,8 +35,7 @@ def load_profile(name: str) -> Profile:
     """
     if is_path(name):
         return toml_files.read(Path(name), Profile)
-    there = sorted(path.stem for path in PROFILES.glob("*.toml"))
-    if name not in there:
+    if name not in (there := catalogue.names("profiles")):
         raise unknown("profile", name, there, "(a file of your own is named by its path: ./mine.toml)")
     return toml_files.read(PROFILES / f"{name}.toml", Profile)
 

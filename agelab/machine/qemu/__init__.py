@@ -2,6 +2,7 @@
 
 from agelab.machine.qemu.emulator import (
     SUITE,
+    SUITE_OF_SEVERAL,
     Emulator,
     find,
     obtain,
@@ -10,10 +11,12 @@ from agelab.machine.qemu.emulator import (
     resolve_packages,
     schedule_library,
     stop_library,
+    turns_library,
 )
 
 __all__ = [
     "SUITE",
+    "SUITE_OF_SEVERAL",
     "Emulator",
     "find",
     "obtain",
@@ -22,4 +25,5 @@ __all__ = [
     "resolve_packages",
     "schedule_library",
     "stop_library",
+    "turns_library",
 ]

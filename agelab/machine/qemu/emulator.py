@@ -28,33 +28,38 @@ from agelab.store.artefacts import Artefact, Store, file_hash
 
 SUITE = snapshot.SUITE
 """The suite of the QEMU that is known (agelab.machine.qemu.emulator.KNOWN), and of the machine of guests."""
+SUITE_OF_SEVERAL = "trixie"
+"""The suite of the QEMU whose virtual clock can have several processors: before 8.1 they do not come up."""
 _PACKAGES = ("qemu-system-x86",)
 """With them apt names the firmware, and every library down to libc."""
 
 
-def resolve_packages(store: Store, *, refresh: bool = False) -> BuildRoot:
-    """Resolve the packages of QEMU, from the cache unless ``refresh``."""
+def resolve_packages(store: Store, suite: str = SUITE, *, refresh: bool = False) -> BuildRoot:
+    """Resolve the packages of a suite's QEMU, from the cache unless ``refresh``."""
     return buildroot.resolve(
-        store, SUITE, question(), lambda archive: archive.resolve(_PACKAGES), refresh=refresh
+        store, suite, question(suite), lambda archive: archive.resolve(_PACKAGES), refresh=refresh
     )
 
 
-def question() -> dict[str, Any]:
+def question(suite: str = SUITE) -> dict[str, Any]:
     """Return the question under which the resolution of these packages is cached."""
-    return {"emulator": SUITE, "packages": _PACKAGES}
+    return {"emulator": suite, "packages": _PACKAGES}
 
 
 KIND, SCHEDULE_KIND = "qemu", "schedule"
 RECIPE = 1
 """Raised whenever the same packages and sources would make another artefact."""
-LAUNCHER, CLOCK, MAIN_LOOP, SCHEDULE, STOP = (
-    Path(__file__).with_name(f"{name}.c") for name in ("launcher", "clock", "main_loop", "schedule", "stop")
+LAUNCHER, CLOCK, MAIN_LOOP, SCHEDULE, TURNS, STOP = (
+    Path(__file__).with_name(f"{name}.c")
+    for name in ("launcher", "clock", "main_loop", "schedule", "turns", "stop")
 )
 START, VERSION, UNFIT = "qemu-system-x86_64", "version", "unfit"
 """Files of the artefact: what is started, and what is known of it."""
 ROOT = Path("root/usr")
 """What is of Debian's packages, with the paths that it has there."""
 LINKER, PROGRAM = ROOT / "bin/qemu-system-x86_64", ROOT / "lib/qemu/qemu-system-x86_64"
+BUNDLE = LINKER.parent / "qemu-bundle/usr"
+"""Where a QEMU that was not built to be moved looks for its firmware first."""
 LIBRARIES = ROOT / "lib/x86_64-linux-gnu"
 MODULE = Path("qemu/accel-tcg-x86_64.so")
 FIRMWARE = ("seabios/bios-256k.bin", "qemu/kvmvapic.bin", "qemu/pvh.bin", "qemu/linuxboot_dma.bin")
@@ -62,6 +67,7 @@ FIRMWARE = ("seabios/bios-256k.bin", "qemu/kvmvapic.bin", "qemu/pvh.bin", "qemu/
 KEYMAP = "qemu/keymaps/en-us"
 """Packer gives its guest a VNC display, whatever it is told; QEMU has none without it."""
 KNOWN = re.compile(r"^QEMU emulator version 7\.2\.\d")
+KNOWN_OF_SEVERAL = re.compile(r"^QEMU emulator version 10\.0\.\d")
 CALLED_BY_MODULE = (
     "icount_prepare_for_run",
     "icount_process_data",
@@ -126,7 +132,9 @@ def find(store: Store) -> Emulator | None:
     Where it remembers none of today it is the newest.
     """
     artefacts = [
-        artefact for artefact in store.all(KIND) if artefact.manifest.inputs.get("sources") == sources()
+        artefact
+        for artefact in store.all(KIND)
+        if artefact.manifest.inputs.get("sources") == sources() and "suite" not in artefact.manifest.inputs
     ]
     chosen = remembered(store, question(), BuildRoot)
     if chosen or snapshot.chosen():
@@ -141,8 +149,8 @@ def _identities(chosen: BuildRoot) -> list[list[str]]:
     return [[package.name, package.version, package.sha256] for package in chosen.packages]
 
 
-def obtain(store: Store, progress: Notify = silent) -> Emulator:
-    """Return QEMU, unpacked and compiled if the store does not have it.
+def obtain(store: Store, progress: Notify = silent, suite: str = SUITE) -> Emulator:
+    """Return the QEMU of a suite, unpacked and compiled if the store does not have it.
 
     Raises HostError when it cannot run here, or its packages cannot be fetched.
     """
@@ -150,11 +158,20 @@ def obtain(store: Store, progress: Notify = silent) -> Emulator:
 
     def of(chosen: BuildRoot) -> Artefact:
         return buildroot.with_packages(
-            lambda refresh: buildroot.resolve_compiler(store, chosen.suite, refresh=refresh),
+            lambda refresh: buildroot.resolve_compiler(store, SUITE, refresh=refresh),
             lambda compiler: _of_packages(chosen, compiler, store, progress),
         )
 
-    return Emulator(buildroot.with_packages(lambda refresh: resolve_packages(store, refresh=refresh), of))
+    try:
+        made = buildroot.with_packages(lambda refresh: resolve_packages(store, suite, refresh=refresh), of)
+    except AgelabError as error:
+        if suite != SUITE_OF_SEVERAL:
+            raise
+        raise HostError(
+            f"several processors in the virtual clock take the QEMU of Debian {suite}, which cannot be had: {error}",
+            hint="make that suite reachable (AGELAB_SNAPSHOT, apt's sources), or leave --vcpus out",
+        ) from error
+    return Emulator(made)
 
 
 def schedule_library(store: Store, emulator: Emulator, progress: Notify = silent) -> Path:
@@ -165,14 +182,26 @@ def schedule_library(store: Store, emulator: Emulator, progress: Notify = silent
     return _library(SCHEDULE, "the schedule cannot be shaken", store, emulator, progress)
 
 
+def turns_library(store: Store, emulator: Emulator, progress: Notify = silent) -> Path:
+    """Return the library by which several processors take turns. Raises as ``schedule_library``."""
+    return _library(TURNS, "its clock has one processor", store, emulator, progress, KNOWN_OF_SEVERAL)
+
+
 def stop_library(store: Store, emulator: Emulator, progress: Notify = silent) -> Path:
     """Return the library that stops a guest for a debugger. Raises as ``schedule_library``."""
     return _library(STOP, "no guest can be stopped", store, emulator, progress)
 
 
-def _library(source: Path, otherwise: str, store: Store, emulator: Emulator, progress: Notify) -> Path:
+def _library(
+    source: Path,
+    otherwise: str,
+    store: Store,
+    emulator: Emulator,
+    progress: Notify,
+    known: re.Pattern[str] = KNOWN,
+) -> Path:
     """Return the library of a source, compiled if the store does not have it."""
-    if not KNOWN.match(emulator.version):
+    if not known.match(emulator.version):
         raise HostError(f"{emulator.version} is not known: {otherwise}")
     name = f"{source.stem}.so"
     purpose = buildroot.compiler_purpose("QEMU's libraries")
@@ -217,6 +246,7 @@ def _of_packages(chosen: BuildRoot, compiler: BuildRoot, store: Store, progress:
         "flags": [list(_PROGRAM_FLAGS), list(_LIBRARY_FLAGS)],
         "root": buildroot.key(compiler, purpose),
         "recipe": RECIPE,
+        **({"suite": chosen.suite} if chosen.suite != SUITE else {}),
     }
 
     def build(directory: Path) -> None:
@@ -242,13 +272,15 @@ def _of_packages(chosen: BuildRoot, compiler: BuildRoot, store: Store, progress:
 def _take(usr: Path, directory: Path) -> None:
     """Copy what a guest needs of the unpacked packages: QEMU, its module, every library of the two, and firmware."""
     libraries = usr / "lib/x86_64-linux-gnu"
+    programs, share = {PROGRAM: usr / "bin/qemu-system-x86_64"}, BUNDLE
+    if (libraries / MODULE).exists():  # of Debian 12, and that QEMU looks for its firmware below /usr
+        programs[LIBRARIES / MODULE], share = libraries / MODULE, ROOT
     taken = {
-        PROGRAM: usr / "bin/qemu-system-x86_64",
+        **programs,
         LINKER: libraries / "ld-linux-x86-64.so.2",
-        LIBRARIES / MODULE: libraries / MODULE,
-        **{ROOT / "share" / name: usr / "share" / name for name in (*FIRMWARE, KEYMAP)},
+        **{share / "share" / name: usr / "share" / name for name in (*FIRMWARE, KEYMAP)},
     }
-    for program in (taken[PROGRAM], taken[LIBRARIES / MODULE]):
+    for program in programs.values():
         for name in _libraries(usr, taken[LINKER], libraries, program):
             taken[LIBRARIES / name] = libraries / name
     for target, source in taken.items():

@@ -10,7 +10,7 @@ from agelab.analysis.vega import Span
 from agelab.present.report.blocks import Block, Chart, Charts, Command, Mark, Page, Part, Prose, Section
 from agelab.present.view.crash import answer_blocks, fate, told
 from agelab.runner.crash.crash import Answer, Violation
-from agelab.runner.crash.guests import Recording, relative
+from agelab.runner.crash.guests import Recording
 from agelab.runner.crash.oracle import Call
 from agelab.runner.crash.record import RequestKind
 from agelab.runner.crash.states import Recorded, State
@@ -30,7 +30,7 @@ LEGEND = (
 def build_page(answer: Answer, recording: Recording) -> Page:
     """Build the page of an answer and of its record."""
     by_state: dict[str, list[Violation]] = {}
-    for found in answer.violations:
+    for found in (*answer.violations, *answer.differences):
         by_state.setdefault(found.state, []).append(found)
     sections = [Section("found", "What was found", tuple(answer_blocks(answer)))]
     sections += [
@@ -46,11 +46,12 @@ def build_page(answer: Answer, recording: Recording) -> Page:
 
 
 def _state(answer: Answer, recording: Recording, name: str, found: Sequence[Violation]) -> Iterator[Block]:
-    yield Prose([told(one) for one in found])
+    also = [told(other) for other in found[0].also]
+    known = [f"known: {one.known}" for one in found if one.known]
+    yield Prose([*dict.fromkeys([*map(told, found), *also, *known])])
     state = State.parse(name)
     part = recording.parts[state.workload]
-    calls = relative(recording.calls[state.workload], part.first)
-    spans, moments = timeline(part, calls, state)
+    spans, moments = timeline(part, recording.calls[state.workload], state)
     words = "; ".join(f"{span.name} {span.shown}".strip() for span in spans)
     chart = Chart(
         name, f"{words}; then the power goes", partial(vega.timeline, spans, moments, "the power goes")

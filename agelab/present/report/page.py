@@ -31,7 +31,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 PATH = re.compile(r"[MmHhVvZz0-9 .-]*")
 ROW = re.compile(rf"M{LEFT} (\d+)h")
 KIND = {fill: kind.name.lower() for kind, fill in FILL.items()}
-HEADING, WORDS, NOTE, LABEL = ("12", "600"), ("12", "400"), ("11", "400"), ("10", "400")
+HEADING, WORDS, NOTE = ("12", "600"), ("12", "400"), ("11", "400")
 """Font size and weight of the texts in a picture."""
 
 

@@ -1,15 +1,18 @@
 """What crash states have shown: a table, and the shortest reproduction of each violation."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 
 from agelab.base.verbs import as_called
 from agelab.present.report.blocks import Block, Line, Table, Text, headings
 from agelab.runner.crash.crash import Again, Answer, Replayed, Violation
-from agelab.runner.crash.oracle import SOURCES, Call, Found, Kind
+from agelab.runner.crash.oracle import SOURCES, Call, Found, Kind, error_name
 from agelab.runner.crash.record import Entry, RequestKind
 
-MOST_CALLS = 8
-"""Of a violation: the last ones."""
+MOST_CALLS, MOST_ALSO = 8, 3
+"""Of a violation: the last calls, and what else is wrong in its state."""
 
 
 def answer_blocks(answer: Answer) -> Iterator[Block]:
@@ -21,13 +24,15 @@ def answer_blocks(answer: Answer) -> Iterator[Block]:
         f"{answer.name}: {question.workload} on {question.filesystem} ({question.defaults}{mount}), "
         f"{question.mib} MiB, kernel {question.kernel}{ignoring}"
     )
-    columns = ("workloads", "states", "distinct disks", "looked at", "violations")
-    numbers = (answer.workloads, answer.states, answer.disks, answer.looked, len(answer.violations))
+    losses = Counter(_sort(found)[0] for found in answer.violations)
+    lost, damage, known = (losses[sort] for sort in range(3))
+    columns = ("workloads", "states", "distinct disks", "looked at", "promises lost", "damage", "known")
+    numbers = (answer.workloads, answer.states, answer.disks, answer.looked, lost, damage, known)
     yield Table(headings(*columns, numbers=columns), [[str(number) for number in numbers]])
     rate = answer.looked / answer.look_seconds if answer.look_seconds else 0
     yield Line(
         f"recorded in {answer.record_seconds:.0f} s, looked at in {answer.look_seconds:.0f} s "
-        f"({rate:.2f} disks a second), {answer.boots} guests"
+        f"({rate:.2f} disks a second), {answer.boots} guest{'s' * (answer.boots != 1)}"
     )
     if answer.looked < answer.disks:
         kinds = ", ".join(f"{loss}: {judged} of {states}" for loss, (judged, states) in answer.losses.items())
@@ -35,23 +40,42 @@ def answer_blocks(answer: Answer) -> Iterator[Block]:
             f"the budget ended before {answer.disks - answer.looked} of {answer.disks} disks were looked at: "
             f"{answer.judged} of {answer.states} states are judged ({kinds})"
         )
-    for habit, (yes, no) in sorted(answer.habits.items()):
-        yield Text(f"not promised: {habit}: in {yes} of {yes + no} states")
     if not answer.promises:
         yield Text(
             "no call of the workload makes anything persist: only what was there before is promised, and that the "
             "filesystem is well"
         )
-    if answer.violations:
-        columns = ("state", "what is wrong", "where", "why", "calls")
-        rows: list[Sequence[str] | str] = [_row(found) for found in answer.violations if not found.is_torn]
-        torn = [_row(found) for found in answer.violations if found.is_torn]
-        rows += ["only where a write is torn:", *torn] if torn else []
-        yield Table(headings(*columns, wrapped=columns[1:]), rows, caption="The shortest of each violation")
-        yield Line(as_called(f"again: agelab crash replay {answer.name} {answer.violations[0].state}"))
-    if all(found.is_torn for found in answer.violations):
-        torn_too = ", but where a write is torn" if answer.violations else ""
-        yield Text(f"nothing is wrong on the {answer.looked} disks that were looked at{torn_too}")
+    rows: list[Sequence[str] | str] = []
+    told_of = (*answer.violations, *answer.differences)
+    for (_, sort), alike in groupby(
+        sorted(told_of, key=lambda one: (_sort(one), one.rank, one.state)), _sort
+    ):
+        rows += [f"{sort}:", *_rows(alike, answer)]
+    if rows:
+        words = ("state", "what is wrong", "where", "why", "calls")
+        yield Table(headings(*words, wrapped=words[1:]), rows, caption="The shortest state of each")
+        first = next(row for row in rows if not isinstance(row, str))[0]
+        yield Line(as_called(f"look at one again: agelab crash replay {answer.name} {first}"))
+    for habit, (kept, no) in sorted(answer.habits.items()):
+        if not no:
+            yield Text(f"not promised: {habit}: in 0 of {kept} states")
+    if not lost + damage:
+        but = ", but for known damage" if known else ""
+        yield Text(f"nothing is wrong in {answer.judged} state{'s' * (answer.judged != 1)}{but}")
+
+
+def _sort(found: Violation) -> tuple[int, str]:
+    """Return whose loss it is: the order of its table, and the words above it."""
+    torn = ", only where a write is torn" * found.is_torn
+    if Kind(found.kind).is_habit:
+        return 3, "promised by nobody: filesystems differ (no violation)"
+    if found.known:
+        return 2, f"known: {found.known}"
+    return (
+        (0, f"promises lost{torn}")
+        if Kind(found.kind).is_promise
+        else (1, f"the filesystem is damaged{torn}")
+    )
 
 
 def replay_blocks(seen: Replayed) -> Iterator[Block]:
@@ -72,7 +96,9 @@ def replay_blocks(seen: Replayed) -> Iterator[Block]:
     rows.append("the power goes")
     yield Table(headings(*columns, numbers=columns[:2] + columns[3:5]), rows, caption=f"State {state}")
     yield Line(f"disk {seen.disk}")
-    yield from (Text(told(found)) for found in seen.found)
+    yield from (Text(told(found)) for found in (*seen.found, *seen.differences))
+    if seen.known:
+        yield Text(f"known: {seen.known}")
     if not seen.found:
         yield Line("nothing is wrong")
     if seen.times > 1:
@@ -112,7 +138,7 @@ def _same(it_is: bool) -> str:
 
 
 def _call(call: Call) -> str:
-    failed = f", error {call.error}" if call.error else ""
+    failed = f", {error_name(call.error)}" if call.error else ""
     return f"returned: {call.text or 'mount'}{failed}"
 
 
@@ -125,8 +151,21 @@ def fate(entry: Entry, sectors: int) -> str:
     return "yes" if sectors else "lost"
 
 
-def _row(violation: Violation) -> list[str]:
-    calls = "; ".join(violation.calls[-MOST_CALLS:])
-    if len(violation.calls) > MOST_CALLS:
-        calls = f"{len(violation.calls) - MOST_CALLS} calls; {calls}"
-    return [violation.state, violation.kind, violation.path, violation.why, calls]
+def _rows(violations: Iterable[Violation], answer: Answer) -> Iterator[list[str]]:
+    """Yield all that is wrong in each state, the state and its calls once."""
+    for state, same in groupby(violations, attrgetter("state")):
+        shortest = [*same]
+        own = [(found.kind, found.path, found.why) for found in shortest]
+        also = [(found.kind, found.path, found.why) for found in shortest[0].also]
+        more = [row for row in also if row not in own]
+        own += more[:MOST_ALSO]
+        if len(more) > MOST_ALSO:
+            own.append((f"and {len(more) - MOST_ALSO} more", "", ""))
+        calls = "; ".join(shortest[0].calls[-MOST_CALLS:])
+        if len(shortest[0].calls) > MOST_CALLS:
+            calls = f"{len(shortest[0].calls) - MOST_CALLS} calls; {calls}"
+        for number, (kind, path, why) in enumerate(own):
+            if kind in answer.habits:
+                kept, no = answer.habits[kind]
+                why = f"in {no} of {kept + no} states"
+            yield [state * (number == 0), kind, path, why, calls * (number == 0)]

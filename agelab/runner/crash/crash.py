@@ -5,11 +5,12 @@ import os
 import random
 import re
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from itertools import zip_longest
+from operator import attrgetter
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -18,7 +19,7 @@ from agelab.base import atomic, fileio
 from agelab.base.errors import InputError, Notify, silent
 from agelab.base.types import Defaults
 from agelab.runner.crash import oracle, programs, workloads
-from agelab.runner.crash.guests import Guests, Question, Recording, load, relative
+from agelab.runner.crash.guests import CHECK, Guests, Question, Recording, load
 from agelab.runner.crash.oracle import Call, Found, Look
 from agelab.runner.crash.record import RequestKind
 from agelab.runner.crash.states import Loss, Recorded, State
@@ -46,6 +47,10 @@ class Violation:
     why: str
     rank: tuple[int, ...]
     """The less, the shorter as a reproduction; those in which a write is torn come last."""
+    also: tuple[Found, ...] = ()
+    """What else is wrong in that state."""
+    known: str = ""
+    """What others have written about it, and where; empty for news."""
 
     @property
     def is_torn(self) -> bool:
@@ -75,9 +80,11 @@ class Answer:
     promises: bool = True
     """False where no workload makes a call that promises anything."""
     habits: dict[str, list[int]] = field(default_factory=dict)
-    """Of each habit the states that showed it, and those that did not."""
+    """Of each kind of what nobody promises the states that kept it, and those that did not."""
     violations: list[Violation] = field(default_factory=list)
     """The shortest of each kind and path first."""
+    differences: list[Violation] = field(default_factory=list)
+    """The shortest state of each kind that nobody has promised to keep."""
 
 
 QUESTIONS, ANSWERS = TypeAdapter(Question), TypeAdapter(Answer)
@@ -99,6 +106,7 @@ def ask(
     budget: float | None = None,
     ignored: tuple[str, ...] = (),
     disk: StoredDisk | None = None,
+    check: str = "",
 ) -> Question:
     """Return the question, on the smallest disk where no size is given. Raises InputError for what cannot be asked."""
     known = selection.filesystem(filesystem)
@@ -111,6 +119,8 @@ def ask(
             f"the stored disk is {disk.recipe.filesystem} on {len(disk.recipe.sizes)} drives, and sets its size: "
             "name its filesystem, one drive, and no --mib"
         )
+    if check and not Path(check).is_file():
+        raise InputError(f"--check {check}: there is no such file")
     if step := programs.planned(workload, filesystem, kernel, defaults):
         mib = mib or step[1].disk_bytes >> 20
     elif not programs.is_program(workload):
@@ -130,6 +140,7 @@ def ask(
         budget,
         ignored,
         disk.key if disk else "",
+        check,
     )
 
 
@@ -148,6 +159,8 @@ def run(question: Question, store: Store, progress: Notify = silent) -> Answer:
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{question.filesystem}"
     directory = store.crashes / name
     directory.mkdir(parents=True)
+    if question.check:
+        (directory / CHECK).write_bytes(programs.built(question.check, store, progress))
     if question.disk:
         [member] = stored_disk.find(store, question.disk).members
         stored_disk.sparse_copy(member, directory / "base")
@@ -185,6 +198,9 @@ class Replayed:
     part: Recorded
     calls: Sequence[Call]
     found: list[Found]
+    differences: list[Found]
+    """What nobody promised, and is not kept."""
+    known: str = ""
     times: int = 1
     same: int = 1
     """Guests that have looked, and those of them that found the same as the first."""
@@ -215,22 +231,40 @@ def replay(
         raise InputError(f"state {wanted} is of another record: {name} has {len(recording.parts)} workloads")
     pieces = part.pieces(wanted)
     disk = recording.record.disk(pieces)
-    calls = relative(recording.calls[wanted.workload], part.first)
     if export:
         recording.record.write_disk(export, pieces)
-    verdicts: list[list[Found]] = []
     with Guests.ready(question, store, directory, progress) as guests, ExitStack() as stack:
         terminal = directory / "terminal" if shell else None
         if shell and terminal:
             stack.callback(terminal.unlink, missing_ok=True)
             stack.enter_context(shell(terminal))
+        verdicts = [_again(guests, recording, [wanted], terminal)[state] for _ in range(times)]
+    found, differences = verdicts[0]
+    known, same = _known(question, wanted, found), verdicts.count(verdicts[0])
+    calls = recording.calls[wanted.workload]
+    return Replayed(wanted, disk, part, calls, found, differences, known, times, same)
 
-        def judge(_: str, look: Look) -> None:
-            verdicts.append(list(oracle.judge(look, calls, wanted.returned, guests.bad_words)))
 
-        for _ in range(times):
-            guests.look([(part.first, wanted)], judge, terminal)
-    return Replayed(wanted, disk, part, calls, verdicts[0], times, verdicts.count(verdicts[0]))
+def _again(
+    guests: Guests, recording: Recording, wanted: Sequence[State], terminal: Path | None = None
+) -> dict[str, tuple[list[Found], list[Found]]]:
+    """Say of each state what is wrong, and what nobody has promised and is not kept."""
+    verdicts: dict[str, tuple[list[Found], list[Found]]] = {}
+
+    def judge(name: str, look: Look) -> None:
+        state = State.parse(name)
+        calls = recording.calls[state.workload]
+        habits = oracle.habits(look, calls, state.returned)
+        found = list(oracle.judge(look, calls, state.returned, guests.bad_words))
+        verdicts[name] = (found, [habit for habit, kept in habits if not kept])
+
+    while left := [one for one in wanted if str(one) not in verdicts]:
+        guests.look([(recording.parts[one.workload].first, one) for one in left], judge, terminal)
+    return verdicts
+
+
+def _known(question: Question, state: State, found: Sequence[Found]) -> str:
+    return oracle.known(question.filesystem, found) if state.torn is not None else ""
 
 
 @dataclass(frozen=True)
@@ -246,22 +280,14 @@ def check(name: str, store: Store, progress: Notify = silent, kernel: str | None
     """Look again at each state of an earlier answer, and say whether disk and verdict are those of then."""
     answer, recording = answered(store, name)
     wanted = {found.state: State.parse(found.state) for found in answer.violations}
-    verdicts: dict[str, list[Found]] = {}
     question = _question(store, name, kernel)
     with Guests.ready(question, store, store.crashes / name, progress) as guests:
-
-        def judge(state: str, look: Look) -> None:
-            part = recording.parts[wanted[state].workload]
-            calls = relative(recording.calls[part.workload], part.first)
-            verdicts[state] = list(oracle.judge(look, calls, wanted[state].returned, guests.bad_words))
-
-        while left := [one for one in wanted.values() if str(one) not in verdicts]:
-            guests.look([(recording.parts[one.workload].first, one) for one in left], judge)
+        verdicts = _again(guests, recording, list(wanted.values()))
 
     def again(was: Violation) -> Again:
         part = recording.parts[wanted[was.state].workload]
         disk = recording.record.disk(part.pieces(wanted[was.state]))
-        found = [(one.kind, one.path, one.why) for one in verdicts[was.state]]
+        found = [(one.kind, one.path, one.why) for one in verdicts[was.state][0]]
         return Again(was, disk == was.disk, (was.kind, was.path, was.why) in found)
 
     return [again(was) for was in answer.violations]
@@ -272,18 +298,23 @@ def answered(store: Store, name: str) -> tuple[Answer, Recording]:
     return ANSWERS.validate_json(_read(store, name, ANSWER)), load(store.crashes / name)
 
 
+def find(store: Store, name: str) -> str:
+    """Return the name of an ended run, of which its beginning or ``latest`` was given. Raises InputError."""
+    runs = sorted(other.parent.name for other in store.crashes.glob(f"*/{ANSWER}"))
+    found = runs[-1:] if name == "latest" else [run for run in runs if run.startswith(name)]
+    if len(found) != 1:
+        there = f"the latest are {', '.join(runs[-3:])}" if runs else "there are none"
+        raise InputError(f"{'no crash run' if not found else 'several crash runs'} {name!r}; {there}")
+    return found[0]
+
+
 def _question(store: Store, name: str, kernel: str | None) -> Question:
     question = QUESTIONS.validate_json(_read(store, name, QUESTION))
     return replace(question, kernel=kernel or question.kernel)
 
 
 def _read(store: Store, name: str, file: str) -> bytes:
-    path = store.crashes / name / file
-    if "/" in name or not path.exists():
-        latest = sorted(other.parent.name for other in store.crashes.glob(f"*/{file}"))[-3:]
-        there = f"the latest are {', '.join(latest)}" if latest else "there are none"
-        raise InputError(f"no crash run {name!r}; {there}")
-    return fileio.read_bytes(path, fileio.LINES)
+    return fileio.read_bytes(store.crashes / name / file, fileio.LINES)
 
 
 def disks_in_turn(recording: Recording, question: Question) -> dict[str, list[State]]:
@@ -322,12 +353,11 @@ def _look(
 ) -> None:
     """Look at the disks until the budget is spent, and judge all states that have them."""
     by_state = {str(same[0]): disk for disk, same in disks.items()}
-    calls = {
-        number: relative(recording.calls[number], part.first) for number, part in recording.parts.items()
-    }
     began = time.monotonic()
     deadline = began + 60 * answer.question.budget if answer.question.budget else None
-    violations: dict[tuple[str, str, str], Violation] = {}
+    violations: dict[tuple[str, ...], Violation] = {}
+    differences: dict[str, Violation] = {}
+    habits: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     counts = Counter(state.loss for same in disks.values() for state in same)
     answer.losses = {loss: [0, counts[loss]] for loss in Loss if counts[loss]}
 
@@ -337,17 +367,22 @@ def _look(
         answer.judged += len(disks[disk])
         for same in disks[disk]:
             answer.losses[same.loss][0] += 1
-            for habit, shown in oracle.habits(look, calls[same.workload], same.returned):
-                answer.habits.setdefault(habit, [0, 0])[not shown] += 1
-            for found in oracle.judge(look, calls[same.workload], same.returned, guests.bad_words):
-                made = calls[same.workload][1:]
-                before = sum(call.entries <= same.returned for call in made)
-                texts = tuple(call.text for call in made[: before + 1])
-                rank = (int(same.torn is not None), len(texts), same.workload, *same.rank)
-                violation = Violation(str(same), disk, texts, found.kind, found.path, found.why, rank)
-                key = (found.kind, found.path, NUMBERS.sub("", found.why))
-                if key not in violations or violations[key].rank > rank:
-                    violations[key] = violation
+            made = recording.calls[same.workload]
+            before = sum(call.entries <= same.returned for call in made)
+            texts = tuple(call.text for call in made[1 : before + 1])
+            rank = (int(same.torn is not None), len(texts), same.workload, *same.rank)
+            found = list(oracle.judge(look, made, same.returned, guests.bad_words))
+            known = _known(answer.question, same, found)
+            for one in found:
+                also = tuple(other for other in found if other != one)
+                of = Violation(str(same), disk, texts, one.kind, one.path, one.why, rank, also, known)
+                key = (known, one.kind, one.path, NUMBERS.sub("", one.why))
+                violations[key] = min(violations.get(key, of), of, key=attrgetter("rank"))
+            for one, kept in oracle.habits(look, made, same.returned):
+                habits[one.kind][not kept] += 1
+                if not kept:
+                    of = Violation(str(same), disk, texts, one.kind, one.path, one.why, rank)
+                    differences[one.kind] = min(differences.get(one.kind, of), of, key=attrgetter("rank"))
         if answer.looked % 100 == 0:
             rate = answer.looked / (time.monotonic() - began)
             progress(
@@ -365,4 +400,7 @@ def _look(
     except _BudgetIsSpent:
         answer.boots += 1
     answer.look_seconds = time.monotonic() - began
-    answer.violations = sorted(violations.values(), key=lambda violation: violation.rank)
+    answer.habits = dict(habits)
+    answer.violations, answer.differences = (
+        sorted(kept.values(), key=attrgetter("rank")) for kept in (violations, differences)
+    )

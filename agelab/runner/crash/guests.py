@@ -35,13 +35,14 @@ SOURCES = places.HARNESS / "crash"
 MACHINE, DRIVE = "pentium4-2800", "samsung-hd501lj"
 """A drive with queueing: Linux sends it FUA."""
 DRIVE_NAME = "crash"
-CALLS, MADE_OF = "calls.jsonl", "made_of.json"
+CALLS, MADE_OF, CHECK = "calls.jsonl", "made_of.json", "check"
 PROGRAM = "/run/agelab/workload"
 PROGRAM_BEFORE = "/run/agelab/before"
 """The workload's, and what makes its tree, in the guest."""
 CORPUS_MODULES = ("loop", "isofs")
 NOT_RUN = 127
 """The exit status of a program that could not be begun."""
+RUNS = "name a C source, a script for the guest's /bin/sh, or a program that is linked statically"
 PATIENCE = 86400.0
 """Host seconds for one boot."""
 MEMORY_MIB = 512
@@ -103,6 +104,8 @@ class Question:
     """What the drive ignores: ``flush``, ``fua``."""
     disk: str = ""
     """The key of the stored disk to begin with."""
+    check: str = ""
+    """The file of a program that says whether what a cut has left is whole."""
 
     @property
     def arguments(self) -> list[str]:
@@ -111,6 +114,7 @@ class Question:
         options |= {"seed": self.seed, "drawn": self.drawn}
         options |= {"options": ",".join(self.options)} if self.options else {}
         options |= {"disk": self.disk} if self.disk else {"mib": self.mib}
+        options |= {"check": self.check} if self.check else {}
         pairs = [*options.items(), *(("ignores", name) for name in self.ignored)]
         return [self.workload, *(word for name, value in pairs for word in (f"--{name}", f"{value}"))]
 
@@ -143,19 +147,14 @@ def load(directory: Path) -> Recording:
         elif event["event"] == "call":
             tree = oracle.read_tree(event["tree"])
             calls.setdefault(number, []).append(
-                Call(event["entries"], event["call"], event["error"], tree, frozenset(unseen))
+                Call(event["entries"] - first, event["call"], event["error"], tree, frozenset(unseen))
             )
             unseen.clear()
         else:
-            marks = frozenset(call.entries - first for call in calls[number])
+            marks = frozenset(call.entries for call in calls[number])
             parts[number] = Recorded(number, first, record.entries[first : event["entries"]], marks)
             first = event["entries"]
     return Recording(record, parts, calls)
-
-
-def relative(calls: Sequence[Call], first: int) -> list[Call]:
-    """Return calls with the number of entries of their own workload."""
-    return [replace(call, entries=call.entries - first) for call in calls]
 
 
 @dataclass(frozen=True)
@@ -182,9 +181,13 @@ class Guests:
             made = held.enter_context(bench(store, question.kernel, directory, (filesystem.name,), progress))
             guests = cls(question, filesystem, made, fileio.read_bytes(program, fileio.PROGRAM), directory)
             if (directory / MADE_OF).exists():
-                then = json.loads(fileio.read_text(directory / MADE_OF))
-                for what in sorted(name for name, now in guests.made_of.items() if then[name] != now):
-                    progress(f"{what} was {then[what][:60]!r} then, and is {guests.made_of[what][:60]!r} now")
+                then, now = json.loads(fileio.read_text(directory / MADE_OF)), guests.made_of
+                others = [what for what in now if then[what] != now[what]]
+                if "kernel" in others:  # an image has the modules of its kernel
+                    others = [what for what in others if what not in ("kernel", "image")]
+                    others.insert(0, f"kernel ({now['kernel']}, not {then['kernel']})")
+                if others:
+                    progress(f"another than then: {', '.join(others)}")
             yield guests
 
     @property
@@ -221,10 +224,7 @@ class Guests:
             raise NotRecorded(f"the workloads could not be recorded: {why}")
         for event in boot.events:
             if event["event"] == "program" and event["status"] == NOT_RUN:
-                raise InputError(
-                    f"{self.question.workload} does not run in the guest",
-                    "name a C source, a script for the guest's /bin/sh, or a program that is linked statically",
-                )
+                raise InputError(f"{self.question.workload} does not run in the guest", RUNS)
             if event["event"] == "program" and event["status"]:
                 progress(f"the program ended with {event['status']}")
         atomic.write(self.directory / MADE_OF, json.dumps(self.made_of, indent=1).encode())
@@ -253,6 +253,11 @@ class Guests:
             elif event["event"] == "state":
                 at = ""
                 name = event["state"]
+                if event.get("check") == NOT_RUN:
+                    raise InputError(
+                        f"--check {self.question.check} does not run in the guest: {event['checked'][:80]}",
+                        RUNS,
+                    )
                 looks[name] = Look(
                     mount=event["mount"],
                     tree=oracle.read_tree(event["tree"]) if "tree" in event else None,
@@ -260,6 +265,8 @@ class Guests:
                     said=event["said"],
                     again=event.get("again", 0),
                     write=event.get("write", 0),
+                    check=event.get("check", 0),
+                    checked=event.get("checked", ""),
                     kernel=tuple(event["kernel"]),
                 )
                 hear(name, looks[name])
@@ -299,6 +306,7 @@ class Guests:
             **({"repair": WORD_SEPARATOR.join(repair)} if repair else {}),
             **({"aged": "yes"} if question.disk else {}),
             **({"shell": "yes"} if terminal else {}),
+            **({"check": f"/run/agelab/{CHECK}"} if states and question.check else {}),
         }
         drive = geometry.module_parameters(
             selection.drive(DRIVE), name=DRIVE_NAME, run_seed=question.seed, index=0
@@ -329,6 +337,8 @@ class Guests:
             for name, size in sizes.items()
         ]
         modules, own = self.filesystem.modules, {}
+        if states and question.check:
+            own = {CHECK: fileio.read_bytes(self.directory / CHECK, fileio.PROGRAM)}
         if program:
             own = {
                 Path(PROGRAM).name: program.content,

@@ -5,10 +5,13 @@ else is known of a filesystem: what a call promises stands in ``SOURCES``, with 
 after its promise may be there in either form, or in none.
 """
 
+import errno
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from textwrap import shorten
 from typing import Any
 
 SOURCES = {
@@ -21,7 +24,30 @@ SOURCES = {
 """Where each promise is written."""
 
 
-SAID = 80
+KNOWN = (
+    (
+        "ext4",
+        "Superblock checksum does not match",
+        "a torn superblock: one checksum over two sectors, and mount looks at no other copy; "
+        "e2fsck does (e2fsck(8), -b)",
+    ),
+    (
+        "ext4",
+        r"JBD2: journal transaction \d+ on \S+ is corrupt",
+        "a torn commit block: linux-ext4, April 2024, Ye Bin, 'jbd2: avoid mount failed when commit block is partial "
+        "submitted'; mended in Linux 6.12",
+    ),
+    (
+        "btrfs",
+        "superblock checksum mismatch",
+        "a torn superblock: one checksum over eight sectors, and mount looks at no other copy; a user can "
+        "(btrfs-select-super(8))",
+    ),
+)
+"""Damage by a torn write that others have written about: the filesystem, what is said of it, and why and where."""
+
+
+SAID = 160
 """Characters of what a check says that are told."""
 
 
@@ -39,16 +65,27 @@ class Kind(StrEnum):
     CONTENT = "promised content is another"
     ATTRIBUTES = "promised attributes are others"
     HALF = "a rename lost the file"
+    CHECK = "your own check fails"
     MOUNT = "it cannot be mounted"
     FSCK = "its check finds errors"
     WRITE = "it cannot be written"
     KERNEL = "the kernel complains"
     END = "the guest ended"
+    UNNAMED = "fsync of a new file did not keep its name"
+    NEITHER = "a file renamed over another without fsync has the content of neither"
+    EMPTIED = "a file renamed without fsync lost its content"
 
     @property
     def is_promise(self) -> bool:
-        """True for what a call had promised; the rest is what no call needs to promise."""
-        return self in (Kind.MISSING, Kind.CAME_BACK, Kind.CONTENT, Kind.ATTRIBUTES, Kind.HALF)
+        """True for what a call, or the user's check, had promised; the rest is what no call needs to promise."""
+        return self in (
+            Kind.MISSING, Kind.CAME_BACK, Kind.CONTENT, Kind.ATTRIBUTES, Kind.HALF, Kind.CHECK
+        )  # fmt: skip
+
+    @property
+    def is_habit(self) -> bool:
+        """True for what nobody promises, and filesystems do differently: told, and no violation."""
+        return self in (Kind.UNNAMED, Kind.NEITHER, Kind.EMPTIED)
 
 
 @dataclass(frozen=True)
@@ -88,7 +125,7 @@ class Call:
     """A call that has returned, and the tree after it."""
 
     entries: int
-    """Entries of the record when it returned."""
+    """Entries of its workload's record when it returned."""
     text: str
     """Empty for the mount that comes before all calls."""
     error: int
@@ -135,6 +172,9 @@ class Look:
     said: str = ""
     again: int = 0
     write: int = 0
+    check: int = 0
+    checked: str = ""
+    """Exit status of the user's check, and what it said."""
     kernel: tuple[str, ...] = ()
     ended: str = ""
     """How the guest ended while it looked; empty where it did not."""
@@ -149,11 +189,13 @@ def judge(look: Look, calls: Sequence[Call], returned: int, bad_words: Any) -> I
         yield Found(Kind.END, "", look.ended)
         return
     if look.mount:
-        yield Found(Kind.MOUNT, "", f"mount: error {look.mount}")
+        yield Found(Kind.MOUNT, "", error_name(look.mount))
     if look.fsck:
-        yield Found(Kind.FSCK, "", f"exit {look.fsck}: {' '.join(look.said.split())[:SAID]}")
+        yield Found(Kind.FSCK, "", _ended(look.fsck, look.said))
+    if look.check:
+        yield Found(Kind.CHECK, "", _ended(look.check, look.checked))
     if look.again or look.write:
-        yield Found(Kind.WRITE, "", f"error {look.again or look.write}")
+        yield Found(Kind.WRITE, "", error_name(look.again or look.write))
     for line in look.kernel:
         if bad_words.search(line):
             yield Found(Kind.KERNEL, "", line)
@@ -162,22 +204,35 @@ def judge(look: Look, calls: Sequence[Call], returned: int, bad_words: Any) -> I
         yield from _History.of(calls, returned).differences(look.tree)
 
 
-class Habit(StrEnum):
-    """What no manual page promises, and filesystems do differently: told, and no violation."""
-
-    NAME = "fsync of a file with a new name keeps the name"
-    REPLACED = "a file renamed over another without fsync has the old content or the new"
+def error_name(error: int) -> str:
+    """Return the name of an error number."""
+    return errno.errorcode.get(error, f"error {error}")
 
 
-def habits(look: Look, calls: Sequence[Call], returned: int) -> Iterator[tuple[Habit, bool]]:
-    """Yield each habit that a disk can show, and whether it does."""
+def _ended(status: int, said: str) -> str:
+    return f"exit {status}: {shorten(said, SAID, placeholder=' ...')}"
+
+
+def known(filesystem: str, found: Sequence[Found]) -> str:
+    """Say what is known of the damage that a torn write has done; empty where more or other is wrong."""
+    if not all(one.kind in (Kind.MOUNT, Kind.FSCK, Kind.KERNEL) for one in found):
+        return ""
+    told = [
+        text for of, words, text in KNOWN for one in found if of == filesystem and re.search(words, one.why)
+    ]
+    return told[0] if told else ""
+
+
+def habits(look: Look, calls: Sequence[Call], returned: int) -> Iterator[tuple[Found, bool]]:
+    """Yield what nobody promises and a disk can show, and whether it was kept all the same."""
     if look.tree is not None:
         history = _History.of(calls, returned)
         for path in history.names_of_synced_files():
-            yield Habit.NAME, path in look.tree
-        for path, forms in history.replaced_files():
+            yield Found(Kind.UNNAMED, path, "not promised"), path in look.tree
+        for path, forms in history.renamed_files():
             if path in look.tree:
-                yield Habit.REPLACED, look.tree[path].data in forms
+                kind = Kind.EMPTIED if len(forms) == 1 else Kind.NEITHER
+                yield Found(kind, path, "not promised"), look.tree[path].data in forms
 
 
 @dataclass(frozen=True)
@@ -210,19 +265,15 @@ class _History:
                 ):
                     yield path
 
-    def replaced_files(self) -> Iterator[tuple[str, set[object]]]:
-        """Yield each file in whose place another was put that no call has covered, and what both have held."""
+    def renamed_files(self) -> Iterator[tuple[str, set[object]]]:
+        """Yield each file that was put where it is, and that no call has covered, and what its place has held."""
         for path, node in self.calls[self.done].tree.items():
+            if node.type != "f" or self._content_promised(node.inode, ("fsync", "fdatasync")) is not None:
+                continue
             since = self.name_promised(path)
-            trees = self.trees(since)
-            files = {tree[path].inode for tree in trees if path in tree}
-            if (
-                node.type == "f"
-                and len(files) > 1
-                and not self._touched(path, since)
-                and self._content_promised(node.inode, ("fsync", "fdatasync")) is None
-            ):
-                yield path, {tree[path].data for tree in trees if path in tree}
+            names = [call.names.get(node.inode, [path]) for call in self.calls[since : self.done + 1]]
+            if not all(path in those for those in names) and not self._touched(path, since):
+                yield path, {tree[path].data for tree in self.trees(since) if path in tree}
 
     def trees(self, since: int) -> list[Tree]:
         """Return the trees that there were from a call on."""

@@ -89,13 +89,18 @@ def made(
         return Program(
             f"#!/bin/sh\nset -e\n{lines}".encode(), files={f"{brought_files.TOOLS}/{SPOOL}": program}
         )
-    content = fileio.read_bytes(Path(workload), fileio.PROGRAM)
-    if not workload.endswith(".c"):
-        return Program(content)
+    return Program(built(workload, store, progress))
+
+
+def built(path: str, store: Store, progress: Notify) -> bytes:
+    """Return a file that a guest can run. Raises AgelabError for a source that does not compile."""
+    content = fileio.read_bytes(Path(path), fileio.PROGRAM)
+    if not path.endswith(".c"):
+        return content
     with tempfile.TemporaryDirectory() as directory:
         (Path(directory) / "workload.c").write_bytes(content)
         compiled = tools.obtain(store, progress, Path(directory), ("-O1", "-static", "-s"))
-        return Program(fileio.read_bytes(compiled["workload"], fileio.PROGRAM))
+        return fileio.read_bytes(compiled["workload"], fileio.PROGRAM)
 
 
 def _of_step(workload: str, request: RunRequest, spec: CellSpec, store: Store, progress: Notify) -> Program:

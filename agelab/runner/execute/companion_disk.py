@@ -134,7 +134,7 @@ def companion_cell(spec: CellSpec) -> CellSpec:
         drives=(parse("model:none"),),
         claims=(),
         clock="virtual",
-        vcpus=1,
+        vcpus=spec.vcpus if spec.clock == "virtual" else 1,
         accelerator="tcg",
         failure=None,
         member_bytes=(),

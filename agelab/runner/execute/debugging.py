@@ -24,7 +24,7 @@ from agelab.store.artefacts import Store
 
 PLACE = "debug"
 """Directory of a cell's for what the debugger needs."""
-SOCKET, COMMANDS, TRANSCRIPT = "socket", "gdb", "transcript"
+SOCKET, COMMANDS = "socket", "gdb"
 MODULES = Path(__file__).with_name("modules.gdb")
 """Has gdb look for the modules that are loaded, and read the symbols of those that it finds."""
 STEP = re.compile(r"(?P<step>[^\s:+]+)(?::(?P<repetition>\d+))?(?:\+(?P<seconds>\d+(?:\.\d+)?))?")

@@ -67,7 +67,7 @@ class RunGuests:
     are_saved: bool
     """Boots begin with a saved guest; else each boots in full."""
     schedule: Path | None = None
-    """The library that shakes the schedule, where that is asked for."""
+    """The library that shakes the schedule, or by which processors take turns."""
 
     @classmethod
     def of(cls, prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify) -> "RunGuests":

@@ -98,7 +98,8 @@ def too_small(spec: CellSpec) -> str:
 PLAN_DISK, CORPUS_DISK, DATA_DISK = 1, 2, 3
 """Places of the plan, the corpus and the first data disk among the memory-backed disks; the root is 0."""
 SHAKEN_TIMES = 100
-"""How many times as fast the clock of a guest with a shaken schedule may run: a test has as many times its seconds."""
+"""How many times as fast the clock of one processor with a shaken schedule may run: a test has as many times its
+seconds."""
 MAP_MOUNT = "/run/map"
 """Mount point of a disk that is mapped."""
 MAP_MEMORY_MIB = 512
@@ -187,11 +188,18 @@ def step_environment(spec: CellSpec) -> dict[str, str]:
         "CORPUS_SEED": str(spec.corpus_seed),
         "DEVICE": device(UNDER_TEST),
         **({"SEED": str(spec.run_seed)} if TEST in spec.workload.programs else {}),
-        **({"SHAKEN": str(SHAKEN_TIMES)} if spec.schedule else {}),
+        **({"SHAKEN": str(times)} if (times := _times_as_fast(spec)) > 1 else {}),
         **{name: str(spec.scaled_bytes(figure)) for name, figure in scenario.sizes.items()},
         **{name: str(spec.scaled_count(figure)) for name, figure in scenario.counts.items()},
         **spec.brought.environment,
     }
+
+
+def _times_as_fast(spec: CellSpec) -> int:
+    """Return how many times as fast the guest's clock may run as one that counts a processor's instructions."""
+    if spec.clock == "wall":
+        return 1
+    return SHAKEN_TIMES if spec.schedule and spec.vcpus == 1 else spec.vcpus
 
 
 def _has_cut(phase: Phase) -> bool:

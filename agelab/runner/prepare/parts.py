@@ -208,8 +208,8 @@ def ask_all_packages(
 ) -> None:
     """Resolve all packages that are in the keys of a run's cells. Raises as making it would."""
     roots.resolve_packages(*root_of(request), store)
-    emulator = qemu.resolve_packages(store)
-    for suite in dict.fromkeys((emulator.suite, roots.definition().suite)):
+    qemu.resolve_packages(store, request.options.suite_of_qemu)
+    for suite in dict.fromkeys((qemu.SUITE, roots.definition().suite)):
         buildroot.resolve_compiler(store, suite)
     kernel = kernel_specs.ask_packages(request.kernel, store, progress)
     if kernel is None:

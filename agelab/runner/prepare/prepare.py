@@ -116,7 +116,7 @@ class PreparedRun:
     profiler: Path | None = None
     """The guest's profiler, where a profile is asked for."""
     schedule: Path | None = None
-    """The library that shakes the guests' schedule, where that is asked for."""
+    """The library that shakes the guests' schedule, or by which their processors take turns."""
 
     def first(self, count: int) -> "PreparedRun":
         """Return the same with its first cells alone."""
@@ -151,7 +151,8 @@ def prepare(
     files = brought_files.brought(request.selection.workload, [traced.PROGRAM] if replays else [])
     parts.require(claims)
     beside = held.enter_context(SideBySide())
-    beside.begin(partial(qemu.obtain, store, say))
+    suite = options.suite_of_qemu
+    beside.begin(partial(qemu.obtain, store, say, suite))
     common = bool(scenario.tests or scenario.measures or scenario.histories or scenario.has_power_cuts)
     parts.begin(beside, common=common)
     kernel = parts.kernel()
@@ -187,7 +188,7 @@ def prepare(
     say(needs.require(store.home, jobs))
     in_memory, where = needs.fit_in_memory(jobs, options.guest_clock)
     say(where)
-    emulator = qemu.obtain(store, say)
+    emulator = qemu.obtain(store, say, suite)
     accelerator = _accelerator(options.guest_clock, store, progress)
     specs = [replace(spec, accelerator=accelerator) for spec in specs]
     _check_companion(specs, corpora)
@@ -208,13 +209,20 @@ def prepare(
         cell_bytes=needs.cell_bytes,
         disks_in_memory=in_memory,
         profiler=tools.obtain(store, say, tools.PROFILER)[PROFILER] if options.profile else None,
-        schedule=qemu.schedule_library(store, emulator, say) if options.schedule else None,
+        schedule=_schedule_library(options, store, emulator, say),
     )
+
+
+def _schedule_library(options: RunOptions, store: Store, emulator: Emulator, say: Notify) -> Path | None:
+    """Return the library that decides the guests' schedule, where one does."""
+    if options.takes_turns:
+        return qemu.turns_library(store, emulator, say)
+    return qemu.schedule_library(store, emulator, say) if options.schedule else None
 
 
 def _saves_guests(options: RunOptions, image: Image, emulator: Emulator, say: Notify) -> bool:
     """Return whether guests begin as copies of saved ones; where these cannot be made, say why."""
-    if options.in_wall_clock or options.boot != "saved":
+    if options.in_wall_clock or options.boot != "saved" or options.takes_turns:
         return False
     unfit = emulator.unfit or guest_needs.cannot_stop_itself(image.kernel.release, image.kernel.config)
     if unfit:

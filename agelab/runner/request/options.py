@@ -29,6 +29,7 @@ from agelab.base.errors import InputError, unknown
 from agelab.base.places import layout_names
 from agelab.base.sanitize import require_utf_8
 from agelab.base.types import Defaults, LayoutName, ScaleName
+from agelab.machine import qemu
 from agelab.machine.disk import DriveSpec, parse_list
 from agelab.machine.vm.guest import Clock
 from agelab.results.conditions import NOT_TIMED
@@ -55,8 +56,8 @@ LOOKS = (5, 7, 10, 14, 20)
 """Run seeds after which it is looked whether a question is decided, where they are added until it is."""
 MAX_SEEDS = 10_000
 """Seeds in one range."""
-MAX_VCPUS = 255
-"""Limit of QEMU's machine."""
+MAX_VCPUS, MAX_VIRTUAL_VCPUS = 255, 4
+"""Limits of QEMU's machine, and of those that take turns in the virtual clock."""
 ASIDE = ("directory", "name", "of_plan")
 """Fields that are no options."""
 
@@ -345,7 +346,14 @@ class RunOptions(BaseModel):
             affects="effort", level="calibrate", replayed=True,
         ),
     ] = "saved"  # fmt: skip
-    vcpus: Annotated[int, Option("The guest's processors (wall clock).", affects="shown", level="bisect")] = 1
+    vcpus: Annotated[
+        int,
+        Option(
+            "The guest's processors. In the virtual clock several take turns: its times then measure nothing "
+            "(docs/howto/tests.md).",
+            affects="shown", level="bisect",
+        ),
+    ] = 1  # fmt: skip
     schedule: Annotated[
         int,
         Option(
@@ -540,8 +548,22 @@ class RunOptions(BaseModel):
         return self.guest_clock == "wall"
 
     @property
+    def takes_turns(self) -> bool:
+        """Whether the virtual clock has several processors."""
+        return self.vcpus > 1 and not self.in_wall_clock
+
+    @property
+    def suite_of_qemu(self) -> str:
+        """The suite whose QEMU runs the guests."""
+        return qemu.SUITE_OF_SEVERAL if self.takes_turns else qemu.SUITE
+
+    @property
     def not_timed(self) -> str:
         """Why its times are none; empty where they are some machine's."""
+        if self.takes_turns:
+            return (
+                f"{NOT_TIMED}: the clock counts the instructions of {self.vcpus} processors, which take turns"
+            )
         return f"{NOT_TIMED}: the guest's schedule is shaken, and its clock jumps" if self.schedule else ""
 
     @property
@@ -702,11 +724,6 @@ OPTIONS: Mapping[str, Option] = {
     if isinstance(about, Option)
 }
 """The table: each option by its field of RunOptions."""
-NO_EFFECT = frozenset(
-    {"directory", "name"}
-    | {name for name, of in OPTIONS.items() if of.affects in ("cells", "effort", "nothing")}
-)
-"""Fields that choose cells, or change none of their digits."""
 FORMER = frozenset({"prove_all"})
 """Options of older agelabs without a meaning by now, which their runs name."""
 NOT_REPLAYED = frozenset(name for name, of in OPTIONS.items() if of.is_path or not of.is_replayed)
@@ -836,9 +853,10 @@ def _clock_of_disks(asked: RunOptions) -> None:
             f"--clock virtual: {real.kind}:{real.name} runs in real time",
             hint="real disks take --clock wall, which is their default; modelled ones take either",
         )
-    if not 1 <= asked.vcpus <= (MAX_VCPUS if asked.in_wall_clock else 1):
+    if not 1 <= asked.vcpus <= (MAX_VCPUS if asked.in_wall_clock else MAX_VIRTUAL_VCPUS):
         raise InputError(
-            f"--vcpus {asked.vcpus}: the virtual clock has one processor, the wall clock 1 to {MAX_VCPUS}"
+            f"--vcpus {asked.vcpus}: the virtual clock has 1 to {MAX_VIRTUAL_VCPUS} processors, the wall clock 1 to "
+            f"{MAX_VCPUS}"
         )
 
 

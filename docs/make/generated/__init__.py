@@ -1,4 +1,4 @@
-"""Parts of pages that say what the code says: verbs, keys of files, metrics, studies.
+"""Parts of pages that say what the code says: verbs, options, keys of files, drives, metrics, studies; options.mk.
 
     <!-- generated: keys scenario -->
     ...
@@ -11,9 +11,10 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from docs.make.generated import keys, metrics, programs, studies, verbs
+from docs.make.generated import hardware, keys, options, programs, studies, verbs
 from docs.make.page import DOCS, PROJECT, wrapped
 
+MAKE = "options.mk"
 END = "<!-- end -->"
 BLOCK = re.compile(
     rf"^(?P<mark><!-- generated: (?P<part>\w+)(?: (?P<arguments>[^\n]+?))? -->)\n(?:.*?\n)??{END}$",
@@ -21,8 +22,11 @@ BLOCK = re.compile(
 )
 PARTS: dict[str, Callable[..., str]] = {
     "cli": verbs.sections,
+    "drives": hardware.table_of_drives,
     "keys": keys.sections,
-    "metrics": metrics.table_of_metrics,
+    "machines": hardware.table_of_machines,
+    "metrics": programs.table_of_metrics,
+    "options": options.table_of_options,
     "programs": programs.sections,
     "study": studies.sections,
 }
@@ -40,7 +44,9 @@ def expand(text: str) -> str:
 
 
 def stale() -> Iterator[tuple[Path, str]]:
-    """Yield the pages that say something else than the code, with what they should say."""
+    """Yield the pages, and options.mk, that say something else than the code, with what they should say."""
+    if (today := options.make_text()) != (PROJECT / MAKE).read_text(encoding="utf-8"):
+        yield Path(MAKE), today
     for page in sorted(DOCS.rglob("*.md")):
         text = page.read_text(encoding="utf-8")
         if (today := expand(text)) != text:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from docs.make.page import grid
+
 
 def plain(text: str) -> str:
     """Escape text so that Markdown shows it as it is, in one line."""
@@ -25,5 +27,4 @@ def code(text: str) -> str:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Write a table whose cells are Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
+    return "\n".join(grid(head, rows)) + "\n"

@@ -1,9 +1,16 @@
-"""The programs of steps, with what their output holds."""
+"""The registered metrics; the programs of steps, with what their output holds."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from agelab.scenario.metrics import METRICS, Metric
+from agelab.scenario.workload import OwnMetric
 from agelab.scenario.workloads import programs
 from docs.make.generated.markdown import code, plain, table
+
+
+def table_of_metrics() -> str:
+    """Write a table of all metrics with unit and meaning."""
+    return _table_of(METRICS)
 
 
 def sections() -> str:
@@ -23,8 +30,9 @@ def _sections() -> Iterator[str]:
         yield plain(f"{program.summary[:1].upper()}{program.summary[1:]} ({came}{takes}).") + "\n"
         for limit in program.limits:
             yield f"- {plain(limit)}"
-        rows = (
-            [code(name), plain(metric.unit), plain(metric.meaning)]
-            for name, metric in program.metrics.items()
-        )
-        yield "\n" + table(["metric", "unit", "meaning"], rows) + "\n"
+        yield f"\n{_table_of(program.metrics)}\n"
+
+
+def _table_of(metrics: Mapping[str, Metric] | Mapping[str, OwnMetric]) -> str:
+    rows = ([code(name), plain(metric.unit), plain(metric.meaning)] for name, metric in metrics.items())
+    return table(["metric", "unit", "meaning"], rows)

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import click
 
 from agelab import cli
-from agelab.base.verbs import GROUPS
-from agelab.cli.examples import EXAMPLES, examples
+from agelab.base.verbs import GROUPS, VERBS
 from docs.make.generated.markdown import code, plain, table
 
 ALSO_OF = "run"
@@ -44,7 +43,7 @@ def _section(
     yield f"{'#' * depth} {context.command_path}\n"
     for paragraph in (command.help or "").split("\n\n"):
         yield plain(paragraph) + "\n"
-    shown = EXAMPLES[name].strip() if parent.parent is None else ""
+    shown = VERBS[name].examples.strip() if parent.parent is None else ""
     usage = " ".join((context.command_path, *command.collect_usage_pieces(context)))
     yield "```\n" + "\n".join(filter(None, (usage, "", shown) if shown else (usage,))) + "\n```\n"
     described = _described(command, context)
@@ -52,7 +51,7 @@ def _section(
         yield table(["option", "meaning"], ([code(option), plain(meaning)] for option, meaning in own))
     if also := [option.split()[0] for option, meaning in described if (option, meaning) in known]:
         yield f"Also, as of [agelab {ALSO_OF}](#agelab-{ALSO_OF}): {', '.join(map(code, also))}.\n"
-    if end := (command.epilog or "").replace(examples(name), "").strip() if shown else command.epilog:
+    if end := (command.epilog or "").replace(cli.examples(shown), "").strip() if shown else command.epilog:
         yield plain(end) + "\n"
     if isinstance(command, click.Group):
         for below in command.list_commands(context):

@@ -168,11 +168,10 @@ def repeating_qcow2(path: Path, size: int) -> Path:
 
 
 def test_a_small_image_that_unpacks_to_more_than_there_is_room_for_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = repeating_qcow2(tmp_path / "small.qcow2", 16 * MIB)
     assert small.stat().st_size < MIB // 2
-    store = Store(tmp_path / "home")
     with pytest.raises(InputError, match="qemu-img check finds errors"):  # there was room for it
         taken(store, small)
     with monkeypatch.context() as patched:

@@ -90,11 +90,8 @@ def hostile_run(runs: Path) -> RunDirectory:
 
 
 @pytest.mark.parametrize("words", [("show",), ("show", "--json"), ("list",), ("compare",)])
-def test_a_result_that_is_shown_gives_no_orders(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    run = hostile_run(tmp_path / "runs")
+def test_a_result_that_is_shown_gives_no_orders(home: Path, words: tuple[str, ...]) -> None:
+    run = hostile_run(home / "runs")
     verb, *options = words
     names = {"show": [run.name], "list": [], "compare": [run.name, run.name]}[verb]
     done = CliRunner().invoke(agelab, [verb, *names, *options])
@@ -107,21 +104,15 @@ def test_a_result_that_is_shown_gives_no_orders(
         assert "\\x1b[2J" in done.output and "\\u202etxt.exe" in done.output
 
 
-def test_an_error_gives_no_orders(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    (tmp_path / "runs").mkdir()
+def test_an_error_gives_no_orders(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "runs").mkdir()
     assert main(["show", "x\x1b[2J"]) == 2
     said = capsys.readouterr().err
     assert said and not OBEYED.search(said)
 
 
-def test_forged_samples_break_neither_what_follows_from_them_nor_a_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    run = hostile_run(tmp_path / "runs")
+def test_forged_samples_break_neither_what_follows_from_them_nor_a_table(home: Path) -> None:
+    run = hostile_run(home / "runs")
     rows = [
         Sample(step="copy", metric="throughput", value=1e-300, unit="B/s", repetition=1),
         Sample(step="copy", metric="throughput", value=1e19, unit="B/s", repetition=2),

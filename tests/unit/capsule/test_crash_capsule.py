@@ -10,7 +10,7 @@ from agelab.base.errors import InputError
 from agelab.capsule import crash as capsule
 from agelab.runner.crash import crash, guests
 from agelab.runner.crash.crash import ANSWER, QUESTION, Answer, Violation
-from agelab.runner.crash.guests import CALLS, MADE_OF, Question
+from agelab.runner.crash.guests import CALLS, CHECK, MADE_OF, Question
 from agelab.runner.crash.record import RequestKind
 from agelab.runner.crash.states import State
 from agelab.store.artefacts import Store
@@ -42,6 +42,7 @@ def ran(home: Path, question: Question = QUESTION_OF_IT) -> Store:
     (directory / QUESTION).write_text(json.dumps(asdict(question)))
     (directory / ANSWER).write_text(json.dumps(asdict(answer)))
     (directory / MADE_OF).write_text(json.dumps(made_of))
+    (directory / CHECK).write_bytes(b"#!/bin/sh\n")
     return store
 
 
@@ -59,6 +60,7 @@ def test_another_store_has_the_same_run_and_the_release_of_its_kernel(tmp_path: 
         pieces = part.pieces(State.parse(name))
         assert recording.record.disk(pieces) == recorded.record.disk(pieces)
     assert (second.crashes / NAME / "base").read_bytes() == (first.crashes / NAME / "base").read_bytes()
+    assert (second.crashes / NAME / CHECK).read_bytes() == b"#!/bin/sh\n"
     question = json.loads((second.crashes / NAME / QUESTION).read_text())
     assert question["kernel"] == "debian:6.1.0-56-amd64"
     capsule.pack(NAME, first, tmp_path / "again")

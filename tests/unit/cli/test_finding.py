@@ -14,8 +14,7 @@ import pytest
 from agelab.base import catalogue
 from agelab.base.errors import InputError
 from agelab.base.verbs import VERBS
-from agelab.cli import agelab, completion, main
-from agelab.cli.examples import EXAMPLES
+from agelab.cli import FIRST, agelab, completion, main
 from agelab.cli.lists import USED
 from agelab.present.view.artefacts import WHAT
 from agelab.results.run_directory import RunDirectory
@@ -30,13 +29,12 @@ NAMELESS = {"crash": "run", "history": "results"}
 """What a verb's words are for where they name none of its commands."""
 COMMANDS = [
     (verb, shlex.split(line.partition(" #")[0].partition(" > ")[0].removeprefix('eval "$(').rstrip('" )')))
-    for verb, lines in EXAMPLES.items()
+    for verb, lines in [("agelab", FIRST), *((verb, about.examples) for verb, about in VERBS.items())]
     for line in lines.strip().splitlines()
 ]
 
 
 def test_every_verb_has_examples_of_its_own() -> None:
-    assert set(EXAMPLES) == {*VERBS, "agelab"}
     for verb in VERBS:
         own = [words for of, words in COMMANDS if of == verb]
         assert len(own) >= 2 and any(words[1] == verb for words in own), verb

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from agelab.base import catalogue
 from agelab.cli import main
 from agelab.data.history.operations import check_log
-from agelab.data.history.profile import load_profiles
+from agelab.data.history.profile import load_profile
 from tests.build.cli import AGELAB
 
 
@@ -71,7 +72,7 @@ def test_every_fault_of_a_log_is_named(tmp_path: Path, capsys: pytest.CaptureFix
 def test_profiles_are_listed_with_their_studies(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "profiles"]) == 0
     said = capsys.readouterr().out
-    for one in load_profiles():
+    for one in map(load_profile, catalogue.names("profiles")):
         assert f"{one.name} " in said and one.title in " ".join(said.split())
         assert len(one.sizes.upto) == len(one.sizes.weights) and len(one.ages.upto) == len(one.ages.weights)
         assert len(one.depths.weights) == len(one.depths.directories)

@@ -45,8 +45,7 @@ def parts(history: History, directory: Path, disk: int = 100 * MIB) -> list[byte
     return [(directory / str(number)).read_bytes() for number in range(1, count + 1)]
 
 
-def test_a_log_is_kept_in_parts_with_its_report(tmp_path: Path) -> None:
-    store = Store(tmp_path / "home")
+def test_a_log_is_kept_in_parts_with_its_report(tmp_path: Path, store: Store) -> None:
     log = own(tmp_path / "my.log", "create a\nappend a 5000\npoint 1\npoint 2\n# over\nunlink a\n")
     kept = artefact.obtain_history(log, MIB, 1, store)
     assert kept.parts == kept.files == 3

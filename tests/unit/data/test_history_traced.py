@@ -60,12 +60,11 @@ def test_its_part_has_a_line_for_each_request_from_the_disks_beginning_on(tmp_pa
     ]
 
 
-def test_blkparses_forced_writes_stay_forced_and_discards_are_left_out(tmp_path: Path) -> None:
+def test_blkparses_forced_writes_stay_forced_and_discards_are_left_out(tmp_path: Path, store: Store) -> None:
     lines = [
         "  8,0    3        1     0.000008000   697  D WFS 8 + 8 [a]",
         "  8,0    3        2     0.000009000   697  D   D 16 + 8 [a]",
     ]
-    store = Store(tmp_path / "home")
     kept = artefact.obtain_history(history(trace(tmp_path, lines), before=0), DISK, 1, store)
     assert (unpacked(kept, tmp_path / "image") / "1").read_text() == "8 W 4096 4096 fua\n"
     assert artefact.read_report(kept).skipped == {"discard": 1}
@@ -73,11 +72,10 @@ def test_blkparses_forced_writes_stay_forced_and_discards_are_left_out(tmp_path:
         artefact.obtain_history(history(trace(tmp_path, lines[1:]), before=0), DISK, 1, store)
 
 
-def test_the_record_of_two_drives_is_replayed_one_drive_at_a_time(tmp_path: Path) -> None:
+def test_the_record_of_two_drives_is_replayed_one_drive_at_a_time(tmp_path: Path, store: Store) -> None:
     """As agelab writes it of a cell with two drives (--blocks)."""
     requests = [BlockRequest(at, f"drive{at % 2}", "write", MIB + 512 * at, 512, "W") for at in range(5)]
     written = trace(tmp_path, list(block_trace.iolog(requests)))
-    store = Store(tmp_path / "home")
     with pytest.raises(InputError, match=r'2 devices are in it.*: "drive0" \(3\), "drive1" \(2\)$'):
         artefact.obtain_history(history(written), DISK, 1, store)
     kept = artefact.obtain_history(history(written, device="drive1"), DISK, 1, store)
@@ -97,10 +95,9 @@ def test_the_record_of_two_drives_is_replayed_one_drive_at_a_time(tmp_path: Path
     ],
 )
 def test_requests_outside_of_the_disk_are_given_a_place_by_the_hint(
-    tmp_path: Path, first: int, size: int, hint: str
+    tmp_path: Path, store: Store, first: int, size: int, hint: str
 ) -> None:
     written = trace(tmp_path, ["fio version 2 iolog", f"a read {first} {size}"])
-    store = Store(tmp_path / "home")
     with pytest.raises(InputError, match=f"1 of 1 requests lie outside of the disk.* at {first}$") as error:
         artefact.obtain_history(history(written), DISK, 1, store)
     assert hint in error.value.hint

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agelab.base import catalogue
 from agelab.base.errors import InputError
 from agelab.cli import main
 from agelab.data.history import artefact, profile
@@ -112,7 +113,7 @@ def test_a_history_of_more_files_than_anybody_waits_for_is_refused_at_once(tmp_p
         InputError, match=r"files of 0\.0 bytes on average: to write 3,000,000,000 takes more than"
     ):
         next(operations(tiny, ProfileRequest(1_000_000_000, 0.5, 3, 1), 1, ProducedFiles()))
-    for published in profile.load_profiles():
+    for published in map(load_profile, catalogue.names("profiles")):
         paper = ProfileRequest(4224 * MIB, 0.8, 20, 1)
         assert len(list(islice(operations(published, paper, 1, ProducedFiles()), 1000))) == 1000
 

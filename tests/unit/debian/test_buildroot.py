@@ -109,9 +109,8 @@ def test_a_workshop_has_the_root_and_the_files_and_leaves_nothing(tmp_path: Path
 
 
 def test_a_root_that_is_kept_is_unpacked_once_and_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = Store(tmp_path / "home")
     tree = unpacked(tmp_path / "root", 0o022)
     made = store.obtain(
         "buildroot", {}, lambda directory: buildroot.write_tar(tree, directory / buildroot.ROOT_TAR)

@@ -7,7 +7,7 @@ import pytest
 
 from agelab.base.verbs import VERBS
 from docs.make import generated
-from docs.make.page import DOCS
+from docs.make.page import DOCS, PROJECT
 
 PAGES = sorted(DOCS.rglob("*.md"))
 REFERENCE = DOCS / "reference"
@@ -23,8 +23,12 @@ def test_pages_say_what_the_code_says_and_one_that_does_not_is_told(
     old.write_text(whole.replace("| `elapsed` |", "| `elapsd` |", 1))
     monkeypatch.setattr(generated, "DOCS", tmp_path / "docs")
     monkeypatch.setattr(generated, "PROJECT", tmp_path)
-    assert [(str(page), text) for page, text in generated.stale()] == [("docs/result.md", whole)]
+    make = (PROJECT / "options.mk").read_text()
+    (tmp_path / "options.mk").write_text(make.replace("KERNEL", "KERNAL", 1))
+    told = {str(page): text for page, text in generated.stale()}
+    assert told == {"options.mk": make, "docs/result.md": whole}
     generated.write()
+    assert (tmp_path / "options.mk").read_text() == make
     assert old.read_text() == whole and "docs/result.md says" in capsys.readouterr().out
 
 

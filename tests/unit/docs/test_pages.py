@@ -14,7 +14,7 @@ PAGES = [PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.
 PAGES += sorted((PROJECT / "docs").rglob("*.md"))
 MAKEFILE = (PROJECT / "Makefile").read_text()
 WIDTH = 160
-MADE = ("<!-- table:", "<!-- drives", "<!-- machines", "<!-- options", "<!-- generated")
+MADE = ("<!-- table:", "<!-- generated")
 """Marks before a table that a program has made; ``<!-- end -->`` follows it."""
 PATH = re.compile(
     r"(?<![\w/.~-])(?:agelab|harness|bench|docs|images|packer|scenarios|tests|validation)/[\w./-]*[\w/](?![\w<*{])"

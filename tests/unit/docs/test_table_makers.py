@@ -85,11 +85,8 @@ def test_show_has_the_named_lines_with_dots_where_others_are_left_out(tmp_path: 
     assert lines[9].startswith("  digest") and lines[2] == " ..."
 
 
-def test_a_transcript_is_the_last_command_and_what_it_prints_and_no_day(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    found = run(tmp_path)
+def test_a_transcript_is_the_last_command_and_what_it_prints_and_no_day(home: Path) -> None:
+    found = run(home)
     commands = ["export {runs} --format csv -o made.csv", "show {0}"]
     text = made("printed:transcript", [found], commands=commands).text
     assert text.startswith("```\n$ .venv/bin/agelab show YYYYMMDD-HHMM01-aging\n")
@@ -97,15 +94,12 @@ def test_a_transcript_is_the_last_command_and_what_it_prints_and_no_day(
         "whole result: .venv/bin/agelab show YYYYMMDD-HHMM01-aging --json\n" in text
         and "made.csv" not in text
     )
-    assert found.name not in text and str(tmp_path) not in text and text.endswith(f"{QEMU}.")
+    assert found.name not in text and str(home) not in text and text.endswith(f"{QEMU}.")
 
 
-def test_a_transcript_of_a_command_that_does_not_answer_is_not_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+def test_a_transcript_of_a_command_that_does_not_answer_is_not_made(home: Path) -> None:
     with pytest.raises(HostError, match="agelab show nothing ended with 2: no run"):
-        made("printed:transcript", [run(tmp_path)], commands=["show nothing"])
+        made("printed:transcript", [run(home)], commands=["show nothing"])
 
 
 def test_a_sweep_is_a_table_for_each_metric_and_a_plot(tmp_path: Path) -> None:

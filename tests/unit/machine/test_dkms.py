@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from agelab.base.errors import AgelabError, HostError, InputError
-from agelab.debian import Archive, Package, buildroot
+from agelab.debian import Archive, buildroot
 from agelab.debian.buildroot import BuildFailed, BuildRoot, Workshop
 from agelab.kernel import Kernel
 from agelab.kernel.modules import BUILTIN, INDEX
@@ -21,12 +21,9 @@ from agelab.runner.plan import cell_inputs
 from agelab.scenario import selection
 from agelab.scenario.filesystem import Filesystem
 from agelab.store.artefacts import Artefact, Manifest, Store
+from tests.build.deb_builder import package
 
 OPENZFS = selection.filesystem("openzfs")
-
-
-def package(name: str, version: str = "1") -> Package:
-    return Package(name=name, version=version, filename=f"{name}.deb", size=1, sha256="0" * 64)
 
 
 def elf(name: str, depends: str = "") -> bytes:

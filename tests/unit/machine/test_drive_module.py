@@ -13,6 +13,7 @@ from agelab.debian.buildroot import BuildFailed, BuildRoot
 from agelab.kernel import Kernel, debian_kernel
 from agelab.machine.drive import module
 from agelab.store.artefacts import Artefact, Manifest, Store
+from tests.build.deb_builder import package
 
 BOOKWORM = (
     "linux-headers-6.1.0-1-common (= 6.1.1-1), linux-kbuild-6.1 (>= 6.1.1-1), linux-compiler-gcc-12-x86"
@@ -22,10 +23,6 @@ TRIXIE = (
     "linux-image-6.12.1-amd64-unsigned (= 6.12.1-1), linux-kbuild-6.12.1, gcc-14"
 )
 SID = "gcc-16-for-host, linux-base (>= 4.12~), linux-base-7.2-amd64 (= 7.2-1), linux-kbuild-7.2"
-
-
-def package(name: str, version: str = "1") -> Package:
-    return Package(name=name, version=version, filename=f"{name}.deb", size=1, sha256="0" * 64)
 
 
 def kernel(suite: str = "bookworm") -> Kernel:

@@ -140,6 +140,20 @@ def test_a_library_that_the_packages_lack_is_named_and_so_is_a_place_where_nothi
     assert "AGELAB_HOME=<directory>" in raised.value.hint
 
 
+def test_where_no_newer_suite_can_be_had_it_is_said_what_several_processors_need(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def unreachable(*_: object, **__: object) -> None:
+        raise HostError("cannot fetch the package lists of Debian trixie")
+
+    monkeypatch.setattr(emulator, "resolve_packages", unreachable)
+    with pytest.raises(HostError, match=r"^several processors .* cannot be had: cannot fetch") as raised:
+        qemu.obtain(Store(tmp_path), suite=qemu.SUITE_OF_SEVERAL)
+    assert "leave --vcpus out" in raised.value.hint
+    with pytest.raises(HostError, match=r"^cannot fetch"):
+        qemu.obtain(Store(tmp_path))
+
+
 def test_a_host_of_another_kind_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     with pytest.raises(HostError, match="this host is aarch64; agelab runs the QEMU of Debian's amd64"):

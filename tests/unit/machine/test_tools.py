@@ -11,12 +11,9 @@ from agelab.debian import Archive, Package, PackagesVanished, buildroot
 from agelab.debian.buildroot import BuildRoot
 from agelab.machine.image import tools
 from agelab.store.artefacts import Store
+from tests.build.deb_builder import package
 
 SUITE = "bookworm"
-
-
-def package(name: str, version: str = "1") -> Package:
-    return Package(name=name, version=version, filename=f"{name}.deb", size=1, sha256="0" * 64)
 
 
 @pytest.fixture

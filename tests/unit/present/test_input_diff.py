@@ -30,21 +30,17 @@ def one_cell(home: Path, seed: int, value: float, status: Status | None, clock: 
     ],
 )
 def test_equal_inputs_must_have_equal_samples(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, value: float, status: Status | None, said: str
+    home: Path, seed: int, value: float, status: Status | None, said: str
 ) -> None:
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    left, right = one_cell(tmp_path, 1, 1.5, Status.OK), one_cell(tmp_path, seed, value, status)
+    left, right = one_cell(home, 1, 1.5, Status.OK), one_cell(home, seed, value, status)
     shown = CliRunner().invoke(compare, [left, right]).output
     assert said in shown
     if status is not Status.OK:
         assert "EQUAL INPUTS" not in shown
 
 
-def test_real_time_that_is_not_the_same_twice_breaks_no_promise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    names = [one_cell(tmp_path, 1, value, Status.OK, "wall") for value in (1.5, 1.6)]
+def test_real_time_that_is_not_the_same_twice_breaks_no_promise(home: Path) -> None:
+    names = [one_cell(home, 1, value, Status.OK, "wall") for value in (1.5, 1.6)]
     shown = CliRunner().invoke(compare, names).output
     assert "sample copy 1 elapsed: 1.5 | 1.6" in shown and "real time is not the same twice" in shown
     assert "EQUAL INPUTS" not in shown

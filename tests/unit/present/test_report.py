@@ -561,32 +561,26 @@ def test_the_command_that_makes_it_again(
     assert repeat_command(run_builder.plan(command=command)) == said
 
 
-def test_the_command_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    name = aging_runs.make(tmp_path, {"ext4": 1.3})
-    output = tmp_path / "my report.html"
+def test_the_command_line(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = aging_runs.make(home, {"ext4": 1.3})
+    output = home / "my report.html"
     assert main(["report", "latest", name, "-o", str(output)]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"{output}: 1 run, 0.")
     assert out.endswith(f"open it in any browser: {output.as_uri()}\n")
     assert output.read_text().startswith("<!DOCTYPE html>")
-    assert [path.name for path in tmp_path.iterdir() if path.suffix == ".partial"] == []
+    assert [path.name for path in home.iterdir() if path.suffix == ".partial"] == []
     for argv, words in (
         (["report", "nothing"], "no run 'nothing'"),
-        (["report", name, "-o", str(tmp_path / "no" / "r.html")], "is not a directory"),
+        (["report", name, "-o", str(home / "no" / "r.html")], "is not a directory"),
     ):
         assert main(argv) == 2
         assert words in capsys.readouterr().err
 
 
-def test_a_page_takes_no_device_s_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    name = aging_runs.make(tmp_path, {"ext4": 1.3})
-    pipe = tmp_path / "pipe"
+def test_a_page_takes_no_device_s_place(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = aging_runs.make(home, {"ext4": 1.3})
+    pipe = home / "pipe"
     os.mkfifo(pipe)
     for argv in (["report", name, "-o", str(pipe)], ["capsule", "pack", name, "-o", str(pipe)]):
         assert main(argv) == 2

@@ -18,15 +18,6 @@ from tests.build import run_builder
 from tests.build.report_tables import cells
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
-    """A run of one cell, in the store that is asked, whose cell has a sample and has not ended."""
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    run = run_builder.begin(tmp_path, [run_builder.cell()], label="aging-ext4")
-    run_builder.end(run, 0, [run_builder.sample()], status=None, inputs={"seeds": {"run": 1}})
-    return run
-
-
 def test_brackets_in_what_a_guest_said_are_shown_as_they_are(
     run: RunDirectory, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -207,17 +207,16 @@ def test_the_table_has_every_name_and_every_verb() -> None:
 
 
 def test_a_change_of_harness_and_qemu_is_nowhere_the_kernel_s(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Sweep called it the kernel's, with a star; report took both runs for ten seeds of one series."""
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(home)
     names = []
     for kernel, hashed, seconds in (("6.1", "a", 10.0), ("6.12", "c", 12.0)):
         cells = run_builder.cells(["ext4"], range(1, 6), kernel=kernel)
         booted = RunKernel(spec=f"debian:{kernel}", release=kernel, version=kernel)
         provenance = {"harness": hashed * 64, "qemu": f"QEMU {kernel}"}
-        run = run_builder.begin(tmp_path, cells, scenario="small", kernel=booted, provenance=provenance)
+        run = run_builder.begin(home, cells, scenario="small", kernel=booted, provenance=provenance)
         for number in range(5):
             run_builder.end(
                 run, number, [run_builder.sample("copy", seconds + number / 100)], inputs={"harness": hashed}

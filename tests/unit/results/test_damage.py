@@ -126,7 +126,7 @@ def test_what_cannot_be_made_again_is_kept_and_refused(kernel: Artefact, tmp_pat
 
 
 def test_each_process_reads_it_once_and_listing_reads_nothing(
-    kernel: Artefact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kernel: Artefact, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[Artefact] = []
 
@@ -135,7 +135,6 @@ def test_each_process_reads_it_once_and_listing_reads_nothing(
         return []
 
     monkeypatch.setattr(Artefact, "damage", sound)
-    store = Store(tmp_path / "home")
     assert store.all("kernel") and store.find("kernel", kernel.key)
     store.obtain("kernel", INPUTS, fill, verify=False)
     assert read == []
@@ -144,8 +143,7 @@ def test_each_process_reads_it_once_and_listing_reads_nothing(
     assert len(read) == 1
 
 
-def test_one_damaged_manifest_stands_in_nobodys_way(kernel: Artefact, tmp_path: Path) -> None:
-    store = Store(tmp_path / "home")
+def test_one_damaged_manifest_stands_in_nobodys_way(kernel: Artefact, store: Store) -> None:
     other = store.obtain("kernel", {"other": 1}, fill)
     (kernel / MANIFEST).write_bytes(b"\xff{")
     assert store.all("kernel") == [other] and store.unreadable("kernel") == [kernel.directory]

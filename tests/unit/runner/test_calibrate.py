@@ -40,9 +40,8 @@ class Runs:
 
 
 @pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    found = Runs(tmp_path)
+def runs(home: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
+    found = Runs(home)
     monkeypatch.setattr(verb, "execute", found.execute)
     return found
 

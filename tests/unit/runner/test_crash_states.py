@@ -193,8 +193,9 @@ def test_fsync_of_a_new_file_promises_its_content_and_not_its_name() -> None:
     made = calls(("create A/new", NEW), ("fsync A/new", NEW))
     assert wrong(BEFORE, made) == []
     assert wrong({**NEW, "A/new": file(12, "")}, made) == [(Wrong.CONTENT, "A/new")]
-    assert list(oracle.habits(Look(tree=NEW), made, 9)) == [(oracle.Habit.NAME, True)]
-    assert list(oracle.habits(Look(tree=BEFORE), made, 9)) == [(oracle.Habit.NAME, False)]
+    unnamed = Found(Wrong.UNNAMED, "A/new", "not promised")
+    assert list(oracle.habits(Look(tree=NEW), made, 9)) == [(unnamed, True)]
+    assert list(oracle.habits(Look(tree=BEFORE), made, 9)) == [(unnamed, False)]
     assert list(oracle.habits(Look(tree=BEFORE), made, 1)) == []
 
 
@@ -241,10 +242,35 @@ def test_an_empty_file_in_the_place_of_another_is_told_and_breaks_no_promise() -
     made = calls(("create A/new", NEW), ("rename A/new A/foo", after))
     empty = {**after, "A/foo": file(12, "")}
     assert wrong(empty, made) == []
+    neither = Found(Wrong.NEITHER, "A/foo", "not promised")
     for tree, whole in ((BEFORE, True), (after, True), (empty, False)):
-        assert list(oracle.habits(Look(tree=tree), made, 9)) == [(oracle.Habit.REPLACED, whole)]
+        assert list(oracle.habits(Look(tree=tree), made, 9)) == [(neither, whole)]
+    moved = {**BEFORE, "A/moved": file(12, "new")}
+    made = calls(("create A/new", NEW), ("rename A/new A/moved", moved))
+    for tree, kept in ((BEFORE, []), (moved, [True]), ({**BEFORE, "A/moved": file(12, "")}, [False])):
+        found = list(oracle.habits(Look(tree=tree), made, 9))
+        assert found == [(Found(Wrong.EMPTIED, "A/moved", "not promised"), one) for one in kept]
     synced = calls(("create A/new", NEW), ("fsync A/new", NEW), ("rename A/new A/foo", after))
     assert wrong(empty, synced) == [(Wrong.CONTENT, "A/foo")]
+
+
+def test_what_is_known_of_a_torn_write_explains_no_other_damage() -> None:
+    torn = [
+        Found(Wrong.MOUNT, "", "EBADMSG"),
+        Found(Wrong.FSCK, "", "exit 4: Superblock checksum does not match superblock"),
+    ]
+    assert "e2fsck(8)" in oracle.known("ext4", torn)
+    assert not oracle.known("xfs", torn)
+    assert not oracle.known("ext4", torn[:1])
+    assert not oracle.known("ext4", [*torn, Found(Wrong.MISSING, "A/new", "sync")])
+
+
+def test_the_check_of_the_users_is_a_promise_and_what_it_says_ends_at_a_word() -> None:
+    look = Look(mount=117, check=3, checked="page 7\nis " + "torn " * 99)
+    mount, check = oracle.judge(look, [], 0, NO_WORDS)
+    assert (mount.why, mount.kind.is_promise) == ("EUCLEAN", False)
+    assert check.kind.is_promise and check.why.startswith("exit 3: page 7 is torn ")
+    assert check.why.endswith(" torn ...")
 
 
 def test_a_call_that_failed_promises_nothing() -> None:
@@ -278,7 +304,7 @@ def test_a_directory_that_cannot_be_read_is_told_as_such() -> None:
 def test_a_disk_that_is_not_well_is_told_without_any_promise() -> None:
     look = Look(mount=117, fsck=4, said="bad  inode", kernel=("fine", "EXT4-fs error (device x): bad"))
     assert list(oracle.judge(look, calls(), 9, NO_WORDS)) == [
-        Found(Wrong.MOUNT, "", "mount: error 117"),
+        Found(Wrong.MOUNT, "", "EUCLEAN"),
         Found(Wrong.FSCK, "", "exit 4: bad inode"),
         Found(Wrong.KERNEL, "", "EXT4-fs error (device x): bad"),
     ]

@@ -223,8 +223,7 @@ def with_kernel(home: Path) -> Store:
     return store
 
 
-def test_kvm_without_a_device_or_a_kernel_says_so(tmp_path: Path, device: Path) -> None:
-    store = Store(tmp_path / "home")
+def test_kvm_without_a_device_or_a_kernel_says_so(tmp_path: Path, store: Store, device: Path) -> None:
     assert finding(store, tmp_path / "none").status is ProbeStatus.MISSING
     found = finding(store, device)
     assert found.status is ProbeStatus.UNKNOWN
@@ -379,7 +378,7 @@ def test_doctor_prints_what_to_do_where_something_is_missing(
 
 
 def test_where_nothing_can_be_built_the_images_of_the_store_still_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in a container without privileges, whose store was brought along."""
 
@@ -387,7 +386,6 @@ def test_where_nothing_can_be_built_the_images_of_the_store_still_run(
         raise HostError("mmdebstrap could not build the guest's root:\nunshare: Operation not permitted")
 
     monkeypatch.setattr("agelab.machine.image.root.prove_mmdebstrap", refuse)
-    store = Store(tmp_path / "home")
     found = probes.confinement(store)
     assert (found.status, found.required) == (ProbeStatus.MISSING, True)
     store.obtain("image", {}, lambda _: None)

@@ -208,6 +208,13 @@ def test_a_real_drive_takes_the_wall_clock() -> None:
         clock("file:/a", "virtual")
 
 
+def test_a_clock_has_so_many_processors_and_times_of_several_in_turns_are_none() -> None:
+    with pytest.raises(InputError, match="--vcpus 5: the virtual clock has 1 to 4 processors, the wall clock"):
+        RunOptions(name="aging", vcpus=5)
+    assert RunOptions(name="aging", vcpus=2).not_timed.startswith("not timed: the clock counts")
+    assert not RunOptions(name="aging", clock="wall", vcpus=5).not_timed
+
+
 def test_swap_is_at_the_inner_end_of_the_machines_drive_for_it() -> None:
     found = swapping(disk())
     assert found.drive_specs == (f"model:{SWAPPING.drives[0].drive}",)

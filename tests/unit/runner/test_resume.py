@@ -25,15 +25,6 @@ from agelab.store.artefacts import Store
 from tests.build import run_builder
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
-    """A run of one cell, in the store that is asked, whose cell has a sample and has not ended."""
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    run = run_builder.begin(tmp_path, [run_builder.cell()], label="aging-ext4")
-    run_builder.end(run, 0, [run_builder.sample()], status=None, inputs={"seeds": {"run": 1}})
-    return run
-
-
 def test_a_run_is_not_gone_on_with_from_other_inputs() -> None:
     before = run_builder.plan(provenance={"qemu": "7.2", "host": "a"})
     refuse_other_inputs(before, before.model_copy(update={"provenance": {"qemu": "7.2", "host": "b"}}))

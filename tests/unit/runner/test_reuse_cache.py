@@ -4,6 +4,7 @@ import base64
 import contextlib
 import hashlib
 import json
+import os
 import socket
 import subprocess
 import threading
@@ -30,22 +31,38 @@ from agelab.store.http import HttpPlace
 from agelab.store.parcel import PackedFile, Parcel, PlaceUnreachable, Refused
 from tests.build.reuse_cells import INPUTS, KEY, MAPS, Guests, a_cell, ended, restored
 
+pytestmark = pytest.mark.usefixtures("cache_environment")
 OTHER = {"making": {"kernel": "6.2"}}
 
 
-@pytest.fixture(autouse=True)
-def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("AGELAB_FRESH")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("no_proxy", "*")
+@pytest.fixture
+def empty(tmp_path: Path) -> Path:
+    """A cache in a directory, without a cell."""
+    (tmp_path / "cache").mkdir()
+    return tmp_path / "cache"
 
 
-def filled(directory: Path, home: Path) -> Path:
+@pytest.fixture
+def shared(empty: Path, tmp_path: Path) -> Path:
     """A cache in a directory that holds one cell."""
-    directory.mkdir()
-    cell, maps = a_cell(home)
-    CellCache(DirectoryPlace(directory), print).add(KEY, cell, maps)
-    return directory
+    cell, maps = a_cell(tmp_path)
+    CellCache(DirectoryPlace(empty), print).add(KEY, cell, maps)
+    return empty
+
+
+def answer(shared: Path) -> tuple[EndedCell | None, list[str]]:
+    """What comes out of a cache, and what is said; it is put beside the cache."""
+    said: list[str] = []
+    return restored(DirectoryPlace(shared), shared.parent / "there", said), said
+
+
+def refusal(shared: Path) -> str:
+    """The line that says why a cell is not used; nothing of it is left."""
+    found, said = answer(shared)
+    assert found is None and not [*(shared.parent / "there").rglob("*.gz")]
+    [line] = said
+    assert "\n" not in line
+    return line
 
 
 # ---- the list of a parcel ----
@@ -80,55 +97,50 @@ def test_a_list_is_not_read_without_end(tmp_path: Path, monkeypatch: pytest.Monk
 # ---- a directory ----
 
 
-def test_a_cell_comes_back_from_a_directory_as_it_went_in(tmp_path: Path) -> None:
-    shared = tmp_path / "cache"
-    shared.mkdir()
+def test_a_cell_comes_back_from_a_directory_as_it_went_in(empty: Path, tmp_path: Path) -> None:
+    shared = empty
     before, maps = a_cell(tmp_path)
     CellCache(DirectoryPlace(shared), print).add(KEY, before, maps)
-    said: list[str] = []
-    found = restored(DirectoryPlace(shared), tmp_path / "there", said)
+    found, said = answer(shared)
     assert found and found.end == before.end and not said
     assert (found.inputs, found.samples, found.origin) == (before.inputs, before.samples, before.origin)
     for name, path in found.map_places(tmp_path / "there").items():
         assert path.read_bytes() == before.map_places(maps)[name].read_bytes()
-    name = entry_name(KEY)
-    assert (shared / "ac" / name[:2] / name).is_file()
+    assert _entry(shared).is_file()
     for path in shared.glob("cas/*/*"):
         assert (
             path.name == hashlib.sha256(path.read_bytes()).hexdigest() and path.parent.name == path.name[:2]
         )
 
 
-def test_what_its_steps_printed_comes_back_and_nothing_outside_of_the_directory(tmp_path: Path) -> None:
-    shared, there = tmp_path / "cache", tmp_path / "there"
-    shared.mkdir()
+def test_what_its_steps_printed_comes_back_and_nothing_outside_of_the_directory(
+    empty: Path, tmp_path: Path
+) -> None:
+    shared, there = empty, tmp_path / "there"
     cell, directory = a_cell(tmp_path)
     (directory / "fio-1.output").write_bytes(b"printed")
     CellCache(DirectoryPlace(shared), print).add(KEY, cell, directory)
-    assert restored(DirectoryPlace(shared), there, [])
+    assert answer(shared)[0]
     assert (there / "fio-1.output").read_bytes() == b"printed"
 
     _relist(shared, lambda files: files.update({"outputs/../out.output": files["outputs/fio-1.output"]}))
-    assert restored(DirectoryPlace(shared), there, []) and not (tmp_path / "out.output").exists()
+    assert answer(shared)[0] and not (tmp_path / "out.output").exists()
 
 
-def test_what_steps_printed_goes_with_an_entry_that_is_not_used(tmp_path: Path) -> None:
+def test_what_steps_printed_goes_with_an_entry_that_is_not_used(empty: Path, tmp_path: Path) -> None:
     """The cell runs then, and what is beside its record is what its own steps printed."""
-    shared, there = tmp_path / "cache", tmp_path / "there"
-    shared.mkdir()
+    shared, there = empty, tmp_path / "there"
     cell, directory = a_cell(tmp_path)
     for name in ("fio-1.output", "fio-2.output"):
         (directory / name).write_bytes(name.encode())
     CellCache(DirectoryPlace(shared), print).add(KEY, cell, directory)
     last = hashlib.sha256(b"fio-2.output").hexdigest()
     (shared / "cas" / last[:2] / last).write_bytes(b"other")
-    said: list[str] = []
-    assert restored(DirectoryPlace(shared), there, said) is None and "is not used" in said[0]
+    assert "is not used" in refusal(shared)
     assert not list(there.glob("*"))
 
 
-def test_nothing_in_a_cache_is_written_twice(tmp_path: Path) -> None:
-    shared = filled(tmp_path / "cache", tmp_path)
+def test_nothing_in_a_cache_is_written_twice(shared: Path, tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in shared.rglob("*")}
     cell, maps = a_cell(tmp_path)
     other = cell.model_copy(update={"origin": cell.origin.model_copy(update={"run": "later"})})
@@ -136,34 +148,28 @@ def test_nothing_in_a_cache_is_written_twice(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in shared.rglob("*")} == before
 
 
-def test_two_writers_at_once_leave_one_whole_entry(tmp_path: Path) -> None:
-    shared = tmp_path / "cache"
-    shared.mkdir()
+def test_two_writers_at_once_leave_one_whole_entry(empty: Path, tmp_path: Path) -> None:
     cell, maps = a_cell(tmp_path)
     writers = [
-        threading.Thread(target=CellCache(DirectoryPlace(shared), print).add, args=(KEY, cell, maps))
+        threading.Thread(target=CellCache(DirectoryPlace(empty), print).add, args=(KEY, cell, maps))
         for _ in range(8)
     ]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join()
-    said: list[str] = []
-    assert restored(DirectoryPlace(shared), tmp_path / "there", said) and not said
-    assert not [*shared.rglob("*.partial")]
+    found, said = answer(empty)
+    assert found and not said and not [*empty.rglob("*.partial")]
 
 
-def test_an_entry_whose_files_are_gone_is_none_and_no_error(tmp_path: Path) -> None:
-    shared = filled(tmp_path / "cache", tmp_path)
+def test_an_entry_whose_files_are_gone_is_none_and_no_error(shared: Path, tmp_path: Path) -> None:
     for path in shared.glob("cas/*/*"):
         path.unlink()
-        said: list[str] = []
-        assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None and not said
+        assert answer(shared) == (None, [])
         assert not [*(tmp_path / "there").rglob("*.gz")]
 
 
-def test_what_a_cache_has_lost_of_a_cell_is_put_there_again(tmp_path: Path) -> None:
-    shared = filled(tmp_path / "cache", tmp_path)
+def test_what_a_cache_has_lost_of_a_cell_is_put_there_again(shared: Path, tmp_path: Path) -> None:
     before = sorted(shared.rglob("*"))
     next(shared.glob("cas/*/*")).unlink()
     found, (cell, maps) = CellCache(DirectoryPlace(shared), print), a_cell(tmp_path)
@@ -251,65 +257,76 @@ WRONG: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 
 @pytest.mark.parametrize("case", list(WRONG))
-def test_a_record_that_is_not_of_the_key_and_its_digest_is_told_and_not_used(
-    tmp_path: Path, case: str
-) -> None:
-    shared = filled(tmp_path / "cache", tmp_path)
+def test_a_record_that_is_not_of_the_key_and_its_digest_is_told_and_not_used(shared: Path, case: str) -> None:
     change, why = WRONG[case]
     _replace(shared, change)
-    said: list[str] = []
-    assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None
-    assert len(said) == 1 and f"ac/{entry_name(KEY)} is not used" in said[0] and why in said[0]
-    assert not [*(tmp_path / "there").rglob("*.gz")]
+    said = refusal(shared)
+    assert f"ac/{entry_name(KEY)} is not used" in said and why in said
 
 
-def test_content_that_is_not_of_its_hash_is_told_and_not_used(tmp_path: Path) -> None:
-    shared = filled(tmp_path / "cache", tmp_path)
+def test_content_that_is_not_of_its_hash_is_told_and_not_used(shared: Path) -> None:
     for path in sorted(shared.glob("cas/*/*")):
         before = path.read_bytes()
         path.write_bytes(before[:-1] + b"?")
-        said: list[str] = []
-        assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None
-        assert len(said) == 1 and "another hash than its name says" in said[0]
+        assert "another hash than its name says" in refusal(shared)
         path.write_bytes(before)
 
 
-def test_a_map_of_another_cell_under_its_own_hash_is_told_and_not_used(tmp_path: Path) -> None:
-    shared = filled(tmp_path / "cache", tmp_path)
+def _of_other_cell(shared: Path) -> None:
     _relist(shared, lambda files: files.update({"maps/aged/extents.gz": files["maps/aged/free.gz"]}))
-    said: list[str] = []
-    assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None
-    assert "its map aged/extents is not that of its digest" in said[0]
 
 
-def test_maps_that_cannot_lie_beside_each_other_are_told_and_not_used(tmp_path: Path) -> None:
-    shared = filled(tmp_path / "cache", tmp_path)
+def _not_beside_each_other(shared: Path) -> None:
     maps = {"aged": "0" * 64, "aged.gz/free": "1" * 64}
     _replace(shared, _edited(lambda found: found["end"].update(_with_maps(found, maps))))
     _relist(shared, lambda files: files.update({f"maps/{of}.gz": files["maps/aged/free.gz"] for of in maps}))
-    said: list[str] = []
-    assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None
-    assert len(said) == 1 and "is not used" in said[0]
 
 
-@pytest.mark.parametrize("what", ["file", "kind", "part"])
-def test_a_link_in_a_cache_is_not_followed_to_read(tmp_path: Path, what: str) -> None:
+def _of_other_size(shared: Path) -> None:
+    _relist(
+        shared,
+        lambda files: files.update(
+            {name: file.model_copy(update={"size": 1}) for name, file in files.items()}
+        ),
+    )
+
+
+def _linked(place: Path) -> None:
     """A link to what would do: it is the link that is refused."""
-    shared, said = filled(tmp_path / "cache", tmp_path), list[str]()
-    entry = shared / "ac" / entry_name(KEY)[:2] / entry_name(KEY)
-    place = {"file": entry, "kind": shared / "ac", "part": entry.parent}[what]
-    place.rename(tmp_path / "elsewhere")
-    place.symlink_to(tmp_path / "elsewhere")
-    assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None
-    assert len(said) == 1 and "link" in said[0] and "\n" not in said[0]
+    elsewhere = place.with_name("elsewhere")
+    place.rename(elsewhere)
+    place.symlink_to(elsewhere)
+
+
+def _pipe(shared: Path) -> None:
+    _entry(shared).unlink()
+    os.mkfifo(_entry(shared))
+
+
+@pytest.mark.parametrize(
+    ("harm", "why"),
+    [
+        (_of_other_cell, "its map aged/extents is not that of its digest"),
+        (_not_beside_each_other, "is not used"),
+        (_of_other_size, "has another size than is said"),
+        (lambda shared: _linked(_entry(shared)), "link"),
+        (lambda shared: _linked(shared / "ac"), "link"),
+        (lambda shared: _linked(_entry(shared).parent), "link"),
+        (_pipe, "pipe"),
+    ],
+)
+def test_what_cannot_be_an_entry_is_told_and_not_used(
+    shared: Path, harm: Callable[[Path], None], why: str
+) -> None:
+    harm(shared)
+    assert why in refusal(shared)
 
 
 @pytest.mark.parametrize("what", ["file", "kind", "part"])
 @pytest.mark.parametrize("dangling", [True, False])
 def test_a_link_in_a_cache_is_not_followed_to_write(tmp_path: Path, what: str, dangling: bool) -> None:
-    shared, elsewhere, name = tmp_path / "cache", tmp_path / "elsewhere", entry_name(KEY)
-    entry = shared / "ac" / name[:2] / name
-    place = {"file": entry, "kind": shared / "ac", "part": entry.parent}[what]
+    shared, elsewhere = tmp_path / "cache", tmp_path / "elsewhere"
+    place = {"file": _entry(shared), "kind": shared / "ac", "part": _entry(shared).parent}[what]
     place.parent.mkdir(parents=True)
     if not dangling:
         elsewhere.write_text("mine") if what == "file" else elsewhere.mkdir()
@@ -324,60 +341,33 @@ def test_a_link_in_a_cache_is_not_followed_to_write(tmp_path: Path, what: str, d
     assert what == "file" or (len(said) == 1 and "link, which is not followed" in said[0])
 
 
-def test_a_cache_that_is_named_by_a_link_is_used(tmp_path: Path) -> None:
-    shared, said = filled(tmp_path / "cache", tmp_path), list[str]()
-    (tmp_path / "named").symlink_to(shared)
-    assert restored(DirectoryPlace(tmp_path / "named"), tmp_path / "there", said) and not said
+def test_a_cache_that_is_named_by_a_link_is_used(shared: Path) -> None:
+    named = shared.with_name("named")
+    named.symlink_to(shared)
+    found, said = answer(named)
+    assert found and not said
 
 
-def test_maps_are_not_unpacked_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_maps_are_not_unpacked_without_end(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them would be small enough alone."""
-    shared, said = filled(tmp_path / "cache", tmp_path), list[str]()
     each = max(map(len, MAPS.values()))
     monkeypatch.setattr(fileio, "MAP", sum(map(len, MAPS.values())) - 1)
     assert each < fileio.MAP
-    assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None
-    assert len(said) == 1 and "cannot be unpacked" in said[0] and not [*(tmp_path / "there").rglob("*.gz")]
+    assert "cannot be unpacked" in refusal(shared)
 
 
 def test_the_files_of_a_cell_are_not_fetched_without_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shared, said = filled(tmp_path / "cache", tmp_path), list[str]()
     monkeypatch.setattr(ended_cells, "MOST_BYTES", 1 << 20)
     more = {f"outputs/{number}.output": PackedFile(sha256="0" * 64, size=2000) for number in range(900)}
     _relist(shared, lambda files: files.update(more))
-    assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None
-    assert "its files have more than 1 MiB" in said[0]
+    assert "its files have more than 1 MiB" in refusal(shared)
     _relist(
         shared,
         lambda files: files.update(dict.fromkeys([*more, *map(str, range(200))], more["outputs/1.output"])),
     )
-    assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None
-    assert "it names more than 1000 files" in said[1]
-
-
-def test_a_size_that_is_not_true_is_told_and_not_used(tmp_path: Path) -> None:
-    shared, said = filled(tmp_path / "cache", tmp_path), list[str]()
-
-    def change(files: dict[str, PackedFile]) -> None:
-        for name, file in files.items():
-            files[name] = file.model_copy(update={"size": 1})
-
-    _relist(shared, change)
-    assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None
-    assert "has another size than is said" in said[0]
-
-
-def test_a_pipe_in_a_cache_is_not_waited_for(tmp_path: Path) -> None:
-    import os
-
-    shared = filled(tmp_path / "cache", tmp_path)
-    name = entry_name(KEY)
-    (shared / "ac" / name[:2] / name).unlink()
-    os.mkfifo(shared / "ac" / name[:2] / name)
-    said: list[str] = []
-    assert restored(DirectoryPlace(shared), tmp_path / "there", said) is None and "pipe" in said[0]
+    assert "it names more than 1000 files" in refusal(shared)
 
 
 # ---- a server ----

@@ -22,14 +22,10 @@ from tests import capabilities
 from tests.build.reuse_cells import KEY, a_cell, restored
 
 PROGRAM = shutil.which("bazel-remote", path=f"{os.environ['PATH']}:{Path.home() / 'go/bin'}")
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason=capabilities.lacks("bazel-remote"))
-
-
-@pytest.fixture(autouse=True)
-def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("AGELAB_FRESH")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("no_proxy", "*")
+pytestmark = [
+    pytest.mark.skipif(PROGRAM is None, reason=capabilities.lacks("bazel-remote")),
+    pytest.mark.usefixtures("cache_environment"),
+]
 
 
 @contextmanager

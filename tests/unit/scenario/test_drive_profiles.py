@@ -1,18 +1,14 @@
-"""Drive and machine files: whole, honest about their figures, and as docs/drives.md prints them.
+"""Drive and machine files: whole, honest about their figures, and as docs/drives.md shows one."""
 
-``AGELAB_REGENERATE=1 pytest tests/unit/scenario/test_drive_profiles.py`` writes its tables anew; read the difference.
-"""
-
-import os
 import re
 from pathlib import Path
 
 import pytest
 
 from agelab.base.errors import InputError
-from agelab.base.types import Figure, Sourced, Whole
+from agelab.base.types import Figure, Whole
 from agelab.scenario import selection, toml_files
-from agelab.scenario.drive import BOUNDS, Drive, RotatingDisk, SolidState
+from agelab.scenario.drive import BOUNDS, Drive, RotatingDisk
 from agelab.scenario.machine import Machine
 
 DRIVES = selection.drives()
@@ -223,101 +219,6 @@ def test_a_machines_swap_is_on_one_of_its_drives(tmp_path: Path) -> None:
     path.write_text(text.replace("drive = 1\n", "drive = 3\n"))
     with pytest.raises(InputError, match=r"swap\.drive is 3: there are 3 drives, from 0"):
         toml_files.read(path, Machine)
-
-
-def marked(figure: Sourced, value: object) -> str:
-    """A value with its origin's mark."""
-    return f"{value}{ {'published': '', 'inferred': ' *i*', 'calibrated': ' *c*', 'estimated': ' *e*'}[figure.origin] }"
-
-
-def drive_table() -> list[str]:
-    """The page's table of drives."""
-    lines = [
-        "| drive | what it is | rpm, heads | outer / inner MB/s | seek: next / mean / full / mean write, ms |"
-        " cache KiB | interface | queue |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    flash = [
-        "| drive | what it is | read / write, us | channels | read / write MB/s | interface | queue |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    ssd = [
-        "| drive | what it is | channels x dies x planes | page, block KiB, bits a cell | read / program us, erase ms |"
-        " spare % | fast MiB | map KiB | buffer KiB | queue |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for drive in DRIVES:
-        medium, start = drive.medium, f"| `{drive.name}` | {drive.summary} |"
-        end = f"{drive.interface.name} | {marked(drive.queue_depth, drive.queue_depth.value)} |"
-
-        def several(*figures: Sourced) -> str:
-            return " / ".join(marked(one, f"{one.value:g}") for one in figures)  # type: ignore[attr-defined]
-
-        if isinstance(medium, RotatingDisk):
-            seeks = (
-                medium.track_to_track_ms,
-                medium.average_ms,
-                medium.full_stroke_ms,
-                medium.write_average_ms,
-            )
-            turning = f"{medium.rpm.value}, {marked(medium.heads, medium.heads.value)}"
-            cache = marked(drive.cache.kib, drive.cache.kib.value)
-            rates = several(medium.outer_mb_s, medium.inner_mb_s)
-            lines.append(f"{start} {turning} | {rates} | {several(*seeks)} | {cache} | {end}")
-        elif isinstance(medium, SolidState):
-            parts = several(medium.channels, medium.dies_per_channel, medium.planes).replace(" / ", " x ")
-            cells = several(medium.page_kib, medium.block_kib, medium.bits_per_cell).replace(" / ", ", ")
-            took = f"{several(medium.read_us, medium.program_us)}, {several(medium.erase_ms)}"
-            fast = several(medium.fast_mib) if medium.fast_mib else "none"
-            at_hand = several(medium.map_kib) if medium.map_kib else "all"
-            ssd.append(
-                f"{start} {parts} | {cells} | {took} | {several(medium.over_provisioning_percent)} | {fast} "
-                f"| {at_hand} | {several(drive.cache.kib)} | {marked(drive.queue_depth, drive.queue_depth.value)} |"
-            )
-        else:
-            times = several(medium.read_us, medium.write_us)
-            rates = several(medium.read_mb_s, medium.write_mb_s)
-            flash.append(
-                f"{start} {times} | {marked(medium.channels, medium.channels.value)} | {rates} | {end}"
-            )
-    return [*lines, "", *flash, "", *ssd]
-
-
-def machine_table() -> list[str]:
-    """The page's table of machines."""
-    lines = [
-        "| machine | clock MHz | instructions a cycle | ns an instruction, on the guest's clock |"
-        " cycles a byte read, written | memory, swap MiB | drives |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for one in MACHINES:
-        swap = "none"
-        if one.swap:
-            swap = f"{marked(one.swap, f'{one.swap.mib:g}')} on `{one.drives[one.swap.drive].drive}`"
-        cells = (
-            f"`{one.name}`",
-            marked(one.clock_mhz, f"{one.clock_mhz.value:g}"),
-            marked(one.instructions_per_cycle, one.instructions_per_cycle.value),
-            f"{one.instruction_ns:.2f}, {1 << one.shift}",
-            marked(one.byte_price, f"{one.byte_price.read:g}, {one.byte_price.written:g}")
-            if one.byte_price
-            else "-",
-            f"{marked(one.memory_mib, f'{one.memory_mib.value:g}')}, {swap}",
-            ", ".join(f"`{drive.drive}`" for drive in one.drives),
-        )
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
-
-
-@pytest.mark.parametrize("name", ["drives", "machines"])
-def test_the_pages_tables_are_the_files(name: str) -> None:
-    table = "\n".join(drive_table() if name == "drives" else machine_table())
-    place = re.compile(rf"(<!-- {name} -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-    if os.environ.get("AGELAB_REGENERATE"):
-        PAGE.write_text(place.sub(lambda found: f"{found[1]}{table}\n{found[3]}", PAGE.read_text()))
-    found = place.search(PAGE.read_text())
-    assert found is not None
-    assert found[2] == f"{table}\n"
 
 
 def test_a_file_that_calls_itself_by_another_name_is_refused(

@@ -64,12 +64,11 @@ def test_runs_of_other_corpus_seeds_stand_together_and_runs_of_other_data_do_not
 
 
 def test_compare_leaves_out_the_corpus_that_one_side_alone_has_and_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    both = aging_runs.make(tmp_path, {"ext4": 1.2}, seeds=(1, 2, 3, 4), corpora=(1, 2), data="a; b")
-    one = aging_runs.make(tmp_path, {"ext4": 1.9}, seeds=(5, 6, 7, 8), data="a")
-    other = aging_runs.make(tmp_path, {"ext4": 1.2}, seeds=(1,), corpora=(3,), data="c")
+    both = aging_runs.make(home, {"ext4": 1.2}, seeds=(1, 2, 3, 4), corpora=(1, 2), data="a; b")
+    one = aging_runs.make(home, {"ext4": 1.9}, seeds=(5, 6, 7, 8), data="a")
+    other = aging_runs.make(home, {"ext4": 1.2}, seeds=(1,), corpora=(3,), data="c")
     assert main(["compare", both, one]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "ext4, single: seeds 1,2,3,4 of corpora 1,2 | seeds 5,6,7,8" in shown

@@ -66,10 +66,7 @@ def test_two_checkouts_stand_side_by_side() -> None:
     ]
 
 
-def test_what_is_neither_checkout_nor_commit_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
+def test_what_is_neither_checkout_nor_commit_is_refused(home: Path) -> None:
     with pytest.raises(InputError, match="neither a checkout"), cell.checked_out("no-such", open_store()):
         pass
 
