@@ -1,5 +1,6 @@
 """``agelab report``: runs as one page to read."""
 
+import gc
 from pathlib import Path
 
 import click
@@ -31,6 +32,7 @@ def report(runs: tuple[str, ...], output: Path) -> None:
     from agelab.present.report.html import render
     from agelab.present.report.page import build_page
 
+    gc.disable()  # a million samples are no garbage, and each search for some reads them all
     directories = find_runs(runs or (LATEST,))
     limits.require_to_draw()
     text = render(build_page(map(load, directories)))

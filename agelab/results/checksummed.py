@@ -20,6 +20,7 @@ AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
 SEAL = "seal"
 """The key of the hash."""
+_SEALED = b',"%s":"' % SEAL.encode()
 _BATCH = 10_000
 """Lines that are parsed together."""
 
@@ -38,16 +39,20 @@ def add_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         file.write(b"".join(map(sealed_line, rows)))
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
-    """Read the JSON lines of a file, which may be missing, without a last one that was cut short.
+def raw_lines(path: Path) -> list[bytes]:
+    """Read the lines of a file, which may be missing, without a last one that was cut short.
 
     Who adds lines waits meanwhile: one that takes the place of a cut one would be read in two halves.
-    Raises ValueError for a line that is not what was written.
     """
     content = b""
     with suppress(FileNotFoundError):
         content = fileio.read_bytes(path, fileio.LINES, locked=True)
-    whole = content.split(b"\n")[:-1]
+    return content.split(b"\n")[:-1]
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """Parse the JSON lines of a file, which may be missing. Raises ValueError for one that is not what was written."""
+    whole = raw_lines(path)
     records: list[dict[str, Any]] = []
     for at in range(0, len(whole), _BATCH):
         records += _parsed(whole[at : at + _BATCH])
@@ -57,10 +62,17 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def _parsed(some: Sequence[bytes]) -> list[dict[str, Any]]:
     """Parse lines together, which is faster than one by one; where that fails, one by one, to say which is wrong."""
     with suppress(ValueError, TypeError, AttributeError):
-        rows = from_json(b"[" + b",".join(some) + b"]")
+        rows = from_json(b"[" + b",".join(map(unsealed_line, some)) + b"]")
         if len(rows) == len(some):
             return [unseal(row) for row in rows]
     return [unseal(json.loads(line)) for line in some]
+
+
+def unsealed_line(line: bytes) -> bytes:
+    """Return what stands before the seal of a line, where it is the seal of these bytes; else the line as it is."""
+    content, _, seal = line.rpartition(_SEALED)
+    content += b"}"
+    return content if seal == b'%s"}' % hashlib.sha256(content).hexdigest().encode() else line
 
 
 def write(path: Path, text: str) -> None:
@@ -118,7 +130,7 @@ def seal(value: Mapping[str, Any]) -> dict[str, Any]:
 def sealed_line(row: Mapping[str, Any]) -> bytes:
     """Return the line of a row with its seal, encoded once: the seal is the hash of what stands before it."""
     content = canonical_json(row)
-    return b'%s,"%s":"%s"}\n' % (content[:-1], SEAL.encode(), hashlib.sha256(content).hexdigest().encode())
+    return b'%s%s%s"}\n' % (content[:-1], _SEALED, hashlib.sha256(content).hexdigest().encode())
 
 
 def unseal(value: dict[str, Any]) -> dict[str, Any]:

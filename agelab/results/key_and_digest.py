@@ -14,8 +14,13 @@ _SAMPLES = TypeAdapter(list[Sample])
 def digest(status: Status, samples: Iterable[Sample], maps: Mapping[str, str]) -> str:
     """Hash samples, status and the hashes of maps, whatever the order they came in."""
     dumped = _SAMPLES.dump_python(list(samples), exclude_none=True)
-    rows = sorted(canonical_json(sample).decode() for sample in dumped)
-    return "sha256:" + key_of({"status": status.value, "samples": rows, "maps": dict(maps)})
+    return digest_of_rows(status, map(canonical_json, dumped), maps)
+
+
+def digest_of_rows(status: Status, rows: Iterable[bytes], maps: Mapping[str, str]) -> str:
+    """Hash the same, from each sample's canonical JSON without what is null."""
+    ordered = sorted(row.decode() for row in rows)
+    return "sha256:" + key_of({"status": status.value, "samples": ordered, "maps": dict(maps)})
 
 
 def inputs_key(inputs: Mapping[str, Any]) -> str:

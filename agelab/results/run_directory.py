@@ -25,13 +25,13 @@ from pydantic_core import to_json
 
 from agelab.base import atomic, fileio
 from agelab.base.errors import AgelabError, InputError
-from agelab.base.hashing import key_of
+from agelab.base.hashing import canonical_json, key_of
 from agelab.base.plain_path import plain_label
 from agelab.base.sanitize import escape_controls, escape_json
 from agelab.results import block_record, checksummed, own
 from agelab.results import profile as profiles
 from agelab.results.block_record import RequestRecord
-from agelab.results.key_and_digest import digest, inputs_key
+from agelab.results.key_and_digest import digest, digest_of_rows, inputs_key
 from agelab.results.profile import CellProfile
 from agelab.results.result import SCHEMA, End, RunPlan, Sample, Status
 from agelab.results.timing import CellTiming
@@ -53,6 +53,7 @@ SHOWN_CELLS, SHOWN_KEY = 10, len("sha256:") + 12
 """Cells that a run's repr has, and characters of their keys."""
 
 _SAMPLES = TypeAdapter(list[Sample])
+_CELL = re.compile(rb'\{"cell":(0|[1-9][0-9]{0,8}),')
 _MAP = re.compile(r"[\w-][\w.-]{0,99}(/[\w-][\w.-]{0,99})?", re.ASCII)
 _PICTURE = re.compile(r"[a-z][a-z-]{0,50}\.svg")
 
@@ -326,26 +327,28 @@ class RunDirectory:
 
         Raises InputError where a line is damaged.
         """
-        by_cell: dict[int, list[dict[str, Any]]] = {}
+        return self._read_samples()[0]
+
+    def _read_samples(self) -> tuple[dict[int, list[Sample]], dict[int, list[bytes]]]:
+        """Read each cell's samples, and their lines without cell and seal, unless they are known already."""
+        rows: dict[int, list[bytes]] = {}
         path = self.path / SAMPLES
         with self._written.lock:
             if self._written.is_all(path):
-                return {number: list(rows) for number, rows in self._written.samples.items()}
+                return {number: list(some) for number, some in self._written.samples.items()}, rows
         state = _state(path)
         with checksummed.readable(path):
-            for raw in checksummed.lines(path):
-                number = raw.pop("cell")
-                if type(number) is not int:
-                    raise ValueError("a cell is called by its number")
-                if raw == {"again": True}:
-                    by_cell.pop(number, None)
+            for line in checksummed.raw_lines(path):
+                number, row = _of_cell(line)
+                if row is None:
+                    rows.pop(number, None)
                 else:
-                    by_cell.setdefault(number, []).append(raw)
-            samples = {number: _SAMPLES.validate_python(rows) for number, rows in by_cell.items()}
+                    rows.setdefault(number, []).append(row)
+            samples = {number: _parsed(some) for number, some in rows.items()}
         with self._written.lock:
             if state == _state(path):
                 self._written.samples, self._written.state = samples, state
-        return {number: list(rows) for number, rows in samples.items()}
+        return {number: list(some) for number, some in samples.items()}, rows
 
     def read_all(self) -> tuple[RunPlan, list[End | None], dict[int, list[Sample]]]:
         """Read the plan, each cell's end and the samples, while a process may be adding to them.
@@ -362,14 +365,15 @@ class RunDirectory:
         A cell without an end record is checked by the checksums of its lines alone.
         """
         running = self.is_running()
-        _, ends, samples = self.read_all()
+        ends = [self.end(number) for number in range(len(self.plan().cells))]
+        samples, rows = self._read_samples()
         for number, end in enumerate(ends):
             restarted = (
                 end is not None and end.status is Status.INTERRUPTED and (running or self.is_running())
             )
             if end is None or restarted:
                 continue
-            for name in self._damaged_files(number, end, samples.get(number, [])):
+            for name in self._damaged_files(number, end, samples.get(number, []), rows.get(number, [])):
                 raise InputError(
                     f"{self.name}, cell {number}: {name} is not what was measured",
                     hint=f"to measure that cell again: rm {self.path / 'cells' / str(number) / 'end.json'}; "
@@ -378,12 +382,14 @@ class RunDirectory:
         if beyond := sorted(set(samples) - set(range(len(ends)))):
             raise InputError(f"{self.path / 'samples.jsonl'} is damaged: the run has no cell {beyond[0]}")
 
-    def _damaged_files(self, number: int, end: End, samples: Sequence[Sample]) -> Iterator[str]:
+    def _damaged_files(
+        self, number: int, end: End, samples: Sequence[Sample], rows: Sequence[bytes]
+    ) -> Iterator[str]:
         """Name the files of a cell that are missing, or not what its end record says."""
         if end.inputs_key and inputs_key(self.recorded_inputs(number)) != end.inputs_key:
             yield f"cells/{number}/inputs.json"
         recorded = end.measured or end.digest
-        if recorded and digest(end.status, samples, end.maps) != recorded:
+        if recorded and recorded not in _digests(end, samples, rows):
             yield "samples.jsonl"
         for name, sha256 in end.maps.items():
             if not _MAP.fullmatch(name):
@@ -469,6 +475,34 @@ def _sorted(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}
     return [_sorted(element) for element in value] if isinstance(value, list | tuple) else value
+
+
+def _of_cell(line: bytes) -> tuple[int, bytes | None]:
+    """Return the number of a line's cell and its sample's JSON, or None where it voids those before it.
+
+    Most lines are taken apart as they were written, unparsed.
+    """
+    plain = checksummed.unsealed_line(line)
+    if (of_cell := _CELL.match(plain)) and not any(word in plain for word in (b'"seal"', b'"again"')):
+        return int(of_cell[1]), b"{" + plain[of_cell.end() :]
+    raw = checksummed.unseal(json.loads(line))
+    number = raw.pop("cell")
+    if type(number) is not int:
+        raise ValueError("a cell is called by its number")
+    return number, None if raw == {"again": True} else canonical_json(raw)
+
+
+def _parsed(rows: Sequence[bytes]) -> list[Sample]:
+    samples = _SAMPLES.validate_json(b"[" + b",".join(rows) + b"]")
+    if len(samples) != len(rows):
+        raise ValueError("a line has several samples")
+    return samples
+
+
+def _digests(end: End, samples: Sequence[Sample], rows: Sequence[bytes]) -> Iterator[str]:
+    """Yield the digest of a cell's lines; then of its samples, for which a null or an order of keys is nothing."""
+    yield digest_of_rows(end.status, rows, end.maps)
+    yield digest(end.status, samples, end.maps)
 
 
 def _row(sample: Sample) -> dict[str, Any]:

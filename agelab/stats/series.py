@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Context, Decimal, Inexact
 from fractions import Fraction
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, reduce
 from math import comb
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
@@ -57,18 +57,33 @@ class Summary:
         return self.spread / abs(self.median) if self.median else None
 
 
+Number: TypeAlias = int | float | Fraction
+_EXACT = Context(prec=1000, traps=[Inexact])
+"""Has room for any sum of floats."""
+
+
 @lru_cache(1 << 17)
-def exact(value: int | float) -> Fraction:
+def exact(value: Number) -> Fraction:
     """Return the number that the digits say: 0.1 is a tenth, as it was written, and not the float nearest to it.
 
     Raises ValueError for what is no finite number.
     """
-    if isinstance(value, int):
+    if not isinstance(value, float):
         return Fraction(value)
     try:
         return Fraction(Decimal(str(value)))
     except OverflowError as error:
         raise ValueError(f"{value} is no finite number") from error
+
+
+def exact_mean(values: Sequence[Number]) -> Fraction:
+    """Return the mean of the numbers that the digits say."""
+    if any(isinstance(value, Fraction) for value in values):
+        return sum(map(exact, values), Fraction()) / len(values)
+    total = reduce(
+        _EXACT.add, map(Decimal, map(str, values))
+    )  # one fraction instead of as many as there are values
+    return Fraction(total) / len(values)
 
 
 @cache
@@ -92,7 +107,7 @@ def interval_rank(n: int, level: Fraction = LEVEL) -> int:
     return k
 
 
-def summary(values: Sequence[Fraction]) -> Summary:
+def summary(values: Sequence[Number]) -> Summary:
     """Summarize a sample: median, interval and spread. Raises ValueError for an empty one."""
     if not values:
         raise ValueError("an empty sample has no median")
@@ -101,9 +116,9 @@ def summary(values: Sequence[Fraction]) -> Summary:
     k = interval_rank(n)
     return Summary(
         n=n,
-        median=(ordered[(n - 1) // 2] + ordered[n // 2]) / 2,
-        interval=MedianInterval(ordered[k - 1], ordered[n - k], coverage(n, k)),
-        spread=ordered[-1] - ordered[0],
+        median=(exact(ordered[(n - 1) // 2]) + exact(ordered[n // 2])) / 2,
+        interval=MedianInterval(exact(ordered[k - 1]), exact(ordered[n - k]), coverage(n, k)),
+        spread=exact(ordered[-1]) - exact(ordered[0]),
     )
 
 
@@ -155,8 +170,8 @@ class Series:
     repetition: int
     metric: str
     unit: str
-    values: tuple[tuple[Seeds, Fraction], ...]
-    """Seeds and value, for each cell that has one."""
+    numbers: tuple[tuple[Seeds, Number], ...]
+    """Seeds and value as it was written, for each cell that has one."""
     missing: tuple[tuple[Seeds, str], ...]
     """Seeds and the reason, for each cell that has none."""
     own: Metric | None = None
@@ -186,22 +201,27 @@ class Series:
         return (self.step, self.repetition, self.metric)
 
     @cached_property
+    def values(self) -> tuple[tuple[Seeds, Fraction], ...]:
+        """Seeds and value."""
+        return tuple((seeds, exact(number)) for seeds, number in self.numbers)
+
+    @cached_property
     def summary(self) -> Summary | None:
         """Median, interval and spread, or None where nothing was measured."""
-        return summary([value for _, value in self.values]) if self.values else None
+        return summary([number for _, number in self.numbers]) if self.numbers else None
 
     @property
     def median(self) -> Fraction:
         """Its median; there must be a value."""
-        if len(self.values) == 1:
-            return self.values[0][1]
+        if len(self.numbers) == 1:
+            return exact(self.numbers[0][1])
         assert self.summary is not None
         return self.summary.median
 
     @property
     def seeds(self) -> list[Seeds]:
         """The seeds of its values."""
-        return [seeds for seeds, _ in self.values]
+        return [seeds for seeds, _ in self.numbers]
 
     @property
     def why_missing(self) -> str:
@@ -226,7 +246,7 @@ def series(
         last[step, metric] = max(repetition, last.get((step, metric), 1))
     measured = {}
     for place in places:
-        values: list[tuple[Seeds, Fraction]] = []
+        numbers: list[tuple[Seeds, Number]] = []
         missing: list[tuple[Seeds, str]] = []
         unit = ""
         for seed, table in tables:
@@ -235,12 +255,12 @@ def series(
             if row is None or row.value is None:
                 missing.append((seed, (row and row.not_measured) or "not among this seed's samples"))
             else:
-                values.append((seed, exact(row.value)))
+                numbers.append((seed, row.value))
         most = last[place[0], place[2]]
         measured[place] = Series(
             *place,
             unit,
-            tuple(values),
+            tuple(numbers),
             tuple(missing),
             own.get(place[2]),
             most,
@@ -274,21 +294,19 @@ def by_step(measured: Mapping[Place, Series]) -> dict[Place, Series]:
 
 
 def _mean(several: Sequence[Series]) -> Series:
-    values: dict[Seeds, list[Fraction]] = {}
+    numbers: dict[Seeds, list[Number]] = {}
     missing: dict[Seeds, str] = {}
     for measure in several:
-        for seed, value in measure.values:
-            values.setdefault(seed, []).append(value)
+        for seed, number in measure.numbers:
+            numbers.setdefault(seed, []).append(number)
         for seed, why in measure.missing:
             missing.setdefault(seed, why)
-    whole = tuple(
-        (seed, sum(own, Fraction()) / len(own)) for seed, own in values.items() if seed not in missing
-    )
+    whole = tuple((seed, exact_mean(own)) for seed, own in numbers.items() if seed not in missing)
     first = several[0]
     return replace(
         first,
         repetition=MEAN,
-        values=whole,
+        numbers=whole,
         missing=tuple(missing.items()),
         repetitions=len(several),
         caveat=next((measure.caveat for measure in several if measure.caveat), ""),
@@ -312,7 +330,7 @@ def pair_series(left: Mapping[Place, Series], right: Mapping[Place, Series]) -> 
     """Pair the series of two groups; a place that one never measured has an empty series there."""
 
     def empty(like: Series) -> Series:
-        return replace(like, values=(), missing=())
+        return replace(like, numbers=(), missing=())
 
     return [
         SeriesPair(left.get(place) or empty(right[place]), right.get(place) or empty(left[place]))

@@ -135,7 +135,7 @@ def _ends(table: Sequence[Sequence[Series]]) -> SeriesPair:
         values = [
             (Seeds(at, seeds.run), value) for at, series in enumerate(of) for seeds, value in series.values
         ]
-        sides.append(replace(of[0], values=tuple(values), missing=()))
+        sides.append(replace(of[0], numbers=tuple(values), missing=()))
     return SeriesPair(*sides)
 
 

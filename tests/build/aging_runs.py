@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
+from agelab.results import checksummed
 from agelab.results.key_and_digest import digest
 from agelab.results.result import RunKernel, Sample, Status
 from agelab.scenario.metrics import METRICS
@@ -82,10 +83,8 @@ def make(
             own = {test: own for (variant, test), own in odd.items() if variant == cell.variant}
             slowdown = on_corpora.get((cell.variant, cell.corpus_seed), slowdowns[cell.variant])
             measured = list(samples(slowdown, 1 + 0.15 * order, spread, drawn, own))
-            for sample in measured:
-                lines.append(
-                    f'{{"cell":{number},{sample.model_dump_json(exclude_none=sample.value is not None)[1:]}'
-                )
+            rows = (sample.model_dump(exclude_none=sample.value is not None) for sample in measured)
+            lines += [checksummed.sealed_line({"cell": number, **row}) for row in rows]
         ok = status is Status.OK
         run_builder.end(
             run, number, status=status, inputs={"cell": number, "data": data}, reason=None if ok else reason,
@@ -95,7 +94,7 @@ def make(
         if picture and picture.exists():
             (run.cell_directory(number) / "maps").mkdir()
             (run.cell_directory(number) / "maps" / "block-map.svg").write_bytes(picture.read_bytes())
-    (run.path / "samples.jsonl").write_text("".join(line + "\n" for line in lines))
+    (run.path / "samples.jsonl").write_bytes(b"".join(lines))
     return run.name
 
 

@@ -198,7 +198,7 @@ def _caveats(group: RunSet) -> Iterator[str]:
     reasons: dict[str, dict[str, None]] = {}
     for subject in group.groups:
         for (step, _, metric), series in subject.series.items():
-            if series.caveat and series.values and series.caveat != subject.unhonoured:
+            if series.caveat and series.numbers and series.caveat != subject.unhonoured:
                 reasons.setdefault(series.caveat, {})[f"{subject.name} {step} {metric}"] = None
     for why, places in reasons.items():
         yield f"{why}: {name_some(list(places), MAX_PLACES)}"

@@ -257,7 +257,7 @@ def step_tables(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Tab
         rows.append(
             (
                 TableCell(series.title), TableCell(subject.name),
-                TableCell(str(len(series.values)), len(series.values)),
+                TableCell(str(len(series.numbers)), len(series.numbers)),
                 *_both(series),
                 _between(series),
                 *(_effect(compared) if compared else (TableCell("1", 1), *[TableCell("–")] * 3)),

@@ -54,7 +54,8 @@ def cheapest(values: Sequence[float], deviation: float) -> list[int]:
     return best[1]
 
 
-def test_segments_are_the_cheapest_of_all() -> None:
+def test_segments_are_the_cheapest_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "REACH", 100.0)  # values as they are
     drawn = random.Random(1)
     found = 0
     for _ in range(60):
@@ -63,6 +64,13 @@ def test_segments_are_the_cheapest_of_all() -> None:
         assert segments.change_points(values, 1.0) == cheapest(values, 1.0)
         found += bool(cheapest(values, 1.0))
     assert 10 < found < 50
+
+
+def test_outliers_are_no_level_in_the_middle_of_a_line_and_a_step_at_its_end_is_one() -> None:
+    assert segments.change_points([0.0, 0.1] * 5 + [9.0, 9.0] + [0.0, 0.1] * 5, 1.0) == []
+    assert segments.change_points([0.0, 0.1] * 5 + [9.0, 9.0], 1.0) == [10]
+    assert segments.change_points([9.0, 9.0] + [0.0, 0.1] * 5, 1.0) == [2]
+    assert segments.change_points([0.0, 0.1] * 5 + [9.0, 9.0, 9.0] + [0.0, 0.1] * 5, 1.0) == [10, 13]
 
 
 def test_a_line_without_any_noise_has_a_step_where_its_value_changes() -> None:

@@ -5,7 +5,6 @@ import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -153,13 +152,13 @@ def test_samples_that_were_read_are_read_again_only_where_the_file_is_another(
     finished: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads: list[Path] = []
-    lines = checksummed.lines
+    lines = checksummed.raw_lines
 
-    def counted(path: Path) -> list[dict[str, Any]]:
+    def counted(path: Path) -> list[bytes]:
         reads.append(path)
         return lines(path)
 
-    monkeypatch.setattr(checksummed, "lines", counted)
+    monkeypatch.setattr(checksummed, "raw_lines", counted)
     reader = RunDirectory(finished.path)
     before = reader.samples()
     before[0].clear()  # nobody's list is another's
