@@ -123,17 +123,8 @@ def test_two_processors_race_and_race_the_same_way_on_a_busy_host_that_stops_the
 @pytest.mark.full
 def test_a_lost_update_is_found_by_turns_and_found_again(tmp_path: Path) -> None:
     place = seeds.planted(tmp_path / "planted", open_store())
-    words: tuple[str, ...] = (
-        "--only",
-        "lost-update",
-        "--filesystem",
-        "ext4",
-        "--mib",
-        "64",
-        "--timeout",
-        "20",
-    )
-    words += ("--vcpus", "2", "--fresh")
+    which = ["--only", "lost-update", "--filesystem", "ext4", "--mib", "64", "--timeout", "20"]
+    words = [*which, "--vcpus", "2", "--fresh"]
     found = agelab("test", str(place), *words, "--seeds", "1-6", "--jobs", "2")
     [first, *_] = re.findall(r"^lost-update on ext4, seed (\d+): exit status 1$", found.stdout, re.MULTILINE)
     ends = set()
