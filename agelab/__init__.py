@@ -1,6 +1,6 @@
 """agelab: a reproducibility sandbox for filesystem benchmarks.
 
-``run`` runs a scenario as ``agelab run`` does, ``find`` finds a run, ``load`` reads results (docs/library.md).
+``run`` runs a scenario as ``agelab run`` does, ``find`` finds a run, ``load`` reads results (docs/report.md).
 """
 
 from pathlib import Path

@@ -357,12 +357,13 @@ class Boot:
     def _cut(self, step: Step, following: int, began: int, group: int) -> None:
         """Tell of the power cut, and of what survives it; then cut it. The step does nothing more from here on."""
         os.killpg(group, signal.SIGSTOP)
-        after = self.place.dilation.machine_seconds(time.monotonic_ns() - began)
         safe = self.held / SAFE
         survived = ""
         if safe.is_file():
             with safe.open(errors="replace") as file:
                 survived = file.read(SAFE_SIZE)
+        at = time.monotonic_ns()
+        after = self.place.dilation.machine_seconds(at - began)
         self.events.sample(step.name, step.repetition, "cut_after", after, "s")
         uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
         self.events.emit(
@@ -370,6 +371,7 @@ class Boot:
             step=step.name,
             repetition=step.repetition,
             uptime=uptime,
+            at=round(self.place.dilation.machine_seconds(at) * 1e9),
             next=following,
             survived=survived,
         )

@@ -254,9 +254,14 @@ def _model(drive: Drive, disks: list[str], dilation: Dilation, block: BlockLayer
     dilation.tell_module()
     first = drive.partitions[0]
     table = machine.address(_behind(first, disks)) + -(-first.sectors * SECTOR // PAGE) * PAGE
-    map_at = f" table=0x{table:x}" if "kind=ssd" in (drive.settings or "").split() else ""
+    places = f" memory={behind}"
+    if "kind=ssd" in (drive.settings or "").split():
+        places += f" table=0x{table:x}"
+    if drive.record:
+        disk, size = drive.record
+        places += f" record=0x{machine.address(disks[disk]):x}:{size}"
     try:
-        ADD.write_text(f"{drive.settings} memory={behind}{map_at}")
+        ADD.write_text(f"{drive.settings}{places}")
     except OSError as error:
         raise OSError(
             f"the module refuses {drive.name}: {error.strerror}; the console may say why"

@@ -200,8 +200,8 @@ def price_copies(prices: dict[str, int]) -> None:
 def cut_power() -> None:
     """Reset the machine at once, as a power cut does: nothing is written back, and no device is told.
 
-    Modelled drives lose what is only in their caches (harness/drive/block.c); they refuse where they were not made for
-    it. Without them: the kernel's Documentation/admin-guide/sysrq.rst, b. Raises OSError where the machine goes on.
+    Modelled drives first record what they have done by then (harness/drive/block.c). Without them: the kernel's
+    Documentation/admin-guide/sysrq.rst, b. Raises OSError where the machine goes on.
     """
     if MODULE.exists():
         (MODULE / "cut").write_text("1")

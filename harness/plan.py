@@ -62,6 +62,8 @@ class Drive:
     """What the modelled drive is told (harness/drive/); None is the bare memory-backed disk, or a real drive."""
     real: Real | None
     partitions: tuple[Partition, ...]
+    record: tuple[int, int] | None = None
+    """The disk that takes the record of a modelled drive whose power is cut, and its bytes."""
 
 
 @dataclass(frozen=True)
@@ -282,7 +284,8 @@ def _failing(raw: dict[str, Any]) -> Failing:
 
 def _drive(raw: dict[str, Any]) -> Drive:
     parts = tuple(Partition(**part) for part in raw["partitions"])
-    return Drive(raw["name"], raw["settings"], Real(**raw["real"]) if raw["real"] else None, parts)
+    real = Real(**raw["real"]) if raw["real"] else None
+    return Drive(raw["name"], raw["settings"], real, parts, tuple(raw["record"]) if "record" in raw else None)
 
 
 def _disk(raw: dict[str, Any]) -> Disk:

@@ -83,6 +83,7 @@ agelab run aging-ext4 --kernel 6.1 --kernel 6.12   # makes such runs
 """,
         "bisect": """Find the kernel that changed a result.
 agelab bisect --scenario aging --variant ext4 --metric copy:elapsed --good 6.1 --bad 6.12
+agelab bisect --scenario docs/howto/fio-aged.toml --metric aged/fio.read:fio_read_bandwidth --good 6.1 --bad 6.12
 agelab bisect --scenario mine.toml --symptom panic --good 6.1 --bad 6.12
 agelab bisect --scenario aging --variant xfs --metric aged/read:elapsed --tree linux --good v6.1 --bad v6.2
 """,

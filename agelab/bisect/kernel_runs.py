@@ -41,13 +41,16 @@ VARIES = KERNEL | SEEDS | EFFORT | {"jobs"}
 
 
 class RunLog(Progress):
-    """Writes a line for each thing made and each cell that ends."""
+    """Writes a line for each thing made, and for each cell as it begins and as it ends."""
 
     def __init__(self, write: Notify) -> None:
         self._write = write
 
     def stage(self, line: str) -> None:
         self._write(line)
+
+    def begin_cell(self, cell: Cell, number: int) -> None:
+        self._write(f"running {cell.label} on {cell.kernel}, seed {cell.seed}")
 
     def end_cell(self, cell: Cell, number: int, end: End) -> None:
         why = f": {end.reason.splitlines()[0]}" if end.reason else ""

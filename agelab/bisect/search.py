@@ -48,6 +48,9 @@ def run_search(directory: BisectDirectory, judge: Judge, step: Sequence[str]) ->
                 f"{question.candidates} kernels could be the first bad one: about {question.steps} "
                 f"step{'' if question.steps == 1 else 's'}{more}"
             )
+            directory.log_line(
+                f"measuring both ends: {question.name} on good {question.good} and bad {question.bad}"
+            )
             directory.log_line(f"both ends: {judge.ends()}")
         if question.tree:
             change = git_search.search(directory, question.tree, step)

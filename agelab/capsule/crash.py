@@ -14,15 +14,16 @@ from agelab import __version__
 from agelab.base import atomic, fileio
 from agelab.base.errors import InputError
 from agelab.base.types import Frozen
+from agelab.machine.drive.record import ROOM
 from agelab.runner.crash import crash
 from agelab.runner.crash.crash import ANSWER, ANSWERS, QUESTION, QUESTIONS
-from agelab.runner.crash.guests import CALLS, CHECK, MADE_OF, RECORD_BYTES, load
+from agelab.runner.crash.guests import CALLS, CHECK, MADE_OF, load
 from agelab.store import parcel
 from agelab.store.artefacts import Store, file_hash
 from agelab.store.parcel import OneFile, PackedFile, Parcel, Refused
 
 TEXTS = (QUESTION, ANSWER, CALLS, MADE_OF)
-DISKS = {"base.gz": crash.LARGEST_MIB << 20, "log.gz": RECORD_BYTES}
+DISKS = {"base.gz": crash.LARGEST_MIB << 20, "log.gz": ROOM}
 """What is packed, and its bytes at most."""
 PIECE = 1 << 20
 _MADE_OF = TypeAdapter(dict[str, str])
@@ -125,7 +126,7 @@ def _require_sound(path: Path, new: Path, kernel: str | None) -> None:
         ) from error
     if (new / "base").stat().st_size != question.mib << 20:
         raise Refused(f"{path}: its disk has another size than was asked for")
-    os.truncate(new / "log", RECORD_BYTES)
+    os.truncate(new / "log", ROOM)
     if not (kernel or question.kernel.startswith("debian:")):
         raise InputError(
             f"its kernel ({question.kernel}) was made of files that are not in {path}",

@@ -211,7 +211,8 @@ STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
     "--metric",
     default=None,
     metavar=MEASURE,
-    help="What is held against the ends: copy:elapsed (the mean of all copies), copy:1:elapsed, ...",
+    help="What is held against the ends: copy:elapsed (the mean of all copies), copy:1:elapsed; of an fio job "
+    "aged/fio.read:fio_read_bandwidth. agelab list metrics has all.",
 )
 @click.option(
     "--crash",

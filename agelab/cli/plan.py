@@ -30,7 +30,7 @@ def forecast_blocks(planned: Forecast) -> Iterator[Block]:
     yield Heading(
         f"{planned.scenario}, scale {planned.scale}, {clock} clock: {count_cells(len(planned.cells))}"
     )
-    for line in (_cells_line(planned), _time_line(planned)):
+    for line in (_cells_line(planned), _time_line(planned), *_erased_lines(planned)):
         yield Text(f"  {line}", 2)
 
 
@@ -47,6 +47,15 @@ def _time_line(planned: Forecast) -> str:
     jobs = _jobs(planned)
     at_once = f", {jobs} at a time" if jobs > 1 else ""
     return f"time: {format_time_left(time)}{at_once}, by what such cells took in this store before"
+
+
+def _erased_lines(planned: Forecast) -> Iterator[str]:
+    """Yield what a run destroys."""
+    if real := [str(spec) for spec in planned.options.disks if spec.real]:
+        yield (
+            f"data: the run overwrites {', '.join(real)}. It refuses a disk that holds data, and prints the --erase "
+            "(make: ERASE=) that allows the loss"
+        )
 
 
 def _jobs(planned: Forecast) -> int:

@@ -339,6 +339,8 @@ class PowerIsCut(Frozen):
     step: Label
     repetition: int
     uptime: float
+    at: int
+    """The time of the drives, in nanoseconds."""
     next: int
     survived: str
     """Content of the directory that survives the cut, as left by the steps."""

@@ -15,7 +15,7 @@ class StepTime(Frozen):
 
     step: Label = Field(description="name of the step, without its phase")
     repetition: Count = Field(description="repetition of the step, from 1")
-    seconds: Seconds = Field(description="from its begin to its end, as the host heard of them")
+    seconds: Seconds = Field(description="from its begin to its end, as they reached the host")
 
 
 class BootTime(Frozen):
@@ -27,9 +27,7 @@ class BootTime(Frozen):
     ready: Seconds = Field(description="from there until the harness is ready, by a boot or a restore")
     steps: tuple[StepTime, ...] = Field(description="all steps in their order")
     between: Seconds = Field(description="before, between and after the steps: mounts, caches, maps")
-    end: Seconds = Field(
-        description="from the harness' last word until the host had heard of the guest's end"
-    )
+    end: Seconds = Field(description="from the harness' last word until the host learned of the guest's end")
     processor: Seconds = Field(description="processor seconds of QEMU")
 
     @property

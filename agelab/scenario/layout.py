@@ -102,7 +102,7 @@ class Layout(Frozen):
             if member.beside is not None and member.beside >= number:
                 yield f"members[{number}].beside: is {member.beside}, not a member before it"
             if member.beside is not None and member.drive:
-                yield f"members[{number}]: a drive of its own, or one beside another member"
+                yield f"members[{number}]: its own drive, or one beside another member"
         if self.period.keys() != self.today.keys():
             yield "period and today have the same parameters"
         if self.device and not self.device.startswith("/dev/"):

@@ -66,7 +66,7 @@ class Suite:
 
         lines = [
             f"name = {dumps(self.name)}",
-            f"summary = {dumps(f'the tests of {self.path.name}, each in a guest of its own')}",
+            f"summary = {dumps(f'the tests of {self.path.name}, each in its own guest')}",
             f"bring = [{dumps(str(self.path))}]",
             f"packages = {dumps([*packages])}",
             "corpus = 4",

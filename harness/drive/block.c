@@ -93,7 +93,6 @@ static void take_up(struct block *block, struct request *rq, u64 now)
 {
 	struct command *command = blk_mq_rq_to_pdu(rq);
 	u64 done;
-	bool back;
 
 	if (block->failed) {
 		command->status = BLK_STS_IOERR;
@@ -101,17 +100,16 @@ static void take_up(struct block *block, struct request *rq, u64 now)
 		return;
 	}
 	done = service(block, rq, now);
-	back = stays_in_cache(block, rq);
 	command->status = BLK_STS_OK;
 	if (moves_data(rq)) {
 		block->drive.stat.queue_sum += block->depth;
 		now = machine_now();
-		command->status = store_copy(&block->store, rq, back);
+		command->status = store_copy(&block->store, rq);
 		block->drive.stat.copy_stolen_ns += machine_now() - now;
 	}
 	record_request(&block->record, rq, command->arrived, done);
-	if (req_op(rq) == REQ_OP_DISCARD || (req_op(rq) == REQ_OP_WRITE && !back))
-		record_kept(&block->record, blk_rq_pos(rq), blk_rq_pos(rq) + blk_rq_sectors(rq));
+	if (req_op(rq) == REQ_OP_DISCARD || (req_op(rq) == REQ_OP_WRITE && !stays_in_cache(block, rq)))
+		record_kept(&block->record, blk_rq_pos(rq), blk_rq_pos(rq) + blk_rq_sectors(rq), done);
 	now = machine_now();
 	if (now > done)
 		block->drive.stat.copy_late_ns += now - done;
@@ -242,10 +240,9 @@ static enum hrtimer_restart background_done(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-static void written(struct drive *drive, u64 first, u64 end)
+static void written(struct drive *drive, u64 first, u64 end, u64 when)
 {
-	store_written(&block_of(drive)->store, first, end);
-	record_kept(&block_of(drive)->record, first, end);
+	record_kept(&block_of(drive)->record, first, end, when);
 }
 
 static const struct blk_mq_ops operations = {
@@ -419,7 +416,7 @@ static int start(struct block *block)
 	spin_lock_init(&block->lock);
 	INIT_LIST_HEAD(&block->waiting);
 	prepare_timer(&block->background, background_done);
-	error = store_init(&block->store, write_cache_size(&block->drive));
+	error = store_init(&block->store);
 	if (!error && block->drive.set.kind == SSD)
 		error = attach_map(block);
 	if (!error)
@@ -464,35 +461,19 @@ static const struct kernel_param_ops add_operations = { .set = add };
 module_param_cb(add, &add_operations, NULL, 0200);
 MODULE_PARM_DESC(add, "the settings of a drive to make");
 
-/* Without records of what it would take back, a cut would lose less than it must. */
-static bool may_be_cut(const struct block *block)
-{
-	return block->store.keeps_undo || !write_cache_size(&block->drive);
-}
-
-/* The power goes for all drives and the machine at one moment: nothing is written back, no device is told. */
+/* The power goes. What each drive has done by itself until now is in its record; nothing is written back, no device told. */
 static int cut(const char *text, const struct kernel_param *parameter)
 {
 	struct block *block;
-	int error = 0;
 
 	mutex_lock(&drives_lock);
+	local_irq_disable();
 	list_for_each_entry(block, &drives, all) {
-		if (!may_be_cut(block)) {
-			pr_err("agedrive: the power of %s cannot be cut: it was made without the setting undo=1\n", block->name);
-			error = -EPERM;
-		}
+		spin_lock(&block->lock);	/* for good: no drive does anything any more */
+		drive_advance(&block->drive, machine_now());
 	}
-	if (!error) {
-		local_irq_disable();
-		list_for_each_entry(block, &drives, all) {
-			spin_lock(&block->lock);	/* for good: no drive does anything any more */
-			store_cut(&block->store);
-		}
-		emergency_restart();
-	}
-	mutex_unlock(&drives_lock);
-	return error;
+	emergency_restart();
+	return 0;
 }
 
 static const struct kernel_param_ops cut_operations = { .set = cut };

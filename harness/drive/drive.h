@@ -179,7 +179,7 @@ struct drive {
 	struct settings set;
 	struct statistics stat;
 	/* called when sectors of the write cache have reached the platters */
-	void (*written)(struct drive *drive, u64 first, u64 end);
+	void (*written)(struct drive *drive, u64 first, u64 end, u64 when);
 
 	u64 arm_free;		/* when the arm's last movement ends */
 	u64 data_begins;	/* when its first sector began to pass */

@@ -371,7 +371,7 @@ static void programmed(struct drive *drive)
 		u32 newest = ftl->map[unit] - 1;
 
 		if (newest == oldest->place + i || !is_buffered(drive, newest))
-			drive->written(drive, drive->set.base + unit * UNIT, drive->set.base + (unit + 1) * UNIT);
+			drive->written(drive, drive->set.base + unit * UNIT, drive->set.base + (unit + 1) * UNIT, oldest->done);
 	}
 	ftl->buffered -= oldest->units;
 	ftl->oldest = (ftl->oldest + 1) % PENDING_MOST;

@@ -71,9 +71,9 @@ void record_request(struct record *record, struct request *rq, u64 arrived, u64 
 	}
 }
 
-void record_kept(struct record *record, u64 first, u64 end)
+void record_kept(struct record *record, u64 first, u64 end, u64 when)
 {
-	struct record_entry entry = { .kind = RECORD_KEPT, .sector = first, .sectors = end - first };
+	struct record_entry entry = { .kind = RECORD_KEPT, .sector = first, .sectors = end - first, .done = when };
 
 	if (record->memory)
 		add(record, &entry, 0);

@@ -3,7 +3,7 @@
  * What a drive was sent that changes it, in order, with its data: into physical memory that outlives the guest.
  *
  * A head of one sector, then for each write, flush and discard an entry of one sector and, of a write, its data. Between
- * them stands what has reached the platters: a power cut leaves the disk without all that has not. The head alone says
+ * them stands what has reached the platters, done when it has: a power cut leaves the disk without all that has not. The head alone says
  * how much there is: whoever writes its `end` and `entries` (a sector at a time) begins anew.
  */
 #ifndef AGEDRIVE_RECORD_H
@@ -32,7 +32,7 @@ struct record {
 int record_init(struct record *record);
 /* A request that the drive has taken up, and when it will be done with it. Never sleeps. */
 void record_request(struct record *record, struct request *rq, u64 arrived, u64 done);
-/* These sectors of the cache, or of a write past it, are on the platters. */
-void record_kept(struct record *record, u64 first, u64 end);
+/* These sectors of the cache, or of a write past it, are on the platters from that time on. */
+void record_kept(struct record *record, u64 first, u64 end, u64 when);
 
 #endif

@@ -107,8 +107,6 @@ int settings_parse(struct block *block, char *text)
 			error = zones(&block->drive.set, value);
 		else if (!strcmp(name, "seek"))
 			error = seek(&block->drive.set, value);
-		else if (!strcmp(name, "undo"))
-			error = kstrtoull(value, 0, (unsigned long long *)&block->store.keeps_undo);
 		else if (!strcmp(name, "table"))
 			error = kstrtoull(value, 0, (unsigned long long *)&block->table);
 		else if (!strcmp(name, "memory"))

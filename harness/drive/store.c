@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/io.h>
-#include <linux/vmalloc.h>
 #include <asm/fpu/api.h>
 #include "store.h"
 
@@ -55,10 +54,8 @@ static void copy(char *to_byte, const char *from_byte, u64 bytes, bool wide)
 
 /* ---- the memory behind the drive ---- */
 
-int store_init(struct store *store, u64 cache_sectors)
+int store_init(struct store *store)
 {
-	u64 bytes = store->keeps_undo ? undo_bytes(cache_sectors) : 0;
-	void *memory;
 	u32 i;
 
 	for (i = 0; i < store->window_count; i++) {
@@ -68,12 +65,6 @@ int store_init(struct store *store, u64 cache_sectors)
 		if (!window->memory)
 			return -ENXIO;
 	}
-	if (!bytes)
-		return 0;
-	memory = vzalloc(bytes);
-	if (!memory)
-		return -ENOMEM;
-	undo_init(&store->undo, cache_sectors, memory);
 	return 0;
 }
 
@@ -97,38 +88,9 @@ static char *memory_of(const struct store *store, u64 sector, u64 *end)
 	return memory;
 }
 
-/* ---- power cuts ---- */
-
-void store_written(struct store *store, u64 first, u64 end)
-{
-	undo_forget(&store->undo, first, end);
-}
-
-static void take_back(void *context, u64 sector, const char *was)
-{
-	u64 end = sector + 1;
-	char *memory = memory_of(context, sector, &end);
-
-	if (memory)
-		memcpy(memory, was, SECTOR_BYTES);
-}
-
-void store_cut(struct store *store)
-{
-	undo_all(&store->undo, take_back, store);
-}
-
-static void note_overwritten(struct store *store, u64 sector, u64 sectors, const char *disk, bool back)
-{
-	if (!back)
-		undo_spare(&store->undo, sector, sectors);
-	else if (store->undo.record_count)
-		WARN_ON_ONCE(!undo_keep(&store->undo, sector, sectors, disk));
-}
-
 /* ---- requests ---- */
 
-static blk_status_t copy_request(struct store *store, struct request *rq, bool back, bool wide)
+static blk_status_t copy_request(struct store *store, struct request *rq, bool wide)
 {
 	bool write = op_is_write(req_op(rq));
 	u64 sector = blk_rq_pos(rq), end = sector;
@@ -151,14 +113,12 @@ static blk_status_t copy_request(struct store *store, struct request *rq, bool b
 			}
 			count = lesser(left, end - sector);
 			bytes = count * SECTOR_BYTES;
-			if (write) {
-				note_overwritten(store, sector, count, disk, back);
+			if (write)
 				copy(disk, host, bytes, wide);
-			} else if (disk) {
+			else if (disk)
 				copy(host, disk, bytes, wide);
-			} else {
+			else
 				memset(host, 0, bytes);
-			}
 			if (disk)
 				disk += bytes;
 			host += bytes;
@@ -170,7 +130,7 @@ static blk_status_t copy_request(struct store *store, struct request *rq, bool b
 }
 
 /* The kernel merges requests of neighbouring partitions, and whoever has the whole drive asks for more than these. */
-blk_status_t store_copy(struct store *store, struct request *rq, bool back)
+blk_status_t store_copy(struct store *store, struct request *rq)
 {
 	/* Not where this has interrupted someone who is at the wide registers. */
 	bool wide = irq_fpu_usable();
@@ -178,7 +138,7 @@ blk_status_t store_copy(struct store *store, struct request *rq, bool back)
 
 	if (wide)
 		kernel_fpu_begin();
-	status = copy_request(store, rq, back, wide);
+	status = copy_request(store, rq, wide);
 	if (wide)
 		kernel_fpu_end();
 	return status;

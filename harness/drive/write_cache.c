@@ -181,7 +181,7 @@ static void finish_piece(struct drive *drive)
 	drive->writing.end = first;
 	if (!drive->dirty_count)
 		drive->draining = false;
-	drive->written(drive, first, end);
+	drive->written(drive, first, end, drive->arm_free);
 }
 
 /* When the next piece begins by itself: one after the other once it drains, else after a revolution of rest. */

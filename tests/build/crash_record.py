@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from agelab.runner.crash.record import ENTRY, HEAD, MAGIC, SECTOR, Record, RequestKind
+from agelab.machine.drive.record import ENTRY, HEAD, MAGIC, SECTOR, Record, RequestKind
 
 Request = tuple[RequestKind, int, bytes, int, int]
 """Kind, sector, content of whole sectors, when it arrived and when it was done."""

@@ -247,6 +247,7 @@ def test_a_step_whose_power_is_cut_is_told_of_and_is_the_last(tmp_path: Path) ->
     told = events[-1]
     assert isinstance(told, PowerIsCut)
     assert (told.step, told.repetition, told.next, told.survived) == ("it", 1, 1, "17\n")
+    assert 0 < time.monotonic() - told.at / 1e9 < 30
     [after] = samples(events, "it", "cut_after")
     assert after.value is not None and 0.5 <= after.value < 5
     # It never ended: there is nothing else to know of it.

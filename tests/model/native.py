@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 from agelab.base import process
 from agelab.machine.drive import used
-from agelab.scenario.drive import SECTOR
 
 SOURCES = Path(__file__).parents[2] / "harness" / "drive"
-PURE = [SOURCES / f"{name}.c" for name in (*used.PURE, "undo")]
+PURE = [SOURCES / f"{name}.c" for name in used.PURE]
 PROBE = Path(__file__).with_name("probe.c")
 STATISTICS = (
     *(
@@ -27,9 +26,6 @@ STATISTICS = (
     *("busy_overhead_ns", "busy_seek_ns", "busy_rotation_ns", "busy_transfer_ns", "cache_hits", "flushes"),
 )
 _WIDTH = 5
-_BACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.POINTER(ctypes.c_ubyte))
-_UNDO_BYTES = 256
-"""More than struct undo has."""
 
 
 class Pass(NamedTuple):
@@ -92,19 +88,9 @@ class Library:
             ("write_cache_has", ctypes.c_bool, [pointer, u64, u64]),
             ("write_cache_next", u64, [pointer]),
             ("write_cache_takes", ctypes.c_bool, [pointer, u64, u64, ctypes.c_bool]),
-            ("undo_bytes", u64, [u64]),
-            ("undo_init", None, [pointer, u64, pointer]),
-            ("undo_keep", ctypes.c_bool, [pointer, u64, u64, ctypes.c_char_p]),
-            ("undo_spare", None, [pointer, u64, u64]),
-            ("undo_forget", None, [pointer, u64, u64]),
-            ("undo_all", None, [pointer, _BACK, pointer]),
         ):
             function = getattr(self._dll, name)
             function.restype, function.argtypes = result, arguments
-
-    def undo(self, cache_sectors: int) -> "Undo":
-        """The records of a write cache of that size."""
-        return Undo(self._dll, cache_sectors)
 
     def drive(self, text: str) -> "Native":
         """A drive of these settings, as the module is given them."""
@@ -253,7 +239,11 @@ class Native:
 
     def take_written(self) -> list[tuple[int, int]]:
         """Return the sectors that reached the platters from the cache since the last call, in order."""
-        return [(row[0], row[1]) for row in self._rows("probe_written")]
+        return [(first, end) for first, end, _ in self.take_kept()]
+
+    def take_kept(self) -> list[tuple[int, int, int]]:
+        """Return these sectors, and when they reached the platters."""
+        return [(row[0], row[1], row[2]) for row in self._rows("probe_written")]
 
     def take_passes(self) -> list[Pass]:
         """Return the arm's moves since the last call, in order."""
@@ -261,34 +251,3 @@ class Native:
             Pass(start, done, first, end, bool(w))
             for start, done, first, end, w in self._rows("probe_passes")
         ]
-
-
-class Undo:
-    """What a power cut takes back of a drive."""
-
-    def __init__(self, dll: ctypes.CDLL, cache_sectors: int) -> None:
-        self._dll, self._at = dll, ctypes.create_string_buffer(_UNDO_BYTES)
-        self._memory = ctypes.create_string_buffer(max(1, dll.undo_bytes(cache_sectors)))
-        dll.undo_init(self._at, cache_sectors, self._memory)
-
-    def keep(self, sector: int, was: bytes) -> bool:
-        """These sectors are about to be overwritten in the cache."""
-        return bool(self._dll.undo_keep(self._at, sector, len(was) // SECTOR, was))
-
-    def spare(self, sector: int, sectors: int) -> None:
-        """These sectors are overwritten past the cache."""
-        self._dll.undo_spare(self._at, sector, sectors)
-
-    def forget(self, first: int, end: int) -> None:
-        """These sectors of the cache have reached the platters."""
-        self._dll.undo_forget(self._at, first, end)
-
-    def all(self) -> dict[int, bytes]:
-        """Sector to its content from before; nothing is left to take back."""
-        found: dict[int, bytes] = {}
-
-        def back(_: int, sector: int, was: "ctypes._Pointer[ctypes.c_ubyte]") -> None:
-            found[sector] = bytes(was[:SECTOR])
-
-        self._dll.undo_all(self._at, _BACK(back), None)
-        return found

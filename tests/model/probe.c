@@ -31,9 +31,9 @@ static void note(struct record *record, const u64 row[WIDTH])
 	memcpy(record->rows + WIDTH * record->count++, row, WIDTH * sizeof(u64));
 }
 
-static void written(struct drive *drive, u64 first, u64 end)
+static void written(struct drive *drive, u64 first, u64 end, u64 when)
 {
-	note(&((struct probe *)drive)->written, (u64[WIDTH]){ first, end });
+	note(&((struct probe *)drive)->written, (u64[WIDTH]){ first, end, when });
 }
 
 u64 __real_arm_pass(struct drive *drive, u64 first, u64 end, bool write, u64 start, u64 ready);

@@ -1,18 +1,14 @@
 """Crash states in real guests: who keeps its promises, who cannot, and that a state comes again."""
 
-import os
 from pathlib import Path
 
 import pytest
 
 from agelab.capsule import crash as capsule
 from agelab.cli.options import open_store
-from agelab.machine.drive import geometry
-from agelab.runner.bench import Bench
+from agelab.machine.drive.record import RequestKind
 from agelab.runner.crash import crash, guests, oracle
 from agelab.runner.crash.crash import Answer
-from agelab.runner.crash.record import Record, RequestKind
-from agelab.runner.crash.states import Recorded, State
 
 pytestmark = pytest.mark.vm
 CALLS = "create A/new; append A/new 0 4096; fsync A/new; fsync A; rename A/new A/bar; sync"
@@ -30,15 +26,6 @@ PROGRAM = """#!/bin/sh
 echo hello >A/new
 sync
 mv A/new A/foo
-"""
-CUT = """#!/bin/sh
-for file in 1 2 3 4 5 6 7 8; do head -c 300000 /usr/bin/python3 >A/$file; done
-sync
-for file in 1 2 3 4 5 6 7 8; do tail -c 200000 /usr/bin/python3 >A/$file; done
-sync &
-sleep 0.05
-echo 1 >/sys/module/agedrive/parameters/cut
-sleep 9
 """
 
 
@@ -75,40 +62,6 @@ def test_what_was_wrong_is_wrong_again_in_a_file_of_another_store(tmp_path: Path
     seen = crash.check(ext3.name, open_store())
     assert len(seen) == len(ext3.violations) > 0
     assert [one for one in seen if not (one.same_disk and one.same_verdict)] == []
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    ("filesystem", "defaults"), [("ext4", "today"), ("ext3", "period"), ("btrfs", "today")]
-)
-def test_the_cut_of_scenario_recovery_leaves_what_the_state_of_the_modelled_drive_says(
-    filesystem: str, defaults: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made, boot, there = geometry.module_parameters, Bench.boot, []
-
-    def kept(bench: Bench, *words: object, **more: object) -> object:
-        try:
-            return boot(bench, *words, **more)  # type: ignore[arg-type]
-        finally:
-            there.append(bench.directory)
-            os.link(bench.directory / "test", bench.directory / "after")
-
-    monkeypatch.setattr(
-        geometry, "module_parameters", lambda *words, **more: f"{made(*words, **more)} undo=1"
-    )
-    monkeypatch.setattr(Bench, "boot", kept)
-    script = tmp_path / "script"
-    script.write_text(CUT)
-    with pytest.raises(guests.NotRecorded):
-        asked(str(script), filesystem, defaults=defaults)
-    record = Record(there[0] / "log", there[0] / "base")
-    part = Recorded(0, 0, record.entries, frozenset())
-    every = len(record.entries)
-    for name, state in {"m": State(0, every, modelled=True), "all": State(0, every)}.items():
-        record.write_disk(there[0] / name, part.pieces(state))
-    after = (there[0] / "after").read_bytes()
-    assert (there[0] / "m").read_bytes() == after
-    assert (there[0] / "all").read_bytes() != after
 
 
 @pytest.mark.full

@@ -571,6 +571,11 @@ def test_all_refusals_come_at_once_and_a_name_of_no_disk_is_one(image: Path, tmp
         pass
     assert str(raised.value).count("holds data: ext4") == 2
     names = key_of(raised.value).split(",")
+    with pytest.raises(InputError) as raised, claim_drives(both, [names[0], f"{names[1]}x"]):
+        pass
+    assert str(raised.value).count("holds data: ext4") == 1 and f"--erase {names[1]}x: no disk" in str(
+        raised.value
+    )
     with claim_drives(both, names) as claims:
         assert [claim.token for claim in claims] == names
     with (

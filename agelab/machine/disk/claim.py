@@ -120,22 +120,20 @@ def claim_drives(specs: Sequence[DriveSpec], erase: Collection[str] = ()) -> Ite
 
 
 def _refuse_data(disks: Sequence[ClaimedDisk], erase: Collection[str]) -> None:
-    """Raise one InputError for all disks with data that ``erase`` does not name, or for an unknown name in it."""
+    """Raise one InputError for all disks with data that ``erase`` does not name, and for unknown names in it."""
+    names = [disk.erase_name for disk in disks]
     full = [disk for disk in disks if disk.content and disk.erase_name not in erase]
-    if full:
-        kinds = [f"{disk.label} ({_identity(disk)}) holds data: {disk.content}" for disk in full]
-        named = [disk.erase_name for disk in disks if disk.erase_name in erase]
-        words = ",".join([*named, *dict.fromkeys(disk.erase_name for disk in full)])
-        raise InputError(
-            "\n".join(kinds),
-            hint=f"nothing was written. To lose all of it, run again with --erase {words} (make: ERASE={words})",
+    wrong = [f"{disk.label} ({_identity(disk)}) holds data: {disk.content}" for disk in full]
+    there = ", ".join(f"{disk.label} is {disk.erase_name}" for disk in disks) or "there is no real disk"
+    wrong += [
+        f"--erase {name}: no disk of this run has that name; {there}" for name in erase if name not in names
+    ]
+    if wrong:
+        words = ",".join(
+            [*(name for name in names if name in erase), *dict.fromkeys(disk.erase_name for disk in full)]
         )
-    for name in erase:
-        if name not in (disk.erase_name for disk in disks):
-            there = (
-                ", ".join(f"{disk.label} is {disk.erase_name}" for disk in disks) or "there is no real disk"
-            )
-            raise InputError(f"--erase {name}: no disk of this run has that name; {there}")
+        hint = f"nothing was written. To lose all of it, run again with --erase {words} (make: ERASE={words})"
+        raise InputError("\n".join(wrong), hint=hint if full else "")
 
 
 def _identity(disk: ClaimedDisk) -> str:

@@ -156,14 +156,12 @@ def module_parameters(
     run_seed: int,
     index: int,
     queue_depth: int | None = None,
-    undo: bool = False,
     mapped: Mapped | None = None,
 ) -> str:
     """Return the module's parameters for this drive, except ``memory=`` and ``table=``, which the guest appends.
 
     ``name`` is the name of the block device, ``index`` the drive's number in its machine, ``queue_depth`` the limit of
-    the machine's controller (model/machine.py). ``undo`` says that a power cut is planned: the module then keeps what
-    it would take back. ``mapped`` is what a solid-state drive's partitions take of it.
+    the machine's controller (model/machine.py). ``mapped`` is what a solid-state drive's partitions take of it.
     """
     depth = drive.queue_depth.value
     medium = drive.medium
@@ -186,7 +184,6 @@ def module_parameters(
         "depth": min(depth, queue_depth or depth),
         "max_request": drive.max_request_kib.value << 10,
         **_optional_parameters(drive),
-        **({"undo": 1} if undo else {}),
     }
     return " ".join(f"{key}={value}" for key, value in words.items())
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include "words.h"
 
-static void written(struct drive *drive, u64 first, u64 end)
+static void written(struct drive *drive, u64 first, u64 end, u64 when)
 {
-	(void)drive, (void)first, (void)end;
+	(void)drive, (void)first, (void)end, (void)when;
 }
 
 static int fail(const char *what, const char *why)

@@ -24,7 +24,7 @@ PURE = ("drive", "geometry", "arm", "read_cache", "write_cache", "flash", "ftl",
 """Files of the model that are the same in the kernel and on the host."""
 MAP = "map"
 FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-static")
-_NOT_THE_MODELS = ("name", "kind", "undo")
+_NOT_THE_MODELS = ("name", "kind")
 """Words of a drive's settings that say nothing of its map."""
 
 

@@ -7,10 +7,9 @@
  * on when all of them sleep, has its sections while that thread waits, and at no other time: the two of them exclude
  * each other by one mutex, which is always taken before QEMU's own lock.
  *
- * $AGELAB_SCHEDULE is SEED:BEGIN as in schedule.c; without it, and before BEGIN, turns are of one length. Each seed draws
- * how short its turns are, and then each of them, up to twice as long. Short ones take the host longer, so they are twice
- * as long after every 2^18: a test that works for long is not worked to death. QEMU's functions and its timer are those of
- * QEMU 10.0. No header, as in clock.c. A pthread_mutex_t of zeros is an initialised one.
+ * $AGELAB_SCHEDULE is SEED:BEGIN as in schedule.c; without it, and before BEGIN, turns are of one length. QEMU's
+ * functions and its timer are those of QEMU 10.0. No header, as in clock.c. A pthread_mutex_t of zeros is an initialised
+ * one.
  */
 #define RTLD_DEFAULT ((void *)0)
 #define RTLD_NEXT ((void *)-1)
@@ -20,7 +19,6 @@
 #define USUAL 20000 /* instructions */
 #define SHORTEST 100
 #define DOUBLINGS 10 /* to 102,400 */
-#define AS_SHORT (1 << 18)
 #define LOOKS_AGAIN 1000 /* microseconds of the host */
 
 struct lock {
@@ -52,8 +50,8 @@ static __thread int has_it;
 static volatile unsigned long sections;
 
 static long timer[16]; /* a QEMUTimer, which has 48 bytes */
-static long length, shortest, shaken_from = -1;
-static unsigned long drawn, shaken, nanoseconds;
+static long length, shaken_from = -1;
+static unsigned long drawn, nanoseconds;
 static long (*clock_now)(int);
 static void (*set_timer)(void *, long), (*stop_timer)(void *);
 static _Bool (*all_sleep)(void);
@@ -89,13 +87,13 @@ static void begin_turns(void)
 {
     long now = clock_now(VIRTUAL_CLOCK);
 
-    if (!length && shaken_from >= 0 && now >= shaken_from) {
-        length = shortest + (long)(draw() % (unsigned long)shortest);
-        if (++shaken % AS_SHORT == 0 && shortest < SHORTEST << (DOUBLINGS - 1))
-            shortest *= 2;
-    }
-    if (!length)
+    if (!length) {
         length = USUAL;
+        if (shaken_from >= 0 && now >= shaken_from) {
+            length = SHORTEST << draw() % DOUBLINGS;
+            length += (long)(draw() % (unsigned long)length);
+        }
+    }
     set_timer(timer, now + length * (long)nanoseconds);
 }
 
@@ -151,7 +149,6 @@ static void prepare(void)
     if (words) {
         drawn = strtoul(words, &end, 10);
         shaken_from = (long)strtoul(end + 1, 0, 10);
-        shortest = SHORTEST << draw() % DOUBLINGS;
     }
 }
 

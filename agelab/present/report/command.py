@@ -7,6 +7,7 @@ from agelab.base import places
 from agelab.base.errors import InputError
 from agelab.results.result import RunPlan
 from agelab.runner.request.options import RunOptions, make_variable
+from agelab.runner.request.request import resolve
 from agelab.stats.phrasing import ENOUGH_CORPORA, ENOUGH_SEEDS
 
 
@@ -41,6 +42,8 @@ def settling_command(
         asked = RunOptions.from_plan(plan)
         seeds = asked.seeds if len(asked.seeds) >= least else tuple(range(1, least + 1))
         options = asked.of_seeds(seeds, ENOUGH_CORPORA if corpora else asked.corpora)
+        if corpora and asked.corpus:
+            resolve(options)  # where all corpora would be the same it refuses them
         if kernels:
             options = options.changed(kernel=RunOptions.model_fields["kernel"].default)
     except InputError:

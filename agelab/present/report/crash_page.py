@@ -7,12 +7,12 @@ from itertools import islice
 from agelab import __version__
 from agelab.analysis import vega
 from agelab.analysis.vega import Span
+from agelab.machine.drive.record import RequestKind
 from agelab.present.report.blocks import Block, Chart, Charts, Command, Mark, Page, Part, Prose, Section
 from agelab.present.view.crash import answer_blocks, fate, told
 from agelab.runner.crash.crash import Answer, Violation
 from agelab.runner.crash.guests import Recording
 from agelab.runner.crash.oracle import Call
-from agelab.runner.crash.record import RequestKind
 from agelab.runner.crash.states import Recorded, State
 
 MAX_STATES, MAX_SPANS = 24, 60

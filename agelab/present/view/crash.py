@@ -6,10 +6,10 @@ from itertools import groupby
 from operator import attrgetter
 
 from agelab.base.verbs import as_called
+from agelab.machine.drive.record import Entry, RequestKind
 from agelab.present.report.blocks import Block, Line, Table, Text, headings
 from agelab.runner.crash.crash import Again, Answer, Replayed, Violation
 from agelab.runner.crash.oracle import SOURCES, Call, Found, Kind, error_name
-from agelab.runner.crash.record import Entry, RequestKind
 
 MOST_CALLS, MOST_ALSO = 8, 3
 """Of a violation: the last calls, and what else is wrong in its state."""

@@ -18,10 +18,11 @@ from pydantic import TypeAdapter
 from agelab.base import atomic, fileio
 from agelab.base.errors import InputError, Notify, silent
 from agelab.base.types import Defaults
+from agelab.machine.drive.record import RequestKind
+from agelab.results.run_directory import new_directory
 from agelab.runner.crash import oracle, programs, workloads
 from agelab.runner.crash.guests import CHECK, Guests, Question, Recording, load
 from agelab.runner.crash.oracle import Call, Found, Look
-from agelab.runner.crash.record import RequestKind
 from agelab.runner.crash.states import Loss, Recorded, State
 from agelab.scenario import selection
 from agelab.store import stored_disk
@@ -156,9 +157,7 @@ def run(question: Question, store: Store, progress: Notify = silent) -> Answer:
         progress,
     )
     lists = [] if program else workloads.named(question.workload, question.seed)
-    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{question.filesystem}"
-    directory = store.crashes / name
-    directory.mkdir(parents=True)
+    directory = new_directory(store.crashes, question.filesystem)
     if question.check:
         (directory / CHECK).write_bytes(programs.built(question.check, store, progress))
     if question.disk:
@@ -170,7 +169,7 @@ def run(question: Question, store: Store, progress: Notify = silent) -> Answer:
         began = time.monotonic()
         recording = guests.record(lists, program, progress)
         took = time.monotonic() - began
-        answer = Answer(name, question, workloads=len(recording.parts), record_seconds=took)
+        answer = Answer(directory.name, question, workloads=len(recording.parts), record_seconds=took)
         atomic.write(directory / QUESTION, json.dumps(asdict(question), indent=1).encode())
         if not any(entry.changes for part in recording.parts.values() for entry in part.entries):
             raise InputError(

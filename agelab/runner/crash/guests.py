@@ -15,13 +15,13 @@ from agelab.base.hashing import key_of
 from agelab.base.types import Defaults
 from agelab.evaluate import console
 from agelab.machine.drive import geometry
+from agelab.machine.drive.record import ROOM, Record
 from agelab.machine.image import tools
 from agelab.machine.vm.guest import MemoryDisk
 from agelab.runner.bench import Bench, Boot, bench
 from agelab.runner.crash import oracle, workloads
 from agelab.runner.crash.oracle import Call, Look
 from agelab.runner.crash.programs import Program
-from agelab.runner.crash.record import Record
 from agelab.runner.crash.states import Recorded, State
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.disk_plans import FILESYSTEM_UUID
@@ -46,8 +46,6 @@ RUNS = "name a C source, a script for the guest's /bin/sh, or a program that is 
 PATIENCE = 86400.0
 """Host seconds for one boot."""
 MEMORY_MIB = 512
-RECORD_BYTES = 512 << 20
-"""Room for the record of one boot, of which only what is used is taken."""
 FLAGS = {
     "ro": 1, "nosuid": 2, "nodev": 4, "noexec": 8, "sync": 16, "dirsync": 128, "noatime": 1 << 10,
     "nodiratime": 1 << 11, "relatime": 1 << 21, "strictatime": 1 << 24, "lazytime": 1 << 25,
@@ -318,15 +316,15 @@ class Guests:
             "settings": drive,
             "name": DRIVE_NAME,
             "sectors": question.mib << 11,
-            "record_bytes": RECORD_BYTES,
+            "record_bytes": ROOM,
             "mkfs": [] if states or question.disk else [word.replace("{uuid}", uuid) for word in mkfs],
             "lines": "".join(f"{line}\n" for line in (*(f"{a} {b}" for a, b in settings.items()), *lines)),
         }
         sizes = {
             "base": question.mib << 20,
             "test": question.mib << 20,
-            "log": RECORD_BYTES,
-            "record": RECORD_BYTES,
+            "log": ROOM,
+            "record": ROOM,
         }
         kept = ("base", "log")
         for name in sizes:

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import chain
 
 from agelab.base.errors import InputError
-from agelab.runner.crash.record import Entry, Piece, RequestKind
+from agelab.machine.drive.record import Entry, Piece, RequestKind, written_back
 
 NAME = re.compile(r"(\d{1,9}):(\d{1,9})(?::(m|t\d{1,9}|-\d{1,9}(?:,-\d{1,9})*))?")
 
@@ -119,19 +119,7 @@ class Recorded:
 
     @cached_property
     def _written_back(self) -> list[list[Piece]]:
-        """Of each entry what it says has reached the platters: of all before it, what lies in its sectors."""
-
-        def pieces(number: int, kept: Entry) -> Iterator[Piece]:
-            for before, entry in enumerate(self.entries[:number]):
-                first = max(entry.sector, kept.sector)
-                end = min(entry.sector + entry.sectors, kept.sector + kept.sectors)
-                if entry.changes and first < end:
-                    yield Piece(self.first + before, first, end)
-
-        return [
-            [*pieces(number, entry)] if entry.kind is RequestKind.KEPT else []
-            for number, entry in enumerate(self.entries)
-        ]
+        return written_back(self.entries, self.first)
 
     def volatile(self, prefix: int) -> list[int]:
         """List the writes among the first entries that a drive may still lose."""

@@ -72,7 +72,7 @@ _NVDIMM_MACHINE = (
 )
 """QEMU's words for a machine like that of the virtual clock; it describes its state and ends."""
 WITHOUT_APT = (
-    "no Debian: install what is missing under your distribution's names, or use a container (docs/install.md)"
+    "no Debian: install what is missing by your distribution's names, or use a container (docs/quickstart.md)"
 )
 SUBORDINATE_IDS = (Path("/etc/subuid"), Path("/etc/subgid"))
 

@@ -124,7 +124,7 @@ class RunGuests:
         }
 
         def build(directory: Path) -> None:
-            self.progress(f"booting a guest of {guest.memory_mib} MiB to be saved")
+            self.progress(f"booting a guest of {guest.memory_mib} MiB once: cells start from a copy of it")
             self._make(self._to_save(guest, directory), directory)
 
         return self.store.obtain(KIND, inputs, build, content_hash)

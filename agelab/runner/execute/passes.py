@@ -137,7 +137,7 @@ class CellPass(ABC):
         launcher = replace(
             self.launcher,
             directory=self.directory,
-            spec=replace(spec, scenario=scenario, set_aside=self.set_aside),
+            spec=replace(spec, scenario=scenario, set_aside=spec.set_aside + self.set_aside),
             tools={**self.launcher.tools, **self.tools},
         )
         return PassBoots(launcher, replace(self.goals, keep_as=None), self)

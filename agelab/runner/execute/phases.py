@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agelab.base import readers
+from agelab.base.errors import AgelabError
 from agelab.data.corpus import Corpus
 from agelab.evaluate import step_output
 from agelab.evaluate.boot_events import BootEvents
@@ -21,6 +22,7 @@ from agelab.runner.execute.disk_maps import PointsBoot
 from agelab.runner.execute.disks import Content, DiskFiles, Forks
 from agelab.runner.execute.guests import GuestLauncher
 from agelab.runner.execute.host_timing import CellTimer
+from agelab.runner.execute.power_cut import RecordedDrive
 from agelab.runner.plan import cell_inputs
 from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.disk_plans import MountedAs
@@ -150,7 +152,7 @@ class CellBoots:
         if (place := self.spec.disk.companion_place) is not None and self.goals.companion:
             members = self.goals.companion.members
             disks[place] = MemoryDisk(members[0], self.spec.companion_bytes, written=False)
-        return (*disks, *self.output_disk(phase))
+        return (*disks, *self.output_disk(phase), *self.records(phase))
 
     @cached_property
     def contents(self) -> dict[int, Content]:
@@ -166,6 +168,27 @@ class CellBoots:
         size = output_bytes(phase)
         path = self.directory / f"{phase.file_prefix}output"
         return (MemoryDisk(path, size, written=True),) if size else ()
+
+    def records(self, phase: Phase) -> tuple[MemoryDisk, ...]:
+        """Return the disks that take the records of drives, in a phase in which the power is cut."""
+        drives = self.spec.disk.recorded if phase.cuts() else ()
+        return tuple(
+            MemoryDisk(self.directory / f"{phase.file_prefix}record-{number}", room, written=True)
+            for number, (room, _) in enumerate(drives)
+        )
+
+    def recorded(self, phase: Phase, start: BootStart) -> list[RecordedDrive]:
+        """Return the drives that are recorded in a boot: those of one in which the power may be cut."""
+        if not phase.cuts(start.first_step):
+            return []
+        disks = self.disks(phase)
+        return [
+            RecordedDrive(
+                record.path,
+                [(disks[place], part) for place, part in partitions.items() if disks[place].written],
+            )
+            for record, (_, partitions) in zip(self.records(phase), self.spec.disk.recorded, strict=True)
+        ]
 
     def disks_under_test(self, phase: Phase) -> list[MemoryDisk]:
         """Return the disks of a phase that hold the disk under test, one for each member."""
@@ -467,9 +490,15 @@ class PhaseRunner:
         self.progress.require_drives()
         boot = self.boots.of_phase(self.phase, start)
         events = BootEvents(failures=self.failures)
-        ending = self.runner.run(boot, events)
-        next_step = _next_step(start, ending, events)
-        self._judge(boot, ending, events, next_step)
+        recorded, files = self.boots.recorded(self.phase, start), self.boots.disk_files
+        with ExitStack() as cleanup:
+            for drive in recorded:
+                drive.keep(files, cleanup)
+            ending = self.runner.run(boot, events)
+            next_step = _next_step(start, ending, events)
+            self._judge(boot, ending, events, next_step)
+            if events.cut:
+                self._cut(recorded, events.cut.at)
         mounted = (events.mounted.type, events.mounted.options) if events.mounted else start.mounted
         if not events.cut:  # a fork is of an unmounted disk
             self._fork(next_step, mounted)
@@ -477,6 +506,15 @@ class PhaseRunner:
             return None
         survived = events.cut.survived if events.cut else None
         return BootStart(start.number + 1, next_step, mounted, survived)
+
+    def _cut(self, recorded: Sequence[RecordedDrive], at: int) -> None:
+        """Leave on the disks what a power cut at that time of the drives leaves. Raises PhaseAborted."""
+        try:
+            for drive in recorded:
+                drive.cut(at, self.boots.disk_files)
+        except AgelabError as error:
+            self.progress.judge(CellStatus(Status.FAILED, f"{error}; {error.hint}"))
+            raise PhaseAborted from error
 
     def _judge(self, boot: Boot, ending: Ending, events: BootEvents, next_step: int | None) -> None:
         """Judge one boot. Raises PhaseAborted where no other may follow.

@@ -7,6 +7,7 @@ from agelab.base.errors import InputError
 from agelab.machine.disk import DriveClaim, DriveSpec, parse
 from agelab.machine.disk.spec import BEGINS
 from agelab.machine.drive import geometry, translation
+from agelab.machine.drive.record import ROOM
 from agelab.machine.drive.translation import Mapped
 from agelab.machine.drive.used import UsedDrive, used_drive
 from agelab.scenario import selection
@@ -53,7 +54,7 @@ class CellDrive:
 
     @property
     def cache_bytes(self) -> int:
-        """Guest memory for what a power cut would take back of its write cache (harness/drive/undo.c)."""
+        """The size of its write cache, by which guests have more memory: with less, each result would be another."""
         return geometry.write_cache_bytes(self.profile) if self.profile else 0
 
     @property
@@ -82,6 +83,11 @@ class CellDrive:
         return tuple(sizes)
 
     @property
+    def record_bytes(self) -> int:
+        """The room for its record where its power is cut: all of it is written once before, and some again."""
+        return ROOM + sum(part.bytes for part in self.partitions)
+
+    @property
     def _map_at(self) -> int:
         return -(-self.partitions[0].bytes // PAGE) * PAGE
 
@@ -97,7 +103,7 @@ class CellDrive:
         """True if partitions have a place on it; on a bare memory-backed disk each has a file of its own."""
         return self.profile is not None or self.claim is not None
 
-    def settings(self, name: str, run_seed: int, index: int, *, undo: bool = False) -> str | None:
+    def settings(self, name: str, run_seed: int, index: int) -> str | None:
         """Return the parameters of the kernel module, or None for a drive that is not modelled."""
         if self.profile is None:
             return None
@@ -107,7 +113,6 @@ class CellDrive:
             run_seed=run_seed,
             index=index,
             queue_depth=self.queue_depth,
-            undo=undo,
             mapped=self.mapped,
         )
 

@@ -55,6 +55,8 @@ OVERHEAD_MIB = 128
 """Memory that the kernel and the harness take, rounded up; the ballast takes the rest away."""
 LARGE_MIB, LARGE_SHARE = 256, 4
 """Beyond so many MiB of a guest the kernel takes up to a quarter: page descriptors, reserves, tables of jfs."""
+LARGE_FILE, BYTES_OF_FILE = 64 << 10, 8 << 10
+"""Bytes of a file from which on the study's memory holds it, and bytes that the kernel takes for one beyond those."""
 PROCESSOR_MIB = 8
 """Memory that the kernel takes for each further processor, rounded up."""
 WRITE_BACK = {"vm/dirty_expire_centisecs": 3000, "vm/dirty_writeback_centisecs": 500}
@@ -72,6 +74,15 @@ REAL_MODULES = {
 def memory_steps(size: int) -> int:
     """Return the MiB of the memory steps that hold so many bytes."""
     return -(-size // MEMORY_STEP) * (MEMORY_STEP // MIB)
+
+
+def memory_of_small_files(corpus: Corpus) -> int:
+    """Return the bytes of memory that a corpus takes for having more files than a study's of its size.
+
+    A study's memory is divided as its bytes are. What the kernel holds of each file (inodes, directory entries,
+    their blocks and the journal's) is not, however small the file is.
+    """
+    return max(0, corpus.files - corpus.content_bytes // LARGE_FILE) * BYTES_OF_FILE
 
 
 @dataclass(frozen=True)
@@ -115,7 +126,7 @@ class CellSpec:
     changes: tuple[str, ...] = ()
     """The words of --block and --source, by which results are told apart."""
     set_aside: int = 0
-    """Bytes of memory for what is done beside the steps, in a pass that measures nothing."""
+    """Bytes of memory beyond the study's: for many small files, for what a pass does beside the steps."""
     member_bytes: tuple[int, ...] = ()
     """Size of each member of the disk under test, where a stored disk decides it."""
     schedule: int = 0
@@ -180,6 +191,11 @@ class CellSpec:
         total = sum(self.disk.memory_disks) - (self.companion_bytes if self.disk.companion else 0)
         copies = sum(member.share for member in self.disk.layout.members)
         return min(total, round(self.scaled_bytes(filled) * copies)) if filled else total
+
+    @property
+    def record_bytes(self) -> int:
+        """The most that the records of its drives take, where their power is cut."""
+        return sum(room for room, _ in self.disk.recorded) if self.scenario.has_power_cuts else 0
 
     @property
     def disk_bytes(self) -> int:

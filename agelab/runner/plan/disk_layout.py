@@ -166,6 +166,16 @@ class DiskLayout:
         return {place: used for place, used in drives.items() if place is not None and used}
 
     @property
+    def recorded(self) -> tuple[tuple[int, dict[int, Partition]], ...]:
+        """The bytes for the record of each drive that can have one; its partitions by places in ``memory_disks``."""
+        places = self._places()
+        return tuple(
+            (drive.record_bytes, {places[number, part]: of for part, of in enumerate(drive.partitions)})
+            for number, drive in enumerate(self.drives)
+            if drive.profile
+        )
+
+    @property
     def cache_bytes(self) -> int:
         return sum(drive.cache_bytes for drive in self.drives)
 
@@ -211,12 +221,12 @@ class DiskLayout:
         return tuple(str(self.drives[drive].spec) for drive in under_test)
 
     def to_json(
-        self, run_seed: int, first_disk: int, first_drive: int = 0, *, undo: bool = False
+        self, run_seed: int, first_disk: int, first_drive: int = 0, *, records: int | None = None
     ) -> list[dict[str, Any]]:
         """Return the drives as the guest's plan has them.
 
         Drives are numbered from ``first_drive``, the memory-backed disks behind them from ``first_disk``.
-        ``undo``: their power may be cut.
+        Where their power is cut, the disks that take their records are numbered from ``records``.
         """
         plans, disk = [], first_disk
         for index, drive in enumerate(self.drives):
@@ -226,9 +236,13 @@ class DiskLayout:
                 disk += not drive.spec.real
                 parts.append({"disk": backed, "first": part.first, "sectors": part.sectors})
             name = f"drive{first_drive + index}"
-            settings = drive.settings(name, run_seed, index, undo=undo)
+            settings = drive.settings(name, run_seed, index)
             real = self._found_by(index) if drive.spec.real else None
-            plans.append({"name": name, "settings": settings, "real": real, "partitions": parts})
+            plan: dict[str, Any] = {"name": name, "settings": settings, "real": real, "partitions": parts}
+            if records is not None and settings:
+                plan["record"] = [records, drive.record_bytes]
+                records += 1
+            plans.append(plan)
         return plans
 
     def _found_by(self, index: int) -> dict[str, Any]:

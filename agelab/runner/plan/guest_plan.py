@@ -110,12 +110,13 @@ RESULTS_MIB = 1024
 
 def guest_plan(spec: CellSpec, corpus: Corpus, phase: Phase, start: BootStart = FIRST_BOOT) -> dict[str, Any]:
     """Return the plan of one boot of a phase."""
-    drives = spec.disk.to_json(spec.run_seed, DATA_DISK, undo=_has_cut(phase))
     source, next_disk = None, DATA_DISK + len(spec.disk.memory_disks)
     output = {}
     if output_bytes(phase):
         output = {OUTPUT_VARIABLE: str(next_disk)}
         next_disk += 1
+    records = next_disk if phase.cuts(start.first_step) else None
+    drives = spec.disk.to_json(spec.run_seed, DATA_DISK, records=records)
     if phase.source and start.number == 0:
         source = fork_on_memory(spec, drives, next_disk, "aged", AGED_MOUNT)
     under_test = {
@@ -202,14 +203,9 @@ def _times_as_fast(spec: CellSpec) -> int:
     return SHAKEN_TIMES if spec.schedule and spec.vcpus == 1 else spec.vcpus
 
 
-def _has_cut(phase: Phase) -> bool:
-    """Return whether the power is cut in the phase."""
-    return any(step.cut_after for step in phase.steps)
-
-
 def _recovery(spec: CellSpec, phase: Phase, survived: str | None) -> dict[str, Any]:
     """Return the part about recovery, in the plans of phases with a power cut."""
-    if not _has_cut(phase):
+    if not phase.cuts():
         return {}
     filesystem = spec.filesystem
     return {

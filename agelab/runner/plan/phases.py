@@ -50,6 +50,10 @@ class Phase:
         """The prefix of its files' names in the cell's directory."""
         return "" if self.name == MAKING else self.name.replace("/", "-") + "-"
 
+    def cuts(self, from_step: int = 0) -> bool:
+        """Return whether the power is cut in one of its steps, from that one on."""
+        return any(step.cut_after for step in self.steps[from_step:])
+
     def expanded(self, expand: Callable[[StepPlan], Sequence[StepPlan]]) -> "Phase":
         """Return the phase with other steps in the place of each; forks stay where they are."""
         steps: list[StepPlan] = []

@@ -145,7 +145,7 @@ def needs(
     companion = int(content * COMPANION_OVERHEAD) if companions else 0
     return RunNeeds(
         cells=len(specs) * kernels,
-        disks=copies * disk,
+        disks=copies * disk + max(spec.record_bytes for spec in specs),
         kept=kept * disk + companion,
         memory=max(MAP_MEMORY_MIB, *guests) * MIB,
         beside=beside,
@@ -179,7 +179,7 @@ def _beside(spec: CellSpec, corpus: Corpus) -> int:
 def copies_of_disk(request: RunRequest, points: int) -> int:
     """Count the copies of its disk that a cell has at once: itself, its fork or the control, the control's fork.
 
-    Its history, if it has one, has so many ``points``.
+    Its history, if it has one, has so many ``points``. Where the power is cut, it is also there as it was before.
     """
     options, scenario = request.options, request.selection.scenario
     if prepared := {experiment.prepare for experiment in scenario.experiments} - {""}:
@@ -188,4 +188,5 @@ def copies_of_disk(request: RunRequest, points: int) -> int:
         return 1 + 2 * points
     curve = scenario.curve if options.curve else None
     mapped = len(curve.after) if curve and curve.after != "each" else 0
-    return 1 + mapped + (2 if options.measure and (scenario.tests or scenario.measures) else 0)
+    before = scenario.has_power_cuts
+    return 1 + mapped + before + (2 if options.measure and (scenario.tests or scenario.measures) else 0)

@@ -20,7 +20,7 @@ from agelab.machine.image import Image, tools
 from agelab.machine.qemu import Emulator
 from agelab.machine.vm import host
 from agelab.machine.vm.guest import Accelerator, Clock
-from agelab.runner.plan.cell_spec import CellSpec
+from agelab.runner.plan.cell_spec import CellSpec, memory_of_small_files
 from agelab.runner.plan.guest_plan import step_environment, too_small
 from agelab.runner.plan.passes import PROFILER
 from agelab.runner.plan.phases import phases
@@ -162,7 +162,8 @@ def prepare(
     cells = cell_requests(request, shrink, claims, disk, ended)
     if journal and not cells:
         raise journal.nothing_left(ended)
-    cells = [replace(cell, spec=replace(cell.spec, brought=files)) for cell in cells]
+    more = memory_of_small_files(own) if own else 0
+    cells = [replace(cell, spec=replace(cell.spec, brought=files, set_aside=more)) for cell in cells]
     specs: Sequence[CellSpec] = [cell.spec for cell in cells]
     tell_too_small(specs, say)
     tell_lacking(kernel, specs, store, say)

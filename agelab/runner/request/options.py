@@ -206,7 +206,7 @@ def _device(path: str) -> str:
 
 def _control_file(path: str) -> None:
     if not path:
-        raise InputError("--control: name a file (docs/howto/own-scenario.md)")
+        raise InputError("--control: name a file (docs/reference/files.md)")
 
 
 class RunOptions(BaseModel):
@@ -409,7 +409,7 @@ class RunOptions(BaseModel):
         str | None,
         _checked(_control_file),
         Option(
-            "A control file: the tests of a user's own scripts (docs/howto/own-scenario.md).",
+            "A control file: the tests of a user's own scripts (docs/reference/files.md).",
             affects="shown", make="", is_path=True, here="a control file has its journal here",
         ),
     ] = None  # fmt: skip

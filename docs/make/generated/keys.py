@@ -1,6 +1,7 @@
 """The keys of a kind of file, or of a result, from its JSON Schema: a table for each table that it may have."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -8,6 +9,8 @@ from agelab.cli.schema import schema_of
 from docs.make.generated.markdown import code, plain, table
 
 Schema = Mapping[str, Any]
+Row = tuple[str, str, str, str]
+HEADS = ("key", "holds", "default", "meaning")
 WORDS = {"string": "text", "integer": "whole number", "boolean": "true or false", "number": "number"}
 FIGURES = {"Figure": "number", "Whole": "whole number", "Flag": "true or false", "BandedFigure": "number"}
 """Types of a value with its origin, and what the value is."""
@@ -17,6 +20,9 @@ OWN_PAGE = ("scenario",)
 """Kinds whose headings need no kind: nothing else is on their page."""
 SEVERAL = 4
 """Places of a table that its heading names."""
+COMMON = 3
+"""Tables with an equal row, from which on it has one place."""
+COMMON_KEYS = "Keys of several tables"
 
 
 def sections(kind: str) -> str:
@@ -30,6 +36,7 @@ class _Kind:
         self._whole = schema_of(kind)
         self._types: Mapping[str, Schema] = self._whole.get("$defs", {})
         self._places = self._named()
+        self._common = self._common_rows()
 
     def lines(self) -> Iterator[str]:
         yield from self._section(self._whole)
@@ -38,6 +45,17 @@ class _Kind:
             if name in FIGURES:
                 yield self._figure_note(name)
             yield from self._section(self._types[name])
+        if self._common:
+            yield f"### {COMMON_KEYS}{self._of_kind()}\n"
+            yield table(HEADS, self._common)
+
+    def _common_rows(self) -> list[Row]:
+        """Return the rows that several tables have, of keys that mean one thing in all of these."""
+        tables = [self._whole, *(self._types[name] for name in self._places)]
+        count = Counter(row for one in tables for row in self._rows(one))
+        common = [row for row, tables_with in count.items() if tables_with >= COMMON]
+        keys = Counter(key for key, *_ in common)
+        return [row for row in common if keys[row[0]] == 1]
 
     def _named(self) -> dict[str, list[str]]:
         """Return the types in the order in which the file comes to them, with the keys that hold them."""
@@ -71,7 +89,10 @@ class _Kind:
         return f'`{example}`, or with where it comes from: `{{ value = {example}, origin = "published" }}`.\n'
 
     def _link(self, name: str, text: str) -> str:
-        slug = re.sub(r"[^\w\- ]", "", self._heading(name).lower()).replace(" ", "-")
+        return self._anchor(self._heading(name), text)
+
+    def _anchor(self, heading: str, text: str) -> str:
+        slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
         return f"[{text}](#{slug})"
 
     def _section(self, schema: Schema) -> Iterator[str]:
@@ -79,13 +100,23 @@ class _Kind:
             yield plain(paragraph.replace("``", "")) + "\n"
         if "enum" in schema:
             yield ", ".join(code(str(value)) for value in schema["enum"]) + "\n"
+        rows = self._rows(schema)
+        if own := [row for row in rows if row not in self._common]:
+            yield table(HEADS, own)
+        if common := [key for key, *_ in (row for row in rows if row in self._common)]:
+            yield f"Also, of {self._anchor(COMMON_KEYS + self._of_kind(), 'several tables')}: {', '.join(common)}.\n"
+
+    def _rows(self, schema: Schema) -> list[Row]:
         needed = _required(schema)
-        rows = []
-        for key, what in properties(schema).items():
-            default = "required" if key in needed else _default(what)
-            rows.append([code(key), self._type(what), default, plain(what.get("description", ""))])
-        if rows:
-            yield table(["key", "holds", "default", "meaning"], rows)
+        return [
+            (
+                code(key),
+                self._type(what),
+                "required" if key in needed else _default(what),
+                plain(what.get("description", "")),
+            )
+            for key, what in properties(schema).items()
+        ]
 
     def _type(self, schema: Schema) -> str:
         """Describe the values of a key."""

@@ -79,10 +79,11 @@ def _why(step: Action | Experiment) -> str:
 
 
 def _variants(scenario: Scenario) -> Iterator[str]:
+    """Write a row for variants that are alike but for their names, without columns that are empty everywhere."""
     yield "## The variants\n"
-    rows = (
-        [
-            code(variant.name),
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for variant in scenario.variants:
+        shape = (
             code(variant.filesystem),
             ", ".join(variant.layouts),
             code(" ".join(variant.mkfs_options_for(scenario.defaults)))
@@ -90,10 +91,12 @@ def _variants(scenario: Scenario) -> Iterator[str]:
             else "",
             code(",".join(variant.mount_options)) if variant.mount_options else "",
             code(variant.machine) if variant.machine else "",
-        ]
-        for variant in scenario.variants
-    )
-    yield table(["variant", "filesystem", "layouts", "mkfs", "mount", "machine"], rows)
+        )
+        alike.setdefault(shape, []).append(code(variant.name))
+    rows = [(", ".join(names), *shape) for shape, names in alike.items()]
+    heads = ("variants", "filesystem", "layouts", "mkfs", "mount", "machine")
+    used = [number for number in range(len(heads)) if any(row[number] for row in rows)]
+    yield table([heads[number] for number in used], [[row[number] for number in used] for row in rows])
     yield "The options of the filesystem's own file, in `scenarios/filesystems/`, come on top.\n"
 
 

@@ -1,15 +1,20 @@
 """The verbs of the command line with their arguments, options and examples."""
 
+import re
 from collections.abc import Iterator
 
 import click
 
 from agelab import cli
 from agelab.base.verbs import GROUPS, VERBS
+from agelab.runner.request.options import OPTIONS, make_variable, option
 from docs.make.generated.markdown import code, plain, table
 
 ALSO_OF = "run"
 """The verb whose options others take, too: theirs are named, and described there."""
+OF_MAKE = {option(name) for name in OPTIONS if make_variable(name)}
+"""Its options that are a variable of make, too: docs/options.md describes them."""
+DEFAULT = re.compile(r"\[default: (.*)\]$")
 
 
 def sections() -> str:
@@ -47,6 +52,15 @@ def _section(
     usage = " ".join((context.command_path, *command.collect_usage_pieces(context)))
     yield "```\n" + "\n".join(filter(None, (usage, "", shown) if shown else (usage,))) + "\n```\n"
     described = _described(command, context)
+    if name == ALSO_OF and not known:
+        also_of_make = [record for record in described if record[0].split()[0] in OF_MAKE]
+        described = [record for record in described if record not in also_of_make]
+        shapes = [
+            code(shape).replace("\\|", "|")
+            + (f" ({code(found[1])})" if (found := DEFAULT.search(meaning)) else "")
+            for shape, meaning in also_of_make
+        ]
+        yield f"[Options](../options.md) says what these mean; defaults are in brackets: {', '.join(shapes)}.\n"
     if own := [record for record in described if record not in known]:
         yield table(["option", "meaning"], ([code(option), plain(meaning)] for option, meaning in own))
     if also := [option.split()[0] for option, meaning in described if (option, meaning) in known]:

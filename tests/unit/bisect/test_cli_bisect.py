@@ -382,8 +382,9 @@ def test_a_line_a_kernel_has_its_value_and_the_answer_comes_last(
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stderr", sys.stdout)  # one screen
         assert main(["bisect", "--continue", "latest"]) == 0
-    head, count, ends, *steps = capsys.readouterr().out.split("first bad: ")[0].splitlines()
+    head, count, begins, ends, *steps = capsys.readouterr().out.split("first bad: ")[0].splitlines()
     assert head.startswith("bisect ") and count == "16 kernels could be the first bad one: about 4 steps"
+    assert begins == "measuring both ends: small-ext4 on good G and bad B"
     assert ends.startswith("both ends: good 1.000000 s, bad 2.000000 s, ")
     assert [one.partition(" of about 4: ")[0] for one in steps] == [
         f"step {number}" for number in (1, 2, 3, 4)

@@ -8,10 +8,10 @@ import pytest
 
 from agelab.base.errors import InputError
 from agelab.capsule import crash as capsule
-from agelab.runner.crash import crash, guests
+from agelab.machine.drive.record import ROOM, RequestKind
+from agelab.runner.crash import crash
 from agelab.runner.crash.crash import ANSWER, QUESTION, Answer, Violation
 from agelab.runner.crash.guests import CALLS, CHECK, MADE_OF, Question
-from agelab.runner.crash.record import RequestKind
 from agelab.runner.crash.states import State
 from agelab.store.artefacts import Store
 from tests.build.crash_record import record, sectors
@@ -29,7 +29,7 @@ def ran(home: Path, question: Question = QUESTION_OF_IT) -> Store:
     directory = store.crashes / NAME
     directory.mkdir(parents=True)
     record(directory, [(RequestKind.WRITE, 8, sectors("ab"), 0, 1), (RequestKind.FLUSH, 0, b"", 2, 3)])
-    for name, size in {"base": 1 << 20, "log": guests.RECORD_BYTES}.items():
+    for name, size in {"base": 1 << 20, "log": ROOM}.items():
         with (directory / name).open("r+b") as file:
             file.truncate(size)
     calls = [

@@ -70,6 +70,19 @@ def test_a_scenarios_keys_are_said_as_they_are_written() -> None:
     assert "| `pause` | number | `0` | seconds before it |" in text
 
 
+def test_a_row_that_several_tables_have_alike_is_in_one_of_them() -> None:
+    for page, kinds in (("scenario", 1), ("files", 2)):
+        text = (REFERENCE / f"{page}.md").read_text()
+        rows = re.findall(r"`estimated` \| the study or a data sheet states it", text)
+        assert len(rows) == kinds
+    assert "Also, of [several tables](#keys-of-several-tables-machine): `origin`, `source`, `note`." in text
+
+
+def test_variants_that_are_alike_but_for_their_names_share_a_row() -> None:
+    text = (REFERENCE.parent / "studies/fedorchuk-2005.md").read_text()
+    assert "| `jfs-sata`, `jfs-pata` | `jfs` | single |" in text
+
+
 def test_the_page_of_verbs_has_each_with_examples() -> None:
     text = (REFERENCE / "cli.md").read_text()
     for verb in VERBS:

@@ -96,7 +96,7 @@ def ended(command: list[str], place: Path, environment: dict[str, str]) -> tuple
 
 
 def test_the_page_shows_the_script() -> None:
-    assert block("ci.md", "sh") == (HOWTO / "gate.sh").read_text()
+    assert block("track.md", "sh") == (HOWTO / "gate.sh").read_text()
 
 
 def test_the_gate_lets_what_is_as_quick_pass(ci: Path) -> None:
@@ -160,7 +160,7 @@ def test_the_files_of_ci_platforms_follow_their_schemas_which_are_strict(
 
 
 def jobs_of_page() -> list[dict[str, Any]]:
-    text = (HOWTO / "ci.md").read_text()
+    text = (HOWTO / "track.md").read_text()
     every = [yaml.safe_load(found) for found in re.findall(r"^```yaml\n(.*?)^```$", text, re.M | re.S)]
     return [job for one in every for job in one["jobs"].values()]
 
@@ -168,14 +168,14 @@ def jobs_of_page() -> list[dict[str, Any]]:
 def test_the_jobs_of_the_page_follow_the_schema_of_workflows(tmp_path: Path) -> None:
     workflow = tmp_path / "workflow.yml"
     jobs = jobs_of_page()
-    assert len(jobs) == 2
+    assert len(jobs) == 3
     workflow.write_text(
         yaml.safe_dump({"on": "push", "jobs": {f"job-{n}": job for n, job in enumerate(jobs)}})
     )
     assert lint("vendor.github-workflows", workflow)[0] == 0, lint("vendor.github-workflows", workflow)[1]
 
 
-@pytest.mark.parametrize("file", ["action.yml", "docs/howto/ci.md"])
+@pytest.mark.parametrize("file", ["action.yml", "docs/howto/track.md"])
 def test_actions_of_others_are_named_by_commit_with_their_release_beside(file: str) -> None:
     """A tag can be moved to another commit."""
     text = (PROJECT / file).read_text()
@@ -188,7 +188,7 @@ def test_actions_of_others_are_named_by_commit_with_their_release_beside(file: s
 
 def test_a_job_that_checks_out_a_tree_has_git_before() -> None:
     # Without git, actions/checkout downloads the files alone: there is no HEAD^.
-    [steps] = [job["steps"] for job in jobs_of_page() if "checkout" in str(job)]
+    [steps] = [job["steps"] for job in jobs_of_page() if "fetch-depth" in str(job)]
     words = [str(step) for step in steps]
     [git] = [at for at, said in enumerate(words) if "apt-get install --yes git" in said]
     [checkout] = [at for at, said in enumerate(words) if "actions/checkout" in said]

@@ -155,6 +155,22 @@ def test_an_output_that_does_not_agree_is_refused(name: str, old: bytes, new: by
         freespace.parse(one.format, one.output.replace(old, new, 1))
 
 
+@pytest.mark.parametrize("trees", [-1, 0, 4, 5])
+def test_xfs_counts_the_blocks_of_its_trees_of_free_space_as_free(trees: int) -> None:
+    """600 extents: a root, and 2 leaves that are half full, in each of the group's two trees."""
+    size = "blocksize = 4096\ndblocks = 76800\nagblocks = 19200\nagblklog = 15\nagcount = 4\nsectsize = 512\n"
+    log = f"logstart = 0\nlogblocks = 0\nfdblocks = {600 + trees}\n"
+    extents = "".join(f"{0:8} {100 + 2 * number:8} {1:8}\n" for number in range(600))
+    output = (
+        f"{size}{log}    agno    agbno      len\n{extents}   from      to extents  blocks    pct\n".encode()
+    )
+    if trees in (0, 4):
+        assert sum(length for _, length in freespace.parse("xfs_db", output).runs) == 600 * 4096
+    else:
+        with pytest.raises(freespace.UnexpectedOutput, match="runs of free space have"):
+            freespace.parse("xfs_db", output)
+
+
 # What debugfs.reiser4 1.2.2 prints of a new filesystem of 256 MiB, without what is not read.
 REISER4 = b"""Master super block (16):
 blksize:\t4096

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from agelab.machine.drive.record import Entry
+from agelab.machine.drive.record import RequestKind as Request
 from agelab.present.report import crash_page
 from agelab.present.report.blocks import Line, Table, Text
 from agelab.present.view.crash import answer_blocks, replay_blocks, told
 from agelab.runner.crash.crash import Answer, Replayed, Violation
 from agelab.runner.crash.guests import Question
 from agelab.runner.crash.oracle import Call, Found, Kind
-from agelab.runner.crash.record import Entry
-from agelab.runner.crash.record import RequestKind as Request
 from agelab.runner.crash.states import Recorded, State
 
 QUESTION = Question("one", "ext3", "debian:6.1", "period", ("noatime",), 64, 1, 4, 1.0)

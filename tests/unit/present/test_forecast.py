@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from agelab.cli import main
+from agelab.present.report.command import settling_command
 from tests.build import run_builder
+from tests.build.scenario_builder import PROJECT
 
 VALUES = {1: 10.0, 2: 10.5, 3: 11.0}
 """What a step took, by run seed; in corpus 2 twice as long."""
@@ -76,3 +78,24 @@ def test_the_time_is_what_such_cells_took(home: Path, capsys: pytest.CaptureFixt
 def test_a_paired_design_has_a_cell_for_each_pair(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--seeds", "1,2,3,4,5,6", "--corpora", "1,2,3,4,5,6", "--design", "paired")
     assert len(planned(capsys, "aging-ext4", *words)["cells"]) == 6
+
+
+def test_a_real_disk_is_said_to_be_overwritten(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    disk = tmp_path / "disk.img"
+    disk.touch()
+    assert main(["plan", "aging-ext4", "--disks", f"file:{disk}"]) == 0
+    assert f"data: the run overwrites file:{disk}" in " ".join(capsys.readouterr().out.split())
+    assert main(["plan", "aging-ext4"]) == 0
+    assert "overwrites" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "offered"), [("aging", True), ("docs/howto/ten-lines.toml", False)])
+def test_more_corpora_are_offered_where_a_run_takes_them(home: Path, name: str, offered: bool) -> None:
+    (home / "files").mkdir()
+    options = {"corpus": str(home / "files"), "seeds": "1,2,3,4,5"}
+    command = {"directory": str(PROJECT), "name": name, "options": options}
+    run = run_builder.begin(home, [run_builder.cell("ext4", 1)], command=command)
+    assert ("--corpora 1,2" in settling_command(run.plan(), corpora=True)) == offered
+    assert "--corpora" not in settling_command(run.plan())

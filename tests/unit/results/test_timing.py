@@ -72,7 +72,7 @@ def test_the_phase_without_a_name_is_the_making_of_the_disk() -> None:
 
 
 def test_a_power_cut_ends_a_step() -> None:
-    cut = PowerIsCut(event="cut", step="write", repetition=2, uptime=9.0, next=1, survived="")
+    cut = PowerIsCut(event="cut", step="write", repetition=2, uptime=9.0, at=8, next=1, survived="")
     heard = [(1.0, READY), (2.0, begun("write")), (5.0, cut)]
     assert boot_time(BOOT, 0.0, 5.5, [], heard).in_steps == 3.0
 

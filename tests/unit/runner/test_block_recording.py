@@ -12,6 +12,7 @@ from agelab.evaluate.boot_events import BootEvents
 from agelab.results.result import RebootRequested
 from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.phases import CellGoals
+from agelab.runner.plan.cell_spec import BYTES_OF_FILE, MIB, memory_of_small_files
 from agelab.runner.plan.guest_plan import DATA_DISK, Boot
 from agelab.runner.plan.passes import (
     EVENTS_MEMORY,
@@ -70,6 +71,13 @@ def test_the_memory_for_the_events_is_not_the_steps() -> None:
     passed = replace(cell, set_aside=EVENTS_MEMORY)
     assert passed.available_bytes == cell.available_bytes + EVENTS_MEMORY
     assert passed.memory_mib(CORPUS) >= cell.memory_mib(CORPUS)
+
+
+def test_many_small_files_take_memory_that_a_studys_files_do_not() -> None:
+    study = replace(CORPUS, files=150, content_bytes=47_934_843)
+    assert not memory_of_small_files(study)
+    one, other = (memory_of_small_files(replace(study, files=files)) for files in (2066, 4066))
+    assert one > 8 * MIB and other - one == 2000 * BYTES_OF_FILE
 
 
 def test_recording_takes_the_virtual_clock_and_a_modelled_drive() -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from agelab.base.errors import AgelabError, InputError
+from agelab.machine.drive.record import SECTOR, Piece, Record, RequestKind
 from agelab.runner.crash import oracle, workloads
 from agelab.runner.crash.crash import disks_in_turn
 from agelab.runner.crash.guests import Question, Recording
 from agelab.runner.crash.oracle import Call, Found, Look, Node
 from agelab.runner.crash.oracle import Kind as Wrong
-from agelab.runner.crash.record import SECTOR, Piece, Record, RequestKind
 from agelab.runner.crash.states import Loss, Recorded, State
 from tests.build.crash_record import record, sectors
 
@@ -43,7 +43,7 @@ def test_a_disk_is_known_by_what_is_on_it_and_not_by_how_it_came_there(tmp_path:
 
 
 def test_a_record_that_is_not_whole_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(AgelabError, match="no whole record"):
+    with pytest.raises(AgelabError, match="1 of 1 requests had no room"):
         _ = record(tmp_path, [], lost=1).entries
 
 
@@ -96,7 +96,7 @@ def test_the_modelled_drive_keeps_what_it_has_written_back(tmp_path: Path) -> No
         [
             (RequestKind.WRITE, 8, sectors("ab"), 0, 1),
             (RequestKind.WRITE, 9, sectors("c"), 2, 3),
-            (RequestKind.KEPT, 9, sectors("-"), 0, 0),
+            (RequestKind.KEPT, 9, sectors("-"), 0, 4),
             (RequestKind.WRITE, 9, sectors("d"), 4, 5),
             (RequestKind.KEPT, 0, sectors("-" * 9), 0, 0),
             (RequestKind.FLUSH, 0, b"", 6, 7),

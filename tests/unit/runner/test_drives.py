@@ -209,7 +209,9 @@ def test_a_real_drive_takes_the_wall_clock() -> None:
 
 
 def test_a_clock_has_so_many_processors_and_times_of_several_in_turns_are_none() -> None:
-    with pytest.raises(InputError, match="--vcpus 5: the virtual clock has 1 to 4 processors, the wall clock"):
+    with pytest.raises(
+        InputError, match="--vcpus 5: the virtual clock has 1 to 4 processors, the wall clock"
+    ):
         RunOptions(name="aging", vcpus=5)
     assert RunOptions(name="aging", vcpus=2).not_timed.startswith("not timed: the clock counts")
     assert not RunOptions(name="aging", clock="wall", vcpus=5).not_timed

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,14 @@ from pydantic import ValidationError
 from agelab.base.errors import InputError
 from agelab.cli.run import run
 from agelab.evaluate.derived_samples import recovery_times
+from agelab.machine.drive.record import SECTOR, RequestKind
+from agelab.machine.vm.guest import MemoryDisk
 from agelab.present.view import run_tables as shown
 from agelab.results.result import Sample
 from agelab.runner.execute import runner
+from agelab.runner.execute.disks import DiskFiles
+from agelab.runner.execute.power_cut import RecordedDrive
+from agelab.runner.plan.cell_drive import Partition
 from agelab.runner.plan.guest_plan import BootStart, guest_plan
 from agelab.runner.plan.phases import phases
 from agelab.scenario import selection
@@ -28,6 +34,7 @@ from harness.events import Events
 from harness.plan import Disk, Recovery
 from harness.step import Outcome
 from tests.build.cell_builder import CORPUS, made, spec
+from tests.build.crash_record import record, sectors
 
 
 def action(**changes: Any) -> Action:
@@ -82,12 +89,55 @@ def test_a_plan_without_a_cut_says_nothing_of_it() -> None:
     assert all("cut_after" not in step for step in plan["steps"])
 
 
-def test_drives_keep_what_a_cut_takes_back_where_one_is_planned_and_nowhere_else() -> None:
-    kept = [
-        ["undo=1" in drive["settings"].split() for drive in made(spec(name, drives=()))["drives"]]
-        for name in ("recovery-ext4", "aging-ext4")
+def test_drives_are_recorded_until_the_last_cut_and_nowhere_else() -> None:
+    assert [drive.get("record") for drive in made(spec("aging-ext4", drives=()))["drives"]] == [None]
+    cell = spec("recovery-ext4", drives=())
+    [phase] = phases(cell.scenario, CORPUS)
+    first, after = (guest_plan(cell, CORPUS, phase, start) for start in (BootStart(), BootStart(1, 2)))
+    [(drive, later)] = zip(first["drives"], after["drives"], strict=True)
+    [partition] = drive["partitions"]
+    number, room = drive["record"]
+    assert number == partition["disk"] + 1 and room > partition["sectors"] * SECTOR
+    assert "record" not in later
+
+
+def test_a_cut_leaves_what_had_reached_the_platters_by_then(tmp_path: Path) -> None:
+    kept = (RequestKind.KEPT, 10, sectors("----"), 0)
+    left = record(
+        tmp_path,
+        [
+            (RequestKind.WRITE, 3, sectors("o"), 0, 1),  # of another partition
+            (RequestKind.KEPT, 3, sectors("-"), 0, 2),
+            (RequestKind.WRITE, 10, sectors("abcd"), 0, 1),
+            (RequestKind.KEPT, 11, sectors("--"), 0, 20),
+            (RequestKind.WRITE, 11, sectors("e"), 21, 22),
+            (*kept, 30),
+            (RequestKind.DISCARD, 12, sectors("-"), 31, 32),
+            (*kept, 40),
+        ],
+    )
+    maps = bytes(range(256)) * 2
+
+    def cut(at: int) -> bytes:
+        disk = MemoryDisk(tmp_path / "disk", 5 * SECTOR, written=True)
+        disk.path.write_bytes(sectors("vwxy") + b"-" * SECTOR)
+        drive = RecordedDrive(left.log, [(disk, Partition(11, 4))])
+        with ExitStack() as cleanup:
+            drive.keep(DiskFiles(), cleanup)
+            disk.path.write_bytes(b"?" * 4 * SECTOR + maps)
+            drive.cut(at, DiskFiles())
+        assert {path.name for path in tmp_path.iterdir()} == {"log", "base", "disk"}
+        return disk.path.read_bytes()
+
+    found = {at: cut(at) for at in (19, 20, 29, 30, 40)}
+    assert {at: content[4 * SECTOR :] for at, content in found.items()} == dict.fromkeys(found, maps)
+    assert [content[: 4 * SECTOR] for content in found.values()] == [
+        sectors("vwxy"),
+        sectors("bcxy"),
+        sectors("bcxy"),
+        sectors("ecdy"),
+        sectors("e") + bytes(SECTOR) + sectors("dy"),
     ]
-    assert kept == [[True], [False]]
 
 
 def test_the_plan_has_the_moment_and_what_is_done_after_it() -> None:

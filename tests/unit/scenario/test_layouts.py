@@ -58,7 +58,7 @@ def test_a_whole_file_is_read() -> None:
         (("close = [", "cloze = ["), "cloze: is not a known key"),
         (('close = [["part", "{device}"]]', ""), "there is no close"),
         (("beside = 0", "beside = 1"), "members[1].beside: is 1, not a member before it"),
-        (("beside = 0", 'beside = 0, drive = "model:none"'), "members[1]: a drive of its own, or one beside"),
+        (("beside = 0", 'beside = 0, drive = "model:none"'), "members[1]: its own drive, or one beside"),
         (("today = { size = 2 }", ""), "period and today have the same parameters"),
         (("{member1}", "{member2}"), "open[0]: {member2} is no placeholder of it"),
         (("{size}", "{sise}"), "make[0]: {sise} is no placeholder of it"),

@@ -221,6 +221,7 @@ def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
     other_tests = all_tests.in_other_tests(worst, [subject for subject, _ in order.order], places)
     because = [
         *([f"In all tests: {other_tests.short}"] if other_tests else ()),
+        *_slowest(order, place),
         *explain_time(worst, place),
         *explain_layout(worst, place),
         *(compare_with_next(worst, order.order[1][0], place) if order.clear else ()),
@@ -228,7 +229,6 @@ def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
     more = [
         *(other_tests.lines if other_tests else ()),
         *_count_aged(order, place),
-        *_slowest(order, place),
         *_aged_least(order),
     ]
     title = f"Slowdown: {all_tests.describe_test(place[0])}, aged / unaged"
@@ -333,17 +333,15 @@ def _times_the_next(order: Ranked) -> str:
 
 
 def _slowest(order: Ranked, place: Place) -> Iterator[str]:
-    """Return the slowest on the aged disk, if it is not the one slowed down most."""
+    """Return the slowest and the quickest on the aged disk: slowed down most is not slowest."""
     aged, _ = aged_and_control(place[0])
     ranked = rank_by_place([subject for subject, _ in order.order], (aged, place[1], "elapsed"))
-    if len(ranked.order) < 2 or not ranked.clear or ranked.first[0] is order.first[0]:
-        return
-    slowest, of = ranked.first
-    mine = next((summary for subject, summary in ranked.order if subject is order.first[0]), None)
-    if mine:
+    if len(ranked.order) > 1:
+        (slowest, longest), (quickest, shortest) = ranked.first, ranked.order[-1]
+        longest_of = f"{text(longest)} s{'' if ranked.clear else ' as measured'}"
         yield (
-            f"Slowed down most is not slowest: on its aged disk {slowest.name} takes longest, {text(of)} s, and "
-            f"{order.first[0].name} {text(mine)} s."
+            f"Aged, {slowest.name} is slowest in absolute time ({longest_of}), {quickest.name} quickest "
+            f"({text(shortest)} s)."
         )
 
 

@@ -3,10 +3,11 @@
 import hashlib
 import shutil
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,6 +18,8 @@ MAGIC = 0x64726F6365726761
 HEAD = struct.Struct("<QQQQ")
 ENTRY = struct.Struct("<QQQQQ")
 HASH_BYTES = 16
+ROOM = 512 << 20
+"""Bytes for a record, of which only what is used is taken."""
 _MODULUS = 1 << (8 * HASH_BYTES)
 
 
@@ -40,6 +43,7 @@ class Entry:
     arrived: int
     """When the drive got it, in its nanoseconds."""
     done: int
+    """When the drive was done with it, or would have been."""
     data: int
     """Where its data begins in the record, in bytes."""
 
@@ -53,11 +57,6 @@ class Entry:
         """True for what a cut may lose."""
         return self.kind in CHANGES
 
-    @property
-    def end(self) -> int:
-        """Where the record goes on behind it."""
-        return self.data + (self.sectors * SECTOR if self.has_data else 0)
-
 
 @dataclass(frozen=True)
 class Piece:
@@ -70,32 +69,48 @@ class Piece:
 
 @dataclass(frozen=True)
 class Record:
-    """All that a drive was sent, and the disk before it."""
+    """All that a drive was sent which changes a disk on it, and that disk before."""
 
     log: Path
     base: Path
+    first: int = 0
+    """The drive's sector at which the disk begins: entries are told in the disk's own, and have no others."""
+    sectors: int | None = None
+    """Of the disk; None for as many as there are in its file."""
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """Raises AgelabError for a file that is no record."""
-        with self.log.open("rb") as file:
-            magic, end, count, lost = HEAD.unpack(file.read(HEAD.size).ljust(HEAD.size, b"\0"))
-            if magic != MAGIC or lost:
-                raise AgelabError(f"{self.log} is no whole record of a drive")
-            entries, at = [], SECTOR
-            while at < end:
-                file.seek(at)
-                kind, sector, sectors, arrived, done = ENTRY.unpack(file.read(ENTRY.size))
-                entries.append(Entry(RequestKind(kind), sector, sectors, arrived, done, at + SECTOR))
-                at = entries[-1].end
-        if len(entries) != count:
-            raise AgelabError(f"{self.log} has {len(entries)} entries, and says {count}")
+        """Raises AgelabError for a file that is no record, and for one that is not whole."""
+        size = self.base.stat().st_size // SECTOR if self.sectors is None else self.sectors
+        entries: list[Entry] = []
+        try:
+            with self.log.open("rb") as file:
+                magic, end, count, lost = HEAD.unpack(file.read(HEAD.size))
+                at = SECTOR if magic == MAGIC else end
+                while at < end:
+                    file.seek(at)
+                    kind, sector, sectors, arrived, done = ENTRY.unpack(file.read(ENTRY.size))
+                    first, behind = max(sector, self.first), min(sector + sectors, self.first + size)
+                    data = at + SECTOR + (first - sector) * SECTOR
+                    here = max(0, behind - first)
+                    entries.append(Entry(RequestKind(kind), first - self.first, here, arrived, done, data))
+                    at += SECTOR + (sectors * SECTOR if entries[-1].has_data else 0)
+        except (ValueError, struct.error) as error:
+            raise AgelabError(f"{self.log} is no record of a drive: {error}") from error
+        if magic != MAGIC or len(entries) != count:
+            raise AgelabError(f"{self.log} is no whole record of a drive")
+        if lost:
+            raise AgelabError(
+                f"the record of a drive holds {end >> 20} MiB: {lost} of {count + lost} requests had no room",
+                'have less written before the cut, or begin a boot at a step before it (caches = "reboot")',
+            )
         return entries
 
     @property
     def end(self) -> int:
         """Bytes of the record."""
-        return self.entries[-1].end if self.entries else SECTOR
+        with self.log.open("rb") as file:
+            return int(HEAD.unpack(file.read(HEAD.size))[1])
 
     @cached_property
     def _changes(self) -> list[dict[int, int]]:
@@ -106,7 +121,8 @@ class Record:
                 if not entry.changes:
                     return {}
                 base.seek(entry.sector * SECTOR)
-                new, old = _content(log, entry), base.read(entry.sectors * SECTOR)
+                new = _content(log, entry, entry.sector, entry.sector + entry.sectors)
+                old = base.read(entry.sectors * SECTOR)
                 return {
                     entry.sector + number: _added(
                         entry.sector + number,
@@ -135,22 +151,47 @@ class Record:
     def write_disk(self, path: Path, pieces: Iterable[Piece]) -> None:
         """Write the disk on which these are as an image."""
         shutil.copyfile(self.base, path)
+        self.put(path, pieces)
+
+    def put(self, path: Path, pieces: Iterable[Piece]) -> None:
+        """Put these onto an image of the disk before."""
         with self.log.open("rb") as log, path.open("r+b") as disk:
             for piece in pieces:
-                entry = self.entries[piece.number]
-                content = _content(log, entry)
                 disk.seek(piece.first * SECTOR)
-                disk.write(
-                    content[(piece.first - entry.sector) * SECTOR : (piece.end - entry.sector) * SECTOR]
-                )
+                disk.write(_content(log, self.entries[piece.number], piece.first, piece.end))
 
 
-def _content(log: BinaryIO, entry: Entry) -> bytes:
-    """Read what an entry makes of its sectors; what was discarded is zeros."""
+def written_back(entries: Sequence[Entry], first: int = 0) -> list[list[Piece]]:
+    """Return of each entry what it says has reached the platters: of all before it, what lies in its sectors last.
+
+    The entries are numbered from ``first``.
+    """
+    import numpy as np
+
+    newest = np.zeros(max((entry.sector + entry.sectors for entry in entries), default=0), np.int32)
+
+    def pieces(number: int, entry: Entry) -> list[Piece]:
+        here = newest[entry.sector : entry.sector + entry.sectors]
+        if entry.changes:
+            here[:] = number + 1
+        if entry.kind is not RequestKind.KEPT or not entry.sectors:
+            return []
+        borders = [0, *(np.flatnonzero(np.diff(here)) + 1).tolist(), len(here)]
+        return [
+            Piece(first + int(here[at]) - 1, entry.sector + at, entry.sector + behind)
+            for at, behind in pairwise(borders)
+            if here[at]
+        ]
+
+    return [pieces(number, entry) for number, entry in enumerate(entries)]
+
+
+def _content(log: BinaryIO, entry: Entry, first: int, end: int) -> bytes:
+    """Read what an entry makes of its sectors between two; what was discarded is zeros."""
     if not entry.has_data:
-        return bytes(entry.sectors * SECTOR)
-    log.seek(entry.data)
-    return log.read(entry.sectors * SECTOR)
+        return bytes((end - first) * SECTOR)
+    log.seek(entry.data + (first - entry.sector) * SECTOR)
+    return log.read((end - first) * SECTOR)
 
 
 def _added(sector: int, new: bytes, old: bytes) -> int:
