@@ -22,7 +22,8 @@ from tests.build import hostile_runs, run_builder
 from tests.build.run_readers import from_parquet, from_sqlite
 
 HOSTILE = 'a | b <script>alert("x")</script> \x1b[2J \x00 ]]> `c` \ud800'.encode("utf-8", "replace").decode()
-PAGE = Path(__file__).parents[3] / "docs" / "report.md"
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE, REFERENCE = DOCS / "report.md", DOCS / "reference" / "result.md"
 
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -129,7 +130,8 @@ def test_the_examples_of_the_page_run(
     for form in ("sqlite", "parquet"):
         assert f"-o samples.{form}" in PAGE.read_text()
         said(capsys, "-o", f"samples.{form}")
-    examples = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    exports = PAGE.read_text().split("## Exports")[1].split("\n## ")[0]
+    examples = re.findall(r"^```python\n(.*?)^```", exports, re.MULTILINE | re.DOTALL)
     assert len(examples) == 3
     scope: dict[str, object] = {}
     outs = []
@@ -213,7 +215,8 @@ def test_a_frame_has_the_columns_of_the_page(home: Path) -> None:
     frame = agelab.load(run.name, home=home)
     assert tuple(frame.columns) == table.COLUMNS
     assert frame["value"].sum() == 2 * (61.0 + 62.5) and str(frame["value"].dtype) == "float64"
-    named = set(re.findall(r"`(\w+)`", PAGE.read_text().split("## Columns")[1].split("A cell without")[0]))
+    columns = REFERENCE.read_text().split("## Columns of an export")[1].split("A cell without")[0]
+    named = set(re.findall(r"`(\w+)`", columns))
     assert named - {"csv", "jsonl", "sqlite", "parquet", "interrupted"} == set(table.COLUMNS)
     with pytest.raises(InputError, match="no run 'x'"):
         agelab.load("x", home=home)
