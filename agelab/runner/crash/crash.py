@@ -19,7 +19,7 @@ from agelab.base import atomic, fileio
 from agelab.base.errors import InputError, Notify, silent
 from agelab.base.types import Defaults
 from agelab.machine.drive.record import RequestKind
-from agelab.results.run_directory import new_directory
+from agelab.results.run_directory import LATEST, new_directory
 from agelab.runner.crash import oracle, programs, workloads
 from agelab.runner.crash.guests import CHECK, Guests, Question, Recording, load
 from agelab.runner.crash.oracle import Call, Found, Look
@@ -298,9 +298,11 @@ def answered(store: Store, name: str) -> tuple[Answer, Recording]:
 
 
 def find(store: Store, name: str) -> str:
-    """Return the name of an ended run, of which its beginning or ``latest`` was given. Raises InputError."""
+    """Return the name of an ended run, of which it, its beginning or ``latest`` was given. Raises InputError."""
     runs = sorted(other.parent.name for other in store.crashes.glob(f"*/{ANSWER}"))
-    found = runs[-1:] if name == "latest" else [run for run in runs if run.startswith(name)]
+    if name in runs:
+        return name
+    found = runs[-1:] if name == LATEST else [run for run in runs if run.startswith(name)]
     if len(found) != 1:
         there = f"the latest are {', '.join(runs[-3:])}" if runs else "there are none"
         raise InputError(f"{'no crash run' if not found else 'several crash runs'} {name!r}; {there}")

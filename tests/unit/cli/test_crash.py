@@ -56,3 +56,12 @@ def test_a_run_is_known_by_its_beginning_and_latest(tmp_path: Path) -> None:
     assert find(store, "latest") == find(store, "20261128-02") == "20261128-020304-xfs"
     with pytest.raises(InputError, match="several crash runs '20261128'"):
         find(store, "20261128")
+
+
+def test_a_run_is_known_by_its_name_where_another_was_begun_in_the_same_second(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for name in ("20261128-010203-ext4", "20261128-010203-ext4-1"):
+        (store.crashes / name).mkdir(parents=True)
+        (store.crashes / name / ANSWER).touch()
+    assert find(store, "20261128-010203-ext4") == "20261128-010203-ext4"
+    assert find(store, "20261128-010203-ext4-") == "20261128-010203-ext4-1"
