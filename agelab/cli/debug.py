@@ -22,7 +22,7 @@ from agelab.present.view.progress import show_progress
 )
 @click.option(
     "--script",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True),
     default=None,
     help="Let gdb carry out this file and end; without it the guest waits.",
 )

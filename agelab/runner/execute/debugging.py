@@ -100,8 +100,9 @@ def debug(
 
         def look() -> None:
             if script:
-                words = ["gdb", "-q", "-nx", "-batch", "-x", str(commands), "-x", str(script.resolve())]
-                printed.append(process.run(words, ok=range(256)).stdout)
+                words = ["gdb", "-q", "-nx", "-batch", "-x", str(commands), "-x", str(script)]
+                said = process.run(words, ok=range(256))
+                printed.append(said.stdout + said.stderr)
                 raise _Looked
             printed.append("")
             say(f"stopped: {shlex.join(['gdb', '-q', '-x', str(commands)])}; kill there ends it")
