@@ -9,6 +9,7 @@ from math import comb
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+from agelab.results.cell_samples import CellSamples, Place
 from agelab.results.measure import MEAN, step_title
 from agelab.results.result import Sample
 from agelab.scenario.metrics import METRICS, Metric
@@ -76,14 +77,12 @@ def exact(value: Number) -> Fraction:
         raise ValueError(f"{value} is no finite number") from error
 
 
-def exact_mean(values: Sequence[Number]) -> Fraction:
-    """Return the mean of the numbers that the digits say."""
+def exact_sum(values: Sequence[Number]) -> Fraction:
+    """Return the sum of the numbers that the digits say."""
     if any(isinstance(value, Fraction) for value in values):
-        return sum(map(exact, values), Fraction()) / len(values)
-    total = reduce(
-        _EXACT.add, map(Decimal, map(str, values))
-    )  # one fraction instead of as many as there are values
-    return Fraction(total) / len(values)
+        return sum(map(exact, values), Fraction())
+    # One fraction instead of as many as there are values.
+    return Fraction(reduce(_EXACT.add, map(Decimal, map(str, values)), Decimal()))
 
 
 @cache
@@ -158,8 +157,6 @@ def common_blocks(
 
 
 NO_METRICS: Mapping[str, Metric] = MappingProxyType({})
-Place = tuple[str, int, str]
-"""Step, repetition, metric."""
 
 
 @dataclass(frozen=True)
@@ -236,34 +233,35 @@ def series(
 
     ``own`` are the metrics that the registry does not have.
     """
-    tables = [
-        (seed, {(row.step, row.repetition, row.metric): row for row in samples}) for seed, samples in cells
-    ]
-    places = dict.fromkeys(place for _, table in tables for place in table)
-    caveats = _caveats(row for _, table in tables for row in table.values())
+    rows = [(seed, CellSamples.of(samples)) for seed, samples in cells]
+    kinds = list(dict.fromkeys(row.kinds for _, row in rows))
+    places = list(dict.fromkeys(place for kind in kinds for place in kind.at))
+    caveats = _caveats(kind.samples[at] for kind in kinds for at in kind.at.values())
     last: dict[tuple[str, str], int] = {}
     for step, repetition, metric in places:
         last[step, metric] = max(repetition, last.get((step, metric), 1))
+    here = {kind: [kind.at.get(place) for place in places] for kind in kinds}
+    table = [[None if at is None else row.values[at] for at in here[row.kinds]] for _, row in rows]
+    seeds = [seed for seed, _ in rows]
     measured = {}
-    for place in places:
-        numbers: list[tuple[Seeds, Number]] = []
-        missing: list[tuple[Seeds, str]] = []
-        unit = ""
-        for seed, table in tables:
-            row = table.get(place)
-            unit = row.unit if row else unit
-            if row is None or row.value is None:
-                missing.append((seed, (row and row.not_measured) or "not among this seed's samples"))
-            else:
-                numbers.append((seed, row.value))
-        most = last[place[0], place[2]]
+    for number, (place, values) in enumerate(zip(places, zip(*table, strict=True), strict=True)):
+        found = {kind: kind.samples[at] for kind in kinds if (at := here[kind][number]) is not None}
+        numbers, missing = tuple(zip(seeds, values, strict=True)), []
+        if None in values:
+            numbers = tuple(pair for pair in numbers if pair[1] is not None)
+            for (seed, row), value in zip(rows, values, strict=True):
+                if value is None:
+                    sample = found.get(row.kinds)
+                    missing.append(
+                        (seed, (sample and sample.not_measured) or "not among this seed's samples")
+                    )
         measured[place] = Series(
             *place,
-            unit,
-            tuple(numbers),
+            [*found.values()][-1].unit,
+            numbers,
             tuple(missing),
             own.get(place[2]),
-            most,
+            last[place[0], place[2]],
             caveat=caveats.get(place, ""),
         )
     return measured
@@ -301,7 +299,7 @@ def _mean(several: Sequence[Series]) -> Series:
             numbers.setdefault(seed, []).append(number)
         for seed, why in measure.missing:
             missing.setdefault(seed, why)
-    whole = tuple((seed, exact_mean(own)) for seed, own in numbers.items() if seed not in missing)
+    whole = tuple((seed, exact_sum(own) / len(own)) for seed, own in numbers.items() if seed not in missing)
     first = several[0]
     return replace(
         first,

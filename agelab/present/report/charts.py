@@ -11,11 +11,12 @@ from agelab.analysis.judge import Ranked
 from agelab.analysis.vega import Bar, ChartLine
 from agelab.present.report.blocks import Chart, Charts, Mark
 from agelab.present.report.numbers import text, unit_name
+from agelab.results.cell_samples import Place
 from agelab.results.measure import own_steps
 from agelab.scenario.metrics import METRICS
 from agelab.scenario.step import AGED, CONTROL, StepId
 from agelab.stats.formatting import unit_scale
-from agelab.stats.series import Place, Series, Summary
+from agelab.stats.series import Series, Summary
 
 
 def aged_and_control(step: str) -> tuple[str, str]:

@@ -18,11 +18,12 @@ from agelab.present.report.numbers import (
     text,
     unit_name,
 )
+from agelab.results.cell_samples import Place
 from agelab.scenario.metrics import METRICS
 from agelab.scenario.seeds import seeds_text
 from agelab.scenario.step import AGED, AGED_MAP, CONTROL, CONTROL_MAP, StepId
 from agelab.stats.formatting import decimals_for_spread, json_number, unit_scale
-from agelab.stats.series import Place, Series, SeriesPair, exact
+from agelab.stats.series import Series, SeriesPair, exact
 from agelab.stats.shift import Interval
 from agelab.stats.spread import outliers, spread_shares
 from agelab.stats.verdict import ComparedSeries
