@@ -27,7 +27,7 @@ from agelab.results.rows import status_of
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.metrics import Metric
 from agelab.scenario.seeds import Seeds
-from agelab.stats.series import Number, Series, by_step, exact_sum, series
+from agelab.stats.series import Number, Series, StepMeans, exact_sum, series
 
 GroupKey = TypeVar("GroupKey")
 
@@ -242,7 +242,7 @@ class SeedGroup:
     @cached_property
     def steps(self) -> Mapping[tuple[str, str], Series]:
         """Step and metric to one number for each cell: the mean over repetitions."""
-        return {(series.step, series.metric): series for series in by_step(self.series).values()}
+        return StepMeans(self.series.values())
 
     def measured(self, measure: Measure) -> Series | None:
         """Return a measure over the seeds, or None where no cell has it."""

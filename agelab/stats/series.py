@@ -1,6 +1,6 @@
 """Values of cells as series, one for each place that they measure; their medians; and two sides corpus by corpus."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, Inexact
 from fractions import Fraction
@@ -284,11 +284,28 @@ def by_step(measured: Mapping[Place, Series]) -> dict[Place, Series]:
     A run that lacks one of the repetitions has none. Their place has MEAN for a repetition, and what is done once
     keeps its own. For a cell is what chance draws, whole.
     """
-    steps: dict[tuple[str, str], list[Series]] = {}
-    for measure in measured.values():
-        steps.setdefault((measure.step, measure.metric), []).append(measure)
-    means = [several[0] if len(several) == 1 else _mean(several) for several in steps.values()]
-    return {mean.place: mean for mean in means}
+    return {mean.place: mean for mean in StepMeans(measured.values()).values()}
+
+
+class StepMeans(Mapping[tuple[str, str], "Series"]):
+    """Step and metric to one series, each made when it is first asked for (``by_step``)."""
+
+    def __init__(self, measured: Iterable[Series]) -> None:
+        self._several: dict[tuple[str, str], list[Series]] = {}
+        for measure in measured:
+            self._several.setdefault((measure.step, measure.metric), []).append(measure)
+
+    def __getitem__(self, at: tuple[str, str]) -> Series:
+        several = self._several[at]
+        if len(several) > 1:
+            several[:] = [_mean(several)]
+        return several[0]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self._several)
+
+    def __len__(self) -> int:
+        return len(self._several)
 
 
 def _mean(several: Sequence[Series]) -> Series:

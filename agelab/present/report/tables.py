@@ -410,8 +410,8 @@ def list_outliers(group: RunSet) -> list[str]:
     """List the values far from the others of their series: seed, value, median."""
     lines = []
     for subject in group.groups:
-        for (step, metric), series in subject.steps.items():
-            if metric in OUTLIER_METRICS and (summary := series.summary):
+        for step, metric in subject.steps:
+            if metric in OUTLIER_METRICS and (summary := (series := subject.steps[step, metric]).summary):
                 unit = "" if metric == "slowdown" else " s"
                 lines += [
                     f"{subject.name}, {step}, {metric}: {seeds_text([at])} has {number(value, 3)}{unit}, the median is "
