@@ -55,6 +55,7 @@ SHOWN_CELLS, SHOWN_KEY = 10, len("sha256:") + 12
 
 _SAMPLES = TypeAdapter(list[Sample])
 _CELL = re.compile(rb'\{"cell":(0|[1-9][0-9]{0,8})')
+_AGAIN = b'"again":true}'
 _VALUES = {int, float, type(None)}
 _VALUE = b',"value":'
 """What stands before the value, the last key of a line as it is written."""
@@ -483,22 +484,25 @@ def _rows_of_cells(lines: Iterable[bytes]) -> dict[int, list[bytes]]:
     Most lines are taken apart as they were written, unparsed.
     """
     rows: dict[int, list[bytes]] = {}
-    numbers: dict[bytes, int] = {}
+    last, of_last = b"", list[bytes]()  # lines of a cell mostly follow one another
     for line in lines:
         plain = checksummed.unsealed_line(line)
         cell, _, rest = plain.partition(b",")
-        number, row = numbers.get(cell), b"{" + rest
-        if number is None and (match := _CELL.fullmatch(cell)):
-            number = numbers[cell] = int(match[1])
-        if number is None or plain is line or b'"again"' in rest:
-            raw = checksummed.unseal(json.loads(line))
-            number, row = raw.pop("cell"), json.dumps(raw).encode()
-            if type(number) is not int:
-                raise ValueError("a cell is called by its number")
-            if raw == {"again": True}:
-                rows.pop(number, None)
+        if plain is not line and rest != _AGAIN:
+            if cell != last and (match := _CELL.fullmatch(cell)):
+                last, of_last = cell, rows.setdefault(int(match[1]), [])
+            if cell == last:
+                of_last.append(b"{" + rest)
                 continue
-        rows.setdefault(number, []).append(row)
+        raw = checksummed.unseal(json.loads(line))
+        number = raw.pop("cell")
+        if type(number) is not int:
+            raise ValueError("a cell is called by its number")
+        if raw == {"again": True}:
+            last = b""
+            rows.pop(number, None)
+        else:
+            rows.setdefault(number, []).append(json.dumps(raw).encode())
     return rows
 
 

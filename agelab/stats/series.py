@@ -110,7 +110,10 @@ def summary(values: Sequence[Number]) -> Summary:
     """Summarize a sample: median, interval and spread. Raises ValueError for an empty one."""
     if not values:
         raise ValueError("an empty sample has no median")
-    ordered = sorted(values, key=lambda value: (float(value), value))  # floats are quick to compare
+    if any(isinstance(value, Fraction) for value in values):
+        ordered = sorted(values, key=lambda value: (float(value), value))  # floats are quick to compare
+    else:
+        ordered = sorted(values)
     n = len(ordered)
     k = interval_rank(n)
     return Summary(

@@ -12,7 +12,7 @@ from agelab.evaluate.layout.svg import number, words
 
 WIDTH = 340
 """Pixels that fit a phone's screen."""
-ROW, TOP, BELOW, TITLE = 19, 5, 22, 15
+ROW, TOP, BELOW, TITLE = 19, 3, 22, 15
 """Pixels: a row of one bar, what is above the rows, below them, and for the title below that."""
 WIDEST, LETTER = 140, 6.9
 """Pixels: the widest name of a bar, and a letter of it, with room for fonts that are wider than most."""
