@@ -56,7 +56,6 @@ SHOWN_CELLS, SHOWN_KEY = 10, len("sha256:") + 12
 _SAMPLES = TypeAdapter(list[Sample])
 _CELL = re.compile(rb'\{"cell":(0|[1-9][0-9]{0,8})')
 _AGAIN = b'"again":true}'
-_VALUES = {int, float, type(None)}
 _VALUE = b',"value":'
 """What stands before the value, the last key of a line as it is written."""
 _MAP = re.compile(r"[\w-][\w.-]{0,99}(/[\w-][\w.-]{0,99})?", re.ASCII)
@@ -517,7 +516,9 @@ class _Parser:
         """Parse a cell's rows. Raises ValueError for one that is none."""
         cut = [row.rpartition(_VALUE) for row in rows]
         try:
-            values = from_json(b"[%s]" % b",".join([value for _, _, value in cut]).replace(b"}", b""))
+            values = from_json(
+                b"[%s]" % b",".join([value for _, _, value in cut]).replace(b"}", b""), allow_inf_nan=False
+            )
             kinds = self._of(tuple([kind for kind, _, _ in cut]))
         except ValueError:
             return _parsed(rows)
@@ -535,10 +536,11 @@ class _Parser:
 
 
 def _are_values(values: Sequence[Any]) -> bool:
-    """Return whether samples may have these values; what is no number (NaN) is in no range."""
-    return {*map(type, values)} <= _VALUES and all(
-        -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE for value in values if value is not None
-    )
+    """Return whether samples may have these values; those of JSON alone are numbers."""
+    numbers = [value for value in values if value is not None]
+    return {*map(type, numbers)} <= {int, float} and -MAX_MAGNITUDE <= min(numbers, default=0) <= max(
+        numbers, default=0
+    ) <= MAX_MAGNITUDE
 
 
 def _parsed(rows: Sequence[bytes]) -> list[Sample]:

@@ -154,7 +154,7 @@ def test_samples_that_were_read_are_read_again_only_where_the_file_is_another(
     reads: list[Path] = []
     lines = checksummed.raw_lines
 
-    def counted(path: Path) -> list[bytes]:
+    def counted(path: Path) -> Iterable[bytes]:
         reads.append(path)
         return lines(path)
 
