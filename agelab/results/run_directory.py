@@ -516,9 +516,8 @@ class _Parser:
         """Parse a cell's rows. Raises ValueError for one that is none."""
         cut = [row.rpartition(_VALUE) for row in rows]
         try:
-            values = from_json(
-                b"[%s]" % b",".join([value for _, _, value in cut]).replace(b"}", b""), allow_inf_nan=False
-            )
+            texts = b",".join([value for _, _, value in cut]).replace(b"}", b"")
+            values = from_json(b"[%s]" % texts, allow_inf_nan=False)
             kinds = self._of(tuple([kind for kind, _, _ in cut]))
         except ValueError:
             return _parsed(rows)
@@ -536,11 +535,11 @@ class _Parser:
 
 
 def _are_values(values: Sequence[Any]) -> bool:
-    """Return whether samples may have these values; those of JSON alone are numbers."""
+    """Return whether samples may have these values, all but NaN."""
     numbers = [value for value in values if value is not None]
-    return {*map(type, numbers)} <= {int, float} and -MAX_MAGNITUDE <= min(numbers, default=0) <= max(
-        numbers, default=0
-    ) <= MAX_MAGNITUDE
+    if not {*map(type, numbers)} <= {int, float}:
+        return False
+    return min(numbers, default=0) >= -MAX_MAGNITUDE and max(numbers, default=0) <= MAX_MAGNITUDE
 
 
 def _parsed(rows: Sequence[bytes]) -> list[Sample]:

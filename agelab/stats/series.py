@@ -79,7 +79,7 @@ def exact(value: Number) -> Fraction:
 
 def exact_sum(values: Sequence[Number]) -> Fraction:
     """Return the sum of the numbers that the digits say."""
-    if any(isinstance(value, Fraction) for value in values):
+    if Fraction in map(type, values):
         return sum(map(exact, values), Fraction())
     # One fraction instead of as many as there are values.
     return Fraction(reduce(_EXACT.add, map(Decimal, map(str, values)), Decimal()))
@@ -110,7 +110,7 @@ def summary(values: Sequence[Number]) -> Summary:
     """Summarize a sample: median, interval and spread. Raises ValueError for an empty one."""
     if not values:
         raise ValueError("an empty sample has no median")
-    if any(isinstance(value, Fraction) for value in values):
+    if Fraction in map(type, values):
         ordered = sorted(values, key=lambda value: (float(value), value))  # floats are quick to compare
     else:
         ordered = sorted(values)
