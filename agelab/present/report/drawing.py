@@ -1,6 +1,6 @@
 """Draw the page's small charts as SVG in its colours, light or dark: bars, bars made of parts, and lines.
 
-A page has hundreds of them. Their places are worked out here: a fiftieth of the time that Vega takes to start.
+A page has hundreds of them, for which Vega (agelab.analysis.vega) takes seconds.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
