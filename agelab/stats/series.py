@@ -248,21 +248,23 @@ def series(
     seeds = [seed for seed, _ in rows]
     measured = {}
     for number, (place, values) in enumerate(zip(places, zip(*table, strict=True), strict=True)):
-        found = {kind: kind.samples[at] for kind in kinds if (at := here[kind][number]) is not None}
-        numbers, missing = tuple(zip(seeds, values, strict=True)), []
-        if None in values:
-            numbers = tuple(pair for pair in numbers if pair[1] is not None)
-            for (seed, row), value in zip(rows, values, strict=True):
-                if value is None:
-                    sample = found.get(row.kinds)
-                    missing.append(
-                        (seed, (sample and sample.not_measured) or "not among this seed's samples")
-                    )
+        pairs = zip(seeds, values, strict=True)
+        numbers = tuple([pair for pair in pairs if pair[1] is not None])
+        missing: tuple[tuple[Seeds, str], ...] = ()
+        if len(numbers) < len(values):
+            found = {kind: kind.samples[at] for kind in kinds if (at := here[kind][number]) is not None}
+            missing = tuple(
+                (seed, (sample and sample.not_measured) or "not among this seed's samples")
+                for (seed, row), value in zip(rows, values, strict=True)
+                if value is None
+                for sample in [found.get(row.kinds)]
+            )
+        last_kind, at = next((kind, at) for kind in reversed(kinds) if (at := here[kind][number]) is not None)
         measured[place] = Series(
             *place,
-            [*found.values()][-1].unit,
+            last_kind.samples[at].unit,
             numbers,
-            tuple(missing),
+            missing,
             own.get(place[2]),
             last[place[0], place[2]],
             caveat=caveats.get(place, ""),
