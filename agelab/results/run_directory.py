@@ -233,7 +233,7 @@ class RunDirectory:
 
     def write_beside(self, number: int, record: RecordBeside) -> None:
         """Write a record of a cell beside its results."""
-        checksummed.write_sealed(self.path / "cells" / str(number) / record.file, record)
+        checksummed.write_sealed(self.cell_directory(number) / record.file, record)
 
     def beside(self, number: int, kind: type[AnyRecord]) -> AnyRecord | None:
         """Read a record of a cell; None where none was taken. Raises InputError for damage."""
