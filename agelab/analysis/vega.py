@@ -96,30 +96,19 @@ def timeline(spans: Sequence[Span], moments: Sequence[str], end: str) -> str:
             "grid": False,
         },
     }
-    cut = [{"c": 1.3 * len(moments), "t": end}]
-    layers: list[dict[str, Any]] = [
-        {
-            "mark": {"type": "bar", "height": {"band": 0.6}, "minBandSize": 3},
-            "encoding": {"y": y, "x": {"field": "b", **x}, "x2": {"field": "e"}, "color": _by_kind(kinds)},
-        },
-        {
-            "mark": {"type": "tick", "thickness": 3, "bandSize": 12},
-            "encoding": {"y": y, "x": {"field": "b", **x}, "color": _by_kind(kinds)},
-        },
-        {
-            "mark": {"type": "text", "align": "left", "dx": 5, "baseline": "middle", "fontSize": 10},
-            "encoding": {"y": y, "x": {"field": "e", **x}, "text": {"field": "t"}},
-        },
-        {
-            "data": {"values": cut},
-            "mark": {"type": "rule", "color": colour(7), "strokeWidth": 2, "strokeDash": [5, 3]},
-            "encoding": {"x": {"field": "c", **x}},
-        },
-        {
-            "data": {"values": cut},
-            "mark": {"type": "text", "align": "center", "y": -7, "color": colour(7)},
-            "encoding": {"x": {"field": "c", **x}, "text": {"field": "t"}},
-        },
+    cut = {"data": {"values": [{"c": 1.3 * len(moments), "t": end}]}}
+    place, of_kind = {"y": y}, _by_kind(kinds)
+    bar = {"type": "bar", "height": {"band": 0.6}, "minBandSize": 3}
+    tick = {"type": "tick", "thickness": 3, "bandSize": 12}
+    words = {"type": "text", "align": "left", "dx": 5, "baseline": "middle", "fontSize": 10}
+    line = {"type": "rule", "color": colour(7), "strokeWidth": 2, "strokeDash": [5, 3]}
+    name = {"type": "text", "align": "center", "y": -7, "color": colour(7)}
+    layers = [
+        _layer(bar, place, x, "b", x2={"field": "e"}, color=of_kind),
+        _layer(tick, place, x, "b", color=of_kind),
+        _layer(words, place, x, "e", text={"field": "t"}),
+        {**cut, **_layer(line, {}, x, "c")},
+        {**cut, **_layer(name, {}, x, "c", text={"field": "t"})},
     ]
     return page_svg({"data": {"values": rows}, "width": 2 * WIDTH, "height": {"step": BAR}, "layer": layers})
 
@@ -225,6 +214,13 @@ def _in_words(y_axis: str, series: Mapping[str, Sequence[Point]]) -> Iterator[st
                 f"{name}: {y_axis} from {values[0]:.4g} to {values[-1]:.4g} in {len(values)} points,"
                 f" {rises} of them above the one before."
             )
+
+
+def _layer(
+    mark: dict[str, Any], place: dict[str, Any], x: dict[str, Any], field: str, **more: Any
+) -> dict[str, Any]:
+    """A mark at a field's value."""
+    return {"mark": mark, "encoding": {**place, "x": {"field": field, **x}, **more}}
 
 
 def _by_kind(kinds: Sequence[int]) -> dict[str, Any]:
