@@ -145,7 +145,7 @@ def lines(curves: Sequence[ChartLine], x_axis: str, y_axis: str, *, shares: bool
             _path(pieces, **look, stroke_width="1.8", **({"stroke_dasharray": dash} if dash else {}))
         )
         parts.append(_path(dots, **look, stroke_width="4.2", stroke_linecap="round"))
-    return _drawn(left, HEIGHT, x_axis, parts)
+    return _drawn(left, HEIGHT, x_axis, parts, top=2 * TOP)
 
 
 @dataclass(frozen=True)
@@ -208,14 +208,14 @@ class _Rows:
         return _drawn(self.left, self.height, self.axis, [*axes, *parts])
 
 
-def _drawn(left: float, height: float, axis: str, parts: Iterable[str]) -> str:
+def _drawn(left: float, height: float, axis: str, parts: Iterable[str], top: int = TOP) -> str:
     """Return the whole, without a size of its own, which the page gives it."""
-    whole = number(TOP + height + BELOW + (TITLE if axis else 0))
+    whole = number(top + height + BELOW + (TITLE if axis else 0))
     head = f'viewBox="0 0 {WIDTH} {whole}" aria-hidden="true" focusable="false" font-family="system-ui, sans-serif"'
     body = "".join(parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {head} font-size="11" fill="currentColor">'
-        f'<g transform="translate({left}.5 {TOP}.5)">{body}</g></svg>'
+        f'<g transform="translate({left}.5 {top}.5)">{body}</g></svg>'
     )
 
 
