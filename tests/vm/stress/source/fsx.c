@@ -94,9 +94,9 @@ static void operate(int which, long at, long length, const char *path)
 int main(int count, char **words)
 {
     static char done[1 << 20];
-    int status, failed = 0;
+    int status, failed = count != 4;
 
-    for (int process = 0; count == 4 && process < atoi(words[2]); process++)
+    for (int process = 0; !failed && process < atoi(words[2]); process++)
         if (!fork()) {
             char path[] = {'a' + process, 0};
 
