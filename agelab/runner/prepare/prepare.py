@@ -9,8 +9,7 @@ from pathlib import Path
 from agelab.base import atomic, confine, process
 from agelab.base.errors import InputError, Notify
 from agelab.base.plain_path import temp_parent
-from agelab.base.process import ProcessFailed, TimedOut
-from agelab.base.side_by_side import SideBySide
+from agelab.base.process import ProcessFailed, SideBySide, TimedOut
 from agelab.data.corpus import Corpus
 from agelab.data.history import traced
 from agelab.kernel import guest_needs
@@ -167,9 +166,8 @@ def prepare(
     specs: Sequence[CellSpec] = [cell.spec for cell in cells]
     tell_too_small(specs, say)
     tell_lacking(kernel, specs, store, say)
-    for spec in specs:
-        if spec.has_modelled_drive and spec.copy_prices:
-            guest_needs.require_probes(kernel.release, kernel.config, spec.machine.name)
+    if priced := next((spec for spec in specs if spec.has_modelled_drive and spec.copy_prices), None):
+        guest_needs.require_probes(kernel.release, kernel.config, priced.machine.name)
     for name, why in unhonoured(specs).items():
         say(f"warning: {name} runs without {why}")
     check_jobs(specs[:1])
