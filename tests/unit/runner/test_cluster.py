@@ -241,10 +241,9 @@ def test_an_agelab_of_another_version_is_told_in_one_line(tmp_path: Path) -> Non
 
 
 def test_an_interrupt_ends_what_workers_run_and_who_waits_for_it(tmp_path: Path) -> None:
-    with cluster(tmp_path, "slow") as cells, ThreadPoolExecutor(2) as pool:
-        waiting = [
-            pool.submit(run, cells, number, tmp_path) for number in range(2)
-        ]  # one of them for the other
+    with cluster(tmp_path, "slow") as cells, ThreadPoolExecutor(2) as pool, ExitStack() as stack:
+        stack.callback(cells.stop)  # however it goes: the pool waits for both
+        waiting = [pool.submit(run, cells, number, tmp_path) for number in range(2)]  # one for the other
         mark = tmp_path / "mark"
         wait_until(lambda: mark.exists() and bool(mark.read_text()))
         cells.stop()
