@@ -72,11 +72,11 @@ def newest(path: Path) -> Path:
 MADE_FIRST = ("kernel", "root", "image", "corpus", "buildroot", "tools", "drive", "qemu")
 
 
-def store_of_parts(home: Path) -> Path:
-    """Make a store with all that is made before a guest starts, and neither saved guests nor runs."""
+def store_of_parts(home: Path, *more: str) -> Path:
+    """Make a store with all that is made before a guest starts, and ``more`` kinds; without, no saved guests."""
     shared = open_store()
     (home / "store").mkdir(parents=True)
-    for kind in MADE_FIRST:
+    for kind in (*MADE_FIRST, *more):
         (shared.root / kind).mkdir(parents=True, exist_ok=True)
         (home / "store" / kind).symlink_to(shared.root / kind)
     shared.cache("debs")
@@ -85,20 +85,12 @@ def store_of_parts(home: Path) -> Path:
 
 
 OWN = f"model:{selection.machine('pentium4-2800').drives[0].drive}"
-
-
 COPY = step("copy", 'cp -r "$SOURCE/." copy', "sync = true")
-
-
 READ = step("read", "find . -type f -print0 | xargs -0 cat > /dev/null", 'caches = "reboot"')
-
-
 CONTROL = """
 [control]
 run = 'cp -a "$AGED/." .'
 """
-
-
 MEASURES = 'measures = ["extents", "free_space"]'
 
 

@@ -33,7 +33,8 @@ DEGRADED = step("read", "find . -type f -print0 | xargs -0 cat > /dev/null", 'ca
 def full(*parameters: Any) -> list[Any]:
     """Layouts with packages, and thus images, of their own, and what runs twice: for the long tests."""
     return [
-        pytest.param(*(one if isinstance(one, tuple) else [one]), marks=pytest.mark.full) for one in parameters
+        pytest.param(*(one if isinstance(one, tuple) else [one]), marks=pytest.mark.full)
+        for one in parameters
     ]
 
 

@@ -85,9 +85,8 @@ def emulators(place: str) -> Iterator[int]:
 
 
 def test_nothing_listens_while_a_cell_runs_and_others_cannot_write_to_what_it_leaves(tmp_path: Path) -> None:
-    path = scenario(
-        tmp_path, step("long", "i=0; while [ $i -lt 1000 ]; do i=$((i + 1)); cat /dev/null; done")
-    )
+    long = step("long", "i=0; while [ $i -lt 1000 ]; do i=$((i + 1)); cat /dev/null; done")
+    path = scenario(tmp_path, long, mib=8)
     before = runs(path)
     program = str(Path(sys.executable).with_name("agelab"))
     child = subprocess.Popen(

@@ -31,7 +31,7 @@ def test_a_guest_in_which_nothing_runs_is_ended_by_the_watchdog(tmp_path: Path) 
 
 
 def test_ctrl_c_keeps_the_samples_and_leaves_no_domain(tmp_path: Path) -> None:
-    path = scenario(tmp_path, step("quick", "true") + step("long", "while :; do :; done"))
+    path = scenario(tmp_path, step("quick", "true") + step("long", "while :; do :; done"), mib=8)
     before = runs(path)
     command = [str(Path(sys.executable).with_name("agelab")), "run", str(path)]
     # A job that a shell started in the background has been told to ignore Ctrl-C.
@@ -60,7 +60,7 @@ def test_a_killed_run_is_resumed_and_has_the_digest_of_an_undisturbed_one(tmp_pa
     steps = step("first", "cp -r $SOURCE/. .") + step(
         "second", "sync; find . -type f | xargs -n 1 cat > /dev/null"
     )
-    path = scenario(tmp_path, steps, "ext2", "ext4")
+    path = scenario(tmp_path, steps, "ext2", "ext4", mib=8)
     before = runs(path)
     command = [str(Path(sys.executable).with_name("agelab")), "run", path.name]
     child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -44,7 +44,7 @@ def locales(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(
-    params=[pytest.param(name, marks=[pytest.mark.full] * (name in RARE)) for name in LOCALES], ids=LOCALES
+    params=[pytest.param(name, marks=[pytest.mark.full] if name in RARE else [], id=name) for name in LOCALES]
 )
 def environment(request: pytest.FixtureRequest, locales: Path, tmp_path: Path) -> dict[str, str]:
     there = {**os.environ, "LOCPATH": str(locales), "AGELAB_HOME": str(tmp_path / "home")}

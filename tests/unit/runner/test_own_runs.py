@@ -192,7 +192,8 @@ def test_a_bisect_of_another_store_is_not_gone_on_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its measurements would be believed, and its store's programs run."""
-    asked = "bisect --scenario aging-ext4 --metric copy:elapsed --good 5.10 --bad 6.1".split()
+    words = {"--scenario": "aging-ext4", "--metric": "copy:elapsed", "--good": "5.10", "--bad": "6.1"}
+    asked = ["bisect", *(word for pair in words.items() for word in pair)]
     monkeypatch.setattr(search, "release_of", lambda wanted, *_, **__: f"{wanted}.0-1-amd64")
     monkeypatch.setattr(search, "available", lambda *_, **__: AVAILABLE)
     monkeypatch.setattr(build, "check_configuration", lambda *_: None)
