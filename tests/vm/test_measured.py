@@ -20,7 +20,7 @@ def test_a_stored_disk_gives_the_digest_of_one_made_afresh_however_many_cells_ru
     tmp_path: Path,
 ) -> None:
     """Two cells side by side, then one of them by itself from the disk that it kept: the same result."""
-    path = scenario(tmp_path, HISTORY + TESTS, "ext4", "xfs", head=MEASURES, mib=8)
+    path = scenario(tmp_path, HISTORY + TESTS, "ext4", "xfs", head=MEASURES, mib=16)
     both = run(str(path), "--jobs", "2", "--keep-disk")
     assert [cell["status"] for cell in both] == ["ok", "ok"]
     ext4 = both[0]
