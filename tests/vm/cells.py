@@ -1,8 +1,10 @@
 """Running scenarios as a user does, for the tests of real guests."""
 
 import json
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,18 @@ def newest(path: Path) -> Path:
     return max(runs(path), key=lambda directory: directory.stat().st_mtime)
 
 
+def sampled(path: Path, before: set[Path], said: str) -> Path:
+    """Wait until a run of a scenario file that was not there ``before`` has such a sample; its file of samples."""
+    until = time.monotonic() + 240
+    while time.monotonic() < until:
+        for directory in runs(path) - before:
+            samples = directory / "samples.jsonl"
+            if samples.exists() and re.search(said, samples.read_text()):
+                return samples
+        time.sleep(0.2)
+    raise AssertionError(f"no run has come to {said}")
+
+
 MADE_FIRST = ("kernel", "root", "image", "corpus", "buildroot", "tools", "drive", "qemu")
 
 
@@ -92,6 +106,11 @@ CONTROL = """
 run = 'cp -a "$AGED/." .'
 """
 MEASURES = 'measures = ["extents", "free_space"]'
+
+
+def values(cell: dict[str, Any]) -> dict[tuple[str, str], Any]:
+    """Step and metric to value."""
+    return {(s["step"], s["metric"]): s["value"] for s in cell["samples"]}
 
 
 def measured(cell: dict[str, Any], name: str) -> dict[str, Any]:

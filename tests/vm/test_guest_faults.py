@@ -5,7 +5,6 @@ import gzip
 import json
 import os
 import subprocess
-import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from functools import cache
@@ -163,7 +162,7 @@ def test_a_guest_that_somebody_paused_is_interrupted_and_never_hung(tmp_path: Pa
     path = scenario(tmp_path, step("quick", "true") + step("long", "while :; do :; done", "deadline = 1e6"))
     before = runs(path)
     child = subprocess.Popen(
-        [str(Path(sys.executable).with_name("agelab")), "run", str(path)],
+        [PROGRAM, "run", str(path)],
         env={**os.environ, "AGELAB_PATIENCE": "90"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:

@@ -1,13 +1,8 @@
 """Cells that go wrong: each gets its status and its reason, nothing that had finished is lost."""
 
-import json
-import re
 import signal
 import subprocess
-import sys
-import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +10,7 @@ import pytest
 
 from agelab.base import process
 from agelab.machine.vm import libvirt_daemon
-from tests.vm.cells import agelab, run, runs, scenario, step
+from tests.vm.cells import PROGRAM, agelab, run, runs, sampled, scenario, shown, step
 
 pytestmark = pytest.mark.vm
 
@@ -23,22 +18,19 @@ pytestmark = pytest.mark.vm
 def test_ctrl_c_keeps_the_samples_and_leaves_no_domain(tmp_path: Path) -> None:
     path = scenario(tmp_path, step("quick", "true") + step("long", "while :; do :; done"), mib=8)
     before = runs(path)
-    command = [str(Path(sys.executable).with_name("agelab")), "run", str(path)]
     # A job that a shell started in the background has been told to ignore Ctrl-C.
     heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    child = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
-    )
+    nowhere = subprocess.DEVNULL
+    child = subprocess.Popen([PROGRAM, "run", str(path)], stdout=nowhere, stderr=nowhere, preexec_fn=heard)
     try:
-        samples = _wait_for(lambda: _samples_of('"quick"', path, before))
+        samples = sampled(path, before, '"quick"')
         child.send_signal(signal.SIGINT)
         assert child.wait(timeout=60) == 130
     finally:
         child.terminate()
     [run_directory] = runs(path) - before
     assert samples.read_text().count('"quick"') > 3
-    shown = json.loads(agelab("show", run_directory.name, "--json").stdout)
-    assert shown["cells"][0]["status"] == "interrupted"
+    assert shown(run_directory.name)[0]["status"] == "interrupted"
     [xml] = run_directory.glob("cells/0/domain-0.xml")
     name = ElementTree.fromstring(xml.read_text()).findtext("name")
     with libvirt_daemon.keep_running():
@@ -52,10 +44,10 @@ def test_a_killed_run_is_resumed_and_has_the_digest_of_an_undisturbed_one(tmp_pa
     )
     path = scenario(tmp_path, steps, "ext2", "ext4", mib=8)
     before = runs(path)
-    command = [str(Path(sys.executable).with_name("agelab")), "run", path.name]
-    child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    words = [PROGRAM, "run", path.name]
+    child = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        _wait_for(lambda: _samples_of('"cell":1,.*"step":"first"', path, before))
+        sampled(path, before, '"cell":1,.*"step":"first"')
     finally:
         child.kill()
         child.wait()
@@ -64,7 +56,7 @@ def test_a_killed_run_is_resumed_and_has_the_digest_of_an_undisturbed_one(tmp_pa
     resumed = agelab("resume", killed.name)
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
     assert (killed / "cells" / "0" / "end.json").stat().st_mtime_ns == ended
-    cells = json.loads(agelab("show", killed.name, "--json").stdout)["cells"]
+    cells = shown(killed.name)
     [undisturbed] = run(str(path), "--filesystem", "ext4")
     assert [cell["status"] for cell in cells] == ["ok", "ok"]
     assert cells[1]["samples"] == undisturbed["samples"]
@@ -72,20 +64,3 @@ def test_a_killed_run_is_resumed_and_has_the_digest_of_an_undisturbed_one(tmp_pa
         undisturbed["inputs_key"],
         undisturbed["digest"],
     )
-
-
-def _samples_of(pattern: str, scenario: Path, before: set[Path]) -> Path | None:
-    for directory in runs(scenario) - before:
-        samples = directory / "samples.jsonl"
-        if samples.exists() and re.search(pattern, samples.read_text()):
-            return samples
-    return None
-
-
-def _wait_for(found: Callable[[], Path | None]) -> Path:
-    deadline = time.monotonic() + 240
-    while time.monotonic() < deadline:
-        if path := found():
-            return path
-        time.sleep(0.2)
-    raise AssertionError("the run never got to its second step")
