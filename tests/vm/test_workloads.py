@@ -71,5 +71,5 @@ def test_a_job_file_that_fio_refuses_is_told_in_fios_words(tmp_path: Path) -> No
     """It says so as it runs, and not where the host's fio reads the file beforehand."""
     (tmp_path / "bad.fio").write_text("[one]\nrw=read\nsize=2k\nbs=4k\n")
     steps = step("x", "true").replace("run = '''true'''", 'program = "fio"\njob = "bad.fio"')
-    [cell] = run(str(scenario(tmp_path, steps, mib=8)), code=1)
+    [cell] = run(str(scenario(tmp_path, steps)), code=1)
     assert cell["status"] == "failed" and "size too small" in cell["reason"]
