@@ -50,8 +50,6 @@ NOT_SKIPPED = (
 LIMIT, LIMIT_OF_FULL = 900, 7200
 """Seconds for one test, and for one that runs in ``make test-full`` only."""
 IGNORED_BY_NOHUP = (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM)
-MINUTES, MINUTES_OF_LONG = 20, 360
-"""In which a test ends, and one of the long ones: what waits for ever fails where it waits."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -84,23 +82,6 @@ def _ignore(number: int, frame: object) -> None:
 def pytest_configure_node(node: Any) -> None:
     """Tell a worker of pytest-xdist which signals to ignore."""
     node.workerinput["ignored"] = [int(one) for one in IGNORED_BY_NOHUP if signal.getsignal(one) is _ignore]
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Fail a test that does not end."""
-    minutes = MINUTES_OF_LONG if item.get_closest_marker("full") else MINUTES
-
-    def late(number: int, frame: object) -> None:
-        pytest.fail(f"it did not end in {minutes} minutes")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, 60 * minutes)
-    try:
-        return (yield)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

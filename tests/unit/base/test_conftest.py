@@ -35,17 +35,6 @@ def test_it():
     said = subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, check=True).stdout
     assert said.splitlines() == ["True True True True", "0 0o22 UTF-8", ""]
 """
-WAITS = """
-import threading
-from tests import conftest
-conftest.MINUTES = 0.02
-
-def test_vain():
-    threading.Event().wait()
-
-def test_next():
-    pass
-"""
 
 
 def run_pytest(directory: Path, text: str, *before: str, **environment: str) -> tuple[int, str]:
@@ -81,12 +70,6 @@ def test_tests_do_not_depend_on_how_they_were_started(tmp_path: Path) -> None:
     }
     code, said = run_pytest(tmp_path, STARTED, "sh", "-c", shell, "sh", **odd)
     assert code == 0, said
-
-
-def test_a_test_that_waits_for_ever_fails_where_it_waits(tmp_path: Path) -> None:
-    code, said = run_pytest(tmp_path, WAITS)
-    assert code == 1 and "1 failed, 1 passed" in said, said
-    assert "threading.Event().wait()" in said and "it did not end in 0.02 minutes" in said
 
 
 def test_every_file_that_the_order_names_is_there() -> None:
