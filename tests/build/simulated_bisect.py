@@ -192,16 +192,9 @@ def steps_here(directory: BisectDirectory) -> Iterator[list[str]]:
     for pipe in (asked, told):
         os.mkfifo(pipe)
 
-    failed: list[BaseException] = []
-
     def answer() -> None:
         while asked.read_text():
-            status = bisect_step.STOP
-            try:
-                status = bisect_step.carry_out(directory, judge)
-            except BaseException as error:  # without an answer the step would wait for ever
-                failed.append(error)
-            told.write_text(f"{status}\n")
+            told.write_text(f"{bisect_step.carry_out(directory, judge)}\n")
 
     steps = Thread(target=answer, daemon=True)
     steps.start()
@@ -217,8 +210,6 @@ def steps_here(directory: BisectDirectory) -> Iterator[list[str]]:
         steps.join()
         for pipe in (asked, told):
             pipe.unlink()
-    if failed:
-        raise failed[0]
 
 
 def judge(directory: BisectDirectory) -> Judge:

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,39 +27,16 @@ def linux(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def begun(linux: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list[str]]]:
-    """A home with two bisects that stopped in their middle, and their names: each test has a copy of it."""
-    home = tmp_path_factory.mktemp("begun") / "home"
-    with pytest.MonkeyPatch.context() as patch:
-        _with_toys(patch, home)
-        yield home, [_stopped(Store(home), linux, *at).name for at in STOPPED]
-
-
 @pytest.fixture
-def store(begun: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    shutil.copytree(begun[0], tmp_path / "home", symlinks=True)
-    _with_toys(monkeypatch, tmp_path / "home")
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(search, "run_search", simulated.search_here)
+    monkeypatch.setattr(kernel_runs, "KernelRuns", lambda directory, *_, **__: simulated.Toy(directory))
     return Store(tmp_path / "home")
 
 
-@pytest.fixture
-def stopped(begun: tuple[Path, list[str]], store: Store) -> list[BisectDirectory]:
-    """The two bisects, with steps judged before."""
-    return [BisectDirectory(store.home / "bisects" / name) for name in begun[1]]
-
-
-def _with_toys(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
-    monkeypatch.setenv("AGELAB_HOME", str(home))
-    monkeypatch.setattr(search, "run_search", simulated.search_here)
-    monkeypatch.setattr(kernel_runs, "KernelRuns", lambda directory, *_, **__: simulated.Toy(directory))
-
-
-STOPPED = ((11, 10), (4, 4))
-"""First bad commit, and the one at which the disk was full."""
-
-
-def _stopped(store: Store, linux: Path, first_bad: int, at: int) -> BisectDirectory:
+def stopped(store: Store, linux: Path, first_bad: int = 11, at: int = 10) -> BisectDirectory:
+    """A bisect of that tree that stopped in its middle, with steps judged before."""
     directory = simulated.asked_of_tree(
         store, linux, planted(first_bad, LAST, **{f"at_{at}": "disk full"}), "v6.0", f"v6.{LAST}"
     )
@@ -83,9 +59,9 @@ def go_on(directory: BisectDirectory, capsys: pytest.CaptureFixture[str]) -> str
 
 
 def test_a_bisect_goes_on_from_what_it_recorded(
-    stopped: list[BisectDirectory], capsys: pytest.CaptureFixture[str]
+    store: Store, linux: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    directory = stopped[0]
+    directory = stopped(store, linux)
     before = simulated.calls(directory)
     assert go_on(directory, capsys) == "11"
     assert not set(simulated.calls(directory)[len(before) :]) & set(before) - {"10 1"}
@@ -95,9 +71,9 @@ def test_a_bisect_goes_on_from_what_it_recorded(
 @pytest.mark.parametrize("what", ["measured.jsonl", "verdicts.jsonl", "question.json", "conditions.json"])
 @pytest.mark.parametrize("how", ["changed", "of another bisect"])
 def test_a_record_that_was_changed_is_not_believed(
-    stopped: list[BisectDirectory], capsys: pytest.CaptureFixture[str], what: str, how: str
+    store: Store, linux: Path, capsys: pytest.CaptureFixture[str], what: str, how: str
 ) -> None:
-    directory, other = stopped
+    directory = stopped(store, linux)
     directory.conditions(Conditions.of(run_builder.plan(provenance={"qemu": "7"}), None))
     path = directory.path / what
     if how == "changed":
@@ -106,6 +82,7 @@ def test_a_record_that_was_changed_is_not_believed(
         line |= {"value": 9.0, "decision": "bad", "alpha": "1/2", "qemu": "8"}
         path.write_text(json.dumps(checksummed.seal(line)) + "\n")
     else:
+        other = stopped(store, linux, 4, 4)
         other.conditions(Conditions.of(run_builder.plan(provenance={"qemu": "8"}), None))
         for name in (what, f"{what}{own.ENDING}"):
             if (other.path / name).exists():
@@ -115,9 +92,9 @@ def test_a_record_that_was_changed_is_not_believed(
 
 
 def test_lists_without_a_code_are_refused(
-    stopped: list[BisectDirectory], capsys: pytest.CaptureFixture[str]
+    store: Store, linux: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    directory = stopped[0]
+    directory = stopped(store, linux)
     for path in directory.path.glob(f"*{own.ENDING}"):
         path.unlink()
     assert "was not begun in this store" in go_on(directory, capsys)
@@ -126,10 +103,10 @@ def test_lists_without_a_code_are_refused(
 @pytest.mark.parametrize("written", ["nothing", "half a line", "the line"])
 @pytest.mark.parametrize("what", ["measured", "verdicts"])
 def test_a_bisect_killed_while_it_added_to_a_list_goes_on(
-    stopped: list[BisectDirectory], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, what: str,
+    store: Store, linux: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, what: str,
     written: str,
 ) -> None:  # fmt: skip
-    directory = stopped[0]
+    directory = stopped(store, linux)
     path = directory.path / f"{what}.jsonl"
     before = path.read_bytes()
     measured, verdicts = directory.rows("measured", KernelOutcome), directory.rows("verdicts", KernelVerdict)
@@ -146,9 +123,9 @@ HOOKS = ("post-checkout", "reference-transaction", "post-index-change")
 
 
 def test_the_repository_that_lies_in_a_bisect_is_not_obeyed(
-    stopped: list[BisectDirectory], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    store: Store, linux: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    directory = stopped[0]
+    directory = stopped(store, linux)
     evil = tmp_path / "evil"
     evil.write_text(f"#!/bin/sh\ntouch {tmp_path}/mark\n")
     evil.chmod(0o755)
@@ -163,9 +140,9 @@ def test_the_repository_that_lies_in_a_bisect_is_not_obeyed(
 
 
 def test_the_log_of_git_that_lies_in_a_bisect_is_not_believed(
-    stopped: list[BisectDirectory], capsys: pytest.CaptureFixture[str]
+    store: Store, linux: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    directory, other = stopped
+    directory, other = stopped(store, linux), stopped(store, linux, 4, 4)
     assert go_on(other, capsys) == "4"
     shutil.rmtree(directory.git)
     shutil.copytree(other.git, directory.git)
@@ -174,9 +151,9 @@ def test_the_log_of_git_that_lies_in_a_bisect_is_not_believed(
 
 @pytest.mark.parametrize("name", ["git.log", "log", "bisect.log", "bisect.lock", "reproduce.sh", "git"])
 def test_a_link_in_a_bisect_leads_to_no_file_of_the_users(
-    stopped: list[BisectDirectory], tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+    store: Store, linux: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    directory = stopped[0]
+    directory = stopped(store, linux)
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "file").write_text("kept\n")
