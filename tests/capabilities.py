@@ -21,7 +21,6 @@ WHY_MISSING = {
     "page cache": "a tmpfs keeps its files in memory",
     "PCI bridge": "a virtual machine or a container may have none",
     "network namespaces": "they take root, and a kernel with links and queues (veth, tbf)",
-    "bazel-remote": "no Debian package has it, and agelab builds no program of others",
 }
 
 

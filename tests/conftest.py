@@ -16,20 +16,21 @@ TESTS = Path(__file__).parent
 IMAGE = "vm/test_image.py"
 """Makes the image that all guests boot, for two minutes and more where the store is empty."""
 BESIDE_IT = (
-    *("unit/base/test_fuzz.py", "unit/docs/test_howto.py", "unit/bisect/test_bisect.py"),
-    *("unit/cli/test_bad_runs.py", "unit/base/test_full_disk.py", "unit/docs/test_site.py"),
-    *("unit/present/test_hostile_pages.py", "unit/cli/test_setup.py", "unit/present/test_report_browser.py"),
-    *("unit/capsule/test_capsule.py", "unit/data/test_corpus_study.py"),
+    *("unit/present/test_report_browser.py", "unit/present/test_hostile_pages.py", "unit/cli/test_setup.py"),
+    *("unit/bisect/test_bisect.py", "unit/docs/test_howto.py", "unit/cli/test_bad_runs.py"),
+    *("unit/base/test_full_disk.py", "unit/docs/test_site.py"),
 )
 """What needs no guest and takes long: for the other worker meanwhile, about as long as the image."""
 LONG = (
-    *("vm/test_block_layer.py", "vm/test_repeat.py", "vm/test_measured.py", "vm/test_drives.py"),
-    *("vm/test_saved_guest.py", "vm/test_studies.py", "vm/test_chaos.py", "vm/test_host_faults.py"),
-    *("vm/test_calibrate.py", "vm/test_histories.py", "vm/test_two_at_once.py", "vm/test_hostile_steps.py"),
-    *("vm/test_names.py", "vm/test_layout_truth.py", "vm/test_trouble.py", "vm/test_security.py"),
-    *("unit/runner/test_cluster.py", "unit/cli/test_locale.py", "unit/capsule/test_capsule_hostile.py"),
-    *("unit/bisect/test_own_bisects.py", "unit/present/test_report.py", "unit/base/test_limits.py"),
-    *("unit/runner/test_cluster_hosts.py", "unit/debian/test_snapshot.py"),
+    *("vm/test_host_faults.py", "vm/test_drives.py", "vm/test_repeat.py", "vm/test_measured.py"),
+    *("vm/test_block_layer.py", "vm/test_reuse.py", "vm/test_workloads.py", "vm/test_tests.py"),
+    *("vm/test_studies.py", "vm/test_hostile_steps.py", "vm/test_histories.py", "vm/test_crash.py"),
+    *("vm/test_saved_guest.py", "vm/test_power_cut.py", "vm/test_track.py", "vm/test_chaos.py"),
+    *("unit/runner/test_cluster.py", "unit/runner/test_cluster_hosts.py", "unit/cli/test_locale.py"),
+    *("unit/present/test_report.py", "unit/base/test_git.py", "unit/data/test_corpus_study.py"),
+    *("unit/base/test_confine.py", "unit/base/test_limits.py", "unit/machine/test_kvm.py"),
+    *("unit/evaluate/test_layout_extents_kernel.py", "unit/capsule/test_capsule.py"),
+    *("unit/bisect/test_own_bisects.py", "unit/debian/test_snapshot.py", "unit/validation/test_decide.py"),
 )
 """What takes longest of its folder, the longest first."""
 FOLDERS = ("contract", "golden", "model", "vm", "unit")

@@ -1,9 +1,10 @@
 """A Dask worker whose agelab is a stand-in: python -m tests.build.cluster_worker SCHEDULER BEHAVIOUR.
 
-Run with ``--cell`` it is that stand-in, which ends at once, as told by AGELAB_STAND_IN.
+Run with ``--cell`` it is that stand-in, which ends at once, as told by AGELAB_STAND_IN: one word, or one for each cell.
 """
 
 import asyncio
+import json
 import os
 import pickle
 import signal
@@ -54,10 +55,15 @@ def answer(number: int, more: float = 0.0, inputs: dict[str, Any] | None = None)
         return ended_cells.pack(cell, run.cell_directory(0))
 
 
+def _of_cell(behaviours: str, number: int) -> str:
+    each = behaviours.split(",")
+    return each[number] if len(each) > 1 else behaviours
+
+
 def stand_in(words: list[str]) -> int:
     plan, output = shared_plan.read(Path(words[-1])), Path(words[words.index("-o") + 1])
     number = plan.cells[int(words[words.index("--cell") + 1])][3]
-    match os.environ.get(BEHAVIOUR):
+    match _of_cell(os.environ.get(BEHAVIOUR, ""), number):
         case "kills-worker":
             os.kill(int(os.environ["AGELAB_WORKER"]), signal.SIGKILL)
         case "full":
@@ -102,7 +108,7 @@ def hostile(behaviour: str) -> Callable[[bytes, str], Any]:
 
         command, worker = pickle.dumps(Command()), get_worker()
         answer = ("host", 10**15, ["no", "cell"])
-        match behaviour:
+        match _of_cell(behaviour, json.loads(plan)["cells"][0][3]):
             case "hostile-answer":
                 return Command()
             case "hostile-part":

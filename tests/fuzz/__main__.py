@@ -13,6 +13,7 @@ import re
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import atheris
 
@@ -35,38 +36,43 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100_000, help="inputs to make up")
     parser.add_argument("--seed", type=int, default=1, help="of the fuzzer: the same inputs each time")
     options = parser.parse_args()
-    with atheris.instrument_imports(include=INSTRUMENTED):
-        target = importlib.import_module(f"tests.fuzz.{options.target}")
     if options.inputs:
         for path in options.inputs:
-            target.one(path.read_bytes())
+            loaded(options.target).one(path.read_bytes())
         return
-    found = Path(tempfile.mkdtemp(prefix=f"agelab-fuzz-{options.target}-"))
+    sys.exit(abs(fuzz(options.target, options.runs, options.seed)))
+
+
+def loaded(name: str) -> Any:
+    """Return a target whose branches, and those of what it reads with, are counted."""
+    with atheris.instrument_imports(include=INSTRUMENTED):
+        return importlib.import_module(f"tests.fuzz.{name}")
+
+
+def fuzz(name: str, runs: int, seed: int) -> int:
+    """Make up so many inputs for a target, and return libFuzzer's exit status."""
+    target, found = loaded(name), Path(tempfile.mkdtemp(prefix=f"agelab-fuzz-{name}-"))
     with tempfile.TemporaryDirectory(prefix="agelab-fuzz-", dir=MEMORY if MEMORY.is_dir() else None) as made:
-        tempfile.tempdir = made
         corpus = Path(made, "corpus")
         corpus.mkdir()
-        for seed in target.seeds():
-            (corpus / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
-        print(f"{options.target}: what fails is kept in {found}", flush=True)
-        known = sorted({word for seed in target.seeds() for word in WORD.findall(seed)})
+        for one in target.seeds():
+            (corpus / hashlib.sha1(one).hexdigest()).write_bytes(one)
+        print(f"{name}: what fails is kept in {found}", flush=True)
+        known = sorted({word for one in target.seeds() for word in WORD.findall(one)})
         Path(made, "words").write_text("".join(f'"{word.decode()}"\n' for word in known))
-        words = [
-            f"-dict={made}/words",
-            f"-runs={options.runs}",
-            f"-seed={options.seed}",
-            "-keep_seed=1",  # also those that reach nothing new: of a parser that is compiled no branch is counted
-        ]
+        # keep_seed: also those that reach nothing new; of a parser that is compiled no branch is counted.
+        words = [f"-dict={made}/words", f"-runs={runs}", f"-seed={seed}", "-keep_seed=1"]
         words += [f"-timeout={SECONDS}", "-max_len=16384"]
         words += [f"-rss_limit_mb={MEMORY_MIB}", "-print_final_stats=1", f"-artifact_prefix={found}/"]
         child = os.fork()  # libFuzzer ends its process without a word to Python
         if not child:
+            tempfile.tempdir = made
             atheris.Setup([sys.argv[0], *words, str(corpus)], target.one)
             atheris.Fuzz()
         ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if not list(found.iterdir()):
         found.rmdir()
-    sys.exit(abs(ended))
+    return ended
 
 
 if __name__ == "__main__":

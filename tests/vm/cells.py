@@ -1,8 +1,10 @@
 """Running scenarios as a user does, for the tests of real guests."""
 
 import json
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -69,14 +71,26 @@ def newest(path: Path) -> Path:
     return max(runs(path), key=lambda directory: directory.stat().st_mtime)
 
 
+def sampled(path: Path, before: set[Path], said: str) -> Path:
+    """Wait until a run of a scenario file that was not there ``before`` has such a sample; its file of samples."""
+    until = time.monotonic() + 240
+    while time.monotonic() < until:
+        for directory in runs(path) - before:
+            samples = directory / "samples.jsonl"
+            if samples.exists() and re.search(said, samples.read_text()):
+                return samples
+        time.sleep(0.2)
+    raise AssertionError(f"no run has come to {said}")
+
+
 MADE_FIRST = ("kernel", "root", "image", "corpus", "buildroot", "tools", "drive", "qemu")
 
 
-def store_of_parts(home: Path) -> Path:
-    """Make a store with all that is made before a guest starts, and neither saved guests nor runs."""
+def store_of_parts(home: Path, *more: str) -> Path:
+    """Make a store with all that is made before a guest starts, and ``more`` kinds; without, no saved guests."""
     shared = open_store()
     (home / "store").mkdir(parents=True)
-    for kind in MADE_FIRST:
+    for kind in (*MADE_FIRST, *more):
         (shared.root / kind).mkdir(parents=True, exist_ok=True)
         (home / "store" / kind).symlink_to(shared.root / kind)
     shared.cache("debs")
@@ -85,21 +99,18 @@ def store_of_parts(home: Path) -> Path:
 
 
 OWN = f"model:{selection.machine('pentium4-2800').drives[0].drive}"
-
-
 COPY = step("copy", 'cp -r "$SOURCE/." copy', "sync = true")
-
-
 READ = step("read", "find . -type f -print0 | xargs -0 cat > /dev/null", 'caches = "reboot"')
-
-
 CONTROL = """
 [control]
 run = 'cp -a "$AGED/." .'
 """
-
-
 MEASURES = 'measures = ["extents", "free_space"]'
+
+
+def values(cell: dict[str, Any]) -> dict[tuple[str, str], Any]:
+    """Step and metric to value."""
+    return {(s["step"], s["metric"]): s["value"] for s in cell["samples"]}
 
 
 def measured(cell: dict[str, Any], name: str) -> dict[str, Any]:

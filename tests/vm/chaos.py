@@ -20,7 +20,7 @@ from agelab.machine.vm import libvirt_daemon
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.doctor import leftovers
 from agelab.store.artefacts import Store
-from tests.vm.cells import SMALL, run, step
+from tests.vm.cells import PROGRAM, SMALL, run, step
 
 SHARED = ("image", "kernel", "root", "qemu", "tools", "drive", "buildroot", "guest")
 """Artefacts that a test's own home takes from the store of all tests, with the locks of both."""
@@ -82,10 +82,9 @@ class Chaos:
 
     def start(self, *words: str) -> "subprocess.Popen[bytes]":
         """An agelab in that store, as a process of its own; what it says goes to said.log."""
-        program = str(Path(sys.executable).with_name("agelab"))
         env = {**os.environ, "AGELAB_HOME": str(self.store.home), **self.environment}
         with (self.store.home / "said.log").open("ab") as said:
-            child = subprocess.Popen([*self.before, program, *words], env=env, stdout=said, stderr=said)
+            child = subprocess.Popen([*self.before, PROGRAM, *words], env=env, stdout=said, stderr=said)
         self.owners.add(f"{child.pid}:{orphans.start_time(child.pid)}")
         return child
 

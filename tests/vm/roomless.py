@@ -35,5 +35,5 @@ def privately(home: Path, room: str, script: str, **words: Path) -> subprocess.C
         env={**os.environ, **{name: str(value) for name, value in told.items()}},
         capture_output=True,
         text=True,
-        check=False,
+        timeout=900,
     )  # fmt: skip

@@ -14,7 +14,7 @@ COPY = step("copy", 'cp -r "$SOURCE/." copy')
 
 
 def test_the_same_cell_twice_is_the_same_and_five_seeds_are_a_floor(tmp_path: Path) -> None:
-    file = str(scenario(tmp_path, COPY))
+    file = str(scenario(tmp_path, COPY, mib=8))
     began = time.monotonic()
     # The five go two at a time, the one of A/A by itself: that must not matter either.
     done = agelab("calibrate", file, "--jobs", "2", "--json")

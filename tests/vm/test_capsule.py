@@ -4,14 +4,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agelab.cli.options import open_store
-from tests.vm.cells import agelab, newest, run, scenario, step, store_of_parts
+from tests.vm.cells import PROGRAM, agelab, newest, run, scenario, step, store_of_parts
 
 pytestmark = pytest.mark.vm
 PROJECT = Path(__file__).parents[2]
@@ -34,9 +33,8 @@ def _packed(directory: Path, *words: str) -> tuple[Path, dict[str, Any]]:
 
 def _replayed(capsule: Path, home: Path, code: Path = PROJECT, *words: str) -> tuple[int, dict[str, Any]]:
     """Exit code and result of a replay in a store, by the agelab in ``code``."""
-    program = str(Path(sys.executable).with_name("agelab"))
     env = {**os.environ, "AGELAB_HOME": str(home), "PYTHONPATH": str(code)}
-    command = [program, "capsule", "replay", str(capsule), "--json", *words]
+    command = [PROGRAM, "capsule", "replay", str(capsule), "--json", *words]
     done = subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, check=False)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)

@@ -28,10 +28,10 @@ def own_guests(store: Store, aside: Path) -> Iterator[None]:
     guests.symlink_to(shared)
 
 
-@pytest.mark.parametrize("kills", [10, pytest.param(200, marks=pytest.mark.full)])
+@pytest.mark.parametrize("kills", [5, pytest.param(200, marks=pytest.mark.full)])
 def test_nothing_is_lost_wrong_or_left_however_often_agelab_is_killed(tmp_path: Path, kills: int) -> None:
     store = home(tmp_path)
-    words = ("run", str(cheap(tmp_path)), "--seeds", "1,2", "--jobs", "2")
+    words = ("run", str(cheap(tmp_path)), "--filesystem", "ext4", "--seeds", "1,2", "--jobs", "2")
     chaos = Chaos(store, words, seed=kills)
     started = time.monotonic()
     undisturbed = store.runs / chaos.run(*words)

@@ -3,14 +3,13 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.locales import LATIN_1, compile_latin_1
-from tests.vm.cells import agelab
+from tests.vm.cells import PROGRAM, agelab
 
 pytestmark = [pytest.mark.vm, pytest.mark.full]
 
@@ -32,8 +31,7 @@ def directory(place: Path, lines: str, scripts: dict[str, str]) -> Path:
 
 def cells(place: Path, environment: dict[str, str], code: int = 0) -> list[dict[str, Any]]:
     """Run the control file of that directory; the cells of its result."""
-    program = str(Path(sys.executable).with_name("agelab"))
-    words = [program, *WORDS]
+    words = [PROGRAM, *WORDS]
     done = subprocess.run(
         words, cwd=place, env={**os.environ, **environment}, capture_output=True, check=False
     )

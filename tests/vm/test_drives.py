@@ -4,8 +4,6 @@ import fcntl
 import os
 import struct
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +11,21 @@ from pathlib import Path
 import pytest
 
 from tests import capabilities
-from tests.vm.cells import CONTROL, COPY, MEASURES, OWN, READ, agelab, measured, run, runs, scenario, step
+from tests.vm.cells import (
+    CONTROL,
+    COPY,
+    MEASURES,
+    OWN,
+    PROGRAM,
+    READ,
+    agelab,
+    measured,
+    run,
+    runs,
+    sampled,
+    scenario,
+    step,
+)
 from tests.vm.chaos import both_cores_busy
 
 pytestmark = pytest.mark.vm
@@ -102,12 +114,11 @@ def loop(tmp_path: Path) -> Iterator[str]:
 def test_a_device_that_vanishes_fails_its_cell_and_says_so(tmp_path: Path, loop: str) -> None:
     steps = COPY + step("long", "while cp -r copy again && sync && rm -r again; do :; done", "deadline = 120")
     path = scenario(tmp_path, steps, mib=8)
-    words = ["run", str(path), "--disks", f"block:{loop}"]
+    command = [PROGRAM, "run", str(path), "--disks", f"block:{loop}"]
     before = runs(path)
-    command = [str(Path(sys.executable).with_name("agelab")), *words]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        _wait_for_the_copy(path, before, child)
+        sampled(path, before, '"copy"')
         _shrink(loop, MIB)
         said, _ = child.communicate(timeout=200)
     finally:
@@ -129,15 +140,3 @@ def _shrink(device: str, size: int) -> None:
         fcntl.ioctl(descriptor, LOOP_SET_STATUS64, status)
     finally:
         os.close(descriptor)
-
-
-def _wait_for_the_copy(path: Path, before: set[Path], child: "subprocess.Popen[str]") -> None:
-    """Until the cell has done its first step."""
-    deadline = time.monotonic() + 240
-    while time.monotonic() < deadline and child.poll() is None:
-        for directory in runs(path) - before:
-            samples = directory / "samples.jsonl"
-            if samples.exists() and '"copy"' in samples.read_text():
-                return
-        time.sleep(0.2)
-    raise AssertionError(child.communicate(timeout=10)[0] if child.poll() is not None else "no copy in 240 s")

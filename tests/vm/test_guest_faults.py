@@ -5,7 +5,6 @@ import gzip
 import json
 import os
 import subprocess
-import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from functools import cache
@@ -47,16 +46,23 @@ def test_faults_are_named_by_the_kernel_and_the_next_cell_runs(tmp_path: Path) -
         "broken": CORRUPT,
         "memory": OUT_OF_MEMORY,
         "frozen": "sync; fsfreeze -f .; touch new",
+        "stuck": "sleep 100000",
+        "unlucky": "echo no luck >&2; false",
         "good": "true",
     }
     path = faults(tmp_path, commands)
     cells = ran(path)
     assert {name: cell["status"] for name, cell in cells.items()} == {
-        "oops": "panicked", "broken": "failed", "memory": "failed", "frozen": "hung", "good": "ok",
+        "oops": "panicked", "broken": "failed", "memory": "failed", "frozen": "hung", "stuck": "hung",
+        "unlucky": "failed", "good": "ok",
     }  # fmt: skip
     reasons = {name: cell["reason"] for name, cell in cells.items() if cell["reason"]}
     within = "step fault, repetition 1: "
+    assert reasons.pop("unlucky") == "step fault, repetition 1, exited 1: no luck"
+    assert "after" in {sample["step"] for sample in cells["unlucky"]["samples"]}
     assert all(reason.startswith(within) for reason in reasons.values()), reasons
+    assert reasons["stuck"].startswith(f"{within}no end within 20 s of guest time; its tasks: ")
+    assert "sleep (S, hrtimer_nanosleep)" in reasons["stuck"]
     assert reasons["oops"].startswith(
         f"{within}Kernel panic - not syncing: Fatal exception (BUG: kernel NULL"
     )
@@ -156,7 +162,7 @@ def test_a_guest_that_somebody_paused_is_interrupted_and_never_hung(tmp_path: Pa
     path = scenario(tmp_path, step("quick", "true") + step("long", "while :; do :; done", "deadline = 1e6"))
     before = runs(path)
     child = subprocess.Popen(
-        [str(Path(sys.executable).with_name("agelab")), "run", str(path)],
+        [PROGRAM, "run", str(path)],
         env={**os.environ, "AGELAB_PATIENCE": "90"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:

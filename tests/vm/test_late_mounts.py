@@ -12,14 +12,15 @@ from tests.vm.roomless import privately
 
 pytestmark = [pytest.mark.vm, needs_root]
 
-# Another agelab keeps a daemon; then a filesystem is mounted, and the store is moved there.
+# Another agelab keeps a daemon, for five minutes at most; then a filesystem is mounted, and the store is moved there.
 LATER = """
-mkfifo "$AGELAB_HOME/end"
-"$(dirname "$PROGRAM")/python" -c 'from agelab.machine.vm.libvirt_daemon import keep_running
+"$(dirname "$PROGRAM")/python" -c 'import os, time
+from agelab.machine.vm.libvirt_daemon import keep_running
 with keep_running():
     open("up", "w").close()
-    open("end").read()' & other=$!
-until test -e up; do sleep 0.1; done
+    until = time.monotonic() + 300
+    while not os.path.exists("end") and time.monotonic() < until: time.sleep(0.1)' & other=$!
+until test -e up || ! kill -0 $other; do sleep 0.1; done
 truncate -s 2G "$AGELAB_HOME/image"
 mke2fs -q "$AGELAB_HOME/image"
 mkdir "$AGELAB_HOME/later"
@@ -31,7 +32,7 @@ echo $code > "$AGELAB_HOME/code"
 AGELAB_HOME=$AGELAB_HOME/later agelab show --json > "$AGELAB_HOME/shown" || true
 umount "$AGELAB_HOME/later"
 losetup --associated "$AGELAB_HOME/image" > "$AGELAB_HOME/held"
-echo > "$AGELAB_HOME/end"
+touch end
 wait $other
 """
 

@@ -11,7 +11,7 @@ from agelab.base import process
 from agelab.cli.options import open_store
 from agelab.store import stored_disk
 from tests.vm.aged import HISTORY, MEASURES, TESTS
-from tests.vm.cells import agelab, newest, run, scenario, step
+from tests.vm.cells import agelab, newest, run, scenario, step, values
 
 pytestmark = pytest.mark.vm
 
@@ -24,13 +24,13 @@ def test_a_stored_disk_gives_the_digest_of_one_made_afresh_however_many_cells_ru
     both = run(str(path), "--jobs", "2", "--keep-disk")
     assert [cell["status"] for cell in both] == ["ok", "ok"]
     ext4 = both[0]
-    values = {(s["step"], s["metric"]): s["value"] for s in ext4["samples"]}
-    assert values["aged/map", "files"] == values["control/map", "files"] > 100
+    found = values(ext4)
+    assert found["aged/map", "files"] == found["control/map", "files"] > 100
     for cell in both:
         extents = {s["step"]: s["value"] for s in cell["samples"] if s["metric"] == "extents"}
-        assert extents["aged/map"] == extents["aged/filefrag"] > values["aged/map", "files"]
-        assert extents["control/map"] == extents["control/filefrag"] >= values["aged/map", "files"]
-    assert values["aged/map", "free_bytes"] > 0 < values["read", "slowdown"]
+        assert extents["aged/map"] == extents["aged/filefrag"] > found["aged/map", "files"]
+        assert extents["control/map"] == extents["control/filefrag"] >= found["aged/map", "files"]
+    assert found["aged/map", "free_bytes"] > 0 < found["read", "slowdown"]
     assert set(ext4["maps"]) == {
         f"{disk}/{what}" for disk in ("aged", "control") for what in ("extents", "free")
     }
@@ -98,8 +98,8 @@ def test_a_striped_disk_has_a_control_and_a_map_and_age_makes_the_disk_that_run_
         [fresh], [again] = run(*words), run(*words, "--disk", key)
         assert fresh["status"] == again["status"] == "ok"
         assert (fresh["inputs_key"], fresh["digest"]) == (again["inputs_key"], again["digest"])
-        values = {(s["step"], s["metric"]): s["value"] for s in fresh["samples"]}
-        assert values["aged/map", "files"] == values["control/map", "files"] > 100
-        assert values["read", "slowdown"] > 0
+        found = values(fresh)
+        assert found["aged/map", "files"] == found["control/map", "files"] > 100
+        assert found["read", "slowdown"] > 0
     finally:
         agelab("disk", "rm", key)

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 
 from agelab.cli.options import open_store
 from tests.vm import chaos
+from tests.vm.cells import PROGRAM
 
 pytestmark = pytest.mark.vm
 STRANGE = "Zoë-жд_日本.데이터+a@b=c~d"
@@ -26,15 +26,14 @@ SCRIPTS = {
 
 def run(home: Path, *words: str) -> dict[str, Any]:
     """``agelab run`` in a home; its one cell."""
-    program = str(Path(sys.executable).with_name("agelab"))
     environment = {**os.environ, "AGELAB_HOME": str(home)}
     done = subprocess.run(
-        [program, "run", *words], env=environment, capture_output=True, text=True, check=False
+        [PROGRAM, "run", *words], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "\x1b" not in done.stdout + done.stderr
     shown = subprocess.run(
-        [program, "show", "latest", "--json"], env=environment, capture_output=True, text=True, check=True
+        [PROGRAM, "show", "latest", "--json"], env=environment, capture_output=True, text=True, check=True
     )
     [cell] = json.loads(shown.stdout)["cells"]
     return dict(cell)

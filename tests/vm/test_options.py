@@ -32,12 +32,3 @@ def test_an_option_that_mkfs_refuses_is_one_line_and_no_run(tmp_path: Path) -> N
     said = done.stderr.strip().splitlines()[-1]
     assert "options of ext4-no-has_jurnal: mkfs refuses them: Invalid filesystem option set: " in said
     assert said.endswith(",^has_jurnal")
-
-
-@pytest.mark.full
-def test_a_combination_that_mkfs_refuses_is_unsupported_and_the_others_run(tmp_path: Path) -> None:
-    path = scenario(tmp_path, COPY, mib=8)
-    cells = run(str(path), "--options", "ext4:-O ^extent,-O +64bit", code=1)
-    states = {cell["variant"]: cell["status"] for cell in cells}
-    assert states.pop("ext4-no-extent-o-64bit") == "unsupported"
-    assert set(states.values()) == {"ok"} and len(states) == 3

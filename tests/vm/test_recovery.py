@@ -1,17 +1,12 @@
 """Power cuts in real guests: the recovery is measured, what had been synced is looked for, the cell goes on."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.vm.cells import run, scenario, step
+from tests.vm.cells import run, scenario, step, values
 
 pytestmark = pytest.mark.vm
-
-
-def values(cell: dict[str, Any]) -> dict[tuple[str, str], Any]:
-    return {(one["step"], one["metric"]): one["value"] for one in cell["samples"]}
 
 
 def test_with_barriers_every_synced_file_survives_a_power_cut() -> None:

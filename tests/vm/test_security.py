@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from agelab.base import process
 from agelab.cli.options import open_store
 from agelab.machine.image.assemble import INITRAMFS, ROOT
 from agelab.store.artefacts import Artefact
-from tests.vm.cells import agelab, newest, run, runs, scenario, step
+from tests.vm.cells import PROGRAM, agelab, newest, run, runs, scenario, step
 
 pytestmark = pytest.mark.vm
 
@@ -85,13 +84,11 @@ def emulators(place: str) -> Iterator[int]:
 
 
 def test_nothing_listens_while_a_cell_runs_and_others_cannot_write_to_what_it_leaves(tmp_path: Path) -> None:
-    path = scenario(
-        tmp_path, step("long", "i=0; while [ $i -lt 1000 ]; do i=$((i + 1)); cat /dev/null; done")
-    )
+    long = step("long", "i=0; while [ $i -lt 1000 ]; do i=$((i + 1)); cat /dev/null; done")
+    path = scenario(tmp_path, long, mib=8)
     before = runs(path)
-    program = str(Path(sys.executable).with_name("agelab"))
     child = subprocess.Popen(
-        ["sh", "-c", 'umask 0; exec "$0" run "$1"', program, str(path)], stdout=subprocess.DEVNULL
+        ["sh", "-c", 'umask 0; exec "$0" run "$1"', PROGRAM, str(path)], stdout=subprocess.DEVNULL
     )
     seen, looked, command = set[str](), 0, b""
     while child.poll() is None:
@@ -138,9 +135,8 @@ def test_while_packer_builds_only_this_host_reaches_the_guest(tmp_path: Path) ->
         process.run(["cp", "-a", "--reflink=auto", str(store.root / kind), str(home / "store")])
     (home / "cache").symlink_to(store.home / "cache")
     path = scenario(tmp_path, step("none", "true"))
-    program = str(Path(sys.executable).with_name("agelab"))
     environment = {**os.environ, "AGELAB_HOME": str(home)}
-    child = subprocess.Popen([program, "run", str(path)], env=environment, stdout=subprocess.DEVNULL)
+    child = subprocess.Popen([PROGRAM, "run", str(path)], env=environment, stdout=subprocess.DEVNULL)
     seen, networks = set[str](), set[str]()
     while child.poll() is None:
         for pid in emulators(str(home / "store" / "image")):

@@ -14,15 +14,23 @@ TRIM = step("trim", "fstrim .")
 MIB = 1 << 20
 
 
+def words(directory: Path) -> list[str]:
+    path = scenario(directory, COPY + READ + DELETE + TRIM, mib=8)
+    return [str(path), "--disks", USED, "--fresh", "--defaults", "today"]
+
+
+@pytest.mark.full
 def test_a_used_drive_has_the_same_digest_on_a_loaded_host(tmp_path: Path) -> None:
-    words = [str(scenario(tmp_path, COPY + READ + DELETE + TRIM, mib=8)), "--disks", USED, "--fresh"]
-    words += ["--defaults", "today"]
-    [quiet] = run(*words)
+    [quiet] = run(*words(tmp_path))
     with both_cores_busy():
-        [loaded] = run(*words)
+        [loaded] = run(*words(tmp_path))
     assert quiet["inputs_key"] == loaded["inputs_key"]
     assert (quiet["samples"], quiet["digest"]) == (loaded["samples"], loaded["digest"])
-    copied, read, trimmed = (measured(quiet, name) for name in ("copy", "read", "trim"))
+
+
+def test_a_used_drive_moves_pages_remembers_its_map_and_is_told_of_discards(tmp_path: Path) -> None:
+    [cell] = run(*words(tmp_path))
+    copied, read, trimmed = (measured(cell, name) for name in ("copy", "read", "trim"))
     assert copied["write_amplification"] > 2 and copied["flash_moved"] > 7 * MIB
     # After a reboot the drive still knows where everything lies.
     assert read["flash_reads"] * 8192 > 7 * MIB

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.cells import agelab, run, scenario
+from tests.vm.cells import agelab, run, scenario, values
 
 pytestmark = pytest.mark.vm
 BESIDE = """
@@ -44,14 +44,14 @@ options = ["-c"]
 def test_experiments_start_from_what_was_prepared_with_empty_caches(tmp_path: Path) -> None:
     """On the same UUID side by side: what lies beside has a name of its own."""
     [cell] = run(str(scenario(tmp_path, BESIDE + EXPERIMENTS, "ext4", mib=8)), "--trace")
-    values = {(s["step"], s["metric"]): s["value"] for s in cell["samples"]}
+    found = values(cell)
     for step in ("write", "read", "remove", "strace/read", "prepared-1/prepare"):
-        assert values[step, "elapsed"] > 0
-    assert ("prepared-2/prepare", "elapsed") not in values and ("strace/remove", "elapsed") not in values
+        assert found[step, "elapsed"] > 0
+    assert ("prepared-2/prepare", "elapsed") not in found and ("strace/remove", "elapsed") not in found
     # All of the tree comes from the disk, and nobody has removed it before.
-    assert values["read", "bytes_read"] > 7e6 < values["strace/read", "bytes_read"]
-    assert values["strace/read/getdents64", "syscall_calls"] > 10
-    assert values["strace/read/read", "syscall_seconds"] >= 0
+    assert found["read", "bytes_read"] > 7e6 < found["strace/read", "bytes_read"]
+    assert found["strace/read/getdents64", "syscall_calls"] > 10
+    assert found["strace/read/read", "syscall_seconds"] >= 0
 
 
 SCRIPTS = {

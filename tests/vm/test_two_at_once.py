@@ -64,18 +64,9 @@ def begun(chaos: Chaos) -> tuple["subprocess.Popen[bytes]", Path]:
     return child, run
 
 
-def test_two_runs_that_need_the_same_things_make_them_once(chaos: Chaos) -> None:
-    expected = chaos.results(chaos.plans()[0])
-    known = set(chaos.plans())
-    shutil.rmtree(chaos.store.root / "corpus")
-    one, other = chaos.start(*chaos.words), chaos.start(*chaos.words)
-    assert (one.wait(400), other.wait(400)) == (0, 0), chaos.said()
-    runs = set(chaos.plans()) - known
-    assert [chaos.results(run) for run in runs] == [expected] * 2
-    assert len(list((chaos.store.root / "corpus").glob("*/manifest.json"))) == 1
-
-
-def test_two_runs_with_two_cells_at_a_time_each_disturb_each_other_in_nothing(chaos: Chaos) -> None:
+def test_two_runs_of_two_cells_at_a_time_each_make_what_both_need_once_and_disturb_nothing(
+    chaos: Chaos,
+) -> None:
     """Four guests, of whom two are of one cell: of the same seeds, and so of the same UUID."""
     expected = chaos.results(chaos.plans()[0])
     known = set(chaos.plans())
@@ -86,6 +77,7 @@ def test_two_runs_with_two_cells_at_a_time_each_disturb_each_other_in_nothing(ch
     runs = set(chaos.plans()) - known
     assert len(runs) == 2 and [chaos.results(run) for run in runs] == [expected] * 2
     assert not [path for run in runs for path in RunDirectory(run).transient_files()]
+    assert len(list((chaos.store.root / "corpus").glob("*/manifest.json"))) == 1
 
 
 def test_a_run_that_is_going_on_is_neither_resumed_nor_cleaned_away(chaos: Chaos) -> None:

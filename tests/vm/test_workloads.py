@@ -1,34 +1,18 @@
 """Programs that people have, in real guests: the how-to's examples, one digest each however loaded the host."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from subprocess import Popen
 from typing import Any
 
 import pytest
 
 from agelab.scenario import selection
-from tests.vm.cells import agelab, newest, run, scenario, step
+from tests.vm.cells import agelab, newest, run, scenario, step, values
+from tests.vm.chaos import both_cores_busy
 
 pytestmark = pytest.mark.vm
 HOWTO = Path(__file__).parents[2] / "docs/howto"
 PROGRAMS = HOWTO / "programs.toml"
-
-
-@contextmanager
-def busy_host() -> Iterator[None]:
-    """Something else that takes a processor."""
-    with Popen(["sh", "-c", "while :; do :; done"]) as load:
-        try:
-            yield
-        finally:
-            load.kill()
-
-
-def measured(cell: dict[str, Any]) -> dict[tuple[str, str], float | None]:
-    return {(one["step"], one["metric"]): one["value"] for one in cell["samples"]}
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +27,7 @@ def test_each_program_has_one_digest_on_a_quiet_and_on_a_loaded_host_and_in_two_
 ) -> None:
     for file in HOWTO.glob("programs.*"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    with busy_host():
+    with both_cores_busy():
         [cell] = run("programs.toml", cwd=tmp_path)
     assert cell["status"] == quiet["status"] == "ok"
     assert (cell["inputs_key"], cell["digest"]) == (quiet["inputs_key"], quiet["digest"])
@@ -51,7 +35,7 @@ def test_each_program_has_one_digest_on_a_quiet_and_on_a_loaded_host_and_in_two_
 
 @pytest.mark.full
 def test_what_each_program_prints_becomes_samples(quiet: dict[str, Any]) -> None:
-    found = measured(quiet)
+    found = values(quiet)
     workload = selection.select(str(PROGRAMS)).workload
     for metric in (
         "dbench_throughput",
@@ -75,7 +59,7 @@ def test_fio_on_an_aged_disk_stands_beside_fio_on_a_new_one() -> None:
     path = HOWTO / "fio-aged.toml"
     assert len(path.read_text().splitlines()) <= 15
     [cell] = run(str(path))
-    found = measured(cell)
+    found = values(cell)
     assert cell["status"] == "ok"
     for job, metric in (("read", "fio_read_bandwidth"), ("randread", "fio_read_latency_p99")):
         assert all(found[f"{disk}/fio.{job}", metric] for disk in ("aged", "control"))

@@ -33,6 +33,8 @@ RESOURCE, MEMORY = "cell", "memory"
 """The resources of a worker: the cells that it runs at a time, and the bytes of memory that all of them may take."""
 RETRIES = 2
 """Times that a cell is sent again where its task raised. Dask itself sends one again whose worker was lost."""
+LOOK = 5.0
+"""Seconds between two looks at the workers."""
 SILENCE = 60.0
 """Seconds without any worker after which a cell is given up."""
 GRACE = 30.0
@@ -104,10 +106,10 @@ class DaskCells:
         alone = 0.0
         while not self._stopped:
             try:
-                return _answer(task.result(timeout=5))
+                return _answer(task.result(timeout=LOOK))
             except NotYet:
                 there = self._workers()
-                alone = 0.0 if any(_room(worker, memory) for worker in there) else alone + 5
+                alone = 0.0 if any(_room(worker, memory) for worker in there) else alone + LOOK
                 if alone >= SILENCE:
                     raise CellLost(_nobody(memory, among=len(there))) from None
             except Exception as error:  # whatever a lost worker, or a strange one, leaves behind

@@ -27,7 +27,9 @@ early.mkdir()
 subprocess.run(["mount", "-t", "tmpfs", "none", str(early)], check=True)
 apart = sys.argv[1:]
 with subprocess.Popen([*apart, daemon, "60"]) as child:
+    until = time.monotonic() + 60
     while Path(f"/proc/{child.pid}/comm").read_text() != "libvirtd\\n":
+        assert time.monotonic() < until, "it was not started"
         time.sleep(0.01)
     libvirt_daemon.require_seen([home])
     subprocess.run(["mount", "-t", "tmpfs", "none", str(home)], check=True)

@@ -79,54 +79,59 @@ def scheduler_process(place: Path) -> Iterator[str]:
 
 
 @contextmanager
-def cluster(place: Path, *behaviours: str) -> Iterator[DaskCells]:
-    """Start a scheduler with a worker of each behaviour, and connect to it."""
+def cluster(place: Path, *behaviours: str, cells: int = CELLS) -> Iterator[DaskCells]:
+    """Start a scheduler with a worker of each behaviour, and connect to it for so many cells."""
     with ExitStack() as stack:
         own = stack.enter_context(scheduler_process(place))
         for number, behaviour in enumerate(behaviours):
             stack.enter_context(worker(own, behaviour, str(number), place))
         address = own.replace("tcp://", "dask://")
-        cells = stack.enter_context(dask_cells.connected(address, plan()))
+        asked = plan(cells=[("ext4", "single", 1, seed) for seed in range(cells)])
+        connected = stack.enter_context(dask_cells.connected(address, asked))
         if behaviours:
-            cells._client.wait_for_workers(len(behaviours), timeout=60)
-        yield cells
+            connected._client.wait_for_workers(len(behaviours), timeout=60)
+        yield connected
 
 
-def test_each_cell_comes_back_verified_from_the_worker_that_ran_it(tmp_path: Path) -> None:
+def test_each_cell_comes_back_verified_from_a_worker_that_has_memory_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_cells, "SILENCE", 1.0)
+    monkeypatch.setattr(dask_cells, "LOOK", 1.0)
+    (tmp_path / "large").mkdir()
     with cluster(tmp_path, "", "") as cells:
-        assert cells.slots(MEMORY) == 2
+        assert cells.slots(MEMORY) == cells.slots(MEMORY // 3) == 2  # of cells a worker has one
         found = [run(cells, number, tmp_path) for number in range(CELLS)]
+        with pytest.raises(CellLost, match=r'none of 2 workers has room .*"cell=1 memory=4\.1e9"') as lost:
+            cells.run(("ext4", "single", Seeds(1, 0)), key_of(0), tmp_path / "large", MEMORY + 1)
+    assert "\n" not in str(lost.value)
     assert [value for value, _ in found] == [1.0, 2.0, 3.0, 4.0]
     assert {host for _, host in found} <= {"host 0", "host 1"}
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "why"),
-    [
-        ("full", "agelab: the disk is full"),
-        ("nothing", "agelab: the guest's disk image could not grow"),
-        ("nonsense", "it has an entry that is not a regular file"),
-        ("another", "a cell of another key"),
-        ("damaged", "its list is not what was written"),
-        ("dies", "was ended by SIGKILL"),
-    ],
-)
-def test_a_worker_that_sends_no_intact_cell_of_the_key_is_told_in_one_line(
-    tmp_path: Path, behaviour: str, why: str
-) -> None:
-    with cluster(tmp_path, behaviour) as cells, pytest.raises(CellLost, match=why) as lost:
-        run(cells, 0, tmp_path)
-    assert "\n" not in str(lost.value) and not list((tmp_path / "0").rglob("*.gz"))
+TOLD = {
+    "full": "agelab: the disk is full",
+    "nothing": "agelab: the guest's disk image could not grow",
+    "nonsense": "it has an entry that is not a regular file",
+    "another": "a cell of another key",
+    "damaged": "its list is not what was written",
+    "dies": "was ended by SIGKILL",
+    "another-qemu": "a cell of another key: qemu.version is QEMU 10.0 there, QEMU 7.2 here, and 1 more$",
+}
 
 
-def test_the_input_that_makes_it_another_cell_is_named(tmp_path: Path) -> None:
-    (tmp_path / "0").mkdir()
-    here = {"making": {"kernel": "6.1"}, "seeds": 0, "qemu": {"version": "QEMU 7.2", "hash": "a"}}
-    (tmp_path / "0/inputs.json").write_text(json.dumps(here))
-    with cluster(tmp_path, "another-qemu") as cells, pytest.raises(CellLost) as lost:
-        run(cells, 0, tmp_path)
-    wanted = "a cell of another key: qemu.version is QEMU 10.0 there, QEMU 7.2 here, and 1 more"
-    assert str(lost.value).endswith(wanted) and not list(tmp_path.rglob("*.gz"))
+def test_a_worker_that_sends_no_intact_cell_of_the_key_is_told_in_one_line(tmp_path: Path) -> None:
+    """The input that makes it another cell is named, where it is known."""
+    here = {"making": {"kernel": "6.1"}, "seeds": len(TOLD) - 1, "qemu": {"version": "QEMU 7.2", "hash": "a"}}
+    last = tmp_path / str(len(TOLD) - 1)
+    last.mkdir()
+    (last / "inputs.json").write_text(json.dumps(here))
+    with cluster(tmp_path, ",".join(TOLD), cells=len(TOLD)) as cells:
+        for number, why in enumerate(TOLD.values()):
+            with pytest.raises(CellLost, match=why) as lost:
+                run(cells, number, tmp_path)
+            assert "\n" not in str(lost.value)
+    assert not list(tmp_path.rglob("*.gz"))
 
 
 def test_the_cell_of_a_worker_that_was_killed_runs_on_another(tmp_path: Path) -> None:
@@ -137,17 +142,19 @@ def test_the_cell_of_a_worker_that_was_killed_runs_on_another(tmp_path: Path) ->
     assert [value for value, _ in found] == [1.0, 2.0, 3.0] and found[-1][1] == "host later"
 
 
-@pytest.mark.parametrize("hostile", ["answer", "part", "error", "header", "topics"])
 def test_what_hostile_workers_send_runs_nothing_on_the_coordinator_and_says_nothing_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], hostile: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """An object as the answer and as a part of it, an error, Dask's own header, the topics that are printed."""
     mark = command_here(tmp_path, monkeypatch)
-    with cluster(tmp_path, f"hostile-{hostile}") as cells, pytest.raises(CellLost) as lost:
-        run(cells, 0, tmp_path)
-    assert not mark.exists()
-    said = str(lost.value)
-    assert "\n" not in said and ("no cell" in said or "is not read here" in said)
+    each = [f"hostile-{how}" for how in ("answer", "part", "error", "header", "topics")]
+    with cluster(tmp_path, ",".join(each), cells=len(each)) as cells:
+        for number, how in enumerate(each):
+            with pytest.raises(CellLost) as lost:
+                run(cells, number, tmp_path)
+            said = str(lost.value)
+            assert not mark.exists(), how
+            assert "\n" not in said and ("no cell" in said or "is not read here" in said), how
     assert capfd.readouterr() == ("", "")
 
 
@@ -214,22 +221,10 @@ def test_a_cell_whose_workers_were_all_lost_is_told(tmp_path: Path, monkeypatch:
 
 
 def test_without_any_worker_a_cell_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask_cells, "SILENCE", 5.0)
+    monkeypatch.setattr(dask_cells, "SILENCE", 1.0)
+    monkeypatch.setattr(dask_cells, "LOOK", 1.0)
     with cluster(tmp_path) as cells, pytest.raises(CellLost, match="no worker has been there"):
         run(cells, 0, tmp_path)
-
-
-def test_no_host_takes_more_cells_than_its_memory_holds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dask_cells, "SILENCE", 5.0)
-    (tmp_path / "0").mkdir()
-    with cluster(tmp_path, "", "") as cells:
-        assert cells.slots(MEMORY // 3) == 2  # of cells a worker has one
-        assert cells.slots(MEMORY) == 2
-        with pytest.raises(CellLost, match=r'none of 2 workers has room .*"cell=1 memory=4\.1e9"') as lost:
-            cells.run(("ext4", "single", Seeds(1, 0)), key_of(0), tmp_path / "0", MEMORY + 1)
-    assert "\n" not in str(lost.value)
 
 
 def test_an_agelab_of_another_version_is_told_in_one_line(tmp_path: Path) -> None:
@@ -242,10 +237,9 @@ def test_an_agelab_of_another_version_is_told_in_one_line(tmp_path: Path) -> Non
 
 
 def test_an_interrupt_ends_what_workers_run_and_who_waits_for_it(tmp_path: Path) -> None:
-    with cluster(tmp_path, "slow") as cells, ThreadPoolExecutor(2) as pool:
-        waiting = [
-            pool.submit(run, cells, number, tmp_path) for number in range(2)
-        ]  # one of them for the other
+    with cluster(tmp_path, "slow") as cells, ThreadPoolExecutor(2) as pool, ExitStack() as stack:
+        stack.callback(cells.stop)  # however it goes: the pool waits for both
+        waiting = [pool.submit(run, cells, number, tmp_path) for number in range(2)]  # one for the other
         mark = tmp_path / "mark"
         wait_until(lambda: mark.exists() and bool(mark.read_text()))
         cells.stop()

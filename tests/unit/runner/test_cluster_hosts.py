@@ -118,12 +118,13 @@ def test_hosts_that_are_killed_cut_off_and_far_away_bring_the_digits_of_a_serial
             stack.enter_context(worker(host, place, behaviour, mine, tmp_path))
         cells._client.wait_for_workers(3, timeout=60)
         assert cells.slots(MEMORY) == 3
-        with ThreadPoolExecutor(3) as pool:
-            found = [pool.submit(run, cells, number, tmp_path) for number in range(CELLS)]
-            mark = tmp_path / cut.address / "mark"
-            _wait_until(mark.exists, tmp_path / cut.address / "log")
-            cut.cut_off()
-            brought = [one.result(timeout=120) for one in found]
+        pool = stack.enter_context(ThreadPoolExecutor(3))
+        stack.callback(cells.stop)  # or the pool would wait for cells that may never come
+        found = [pool.submit(run, cells, number, tmp_path) for number in range(CELLS)]
+        mark = tmp_path / cut.address / "mark"
+        _wait_until(mark.exists, tmp_path / cut.address / "log")
+        cut.cut_off()
+        brought = [one.result(timeout=120) for one in found]
     assert brought == [(serial_value(number), f"host {far.address}") for number in range(CELLS)]
 
 

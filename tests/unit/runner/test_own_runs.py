@@ -11,6 +11,8 @@ from agelab.base.errors import InputError
 from agelab.bisect import search
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.cli import resume
+from agelab.kernel import build
+from agelab.kernel.debian_kernel import AvailableKernel
 from agelab.results import own, run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import recent_cells
@@ -180,21 +182,21 @@ def test_a_path_that_is_no_run_is_told(
     assert said in err and ("./here" in err) == (name == "here")
 
 
+AVAILABLE = [
+    AvailableKernel(release=f"{version}.0-1-amd64", version="1", suite="sid", headers=True)
+    for version in ("5.10", "6.1")
+]
+
+
 def test_a_bisect_of_another_store_is_not_gone_on_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its measurements would be believed, and its store's programs run."""
-    asked = [
-        "bisect",
-        "--scenario",
-        "aging-ext4",
-        "--metric",
-        "copy:elapsed",
-        "--good",
-        "5.10",
-        "--bad",
-        "6.1",
-    ]
+    words = {"--scenario": "aging-ext4", "--metric": "copy:elapsed", "--good": "5.10", "--bad": "6.1"}
+    asked = ["bisect", *(word for pair in words.items() for word in pair)]
+    monkeypatch.setattr(search, "release_of", lambda wanted, *_, **__: f"{wanted}.0-1-amd64")
+    monkeypatch.setattr(search, "available", lambda *_, **__: AVAILABLE)
+    monkeypatch.setattr(build, "check_configuration", lambda *_: None)
 
     def stop(directory: BisectDirectory, *_: object) -> None:
         raise InputError(f"it goes on with {directory.name}")
