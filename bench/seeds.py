@@ -1,6 +1,6 @@
 """Look for planted faults with many seeds, on one processor that is shaken and on two in turns; in the wall clock too.
 
-    .venv/bin/python -m bench.seeds [--seeds 30] [--most 1000] [--replays 20] [--jobs 2]
+    .venv/bin/python -m bench.seeds [--seeds 30] [--most 1000] [--replays 20] [--jobs 2] [--write]
 
 The suite is tests/vm/planted: a lost update, two locks in two orders, a use after free. Each test gets so many seeds,
 and one that none of them fails as many more, up to --most. The first that fails is replayed, of two processors a
@@ -110,7 +110,7 @@ def measured(options: argparse.Namespace) -> Answer:
         suite = planted(Path(directory) / "planted", open_store())
         rows = Bench(suite, options.seeds, options.most, options.replays, options.jobs).rows()
         text = "\n".join(grid(HEAD, rows, ["---", "---", *["---:"] * (len(HEAD) - 2)]))
-    return Answer(printed=text)
+    return Answer({"tests-seeds": text})
 
 
 def main() -> int:

@@ -89,7 +89,8 @@ class CellParts:
                 self._tell_in_turn()
         except BaseException as error:
             self._errors.append(error)
-            self.abandon()
+            with suppress(Exception):  # the error before it is told
+                self.abandon()
         with self.slots.changed:
             self._running -= 1
             if self._running:

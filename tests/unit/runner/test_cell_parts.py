@@ -170,3 +170,15 @@ def test_what_no_part_can_go_on_after_ends_the_guests_and_is_raised_once(tmp_pat
     with pytest.raises(OSError, match="no room"):
         CellParts(cell, parts, GuestSlots(2, 1), guests.abandon).run()
     assert guests.ended_by_host
+
+
+def test_a_run_whose_guests_cannot_be_ended_waits_for_none(tmp_path: Path) -> None:
+    def full(progress: CellProgress) -> None:
+        raise OSError("no room")
+
+    def abandon() -> None:
+        raise RuntimeError("no daemon")
+
+    cell = CellProgress(RunDirectory(tmp_path), 0, spec())
+    with pytest.raises(OSError, match="no room"):
+        CellParts(cell, [Part(full)], GuestSlots(1, 1), abandon).run()
