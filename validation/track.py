@@ -61,7 +61,7 @@ def drawn(random: np.random.Generator, shape: str, size: tuple[int, ...]) -> Val
 def ours(values: Values, repeats: Values) -> list[int]:
     """Return the change points of a line as a track sees them."""
     logs, seeds = np.log(values).tolist(), np.log(repeats).tolist()
-    return segments.change_points(logs, segments.noise(logs, seeds))
+    return segments.change_points([[value] for value in logs], segments.noise(logs, seeds))
 
 
 def theirs(lines: Sequence[Values], python: str) -> list[list[int]]:

@@ -68,23 +68,20 @@ class Line:
         return min((seed for value in self.values for seed in value.seeds.values()), default=0) > 0
 
     @cached_property
-    def _drawn(self) -> tuple[list[float], list[list[float]]]:
-        """The values and those of the repeated points, as logarithms where all are above 0."""
-        repeats = [[*value.seeds.values()] for value in self.values if len(value.seeds) > 1]
-        firsts = [value.first for value in self.values]
-        if not self.is_ratio:
-            return firsts, repeats
-        return [log(value) for value in firsts], [[log(seed) for seed in seeds] for seeds in repeats]
+    def _drawn(self) -> list[list[float]]:
+        """The values of all points, the first run seed's first, as logarithms where all are above 0."""
+        scaled = log if self.is_ratio else float
+        return [[scaled(value.seeds[seed]) for seed in sorted(value.seeds)] for value in self.values]
 
     @cached_property
     def noise(self) -> float:
         """The standard deviation of chance: a share of the value, or where one is not above 0 in its unit."""
-        return segments.noise(*self._drawn)
+        return segments.noise([seeds[0] for seeds in self._drawn], [seeds for seeds in self._drawn if len(seeds) > 1])
 
     @cached_property
     def levels(self) -> list[tuple[int, int]]:
         """The segments: first value and the one behind the last."""
-        ends = [0, *segments.change_points(self._drawn[0], self.noise), len(self.values)]
+        ends = [0, *segments.change_points(self._drawn, self.noise), len(self.values)]
         return list(pairwise(ends))
 
     @cached_property
@@ -99,6 +96,11 @@ class Line:
             around = self.values[at - 2], self.values[at + 1]
             found.append(Step(self.id, self.values[at - 1], self.values[at], around, _change(old, new)))
         return found
+
+    def is_sure(self, step: Step) -> bool:
+        """Return whether the step is one at a higher price, too."""
+        places = segments.change_points(self._drawn, self.noise, segments.SURE)
+        return self.values.index(step.first) in places
 
     def value_at(self, point: str) -> Value | None:
         return next((value for value in self.values if value.point.id == point), None)

@@ -70,6 +70,8 @@ class Night:
         self.told: list[Followed] = []
         """Steps that this night has come to the end of, and that are ones."""
         self._known: Known | None = None
+        self._asked = set[tuple[str, str, int]]()
+        """Points, watches and run seeds that were measured this night, which no night does twice."""
 
     @property
     def known(self) -> Known:
@@ -100,28 +102,42 @@ class Night:
         """Return what is to be done: the newest point, then steps, then points in their order."""
         newest = self._points[-1]
         for watch in self._track.watch:
-            if not self.known.is_done(watch, newest.id):
+            if not self._is_done(watch, newest):
                 return self._task(newest, watch)
         for step in self.known.open_steps:
             return self._between(step) if isinstance(step, Step) else step
         done = {
             point.id
             for point in self._points
-            if all(self.known.is_done(watch, point.id) for watch in self._track.watch)
+            if all(self._is_done(watch, point) for watch in self._track.watch)
         }
         point = next_point(self._points, done)
         if point is None:
             return None
         return next(
-            self._task(point, watch) for watch in self._track.watch if not self.known.is_done(watch, point.id)
+            self._task(point, watch) for watch in self._track.watch if not self._is_done(watch, point)
         )
 
+    def _is_done(self, watch: Watch, point: Point) -> bool:
+        return (point.id, watch.key, FIRST) in self._asked or self.known.is_done(watch, point.id)
+
     def _between(self, step: Step) -> Task | Step:
-        """Return the point in the middle of a step where there is one without a value, and else the step itself."""
+        """Return what a step needs before it is judged, and then the step itself.
+
+        It needs the point in its middle, where there is one without a value; then run seeds of both sides, one by one:
+        chance that looked like a step is seen to be none before it has cost all of them.
+        """
         watch = self._watch(step.line.watch)
         between = self._points[step.last.place + 1 : step.first.place]
-        there = [point for point in between if not self.known.is_done(watch, point.id)]
-        return Task(there[len(there) // 2], watch, (FIRST,)) if there else step
+        there = [point for point in between if not self._is_done(watch, point)]
+        if there:
+            return Task(there[len(there) // 2], watch, (FIRST,))
+        for seed in ALL_SEEDS:
+            for value in (step.last, step.first):
+                known = self.known.seeds(watch, value.point.id)
+                if seed not in known and (value.point.id, watch.key, seed) not in self._asked:
+                    return Task(value.point, watch, (seed,))
+        return step
 
     def _task(self, point: Point, watch: Watch) -> Task:
         """Return the task for a point: the first of a line have more run seeds, which tell its noise."""
@@ -161,6 +177,7 @@ class Night:
         self._show(self.known, f"{task.point.name}, {task.watch.scenario}")
         self._say(f"{task.point.words}: {task.watch.scenario}, run seed{'s' * (len(task.seeds) > 1)} "
                   f"{','.join(map(str, task.seeds))}")  # fmt: skip
+        self._asked |= {(task.point.id, task.watch.key, seed) for seed in task.seeds}
         rows = self._measurer.measure(task.point, task.watch, task.seeds)
         for row in rows:
             if isinstance(row, PassedOver):
@@ -184,29 +201,19 @@ class Night:
             self._show(self.known, "")
 
     def _judge(self, step: Step) -> Followed:
-        row = self._judged(step, step.last, step.first)
-        if not row.differs:
-            row = self._judged(step, *step.around)
+        """Let the judge compare both sides of a step by their five run seeds."""
+        before, after = step.last.point.id, step.first.point.id
+        line = self.known.line(step.line)
+        judged = line.judge(before, after)
+        differs = judged.differs
+        row = Followed(
+            line=step.line, before=before, after=after,
+            differs=differs, said=judged_words(judged), ended=not differs,
+        )  # fmt: skip
         self._keep([row])
         if not row.differs:
             self._say(step_words(self.known, row))
         return row
-
-    def _judged(self, step: Step, *sides: Value) -> Followed:
-        """Let the judge compare two points, with five run seeds each."""
-        watch = self._watch(step.line.watch)
-        for value in sides:
-            if missing := sorted({*ALL_SEEDS} - self.known.seeds(watch, value.point.id)):
-                self._measure(Task(value.point, watch, tuple(missing)))
-        before, after = (value.point.id for value in sides)
-        line = self.known.line(step.line)
-        judged = line.judge(before, after)
-        # Of two points beside the step the judge may find, by chance, a difference that is a part of it.
-        differs = judged.differs and 2 * line.change(before, after) / step.change >= 1
-        return Followed(
-            line=step.line, before=before, after=after,
-            differs=differs, said=judged_words(judged), ended=not differs,
-        )  # fmt: skip
 
     def _watch(self, key: str) -> Watch:
         return next(watch for watch in self._track.watch if watch.key == key)
