@@ -14,8 +14,6 @@ from statistics import median
 
 PENALTY = 2.75
 """Of 200 lines without a change at most ten have a change point then (validation/track.py)."""
-import os
-SURE = float(os.environ.get("SURE","5.5"))
 AROUND, REACH = 5, 1.5
 """A value counts as at most that many standard deviations from the median of those around it: chance has outliers."""
 SHORTEST = 2
@@ -37,9 +35,7 @@ def noise(values: Sequence[float], repeats: Sequence[Sequence[float]]) -> float:
     return max(of_seeds, median(apart) / NORMAL / sqrt(2) if apart else 0.0)
 
 
-def change_points(
-    points: Sequence[Sequence[float]], deviation: float, price: float = PENALTY
-) -> list[int]:
+def change_points(points: Sequence[Sequence[float]], deviation: float) -> list[int]:
     """Return the places at which segments begin after the first, of points with the values of one or more run seeds.
 
     ``deviation`` is the noise of a single value. Without any, each change of the value is a change point, where both
@@ -59,7 +55,7 @@ def change_points(
         scaled = [np.clip(seeds, at - REACH, at + REACH) for seeds, at in zip(scaled, middle, strict=True)]
     each = [[len(seeds), seeds.sum(), (seeds**2).sum()] for seeds in scaled]
     counts, sums, squares = np.vstack([np.zeros(3), np.cumsum(each, axis=0)]).T
-    penalty = price * log(n)
+    penalty = PENALTY * log(n)
     best, begins = np.full(n + 1, np.inf), [0] * (n + 1)
     best[0] = -penalty
     starts = np.array([0])

@@ -14,11 +14,13 @@ from typing import Protocol
 from agelab.base.errors import Notify, silent
 from agelab.bisect.rules import SEEDS_NEEDED
 from agelab.bisect.track.journal import Followed, Journal, Measured, PassedOver, Row
-from agelab.bisect.track.lines import FIRST, REPEATED, Known, Line, Step, Value, judged_words
+from agelab.bisect.track.lines import CLEAR, FIRST, REPEATED, SURE, Known, Line, Step, Value, judged_words
 from agelab.bisect.track.points import Point, next_point
 from agelab.bisect.track.question import Track, Watch
 
 ALL_SEEDS = tuple(range(FIRST, FIRST + SEEDS_NEEDED))
+MOST_SEEDS = 8
+"""Run seeds of a side of a step that five do not make sure."""
 LAST_CELLS = 20
 """Cells whose median time is what another one is expected to take."""
 
@@ -132,7 +134,13 @@ class Night:
         there = [point for point in between if not self._is_done(watch, point)]
         if there:
             return Task(there[len(there) // 2], watch, (FIRST,))
-        for seed in ALL_SEEDS:
+        line = self.known.line(step.line)
+        for seed in range(FIRST, FIRST + MOST_SEEDS):
+            fresh = seed - FIRST - 1
+            if fresh > 0 and line.lead(step, FIRST + 1) < CLEAR * (fresh - 1) / (fresh + 1):
+                break
+            if seed not in ALL_SEEDS and not CLEAR <= line.lead(step) < SURE:
+                break
             for value in (step.last, step.first):
                 known = self.known.seeds(watch, value.point.id)
                 if seed not in known and (value.point.id, watch.key, seed) not in self._asked:
@@ -201,11 +209,11 @@ class Night:
             self._show(self.known, "")
 
     def _judge(self, step: Step) -> Followed:
-        """Let the judge compare both sides of a step by their five run seeds."""
+        """Let the judge compare both sides of a step by their run seeds."""
         before, after = step.last.point.id, step.first.point.id
         line = self.known.line(step.line)
         judged = line.judge(before, after)
-        differs = judged.differs
+        differs = judged.differs and line.lead(step) >= CLEAR
         row = Followed(
             line=step.line, before=before, after=after,
             differs=differs, said=judged_words(judged), ended=not differs,
@@ -224,7 +232,7 @@ def step_words(known: Known, row: Followed) -> str:
     names = [known.points[known.places[point]].name for point in (row.before, row.after)]
     line = f"{row.line.metric}, {row.line.label}: {row.said}"
     if not row.differs:
-        return f"{line}: no step between {names[0]} and {names[1]} with five run seeds each"
+        return f"{line}: more run seeds show no step between {names[0]} and {names[1]}"
     if row.culprit:
         parts = [line, f"since {row.culprit_words}", *row.functions, row.capsule, row.command]
     else:
