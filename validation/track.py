@@ -262,7 +262,8 @@ def measure(options: argparse.Namespace) -> Answer:
     if options.plant:
         return Answer(printed=plant(options.plant.absolute()))
     head = f"{LINES} lines a row, chance of 1 %; found: of steps of 3 %, at most {OFF} points off:"
-    tree = f"{len(TREES)} planted trees of {COMMITS} commits a row, of which three are guilty (5 %, 10 %, a latency by 8 %):"
+    trees = f"{len(TREES)} planted trees of {COMMITS} commits a row"
+    tree = f"{trees}, of which three are guilty (5 %, 10 %, a latency by 8 %):"
     return Answer({"track": "\n".join([head, "", *line_rows(options.otava), "", tree, "", *tree_rows(), ""])})
 
 

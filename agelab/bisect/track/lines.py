@@ -80,7 +80,9 @@ class Line:
     @cached_property
     def noise(self) -> float:
         """The standard deviation of chance: a share of the value, or where one is not above 0 in its unit."""
-        return segments.noise([seeds[0] for seeds in self._drawn], [seeds for seeds in self._drawn if len(seeds) > 1])
+        return segments.noise(
+            [seeds[0] for seeds in self._drawn], [seeds for seeds in self._drawn if len(seeds) > 1]
+        )
 
     @cached_property
     def levels(self) -> list[tuple[int, int]]:
@@ -108,7 +110,12 @@ class Line:
         """Return how far the run seeds from ``since`` on bear a step out: their means' distance, in units of chance."""
         apart = segments.noise([], [seeds for seeds in self._drawn if len(seeds) > 1])
         before, after = (
-            fmean(map(self._scaled, [value.seeds[seed] for seed in value.seeds if seed >= since] or [value.first]))
+            fmean(
+                map(
+                    self._scaled,
+                    [value.seeds[seed] for seed in value.seeds if seed >= since] or [value.first],
+                )
+            )
             for value in (step.last, step.first)
         )
         way = copysign(1, step.change) * (after - before)

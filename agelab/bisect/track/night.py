@@ -14,7 +14,7 @@ from typing import Protocol
 from agelab.base.errors import Notify, silent
 from agelab.bisect.rules import SEEDS_NEEDED
 from agelab.bisect.track.journal import Followed, Journal, Measured, PassedOver, Row
-from agelab.bisect.track.lines import CLEAR, FIRST, REPEATED, SURE, Known, Line, Step, Value, judged_words
+from agelab.bisect.track.lines import CLEAR, FIRST, REPEATED, SURE, Known, Line, Step, judged_words
 from agelab.bisect.track.points import Point, next_point
 from agelab.bisect.track.question import Track, Watch
 

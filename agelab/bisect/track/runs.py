@@ -38,7 +38,7 @@ from agelab.stats.series import exact
 from agelab.store.artefacts import Store
 
 VARIES = KERNEL | SEEDS | EFFORT | {"cells", "profiles", "jobs", "variant", "layout"}
-"""Conditions in which the points of a line differ, and the cells of its runs; ``files`` has each cell's own profiles."""
+"""Conditions in which the points of a line differ, and its runs; ``files`` has each cell's own profiles."""
 OF_DATES = {"guest", "qemu", "files"}
 """Where all of Debian moves, so do these."""
 FUNCTIONS = 3

@@ -36,6 +36,10 @@ HOSTILE = '</title><script>alert("x")</script>'
 # ---- segments ----
 
 
+def change_points(values: Sequence[float], deviation: float) -> list[int]:
+    return segments.change_points([[value] for value in values], deviation)
+
+
 def cheapest(values: Sequence[float], deviation: float) -> list[int]:
     """The same by trying every set of places."""
 
@@ -61,22 +65,28 @@ def test_segments_are_the_cheapest_of_all(monkeypatch: pytest.MonkeyPatch) -> No
     for _ in range(60):
         step = drawn.choice([0, 3, 6])
         values = [drawn.gauss(step * (at > 5), 1) for at in range(11)]
-        assert segments.change_points(values, 1.0) == cheapest(values, 1.0)
+        assert change_points(values, 1.0) == cheapest(values, 1.0)
         found += bool(cheapest(values, 1.0))
     assert 10 < found < 50
 
 
 def test_outliers_are_no_level_in_the_middle_of_a_line_and_a_step_at_its_end_is_one() -> None:
-    assert segments.change_points([0.0, 0.1] * 5 + [9.0, 9.0] + [0.0, 0.1] * 5, 1.0) == []
-    assert segments.change_points([0.0, 0.1] * 5 + [9.0, 9.0], 1.0) == [10]
-    assert segments.change_points([9.0, 9.0] + [0.0, 0.1] * 5, 1.0) == [2]
-    assert segments.change_points([0.0, 0.1] * 5 + [9.0, 9.0, 9.0] + [0.0, 0.1] * 5, 1.0) == [10, 13]
+    assert change_points([0.0, 0.1] * 5 + [9.0, 9.0] + [0.0, 0.1] * 5, 1.0) == []
+    assert change_points([0.0, 0.1] * 5 + [9.0, 9.0], 1.0) == [10]
+    assert change_points([9.0, 9.0] + [0.0, 0.1] * 5, 1.0) == [2]
+    assert change_points([0.0, 0.1] * 5 + [9.0, 9.0, 9.0] + [0.0, 0.1] * 5, 1.0) == [10, 13]
+
+
+def test_more_run_seeds_of_a_point_weigh_more() -> None:
+    single = [[value] for value in (0.0, 0.1, 0.0, 1.2, 1.1, 1.2)]
+    assert segments.change_points(single, 1.0) == []
+    assert segments.change_points([seeds * 9 for seeds in single], 1.0) == [3]
 
 
 def test_a_line_without_any_noise_has_a_step_where_its_value_changes() -> None:
-    assert segments.change_points([1.0] * 5 + [1.0001] * 4, 0.0) == [5]
-    assert segments.change_points([1.0] * 9, 0.0) == []
-    assert segments.change_points([1.0, 2.0, 2.0], 0.0) == []
+    assert change_points([1.0] * 5 + [1.0001] * 4, 0.0) == [5]
+    assert change_points([1.0] * 9, 0.0) == []
+    assert change_points([1.0, 2.0, 2.0], 0.0) == []
 
 
 def test_noise_is_the_larger_of_what_run_seeds_and_neighbours_say() -> None:
