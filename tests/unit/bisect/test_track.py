@@ -389,6 +389,21 @@ def test_values_of_other_conditions_are_on_no_line(tmp_path: Path) -> None:
     assert len(trial.worked().lines[0].values) == len(trial.points)
 
 
+def test_points_whose_conditions_differ_are_measured_once_a_night(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial, asked = Trial(tmp_path), list[tuple[str, int]]()
+    drawn = Drawn.measure
+
+    def measure(runs: Drawn, point: Point, watch: Watch, seeds: Sequence[int]) -> list[Measured | PassedOver]:
+        asked.extend((point.id, seed) for seed in seeds)
+        return [row.model_copy(update={"under": point.id}) for row in drawn(runs, point, watch, seeds)]
+
+    monkeypatch.setattr(Drawn, "measure", measure)
+    trial.worked()
+    assert len(asked) == len({*asked}) and {point for point, _ in asked} == {p.id for p in trial.points}
+
+
 # ---- pages and the command line ----
 
 
