@@ -17,6 +17,7 @@ from agelab.bisect.track.journal import Followed, Journal, Measured, PassedOver,
 from agelab.bisect.track.lines import CLEAR, FIRST, REPEATED, SURE, Known, Line, Step, judged_words
 from agelab.bisect.track.points import Point, next_point
 from agelab.bisect.track.question import Track, Watch
+from agelab.debian import PackagesVanished
 
 ALL_SEEDS = tuple(range(FIRST, FIRST + SEEDS_NEEDED))
 MOST_SEEDS = 8
@@ -186,7 +187,13 @@ class Night:
         self._say(f"{task.point.words}: {task.watch.scenario}, run seed{'s' * (len(task.seeds) > 1)} "
                   f"{','.join(map(str, task.seeds))}")  # fmt: skip
         self._asked |= {(task.point.id, task.watch.key, seed) for seed in task.seeds}
-        rows = self._measurer.measure(task.point, task.watch, task.seeds)
+        try:
+            rows = self._measurer.measure(task.point, task.watch, task.seeds)
+        except (
+            PackagesVanished
+        ) as error:  # of this point, or of all while the network is down: another night may get it
+            self._say(f"  not this night: {error}")
+            return
         for row in rows:
             if isinstance(row, PassedOver):
                 self._say(f"  left out: {row.label and f'{row.label}: '}{row.why}")

@@ -24,6 +24,7 @@ from agelab.bisect.track.points import Point, Rank, next_point, points_of
 from agelab.bisect.track.question import Track, Watch
 from agelab.cli import main
 from agelab.cli.bisect import parse_question
+from agelab.debian import PackagesVanished
 from agelab.kernel import build
 from agelab.present.track import write_site
 from agelab.stats import segments
@@ -335,6 +336,22 @@ def test_what_cannot_run_is_passed_over_and_named_once(tmp_path: Path) -> None:
     assert len(tried) < 6, "older points than one that is too old are not tried"
     measured = len(trial.runs.cells)
     assert not trial.worked().open_steps and not trial.runs.cells and measured > 60
+
+
+def test_a_point_whose_packages_cannot_be_had_waits_for_another_night(tmp_path: Path) -> None:
+    trial = Trial(tmp_path)
+
+    def gone(point: Point) -> str | None:
+        if point.id == "c40":
+            raise PackagesVanished("cannot download 3 packages: 404 Not Found")
+        return None
+
+    trial.instead = gone
+    assert {row.culprit for row in trial.worked().followed if row.culprit} == {"c23", "c47", "c61"}
+    assert trial.said.count("  not this night: cannot download 3 packages: 404 Not Found") == 1
+    trial.instead = lambda point: None
+    trial.worked()
+    assert {point for point, _ in trial.runs.cells} == {"c40"}
 
 
 def test_a_filesystem_that_newer_kernels_have_no_more_is_measured_on_the_older_ones(tmp_path: Path) -> None:
