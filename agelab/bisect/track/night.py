@@ -191,7 +191,7 @@ class Night:
             rows = self._measurer.measure(task.point, task.watch, task.seeds)
         except (
             PackagesVanished
-        ) as error:  # of this point, or of all while the network is down: another night may get it
+        ) as error:  # of one point, or of all: another night may have them
             self._say(f"  not this night: {error}")
             return
         for row in rows:
