@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -45,6 +46,8 @@ NOT_SKIPPED = (
     "where CI runs, a test is skipped for a capability of tests/capabilities.py only: make it run here "
     "(a program: list its package in tests/host-packages.txt), or list what a host may lack"
 )
+LIMIT, LIMIT_OF_FULL = 900, 7200
+"""Seconds for one test, and for one that runs in ``make test-full`` only."""
 IGNORED_BY_NOHUP = (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM)
 
 
@@ -96,6 +99,25 @@ def _place(item: pytest.Item) -> tuple[int, int]:
             return order, files.index(named)
     before = FOLDERS.index(folder) if folder in FOLDERS else len(FOLDERS)
     return 2 + before, LONG.index(named) if named in LONG else len(LONG)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
+    """Fail a test that waits for ever, and say what runs on the host meanwhile."""
+    seconds = LIMIT_OF_FULL if item.get_closest_marker("full") else LIMIT
+
+    def fail(number: int, frame: object) -> None:
+        words = ["ps", "-e", "-o", "pid,ppid,etimes,stat,wchan:30,args"]
+        listed = subprocess.run(words, stdout=subprocess.PIPE, check=False).stdout
+        pytest.fail(f"it has not ended within {seconds} s\n{listed.decode(errors='replace')}")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(seconds)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.hookimpl(wrapper=True)

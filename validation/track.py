@@ -124,7 +124,7 @@ def _never(*_: object) -> NoReturn:
     raise AssertionError("what is drawn needs no part of agelab")
 
 
-NO_DOORS = Doors(_never, (), _never)
+NO_DOORS = Doors(_never, _never)
 
 
 class DrawnRuns(TrackRuns):

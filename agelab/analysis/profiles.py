@@ -10,7 +10,7 @@ from agelab.base import fileio
 from agelab.base.errors import InputError, unknown
 from agelab.evaluate.stacks.folded import Folded
 from agelab.results import checksummed
-from agelab.results.profile import FILE, PLACE, CellProfile, StepProfile
+from agelab.results.records import PROFILE, CellProfile, StepProfile
 
 TAKEN_BY = "PROFILE=1 make scenario, or agelab run --profile, takes one; a cell that is known is not run again for it"
 
@@ -59,7 +59,7 @@ class StepStacks:
 
 def of_cell(cell: CellResult) -> CellProfile | None:
     """Read the profile of a cell; None where none was taken. Raises InputError for damage."""
-    return checksummed.read_if_there(cell.directory / PLACE / FILE, CellProfile)
+    return checksummed.read_if_there(cell.directory / CellProfile.file, CellProfile)
 
 
 def step_names(profile: CellProfile) -> list[str]:
@@ -97,7 +97,7 @@ def of_step(name: str, cells: Iterable[CellResult], step: str) -> StepStacks:
 
 def read(cell: Path, step: StepProfile) -> Folded:
     """Read the stacks of one repetition in a cell's directory. Raises InputError for what was not written so."""
-    path = cell / PLACE / step.file
+    path = cell / PROFILE / step.file
     with checksummed.readable(path):
         data = fileio.read_bytes(path, fileio.LINES)
         if hashlib.sha256(data).hexdigest() != step.sha256:

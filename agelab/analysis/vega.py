@@ -33,6 +33,7 @@ _DESCRIBED = re.compile(
     r' aria-label="([^"]*)" role="graphics-symbol" aria-roledescription="symbol mark"([^>]*)/>'
 )
 """A point with a description, as Vega writes it."""
+INTERVAL = {"color": "currentColor", "strokeWidth": 1.5}
 LINE = {"type": "line", "strokeWidth": 1.8, "invalid": "break-paths-show-domains"}
 Point = tuple[float, float | None]
 FONT = "system-ui, sans-serif"
@@ -112,41 +113,27 @@ def bars(figures: Sequence[Bar], axis: str, *, base: float | None = None, side_b
         "scale": {"domain": [0, ROOM * max(reach, base or 0)], "nice": False},
         "axis": {"tickCount": 4},
     }
-    layers: list[dict[str, Any]] = [
-        {
-            "mark": {"type": "bar", "height": {"band": 0.86 if several else 0.72}},
-            "encoding": {
-                "y": y,
-                **offset,
-                "x": {"field": "v", **x},
-                "color": _by_kind(kinds),
-            },
-        },
+    place = {"y": y, **offset}
+    value = {
+        "type": "text",
+        "align": "left",
+        "dx": 4,
+        "baseline": "middle",
+        "fontSize": 10 if several else 11,
+    }
+    end = {"calculate": "max(datum.v, isValid(datum.h) ? datum.h : 0)", "as": "e"}
+    bar = {"type": "bar", "height": {"band": 0.86 if several else 0.72}}
+    layers = [
+        _layer(bar, place, x, "v", color=_by_kind(kinds)),
         {
             "transform": [{"filter": "isValid(datum.l)"}],
-            "mark": {"type": "rule", "color": "currentColor", "strokeWidth": 1.5},
-            "encoding": {"y": y, **offset, "x": {"field": "l", **x}, "x2": {"field": "h"}},
+            **_layer({"type": "rule", **INTERVAL}, place, x, "l", x2={"field": "h"}),
         },
-        {
-            "transform": [{"calculate": "max(datum.v, isValid(datum.h) ? datum.h : 0)", "as": "e"}],
-            "mark": {
-                "type": "text",
-                "align": "left",
-                "dx": 4,
-                "baseline": "middle",
-                "fontSize": 10 if several else 11,
-            },
-            "encoding": {"y": y, **offset, "x": {"field": "e", **x}, "text": {"field": "t"}},
-        },
+        {"transform": [end], **_layer(value, place, x, "e", text={"field": "t"})},
     ]
     if base is not None:
-        layers.append(
-            {
-                "data": {"values": [{"b": base}]},
-                "mark": {"type": "rule", "color": "currentColor", "strokeDash": [3, 3]},
-                "encoding": {"x": {"field": "b", **x}},
-            }
-        )
+        rule = {"type": "rule", "color": "currentColor", "strokeDash": [3, 3]}
+        layers.append({"data": {"values": [{"b": base}]}, **_layer(rule, {}, x, "b")})
     return page_svg(
         {"data": {"values": rows}, "height": _rows(len(kinds) if several else 1), "layer": layers}
     )
@@ -258,30 +245,19 @@ def timeline(spans: Sequence[Span], moments: Sequence[str], end: str) -> str:
             "grid": False,
         },
     }
-    cut = [{"c": 1.3 * len(moments), "t": end}]
-    layers: list[dict[str, Any]] = [
-        {
-            "mark": {"type": "bar", "height": {"band": 0.6}, "minBandSize": 3},
-            "encoding": {"y": y, "x": {"field": "b", **x}, "x2": {"field": "e"}, "color": _by_kind(kinds)},
-        },
-        {
-            "mark": {"type": "tick", "thickness": 3, "bandSize": 12},
-            "encoding": {"y": y, "x": {"field": "b", **x}, "color": _by_kind(kinds)},
-        },
-        {
-            "mark": {"type": "text", "align": "left", "dx": 5, "baseline": "middle", "fontSize": 10},
-            "encoding": {"y": y, "x": {"field": "e", **x}, "text": {"field": "t"}},
-        },
-        {
-            "data": {"values": cut},
-            "mark": {"type": "rule", "color": colour(7), "strokeWidth": 2, "strokeDash": [5, 3]},
-            "encoding": {"x": {"field": "c", **x}},
-        },
-        {
-            "data": {"values": cut},
-            "mark": {"type": "text", "align": "center", "y": -7, "color": colour(7)},
-            "encoding": {"x": {"field": "c", **x}, "text": {"field": "t"}},
-        },
+    cut = {"data": {"values": [{"c": 1.3 * len(moments), "t": end}]}}
+    place, of_kind = {"y": y}, _by_kind(kinds)
+    bar = {"type": "bar", "height": {"band": 0.6}, "minBandSize": 3}
+    tick = {"type": "tick", "thickness": 3, "bandSize": 12}
+    words = {"type": "text", "align": "left", "dx": 5, "baseline": "middle", "fontSize": 10}
+    line = {"type": "rule", "color": colour(7), "strokeWidth": 2, "strokeDash": [5, 3]}
+    name = {"type": "text", "align": "center", "y": -7, "color": colour(7)}
+    layers = [
+        _layer(bar, place, x, "b", x2={"field": "e"}, color=of_kind),
+        _layer(tick, place, x, "b", color=of_kind),
+        _layer(words, place, x, "e", text={"field": "t"}),
+        {**cut, **_layer(line, {}, x, "c")},
+        {**cut, **_layer(name, {}, x, "c", text={"field": "t"})},
     ]
     return page_svg({"data": {"values": rows}, "width": 2 * WIDTH, "height": _rows(1), "layer": layers})
 
@@ -387,6 +363,13 @@ def _in_words(y_axis: str, series: Mapping[str, Sequence[Point]]) -> Iterator[st
                 f"{name}: {y_axis} from {values[0]:.4g} to {values[-1]:.4g} in {len(values)} points,"
                 f" {rises} of them above the one before."
             )
+
+
+def _layer(
+    mark: dict[str, Any], place: dict[str, Any], x: dict[str, Any], field: str, **more: Any
+) -> dict[str, Any]:
+    """A mark at a field's value."""
+    return {"mark": mark, "encoding": {**place, "x": {"field": field, **x}, **more}}
 
 
 def _by_kind(kinds: Sequence[int]) -> dict[str, Any]:

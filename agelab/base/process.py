@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from signal import Signals
-from typing import IO
+from typing import IO, Self
 
 from agelab.base import fileio, orphans, places
 from agelab.base.errors import HostError
@@ -298,3 +298,33 @@ def not_installed(program: str, error: FileNotFoundError) -> HostError:
 def install_hint(program: str) -> str:
     """Return what to do where a program (or a file of a package) is missing."""
     return f"install the Debian package {host_packages().get(program, program)}"
+
+
+class SideBySide:
+    """A context in which things are made ahead; an error in its body ends the programs that make them.
+
+    What goes wrong there is nobody's yet: whoever asks for the thing makes it, meets the same error, and tells it.
+    """
+
+    def __init__(self) -> None:
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def begin(self, make: Callable[[], object]) -> None:
+        """Begin to make something. Whoever asks for it is kept waiting by its lock (``Store.obtain``)."""
+        thread = threading.Thread(target=self._carry_out, args=(make,), daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _carry_out(self, make: Callable[[], object]) -> None:
+        with suppress(Exception), ending_when(self._stop.is_set):
+            make()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error:
+            self._stop.set()
+        for thread in self._threads:
+            thread.join()

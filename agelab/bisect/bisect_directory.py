@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from agelab.base import atomic, fileio
-from agelab.base.errors import AgelabError, HostError, InputError, unknown
+from agelab.base.errors import InputError, Notify, silent, unknown
 from agelab.base.types import Frozen
 from agelab.results import checksummed, own, run_directory, run_lookup
 from agelab.results.conditions import Conditions
@@ -117,23 +117,10 @@ class BisectQuestion(Frozen):
 QUESTION, CONDITIONS = "question.json", "conditions.json"
 RECORDS = (QUESTION, CONDITIONS, "measured.jsonl", "verdicts.jsonl")
 """Files that are believed when a bisect goes on."""
-STOPPED = "stopped.json"
 DETAIL = "  "
 """What a line of the log begins with that is a detail."""
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
-
-
-class StepError(BaseModel):
-    """Error that stopped a step, passed between processes."""
-
-    message: str
-    hint: str
-    exit_code: int
-
-    def error(self) -> AgelabError:
-        kind = {2: InputError, 3: HostError}.get(self.exit_code, AgelabError)
-        return kind(self.message, self.hint)
 
 
 class BisectDirectory:
@@ -141,6 +128,8 @@ class BisectDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.show: Notify = silent
+        """Is given each line that comes into the log."""
 
     @property
     def name(self) -> str:
@@ -215,17 +204,19 @@ class BisectDirectory:
 
     def log_line(self, line: str) -> None:
         """Append a line to the log, which is shown to the user."""
+        line = line.rstrip("\n")
         with self.log.open("a", encoding="utf-8") as file:
-            file.write(line.rstrip("\n") + "\n")
+            file.write(f"{line}\n")
+        self.show(line)
 
     def log_detail(self, text: str) -> None:
         """Append what is of the work on one kernel, which is shown no longer than it goes on: indented lines."""
         self.log_line(indent(text, DETAIL, lambda line: True))
 
     @contextmanager
-    def lock(self, name: str) -> Iterator[None]:
-        """Hold the lock ``bisect`` (to search) or ``step`` (to judge). Raises InputError if it is taken."""
-        with (self.path / f"{name}.lock").open("w", encoding="utf-8") as file:
+    def lock(self) -> Iterator[None]:
+        """Keep others from searching meanwhile. Raises InputError where one does."""
+        with (self.path / "bisect.lock").open("w", encoding="utf-8") as file:
             if not atomic.try_lock(file):
                 raise InputError(f"{self.name} is still going on", hint=f"follow it: tail -f {self.log}")
             yield
@@ -256,20 +247,6 @@ class BisectDirectory:
             return Conditions.model_validate_json(fileio.read_text(path))
         except ValidationError as error:
             raise InputError(f"{path} is of another agelab than this", hint="begin a new bisect") from error
-
-    def record_error(self, error: AgelabError) -> None:
-        """Store the error that stopped a step for the process that drives git."""
-        stopped = StepError(message=str(error), hint=error.hint, exit_code=error.exit_code)
-        checksummed.write(self.path / STOPPED, stopped.model_dump_json())
-
-    def take_error(self) -> AgelabError | None:
-        """Return the error that stopped the last step and delete it, or None."""
-        path = self.path / STOPPED
-        if not path.exists():
-            return None
-        error = checksummed.read(path, StepError).error()
-        path.unlink()
-        return error
 
 
 def _joined(records: Mapping[str, bytes]) -> bytes:

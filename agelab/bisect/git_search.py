@@ -5,25 +5,15 @@ That repository has no work tree and borrows the user's objects (alternates): th
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from agelab.base import atomic, fileio, git, places, process
-from agelab.base.errors import HostError, InputError, did_you_mean
+from agelab.base import atomic, fileio, git
+from agelab.base.errors import InputError, did_you_mean
 from agelab.base.git import GitRepository
-from agelab.bisect.bisect_directory import STOPPED, BisectDirectory, GitTree
+from agelab.bisect.bisect_directory import BisectDirectory, GitTree
 from agelab.bisect.measurements import Decision, FoundChange, KernelVerdict
 from agelab.kernel import recipes, source_tree
-from agelab.runner.reuse import cache
-
-STOP_SECONDS = 120.0
-"""Seconds that an interrupted step has to end its guest."""
-GOOD, BAD, SKIP = 0, 21, 125
-"""Exit statuses of a step. Bad is not 1 as in git: Python exits with 1 when it fails to start."""
-_STEP_WRAPPER = """status=0
-"$@" || status=$?
-case $status in 0|125) exit $status;; 21) exit 1;; *) exit $((status | 128));; esac"""
-"""Shell wrapper that runs a step and translates for git: 0 good, 1 bad, 125 skip; any other status stops git (128)."""
 
 _ENDED = re.compile(r"^# (first bad commit: \[|only skipped commits left to test)", re.MULTILINE)
 _POSSIBLE = re.compile(r"^# possible first bad commit: \[(\w+)\]", re.MULTILINE)
@@ -85,58 +75,28 @@ def commit_details(tree: GitTree, commit: str) -> dict[str, str]:
     return {"author": author, "date": date, "name": name}
 
 
-def search(directory: BisectDirectory, tree: GitTree, step: Sequence[str]) -> FoundChange:
-    """Let git run the command ``step`` until it has found the first bad commit; resumes a search that was stopped.
+def search(directory: BisectDirectory, tree: GitTree, judge: Callable[[str], Decision]) -> FoundChange:
+    """Have git choose kernels to judge until it has found the first bad commit; resumes a search that was stopped.
 
     Git's repository is made anew from the verdicts: what lies there may be anybody's.
-    Raises the error that stopped a step, or HostError where git itself fails.
     """
     _start(directory, tree)
     for verdict in directory.rows("verdicts", KernelVerdict):
         _mark(directory, verdict.decision, tree.commit_of(verdict.kernel))
-    if not _has_ended(directory):
-        _run_git_bisect(directory, step)
-    copy_log(directory)
+    while not _has_ended(directory):
+        _copy_log(directory)
+        commit = fileio.read_text(directory.git / "BISECT_HEAD").strip()
+        _mark(directory, judge(tree.kernel_spec(commit)), commit)
+    _copy_log(directory)
     bad = _git(directory, ["rev-parse", "refs/bisect/bad"])
     possible = _POSSIBLE.findall(fileio.read_text(directory.path / "bisect.log")) or [bad]
     before, after, *between = map(tree.kernel_spec, (_last_good(directory, bad), bad, *possible))
     return FoundChange(before, after, tuple(between))
 
 
-def _run_git_bisect(directory: BisectDirectory, step: Sequence[str]) -> None:
-    """Let git choose commits and run the step for each, to the end. Raises as ``search`` does."""
-    (directory.path / STOPPED).unlink(missing_ok=True)  # of an earlier search
-    # On an interrupt the step ends first, and git after it because of the step's exit status.
-    argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *git.command(directory.git, ["bisect", "run"])]
-    argv += ["sh", "-c", _STEP_WRAPPER, "sh", *step]
-    env = {**git.ENVIRONMENT, "PYTHONPATH": str(places.IMPORTED_FROM), **cache.passed_on()}
-    try:
-        done = process.run(argv, env=env, cwd=directory.path, ok=range(256), grace=STOP_SECONDS)
-    finally:
-        copy_log(directory)
-    with (directory.path / "git.log").open("a", encoding="utf-8") as file:
-        file.write(done.stdout + done.stderr)
-    if not _has_ended(directory):
-        raise directory.take_error() or HostError(
-            "git bisect stopped: " + (done.stderr.strip().splitlines() or ["a step was ended"])[-1]
-        )
-
-
-def commit_to_judge(directory: BisectDirectory) -> str:
-    """Return the commit that git has chosen."""
-    return fileio.read_text(directory.git / "BISECT_HEAD").strip()
-
-
-def copy_log(directory: BisectDirectory) -> None:
+def _copy_log(directory: BisectDirectory) -> None:
     """Copy the output of git bisect log to where the user looks for it."""
-    log = directory.git / "BISECT_LOG"
-    if log.exists():
-        shutil.copyfile(log, directory.path / "bisect.log")
-
-
-def exit_status(decision: Decision) -> int:
-    """Return the exit status that tells git the decision."""
-    return {Decision.GOOD: GOOD, Decision.BAD: BAD}.get(decision, SKIP)
+    shutil.copyfile(directory.git / "BISECT_LOG", directory.path / "bisect.log")
 
 
 def _start(directory: BisectDirectory, tree: GitTree) -> None:
@@ -153,7 +113,7 @@ def _start(directory: BisectDirectory, tree: GitTree) -> None:
 
 
 def _mark(directory: BisectDirectory, decision: Decision, commit: str) -> None:
-    """Tell git the verdict on a commit, as its run of the step would have; 2: only skipped ones are left."""
+    """Tell git the verdict on a commit; it exits with 2 where only skipped ones are left."""
     word = {Decision.GOOD: "good", Decision.BAD: "bad"}.get(decision, "skip")
     git.run(directory.git, ["bisect", word, commit], ok=(0, 2))
 

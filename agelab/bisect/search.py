@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from agelab.base.errors import AgelabError, InputError, Notify
+from agelab.base.errors import InputError, Notify
 from agelab.bisect import answer, git_search
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.bisect_directory import BisectDirectory
@@ -33,42 +33,31 @@ def make_judge(directory: BisectDirectory, measure: KernelMeasurer, jobs: Jobs =
     return VirtualClockJudge(question, cache, SEEDS_NEEDED if jobs == AUTO else jobs)
 
 
-def run_search(directory: BisectDirectory, judge: Judge, step: Sequence[str]) -> BisectAnswer:
-    """Search to the end and store the answer. ``step`` is the command that judges git's current commit.
+def run_search(directory: BisectDirectory, judge: Judge) -> BisectAnswer:
+    """Search to the end and store the answer.
 
     Raises InputError if good is not good, bad not bad, or the two cannot be told apart, and any error that stopped a
     step.
     """
     question = directory.question()
-    with directory.lock("bisect"):
-        with directory.lock("step"):  # a step may have outlived the process that started it
-            known = len(directory.rows("verdicts", KernelVerdict))
-            more = f", {known} judged before" if known else ""
-            directory.log_line(
-                f"{question.candidates} kernels could be the first bad one: about {question.steps} "
-                f"step{'' if question.steps == 1 else 's'}{more}"
-            )
-            directory.log_line(
-                f"measuring both ends: {question.name} on good {question.good} and bad {question.bad}"
-            )
-            directory.log_line(f"both ends: {judge.ends()}")
-        if question.tree:
-            change = git_search.search(directory, question.tree, step)
-        else:
-            with directory.lock("step"):
-                change = halve(question.kernels, lambda kernel: verdict_on(directory, judge, kernel).decision)
+
+    def decide(kernel: str) -> Decision:
+        return verdict_on(directory, judge, kernel).decision
+
+    with directory.lock():
+        known = len(directory.rows("verdicts", KernelVerdict))
+        more = f", {known} judged before" if known else ""
+        directory.log_line(
+            f"{question.candidates} kernels could be the first bad one: about {question.steps} "
+            f"step{'' if question.steps == 1 else 's'}{more}"
+        )
+        directory.log_line(
+            f"measuring both ends: {question.name} on good {question.good} and bad {question.bad}"
+        )
+        directory.log_line(f"both ends: {judge.ends()}")
+        tree = question.tree
+        change = git_search.search(directory, tree, decide) if tree else halve(question.kernels, decide)
         return answer.write_answer(directory, change)
-
-
-def judge_current_commit(directory: BisectDirectory, judge: Judge) -> int:
-    """Judge git's current commit and return the exit status for git. Raises AgelabError if it cannot be judged."""
-    question = directory.question()
-    if question.tree is None:
-        raise AgelabError(f"{directory.name} searches packages, not a git tree")
-    with directory.lock("step"):
-        git_search.copy_log(directory)
-        kernel = question.tree.kernel_spec(git_search.commit_to_judge(directory))
-        return git_search.exit_status(verdict_on(directory, judge, kernel).decision)
 
 
 def verdict_on(directory: BisectDirectory, judge: Judge, kernel: str) -> KernelVerdict:

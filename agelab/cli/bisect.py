@@ -1,7 +1,6 @@
 """``agelab bisect``: which kernel changed a result."""
 
 import shlex
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -197,10 +196,6 @@ def _kernels(words: dict[str, Any], request: RunRequest) -> tuple[GitTree | None
     return tree, kernels, count
 
 
-STEP = [sys.executable, "-m", "agelab.cli.bisect_step"]
-"""The command that judges git's current commit; the bisect's directory comes after it."""
-
-
 @click.command(
     epilog="Exit: 0 one kernel is found, 1 several are left and none of them can be judged, 2 wrong input, 3 the host "
     "cannot do it, 130 interrupted: go on with --continue."
@@ -294,7 +289,7 @@ def bisect(proceed: str | None, as_json: bool, **words: Any) -> int:
             directory.log_line(f"bisect {directory.name}, each detail in {directory.log}")
             measure = KernelRuns(directory, store)
             judge = search.make_judge(directory, measure, question.words["jobs"])
-            conclusion = search.run_search(directory, judge, [*STEP, str(directory.path)])
+            conclusion = search.run_search(directory, judge)
         text = "\n".join(answer_lines(conclusion))
         checksummed.write(directory.path / "answer.txt", text)
         click.echo(conclusion.model_dump_json(indent=1) if as_json else text)

@@ -73,7 +73,6 @@ def _write_artifact(runs: Sequence[RunDirectory], store: Store, directory: Path,
     """Write the whole directory, or nothing."""
     from agelab.base import atomic, limits
     from agelab.present import artifact as artifacts
-    from agelab.present.view import artifact_texts
     from agelab.present.view.cell_names import count_capsules, count_cells
 
     limits.require_to_draw()
@@ -82,7 +81,7 @@ def _write_artifact(runs: Sequence[RunDirectory], store: Store, directory: Path,
         new = place / "new"
         new.mkdir()
         artifact = artifacts.pack_runs(runs, store, new, carry=carry)
-        texts = artifact_texts.texts(artifact)
+        texts = artifacts.texts(artifact)
         for name, text in texts.items():
             atomic.write(new / name, text.encode())
         new.rename(directory)

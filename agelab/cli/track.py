@@ -40,7 +40,7 @@ def track(file: Path, pages: bool, page: Path | None, junit: Path | None) -> int
     from agelab.bisect.track.points import points_of
     from agelab.bisect.track.runs import Doors, TrackRuns
     from agelab.capsule.pack import pack
-    from agelab.cli.bisect import STEP, parse_question
+    from agelab.cli.bisect import parse_question
     from agelab.present.track import INDEX, write_site
     from agelab.present.view.junit import track_lines
 
@@ -59,9 +59,7 @@ def track(file: Path, pages: bool, page: Path | None, junit: Path | None) -> int
         journal = Journal.of(store, asked.name)
         with journal.lock(), goes_on(shlex.join(["agelab", "track", str(file)])):
             points = points_of(asked, store, say)
-            runs = TrackRuns(
-                asked, points, store, Doors(parse_question, STEP, partial(pack, store=store)), say
-            )
+            runs = TrackRuns(asked, points, store, Doors(parse_question, partial(pack, store=store)), say)
 
             def show(known: Known, now: str) -> None:
                 write_site(known, site, now, whole=not now)

@@ -45,8 +45,7 @@ def why(
     from agelab.analysis.cells import load
     from agelab.bisect.why.baseline import find_baseline
     from agelab.bisect.why.factors import choose_factors
-    from agelab.bisect.why.pairs import could_be, pairs_of
-    from agelab.bisect.why.trials import ClaimAnswer, carry_out, plan_trial
+    from agelab.bisect.why.trials import ClaimAnswer, carry_out, could_be, pairs_of, plan_trial
     from agelab.present.view.why import answer_blocks, answer_json, plan_lines
     from agelab.runner.cell_times import recent_cells
     from agelab.runner.execute import runner

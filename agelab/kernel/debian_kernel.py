@@ -5,7 +5,7 @@ version where the middle number is 0; the package's version does (``6.1.176-1``)
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from agelab.debian import (
     first_suite,
     newest,
 )
+from agelab.debian.unpacking import unpack_some
 from agelab.kernel import oldest
 from agelab.kernel.deb_files import RECIPE, unpack
 from agelab.kernel.stored_kernel import Kernel
@@ -299,3 +300,43 @@ def sort_key(version: str) -> tuple[int, ...]:
 def _distance(asked: tuple[int, ...], offered: tuple[int, ...]) -> tuple[int, ...]:
     """Return the distances of the numbers of two versions, as many as ``asked`` has; they compare in order."""
     return tuple(abs(left - right) for left, right in zip_longest(asked, offered[: len(asked)], fillvalue=0))
+
+
+KIND = "symbols"
+SYMBOLS_RECIPE = 1
+"""Raised whenever the same package would make other files."""
+INSIDE = "./usr/lib/debug"
+VMLINUX = "vmlinux"
+
+
+def obtain_symbols(kernel: Kernel, modules: Sequence[str], store: Store, progress: Notify) -> Path:
+    """Return a directory with ``vmlinux`` and these modules (``ext4.ko``), with symbols and lines of the source.
+
+    Raises HostError where Debian's mirror has none of this kernel (any more).
+    """
+    package = Archive(store, kernel.suite).package(f"linux-image-{kernel.release}-dbg", kernel.version)
+    inputs = {
+        "package": package.name,
+        "sha256": package.sha256,
+        "modules": sorted(modules),
+        "recipe": SYMBOLS_RECIPE,
+    }
+
+    def build(directory: Path) -> None:
+        progress(f"downloading {package.name}, {package.size / 1e6:.0f} MB")
+        [deb] = Archive(store, kernel.suite).download([package])
+        progress(f"taking vmlinux and {len(modules)} modules out of it, which takes minutes")
+        tree = directory / "tree"
+        files = [f"*/{name.replace('_', '[_-]')}.ko*" for name in modules]
+        unpack_some(
+            deb, tree, [f"{INSIDE}/*{VMLINUX}-*", *(f"{INSIDE}/lib/modules/{name}" for name in files)]
+        )
+        for path in sorted(tree.rglob("*")):
+            if path.is_file() and not path.is_symlink():
+                name = VMLINUX if path.name.startswith(VMLINUX) else path.name.partition(".")[0] + ".ko"
+                path.rename(directory / name)
+        unpacked = sorted(tree.rglob("*"), reverse=True)
+        for path in (*unpacked, tree):
+            path.unlink() if path.is_symlink() else path.rmdir()
+
+    return store.obtain(KIND, inputs, build, shared=True).directory

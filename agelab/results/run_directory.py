@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
@@ -28,14 +28,13 @@ from agelab.base.errors import AgelabError, InputError
 from agelab.base.hashing import key_of
 from agelab.base.plain_path import plain_label
 from agelab.base.sanitize import escape_controls, escape_json
-from agelab.results import block_record, checksummed, own
-from agelab.results import profile as profiles
-from agelab.results.block_record import RequestRecord
+from agelab.results import checksummed, own
 from agelab.results.key_and_digest import digest, digest_of_rows, inputs_key
-from agelab.results.profile import CellProfile
+from agelab.results.records import BLOCKS, PROFILE, CellTiming, RecordBeside
 from agelab.results.result import SCHEMA, End, RunPlan, Sample, Status
-from agelab.results.timing import CellTiming
 from agelab.scenario.seeds import seeds_text
+
+AnyRecord = TypeVar("AnyRecord", bound=RecordBeside)
 
 LATEST = "latest"
 """The name that stands for the newest run, and the file beside all of them that records which it is."""
@@ -44,9 +43,9 @@ MADE_OF = "made-of.json"
 """The versions and contents that a run's command stood for (agelab.runner.prepare.run_manifest)."""
 SAMPLES = "samples.jsonl"
 TRANSIENT = ("*initramfs", "*plan", "*empty", "*slot-*", "*disk-[0-9]*", "fork-*", "results*")
-IN_PROFILE = tuple(f"{profiles.PLACE}/{name}" for name in (*TRANSIENT, "*samples"))
+IN_PROFILE = tuple(f"{PROFILE}/{name}" for name in (*TRANSIENT, "*samples"))
 """Files for a cell's guests, by their names in its directory (guest_launcher, cell_boots and forks)."""
-IN_BLOCKS = tuple(f"{block_record.PLACE}/{name}" for name in (*TRANSIENT, "*records"))
+IN_BLOCKS = tuple(f"{BLOCKS}/{name}" for name in (*TRANSIENT, "*records"))
 LOCK_ATTEMPTS = 10
 """Times to try for a lock, 10 ms apart."""
 SHOWN_CELLS, SHOWN_KEY = 10, len("sha256:") + 12
@@ -230,31 +229,15 @@ class RunDirectory:
 
     def write_timing(self, number: int, timing: CellTiming) -> None:
         """Write the host's time that the cell took, beside what it has measured."""
-        checksummed.write_sealed(self.cell_directory(number) / "timing.json", timing)
+        self.write_beside(number, timing)
 
-    def timing(self, number: int) -> CellTiming | None:
-        """Read the host's time that the cell took; None where it was not taken. Raises InputError for damage."""
-        return checksummed.read_if_there(self.path / "cells" / str(number) / "timing.json", CellTiming)
+    def write_beside(self, number: int, record: RecordBeside) -> None:
+        """Write a record of a cell beside its results."""
+        checksummed.write_sealed(self.cell_directory(number) / record.file, record)
 
-    def write_blocks(self, number: int, record: RequestRecord) -> None:
-        """Write what was recorded of a cell's requests, beside the records themselves."""
-        checksummed.write_sealed(self.blocks_directory(number) / block_record.FILE, record)
-
-    def blocks_directory(self, number: int) -> Path:
-        """Return where the records of a cell's requests are, if it has any."""
-        return self.path / "cells" / str(number) / block_record.PLACE
-
-    def blocks(self, number: int) -> RequestRecord | None:
-        """Read what was recorded of a cell's requests; None where nothing was. Raises InputError for damage."""
-        return checksummed.read_if_there(self.blocks_directory(number) / block_record.FILE, RequestRecord)
-
-    def write_profile(self, number: int, profile: CellProfile) -> None:
-        """Write what the cell's profile is, beside its folded stacks."""
-        checksummed.write_sealed(self.profile_directory(number) / profiles.FILE, profile)
-
-    def profile_directory(self, number: int) -> Path:
-        """Return where a cell's profile is, if it has one."""
-        return self.path / "cells" / str(number) / profiles.PLACE
+    def beside(self, number: int, kind: type[AnyRecord]) -> AnyRecord | None:
+        """Read a record of a cell; None where none was taken. Raises InputError for damage."""
+        return checksummed.read_if_there(self.path / "cells" / str(number) / kind.file, kind)
 
     def finish(self, number: int, end: End) -> None:
         """Write the end record: from here on the cell is finished."""

@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from agelab.results.profile import CellProfile, StepProfile
+from agelab.results.records import PROFILE, CellProfile, StepProfile
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from tests.build import run_builder
@@ -35,7 +35,7 @@ def profiled(
     run = run_builder.begin(home, run_builder.cells(variants or ("ext4",), seeds, **fields))
     for number, _ in enumerate(run.plan().cells):
         run_builder.end(run, number, [run_builder.sample(step, 1.0, repetition=n) for step, n, _ in steps])
-        place = run.profile_directory(number)
+        place = run.cell_directory(number) / PROFILE
         place.mkdir()
         kept = []
         for step, repetition, text in steps:
@@ -49,7 +49,7 @@ def profiled(
                     samples=samples, idle=samples, profiler=0, lost=0,
                 )
             )  # fmt: skip
-        run.write_profile(
+        run.write_beside(
             number,
             CellProfile(
                 status=Status.OK, reason=None, key="sha256:k",

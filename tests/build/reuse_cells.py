@@ -15,7 +15,7 @@ from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.guests import GuestLauncher
 from agelab.runner.execute.phases import CellGoals
 from agelab.runner.plan.guest_plan import Boot
-from agelab.runner.reuse.ended_cells import CellCache, CellKey, EndedCell, StoreRuns
+from agelab.runner.reuse.ended_cells import CellKey, EndedCell, EndedCells, StoreRuns
 from agelab.scenario.step import MAP, StepId
 from agelab.store.artefacts import Store
 from tests.build import run_builder
@@ -24,6 +24,7 @@ from tests.build.cell_builder import CORPUS, OK, spec
 INPUTS = {"making": {"kernel": "6.1"}, "seeds": 1}
 KEY = CellKey(inputs_key(INPUTS), run_builder.EVALUATED)
 MAPS = {"aged/extents": b"the extents", "aged/free": b"the free space"}
+NO_RUNS = Path("/nonexistent/runs")
 
 
 def ended(
@@ -99,4 +100,4 @@ def a_cell(home: Path, **fields: Any) -> tuple[EndedCell, Path]:
 
 
 def restored(blobs: Any, place: Path, said: list[str]) -> EndedCell | None:
-    return CellCache(blobs, said.append).restore(KEY, place)
+    return EndedCells(NO_RUNS, said.append, blobs).restore(KEY, place)

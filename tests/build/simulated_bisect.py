@@ -1,6 +1,6 @@
 """Simulate a bisect: a file has each kernel's result, and each measurement is counted.
 
-As a program (``python -m tests.build.simulated_bisect DIRECTORY``) it is the step that git runs.
+As a program (``python -m tests.build.simulated_bisect DIRECTORY``) it searches in a process of its own.
 """
 
 import json
@@ -9,10 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from agelab.base.errors import HostError
@@ -21,13 +19,11 @@ from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
 from agelab.bisect.measurements import Judge, KernelOutcome, OutcomeKind
 from agelab.bisect.search import run_search
-from agelab.cli import bisect_step
 from agelab.results.measure import MEAN, Measure
 from agelab.store.artefacts import Store
 
 LAST = 64
 """The last commit or kernel, bad; the first is 0."""
-STEP = [sys.executable, "-m", "tests.build.simulated_bisect"]
 BEHAVIOUR, CALLS = "behaviour.json", "calls"
 
 
@@ -173,43 +169,8 @@ def planted(first_bad: int, last: int = LAST, **other: object) -> dict[str, obje
     return {**values, **{name.removeprefix("at_"): value for name, value in other.items()}}
 
 
-def carry_out(directory: BisectDirectory, *, apart: bool = False) -> BisectAnswer:
-    """Search. ``apart``: with this module as the step, a process as a user's steps are; else steps are taken here."""
-    step = [*STEP, str(directory.path)]
-    return (run_search if apart else search_here)(directory, judge(directory), step)
-
-
-def search_here(directory: BisectDirectory, judge: Judge, step: Sequence[str]) -> BisectAnswer:
-    """In the place of ``search.run_search``: the same, with its steps taken here."""
-    with steps_here(directory) as here:
-        return run_search(directory, judge, here)
-
-
-@contextmanager
-def steps_here(directory: BisectDirectory) -> Iterator[list[str]]:
-    """Yield a step that asks a thread of this process: starting Python takes ten times as long as a made-up step."""
-    asked, told = directory.path / "asked", directory.path / "told"
-    for pipe in (asked, told):
-        os.mkfifo(pipe)
-
-    def answer() -> None:
-        while asked.read_text():
-            told.write_text(f"{bisect_step.carry_out(directory, judge)}\n")
-
-    steps = Thread(target=answer, daemon=True)
-    steps.start()
-    try:
-        yield [
-            "sh",
-            "-c",
-            'echo step > "$0/asked" && read -r status < "$0/told" && exit "$status"',
-            str(directory.path),
-        ]
-    finally:
-        asked.write_text("")
-        steps.join()
-        for pipe in (asked, told):
-            pipe.unlink()
+def carry_out(directory: BisectDirectory) -> BisectAnswer:
+    return run_search(directory, judge(directory))
 
 
 def judge(directory: BisectDirectory) -> Judge:
@@ -223,7 +184,4 @@ def calls(directory: BisectDirectory) -> list[str]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "search":
-        carry_out(BisectDirectory(Path(sys.argv[2])), apart=True)
-    else:
-        sys.exit(bisect_step.main(Path(sys.argv[1]), judge))
+    carry_out(BisectDirectory(Path(sys.argv[1])))

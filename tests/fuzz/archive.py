@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from agelab.base.errors import AgelabError
 from agelab.data.corpus import user
-from agelab.data.corpus.losses import Losses
+from agelab.data.corpus.user import Losses
 from tests.fuzz._files import directory
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agelab.results.records import CellTiming
 from agelab.results.run_directory import RunDirectory
 from tests.vm.cells import SMALL, agelab, newest, run, scenario, step
 from tests.vm.chaos import both_cores_busy
@@ -40,7 +41,7 @@ def _same_on_a_loaded_host(quiet: list[dict[str, Any]], directory: Path) -> None
     assert len({cell["digest"] for cell in quiet}) == 2
     assert all(cell["inputs_key"].startswith("sha256:") for cell in quiet)
     _every_step_is_measured(quiet[0])
-    timings = [RunDirectory(newest(SMALL)).timing(number) for number in range(2)]
+    timings = [RunDirectory(newest(SMALL)).beside(number, CellTiming) for number in range(2)]
     boots = [boot for timing in timings if timing for boot in timing.boots]
     assert len(boots) == 4 and all(boot.steps and boot.ready and boot.processor for boot in boots)
 

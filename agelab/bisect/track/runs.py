@@ -51,8 +51,6 @@ class Doors:
 
     ask: Callable[[dict[str, Any]], BisectQuestion]
     """Makes the question of a bisect from the words of its command line."""
-    step: Sequence[str]
-    """The command that judges git's current commit; a bisect's directory comes after it."""
     pack: Callable[[RunDirectory, Path], object]
     """Packs a run into a capsule."""
 
@@ -229,7 +227,7 @@ class TrackRuns:
                 keep([row])
             question = directory.question()
             judge = search.make_judge(directory, KernelRuns(directory, self._store), question.words["jobs"])
-            conclusion = search.run_search(directory, judge, [*self._doors.step, str(directory.path)])
+            conclusion = search.run_search(directory, judge)
             functions = self._functions(directory, conclusion) if question.profile else ()
         except InputError as error:
             return self._not_found(row, watch, error)

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from agelab.base import fileio, places, process
 from agelab.base.errors import HostError, Notify, silent
 from agelab.base.hashing import file_code_hash, key_of
-from agelab.base.side_by_side import SideBySide
+from agelab.base.process import SideBySide
 from agelab.base.types import Defaults
 from agelab.debian import Archive, Package, unpack
 from agelab.kernel import Kernel, initramfs

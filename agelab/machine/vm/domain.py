@@ -7,20 +7,80 @@ and it has no network, balloon or source of randomness.
 The wall clock is real time, several processors, real disks over virtio or PCI passthrough. Errors of a real disk are
 reported to the guest: by default QEMU stops the guest when a disk has no room, and a disk that was pulled out must fail
 the cell, not hang it.
+
+By itself virt-install asks libvirt what the host can do, and refuses a host that has no QEMU of its own. Here it is
+told of agelab's QEMU, by the connection with which its own tests do so (virtinst/uri.py, ``MagicURI``): so it prints
+the same for the same words on every host, and needs no daemon.
+
+What it prints is remembered while its packages stay as they are: starting it takes half a second. dpkg writes its
+status whenever a package changes. Where there is no such status, nothing is remembered.
 """
 
+import hashlib
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
-from agelab.base import orphans
+from agelab.base import atomic, fileio, orphans, process
 from agelab.base.errors import AgelabError, InputError
+from agelab.base.hashing import key_of
 from agelab.base.plain_path import require_plain
-from agelab.machine.vm import virt_install
 from agelab.machine.vm.guest import MACHINE_TYPE, GuestSpec, MemoryDisk, RealDisk, SavedMemory
+from agelab.store.artefacts import file_hash
 from agelab.store.stored_disk import DISK_ALIGNMENT
+
+CACHE = "domains"
+"""Name of the store's cache in which it is kept."""
+PACKAGES = Path("/var/lib/dpkg/status")
+HERE = Path(__file__).parent
+CAPABILITIES = ("capabilities.xml", "domain-capabilities.xml")
+CONNECTION = (
+    "__virtinst_test__test:///default,predictable,fakeuri=qemu:///system,"
+    f"caps={CAPABILITIES[0]},domcaps={CAPABILITIES[1]}"
+)
+"""The names of files are those in HERE, where virt-install is started."""
+
+
+@cache
+def printed(command: tuple[str, ...], remembered: Path | None) -> str:
+    """Return what a virt-install command prints; kept in the directory ``remembered``, if one is given."""
+    file = remembered and _file(command, remembered)
+    if file and (text := _read(file)) is not None:
+        return text
+    text = process.run(command, cwd=HERE, timeout=120).stdout
+    if file:
+        with suppress(OSError):  # a full disk, another user's store: virt-install is asked again
+            atomic.write(file, f"{_checksum(text)}\n{text}".encode())
+    return text
+
+
+def _file(command: Sequence[str], directory: Path) -> Path | None:
+    """Return where that command's output is kept while the packages are as now; None where nobody can tell."""
+    try:
+        status = PACKAGES.stat()
+    except OSError:
+        return None
+    packages = [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+    hashes = [file_hash(HERE / name) for name in CAPABILITIES]
+    return directory / key_of({"command": list(command), "packages": packages, "told": hashes})
+
+
+def _read(file: Path) -> str | None:
+    """Return the text that is kept in a file; None where there is none, or it is damaged."""
+    try:
+        checksum, _, text = fileio.read_text(file).partition("\n")
+    except (OSError, ValueError, AgelabError):
+        return None
+    return text if checksum == _checksum(text) else None
+
+
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
 
 MEMORY_SLOTS = 32
 """Maximum number of memory-backed disks: root, plan, corpus, results, and two members of each fork of a curve."""
@@ -105,7 +165,7 @@ def domain_xml(spec: GuestSpec, confined_by: Collection[str], remembered: Path |
     places = {path: Path(f"/agelab/{number}.file") for number, path in enumerate(dict.fromkeys(spec.paths))}
     command = virt_install_command(_moved(spec, places), confined_by)
     # Without the UUID of its own that virt-install gives the domain: libvirt gives each another.
-    xml = OWN_UUID.sub("", virt_install.printed(tuple(command), remembered).strip()) + "\n"
+    xml = OWN_UUID.sub("", printed(tuple(command), remembered).strip()) + "\n"
     paths = list(places)
     named = xml.replace(f"<name>{ANY_NAME}</name>", f"<name>{spec.name}</name>", 1)
     named = named.replace(f'value="{ANY_OWNER}"', f'value="{orphans.tag()}"', 1)
@@ -158,7 +218,7 @@ def virt_install_command(spec: GuestSpec, confined_by: Collection[str]) -> list[
         of_clock, own = _wall_clock_words(spec), []
     whose = f"env={orphans.VARIABLE}={ANY_OWNER}"
     return [
-        "virt-install", "--connect", virt_install.CONNECTION, *fixed.split(),
+        "virt-install", "--connect", CONNECTION, *fixed.split(),
         "--name", spec.name, "--memory", str(spec.memory_mib), "--vcpus", str(spec.vcpus),
         "--machine", MACHINE_TYPE, *of_clock,
         "--boot", f"emulator={spec.emulator},kernel={spec.kernel},initrd={spec.initramfs}",

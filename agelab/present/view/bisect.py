@@ -1,6 +1,5 @@
 """The answer of a bisect, and its log while it goes on."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from fractions import Fraction
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from agelab.analysis.profiles import StepStacks
 from agelab.base import atomic
+from agelab.base.errors import silent
 from agelab.base.sanitize import escape_controls
 from agelab.base.verbs import as_called
 from agelab.bisect.answer import BisectAnswer, ValueFormat
@@ -23,8 +23,6 @@ from agelab.present.view.terminal import can_redraw, open_console, print_blocks
 
 FLAME_GRAPH = "difference.svg"
 """Differential flame graph of the two sides of the change, in the bisect's directory."""
-POLL_SECONDS = 0.2
-"""Seconds between two reads of the log."""
 
 
 def answer_lines(answer: BisectAnswer) -> list[str]:
@@ -69,40 +67,23 @@ def show_profiles(path: Path, profiles: tuple[StepStacks, StepStacks], *, quiet:
 
 @contextmanager
 def follow_log(directory: BisectDirectory) -> Iterator[None]:
-    """Show each line that comes into the log, also from the processes that judge steps, on standard error.
+    """Show each line that comes into the log on standard error.
 
     On a terminal the newest detail stands below them until the next one comes.
     """
-    over = threading.Event()
-    place = directory.log.stat().st_size if directory.log.exists() else 0
     console = open_console(stderr=True)
     status = Live(console=console, transient=True) if can_redraw(console) else None
 
-    def show(line: str) -> None:
-        if not line.startswith(DETAIL):
-            console.print(as_called(escape_controls(line)), soft_wrap=True)
-        elif status:
-            status.update(Text(escape_controls(line), no_wrap=True, overflow="ellipsis"))
+    def show(lines: str) -> None:
+        for line in lines.splitlines():
+            if not line.startswith(DETAIL):
+                console.print(as_called(escape_controls(line)), soft_wrap=True)
+            elif status:
+                status.update(Text(escape_controls(line), no_wrap=True, overflow="ellipsis"))
 
-    def follow() -> None:
-        nonlocal place
-        last = False
-        while not last:
-            last = over.wait(POLL_SECONDS)
-            if directory.log.exists():
-                with directory.log.open("rb") as file:
-                    file.seek(place)
-                    text = file.read()
-                whole = text[: text.rfind(b"\n") + 1]
-                place += len(whole)
-                for line in whole.decode(errors="replace").splitlines():
-                    show(line)
-
-    follower = threading.Thread(target=follow, daemon=True)
-    with status or nullcontext():
-        follower.start()
-        try:
+    directory.show = show
+    try:
+        with status or nullcontext():
             yield
-        finally:
-            over.set()
-            follower.join()
+    finally:
+        directory.show = silent

@@ -6,8 +6,9 @@ error or skipped).
 
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from xml.etree.ElementTree import Element
 
 from agelab.analysis.comparison import Comparison, ComparisonTable, gate_times, is_slower
 from agelab.analysis.test_results import CaseResult
@@ -36,17 +37,14 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 
 def junit_lines(runs: Sequence[RunDirectory]) -> Iterator[str]:
-    suites = ElementTree.Element("testsuites")
-    for run in runs:
-        suites.append(_suite(run))
-    return _lines(suites)
+    return _lines(map(_suite, runs))
 
 
 def gate_lines(
     comparisons: Sequence[Comparison], tables: Sequence[Sequence[ComparisonTable]], margin: Fraction
 ) -> Iterator[str]:
     """Write a suite for each pair of sides, with a case for each step that the gate judges."""
-    suites = ElementTree.Element("testsuites")
+    suites = []
     for comparison, judged in zip(comparisons, tables, strict=True):
         for other, table in zip(comparison.others, judged, strict=True):
             sides = (f"{side.run.name} {side.name}".strip() for side in (other, comparison.base))
@@ -57,69 +55,74 @@ def gate_lines(
 
 def test_lines(name: str, found: Sequence[CaseResult]) -> Iterator[str]:
     """Write a suite of tests, with a case for each test, or part of one, and seed."""
-    suites = ElementTree.Element("testsuites")
-    suites.append(_counted(name, [_test_case(result) for result in found]))
-    return _lines(suites)
+    return _lines([_counted(name, [_test_case(result) for result in found])])
 
 
 def track_lines(known: Known, told: Sequence[Followed]) -> Iterator[str]:
     """Write a suite with a case for each line of a track, which fails where the night has found a step on it."""
-    suites, cases = ElementTree.Element("testsuites"), []
+    cases = []
     for line in known.lines:
-        name = replace_forbidden(f"{line.id.label}, {line.id.metric}")
-        case = ElementTree.Element("testcase", classname=replace_forbidden(known.track.name), name=name)
+        case = _element("testcase", classname=known.track.name, name=f"{line.id.label}, {line.id.metric}")
         for row in told:
             if row.line == line.id:
-                message = replace_forbidden(step_words(known, row))
-                ElementTree.SubElement(case, "failure", message=message, type="step")
+                _element("failure", case, message=step_words(known, row), type="step")
         cases.append(case)
-    suites.append(_counted(known.track.name, cases))
-    return _lines(suites)
+    return _lines([_counted(known.track.name, cases)])
 
 
-def _test_case(result: CaseResult) -> ElementTree.Element:
-    name = replace_forbidden(f"{result.name}, seed {result.seed}")
-    case = ElementTree.Element("testcase", classname=replace_forbidden(result.on), name=name)
+def _test_case(result: CaseResult) -> Element:
+    case = _element("testcase", classname=result.on, name=f"{result.name}, seed {result.seed}")
     skipped = result.verdict == "not run" or result.known
     kind = "error" if result.could_not else "skipped" if skipped else "failure"
     if result.verdict != "passed":
         why = f"known: {result.known}" if result.known else result.why
-        message = replace_forbidden(why or result.verdict)
-        ElementTree.SubElement(case, kind, message=message, type=result.verdict)
+        _element(kind, case, message=why or result.verdict, type=result.verdict)
     return case
 
 
-def _gate_case(row: ComparedSeries, margin: Fraction) -> ElementTree.Element:
-    case = ElementTree.Element("testcase", classname="gate", name=replace_forbidden(row.row.left.step))
+def _gate_case(row: ComparedSeries, margin: Fraction) -> Element:
+    case = _element("testcase", classname="gate", name=row.row.left.step)
     if not (row.left and row.right):
-        ElementTree.SubElement(case, "skipped", message="not measured on both sides")
+        _element("skipped", case, message="not measured on both sides")
     elif row.too_few:
-        ElementTree.SubElement(case, "error", message=phrasing.TOO_FEW, type=phrasing.TOO_FEW)
+        _element("error", case, message=phrasing.TOO_FEW, type=phrasing.TOO_FEW)
     elif is_slower(row, margin):
         ratio, low, high = ratio_texts(row)
         message = f"slower: {ratio} times ({low} to {high}); the gate is {float(100 * margin):g} %"
-        ElementTree.SubElement(case, "failure", message=message, type="slower")
+        _element("failure", case, message=message, type="slower")
     if caveats := {side.caveat for side in (row.row.left, row.row.right) if side.caveat}:
-        ElementTree.SubElement(case, "system-out").text = replace_forbidden("; ".join(sorted(caveats)))
+        _element("system-out", case, "; ".join(sorted(caveats)))
     return case
 
 
-def _lines(suites: ElementTree.Element) -> Iterator[str]:
-    ElementTree.indent(suites)
+def _element(kind: str, within: Element | None = None, text: str | None = None, **attributes: str) -> Element:
+    """Make an element, in another one if there is one, without characters that XML cannot hold."""
+    attributes = {name: replace_forbidden(value) for name, value in attributes.items()}
+    made = ElementTree.Element(kind, attributes)
+    made.text = replace_forbidden(text) if text else None
+    if within is not None:
+        within.append(made)
+    return made
+
+
+def _lines(suites: Iterable[Element]) -> Iterator[str]:
+    every = _element("testsuites")
+    every.extend(suites)
+    ElementTree.indent(every)
     yield '<?xml version="1.0" encoding="UTF-8"?>'
-    yield from ElementTree.tostring(suites, encoding="unicode").split("\n")
+    yield from ElementTree.tostring(every, encoding="unicode").split("\n")
 
 
-def _counted(name: str, cases: Sequence[ElementTree.Element]) -> ElementTree.Element:
+def _counted(name: str, cases: Sequence[Element]) -> Element:
     """Make a suite of these cases."""
-    suite = ElementTree.Element("testsuite", name=replace_forbidden(name), tests=str(len(cases)))
+    suite = _element("testsuite", name=name, tests=str(len(cases)))
     for counted, kind in COUNTED.items():
         suite.set(counted, str(sum(case.find(kind) is not None for case in cases)))
     suite.extend(cases)
     return suite
 
 
-def _suite(run: RunDirectory) -> ElementTree.Element:
+def _suite(run: RunDirectory) -> Element:
     plan = run.plan()
     ends = [run.end(number) for number in range(len(plan.cells))]
     cases = [
@@ -131,30 +134,17 @@ def _suite(run: RunDirectory) -> ElementTree.Element:
     return suite
 
 
-def _case(scenario: str, name: str, end: End | None) -> ElementTree.Element:
-    case = ElementTree.Element(
-        "testcase", classname=replace_forbidden(scenario), name=replace_forbidden(name)
-    )
-    case.set("time", f"{end.host_seconds if end else 0:.3f}")
-    if kind := _kind(end):
-        status = end.status if end else Status.INTERRUPTED
+def _case(scenario: str, name: str, end: End | None) -> Element:
+    took = f"{end.host_seconds if end else 0:.3f}"
+    case = _element("testcase", classname=scenario, name=name, time=took)
+    if kind := ELEMENTS.get(end.status, "failure" if end.disputes else "") if end else "error":
         why = _why(end)
-        element = ElementTree.SubElement(
-            case, kind, message=replace_forbidden(why.partition("\n")[0]), type=str(status)
-        )
-        element.text = replace_forbidden(why)
+        status = str(end.status if end else Status.INTERRUPTED)
+        _element(kind, case, why, message=why.partition("\n")[0], type=status)
     if end and end.digest:
         origin = f"\nreused {end.reused}" if end.reused else ""
-        ElementTree.SubElement(case, "system-out").text = replace_forbidden(
-            f"inputs_key {end.inputs_key}\ndigest {end.digest}{origin}"
-        )
+        _element("system-out", case, f"inputs_key {end.inputs_key}\ndigest {end.digest}{origin}")
     return case
-
-
-def _kind(end: End | None) -> str | None:
-    if end is None:
-        return "error"
-    return ELEMENTS.get(end.status, "failure" if end.disputes else None)
 
 
 def _why(end: End | None) -> str:

@@ -14,7 +14,7 @@ from agelab.present.report.blocks import Block, Column, Heading, Line, Table, Te
 from agelab.present.report.numbers import with_spread
 from agelab.present.view import cell_names, sparkline
 from agelab.present.view.terminal import open_console
-from agelab.results.block_record import RequestRecord
+from agelab.results.records import BLOCKS, RequestRecord
 from agelab.results.result import Cell, End, RunPlan, Sample, Status
 from agelab.results.rows import WAITING
 from agelab.results.run_directory import RunDirectory
@@ -347,7 +347,7 @@ def run_blocks(run: RunDirectory, *, curves: bool = False) -> Iterator[Block]:
         name = f"{cell.label} on {', '.join(cell.drives)}, {cell.machine}, {cell.defaults} defaults"
         name = f"{name}, {cell_names.name_seeds(cell, plan.cells)}"
         yield from _cell_blocks(name, ends[number], samples.get(number, []), statuses[number], curves)
-        if record := run.blocks(number):
+        if record := run.beside(number, RequestRecord):
             yield Line(f"  blocks      {_recorded(run, number, record)}")
         for picture in sorted(run.path.glob(f"cells/{number}/maps/*.svg")):
             yield Line(f"  picture     {escape_controls(str(picture))}")
@@ -518,7 +518,7 @@ def _split(samples: Sequence[Sample], of: Sample, metrics: Sequence[str]) -> str
 def _recorded(run: RunDirectory, number: int, record: RequestRecord) -> str:
     """Say what was recorded of a cell's requests, and where it is."""
     sent, lost = (sum(getattr(step, name) for step in record.steps) for name in ("requests", "lost"))
-    place = escape_controls(str(run.blocks_directory(number)))
+    place = escape_controls(str(run.path / "cells" / str(number) / BLOCKS))
     ended = "" if record.status is Status.OK else f"; the pass {record.status}: {record.reason}"
     return f"{sent} requests in {len(record.steps)} steps, {lost} events lost: {place}{ended}"
 

@@ -15,10 +15,10 @@ from agelab.present.view.cell_names import name_seeds
 from agelab.present.view.run_tables import DISPUTED, head_blocks, is_of_control_file, run_blocks, tests_blocks
 from agelab.present.view.terminal import WHOLE, open_console
 from agelab.results.measure import ALL_STEPS, ALL_STEPS_TITLE
+from agelab.results.records import CellTiming
 from agelab.results.result import Cell, End
 from agelab.results.rows import origins
 from agelab.results.run_directory import RunDirectory
-from agelab.results.timing import CellTiming
 from agelab.runner.request.options import LOOKS
 from agelab.runner.sequential import LEVEL, Outcome
 from agelab.scenario.metrics import METRICS
@@ -55,7 +55,9 @@ Times = Mapping[str, float]
 def timing_blocks(run: RunDirectory) -> Iterator[Block]:
     """Yield the host seconds of each boot of a run's only cell, or of each of its cells."""
     plan = run.plan()
-    timings = {number: timing for number, _ in enumerate(plan.cells) if (timing := run.timing(number))}
+    timings = {
+        number: timing for number, _ in enumerate(plan.cells) if (timing := run.beside(number, CellTiming))
+    }
     yield Heading("the host's time, s")
     if not timings:
         yield Text("it was not taken: agelab run --timing takes it")

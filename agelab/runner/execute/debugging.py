@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agelab.base import atomic, process
 from agelab.base.errors import HostError, InputError
-from agelab.kernel import symbols
+from agelab.kernel import debian_kernel
 from agelab.machine import qemu
 from agelab.machine.vm.guest import Stop
 from agelab.results.run_directory import RunDirectory
@@ -131,7 +131,7 @@ def _symbols(
         return None
     try:
         modules = [module.name for module in kernel.modules.closure(launcher.spec.modules)]
-        return symbols.obtain(kernel, modules, store, say)
+        return debian_kernel.obtain_symbols(kernel, modules, store, say)
     except (HostError, InputError) as error:
         say(f"gdb has no symbols of the kernel: {error}")
         return None
@@ -148,7 +148,7 @@ def _write_commands(launcher: GuestLauncher, known: Path | None, place: Path) ->
     for name, content in brought.items():
         atomic.write(place / name, content)
     if known:
-        lines += [f"file {known / symbols.VMLINUX}"]
+        lines += [f"file {known / debian_kernel.VMLINUX}"]
     lines += [f"target remote {place / SOCKET}"]
     if known:
         lines += [f"python DIRECTORIES = {[str(known), str(place)]!r}", f"source {MODULES}"]

@@ -19,7 +19,7 @@ from agelab.evaluate.boot_events import BootEvents
 from agelab.kernel import initramfs
 from agelab.machine.image import Image
 from agelab.machine.qemu import Emulator
-from agelab.machine.vm import domain, guest_output, virt_install
+from agelab.machine.vm import domain, guest_output
 from agelab.machine.vm.domain import EPOCH
 from agelab.machine.vm.guest import (
     FIRST_DATA_DISK,
@@ -148,7 +148,7 @@ class RunGuests:
 
     def domain_xml(self, guest: GuestSpec) -> str:
         models = self.hypervisor.security_models
-        return domain.domain_xml(guest, models, self.store.cache(virt_install.CACHE))
+        return domain.domain_xml(guest, models, self.store.cache(domain.CACHE))
 
     def discard(self, made: Artefact, error: NotRestored) -> None:
         """Remove a saved guest that does not start, so that agelab makes it again."""

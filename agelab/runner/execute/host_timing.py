@@ -9,8 +9,8 @@ from typing import Self
 from agelab.base import orphans
 from agelab.evaluate.boot_events import BootEvents
 from agelab.machine.vm.processor_time import Program, ProgramWatch
+from agelab.results.records import BootTime, CellTiming, StepTime
 from agelab.results.result import Ending, Event, HarnessReady, PowerIsCut, StepBegun, StepDone
-from agelab.results.timing import BootTime, CellTiming, StepTime
 from agelab.runner.plan.guest_plan import Boot
 
 MAKING = "making"

@@ -22,9 +22,7 @@ from agelab.evaluate.stacks.log import UnreadableLog
 from agelab.machine.block_trace import requests as block_trace
 from agelab.machine.block_trace.requests import BlockRequest, UnreadableEvents
 from agelab.machine.vm.guest import MemoryDisk
-from agelab.results import block_record, profile
-from agelab.results.block_record import RequestRecord, StepRecord
-from agelab.results.profile import CellProfile, StepProfile
+from agelab.results.records import BLOCKS, PROFILE, CellProfile, RequestRecord, StepProfile, StepRecord
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute.guests import GuestLauncher
@@ -181,7 +179,7 @@ class ProfilePass(CellPass):
     timer: CellTimer | None = None
     steps: list[StepProfile] = field(default_factory=list)
 
-    place = profile.PLACE
+    place = PROFILE
     file, variable = "samples", passes.SAMPLES_VARIABLE
 
     @property
@@ -196,7 +194,7 @@ class ProfilePass(CellPass):
 
     def tell(self, step: str) -> None:
         if " " in step:  # else a guest is ready
-            self.on_step(f"{profile.PLACE}/{step}")
+            self.on_step(f"{PROFILE}/{step}")
 
     def run(self, inputs_key: str) -> CellProfile:
         """Run the phases of the cell, fold what was sampled, and write it down."""
@@ -217,7 +215,7 @@ class ProfilePass(CellPass):
             steps=tuple(self.steps),
             processor_seconds=round(sum(boot.processor for boot in timer.boots), 3) if timer else None,
         )
-        self.run_directory.write_profile(self.number, taken)
+        self.run_directory.write_beside(self.number, taken)
         return taken
 
     def read(self, disk: Path, phase: Phase) -> None:
@@ -260,7 +258,7 @@ class BlockPass(CellPass):
 
     steps: list[StepRecord] = field(default_factory=list)
 
-    place = block_record.PLACE
+    place = BLOCKS
     file, variable = "records", passes.RECORDS_VARIABLE
     set_aside = passes.EVENTS_MEMORY
 
@@ -279,7 +277,7 @@ class BlockPass(CellPass):
         self.run_phases()
         status = self.progress.status
         record = RequestRecord(status=status.status, reason=status.reason, steps=tuple(self.steps))
-        self.run_directory.write_blocks(self.number, record)
+        self.run_directory.write_beside(self.number, record)
         return record
 
     def read(self, disk: Path, phase: Phase) -> None:

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from agelab import kernel as kernel_specs
 from agelab.base.errors import InputError, Notify
-from agelab.base.side_by_side import SideBySide
+from agelab.base.process import SideBySide
 from agelab.data.corpus import Corpus, require_corpus
 from agelab.debian import buildroot, snapshot
 from agelab.kernel import Kernel, guest_needs

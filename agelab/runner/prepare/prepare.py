@@ -9,8 +9,7 @@ from pathlib import Path
 from agelab.base import atomic, confine, process
 from agelab.base.errors import InputError, Notify
 from agelab.base.plain_path import temp_parent
-from agelab.base.process import ProcessFailed, TimedOut
-from agelab.base.side_by_side import SideBySide
+from agelab.base.process import ProcessFailed, SideBySide, TimedOut
 from agelab.data.corpus import Corpus
 from agelab.data.history import traced
 from agelab.kernel import guest_needs

@@ -200,39 +200,6 @@ def _opened(sent: bytes) -> tuple[Parcel[EndedCell], OneFile]:
     return file.parcel(Parcel[EndedCell]), file
 
 
-class CellCache:
-    """Finds ended cells in a cache, and adds to it."""
-
-    def __init__(self, place: Place, say: Notify) -> None:
-        self._cache = SharedCache(place, say, "the run goes on without it")
-        self._say = say
-
-    def restore(self, key: CellKey, directory: Path) -> EndedCell | None:
-        """Return the cell with this key, its maps put into ``directory``; None where there is none.
-
-        A parcel that is damaged, or another's, is told and not used.
-        """
-        if self._cache.given_up:
-            return None
-        name, place = entry_name(key), self._cache.place
-        with self._cache.reading(name):
-            line = place.get("ac", name)
-            if line is not None:
-                return unpacked(parcel.parse(line, Parcel[EndedCell]), place, key, directory)
-        return None
-
-    def add(self, key: CellKey, cell: EndedCell, directory: Path) -> None:
-        """Add a cell whose maps lie in ``directory``, unless there is one of this key."""
-        if self._cache.given_up:
-            return
-        try:
-            with self._cache.asking():
-                if not self._cache.has(entry_name(key)):
-                    parcel.put(self._cache.place, entry_name(key), *packed(cell, directory))
-        except (Refused, OSError) as error:
-            self._say(f"{cell.origin.run}: a cell is not put into the cache: {error}")
-
-
 @dataclass(frozen=True)
 class _Ended:
     """An ended cell of a run."""
@@ -360,27 +327,41 @@ def _origin(plan: RunPlan, place: _Ended, end: End) -> CellOrigin:
 class EndedCells:
     """Finds ended cells, and shares them through the cache. Raises InputError for a cache that there cannot be."""
 
-    def __init__(self, runs: Path, say: Notify) -> None:
+    def __init__(self, runs: Path, say: Notify, place: Place | None = None) -> None:
+        """``place`` is the cache, by default that of the environment."""
         self._runs = StoreRuns(runs, say)
-        place = cache.of_environment()
-        self._cache = CellCache(place, say) if place else None
+        place = place or cache.of_environment()
+        self._cache = SharedCache(place, say, "the run goes on without it") if place else None
         self._say = say
         self._withheld = False
 
     def restore(self, key: CellKey, directory: Path) -> EndedCell | None:
         """Put the maps of an ended cell with this key into ``directory``, and return the cell, if there is one.
 
-        A key for which two digests are known has none.
+        A key for which two digests are known has none. A parcel that is damaged, or another's, is told and not used.
         """
         if self._runs.is_disputed(key):
             return None
         cell = self._runs.restore(key, directory)
-        return cell or (self._cache.restore(key, directory) if self._cache else None)
+        if cell or self._cache is None or self._cache.given_up:
+            return cell
+        name, place = entry_name(key), self._cache.place
+        with self._cache.reading(name):
+            line = place.get("ac", name)
+            if line is not None:
+                return unpacked(parcel.parse(line, Parcel[EndedCell]), place, key, directory)
+        return None
 
     def share(self, key: CellKey, cell: EndedCell, directory: Path) -> None:
-        """Add a cell, whose maps lie in ``directory``, to the cache, unless the key is disputed."""
-        if self._cache and not self._runs.is_disputed(key):
-            self._cache.add(key, cell, directory)
+        """Add a cell, whose maps lie in ``directory``, to the cache, unless it has this key or the key is disputed."""
+        if self._cache is None or self._cache.given_up or self._runs.is_disputed(key):
+            return
+        try:
+            with self._cache.asking():
+                if not self._cache.has(entry_name(key)):
+                    parcel.put(self._cache.place, entry_name(key), *packed(cell, directory))
+        except (Refused, OSError) as error:
+            self._say(f"{cell.origin.run}: a cell is not put into the cache: {error}")
 
     def withhold(self) -> None:
         """Tell, once, that cells are not shared since not everybody may read what they are made of."""

@@ -77,3 +77,20 @@ def test_every_file_that_the_order_names_is_there() -> None:
     assert [one for one in named if not (PROJECT / "tests" / one).is_file()] == []
     assert len(set(named)) == len(named)
     assert not [one for one in conftest.BESIDE_IT if one.startswith("vm/")], "they would wait for the image"
+
+
+def test_a_test_that_waits_for_ever_fails_with_what_runs_meanwhile_and_the_next_one_runs(
+    tmp_path: Path,
+) -> None:
+    text = """
+import subprocess
+from tests import conftest
+conftest.LIMIT = 1
+def test_it():
+    subprocess.run(["sleep", "1000"])
+def test_next():
+    pass
+"""
+    code, said = run_pytest(tmp_path, text)
+    assert code == 1 and "1 failed, 1 passed" in said, said
+    assert "it has not ended within 1 s" in said and "sleep 1000" in said.split("it has not ended", 1)[1]

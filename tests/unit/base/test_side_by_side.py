@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agelab.base import process
-from agelab.base.side_by_side import SideBySide
+from agelab.base.process import SideBySide
 from agelab.store.artefacts import Store
 
 SECONDS = 20.0

@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from agelab.base.errors import HostError, InputError
-from agelab.bisect import git_search, search
+from agelab.bisect import git_search
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.bisect_directory import BisectDirectory, Symptom
 from agelab.bisect.measurements import Decision, KernelOutcome, OutcomeKind
@@ -78,7 +78,7 @@ def test_the_user_s_tree_is_not_touched(store: Store, linux: Path) -> None:
 
     before = state()
     directory = asked(store, linux, planted(20))
-    assert name(simulated.carry_out(directory, apart=True)) == "20"
+    assert name(simulated.carry_out(directory)) == "20"
     assert state() == before
     log = (directory.path / "bisect.log").read_text()
     assert "git bisect start" in log and "# first bad commit: [" in log
@@ -134,10 +134,20 @@ def test_a_hang_is_skipped_and_may_be_the_symptom(store: Store, linux: Path) -> 
     assert any(line.startswith("  after    hangs: so it was planted") for line in answer_lines(found))
 
 
-def test_a_killed_step_is_gone_on_with_and_nothing_is_measured_twice(store: Store, linux: Path) -> None:
+def searching(directory: BisectDirectory) -> subprocess.Popen[bytes]:
+    """Search in a process of its own."""
+    root = Path(__file__).parents[3]
+    argv = [sys.executable, "-m", "tests.build.simulated_bisect", str(directory.path)]
+    return subprocess.Popen(
+        argv, cwd=root, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(root)}
+    )
+
+
+def test_a_killed_search_is_gone_on_with_and_nothing_is_measured_twice(store: Store, linux: Path) -> None:
     directory = asked(store, linux, planted(21, at_24="killed"))
-    with pytest.raises(HostError, match="git bisect stopped"):
-        simulated.carry_out(directory, apart=True)
+    killed = searching(directory)
+    killed.communicate(timeout=60)
+    assert killed.returncode == -signal.SIGKILL
     so_far = simulated.calls(directory)
     assert so_far[-1] == "24 1"
     found = simulated.carry_out(BisectDirectory(directory.path))
@@ -153,19 +163,11 @@ def test_a_killed_step_is_gone_on_with_and_nothing_is_measured_twice(store: Stor
 def test_what_is_the_host_s_fault_stops_the_search_with_its_own_words(store: Store, linux: Path) -> None:
     directory = asked(store, linux, planted(21, at_16="disk full"))
     with pytest.raises(HostError, match=r"^the disk is full$") as raised:
-        simulated.carry_out(directory, apart=True)
+        simulated.carry_out(directory)
     assert raised.value.hint == "free some space"
     assert [one.name for one in directory.path.glob("verdicts.jsonl")] == ["verdicts.jsonl"]
     (directory.path / simulated.BEHAVIOUR).write_text(json.dumps(planted(21)))
     assert name(simulated.carry_out(directory)) == "21"
-
-
-def test_a_step_that_ends_without_a_verdict_is_not_taken_for_a_bad_one(store: Store, linux: Path) -> None:
-    directory = asked(store, linux, planted(20))
-    step = [sys.executable, "-c", "raise OSError('disk full')"]  # then Python exits with 1, git's bad
-    with pytest.raises(HostError, match="git bisect stopped"):
-        search.run_search(directory, simulated.judge(directory), step)
-    assert name(simulated.carry_out(directory)) == "20"
 
 
 def test_a_search_that_was_interrupted_while_git_began_it_begins_anew(store: Store, linux: Path) -> None:
@@ -191,21 +193,17 @@ def test_a_tree_of_another_user_is_searched_without_being_trusted(
 
 def test_an_interrupt_lets_the_step_end_its_guest(store: Store, linux: Path) -> None:
     directory = asked(store, linux, planted(21, at_32="slow"))
-    argv = [sys.executable, "-m", "tests.build.simulated_bisect", "search", str(directory.path)]
-    root = Path(__file__).parents[3]
-    searching = subprocess.Popen(
-        argv, cwd=root, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(root)}
-    )
+    begun = searching(directory)
     deadline = time.monotonic() + 60
     while not (directory.path / "begun").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    with pytest.raises(InputError, match="is still going on"), directory.lock("step"):
+    with pytest.raises(InputError, match="is still going on"), directory.lock():
         pass
-    searching.send_signal(signal.SIGINT)
-    _, said = searching.communicate(timeout=60)
-    assert b"KeyboardInterrupt" in said and searching.returncode != 0
+    begun.send_signal(signal.SIGINT)
+    _, said = begun.communicate(timeout=60)
+    assert b"KeyboardInterrupt" in said and begun.returncode != 0
     assert (directory.path / "tidied").exists()
-    with directory.lock("bisect"), directory.lock("step"):
+    with directory.lock():
         pass
     assert not [one for one in directory.rows("measured", KernelOutcome) if one.kernel.endswith("32")]
     (directory.path / simulated.BEHAVIOUR).write_text(json.dumps(planted(21)))

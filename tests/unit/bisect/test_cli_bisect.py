@@ -6,7 +6,6 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ from agelab.base.errors import HostError, InputError
 from agelab.bisect import kernel_runs, search
 from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
 from agelab.bisect.kernel_runs import options_of
-from agelab.cli import bisect, bisect_step, main
+from agelab.cli import bisect, main
 from agelab.kernel import build
 from agelab.kernel.debian_kernel import AvailableKernel
 from agelab.results.measure import ALL_STEPS, MEAN
@@ -361,23 +360,10 @@ def test_real_disks_of_a_bisect_that_goes_on_are_named_again(
     assert "another" in refused(capsys, "--continue", "latest", "--disks", "file:/b", "--erase", "SERIAL")
 
 
-def test_a_bug_in_a_step_stops_git_and_is_in_the_log(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    directory = simulated.asked(Store(home), planted(3))
-
-    def judge(_: BisectDirectory) -> Any:
-        raise ZeroDivisionError
-
-    assert bisect_step.main(directory.path, judge) >= 128
-    error = directory.take_error()
-    assert error and "a bug in agelab" in str(error) and "ZeroDivisionError" in directory.log.read_text()
-    assert directory.take_error() is None  # said once
-
-
 def test_a_line_a_kernel_has_its_value_and_the_answer_comes_last(
     home: Path, linux: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     simulated.asked_of_tree(Store(home), linux, planted(11, 16), "v6.0", "main")
-    monkeypatch.setattr(bisect, "STEP", simulated.STEP)
     monkeypatch.setattr(kernel_runs, "KernelRuns", lambda directory, *_, **__: simulated.Toy(directory))
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stderr", sys.stdout)  # one screen

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agelab.bisect import kernel_runs, search
+from agelab.bisect import kernel_runs
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.measurements import KernelOutcome, KernelVerdict, OutcomeKind
 from agelab.cli import main
@@ -30,7 +30,6 @@ def linux(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(search, "run_search", simulated.search_here)
     monkeypatch.setattr(kernel_runs, "KernelRuns", lambda directory, *_, **__: simulated.Toy(directory))
     return Store(tmp_path / "home")
 
@@ -149,7 +148,7 @@ def test_the_log_of_git_that_lies_in_a_bisect_is_not_believed(
     assert go_on(directory, capsys) == "11"
 
 
-@pytest.mark.parametrize("name", ["git.log", "log", "bisect.log", "bisect.lock", "reproduce.sh", "git"])
+@pytest.mark.parametrize("name", ["log", "bisect.log", "bisect.lock", "reproduce.sh", "git"])
 def test_a_link_in_a_bisect_leads_to_no_file_of_the_users(
     store: Store, linux: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:

@@ -567,9 +567,7 @@ def test_a_step_that_a_merge_brought_is_bisected_within_it(
     store, said = Store(tmp_path / "store"), list[str]()
     points = points_of(track, store, silent)
     assert [point.subject for point in points if point.rank is Rank.TOUCHES] == ["Merge topic"]
-    cells = KernelCells(
-        track, points, store, runs.Doors(parse_question, simulated.STEP, lambda *_: None), silent
-    )
+    cells = KernelCells(track, points, store, runs.Doors(parse_question, lambda *_: None), silent)
     night = Night(track, points, Journal.of(store, "t"), cells, said.append, tell=said.append)
     night.work()
     [row] = [row for row in night.known.followed if row.differs]

@@ -10,7 +10,7 @@ import pytest
 from agelab.base import process
 from agelab.base.errors import InputError
 from agelab.data.corpus import corpus_from_user
-from agelab.data.corpus.losses import KEEP, MAX_LINK, MAX_NAME
+from agelab.data.corpus.user import KEEP, MAX_LINK, MAX_NAME
 from agelab.store.artefacts import Store
 from tests.build.odd_tree import LONGEST, odder_tree
 from tests.capabilities import needs_root

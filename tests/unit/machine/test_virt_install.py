@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from agelab.machine.vm import virt_install
+from agelab.machine.vm import domain
 
 
 @pytest.fixture
 def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     status = tmp_path / "status"
     status.write_text("Package: virtinst\n")
-    monkeypatch.setattr(virt_install, "PACKAGES", status)
+    monkeypatch.setattr(domain, "PACKAGES", status)
     return status
 
 
@@ -24,8 +24,8 @@ def asked(tmp_path: Path, packages: Path) -> Callable[[], int]:
     command = ("sh", "-c", f"echo >> {runs}; echo '<domain>ü</domain>'")
 
     def ask() -> int:
-        virt_install.printed.cache_clear()
-        assert virt_install.printed(command, kept) == "<domain>ü</domain>\n"
+        domain.printed.cache_clear()
+        assert domain.printed(command, kept) == "<domain>ü</domain>\n"
         return runs.read_text().count("\n")
 
     return ask
@@ -37,7 +37,7 @@ def test_it_is_asked_once(asked: Callable[[], int]) -> None:
 
 def test_other_words_are_another_question(asked: Callable[[], int], tmp_path: Path) -> None:
     asked()
-    assert virt_install.printed(("echo", "other"), tmp_path / "kept") == "other\n"
+    assert domain.printed(("echo", "other"), tmp_path / "kept") == "other\n"
     assert len(list((tmp_path / "kept").iterdir())) == 2
 
 
@@ -46,9 +46,9 @@ def change_packages(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tell_it_of_another_qemu(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in virt_install.CAPABILITIES:
+    for name in domain.CAPABILITIES:
         packages.with_name(name).write_text("another")
-    monkeypatch.setattr(virt_install, "HERE", packages.parent)
+    monkeypatch.setattr(domain, "HERE", packages.parent)
 
 
 def damage(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:

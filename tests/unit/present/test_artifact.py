@@ -17,7 +17,6 @@ from agelab.capsule.verify import Capsule
 from agelab.cli import main
 from agelab.present import artifact
 from agelab.present.artifact import Artifact, PackedRun, pack_runs
-from agelab.present.view import artifact_texts
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.store.artefacts import Store
@@ -88,8 +87,8 @@ def test_the_checklist_ticks_only_what_was_checked(store: Store, tmp_path: Path)
     run = made_run(store)
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    small = artifact_texts.texts(pack_runs([run], store, tmp_path / "a"))
-    whole = artifact_texts.texts(pack_runs([run], store, tmp_path / "b", carry=True))
+    small = artifact.texts(pack_runs([run], store, tmp_path / "a"))
+    whole = artifact.texts(pack_runs([run], store, tmp_path / "b", carry=True))
     line = "exercisable: kernels, images, programs and data are in the capsules"
     assert f"- [x] {line}" not in small["CHECKLIST.md"] and f"- [x] {line}" in whole["CHECKLIST.md"]
     assert "mirror for QEMU alone" in whole["README.md"] and "mirror that still has" in small["README.md"]
@@ -105,8 +104,8 @@ def test_cells_that_are_not_ok_are_the_authors_to_explain(store: Store, tmp_path
     bad = run_builder.begin(store.home, [one.run.plan.cells[0]], scenario="small")
     run_builder.end(bad, status=Status.FAILED, reason="cp: no such file")
     other = replace(made, runs=[one, replace(one, run=load(bad))])
-    assert "say in the paper why 1 of 3 cells did not end ok" in artifact_texts.texts(other)["CHECKLIST.md"]
-    assert "did not end ok" not in artifact_texts.texts(made)["CHECKLIST.md"]
+    assert "say in the paper why 1 of 3 cells did not end ok" in artifact.texts(other)["CHECKLIST.md"]
+    assert "did not end ok" not in artifact.texts(made)["CHECKLIST.md"]
 
 
 def _artifact(store: Store, place: Path) -> Artifact:
@@ -139,7 +138,7 @@ def test_a_study_is_cited_and_its_claims_are_rows(
 
     monkeypatch.setattr(artifact, "_pack", stand_in)
     (tmp_path / "study").mkdir()
-    texts = artifact_texts.texts(pack_runs([RunDirectory(store.runs / name)], store, tmp_path / "study"))
+    texts = artifact.texts(pack_runs([RunDirectory(store.runs / name)], store, tmp_path / "study"))
     claims = [row for row in rows(texts["README.md"]) if "#part1-claims" in row[0]]
     assert len(claims) > 5
     assert all(row[1].strip().startswith(("replicated", "not replicated")) for row in claims)
@@ -153,14 +152,14 @@ def test_a_study_is_cited_and_its_claims_are_rows(
 
 def test_no_text_of_a_run_is_markup(store: Store, tmp_path: Path) -> None:
     made = _artifact(store, tmp_path)
-    usual = artifact_texts.texts(made)
+    usual = artifact.texts(made)
     [part], [packed] = made.parts, made.runs
     citations = []
     for name, word in HOSTILE.items():
         found = [replace(one, name=word, verdict=word) for one in part.findings]
         hosts = {"host": word, "harness": word}
         plan = packed.run.plan.model_copy(update={"scenario": word, "provenance": hosts})
-        texts = artifact_texts.texts(
+        texts = artifact.texts(
             replace(
                 made,
                 runs=[replace(packed, run=replace(packed.run, plan=plan))],

@@ -15,8 +15,8 @@ from agelab.cli.show import show
 from agelab.evaluate import event_code
 from agelab.evaluate.boot_events import BootEvents
 from agelab.machine.vm.processor_time import Program, ProgramWatch, Times
+from agelab.results.records import BootTime, CellTiming, StepTime
 from agelab.results.result import CellEnded, Ending, Event, HarnessReady, PowerIsCut, StepBegun, StepDone
-from agelab.results.timing import BootTime, CellTiming, StepTime
 from agelab.runner.execute.host_timing import CellTimer, boot_time
 from agelab.runner.plan.guest_plan import Boot
 from agelab.runner.request.options import RunOptions
@@ -173,7 +173,7 @@ def test_a_damaged_one_is_refused(tmp_path: Path) -> None:
     path = run.cell_directory(0) / "timing.json"
     path.write_text(path.read_text().replace("2.5", "3.5"))
     with pytest.raises(InputError, match="damaged"):
-        run.timing(0)
+        run.beside(0, CellTiming)
 
 
 def test_a_plan_keeps_that_it_was_asked_for() -> None:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -200,7 +200,8 @@ def test_no_part_of_a_message_of_the_scheduler_runs_a_command(
             pickle.loads(command)
         assert clean_exception(command)[0] is Exception
     assert not mark.exists()
-    pickle.loads(command)
+    with suppress(AttributeError):  # a library that Dask takes looks at an exception's cause
+        pickle.loads(command)
     assert mark.exists()  # so this test can fail
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agelab.base.errors import AgelabError, InputError
-from agelab.base.side_by_side import SideBySide
+from agelab.base.process import SideBySide
 from agelab.debian import buildroot, dated_archive, snapshot
 from agelab.kernel import build_inputs
 from agelab.machine import qemu

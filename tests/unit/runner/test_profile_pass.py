@@ -10,7 +10,7 @@ import pytest
 from agelab.analysis.cells import load
 from agelab.analysis.profiles import of_cell
 from agelab.evaluate.boot_events import BootEvents
-from agelab.results.profile import CellProfile
+from agelab.results.records import CellProfile
 from agelab.results.result import CellEnded, End, RebootRequested, Status
 from agelab.runner.execute.cell import CellRunner
 from agelab.runner.execute.passes import Profiler

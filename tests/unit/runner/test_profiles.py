@@ -10,7 +10,7 @@ from agelab.base.errors import InputError
 from agelab.cli import main
 from agelab.present.report.html import render
 from agelab.present.report.page import build_page
-from agelab.results.profile import FILE, PLACE
+from agelab.results.records import CellProfile
 from agelab.runner.plan import passes
 from agelab.runner.request.options import RunOptions
 from tests.build import run_builder
@@ -106,13 +106,13 @@ def test_samples_that_stand_for_other_times_are_not_compared(
     assert "cannot be compared" in said(capsys, "latest", "copy", "--against", first.name, code=2)
 
 
-@pytest.mark.parametrize("file", [FILE, "copy-1.folded"])
+@pytest.mark.parametrize("file", [CellProfile.file, "profile/copy-1.folded"])
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff\xfe", b"cp;copy 9\n"])
 def test_a_damaged_profile_is_refused_by_name(
     home: Path, capsys: pytest.CaptureFixture[str], file: str, content: bytes
 ) -> None:
     run = profiled(home)
-    (run.path / "cells/0" / PLACE / file).write_bytes(content)
+    (run.path / "cells/0" / file).write_bytes(content)
     assert file in said(capsys, "latest", "copy", code=2)
 
 

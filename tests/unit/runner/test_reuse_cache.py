@@ -25,11 +25,11 @@ from agelab.runner.execute.answers import cell_reuse
 from agelab.runner.request.options import RunOptions
 from agelab.runner.reuse import cache, ended_cells
 from agelab.runner.reuse.cache import DirectoryPlace
-from agelab.runner.reuse.ended_cells import CellCache, EndedCell, entry_name
+from agelab.runner.reuse.ended_cells import EndedCell, EndedCells, entry_name
 from agelab.store import http, parcel
 from agelab.store.http import HttpPlace
 from agelab.store.parcel import PackedFile, Parcel, PlaceUnreachable, Refused
-from tests.build.reuse_cells import INPUTS, KEY, MAPS, Guests, a_cell, ended, restored
+from tests.build.reuse_cells import INPUTS, KEY, MAPS, NO_RUNS, Guests, a_cell, ended, restored
 
 pytestmark = pytest.mark.usefixtures("cache_environment")
 OTHER = {"making": {"kernel": "6.2"}}
@@ -46,7 +46,7 @@ def empty(tmp_path: Path) -> Path:
 def shared(empty: Path, tmp_path: Path) -> Path:
     """A cache in a directory that holds one cell."""
     cell, maps = a_cell(tmp_path)
-    CellCache(DirectoryPlace(empty), print).add(KEY, cell, maps)
+    EndedCells(NO_RUNS, print, DirectoryPlace(empty)).share(KEY, cell, maps)
     return empty
 
 
@@ -100,7 +100,7 @@ def test_a_list_is_not_read_without_end(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_cell_comes_back_from_a_directory_as_it_went_in(empty: Path, tmp_path: Path) -> None:
     shared = empty
     before, maps = a_cell(tmp_path)
-    CellCache(DirectoryPlace(shared), print).add(KEY, before, maps)
+    EndedCells(NO_RUNS, print, DirectoryPlace(shared)).share(KEY, before, maps)
     found, said = answer(shared)
     assert found and found.end == before.end and not said
     assert (found.inputs, found.samples, found.origin) == (before.inputs, before.samples, before.origin)
@@ -119,7 +119,7 @@ def test_what_its_steps_printed_comes_back_and_nothing_outside_of_the_directory(
     shared, there = empty, tmp_path / "there"
     cell, directory = a_cell(tmp_path)
     (directory / "fio-1.output").write_bytes(b"printed")
-    CellCache(DirectoryPlace(shared), print).add(KEY, cell, directory)
+    EndedCells(NO_RUNS, print, DirectoryPlace(shared)).share(KEY, cell, directory)
     assert answer(shared)[0]
     assert (there / "fio-1.output").read_bytes() == b"printed"
 
@@ -133,7 +133,7 @@ def test_what_steps_printed_goes_with_an_entry_that_is_not_used(empty: Path, tmp
     cell, directory = a_cell(tmp_path)
     for name in ("fio-1.output", "fio-2.output"):
         (directory / name).write_bytes(name.encode())
-    CellCache(DirectoryPlace(shared), print).add(KEY, cell, directory)
+    EndedCells(NO_RUNS, print, DirectoryPlace(shared)).share(KEY, cell, directory)
     last = hashlib.sha256(b"fio-2.output").hexdigest()
     (shared / "cas" / last[:2] / last).write_bytes(b"other")
     assert "is not used" in refusal(shared)
@@ -144,14 +144,16 @@ def test_nothing_in_a_cache_is_written_twice(shared: Path, tmp_path: Path) -> No
     before = {path: path.stat().st_mtime_ns for path in shared.rglob("*")}
     cell, maps = a_cell(tmp_path)
     other = cell.model_copy(update={"origin": cell.origin.model_copy(update={"run": "later"})})
-    CellCache(DirectoryPlace(shared), print).add(KEY, other, maps)
+    EndedCells(NO_RUNS, print, DirectoryPlace(shared)).share(KEY, other, maps)
     assert {path: path.stat().st_mtime_ns for path in shared.rglob("*")} == before
 
 
 def test_two_writers_at_once_leave_one_whole_entry(empty: Path, tmp_path: Path) -> None:
     cell, maps = a_cell(tmp_path)
     writers = [
-        threading.Thread(target=CellCache(DirectoryPlace(empty), print).add, args=(KEY, cell, maps))
+        threading.Thread(
+            target=EndedCells(NO_RUNS, print, DirectoryPlace(empty)).share, args=(KEY, cell, maps)
+        )
         for _ in range(8)
     ]
     for writer in writers:
@@ -172,9 +174,9 @@ def test_an_entry_whose_files_are_gone_is_none_and_no_error(shared: Path, tmp_pa
 def test_what_a_cache_has_lost_of_a_cell_is_put_there_again(shared: Path, tmp_path: Path) -> None:
     before = sorted(shared.rglob("*"))
     next(shared.glob("cas/*/*")).unlink()
-    found, (cell, maps) = CellCache(DirectoryPlace(shared), print), a_cell(tmp_path)
+    found, (cell, maps) = EndedCells(NO_RUNS, print, DirectoryPlace(shared)), a_cell(tmp_path)
     assert found.restore(KEY, tmp_path / "there") is None
-    found.add(KEY, cell, maps)
+    found.share(KEY, cell, maps)
     assert sorted(shared.rglob("*")) == before and found.restore(KEY, tmp_path / "there")
 
 
@@ -333,7 +335,7 @@ def test_a_link_in_a_cache_is_not_followed_to_write(tmp_path: Path, what: str, d
     place.symlink_to(elsewhere)
     cell, maps = a_cell(tmp_path)
     said: list[str] = []
-    CellCache(DirectoryPlace(shared), said.append).add(KEY, cell, maps)
+    EndedCells(NO_RUNS, said.append, DirectoryPlace(shared)).share(KEY, cell, maps)
     if dangling:
         assert not elsewhere.exists()
     else:
@@ -433,14 +435,14 @@ def url(of: _Server, user: str = "") -> str:
 def test_a_cell_comes_back_from_a_server_as_it_went_in(tmp_path: Path) -> None:
     cell, maps = a_cell(tmp_path)
     with server(_keeps) as there:
-        CellCache(HttpPlace(url(there) + "/some/path/"), print).add(KEY, cell, maps)
+        EndedCells(NO_RUNS, print, HttpPlace(url(there) + "/some/path/")).share(KEY, cell, maps)
         assert [path for method, path in there.asked if method == "PUT"][
             -1
         ] == f"/some/path/ac/{entry_name(KEY)}"
         said: list[str] = []
         assert restored(HttpPlace(url(there) + "/some/path"), tmp_path / "there", said) and not said
         there.asked.clear()
-        CellCache(HttpPlace(url(there) + "/some/path"), print).add(KEY, cell, maps)
+        EndedCells(NO_RUNS, print, HttpPlace(url(there) + "/some/path")).share(KEY, cell, maps)
         assert [method for method, _ in there.asked] == ["HEAD"]
 
 
@@ -491,11 +493,13 @@ def test_a_server_that_is_of_no_use_is_told_once_and_the_run_goes_on(
     cell, maps = a_cell(tmp_path)
     said: list[str] = []
     with server(answer) as there:
-        found = CellCache(HttpPlace(url(there, "user:secret@"), silence=0.5, patience=1.0), said.append)
+        found = EndedCells(
+            NO_RUNS, said.append, HttpPlace(url(there, "user:secret@"), silence=0.5, patience=1.0)
+        )
         assert found.restore(KEY, tmp_path / "there") is None
         asked = len(there.asked)
         assert found.restore(KEY, tmp_path / "there") is None
-        found.add(KEY, cell, maps)
+        found.share(KEY, cell, maps)
         assert len(there.asked) == asked
     assert len(said) == 1 and why in said[0] and said[0].endswith("the run goes on without it")
     assert "secret" not in said[0] and "\n" not in said[0]

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from agelab.runner.reuse.artefacts import CachedArtefacts
-from agelab.runner.reuse.ended_cells import CellCache, entry_name
+from agelab.runner.reuse.ended_cells import EndedCells, entry_name
 from agelab.store.artefacts import Store
 from agelab.store.http import HttpPlace
 from agelab.store.parcel import PlaceUnreachable
 from tests import capabilities
-from tests.build.reuse_cells import KEY, a_cell, restored
+from tests.build.reuse_cells import KEY, NO_RUNS, a_cell, restored
 
 PROGRAM = shutil.which("bazel-remote", path=f"{os.environ['PATH']}:{Path.home() / 'go/bin'}")
 pytestmark = [
@@ -65,9 +65,9 @@ def test_a_cell_comes_back_as_it_went_in(tmp_path: Path) -> None:
     cell, maps = a_cell(tmp_path)
     with bazel_remote(tmp_path / "server") as place:
         said: list[str] = []
-        shared = CellCache(HttpPlace(f"http://{place}"), said.append)
+        shared = EndedCells(NO_RUNS, said.append, HttpPlace(f"http://{place}"))
         assert shared.restore(KEY, tmp_path / "there") is None
-        shared.add(KEY, cell, maps)
+        shared.share(KEY, cell, maps)
         found = shared.restore(KEY, tmp_path / "there")
         assert found == cell and not said
         for name, path in found.map_places(tmp_path / "there").items():
@@ -89,7 +89,7 @@ def test_an_entry_whose_files_the_server_has_not_is_no_entry(tmp_path: Path) -> 
     cell, maps = a_cell(tmp_path)
     with bazel_remote(tmp_path / "server") as place:
         blobs = HttpPlace(f"http://{place}")
-        CellCache(blobs, print).add(KEY, cell, maps)
+        EndedCells(NO_RUNS, print, blobs).share(KEY, cell, maps)
         entry = blobs.get("ac", entry_name(KEY))
     assert entry
     with bazel_remote(tmp_path / "empty") as place:
@@ -105,7 +105,7 @@ def test_only_who_has_the_password_gets_in(tmp_path: Path) -> None:
     (tmp_path / "htpasswd").write_text(f"me:{{SHA}}{hashed}\n")
     with bazel_remote(tmp_path / "server", "--htpasswd_file", str(tmp_path / "htpasswd")) as place:
         said: list[str] = []
-        CellCache(HttpPlace(f"http://me:p%40ss@{place}"), said.append).add(KEY, cell, maps)
+        EndedCells(NO_RUNS, said.append, HttpPlace(f"http://me:p%40ss@{place}")).share(KEY, cell, maps)
         assert restored(HttpPlace(f"http://me:p%40ss@{place}"), tmp_path / "there", said) == cell and not said
         assert restored(HttpPlace(f"http://me:wrong@{place}"), tmp_path / "there", said) is None
     assert said == [f"cache http://{place}: it answers GET with 401; the run goes on without it"]
@@ -141,7 +141,7 @@ def test_server_and_client_know_each_other_by_certificates(
         monkeypatch.setenv("AGELAB_CACHE_CERT", str(tmp_path / "client.crt"))
         monkeypatch.setenv("AGELAB_CACHE_KEY", str(tmp_path / "client.key"))
         assert len(said) == 2 and "its certificate is not trusted" in said[0] and "GET with 401" in said[1]
-        CellCache(HttpPlace(f"https://{place}"), said.append).add(KEY, cell, maps)
+        EndedCells(NO_RUNS, said.append, HttpPlace(f"https://{place}")).share(KEY, cell, maps)
         assert restored(HttpPlace(f"https://{place}"), tmp_path / "there", said) == cell and len(said) == 2
 
 

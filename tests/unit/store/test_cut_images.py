@@ -8,7 +8,7 @@ import pytest
 
 from agelab.base import process
 from agelab.base.errors import InputError
-from agelab.store import disk_import, stored_disk, superblock
+from agelab.store import disk_import, stored_disk
 from agelab.store.artefacts import Store
 from tests.build.disk_builder import MIB
 
@@ -96,7 +96,7 @@ def test_other_filesystems_say_their_size(store: Store, tmp_path: Path, name: st
     cut(image, 310 * MIB + 5000)
     make = ["mke2fs", "-q", "-F", "-t", name] if name == "ext3" else [f"mkfs.{name}", "-q"]
     process.run([*make, str(image)])
-    stated = superblock.stated_bytes(image, name)
+    stated = disk_import.stated_bytes(image, name)
     assert stated is not None and 310 * MIB <= stated <= 310 * MIB + 5000
     assert taken(store, cut(image, stated), name).recipe.filesystem == name
     with pytest.raises(InputError, match=f"is cut short: its {name} takes {stated:,} bytes"):
@@ -104,7 +104,7 @@ def test_other_filesystems_say_their_size(store: Store, tmp_path: Path, name: st
 
 
 def head(*parts: tuple[int, bytes]) -> bytes:
-    made = bytearray(superblock.HEAD)
+    made = bytearray(disk_import.HEAD)
     for at, data in parts:
         made[at : at + len(data)] = data
     return bytes(made)
@@ -135,13 +135,13 @@ def test_where_each_superblock_has_its_size(tmp_path: Path, name: str) -> None:
     """As in images of 300 MiB that jfs_mkfs, mkreiserfs, mkntfs... have made."""
     path = tmp_path / "image"
     path.write_bytes(SUPERBLOCKS[name])
-    stated = superblock.stated_bytes(path, name)
+    stated = disk_import.stated_bytes(path, name)
     assert stated == (SIZE if name != "jfs" else (800 + 76_000) * 4096)
 
 
 @pytest.mark.parametrize("name", [*SUPERBLOCKS, "ext4", "xfs", "btrfs", "swap"])
 def test_what_makes_no_sense_is_no_size_and_no_traceback(tmp_path: Path, name: str) -> None:
     path = tmp_path / "image"
-    for content in (b"", b"\xff" * 100, b"\xff" * superblock.HEAD, bytes(superblock.HEAD)):
+    for content in (b"", b"\xff" * 100, b"\xff" * disk_import.HEAD, bytes(disk_import.HEAD)):
         path.write_bytes(content)
-        assert (superblock.stated_bytes(path, name) or 1) > 0, content[:1]
+        assert (disk_import.stated_bytes(path, name) or 1) > 0, content[:1]
