@@ -1,41 +1,40 @@
-"""Look for planted faults with many seeds: with one processor shaken, with two in turns, in the wall clock as often.
+"""Look for planted faults with many seeds, on one processor that is shaken and on two in turns; in the wall clock too.
 
-    .venv/bin/python -m bench.seeds [--seeds 1-100] [--write]
+    .venv/bin/python -m bench.seeds [--seeds 30] [--most 1000] [--replays 20] [--jobs 2]
 
-The suite is tests/vm/planted: a lost update, two locks in two orders, a use after free. In the wall clock an emulated
-guest of this host runs each test as often, with one processor and with two. The first failing seed of each test in the
-virtual clock is replayed, and the table says how many replays failed alike.
+The suite is tests/vm/planted: a lost update, two locks in two orders, a use after free. Each test gets so many seeds,
+and one that none of them fails as many more, up to --most. The first that fails is replayed, of two processors a
+quarter as often: their guests boot in full. In the wall clock an emulated guest of this host runs the test as often.
 """
 
+import argparse
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
 from agelab import kernel as kernels
+from agelab.base.errors import HostError
 from agelab.cli.options import open_store, say
 from agelab.machine.drive import module
 from agelab.machine.image import tools
 from agelab.results import run_lookup
 from agelab.store.artefacts import Store
 from docs.make import command
-from docs.make.command import Answer
-from docs.make.page import grid
+from docs.make.command import Answer, at_least
+from docs.make.page import grid, line
 
 PLANTED = Path(__file__).parents[1] / "tests/vm/planted"
-WAYS = {
-    "one processor, shaken": (),
-    "two processors, in turns": ("--vcpus", "2"),
-    "wall clock, one processor": ("--clock", "wall", "--schedule", "0"),
-    "wall clock, two processors": ("--clock", "wall", "--schedule", "0", "--vcpus", "2"),
-}
-ASKED = ("--filesystem", "ext4", "--mib", "64", "--timeout", "20", "--kernel", "debian:6.1")
-HEAD = ("way", "test", "failed", "of", "first with seed", "replays alike", "seconds a test")
+TESTS = ("error-path", "lock-order", "lost-update")
+PROCESSORS = {"one, shaken": (), "two, in turns": ("--vcpus", "2")}
+WALL = ("--clock", "wall", "--schedule", "0")
+ASKED = ("--filesystem", "ext4", "--mib", "64", "--timeout", "20", "--kernel", "debian:6.1", "--fresh")
+HEAD = ("test", "processors", "failed", "in the wall clock", "first seed", "its replays alike")
 
 
 def planted(place: Path, store: Store) -> Path:
@@ -50,74 +49,76 @@ def planted(place: Path, store: Store) -> Path:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What ``agelab test`` found."""
+class Bench:
+    """The suite, and how often its tests are run."""
 
-    run: str
-    failed: dict[str, list[int]]
-    """The failing seeds of each test; of one that never failed none."""
-    seconds: float
+    suite: Path
+    seeds: int
+    most: int
+    replays: int
+    jobs: int
+
+    def rows(self) -> Iterator[list[str]]:
+        """Look for each fault, on one processor and on two."""
+        for name in TESTS:
+            for processors, words in PROCESSORS.items():
+                tried, failing = 0, list[int]()
+                while not failing and tried < self.most:
+                    _, failing = self.test(name, f"{tried + 1}-{tried + self.seeds}", *words)
+                    tried += self.seeds
+                _, beside = self.test(name, f"1-{tried}", *words, *WALL)
+                row = [name, processors, f"{len(failing)} of {tried}", f"{len(beside)} of {tried}"]
+                for seed in failing[:1]:
+                    times = max(1, self.replays // 4) if words else self.replays
+                    row += [str(seed), f"{self.alike(name, seed, times, *words)} of {times}"]
+                say(line(row))
+                yield row if failing else [*row, "", ""]
+
+    def test(self, name: str, seeds: str, *words: str) -> tuple[str, list[int]]:
+        """Run a test as a user does. Returns the run's name and the failing seeds."""
+        agelab = Path(sys.executable).with_name("agelab")
+        with tempfile.TemporaryDirectory() as directory:
+            junit = Path(directory) / "junit.xml"
+            which = ["--only", name, "--seeds", seeds, "--jobs", str(self.jobs)]
+            argv = [str(agelab), "test", str(self.suite), *ASKED, *which, *words, "--junit", str(junit)]
+            done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False)
+            if not junit.exists():
+                raise HostError(f"agelab test ended with {done.returncode}: {done.stdout}")
+            cases = [*ElementTree.parse(junit).getroot().iter("testcase")]
+        if any(case.find("error") is not None for case in cases):
+            raise HostError(f"not every guest could run its test: {done.stdout}")
+        failing = [int(case.attrib["name"].split()[-1]) for case in cases if case.find("failure") is not None]
+        return done.stdout.rsplit("agelab show ", 1)[1].split()[0], sorted(failing)
+
+    def alike(self, name: str, seed: int, times: int, *words: str) -> int:
+        """Return how many replays of a failing seed have one key, digest and reason."""
+
+        def replay(number: int) -> object:
+            say(f"{name}, seed {seed}: replay {number} of {times}")
+            run, failing = self.test(name, f"{seed}", *words)
+            end = run_lookup.find(open_store().runs, run).end(0)
+            return (end.inputs_key, end.digest, end.reason) if end and failing else None
+
+        with ThreadPoolExecutor(self.jobs) as pool:
+            ends = [*pool.map(replay, range(1, times + 1))]
+        return max((ends.count(end) for end in ends if end), default=0)
 
 
-def test(suite: Path, *words: str) -> Found:
-    """Run the suite as a user does."""
-    program = Path(sys.executable).with_name("agelab")
-    began = time.monotonic()
+def measured(options: argparse.Namespace) -> Answer:
+    """Run the suite each way."""
     with tempfile.TemporaryDirectory() as directory:
-        junit = Path(directory) / "junit.xml"
-        argv = [str(program), "test", str(suite), *ASKED, "--fresh", "--junit", str(junit), *words]
-        done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False)
-        cases = ElementTree.parse(junit).getroot().iter("testcase")
-    failed: dict[str, list[int]] = {}
-    for case in cases:
-        name, _, seed = case.attrib["name"].rpartition(", seed ")
-        seeds = failed.setdefault(name, [])
-        if case.find("failure") is not None:
-            seeds.append(int(seed))
-    return Found(done.stdout.rsplit("agelab show ", 1)[1].split()[0], failed, time.monotonic() - began)
-
-
-def replays(suite: Path, name: str, seed: int, times: int, *words: str) -> int:
-    """Return how many replays of a failing seed have one key, digest and reason."""
-    ends = []
-    for _ in range(times):
-        found = test(suite, "--only", name, "--seeds", str(seed), *words)
-        end = run_lookup.find(open_store().runs, found.run).end(0)
-        ends.append((end.inputs_key, end.digest, end.reason) if end and found.failed[name] else None)
-    return max((ends.count(end) for end in ends if end), default=0)
+        suite = planted(Path(directory) / "planted", open_store())
+        rows = Bench(suite, options.seeds, options.most, options.replays, options.jobs).rows()
+        text = "\n".join(grid(HEAD, rows, ["---", "---", *["---:"] * (len(HEAD) - 2)]))
+    return Answer(printed=text)
 
 
 def main() -> int:
     """Return the exit code."""
     parser = command.parser(__doc__)
-    parser.add_argument("--seeds", default="1-100")
-    parser.add_argument("--replays", type=int, default=20)
-    parser.add_argument("--jobs", default="2")
-    return command.run(parser, lambda options: compared(options.seeds, options.jobs, options.replays))
-
-
-def compared(seeds: str, jobs: str, times: int) -> Answer:
-    """Run the suite each way."""
-    with tempfile.TemporaryDirectory() as directory:
-        suite = planted(Path(directory) / "planted", open_store())
-        rows = [row for way, words in WAYS.items() for row in _rows(suite, way, words, seeds, jobs, times)]
-    text = "\n".join(grid(HEAD, rows, ["---", "---", *["---:"] * (len(HEAD) - 2)]))
-    return Answer({"tests-seeds": text})
-
-
-def _rows(suite: Path, way: str, words: Sequence[str], seeds: str, jobs: str, times: int) -> list[list[str]]:
-    say(way)
-    found = test(suite, "--seeds", seeds, "--jobs", jobs, *words)
-    count = len(run_lookup.find(open_store().runs, found.run).plan().cells) // len(found.failed)
-    each = f"{found.seconds / (count * len(found.failed)):.1f}"
-    rows = []
-    for name, failing in sorted(found.failed.items()):
-        first = str(min(failing)) if failing else ""
-        alike = ""
-        if failing and "wall" not in words:
-            alike = f"{replays(suite, name, min(failing), times, *words)} of {times}"
-        rows.append([way, name, str(len(failing)), str(count), first, alike, each])
-    return rows
+    for name, usual in (("--seeds", 30), ("--most", 1000), ("--replays", 20), ("--jobs", 2)):
+        parser.add_argument(name, type=at_least(1), default=usual)
+    return command.run(parser, measured)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agelab.analysis.calibration import HostNoise, host_floors
+from agelab.results.cell_samples import CellSamples, Place
 from agelab.results.conditions import (
     CHOSEN,
     EFFORT,
@@ -26,7 +27,7 @@ from agelab.results.rows import status_of
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.metrics import Metric
 from agelab.scenario.seeds import Seeds
-from agelab.stats.series import Place, Series, by_step, exact, series
+from agelab.stats.series import Number, Series, StepMeans, exact_sum, series
 
 GroupKey = TypeVar("GroupKey")
 
@@ -41,7 +42,7 @@ class CellResult:
     """Where its files lie; the members' folder for a cell in a capsule."""
     cell: Cell
     end: End | None
-    samples: tuple[Sample, ...]
+    samples: Sequence[Sample]
     read_inputs: Callable[[], Mapping[str, Any]] = field(repr=False, compare=False)
     """Reads its inputs, which only few readers need. Raises InputError for damage."""
     virtual: bool = True
@@ -100,13 +101,12 @@ class CellResult:
             return "the run is still going on"
         return f"{self.end.status}: {self.reason}" if self.end and self.end.reason else self.reason
 
-    @cached_property
-    def by_step(self) -> Mapping[tuple[str, str], Mapping[int, Sample]]:
-        """Step and metric to the sample of each repetition."""
-        samples: dict[tuple[str, str], dict[int, Sample]] = {}
-        for sample in self.samples:
-            samples.setdefault((sample.step, sample.metric), {})[sample.repetition] = sample
-        return samples
+    def repetitions(self, step: str, metric: str) -> Mapping[int, Sample | Number]:
+        """Return the value of each repetition of a step; the sample itself where that has none."""
+        rows = CellSamples.of(self.samples)
+        found = rows.kinds.by_step.get((step, metric), {})
+        values = ((number, rows.values[at], rows.kinds.samples[at]) for number, at in found.items())
+        return {number: sample if value is None else value for number, value, sample in values}
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def load(run: RunDirectory) -> RunResult:
     plan, ends, samples = run.read_all()
     cells = tuple(
         CellResult(
-            run.name, number, run.path / "cells" / str(number), cell, ends[number], tuple(samples.get(number, ())),
+            run.name, number, run.path / "cells" / str(number), cell, ends[number], samples.get(number, ()),
             partial(run.inputs, number), plan.clock == "virtual", running, not_timed(plan),
         )
         for number, cell in enumerate(plan.cells)
@@ -242,7 +242,7 @@ class SeedGroup:
     @cached_property
     def steps(self) -> Mapping[tuple[str, str], Series]:
         """Step and metric to one number for each cell: the mean over repetitions."""
-        return {(series.step, series.metric): series for series in by_step(self.series).values()}
+        return StepMeans(self.series.values())
 
     def measured(self, measure: Measure) -> Series | None:
         """Return a measure over the seeds, or None where no cell has it."""
@@ -259,11 +259,11 @@ class SeedGroup:
         values: list[tuple[Seeds, Fraction]] = []
         missing: list[tuple[Seeds, str]] = []
         for seeds, cell in self.counted.items():
-            of_steps = [cell.by_step.get((step, ALL_STEPS.metric), {}) for step in steps]
+            of_steps = [cell.repetitions(step, ALL_STEPS.metric) for step in steps]
             rows = [row for repetitions in of_steps for row in repetitions.values()]
-            gap = next((row for row in rows if row.value is None), None)
+            gap = next((row for row in rows if isinstance(row, Sample)), None)
             if all(of_steps) and gap is None:
-                values.append((seeds, sum((exact(row.value or 0) for row in rows), Fraction())))
+                values.append((seeds, exact_sum([row for row in rows if not isinstance(row, Sample)])))
             else:
                 missing.append((seeds, (gap and gap.not_measured) or "not among this seed's samples"))
         whole = Series(*ALL_STEPS, "s", tuple(values), tuple(missing), caveat=self.unhonoured)

@@ -19,10 +19,11 @@ from agelab.analysis.cells import (
 from agelab.analysis.judge import judge_against
 from agelab.base.errors import AgelabError, InputError, name_some, unknown
 from agelab.results import run_lookup
+from agelab.results.cell_samples import Place
 from agelab.results.conditions import CHOSEN, EFFORT, KERNEL, QUESTION, HasConditions, between, text
 from agelab.results.result import Cell
 from agelab.stats.phrasing import TOO_FEW
-from agelab.stats.series import Place, Series, by_step
+from agelab.stats.series import Series, by_step
 from agelab.stats.verdict import ComparedSeries
 
 AXES = ("variant", "filesystem", "layout", "kernel", "machine", "drives", "defaults")

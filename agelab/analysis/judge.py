@@ -10,9 +10,10 @@ from fractions import Fraction
 from functools import cached_property
 
 from agelab.analysis.cells import SeedGroup
+from agelab.results.cell_samples import Place
 from agelab.stats import phrasing
 from agelab.stats.rank_test import LEVEL, RankTest, can_be_distinguishable, rank_tests
-from agelab.stats.series import Place, Series, SeriesPair, Summary, pair_series
+from agelab.stats.series import Series, SeriesPair, Summary, pair_series
 from agelab.stats.shift import OtherFiles, other_files, shift_of
 from agelab.stats.verdict import MARGIN, ComparedSeries, DifferenceVerdict
 

@@ -1,7 +1,7 @@
 """Draw charts with Vega-Lite on this host, as SVG without a script.
 
-``bars``, ``stacked`` and ``lines`` are parts of a report, in the page's colours, light or dark; ``plot`` is a picture
-of its own.
+``plot`` is a picture of its own, ``timeline`` a part of a page, in its colours, light or dark. A report's many small
+charts need no library: agelab.present.report.drawing.
 """
 
 import json
@@ -20,8 +20,8 @@ VERSION = "5.20"
 WIDTH = 340
 """Pixels that fit a phone's screen."""
 BAR = 19
-WIDEST, LETTER = 140, 6.9
-"""Pixels: the widest name of a bar, and a letter of it."""
+WIDEST = 140
+"""Pixels of the widest name of a bar."""
 COLOURS = 8
 """Colours of the page's style: var(--c0), ..."""
 DASHES = ([1, 0], [6, 3], [2, 3])
@@ -33,12 +33,9 @@ _DESCRIBED = re.compile(
     r' aria-label="([^"]*)" role="graphics-symbol" aria-roledescription="symbol mark"([^>]*)/>'
 )
 """A point with a description, as Vega writes it."""
-INTERVAL = {"color": "currentColor", "strokeWidth": 1.5}
 LINE = {"type": "line", "strokeWidth": 1.8, "invalid": "break-paths-show-domains"}
 Point = tuple[float, float | None]
 FONT = "system-ui, sans-serif"
-ROOM = 1.22
-"""Length of an axis over that of its longest bar: the figure stands behind the bar."""
 CONFIG: dict[str, Any] = {
     "aria": False,  # the page says in words what a chart shows
     "font": FONT,
@@ -58,155 +55,9 @@ CONFIG: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class Bar:
-    """A bar with its figure."""
-
-    name: str
-    value: float | None
-    """None where it was not measured."""
-    shown: str
-    low: float | None = None
-    """The interval of the median: both ends or none."""
-    high: float | None = None
-    kind: int = 0
-    """The number of its colour; bars of one name and several kinds stand side by side."""
-
-
-@dataclass(frozen=True)
-class ChartLine:
-    """A line with the numbers of its colour and its dash."""
-
-    name: str
-    points: Sequence[Point]
-    colour: int
-    dash: int = 0
-
-
 def colour(number: int) -> str:
     """Name a colour of the page."""
     return f"var(--c{number % COLOURS})"
-
-
-def bars(figures: Sequence[Bar], axis: str, *, base: float | None = None, side_by_side: bool = True) -> str:
-    """Draw horizontal bars with their figures; ``base`` draws a line where a value means no change.
-
-    Bars of several kinds stand below one another, or, if not ``side_by_side``, each in a name's one place.
-    """
-    names = list(dict.fromkeys(bar.name for bar in figures))
-    kinds = list(dict.fromkeys(bar.kind for bar in figures))
-    rows = [
-        {"n": bar.name, "v": bar.value or 0, "t": bar.shown, "l": bar.low, "h": bar.high, "k": str(bar.kind)}
-        for bar in figures
-    ]
-    reach = max((max(bar.value or 0, bar.high or 0) for bar in figures), default=0) or 1
-    several = side_by_side and len(kinds) > 1
-    y = _names(names)
-    offset: dict[str, Any] = (
-        {"yOffset": {"field": "k", "type": "nominal", "sort": [str(kind) for kind in kinds]}}
-        if several
-        else {}
-    )
-    x = {
-        "type": "quantitative",
-        "title": axis or None,
-        "scale": {"domain": [0, ROOM * max(reach, base or 0)], "nice": False},
-        "axis": {"tickCount": 4},
-    }
-    place = {"y": y, **offset}
-    value = {
-        "type": "text",
-        "align": "left",
-        "dx": 4,
-        "baseline": "middle",
-        "fontSize": 10 if several else 11,
-    }
-    end = {"calculate": "max(datum.v, isValid(datum.h) ? datum.h : 0)", "as": "e"}
-    bar = {"type": "bar", "height": {"band": 0.86 if several else 0.72}}
-    layers = [
-        _layer(bar, place, x, "v", color=_by_kind(kinds)),
-        {
-            "transform": [{"filter": "isValid(datum.l)"}],
-            **_layer({"type": "rule", **INTERVAL}, place, x, "l", x2={"field": "h"}),
-        },
-        {"transform": [end], **_layer(value, place, x, "e", text={"field": "t"})},
-    ]
-    if base is not None:
-        rule = {"type": "rule", "color": "currentColor", "strokeDash": [3, 3]}
-        layers.append({"data": {"values": [{"b": base}]}, **_layer(rule, {}, x, "b")})
-    return page_svg(
-        {"data": {"values": rows}, "height": _rows(len(kinds) if several else 1), "layer": layers}
-    )
-
-
-def stacked(amounts: Mapping[str, Mapping[int, float]], axis: str) -> str:
-    """Draw horizontal bars made of parts: name to number of a colour to amount; an axis in % ends at 100."""
-    rows = [
-        {"n": name, "v": value, "k": str(kind), "o": kind}
-        for name, parts in amounts.items()
-        for kind, value in parts.items()
-    ]
-    kinds = sorted({kind for parts in amounts.values() for kind in parts})
-    spec = {
-        "data": {"values": rows},
-        "height": _rows(1),
-        "mark": {
-            "type": "bar",
-            "clip": axis == "%",
-            "height": {"band": 0.76},
-            "stroke": "var(--paper)",
-            "strokeWidth": 0.6,
-        },
-        "encoding": {
-            "y": _names(list(amounts)),
-            "x": {
-                "field": "v",
-                "type": "quantitative",
-                "title": axis or None,
-                "axis": {"tickCount": 4},
-                "scale": {"nice": False, **({"domain": [0, 100]} if axis == "%" else {})},
-            },
-            "order": {"field": "o"},
-            "color": _by_kind(kinds),
-        },
-    }
-    return page_svg(spec)
-
-
-def lines(curves: Sequence[ChartLine], x_axis: str, y_axis: str, *, shares: bool = False) -> str:
-    """Draw a line for each, broken where it was not measured; shares have the whole scale, so that charts compare."""
-    xs = sorted({x for line in curves for x, _ in line.points})
-    x = {
-        "title": x_axis,
-        "scale": {"zero": False, "nice": False},
-        "axis": {"values": xs[:: -(-len(xs) // 8)], "grid": False, "format": "d"},
-    }
-    y = {
-        "title": y_axis or None,
-        "axis": {"tickCount": 5},
-        "scale": {"domain": [0, 1]} if shares else {"zero": True},
-    }
-    names = [str(number) for number in range(len(curves))]
-    colours = [colour(line.colour) for line in curves]
-    dashes = [list(DASHES[line.dash % len(DASHES)]) for line in curves]
-    which = {"field": "n", "type": "nominal", "legend": None}
-    encoding = {
-        "x": {"field": "x", "type": "quantitative", **x},
-        "y": {"field": "y", "type": "quantitative", **y},
-        "color": {**which, "scale": {"domain": names, "range": colours}},
-    }
-    dash = {**which, "scale": {"domain": names, "range": dashes}}
-    rows = [{"n": str(number), "x": x, "y": y} for number, line in enumerate(curves) for x, y in line.points]
-    return page_svg(
-        {
-            "data": {"values": rows},
-            "height": 220,
-            "layer": [
-                {"mark": LINE, "encoding": {**encoding, "strokeDash": dash}},
-                {"mark": {"type": "point", "filled": True, "size": 18, "opacity": 1}, "encoding": encoding},
-            ],
-        }
-    )
 
 
 @dataclass(frozen=True)
@@ -229,12 +80,12 @@ def timeline(spans: Sequence[Span], moments: Sequence[str], end: str) -> str:
         {"n": f"{at:04d} {span.name}", "b": span.begin, "e": span.end, "t": span.shown, "k": str(span.kind)}
         for at, span in enumerate(spans)
     ]
-    y = _names([str(row["n"]) for row in rows])
-    y["axis"] |= {
+    axis = {
+        **{"ticks": False, "domain": False, "labelLimit": 2 * WIDEST, "minExtent": 1.4 * WIDEST},
         "labelExpr": "substring(datum.value, 5)",
-        "labelLimit": 2 * WIDEST,
-        "minExtent": 1.4 * WIDEST,
     }
+    names = [row["n"] for row in rows]
+    y = {"field": "n", "type": "nominal", "sort": names, "title": None, "axis": axis}
     x = {
         "type": "quantitative",
         "title": "time, ms (not to scale)",
@@ -259,7 +110,7 @@ def timeline(spans: Sequence[Span], moments: Sequence[str], end: str) -> str:
         {**cut, **_layer(line, {}, x, "c")},
         {**cut, **_layer(name, {}, x, "c", text={"field": "t"})},
     ]
-    return page_svg({"data": {"values": rows}, "width": 2 * WIDTH, "height": _rows(1), "layer": layers})
+    return page_svg({"data": {"values": rows}, "width": 2 * WIDTH, "height": {"step": BAR}, "layer": layers})
 
 
 def plot(
@@ -376,18 +227,6 @@ def _by_kind(kinds: Sequence[int]) -> dict[str, Any]:
     """The colours of kinds, which have no legend: the page names them."""
     scale = {"domain": [str(kind) for kind in kinds], "range": [colour(kind) for kind in kinds]}
     return {"field": "k", "type": "nominal", "legend": None, "scale": scale}
-
-
-def _rows(bars_each: int) -> dict[str, Any]:
-    """The height of a name's bars together."""
-    return {"step": max(BAR, 14 * bars_each + 5), "for": "position"}
-
-
-def _names(names: Sequence[str]) -> dict[str, Any]:
-    """The axis of names in their order, with room for fonts that are wider than this host's."""
-    room = min(WIDEST, LETTER * max(map(len, names), default=0))
-    axis = {"ticks": False, "domain": False, "minExtent": room}
-    return {"field": "n", "type": "nominal", "sort": list(names), "title": None, "axis": axis}
 
 
 def page_svg(spec: dict[str, Any]) -> str:

@@ -71,11 +71,10 @@ def pack(runs: tuple[str, ...], output: Path | None, with_image: bool, artifact:
 
 def _write_artifact(runs: Sequence[RunDirectory], store: Store, directory: Path, carry: bool) -> None:
     """Write the whole directory, or nothing."""
-    from agelab.base import atomic, limits
+    from agelab.base import atomic
     from agelab.present import artifact as artifacts
     from agelab.present.view.cell_names import count_capsules, count_cells
 
-    limits.require_to_draw()
     artifacts.require_new(directory)
     with atomic.temp_dir(directory.absolute().parent) as place:
         new = place / "new"

@@ -22,7 +22,7 @@ from agelab.present.view.progress import show_progress
 )
 @click.option(
     "--script",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True),
     default=None,
     help="Let gdb carry out this file and end; without it the guest waits.",
 )
@@ -30,7 +30,7 @@ from agelab.present.view.progress import show_progress
 def debug(run: str, at: str, seed: int | None, script: Path | None, symbols: bool) -> None:
     """Run a cell of RUN again until a moment, and open its guest in gdb.
 
-    A second time it stops at the same instruction: going back is running again (docs/howto/profile.md).
+    A second time it stops at the same instruction: going back is running again (docs/howto/debug.md).
     """
     from agelab.analysis import comparison
     from agelab.results.result import Status

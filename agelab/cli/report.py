@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from agelab.base import limits
 from agelab.cli.options import PAGE, find_runs, force_option, write_output
 from agelab.results.run_directory import LATEST
 
@@ -28,13 +27,12 @@ def report(runs: tuple[str, ...], output: Path) -> None:
     clock and data share tables and charts; others follow below. A run that is still going on is shown as
     far as it is.
     """
+    gc.disable()  # a million samples are no garbage, and each search for some reads them all
     from agelab.analysis.cells import load
     from agelab.present.report.html import render
     from agelab.present.report.page import build_page
 
-    gc.disable()  # a million samples are no garbage, and each search for some reads them all
     directories = find_runs(runs or (LATEST,))
-    limits.require_to_draw()
     text = render(build_page(map(load, directories)))
     write_output(output, text.encode(), pages=True)
     click.echo(

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -39,20 +40,20 @@ def add_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         file.write(b"".join(map(sealed_line, rows)))
 
 
-def raw_lines(path: Path) -> list[bytes]:
-    """Read the lines of a file, which may be missing, without a last one that was cut short.
+def raw_lines(path: Path) -> Iterable[bytes]:
+    """Return the lines of a file, which may be missing, without a last one that was cut short.
 
     Who adds lines waits meanwhile: one that takes the place of a cut one would be read in two halves.
     """
     content = b""
     with suppress(FileNotFoundError):
         content = fileio.read_bytes(path, fileio.LINES, locked=True)
-    return content.split(b"\n")[:-1]
+    return BytesIO(content[: content.rfind(b"\n") + 1])
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
     """Parse the JSON lines of a file, which may be missing. Raises ValueError for one that is not what was written."""
-    whole = raw_lines(path)
+    whole = list(raw_lines(path))
     records: list[dict[str, Any]] = []
     for at in range(0, len(whole), _BATCH):
         records += _parsed(whole[at : at + _BATCH])
@@ -72,7 +73,7 @@ def unsealed_line(line: bytes) -> bytes:
     """Return what stands before the seal of a line, where it is the seal of these bytes; else the line as it is."""
     content, _, seal = line.rpartition(_SEALED)
     content += b"}"
-    return content if seal == b'%s"}' % hashlib.sha256(content).hexdigest().encode() else line
+    return content if seal == b'%s"}\n' % hashlib.sha256(content).hexdigest().encode() else line
 
 
 def write(path: Path, text: str) -> None:

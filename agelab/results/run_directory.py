@@ -11,7 +11,7 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from agelab.base import atomic, fileio
 from agelab.base.errors import AgelabError, InputError
@@ -29,9 +29,10 @@ from agelab.base.hashing import key_of
 from agelab.base.plain_path import plain_label
 from agelab.base.sanitize import escape_controls, escape_json
 from agelab.results import checksummed, own
+from agelab.results.cell_samples import CellSamples, SampleKinds
 from agelab.results.key_and_digest import digest, digest_of_rows, inputs_key
 from agelab.results.records import BLOCKS, PROFILE, CellTiming, RecordBeside
-from agelab.results.result import SCHEMA, End, RunPlan, Sample, Status
+from agelab.results.result import MAX_MAGNITUDE, SCHEMA, End, RunPlan, Sample, Status
 from agelab.scenario.seeds import seeds_text
 
 AnyRecord = TypeVar("AnyRecord", bound=RecordBeside)
@@ -52,7 +53,10 @@ SHOWN_CELLS, SHOWN_KEY = 10, len("sha256:") + 12
 """Cells that a run's repr has, and characters of their keys."""
 
 _SAMPLES = TypeAdapter(list[Sample])
-_CELL = re.compile(rb'\{"cell":(0|[1-9][0-9]{0,8}),')
+_CELL = re.compile(rb'\{"cell":(0|[1-9][0-9]{0,8})')
+_AGAIN = b'"again":true}'
+_VALUE = b',"value":'
+"""What stands before the value, the last key of a line as it is written."""
 _MAP = re.compile(r"[\w-][\w.-]{0,99}(/[\w-][\w.-]{0,99})?", re.ASCII)
 _PICTURE = re.compile(r"[a-z][a-z-]{0,50}\.svg")
 
@@ -61,7 +65,7 @@ _PICTURE = re.compile(r"[a-z][a-z-]{0,50}\.svg")
 class _Written:
     """The samples that this process has written into a file, whole cells at once: those need not be read again."""
 
-    samples: dict[int, list[Sample]] = field(default_factory=dict)
+    samples: dict[int, Sequence[Sample]] = field(default_factory=dict)
     state: tuple[int, int] | None = None
     """Size and time of the file when the last of them was written, or all were read."""
     lock: Lock = field(default_factory=Lock)
@@ -71,7 +75,7 @@ class _Written:
         return self.state == _state(path)
 
     def add(self, path: Path, number: int, samples: Sequence[Sample]) -> None:
-        self.samples.setdefault(number, []).extend(samples)
+        self.samples[number] = [*self.samples.get(number, ()), *samples]
         self.state = _state(path)
 
 
@@ -310,37 +314,33 @@ class RunDirectory:
 
         Raises InputError where a line is damaged.
         """
-        return self._read_samples()[0]
+        return {number: list(some) for number, some in self._read_samples()[0].items()}
 
-    def _read_samples(self) -> tuple[dict[int, list[Sample]], dict[int, list[bytes]]]:
+    def _read_samples(self) -> tuple[dict[int, Sequence[Sample]], dict[int, list[bytes]]]:
         """Read each cell's samples, and their lines without cell and seal, unless they are known already."""
         rows: dict[int, list[bytes]] = {}
         path = self.path / SAMPLES
         with self._written.lock:
             if self._written.is_all(path):
-                return {number: list(some) for number, some in self._written.samples.items()}, rows
+                return dict(self._written.samples), rows
         state = _state(path)
         with checksummed.readable(path):
-            for line in checksummed.raw_lines(path):
-                number, row = _of_cell(line)
-                if row is None:
-                    rows.pop(number, None)
-                else:
-                    rows.setdefault(number, []).append(row)
-            samples = {number: _parsed(some) for number, some in rows.items()}
+            rows = _rows_of_cells(checksummed.raw_lines(path))
+            parser = _Parser()
+            samples = {number: parser.samples(some) for number, some in rows.items()}
         with self._written.lock:
             if state == _state(path):
-                self._written.samples, self._written.state = samples, state
-        return {number: list(some) for number, some in samples.items()}, rows
+                self._written.samples, self._written.state = dict(samples), state
+        return dict(samples), rows
 
-    def read_all(self) -> tuple[RunPlan, list[End | None], dict[int, list[Sample]]]:
+    def read_all(self) -> tuple[RunPlan, list[End | None], dict[int, Sequence[Sample]]]:
         """Read the plan, each cell's end and the samples, while a process may be adding to them.
 
         The ends are read first: a cell that has one has all of its samples by then.
         """
         plan = self.plan()
         ends = [self.end(number) for number in range(len(plan.cells))]
-        return plan, ends, self.samples()
+        return plan, ends, self._read_samples()[0]
 
     def verify(self) -> None:
         """Check what the cells' end records say of them. Raises InputError for a file that is not what was measured.
@@ -460,22 +460,73 @@ def _sorted(value: Any) -> Any:
     return [_sorted(element) for element in value] if isinstance(value, list | tuple) else value
 
 
-def _of_cell(line: bytes) -> tuple[int, bytes | None]:
-    """Return the number of a line's cell and its sample's JSON, or None where it voids those before it.
+def _rows_of_cells(lines: Iterable[bytes]) -> dict[int, list[bytes]]:
+    """Return the JSON of each cell's samples, without those that a later line voids.
 
     Most lines are taken apart as they were written, unparsed.
     """
-    plain = checksummed.unsealed_line(line)
-    if (of_cell := _CELL.match(plain)) and not any(word in plain for word in (b'"seal"', b'"again"')):
-        return int(of_cell[1]), b"{" + plain[of_cell.end() :]
-    raw = checksummed.unseal(json.loads(line))
-    number = raw.pop("cell")
-    if type(number) is not int:
-        raise ValueError("a cell is called by its number")
-    return number, None if raw == {"again": True} else json.dumps(raw).encode()
+    rows: dict[int, list[bytes]] = {}
+    last, of_last = b"", list[bytes]()  # lines of a cell mostly follow one another
+    for line in lines:
+        plain = checksummed.unsealed_line(line)
+        cell, _, rest = plain.partition(b",")
+        if plain is not line and rest != _AGAIN:
+            if cell != last and (match := _CELL.fullmatch(cell)):
+                last, of_last = cell, rows.setdefault(int(match[1]), [])
+            if cell == last:
+                of_last.append(b"{" + rest)
+                continue
+        raw = checksummed.unseal(json.loads(line))
+        number = raw.pop("cell")
+        if type(number) is not int:
+            raise ValueError("a cell is called by its number")
+        if raw == {"again": True}:
+            last = b""
+            rows.pop(number, None)
+        else:
+            rows.setdefault(number, []).append(json.dumps(raw).encode())
+    return rows
+
+
+class _Parser:
+    """Makes samples of rows. Those that differ in nothing but their values are parsed once, for all cells."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Sample] = {}
+        self._kinds: dict[tuple[bytes, ...], SampleKinds] = {}
+
+    def samples(self, rows: Sequence[bytes]) -> Sequence[Sample]:
+        """Parse a cell's rows. Raises ValueError for one that is none."""
+        cut = [row.rpartition(_VALUE) for row in rows]
+        try:
+            texts = b",".join([value for _, _, value in cut]).replace(b"}", b"")
+            values = from_json(b"[%s]" % texts, allow_inf_nan=False)
+            kinds = self._of(tuple([kind for kind, _, _ in cut]))
+        except ValueError:
+            return _parsed(rows)
+        if len(values) != len(rows) or not _are_values(values):
+            return _parsed(rows)
+        return CellSamples(kinds, values)
+
+    def _of(self, rows: tuple[bytes, ...]) -> SampleKinds:
+        if rows not in self._kinds:
+            for row in rows:
+                if row not in self._known:
+                    self._known[row] = Sample.model_validate_json(row + _VALUE + b"null}")
+            self._kinds[rows] = SampleKinds(tuple([self._known[row] for row in rows]))
+        return self._kinds[rows]
+
+
+def _are_values(values: Sequence[Any]) -> bool:
+    """Return whether samples may have these values, all but NaN."""
+    numbers = [value for value in values if value is not None]
+    if not {*map(type, numbers)} <= {int, float}:
+        return False
+    return min(numbers, default=0) >= -MAX_MAGNITUDE and max(numbers, default=0) <= MAX_MAGNITUDE
 
 
 def _parsed(rows: Sequence[bytes]) -> list[Sample]:
+    """Parse rows as they are, which says what is wrong in one."""
     try:
         samples = _SAMPLES.validate_json(b"[" + b",".join(rows) + b"]")
     except ValidationError:  # half a character, which json reads

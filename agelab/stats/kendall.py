@@ -4,10 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import product
-from math import comb, isnan, prod
-
-from scipy.stats import kendalltau
+from itertools import combinations, product
+from math import comb, prod, sqrt
 
 Groups = tuple[int, ...]
 """How many things share each value, the lowest value first."""
@@ -26,9 +24,10 @@ def tau_b(first: Sequence[Fraction], second: Sequence[Fraction]) -> float | None
     """
     if not _can_agree(first, second):
         return None
-    # Ranks, not the values themselves: two fractions never become one float.
-    tau = float(kendalltau(competition_ranks(first), competition_ranks(second), variant="b").statistic)
-    return None if isnan(tau) else tau
+    tau = float(_score(first, second))
+    for side in (first, second):
+        tau /= sqrt(comb(len(side), 2) - sum(comb(size, 2) for size in _groups(side)))
+    return max(-1.0, min(1.0, tau))
 
 
 def tau_b_chance(first: Sequence[Fraction], second: Sequence[Fraction]) -> Fraction | None:
@@ -39,14 +38,19 @@ def tau_b_chance(first: Sequence[Fraction], second: Sequence[Fraction]) -> Fract
     """
     if not _can_agree(first, second):
         return None
-    pairs = list(zip(first, second, strict=True))
-    seen = sum(_sign(b[0] - a[0]) * _sign(b[1] - a[1]) for at, a in enumerate(pairs) for b in pairs[at + 1 :])
+    seen = _score(first, second)
     orders = _orders(_groups(first), _groups(second))
     return Fraction(sum(ways for score, ways in orders.items() if score >= seen), sum(orders.values()))
 
 
 def _can_agree(first: Sequence[Fraction], second: Sequence[Fraction]) -> bool:
     return len(set(first)) > 1 and len(set(second)) > 1
+
+
+def _score(first: Sequence[Fraction], second: Sequence[Fraction]) -> int:
+    """Return the concordant pairs less the discordant ones."""
+    pairs = combinations(zip(first, second, strict=True), 2)
+    return sum(_sign(b[0] - a[0]) * _sign(b[1] - a[1]) for a, b in pairs)
 
 
 def _groups(values: Sequence[Fraction]) -> Groups:

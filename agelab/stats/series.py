@@ -1,6 +1,6 @@
 """Values of cells as series, one for each place that they measure; their medians; and two sides corpus by corpus."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, Inexact
 from fractions import Fraction
@@ -9,6 +9,7 @@ from math import comb
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+from agelab.results.cell_samples import CellSamples, Place
 from agelab.results.measure import MEAN, step_title
 from agelab.results.result import Sample
 from agelab.scenario.metrics import METRICS, Metric
@@ -76,14 +77,12 @@ def exact(value: Number) -> Fraction:
         raise ValueError(f"{value} is no finite number") from error
 
 
-def exact_mean(values: Sequence[Number]) -> Fraction:
-    """Return the mean of the numbers that the digits say."""
-    if any(isinstance(value, Fraction) for value in values):
-        return sum(map(exact, values), Fraction()) / len(values)
-    total = reduce(
-        _EXACT.add, map(Decimal, map(str, values))
-    )  # one fraction instead of as many as there are values
-    return Fraction(total) / len(values)
+def exact_sum(values: Sequence[Number]) -> Fraction:
+    """Return the sum of the numbers that the digits say."""
+    if Fraction in map(type, values):
+        return sum(map(exact, values), Fraction())
+    # One fraction instead of as many as there are values.
+    return Fraction(reduce(_EXACT.add, map(Decimal, map(str, values)), Decimal()))
 
 
 @cache
@@ -111,7 +110,10 @@ def summary(values: Sequence[Number]) -> Summary:
     """Summarize a sample: median, interval and spread. Raises ValueError for an empty one."""
     if not values:
         raise ValueError("an empty sample has no median")
-    ordered = sorted(values, key=lambda value: (float(value), value))  # floats are quick to compare
+    if Fraction in map(type, values):
+        ordered = sorted(values, key=lambda value: (float(value), value))  # floats are quick to compare
+    else:
+        ordered = sorted(values)
     n = len(ordered)
     k = interval_rank(n)
     return Summary(
@@ -158,8 +160,6 @@ def common_blocks(
 
 
 NO_METRICS: Mapping[str, Metric] = MappingProxyType({})
-Place = tuple[str, int, str]
-"""Step, repetition, metric."""
 
 
 @dataclass(frozen=True)
@@ -236,34 +236,37 @@ def series(
 
     ``own`` are the metrics that the registry does not have.
     """
-    tables = [
-        (seed, {(row.step, row.repetition, row.metric): row for row in samples}) for seed, samples in cells
-    ]
-    places = dict.fromkeys(place for _, table in tables for place in table)
-    caveats = _caveats(row for _, table in tables for row in table.values())
+    rows = [(seed, CellSamples.of(samples)) for seed, samples in cells]
+    kinds = list(dict.fromkeys(row.kinds for _, row in rows))
+    places = list(dict.fromkeys(place for kind in kinds for place in kind.at))
+    caveats = _caveats(kind.samples[at] for kind in kinds for at in kind.at.values())
     last: dict[tuple[str, str], int] = {}
     for step, repetition, metric in places:
         last[step, metric] = max(repetition, last.get((step, metric), 1))
+    here = {kind: [kind.at.get(place) for place in places] for kind in kinds}
+    table = [[None if at is None else row.values[at] for at in here[row.kinds]] for _, row in rows]
+    seeds = [seed for seed, _ in rows]
     measured = {}
-    for place in places:
-        numbers: list[tuple[Seeds, Number]] = []
-        missing: list[tuple[Seeds, str]] = []
-        unit = ""
-        for seed, table in tables:
-            row = table.get(place)
-            unit = row.unit if row else unit
-            if row is None or row.value is None:
-                missing.append((seed, (row and row.not_measured) or "not among this seed's samples"))
-            else:
-                numbers.append((seed, row.value))
-        most = last[place[0], place[2]]
+    for number, (place, values) in enumerate(zip(places, zip(*table, strict=True), strict=True)):
+        pairs = zip(seeds, values, strict=True)
+        numbers = tuple([pair for pair in pairs if pair[1] is not None])
+        missing: tuple[tuple[Seeds, str], ...] = ()
+        if len(numbers) < len(values):
+            found = {kind: kind.samples[at] for kind in kinds if (at := here[kind][number]) is not None}
+            missing = tuple(
+                (seed, (sample and sample.not_measured) or "not among this seed's samples")
+                for (seed, row), value in zip(rows, values, strict=True)
+                if value is None
+                for sample in [found.get(row.kinds)]
+            )
+        last_kind, at = next((kind, at) for kind in reversed(kinds) if (at := here[kind][number]) is not None)
         measured[place] = Series(
             *place,
-            unit,
-            tuple(numbers),
-            tuple(missing),
+            last_kind.samples[at].unit,
+            numbers,
+            missing,
             own.get(place[2]),
-            most,
+            last[place[0], place[2]],
             caveat=caveats.get(place, ""),
         )
     return measured
@@ -286,11 +289,28 @@ def by_step(measured: Mapping[Place, Series]) -> dict[Place, Series]:
     A run that lacks one of the repetitions has none. Their place has MEAN for a repetition, and what is done once
     keeps its own. For a cell is what chance draws, whole.
     """
-    steps: dict[tuple[str, str], list[Series]] = {}
-    for measure in measured.values():
-        steps.setdefault((measure.step, measure.metric), []).append(measure)
-    means = [several[0] if len(several) == 1 else _mean(several) for several in steps.values()]
-    return {mean.place: mean for mean in means}
+    return {mean.place: mean for mean in StepMeans(measured.values()).values()}
+
+
+class StepMeans(Mapping[tuple[str, str], "Series"]):
+    """Step and metric to one series, each made when it is first asked for (``by_step``)."""
+
+    def __init__(self, measured: Iterable[Series]) -> None:
+        self._several: dict[tuple[str, str], list[Series]] = {}
+        for measure in measured:
+            self._several.setdefault((measure.step, measure.metric), []).append(measure)
+
+    def __getitem__(self, at: tuple[str, str]) -> Series:
+        several = self._several[at]
+        if len(several) > 1:
+            several[:] = [_mean(several)]
+        return several[0]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self._several)
+
+    def __len__(self) -> int:
+        return len(self._several)
 
 
 def _mean(several: Sequence[Series]) -> Series:
@@ -301,7 +321,7 @@ def _mean(several: Sequence[Series]) -> Series:
             numbers.setdefault(seed, []).append(number)
         for seed, why in measure.missing:
             missing.setdefault(seed, why)
-    whole = tuple((seed, exact_mean(own)) for seed, own in numbers.items() if seed not in missing)
+    whole = tuple((seed, exact_sum(own) / len(own)) for seed, own in numbers.items() if seed not in missing)
     first = several[0]
     return replace(
         first,

@@ -112,10 +112,12 @@ def _of_few(blocks: Sequence[Block], is_ratio: bool, ranks: Sequence[int]) -> li
     """Return the pairs' shifts of these ranks, from 0: floats find the pairs; what is returned is exact."""
     import numpy as np
 
-    order = np.argsort(np.concatenate([_table(block, is_ratio).ravel() for block in blocks]), kind="stable")
+    table = np.concatenate([_table(block, is_ratio).ravel() for block in blocks])
+    ordered = np.partition(table, ranks)
     shifts = []
-    for rank in ranks:
-        at = int(order[rank])
+    for rank in ranks:  # of equal floats the first come first
+        equal = np.flatnonzero(table == ordered[rank])
+        at = int(equal[rank - np.count_nonzero(table < ordered[rank])])
         for block in blocks:
             n, m = block.size
             if at < n * m:

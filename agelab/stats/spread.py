@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from math import log, sqrt
+from statistics import NormalDist, fmean
 
 from agelab.scenario.seeds import Seeds
 from agelab.stats.series import Series
@@ -16,16 +17,19 @@ LEVEL = 0.05
 
 
 @cache
-def grubbs_limit(n: int) -> float:
+def grubbs_limit(n: int, *, least: bool = False) -> float:
     """Return the standard deviations from the mean beyond which one of n values is named.
 
     (n-1)/sqrt(n) * sqrt(t^2 / (n-2 + t^2)) with t the upper LEVEL/(2n) point of Student's distribution with n-2 degrees
     of freedom: of five values 1.715, of nine 2.215. F. E. Grubbs, "Procedures for detecting outlying observations in
-    samples", Technometrics 11 (1969), 1-21.
+    samples", Technometrics 11 (1969), 1-21. At ``least`` that of the normal law, which is lower.
     """
-    from scipy.stats import t
+    if least:
+        squared = NormalDist().inv_cdf(LEVEL / (2 * n)) ** 2
+    else:
+        from scipy.special import stdtrit
 
-    squared = float(t.isf(LEVEL / (2 * n), n - 2)) ** 2
+        squared = float(stdtrit(n - 2, LEVEL / (2 * n))) ** 2
     return (n - 1) / sqrt(n) * sqrt(squared / (n - 2 + squared))
 
 
@@ -44,7 +48,7 @@ def outliers(series: Series) -> tuple[tuple[Seeds, Fraction], ...]:
 
 def _of_one_corpus(left: list[tuple[Seeds, Fraction]]) -> list[tuple[Seeds, Fraction]]:
     named: list[tuple[Seeds, Fraction]] = []
-    while len(left) >= LEAST:
+    while len(left) >= LEAST and _may_stand_out([float(value) for _, value in left]):
         middle = sum((value for _, value in left), Fraction()) / len(left)
         squares = sum(((value - middle) ** 2 for _, value in left), Fraction()) / (len(left) - 1)
         far = max(left, key=lambda pair: abs(pair[1] - middle))
@@ -53,6 +57,15 @@ def _of_one_corpus(left: list[tuple[Seeds, Fraction]]) -> list[tuple[Seeds, Frac
         named.append(far)
         left.remove(far)
     return named
+
+
+def _may_stand_out(values: Sequence[float]) -> bool:
+    """Return False where no value is as far as ``grubbs_limit`` at least, or as near as floats tell: most series."""
+    middle = fmean(values)
+    away = [abs(value - middle) for value in values]
+    deviation = sqrt(sum(far * far for far in away) / (len(values) - 1))
+    near = 0.999 * grubbs_limit(len(values), least=True) * deviation
+    return max(away) >= near or max(away) < 1e-9 * abs(middle)
 
 
 @dataclass(frozen=True)

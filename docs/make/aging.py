@@ -10,10 +10,11 @@ from agelab.analysis.calibration import HostNoise
 from agelab.analysis.cells import RunSet, load
 from agelab.analysis.judge import judge
 from agelab.base.errors import InputError
+from agelab.results.cell_samples import Place
 from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.seeds import seeds_text
-from agelab.stats.series import Place, Series, SeriesPair, Summary
+from agelab.stats.series import Series, SeriesPair, Summary
 from docs.make.catalogue import Made, Table
 from docs.make.page import grid
 

@@ -5,8 +5,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from agelab.analysis import vega
+from agelab.results.cell_samples import Place
 from agelab.results.run_directory import RunDirectory
-from agelab.stats.series import Place
 from docs.make.aging import Variant, figure, headed, variants_of
 from docs.make.catalogue import Made, Table
 from docs.make.page import grid

@@ -1,7 +1,7 @@
 """Our runs as columns beside a study. Runs that belong together share one: layouts come in runs of their own."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from agelab.analysis.calibration import HostNoise
@@ -11,6 +11,7 @@ from agelab.results.result import Cell, RunPlan
 from agelab.scenario import selection
 from agelab.scenario.machine import MachineLabel
 from agelab.scenario.seeds import CellName, Seeds, seeds_text
+from agelab.stats.series import Series
 
 VARIES = SEEDS | EFFORT | {"scenario", "variant", "layout"}
 """Conditions in which the runs of one column differ."""
@@ -28,6 +29,8 @@ class RunColumn:
     runs: tuple[RunResult, ...]
     apart: str = ""
     """What keeps its runs from an earlier column, beside what a column says of itself; empty where nothing does."""
+    values: dict[tuple[str, ...], Series] = field(default_factory=dict, compare=False, repr=False)
+    """The values that were asked for, which many claims do of the same (``OurValues``)."""
 
     @cached_property
     def groups(self) -> Mapping[Key, SeedGroup]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import itemgetter
 from typing import Literal, Protocol
 
 from agelab.analysis.calibration import HostNoise
@@ -11,10 +12,11 @@ from agelab.analysis.judge import judge
 from agelab.analysis.published.claims import Claims, Place, PublishedTables, Uncounted
 from agelab.analysis.published.run_columns import Key, RunColumn
 from agelab.results.measure import MEAN
+from agelab.results.result import Sample
 from agelab.scenario.metrics import METRICS
 from agelab.scenario.seeds import Seeds
 from agelab.stats.rank_test import can_be_distinguishable
-from agelab.stats.series import Series, SeriesPair, exact
+from agelab.stats.series import Number, Series, SeriesPair, exact, exact_sum
 from agelab.stats.verdict import MARGIN, ComparedSeries, DifferenceVerdict
 
 Reading = Literal["time", "speed"]
@@ -201,6 +203,12 @@ class OurValues:
 
     def value(self, place: Place) -> Series:
         """Return one number for each run seed whose cell ended ok and has it, or why there is none."""
+        known, at = self.column.values, (self.claims.study, self.stand_in, *place)
+        if at not in known:
+            known[at] = self._measured(place)
+        return known[at]
+
+    def _measured(self, place: Place) -> Series:
         table, variant, layout, step, metric = place
         use = self.claims.table(table)
         if use.untestable:
@@ -261,8 +269,7 @@ def _value(cell: CellResult, steps: tuple[str, ...], metric: str, repetition: st
 def _seconds(cell: CellResult, steps: tuple[str, ...], repetition: str) -> Fraction:
     """Return the seconds that a percentage is made of: those of every repetition where it is of their mean."""
     chosen = {"first": slice(1), "last": slice(-1, None)}.get(repetition, slice(None))
-    seconds = (value for step in steps for value in _repetitions(cell, step, "elapsed")[chosen])
-    return sum(seconds, Fraction())
+    return sum((exact_sum(_repetitions(cell, step, "elapsed")[chosen]) for step in steps), Fraction())
 
 
 def _sum(cell: CellResult, steps: tuple[str, ...], metrics: tuple[str, ...], repetition: str) -> Fraction:
@@ -279,20 +286,22 @@ def _sum(cell: CellResult, steps: tuple[str, ...], metrics: tuple[str, ...], rep
     return total
 
 
-def _repetitions(cell: CellResult, step: str, metric: str) -> list[Fraction]:
+def _repetitions(cell: CellResult, step: str, metric: str) -> list[Number]:
     """Return the values of all repetitions in their order. Raises _NoValue where one is missing."""
-    samples = cell.by_step.get((step, metric))
+    samples = cell.repetitions(step, metric)
     if not samples:
         raise _NoValue(f"{cell.cell.label} has no {metric} of step {step}")
-    for number, sample in sorted(samples.items()):
-        if sample.value is None:
+    values: list[Number] = []
+    for number, sample in sorted(samples.items(), key=itemgetter(0)):
+        if isinstance(sample, Sample):
             raise _NoValue(f"{step} {number} {metric}: {sample.not_measured or 'not measured'}")
-    return [exact(sample.value or 0) for _, sample in sorted(samples.items())]
+        values.append(sample)
+    return values
 
 
-def _of_repetitions(values: list[Fraction], which: str) -> Fraction | None:
+def _of_repetitions(values: list[Number], which: str) -> Fraction | None:
     if which == "growth":
-        return values[-1] / values[0] if len(values) > 1 and values[0] else None
+        return exact(values[-1]) / exact(values[0]) if len(values) > 1 and values[0] else None
     if which == "first":
-        return values[0]
-    return values[-1] if which == "last" else sum(values, Fraction()) / len(values)
+        return exact(values[0])
+    return exact(values[-1]) if which == "last" else exact_sum(values) / len(values)

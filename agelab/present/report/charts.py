@@ -5,17 +5,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from agelab.analysis import vega
 from agelab.analysis.cells import RunSet, SeedGroup
 from agelab.analysis.judge import Ranked
-from agelab.analysis.vega import Bar, ChartLine
+from agelab.present.report import drawing
 from agelab.present.report.blocks import Chart, Charts, Mark
+from agelab.present.report.drawing import Bar, ChartLine
 from agelab.present.report.numbers import text, unit_name
+from agelab.results.cell_samples import Place
 from agelab.results.measure import own_steps
 from agelab.scenario.metrics import METRICS
 from agelab.scenario.step import AGED, CONTROL, StepId
 from agelab.stats.formatting import unit_scale
-from agelab.stats.series import Place, Series, Summary
+from agelab.stats.series import Series, Summary
 
 
 def aged_and_control(step: str) -> tuple[str, str]:
@@ -129,7 +130,9 @@ def sort_subjects(
             shown.append(Bar(subject.name, None, status, kind=AGED_COLOUR))
     words = "; ".join(f"{bar.name} {bar.shown}" for bar in shown)
     axis = "times the unaged disk's" if base else unit_name(unit)
-    return Chart(title, f"{title}: {words}", partial(vega.bars, shown, axis, base=base, side_by_side=False))
+    return Chart(
+        title, f"{title}: {words}", partial(drawing.bars, shown, axis, base=base, side_by_side=False)
+    )
 
 
 def _charts(group: RunSet, unit: str, rows: Mapping[str, Rows], base: float | None = None) -> list[Chart]:
@@ -146,7 +149,7 @@ def _bars(title: str, unit: str, bars: Rows, base: float | None = None) -> list[
     if not any(bar.value is not None for bar in shown):
         return []
     words = "; ".join(f"{bar.name} {bar.shown}" for bar in shown)
-    return [Chart(title, f"{title}, {unit}: {words}", partial(vega.bars, shown, unit, base=base))]
+    return [Chart(title, f"{title}, {unit}: {words}", partial(drawing.bars, shown, unit, base=base))]
 
 
 def _bar(name: str, series: Series, kind: int) -> Bar:
@@ -187,7 +190,7 @@ def history_charts(group: RunSet) -> Iterator[Charts]:
         title = f"{_named(step)}: {metric.replace('_', ' ')}"
         ends = "; ".join(f"{line.name} from {_end(line, 0)} to {_end(line, -1)}" for line in known)
         name = unit_name(unit)
-        drawn = partial(vega.lines, known, axis, name, shares=metric == "layout_score")
+        drawn = partial(drawing.lines, known, axis, name, shares=metric == "layout_score")
         charts.append(Chart(title, f"{title}{name and f', {name}'}, by {axis}: {ends}", drawn))
     if charts:
         legend = [
@@ -205,7 +208,7 @@ def _named(step: str) -> str:
 
 def line_style(number: int) -> tuple[int, int]:
     """Return colour and dash of the line with that number."""
-    return number % vega.COLOURS, number // vega.COLOURS
+    return number % drawing.COLOURS, number // drawing.COLOURS
 
 
 def _line(number: int, subject: SeedGroup, step: str, metric: str) -> ChartLine:
@@ -242,7 +245,7 @@ def split_charts(group: RunSet, steps: Sequence[str], split: TimeSplit) -> Itera
             f"{name} {', '.join(f'{split.parts[kind][1]} {value:.3g}' for kind, value in parts.items())}"
             for name, parts in names.items()
         )
-        charts.append(Chart(title, f"{title}, s: {words}", partial(vega.stacked, names, "s")))
+        charts.append(Chart(title, f"{title}, s: {words}", partial(drawing.stacked, names, "s")))
     if charts:
         legend = tuple(Mark(name, kind) for kind, (_, name) in enumerate(split.parts))
         yield Charts(split.title, tuple(charts), legend, _left_out(len(steps), split.note))
@@ -270,7 +273,7 @@ def share_charts(
             f"{name} {', '.join(f'{part} {100 * parts.get(part, 0):.0f} %' for part in large)}"
             for name, parts in names.items()
         )
-        charts.append(Chart(shown(chart), f"{shown(chart)}: {words}", partial(vega.stacked, drawn, "%")))
+        charts.append(Chart(shown(chart), f"{shown(chart)}: {words}", partial(drawing.stacked, drawn, "%")))
     if charts:
         legend = [Mark(part, kind) for kind, part in enumerate(large)] + [Mark("others", len(large))]
         yield Charts(title, tuple(charts), tuple(legend), _left_out(len(shares), note))

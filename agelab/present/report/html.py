@@ -59,7 +59,7 @@ def escape_unshown(value: Any) -> Any:
 
 
 def chart_markup(svg: str) -> Markup:
-    """Mark the SVG of a chart as safe: Vega has escaped the names in it."""
+    """Mark the SVG of a chart as safe: names in it are escaped."""
     return Markup(escape_unshown(svg))
 
 

@@ -23,9 +23,9 @@ from agelab.present.report.blocks import (
     Section,
 )
 from agelab.present.report.charts import aged_and_control
+from agelab.results.cell_samples import Place
 from agelab.results.measure import own_steps
 from agelab.scenario.seeds import seeds_text
-from agelab.stats.series import Place
 
 SVG = "{http://www.w3.org/2000/svg}"
 PATH = re.compile(r"[MmHhVvZz0-9 .-]*")

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 
-from agelab.analysis import vega
 from agelab.analysis.cells import RunSet
 from agelab.analysis.published import study
 from agelab.analysis.published.claim_verdict import ClaimVerdict, JudgedClaim
@@ -37,8 +36,8 @@ from agelab.analysis.published.report import (
     study_reports,
 )
 from agelab.analysis.published.run_columns import RunColumn
-from agelab.analysis.vega import Bar
 from agelab.base.errors import InputError
+from agelab.present.report import drawing
 from agelab.present.report.blocks import (
     Answer,
     Block,
@@ -252,13 +251,15 @@ def _charts(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow]) ->
                 ratio = column.ratio(variant)
                 known = "0" if column.values[variant].values else "not measured"
                 value, shown = (None, known) if ratio is None else (float(ratio), figure_text(ratio))
-                bars.append(Bar(variant, value, shown, kind=kind))
+                bars.append(drawing.Bar(variant, value, shown, kind=kind))
         agreement = ", ".join(f"tau-b {agreement_text(column)}" for column in row.ours)
         words = "; ".join(
             f"{bar.name} {'study' if bar.kind == STUDY_COLOUR else 'ours'} {bar.shown}" for bar in bars
         )
         charts.append(
-            Chart(row.step, f"{row.step}: {words}; {agreement}", partial(vega.bars, bars, "times the lowest"))
+            Chart(
+                row.step, f"{row.step}: {words}; {agreement}", partial(drawing.bars, bars, "times the lowest")
+            )
         )
     if charts:
         names = [column.name for column in report.columns]

@@ -18,11 +18,12 @@ from agelab.present.report.numbers import (
     text,
     unit_name,
 )
+from agelab.results.cell_samples import Place
 from agelab.scenario.metrics import METRICS
 from agelab.scenario.seeds import seeds_text
 from agelab.scenario.step import AGED, AGED_MAP, CONTROL, CONTROL_MAP, StepId
 from agelab.stats.formatting import decimals_for_spread, json_number, unit_scale
-from agelab.stats.series import Place, Series, SeriesPair, exact
+from agelab.stats.series import Series, SeriesPair, exact
 from agelab.stats.shift import Interval
 from agelab.stats.spread import outliers, spread_shares
 from agelab.stats.verdict import ComparedSeries
@@ -409,8 +410,8 @@ def list_outliers(group: RunSet) -> list[str]:
     """List the values far from the others of their series: seed, value, median."""
     lines = []
     for subject in group.groups:
-        for (step, metric), series in subject.steps.items():
-            if metric in OUTLIER_METRICS and (summary := series.summary):
+        for step, metric in subject.steps:
+            if metric in OUTLIER_METRICS and (summary := (series := subject.steps[step, metric]).summary):
                 unit = "" if metric == "slowdown" else " s"
                 lines += [
                     f"{subject.name}, {step}, {metric}: {seeds_text([at])} has {number(value, 3)}{unit}, the median is "

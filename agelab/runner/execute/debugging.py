@@ -76,11 +76,17 @@ def debug(
 ) -> str:
     """Run a cell again until the moment ``at``. Returns what gdb printed of ``script``; without one it is waited for.
 
-    Raises InputError where the guest never comes there, HostError where gdb is missing.
+    Raises InputError where the guest never comes there or cannot be stopped, HostError where gdb is missing.
     """
     if script and process.which("gdb") is None:
         raise HostError("gdb is not installed", hint="apt-get install gdb; or leave --script out")
     options = RunOptions.from_plan(directory.plan())
+    if options.in_wall_clock or options.takes_turns:
+        has = "the wall clock" if options.in_wall_clock else f"{options.vcpus} processors"
+        raise InputError(
+            f"a guest can be stopped in the virtual clock with one processor; {directory.name} has {has}",
+            hint="run the test without --clock and --vcpus until a seed fails (docs/howto/tests.md)",
+        )
     with ExitStack() as held:
         launcher, goals = held.enter_context(opened_cell(options, directory, number, store, progress))
         place = launcher.directory / PLACE
@@ -94,8 +100,9 @@ def debug(
 
         def look() -> None:
             if script:
-                words = ["gdb", "-q", "-nx", "-batch", "-x", str(commands), "-x", str(script.resolve())]
-                printed.append(process.run(words, ok=range(256)).stdout)
+                words = ["gdb", "-q", "-nx", "-batch", "-x", str(commands), "-x", str(script)]
+                said = process.run(words, ok=range(256))
+                printed.append(said.stdout + said.stderr)
                 raise _Looked
             printed.append("")
             say(f"stopped: {shlex.join(['gdb', '-q', '-x', str(commands)])}; kill there ends it")

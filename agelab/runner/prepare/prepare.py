@@ -166,9 +166,8 @@ def prepare(
     specs: Sequence[CellSpec] = [cell.spec for cell in cells]
     tell_too_small(specs, say)
     tell_lacking(kernel, specs, store, say)
-    for spec in specs:
-        if spec.has_modelled_drive and spec.copy_prices:
-            guest_needs.require_probes(kernel.release, kernel.config, spec.machine.name)
+    if priced := next((spec for spec in specs if spec.has_modelled_drive and spec.copy_prices), None):
+        guest_needs.require_probes(kernel.release, kernel.config, priced.machine.name)
     for name, why in unhonoured(specs).items():
         say(f"warning: {name} runs without {why}")
     check_jobs(specs[:1])

@@ -182,51 +182,53 @@ def cell_requests(
     """
     options = request.options
     change = options.block_change
-    cells = [
-        CellRequest(
-            CellSpec(
-                scenario=_with_source(change.scenario(scenario) if change else scenario, options.source),
-                variant=variant,
-                machine=request.machine_of(scenario, variant),
-                filesystem=selection.filesystem(variant.filesystem),
-                companion=selection.filesystem(scenario.beside.filesystem) if scenario.beside else None,
-                shrink=shrink,
-                defaults=request.defaults,
-                run_seed=seeds.run,
-                corpus_seed=seeds.corpus,
-                layout=layout,
-                drives=options.disks,
-                claims=claims,
-                clock=options.guest_clock,
-                vcpus=options.vcpus,
-                schedule=options.schedule,
-                member_bytes=disk.recipe.sizes if disk else (),
-                key_seed=disk.recipe.run_seed if disk else None,
-                scripts=request.control.scripts if request.control else {},
-                workload=request.selection.workload,
-                device=options.device,
-                failure=options.failure,
-                changes=options.changes,
-                inode_read_ahead=change.inode_read_ahead if change else None,
-            ),
-            line,
-        )
-        for scenario, variant, seeds, line in request.seeded_variants
-        for layout in request.layouts(variant)
-        if request.only is None or (variant.name, layout, seeds) in request.only
-    ]
+    alike: dict[
+        tuple[int, str, str], CellSpec
+    ] = {}  # by control line, variant and layout: cells of other seeds
+    cells: list[CellRequest] = []
+    for scenario, variant, seeds, line in request.seeded_variants:
+        for layout in request.layouts(variant):
+            if request.only is not None and (variant.name, layout, seeds) not in request.only:
+                continue
+            at = (id(line), variant.name, layout)
+            if at not in alike:
+                alike[at] = CellSpec(
+                    scenario=_with_source(change.scenario(scenario) if change else scenario, options.source),
+                    variant=variant,
+                    machine=request.machine_of(scenario, variant),
+                    filesystem=selection.filesystem(variant.filesystem),
+                    companion=selection.filesystem(scenario.beside.filesystem) if scenario.beside else None,
+                    shrink=shrink,
+                    defaults=request.defaults,
+                    run_seed=seeds.run,
+                    corpus_seed=seeds.corpus,
+                    layout=layout,
+                    drives=options.disks,
+                    claims=claims,
+                    clock=options.guest_clock,
+                    vcpus=options.vcpus,
+                    schedule=options.schedule,
+                    member_bytes=disk.recipe.sizes if disk else (),
+                    key_seed=disk.recipe.run_seed if disk else None,
+                    scripts=request.control.scripts if request.control else {},
+                    workload=request.selection.workload,
+                    device=options.device,
+                    failure=options.failure,
+                    changes=options.changes,
+                    inode_read_ahead=change.inode_read_ahead if change else None,
+                )
+            cells.append(CellRequest(replace(alike[at], run_seed=seeds.run, corpus_seed=seeds.corpus), line))
     place = {name: at for at, name in enumerate(request.begun)}
     cells.sort(key=lambda cell: place.get(cell.spec.name, len(place)))
-    for cell in cells:
-        laid_out = cell.spec.disk  # its layout is worked out, and refused, on first use
-        if cell.spec.failure:
-            cell.spec.failure.require_drive(laid_out.layout, laid_out)
-    if options.blocks and cells and not any(cell.spec.disk.modelled for cell in cells):
+    for spec in alike.values():
+        laid_out = spec.disk  # its layout is worked out, and refused, on first use
+        if spec.failure:
+            spec.failure.require_drive(laid_out.layout, laid_out)
+    if options.blocks and cells and not any(spec.disk.modelled for spec in alike.values()):
         raise InputError("--blocks: it records what modelled drives are sent, and the disk is none of theirs")
     if change and cells:
-        specs = [cell.spec for cell in cells]
-        modelled = any(spec.has_modelled_drive for spec in specs)
-        change.require_use([spec.filesystem for spec in specs], modelled=modelled)
+        modelled = any(spec.has_modelled_drive for spec in alike.values())
+        change.require_use([spec.filesystem for spec in alike.values()], modelled=modelled)
     return [cell for cell in cells if cell.name is None or cell.name not in ended]
 
 

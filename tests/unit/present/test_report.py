@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from agelab.analysis import vega
 from agelab.analysis.cells import RunSet, last_slowdowns, load, run_sets
 from agelab.cli import main
 from agelab.present.report import tables
@@ -61,12 +60,6 @@ class Elements(HTMLParser):
 
     def named(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.found if name == tag]
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Charts are drawn in the tests that look at them."""
-    monkeypatch.setattr(vega, "page_svg", lambda spec: f"<svg>{len(json.dumps(spec))}</svg>")
 
 
 def runs(home: Path, *names: str) -> list[RunSet]:

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import threading
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -154,7 +155,7 @@ def test_samples_that_were_read_are_read_again_only_where_the_file_is_another(
     reads: list[Path] = []
     lines = checksummed.raw_lines
 
-    def counted(path: Path) -> list[bytes]:
+    def counted(path: Path) -> Iterable[bytes]:
         reads.append(path)
         return lines(path)
 

@@ -9,10 +9,11 @@ from agelab.analysis.cells import RunSet, SeedGroup
 from agelab.analysis.judge import Ranked, rank_by_median, rank_by_place
 from agelab.present.report.blocks import Table, TableCell, headings
 from agelab.present.report.numbers import interval_cell, number_cell, text
+from agelab.results.cell_samples import Place
 from agelab.scenario.seeds import Seeds
 from agelab.scenario.step import StepId
 from agelab.stats.phrasing import distinguishable, joined, not_distinguishable
-from agelab.stats.series import Place, Series, exact
+from agelab.stats.series import Series, exact
 
 TEST_DESCRIPTIONS = {
     "read": "reading every file",

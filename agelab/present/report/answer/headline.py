@@ -11,12 +11,13 @@ from agelab.present.report.blocks import Answer
 from agelab.present.report.charts import aged_and_control, slowdown_charts, sort_subjects
 from agelab.present.report.command import settling_command
 from agelab.present.report.numbers import number, percent, text, unit_name
+from agelab.results.cell_samples import Place
 from agelab.results.measure import ALL_STEPS, ALL_STEPS_TITLE
 from agelab.results.rows import GOING
 from agelab.scenario.step import AGED_MAP, CONTROL_MAP, StepId
 from agelab.stats import phrasing
 from agelab.stats.formatting import format_ratio
-from agelab.stats.series import Place, Series, SeriesPair, Summary, summary
+from agelab.stats.series import Series, SeriesPair, Summary, summary
 from agelab.stats.verdict import MARGIN, ComparedSeries, DifferenceVerdict
 
 READ_METRICS = (
