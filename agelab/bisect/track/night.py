@@ -189,9 +189,7 @@ class Night:
         self._asked |= {(task.point.id, task.watch.key, seed) for seed in task.seeds}
         try:
             rows = self._measurer.measure(task.point, task.watch, task.seeds)
-        except (
-            PackagesVanished
-        ) as error:  # of one point, or of all: another night may have them
+        except PackagesVanished as error:  # of one point, or of all: another night may have them
             self._say(f"  not this night: {error}")
             return
         for row in rows:
