@@ -61,7 +61,7 @@ def drawn(random: np.random.Generator, shape: str, size: tuple[int, ...]) -> Val
 def ours(values: Values, repeats: Values) -> list[int]:
     """Return the change points of a line as a track sees them."""
     logs, seeds = np.log(values).tolist(), np.log(repeats).tolist()
-    return segments.change_points(logs, segments.noise(logs, seeds))
+    return segments.change_points([[value] for value in logs], segments.noise(logs, seeds))
 
 
 def theirs(lines: Sequence[Values], python: str) -> list[list[int]]:
@@ -102,7 +102,7 @@ def line_rows(python: str | None) -> Iterator[str]:
 
 # ---- the planted tree ----
 
-COMMITS, TREES = 72, 50
+COMMITS, TREES = 72, range(1000, 1200)
 GUILTY: Mapping[int, tuple[str, float]] = {
     23: ("elapsed", 1.05),
     47: ("elapsed", 1.10),
@@ -177,7 +177,7 @@ def tree_rows() -> Iterator[str]:
     for chance in (0.005, 0.01):
         whole = accused = 0
         cells = []
-        for tree in range(TREES):
+        for tree in TREES:
             with tempfile.TemporaryDirectory() as directory:
                 runs = DrawnRuns(track, points, tree, chance)
                 night = Night(track, points, Journal(Path(directory)), runs, silent)
@@ -186,7 +186,7 @@ def tree_rows() -> Iterator[str]:
             whole += found >= GUILTY.keys()
             accused += bool(found - GUILTY.keys())
             cells.append(len(runs.cells))
-        shares = [f"{number} of {TREES}" for number in (whole, accused)]
+        shares = [f"{number} of {len(TREES)}" for number in (whole, accused)]
         yield line(
             [f"{100 * chance:g}", *shares, f"{np.mean(cells):.0f}", str(max(cells)), str(SEEDS * len(points))]
         )
@@ -262,7 +262,8 @@ def measure(options: argparse.Namespace) -> Answer:
     if options.plant:
         return Answer(printed=plant(options.plant.absolute()))
     head = f"{LINES} lines a row, chance of 1 %; found: of steps of 3 %, at most {OFF} points off:"
-    tree = f"{TREES} planted trees of {COMMITS} commits a row, of which three are guilty (5 %, 10 %, a latency by 8 %):"
+    trees = f"{len(TREES)} planted trees of {COMMITS} commits a row"
+    tree = f"{trees}, of which three are guilty (5 %, 10 %, a latency by 8 %):"
     return Answer({"track": "\n".join([head, "", *line_rows(options.otava), "", tree, "", *tree_rows(), ""])})
 
 

@@ -40,8 +40,8 @@ INDEX = "index"
 LABELS = 10
 """Names below the axis at most."""
 WIDTH, HEIGHT = 860, 260
-WIDE = 48
-"""Characters of a sparkline at most."""
+WIDE = 24
+"""Characters of a sparkline at most, which a telephone has room for."""
 CHANCE = 1.96
 """Standard deviations to both sides of a level between which 95 % of single values lie by chance."""
 NAME = 60
@@ -122,8 +122,8 @@ def _lines_table(known: Known) -> Table:
                 str(steps),
             )
         )
-    numbers = ("last", "points", "steps")
-    names = headings("line", "from the oldest to the newest", "last", "unit", *numbers[1:], numbers=numbers)
+    numbers = ("oldest to newest", "last", "points", "steps")  # in one row, as the picture is
+    names = headings("line", *numbers[:2], "unit", *numbers[2:], numbers=numbers)
     return Table(names, rows, "All lines", id="table-lines")
 
 

@@ -35,29 +35,34 @@ def noise(values: Sequence[float], repeats: Sequence[Sequence[float]]) -> float:
     return max(of_seeds, median(apart) / NORMAL / sqrt(2) if apart else 0.0)
 
 
-def change_points(values: Sequence[float], deviation: float) -> list[int]:
-    """Return the places at which segments begin after the first, of values with noise of that standard deviation.
+def change_points(points: Sequence[Sequence[float]], deviation: float) -> list[int]:
+    """Return the places at which segments begin after the first, of points with the values of one or more run seeds.
 
-    Without any noise each change of the value is one, where both sides have ``SHORTEST`` points. With noise a level in
-    the middle of a line is one with three: of two, the median of five is not.
+    ``deviation`` is the noise of a single value. Without any, each change of the value is a change point, where both
+    sides have ``SHORTEST`` points. With noise a level in the middle of a line is one with three: of two, the median of
+    five is not.
     """
     import numpy as np
 
-    n = len(values)
+    n, values = len(points), [value for seeds in points for value in seeds]
     if n < 2 * SHORTEST or min(values) == max(values):
         return []
-    scaled = (np.array(values) - values[0]) / (deviation or (max(values) - min(values)) / n / 100)
+    unit = deviation or (max(values) - min(values)) / n / 100
+    scaled = [(np.array(seeds) - values[0]) / unit for seeds in points]
     if deviation:  # winsorized, as Huber's pseudo-values are (Robust Statistics, 1981, section 1.7)
-        around = np.pad(scaled, AROUND // 2, mode="reflect")
+        around = np.pad([np.median(seeds) for seeds in scaled], AROUND // 2, mode="reflect")
         middle = np.median(np.lib.stride_tricks.sliding_window_view(around, AROUND), axis=1)
-        scaled = np.clip(scaled, middle - REACH, middle + REACH)
-    sums, squares = (np.concatenate([[0.0], np.cumsum(part)]) for part in (scaled, scaled**2))
+        scaled = [np.clip(seeds, at - REACH, at + REACH) for seeds, at in zip(scaled, middle, strict=True)]
+    each = [[len(seeds), seeds.sum(), (seeds**2).sum()] for seeds in scaled]
+    counts, sums, squares = np.vstack([np.zeros(3), np.cumsum(each, axis=0)]).T
     penalty = PENALTY * log(n)
     best, begins = np.full(n + 1, np.inf), [0] * (n + 1)
     best[0] = -penalty
     starts = np.array([0])
     for end in range(SHORTEST, n + 1):
-        cost = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (end - starts)
+        cost = (
+            squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (counts[end] - counts[starts])
+        )
         without = best[starts] + cost  # of the last segment's own penalty
         at = int(np.argmin(without))
         best[end], begins[end] = without[at] + penalty, int(starts[at])

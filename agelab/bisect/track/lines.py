@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import log
-from statistics import median
+from math import copysign, inf, log
+from statistics import fmean, median
 
 from agelab.analysis.judge import judge
 from agelab.bisect.rules import SEEDS_NEEDED
@@ -20,6 +20,8 @@ from agelab.stats.verdict import ComparedSeries
 
 REPEATED = 2
 """Points of a line with SEEDS_NEEDED run seeds each, which tell its noise."""
+CLEAR, SURE = 2.25, 3.0
+"""Standard deviations of run seeds between both sides: with fewer no step is one, with more five run seeds suffice."""
 FIRST = 1
 """The run seed that every point has."""
 
@@ -68,23 +70,24 @@ class Line:
         return min((seed for value in self.values for seed in value.seeds.values()), default=0) > 0
 
     @cached_property
-    def _drawn(self) -> tuple[list[float], list[list[float]]]:
-        """The values and those of the repeated points, as logarithms where all are above 0."""
-        repeats = [[*value.seeds.values()] for value in self.values if len(value.seeds) > 1]
-        firsts = [value.first for value in self.values]
-        if not self.is_ratio:
-            return firsts, repeats
-        return [log(value) for value in firsts], [[log(seed) for seed in seeds] for seeds in repeats]
+    def _drawn(self) -> list[list[float]]:
+        """The values of all points, the first run seed's first, as logarithms where all are above 0."""
+        return [[self._scaled(value.seeds[seed]) for seed in sorted(value.seeds)] for value in self.values]
+
+    def _scaled(self, value: float) -> float:
+        return log(value) if self.is_ratio else value
 
     @cached_property
     def noise(self) -> float:
         """The standard deviation of chance: a share of the value, or where one is not above 0 in its unit."""
-        return segments.noise(*self._drawn)
+        return segments.noise(
+            [seeds[0] for seeds in self._drawn], [seeds for seeds in self._drawn if len(seeds) > 1]
+        )
 
     @cached_property
     def levels(self) -> list[tuple[int, int]]:
         """The segments: first value and the one behind the last."""
-        ends = [0, *segments.change_points(self._drawn[0], self.noise), len(self.values)]
+        ends = [0, *segments.change_points(self._drawn, self.noise), len(self.values)]
         return list(pairwise(ends))
 
     @cached_property
@@ -103,12 +106,20 @@ class Line:
     def value_at(self, point: str) -> Value | None:
         return next((value for value in self.values if value.point.id == point), None)
 
-    def change(self, before: str, after: str) -> float:
-        """Return the change from one point to another, of the medians of their run seeds, as a step has it."""
-        old, new = (
-            median(value.seeds.values()) for value in self.values if value.point.id in (before, after)
+    def lead(self, step: Step, since: int = FIRST) -> float:
+        """Return how far the run seeds from ``since`` on bear a step out: their means' distance, in units of chance."""
+        apart = segments.noise([], [seeds for seeds in self._drawn if len(seeds) > 1])
+        before, after = (
+            fmean(
+                map(
+                    self._scaled,
+                    [value.seeds[seed] for seed in value.seeds if seed >= since] or [value.first],
+                )
+            )
+            for value in (step.last, step.first)
         )
-        return _change(old, new)
+        way = copysign(1, step.change) * (after - before)
+        return way / apart if apart else copysign(inf, way) if way else 0.0
 
     def judge(self, before: str, after: str) -> ComparedSeries:
         """Let the one judge compare two points by all of their run seeds."""

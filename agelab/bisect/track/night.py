@@ -14,11 +14,14 @@ from typing import Protocol
 from agelab.base.errors import Notify, silent
 from agelab.bisect.rules import SEEDS_NEEDED
 from agelab.bisect.track.journal import Followed, Journal, Measured, PassedOver, Row
-from agelab.bisect.track.lines import FIRST, REPEATED, Known, Line, Step, Value, judged_words
+from agelab.bisect.track.lines import CLEAR, FIRST, REPEATED, SURE, Known, Line, Step, judged_words
 from agelab.bisect.track.points import Point, next_point
 from agelab.bisect.track.question import Track, Watch
+from agelab.debian import PackagesVanished
 
 ALL_SEEDS = tuple(range(FIRST, FIRST + SEEDS_NEEDED))
+MOST_SEEDS = 8
+"""Run seeds of a side of a step that five do not make sure."""
 LAST_CELLS = 20
 """Cells whose median time is what another one is expected to take."""
 
@@ -70,6 +73,8 @@ class Night:
         self.told: list[Followed] = []
         """Steps that this night has come to the end of, and that are ones."""
         self._known: Known | None = None
+        self._asked = set[tuple[str, str, int]]()
+        """Points, watches and run seeds that were measured this night, which no night does twice."""
 
     @property
     def known(self) -> Known:
@@ -100,28 +105,48 @@ class Night:
         """Return what is to be done: the newest point, then steps, then points in their order."""
         newest = self._points[-1]
         for watch in self._track.watch:
-            if not self.known.is_done(watch, newest.id):
+            if not self._is_done(watch, newest):
                 return self._task(newest, watch)
         for step in self.known.open_steps:
             return self._between(step) if isinstance(step, Step) else step
         done = {
             point.id
             for point in self._points
-            if all(self.known.is_done(watch, point.id) for watch in self._track.watch)
+            if all(self._is_done(watch, point) for watch in self._track.watch)
         }
         point = next_point(self._points, done)
         if point is None:
             return None
         return next(
-            self._task(point, watch) for watch in self._track.watch if not self.known.is_done(watch, point.id)
+            self._task(point, watch) for watch in self._track.watch if not self._is_done(watch, point)
         )
 
+    def _is_done(self, watch: Watch, point: Point) -> bool:
+        return (point.id, watch.key, FIRST) in self._asked or self.known.is_done(watch, point.id)
+
     def _between(self, step: Step) -> Task | Step:
-        """Return the point in the middle of a step where there is one without a value, and else the step itself."""
+        """Return what a step needs before it is judged, and then the step itself.
+
+        It needs the point in its middle, where there is one without a value; then run seeds of both sides, one by one:
+        chance that looked like a step is seen to be none before it has cost all of them.
+        """
         watch = self._watch(step.line.watch)
         between = self._points[step.last.place + 1 : step.first.place]
-        there = [point for point in between if not self.known.is_done(watch, point.id)]
-        return Task(there[len(there) // 2], watch, (FIRST,)) if there else step
+        there = [point for point in between if not self._is_done(watch, point)]
+        if there:
+            return Task(there[len(there) // 2], watch, (FIRST,))
+        line = self.known.line(step.line)
+        for seed in range(FIRST, FIRST + MOST_SEEDS):
+            fresh = seed - FIRST - 1
+            if fresh > 0 and line.lead(step, FIRST + 1) < CLEAR * (fresh - 1) / (fresh + 1):
+                break
+            if seed not in ALL_SEEDS and not CLEAR <= line.lead(step) < SURE:
+                break
+            for value in (step.last, step.first):
+                known = self.known.seeds(watch, value.point.id)
+                if seed not in known and (value.point.id, watch.key, seed) not in self._asked:
+                    return Task(value.point, watch, (seed,))
+        return step
 
     def _task(self, point: Point, watch: Watch) -> Task:
         """Return the task for a point: the first of a line have more run seeds, which tell its noise."""
@@ -161,7 +186,12 @@ class Night:
         self._show(self.known, f"{task.point.name}, {task.watch.scenario}")
         self._say(f"{task.point.words}: {task.watch.scenario}, run seed{'s' * (len(task.seeds) > 1)} "
                   f"{','.join(map(str, task.seeds))}")  # fmt: skip
-        rows = self._measurer.measure(task.point, task.watch, task.seeds)
+        self._asked |= {(task.point.id, task.watch.key, seed) for seed in task.seeds}
+        try:
+            rows = self._measurer.measure(task.point, task.watch, task.seeds)
+        except PackagesVanished as error:  # of one point, or of all: another night may have them
+            self._say(f"  not this night: {error}")
+            return
         for row in rows:
             if isinstance(row, PassedOver):
                 self._say(f"  left out: {row.label and f'{row.label}: '}{row.why}")
@@ -184,29 +214,19 @@ class Night:
             self._show(self.known, "")
 
     def _judge(self, step: Step) -> Followed:
-        row = self._judged(step, step.last, step.first)
-        if not row.differs:
-            row = self._judged(step, *step.around)
+        """Let the judge compare both sides of a step by their run seeds."""
+        before, after = step.last.point.id, step.first.point.id
+        line = self.known.line(step.line)
+        judged = line.judge(before, after)
+        differs = judged.differs and line.lead(step) >= CLEAR
+        row = Followed(
+            line=step.line, before=before, after=after,
+            differs=differs, said=judged_words(judged), ended=not differs,
+        )  # fmt: skip
         self._keep([row])
         if not row.differs:
             self._say(step_words(self.known, row))
         return row
-
-    def _judged(self, step: Step, *sides: Value) -> Followed:
-        """Let the judge compare two points, with five run seeds each."""
-        watch = self._watch(step.line.watch)
-        for value in sides:
-            if missing := sorted({*ALL_SEEDS} - self.known.seeds(watch, value.point.id)):
-                self._measure(Task(value.point, watch, tuple(missing)))
-        before, after = (value.point.id for value in sides)
-        line = self.known.line(step.line)
-        judged = line.judge(before, after)
-        # Of two points beside the step the judge may find, by chance, a difference that is a part of it.
-        differs = judged.differs and 2 * line.change(before, after) / step.change >= 1
-        return Followed(
-            line=step.line, before=before, after=after,
-            differs=differs, said=judged_words(judged), ended=not differs,
-        )  # fmt: skip
 
     def _watch(self, key: str) -> Watch:
         return next(watch for watch in self._track.watch if watch.key == key)
@@ -217,7 +237,7 @@ def step_words(known: Known, row: Followed) -> str:
     names = [known.points[known.places[point]].name for point in (row.before, row.after)]
     line = f"{row.line.metric}, {row.line.label}: {row.said}"
     if not row.differs:
-        return f"{line}: no step between {names[0]} and {names[1]} with five run seeds each"
+        return f"{line}: more run seeds show no step between {names[0]} and {names[1]}"
     if row.culprit:
         parts = [line, f"since {row.culprit_words}", *row.functions, row.capsule, row.command]
     else:

@@ -71,7 +71,7 @@ def _packages(asked: DebianKernels, store: Store, say: Notify) -> list[Point]:
         there = (kernel for kernel in available(store, progress=say) if kernel.headers)
         specs = dict.fromkeys(kernel.spec for kernel in there if numbers(kernel.version) >= since)
     if not specs:
-        raise InputError(f"debian: the mirror has no kernel since {asked.since}", hint="agelab kernel list")
+        raise InputError(f"debian: the mirror has no kernel since {asked.since}", hint="agelab list kernels")
     names = [spec.partition(":")[2].removesuffix("-amd64") for spec in specs]
     return _ranked([(spec, name, "", "") for spec, name in zip(specs, names, strict=True)], (), None)
 

@@ -37,8 +37,8 @@ from agelab.stats.formatting import json_number
 from agelab.stats.series import exact
 from agelab.store.artefacts import Store
 
-VARIES = KERNEL | SEEDS | EFFORT | {"cells", "jobs", "variant", "layout"}
-"""Conditions in which the points of a line differ, and the cells of its runs."""
+VARIES = KERNEL | SEEDS | EFFORT | {"cells", "profiles", "jobs", "variant", "layout"}
+"""Conditions in which the points of a line differ, and its runs; ``files`` has each cell's own profiles."""
 OF_DATES = {"guest", "qemu", "files"}
 """Where all of Debian moves, so do these."""
 FUNCTIONS = 3

@@ -24,6 +24,7 @@ from agelab.bisect.track.points import Point, Rank, next_point, points_of
 from agelab.bisect.track.question import Track, Watch
 from agelab.cli import main
 from agelab.cli.bisect import parse_question
+from agelab.debian import PackagesVanished
 from agelab.kernel import build
 from agelab.present.track import write_site
 from agelab.stats import segments
@@ -34,6 +35,10 @@ from validation import track as planted
 HOSTILE = '</title><script>alert("x")</script>'
 
 # ---- segments ----
+
+
+def change_points(values: Sequence[float], deviation: float) -> list[int]:
+    return segments.change_points([[value] for value in values], deviation)
 
 
 def cheapest(values: Sequence[float], deviation: float) -> list[int]:
@@ -61,22 +66,28 @@ def test_segments_are_the_cheapest_of_all(monkeypatch: pytest.MonkeyPatch) -> No
     for _ in range(60):
         step = drawn.choice([0, 3, 6])
         values = [drawn.gauss(step * (at > 5), 1) for at in range(11)]
-        assert segments.change_points(values, 1.0) == cheapest(values, 1.0)
+        assert change_points(values, 1.0) == cheapest(values, 1.0)
         found += bool(cheapest(values, 1.0))
     assert 10 < found < 50
 
 
 def test_outliers_are_no_level_in_the_middle_of_a_line_and_a_step_at_its_end_is_one() -> None:
-    assert segments.change_points([0.0, 0.1] * 5 + [9.0, 9.0] + [0.0, 0.1] * 5, 1.0) == []
-    assert segments.change_points([0.0, 0.1] * 5 + [9.0, 9.0], 1.0) == [10]
-    assert segments.change_points([9.0, 9.0] + [0.0, 0.1] * 5, 1.0) == [2]
-    assert segments.change_points([0.0, 0.1] * 5 + [9.0, 9.0, 9.0] + [0.0, 0.1] * 5, 1.0) == [10, 13]
+    assert change_points([0.0, 0.1] * 5 + [9.0, 9.0] + [0.0, 0.1] * 5, 1.0) == []
+    assert change_points([0.0, 0.1] * 5 + [9.0, 9.0], 1.0) == [10]
+    assert change_points([9.0, 9.0] + [0.0, 0.1] * 5, 1.0) == [2]
+    assert change_points([0.0, 0.1] * 5 + [9.0, 9.0, 9.0] + [0.0, 0.1] * 5, 1.0) == [10, 13]
+
+
+def test_more_run_seeds_of_a_point_weigh_more() -> None:
+    single = [[value] for value in (0.0, 0.1, 0.0, 1.2, 1.1, 1.2)]
+    assert segments.change_points(single, 1.0) == []
+    assert segments.change_points([seeds * 9 for seeds in single], 1.0) == [3]
 
 
 def test_a_line_without_any_noise_has_a_step_where_its_value_changes() -> None:
-    assert segments.change_points([1.0] * 5 + [1.0001] * 4, 0.0) == [5]
-    assert segments.change_points([1.0] * 9, 0.0) == []
-    assert segments.change_points([1.0, 2.0, 2.0], 0.0) == []
+    assert change_points([1.0] * 5 + [1.0001] * 4, 0.0) == [5]
+    assert change_points([1.0] * 9, 0.0) == []
+    assert change_points([1.0, 2.0, 2.0], 0.0) == []
 
 
 def test_noise_is_the_larger_of_what_run_seeds_and_neighbours_say() -> None:
@@ -327,6 +338,22 @@ def test_what_cannot_run_is_passed_over_and_named_once(tmp_path: Path) -> None:
     assert not trial.worked().open_steps and not trial.runs.cells and measured > 60
 
 
+def test_a_point_whose_packages_cannot_be_had_waits_for_another_night(tmp_path: Path) -> None:
+    trial = Trial(tmp_path)
+
+    def gone(point: Point) -> str | None:
+        if point.id == "c40":
+            raise PackagesVanished("cannot download 3 packages: 404 Not Found")
+        return None
+
+    trial.instead = gone
+    assert {row.culprit for row in trial.worked().followed if row.culprit} == {"c23", "c47", "c61"}
+    assert trial.said.count("  not this night: cannot download 3 packages: 404 Not Found") == 1
+    trial.instead = lambda point: None
+    trial.worked()
+    assert {point for point, _ in trial.runs.cells} == {"c40"}
+
+
 def test_a_filesystem_that_newer_kernels_have_no_more_is_measured_on_the_older_ones(tmp_path: Path) -> None:
     trial = Trial(tmp_path)
     trial.instead = lambda point: "is unsupported: it is gone" if int(point.id[1:]) > 50 else None
@@ -377,6 +404,21 @@ def test_values_of_other_conditions_are_on_no_line(tmp_path: Path) -> None:
     known = Known(trial.track, trial.points, Journal(tmp_path).rows)
     assert [len(line.values) for line in known.lines] == [1, 1]
     assert len(trial.worked().lines[0].values) == len(trial.points)
+
+
+def test_points_whose_conditions_differ_are_measured_once_a_night(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial, asked = Trial(tmp_path), list[tuple[str, int]]()
+    drawn = Drawn.measure
+
+    def measure(runs: Drawn, point: Point, watch: Watch, seeds: Sequence[int]) -> list[Measured | PassedOver]:
+        asked.extend((point.id, seed) for seed in seeds)
+        return [row.model_copy(update={"under": point.id}) for row in drawn(runs, point, watch, seeds)]
+
+    monkeypatch.setattr(Drawn, "measure", measure)
+    trial.worked()
+    assert len(asked) == len({*asked}) and {point for point, _ in asked} == {p.id for p in trial.points}
 
 
 # ---- pages and the command line ----

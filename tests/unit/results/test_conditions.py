@@ -53,7 +53,7 @@ qemu          refused  named    apart    named    named    refused  refused
 vcpus         refused  named    apart    named    named    refused  refused
 brought       refused  named    apart    named    named    refused  refused
 files         refused  named    apart    named    named    refused  taken
-profiles      refused  named    apart    named    taken    refused  refused
+profiles      refused  named    taken    named    taken    refused  refused
 cells         taken    taken    taken    taken    taken    taken    refused
 data          refused  named    apart    refused  named    refused  refused
 corpus_seeds  taken    taken    taken    refused  taken    taken    refused
