@@ -65,7 +65,7 @@ def test_a_filesystem_a_drive_and_a_step_are_one_file_each(copied: Path) -> None
         ("scenarios/drives/my-drive.toml", "rpm = {", "rpn = {", "medium.rpm: is missing"),
         ("mine.toml", '["content_bytes"]', '["bytes_in_it"]', "bytes_in_it"),
         ("mine.toml", '"model:my-drive"', '"model:my-drives"', "did you mean my-drive"),
-        ("mine.toml", 'filesystem = "my-ext4"', 'filesystem = "my-ext"', "did you mean my-ext4"),
+        ("mine.toml", '["my-ext4"]', '["my-ext"]', "did you mean my-ext4"),
     ],
 )
 def test_a_mistake_in_it_is_told_with_its_place(
