@@ -75,6 +75,8 @@ class Night:
         self._known: Known | None = None
         self._asked = set[tuple[str, str, int]]()
         """Points, watches and run seeds that were measured this night, which no night does twice."""
+        self._waiting = set[tuple[str, str]]()
+        """Points and watches whose packages cannot be had this night: a step at one of them is nobody's to judge."""
 
     @property
     def known(self) -> Known:
@@ -108,7 +110,8 @@ class Night:
             if not self._is_done(watch, newest):
                 return self._task(newest, watch)
         for step in self.known.open_steps:
-            return self._between(step) if isinstance(step, Step) else step
+            if self._waiting.isdisjoint((point, step.line.watch) for point in _sides(step)):
+                return self._between(step) if isinstance(step, Step) else step
         done = {
             point.id
             for point in self._points
@@ -173,12 +176,7 @@ class Night:
 
     def _cells_of(self, step: Step | Followed) -> int:
         """Return how many cells it takes to find what made a step, about."""
-        ends = (
-            (step.before, step.after)
-            if isinstance(step, Followed)
-            else (step.last.point.id, step.first.point.id)
-        )
-        before, after = ends
+        before, after = _sides(step)
         between = self.known.places[after] - self.known.places[before]
         return 2 * SEEDS_NEEDED + 2 * ceil(log2(max(2, between)))
 
@@ -190,6 +188,7 @@ class Night:
         try:
             rows = self._measurer.measure(task.point, task.watch, task.seeds)
         except PackagesVanished as error:  # of one point, or of all: another night may have them
+            self._waiting.add((task.point.id, task.watch.key))
             self._say(f"  not this night: {error}")
             return
         for row in rows:
@@ -207,7 +206,12 @@ class Night:
         if not row.ended:
             self._show(self.known, f"what made the step of {row.line.metric}, {row.line.label}")
             watch = self._watch(row.line.watch)
-            row = self._measurer.find(row, watch, self.known.line(row.line), self._keep)
+            try:
+                row = self._measurer.find(row, watch, self.known.line(row.line), self._keep)
+            except PackagesVanished as error:
+                self._waiting |= {(point, watch.key) for point in _sides(row)}
+                self._say(f"  not this night: {error}")
+                return
             self._keep([row])
             self.told.append(row)
             self._tell(step_words(self.known, row))
@@ -215,7 +219,7 @@ class Night:
 
     def _judge(self, step: Step) -> Followed:
         """Let the judge compare both sides of a step by their run seeds."""
-        before, after = step.last.point.id, step.first.point.id
+        before, after = _sides(step)
         line = self.known.line(step.line)
         judged = line.judge(before, after)
         differs = judged.differs and line.lead(step) >= CLEAR
@@ -230,6 +234,13 @@ class Night:
 
     def _watch(self, key: str) -> Watch:
         return next(watch for watch in self._track.watch if watch.key == key)
+
+
+def _sides(step: Step | Followed) -> tuple[str, str]:
+    """Return the last point of the old level and the first of the new."""
+    if isinstance(step, Followed):
+        return step.before, step.after
+    return step.last.point.id, step.first.point.id
 
 
 def step_words(known: Known, row: Followed) -> str:

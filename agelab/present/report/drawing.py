@@ -62,8 +62,8 @@ def bars(figures: Sequence[Bar], axis: str, *, base: float | None = None, side_b
     Bars of several kinds stand below one another, or, if not ``side_by_side``, each in a name's one place.
     """
     names = list(dict.fromkeys(bar.name for bar in figures))
-    kinds = list(dict.fromkeys(bar.kind for bar in figures)) if side_by_side else [0]
-    reach = max((max(bar.value or 0, bar.high or 0) for bar in figures), default=0) or 1
+    kinds = list(dict.fromkeys(bar.kind for bar in figures if side_by_side)) or [0]
+    reach = max([0, *(end for bar in figures for end in (bar.value, bar.high) if end)]) or 1
     frame = _Rows(names, axis, ROOM * max(reach, base or 0), len(kinds))
     several = len(kinds) > 1
     thick = frame.thick(0.86 if several else 0.72)

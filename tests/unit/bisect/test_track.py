@@ -354,6 +354,37 @@ def test_a_point_whose_packages_cannot_be_had_waits_for_another_night(tmp_path: 
     assert {point for point, _ in trial.runs.cells} == {"c40"}
 
 
+def test_a_step_at_a_point_whose_packages_are_gone_meanwhile_waits_for_another_night(tmp_path: Path) -> None:
+    trial, measured = Trial(tmp_path), set[str]()
+
+    def gone(point: Point) -> str | None:
+        if point.id == "c23" and point.id in measured:
+            raise PackagesVanished("cannot download 3 packages: 404 Not Found")
+        measured.add(point.id)
+        return None
+
+    trial.instead = gone
+    assert {row.culprit for row in trial.worked().followed if row.differs} == {"c47", "c61"}
+    assert trial.said.count("  not this night: cannot download 3 packages: 404 Not Found") == 1
+    trial.instead = lambda point: None
+    assert {row.culprit for row in trial.worked().followed if row.differs} == {"c23", "c47", "c61"}
+
+
+def test_what_made_a_step_is_looked_for_in_another_night_where_packages_are_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = Trial(tmp_path)
+
+    def gone(*_: object) -> Followed:
+        raise PackagesVanished("cannot download 3 packages: 404 Not Found")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Drawn, "find", gone)
+        assert all(not row.ended for row in trial.worked().followed if row.differs)
+    assert "  not this night: cannot download 3 packages: 404 Not Found" in trial.said
+    assert {row.culprit for row in trial.worked().followed if row.differs} == {"c23", "c47", "c61"}
+
+
 def test_a_filesystem_that_newer_kernels_have_no_more_is_measured_on_the_older_ones(tmp_path: Path) -> None:
     trial = Trial(tmp_path)
     trial.instead = lambda point: "is unsupported: it is gone" if int(point.id[1:]) > 50 else None

@@ -88,6 +88,8 @@ def test_shares_have_the_whole_scale_and_any_figures_a_place() -> None:
     for points in ([(0, 0.0)], [(1, -2.5), (2, 3.0)], [(0, 1e-9), (1, 2e12)], [(1.0, None)]):
         assert "nan" not in drawing.lines([ChartLine("a", points, 0)], "x", "y")
     assert "nan" not in drawing.stacked({"a": {0: 0.0}}, "s")
+    for figures in ([], [Bar("a", 0.0, "0")], [Bar("a", -3.0, "-3", -4.0, -2.0)], [Bar("a", -3.0, "-3")]):
+        assert words_of(drawing.bars(figures, "s"))[:2] == ["0.0", "0.2"]
 
 
 def test_names_stay_text() -> None:

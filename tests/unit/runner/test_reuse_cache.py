@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import socket
+import ssl
 import subprocess
 import threading
 import time
@@ -563,9 +564,10 @@ def test_certificates_that_cannot_be_read_are_refused(
         HttpPlace("https://127.0.0.1")
 
 
-def test_a_server_whose_certificate_nobody_trusts_is_told_once(tmp_path: Path) -> None:
-    import ssl
-
+def test_server_and_client_know_each_other_by_certificates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cert, key = str(tmp_path / "cert"), str(tmp_path / "key")
     made = [
         "openssl",
         "req",
@@ -578,17 +580,28 @@ def test_a_server_whose_certificate_nobody_trusts_is_told_once(tmp_path: Path) -
         "-subj",
         "/CN=localhost",
     ]
-    subprocess.run(
-        [*made, "-keyout", tmp_path / "key", "-out", tmp_path / "cert"], check=True, capture_output=True
-    )
+    made += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert]
+    subprocess.run(made, check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "cert", tmp_path / "key")
+    context.load_cert_chain(cert, key)
+    context.load_verify_locations(cert)
+    context.verify_mode = ssl.CERT_REQUIRED
+    cell, maps = a_cell(tmp_path)
     said: list[str] = []
     with server(_keeps) as there:
         there.socket = context.wrap_socket(there.socket, server_side=True)
-        blobs = HttpPlace(f"https://127.0.0.1:{there.server_port}")
-        assert restored(blobs, tmp_path, said) is None
-    assert len(said) == 1 and "its certificate is not trusted" in said[0]
+
+        def place() -> HttpPlace:
+            return HttpPlace(f"https://127.0.0.1:{there.server_port}")
+
+        assert restored(place(), tmp_path, said) is None
+        assert len(said) == 1 and "its certificate is not trusted" in said[0]
+        monkeypatch.setenv("AGELAB_CACHE_CA", cert)
+        assert restored(place(), tmp_path, said) is None and len(said) == 2 and not there.asked
+        monkeypatch.setenv("AGELAB_CACHE_CERT", cert)
+        monkeypatch.setenv("AGELAB_CACHE_KEY", key)
+        EndedCells(NO_RUNS, said.append, place()).share(KEY, cell, maps)
+        assert restored(place(), tmp_path / "there", said) == cell and len(said) == 2
 
 
 def test_what_a_cache_cannot_do_does_not_reach_a_caller() -> None:
