@@ -466,7 +466,8 @@ def _rows_of_cells(lines: Iterable[bytes]) -> dict[int, list[bytes]]:
     Most lines are taken apart as they were written, unparsed.
     """
     rows: dict[int, list[bytes]] = {}
-    last, of_last = b"", list[bytes]()  # lines of a cell mostly follow one another
+    last: bytes | None = None  # lines of a cell mostly follow one another
+    of_last: list[bytes] = []
     for line in lines:
         plain = checksummed.unsealed_line(line)
         cell, _, rest = plain.partition(b",")
@@ -481,7 +482,7 @@ def _rows_of_cells(lines: Iterable[bytes]) -> dict[int, list[bytes]]:
         if type(number) is not int:
             raise ValueError("a cell is called by its number")
         if raw == {"again": True}:
-            last = b""
+            last = None
             rows.pop(number, None)
         else:
             rows.setdefault(number, []).append(json.dumps(raw).encode())

@@ -286,3 +286,14 @@ def test_lines_that_are_no_samples_are_named(run: RunDirectory, text: str) -> No
         file.write(text + "\n")
     with pytest.raises(InputError, match=r"samples\.jsonl is damaged"):
         run.samples()
+
+
+def test_a_sealed_line_of_no_cell_is_named_where_it_is_the_first(run: RunDirectory) -> None:
+    samples = run.path / "samples.jsonl"
+    first = samples.read_bytes().splitlines()[0]
+    content, seal, _ = first.partition(b',"seal":"')
+    of_none = content.partition(b",")[2]
+    forged = b"," + of_none + seal + hashlib.sha256(b"," + of_none + b"}").hexdigest().encode() + b'"}\n'
+    samples.write_bytes(forged)
+    with pytest.raises(InputError, match=r"samples\.jsonl is damaged"):
+        run.samples()
