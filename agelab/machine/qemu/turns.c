@@ -170,13 +170,20 @@ static int runs_processors(void)
     return first && is_own(first);
 }
 
-/* The main loop sleeps here between its sections. */
+/*
+ * The main loop sleeps here between its sections. At its end it polls within one, with QEMU's lock: it keeps the mutex
+ * then, as it may not take it after that lock.
+ */
 int ppoll(void *descriptors, unsigned long count, const struct timespec *timeout, const void *signals)
 {
+    static _Bool (*has_qemus_lock)(void);
     struct timespec left = timeout ? *timeout : (struct timespec){0, 0};
-    int is_main = in_main_thread();
+    int is_main;
     long result;
 
+    if (!has_qemus_lock)
+        has_qemus_lock = (_Bool(*)(void))of_qemu("bql_locked");
+    is_main = in_main_thread() && !has_qemus_lock();
     if (is_main && has_it)
         pthread_mutex_unlock(&running);
     result = syscall(SYS_PPOLL, descriptors, count, timeout ? &left : 0, signals, SIGNAL_SET_BYTES);

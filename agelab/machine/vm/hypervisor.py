@@ -47,6 +47,8 @@ COMMANDS_KEPT = 256
 POLL_SECONDS = 0.05
 _PLAIN_WORD = re.compile(r"(?:[^\s'\"\\]|'[^']*')+")
 """A word of a command in which a shell would see at most single quotes."""
+LINGERING_SECONDS = 60.0
+"""Host seconds for QEMU to end once its guest has powered off: all that is measured is there by then."""
 SETTLE_SECONDS = 0.05
 """Seconds between the first byte of output and reading it: the serial line is written byte by byte."""
 
@@ -75,6 +77,8 @@ class _WatchedDomain:
     signalled: bool = False
     """Somebody on the host has sent SIGTERM, on which QEMU ends as if the guest had powered off."""
     abandoned: bool = False
+    powered_off: float | None = None
+    """When the guest powered off, by the monotonic clock."""
     ending: Ending | None = None
     connection: Any = None
     """Connection through which the domain was started."""
@@ -127,8 +131,10 @@ class Hypervisor:
         watched = self._watched.get(domain.UUIDString())
         if watched is None:
             return
-        if (event, detail) == (libvirt.VIR_DOMAIN_EVENT_SHUTDOWN, libvirt.VIR_DOMAIN_EVENT_SHUTDOWN_HOST):
-            watched.signalled = True
+        if event == libvirt.VIR_DOMAIN_EVENT_SHUTDOWN:
+            watched.signalled = watched.signalled or detail == libvirt.VIR_DOMAIN_EVENT_SHUTDOWN_HOST
+            watched.powered_off = time.monotonic()
+            os.eventfd_write(watched.wake, 1)
         if event == libvirt.VIR_DOMAIN_EVENT_SUSPENDED and watched.at_stop:
             watched.suspended = True
             os.eventfd_write(watched.wake, 1)
@@ -308,7 +314,11 @@ def _wait(
     poll.register(watch, select.POLLIN)
     try:
         while True:
-            ready = poll.poll(max(0, deadline - time.monotonic()) * 1000)
+            powered_off = watched.powered_off
+            until = deadline if powered_off is None else min(deadline, powered_off + LINGERING_SECONDS)
+            ready = poll.poll(max(0, until - time.monotonic()) * 1000)
+            with suppress(BlockingIOError):
+                os.eventfd_read(watched.wake)
             if ready and watched.ending is None:
                 time.sleep(SETTLE_SECONDS)
                 watch.read(timeout=0)
@@ -318,15 +328,16 @@ def _wait(
             lines.drain()
             if watched.suspended and watched.at_stop and ended is None:
                 watched.suspended = False
-                os.eventfd_read(watched.wake)
                 if stopped():  # a copy of a saved guest is suspended before it begins
                     watched.at_stop()
             if output.is_flooded():
                 return Ending.OUTPUT_TOO_LARGE
             if ended is not None:
                 return Ending.WATCHDOG if watched.watchdog else ended
-            if not ready:
+            if not ready and powered_off is None:
                 return Ending.TIMEOUT
+            if not ready:  # QEMU hangs
+                watched.ending = Ending.CRASHED if watched.signalled else Ending.STOPPED
     finally:
         lines.drain()  # an interrupt must not lose completed lines
 

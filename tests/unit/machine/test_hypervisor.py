@@ -188,6 +188,27 @@ def test_a_signal_to_qemu_is_no_power_off_by_the_guest(
     assert ending(events) is expected
 
 
+@pytest.mark.parametrize(("how", "expected"), [(BY_GUEST, Ending.STOPPED), (BY_SIGNAL, Ending.CRASHED)])
+def test_a_qemu_that_hangs_once_its_guest_has_powered_off_is_waited_for_no_longer(
+    monkeypatch: pytest.MonkeyPatch, output: GuestOutput, how: int, expected: Ending
+) -> None:
+    """As one of two processors once did, when both of its threads waited for each other's lock."""
+    monkeypatch.setattr(module, "LINGERING_SECONDS", 0.3)
+    daemon, destroyed = Daemon(alive=True), list[int]()
+    guest = domain(daemon)
+    guest.destroy = lambda: destroyed.append(1)
+
+    def start(xml: str, _: int) -> Any:
+        guest.UUIDString = lambda: xml.partition("<uuid>")[2].partition("</uuid>")[0]
+        hypervisor._lifecycle(None, guest, SHUTDOWN, how, None)
+        return guest
+
+    daemon.works["createXML"] = start
+    hypervisor = connected(monkeypatch, daemon)
+    assert hypervisor.run("agelab-a", XML, output, print, 60) is expected
+    assert len(destroyed) == 2  # an earlier one of its name, too
+
+
 @pytest.mark.parametrize("detail", [ENDED, DESTROYED])
 def test_the_end_of_an_earlier_domain_of_the_same_name_is_not_this_ones(detail: int) -> None:
     """Of a run whose agelab was killed: its guest may end after the next agelab has begun to wait for its own."""
