@@ -302,10 +302,10 @@ def _distance(asked: tuple[int, ...], offered: tuple[int, ...]) -> tuple[int, ..
     return tuple(abs(left - right) for left, right in zip_longest(asked, offered[: len(asked)], fillvalue=0))
 
 
-KIND = "symbols"
+SYMBOLS_KIND = "symbols"
 SYMBOLS_RECIPE = 1
 """Raised whenever the same package would make other files."""
-INSIDE = "./usr/lib/debug"
+SYMBOLS_INSIDE = "./usr/lib/debug"
 VMLINUX = "vmlinux"
 
 
@@ -329,7 +329,9 @@ def obtain_symbols(kernel: Kernel, modules: Sequence[str], store: Store, progres
         tree = directory / "tree"
         files = [f"*/{name.replace('_', '[_-]')}.ko*" for name in modules]
         unpack_some(
-            deb, tree, [f"{INSIDE}/*{VMLINUX}-*", *(f"{INSIDE}/lib/modules/{name}" for name in files)]
+            deb,
+            tree,
+            [f"{SYMBOLS_INSIDE}/*{VMLINUX}-*", *(f"{SYMBOLS_INSIDE}/lib/modules/{name}" for name in files)],
         )
         for path in sorted(tree.rglob("*")):
             if path.is_file() and not path.is_symlink():
@@ -339,4 +341,4 @@ def obtain_symbols(kernel: Kernel, modules: Sequence[str], store: Store, progres
         for path in (*unpacked, tree):
             path.unlink() if path.is_symlink() else path.rmdir()
 
-    return store.obtain(KIND, inputs, build, shared=True).directory
+    return store.obtain(SYMBOLS_KIND, inputs, build, shared=True).directory

@@ -182,9 +182,8 @@ def cell_requests(
     """
     options = request.options
     change = options.block_change
-    alike: dict[
-        tuple[int, str, str], CellSpec
-    ] = {}  # by control line, variant and layout: cells of other seeds
+    alike: dict[tuple[int, str, str], CellSpec] = {}
+    # By control line, variant and layout: cells that differ in their seeds alone share what that makes.
     cells: list[CellRequest] = []
     for scenario, variant, seeds, line in request.seeded_variants:
         for layout in request.layouts(variant):
