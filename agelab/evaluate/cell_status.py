@@ -101,7 +101,7 @@ def judge_boot(
     trouble = KERNEL_ERROR.search(console)
     last_words = kernel or (trouble.group().strip() if trouble else None)
     return CellStatus(
-        Status.FAILED, f"{step}the guest stopped without a word from the harness" + _suffix(last_words)
+        Status.FAILED, f"{step}the guest stopped, and its harness said nothing" + _suffix(last_words)
     )
 
 

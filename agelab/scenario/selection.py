@@ -95,6 +95,11 @@ def select(
     if filesystem:
         there = sorted({variant.filesystem for variant in variants})
         if wrong := [word for word in asked if word not in there]:
+            if rest and wrong[0] in _filesystem_names():
+                raise InputError(
+                    f"{name} is on {', '.join(there)} alone",
+                    hint=f"for another filesystem: {name.removesuffix(f'-{rest}')} --filesystem {wrong[0]}",
+                )
             raise unknown("filesystem", wrong[0], sorted({*there, *_filesystem_names()}), f"in {name}")
         variants = tuple(variant for variant in variants if variant.filesystem in asked)
     for matrix in parse_matrix(options) if options else ():

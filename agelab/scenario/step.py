@@ -104,7 +104,7 @@ class Action(Frozen):
         if self.program is None and (self.job or self.arguments):
             raise ValueError("job and arguments are for a program")
         if self.program and self.records:
-            raise ValueError("records: a program's output has a reader of its own")
+            raise ValueError("records: agelab reads a program's output by the program's name")
         return self
 
     @model_validator(mode="after")

@@ -43,9 +43,6 @@ class Sheet(Frozen):
     """The style sheet, as far as a program can check it."""
 
     sentence: int = Field(gt=0, description="words of a sentence at most")
-    unread: tuple[str, ...] = Field(
-        description="how the paths of pages and modules begin that are not held against it yet"
-    )
     phrases: tuple[Phrase, ...]
 
     def errors(self, lines: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -121,7 +118,6 @@ def main() -> int:
     wrong = [
         error
         for path in [*pages, *sorted(places.PACKAGE.rglob("*.py"))]
-        if not str(path.relative_to(PROJECT)).startswith(sheet.unread)
         for error in sheet.errors(page_lines(path) if path.suffix == ".md" else message_lines(path))
     ]
     wrong += sheet.errors(help_lines(cli.agelab))

@@ -172,6 +172,26 @@ def test_what_xfstests_leaves_is_read(guest: Path) -> None:
     assert "generic/003.out.bad:\nQA output created by 003" in done.stdout
 
 
+def test_results_of_an_unknown_format_are_named(guest: Path) -> None:
+    found, _ = judged(guest, """mkdir "$RESULTS/d"; cd "$RESULTS"; touch a.xml b d/c "$(printf 'e\\377\\n')"; exit 0""")
+    assert found.verdict == "passed"
+    assert found.why == "its results are of an unknown format (a.xml, b, d/c and 1 more): its exit status alone counts"
+    (guest / "results/b").rename(guest / "results/\udcff\n")
+    assert "(a.xml, d/c, e?" in judged(guest, "exit 0")[0].why
+
+
+def test_a_jumping_clock_lets_a_task_wait_longer(guest: Path) -> None:
+    limit = guest / "hung_task_timeout_secs"
+    program = guest / "run-test"
+    program.write_text(program.read_text().replace("/proc/sys/kernel", str(guest)))
+    test = guest / "the-test"
+    test.symlink_to("/bin/true")
+    for times, longer in (("100", "12000"), ("1", "120")):
+        limit.write_text("120\n")
+        subprocess.run([sys.executable, "-SB", str(program), str(test)], env={**os.environ, "SHAKEN": times}, check=True)
+        assert limit.read_text().strip() == longer
+
+
 def test_a_flood_keeps_its_beginning_its_end_and_its_verdict(guest: Path) -> None:
     found, done = judged(guest, "echo first; yes | head -c 3000000; echo last; exit 1")
     assert found.why == "exit status 1"

@@ -69,7 +69,7 @@ def _jobs(document: Mapping[str, Any], text: str) -> Sequence[Mapping[str, Any]]
     if len(jobs) > MAX_JOBS:
         raise UnreadableOutput(f"fio printed results of {len(jobs)} jobs; {MAX_JOBS} are read at most")
     if not all(isinstance(job, dict) for job in jobs):
-        raise UnreadableOutput("fio printed a job that is none")
+        raise UnreadableOutput("fio printed a job that is no object")
     return jobs
 
 

@@ -28,8 +28,8 @@ RECIPE = 1
 ROOT_RECIPE = 1
 """Raised whenever the same packages would make another build root."""
 
-# Programs that kbuild runs, besides the compiler and its own.
-_TOOLS = ("bash", "coreutils", "dash", "diffutils", "findutils", "grep", "make", "mawk", "sed")
+# Programs that kbuild runs, besides its own and the compiler, which in Debian 13's backports comes without `as`.
+_TOOLS = ("bash", "binutils", "coreutils", "dash", "diffutils", "findutils", "grep", "make", "mawk", "sed")
 # Dependencies for linking programs and for setting up packages: neither is done here.
 _NOT_NEEDED = re.compile(
     r"base-files|debconf|debianutils|dpkg|init-system-helpers|openssl-provider-legacy|perl-base|tar"

@@ -163,18 +163,26 @@ void icount_handle_deadline(void)
     pthread_mutex_unlock(&running);
 }
 
-/* The main loop sleeps here between its sections. */
+/*
+ * The main loop sleeps here between its sections. At its end it polls within one, with QEMU's lock: it keeps the mutex
+ * then, as it may not take it after that lock.
+ */
 int ppoll(void *descriptors, unsigned long count, const struct timespec *timeout, const void *signals)
 {
+    static _Bool (*has_qemus_lock)(void);
     struct timespec left = timeout ? *timeout : (struct timespec){0, 0};
+    int between_sections;
     long result;
 
-    if (in_main_thread() && main_loop_has_it) {
+    if (!has_qemus_lock)
+        has_qemus_lock = (_Bool(*)(void))found(dlsym(RTLD_DEFAULT, "qemu_mutex_iothread_locked"));
+    between_sections = in_main_thread() && !has_qemus_lock();
+    if (between_sections && main_loop_has_it) {
         main_loop_has_it = 0;
         pthread_mutex_unlock(&running);
     }
     result = syscall(SYS_PPOLL, descriptors, count, timeout ? &left : 0, signals, SIGNAL_SET_BYTES);
-    if (in_main_thread()) {
+    if (between_sections) {
         pthread_mutex_lock(&running);
         main_loop_has_it = 1;
     }

@@ -52,6 +52,9 @@ def _failures(tally: Tally, again: Callable[[CaseResult], str]) -> Iterator[Bloc
         yield Line(f"  its console and output: {result.cell}")
     if more := failed[MOST_SEEDS:]:
         yield Text(f"{tally.name} on {tally.on} also fails with {_seeds(more)}", hang=2)
+    for result in tally.of("passed")[:1]:
+        if result.why:
+            yield Text(f"{result.name} on {result.on}: {result.why}", hang=2)
     for result in tally.of("not run")[:1]:
         if not result.part:
             yield Text(

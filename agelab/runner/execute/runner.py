@@ -168,7 +168,8 @@ def _run_all(
                 prepared.append(prepare(request, parts, store, progress, held, len(requests), claims))
             except UNFIT_KERNEL as error:
                 unfit[place] = error
-                progress.stage(f"kernel {request.kernel} is left out: {error}")
+                if len(requests) > 1:
+                    progress.stage(f"kernel {request.kernel} is left out: {error}")
         if not prepared:
             return list(unfit.values())
         hypervisor = held.enter_context(connected(_opened_by_guests(prepared, store)))

@@ -1,6 +1,7 @@
 """Cells that did one test each become a table of tests, with known failures apart, and JUnit cases."""
 
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,12 @@ def test_the_table_counts_and_each_failing_seed_has_its_command(run: RunDirector
     assert "| race.sh: one | ext4 | 1 | 0 | 1 | 0 |" in text
     assert "again: agelab test --seeds 2" in text and "again: agelab test --seeds 3" in text
     assert "1 passed, 2 failed, 3 not run" in text
+
+
+def test_of_a_test_that_passed_it_is_said_that_its_results_were_not_read() -> None:
+    passed = CaseResult("files", "", "xfs", 7, "passed", "its results are of an unknown format (a.xml)")
+    text = "\n".join(lines(suite_blocks(tallies([passed, replace(passed, seed=8)]), lambda result: "")))
+    assert text.count("files on xfs: its results are of an unknown format (a.xml)") == 1
 
 
 def test_ci_gets_a_case_for_each_test_and_seed(run: RunDirectory) -> None:

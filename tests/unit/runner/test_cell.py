@@ -90,7 +90,7 @@ OOPS = "[   16.1] BUG: kernel NULL pointer dereference, address: 0\n" + PANIC
             Ending.STOPPED, None, [], "agelab init: cannot mount the root\n",
             CellStatus(
                 Status.FAILED,
-                "the guest stopped without a word from the harness: agelab init: cannot mount the root",
+                "the guest stopped, and its harness said nothing: agelab init: cannot mount the root",
             ),
         ),
     ],
@@ -154,7 +154,7 @@ def test_a_mount_that_the_kernel_refuses_has_its_reason() -> None:
     [
         (OK, BROKEN, Status.FAILED, "the filesystem has given up: EXT4-fs error (device dm-0)"),
         (OK, KILLED, Status.FAILED, "out of memory: the kernel ended cc1 (process 305)"),
-        (None, BROKEN, Status.FAILED, "the guest stopped without a word from the harness: the filesystem"),
+        (None, BROKEN, Status.FAILED, "the guest stopped, and its harness said nothing: the filesystem"),
         (OK, "[ 1.0] EXT4-fs (dm-0): mounted filesystem\r\n", Status.OK, ""),
     ],
 )

@@ -248,3 +248,6 @@ def test_a_filesystem_of_which_a_scenario_has_no_variant_gets_one() -> None:
     assert selection.select("aging", "ext4").text == selection.select("aging").text
     with pytest.raises(InputError, match="filesystem 'nilfs3' in aging; did you mean nilfs2"):
         selection.select("aging", "nilfs3")
+    with pytest.raises(InputError, match="aging-reiserfs is on reiserfs alone") as refused:
+        selection.select("aging-reiserfs", "ext4")
+    assert refused.value.hint == "for another filesystem: aging --filesystem ext4"

@@ -72,7 +72,7 @@ def test_a_metric_of_ones_own_has_unit_meaning_and_direction(tmp_path: Path) -> 
         (
             [FIO | {"records": ["my_ops"]}],
             {"metrics": MY_OPS},
-            "records: a program's output has a reader of its own",
+            "records: agelab reads a program's output by the program's name",
         ),
         (
             [{"name": "none", "origin": "estimated"}],
