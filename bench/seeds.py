@@ -3,8 +3,8 @@
     .venv/bin/python -m bench.seeds [--seeds 30] [--most 1000] [--replays 20] [--jobs 2] [--write]
 
 The suite is tests/vm/planted: a lost update, two locks in two orders, a use after free. Each test gets so many seeds,
-and one that none of them fails as many more, up to --most. The first that fails is replayed, of two processors a
-quarter as often: their guests boot in full. In the wall clock an emulated guest of this host runs the test as often.
+and one that none of them fails as many more, up to --most. The first that fails is replayed so often. In the
+wall clock an emulated guest of this host runs the test as often.
 """
 
 import argparse
@@ -69,8 +69,7 @@ class Bench:
                 _, beside = self.test(name, f"1-{tried}", *words, *WALL)
                 row = [name, processors, f"{len(failing)} of {tried}", f"{len(beside)} of {tried}"]
                 for seed in failing[:1]:
-                    times = max(1, self.replays // 4) if words else self.replays
-                    row += [str(seed), f"{self.alike(name, seed, times, *words)} of {times}"]
+                    row += [str(seed), f"{self.alike(name, seed, *words)} of {self.replays}"]
                 say(line(row))
                 yield row if failing else [*row, "", ""]
 
@@ -90,17 +89,17 @@ class Bench:
         failing = [int(case.attrib["name"].split()[-1]) for case in cases if case.find("failure") is not None]
         return done.stdout.rsplit("agelab show ", 1)[1].split()[0], sorted(failing)
 
-    def alike(self, name: str, seed: int, times: int, *words: str) -> int:
+    def alike(self, name: str, seed: int, *words: str) -> int:
         """Return how many replays of a failing seed have one key, digest and reason."""
 
         def replay(number: int) -> object:
-            say(f"{name}, seed {seed}: replay {number} of {times}")
+            say(f"{name}, seed {seed}: replay {number} of {self.replays}")
             run, failing = self.test(name, f"{seed}", *words)
             end = run_lookup.find(open_store().runs, run).end(0)
             return (end.inputs_key, end.digest, end.reason) if end and failing else None
 
         with ThreadPoolExecutor(self.jobs) as pool:
-            ends = [*pool.map(replay, range(1, times + 1))]
+            ends = [*pool.map(replay, range(1, self.replays + 1))]
         return max((ends.count(end) for end in ends if end), default=0)
 
 
