@@ -7,6 +7,7 @@ import pytest
 from agelab.results.run_directory import RunDirectory
 from agelab.store.artefacts import Store
 from tests.build import run_builder
+from tests.build.cli import Cli
 
 
 @pytest.fixture
@@ -19,6 +20,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
     return Store(tmp_path / "home")
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    return Cli(capsys)
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from agelab.analysis.cells import load, run_sets, seed_groups
 from agelab.analysis.step_floors import step_floors
 from agelab.base.errors import InputError
 from agelab.cli import calibrate as verb
-from agelab.cli import main
 from agelab.machine.disk import DriveClaim
 from agelab.present.report import provenance, tables
 from agelab.present.report.answer.headline import answers
@@ -27,6 +26,7 @@ from agelab.runner.request.options import RunOptions
 from agelab.scenario.jobs import Jobs
 from agelab.store.artefacts import Store
 from tests.build import study_runs
+from tests.build.cli import Cli
 from tests.build.compared_runs import Values, make, seeds
 from tests.build.report_tables import cells
 
@@ -91,17 +91,8 @@ def guests(home: Path, monkeypatch: pytest.MonkeyPatch) -> Guests:
     return found
 
 
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    def say(*words: str, code: int = 0) -> str:
-        assert main(["calibrate", *words]) == code
-        return capsys.readouterr().out
-
-    return say
-
-
-def wall(said: Callable[..., str], *more: str, code: int = 0) -> str:
-    return said("aging-ext4", "--clock", "wall", *more, code=code)
+def wall(cli: Cli, *more: str, code: int = 0) -> str:
+    return cli.out("calibrate", "aging-ext4", "--clock", "wall", *more, code=code)
 
 
 def record(home: Path) -> Path:
@@ -110,9 +101,9 @@ def record(home: Path) -> Path:
 
 
 def test_all_seeds_run_twice_and_what_they_differ_by_is_recorded(
-    guests: Guests, said: Callable[..., str], home: Path
+    guests: Guests, cli: Cli, home: Path
 ) -> None:
-    shown = wall(said)
+    shown = wall(cli)
     first, second = guests.asked
     assert first == second and first.seeds == (1, 2, 3, 4, 5)
     lines = [" ".join(line.split()) for line in shown.splitlines()]
@@ -120,13 +111,11 @@ def test_all_seeds_run_twice_and_what_they_differ_by_is_recorded(
     assert "2 x AMD EPYC, clocksource tsc; EMULATED" in lines
     assert "with 91.2 %" in shown and f"recorded in {record(home)}" in shown
     assert all(len(line) <= 80 for line in shown.splitlines() if str(home) not in line)
-    assert "seeks" not in shown and "seeks" in wall(said, "--all")
+    assert "seeks" not in shown and "seeks" in wall(cli, "--all")
 
 
-def test_the_floor_is_looked_up_by_step_for_runs_like_it(
-    guests: Guests, said: Callable[..., str], home: Path
-) -> None:
-    wall(said)
+def test_the_floor_is_looked_up_by_step_for_runs_like_it(guests: Guests, cli: Cli, home: Path) -> None:
+    wall(cli)
     floors = calibration.host_floors(home, ran(home, A).plan())
     assert floors.shares["copy", "elapsed"] == FLOOR and floors.why == ""
     assert floors.shares["copy", "seeks"] == 0, "the same seven every time"
@@ -134,12 +123,12 @@ def test_the_floor_is_looked_up_by_step_for_runs_like_it(
 
 
 def test_the_widest_of_several_calibrations_counts_and_the_same_one_again_replaces(
-    guests: Guests, said: Callable[..., str], home: Path
+    guests: Guests, cli: Cli, home: Path
 ) -> None:
     plan = ran(home, A).plan()
-    wall(said)
+    wall(cli)
     guests.values = [A, A]
-    wall(said)
+    wall(cli)
     narrow = Fraction("0.4") / Fraction("1.2")
     assert calibration.host_floors(home, plan).shares["copy", "elapsed"] == narrow
     store, [known] = Store(home), calibration.read_records(home)
@@ -165,65 +154,65 @@ def test_the_widest_of_several_calibrations_counts_and_the_same_one_again_replac
     ],
 )  # fmt: skip
 def test_another_host_or_other_conditions_have_none(
-    guests: Guests, said: Callable[..., str], home: Path, more: dict[str, Any], why: str
+    guests: Guests, cli: Cli, home: Path, more: dict[str, Any], why: str
 ) -> None:
-    wall(said)
+    wall(cli)
     floors = calibration.host_floors(home, ran(home, A, **more).plan())
     assert not floors.shares
     assert why in floors.why and floors.why.endswith("--clock wall")
 
 
-def test_without_a_record_it_says_how_to_make_one(home: Path, said: Callable[..., str]) -> None:
+def test_without_a_record_it_says_how_to_make_one(home: Path, cli: Cli) -> None:
     floors = calibration.host_floors(home, ran(home, A).plan())
     assert floors.why == "no A/A of this host: agelab calibrate <scenario>-<variant> --clock wall"
-    assert said("--show") == f"no A/A of any host is recorded: {calibration.CALIBRATE}\n"
+    assert cli.out("calibrate", "--show") == f"no A/A of any host is recorded: {calibration.CALIBRATE}\n"
 
 
-def test_what_is_recorded_is_shown(guests: Guests, said: Callable[..., str], home: Path) -> None:
-    made = wall(said)
-    shown = said("--show")
+def test_what_is_recorded_is_shown(guests: Guests, cli: Cli, home: Path) -> None:
+    made = wall(cli)
+    shown = cli.out("calibrate", "--show")
     assert "  copy" in shown and all(line in made for line in shown.splitlines())
-    found = json.loads(said("--show", "--json"))
+    found = cli.json("calibrate", "--show", "--json")
     [host] = found["hosts"]
     assert found["schema"] == 3 and host["host"]["accelerator"] == "tcg"
     elapsed = next(one for one in host["calibrations"][0]["floors"] if one["metric"] == "elapsed")
     assert elapsed["floor_relative"] == float(FLOOR) and elapsed["widest"]["second"] == [*AGAIN.values()]
 
 
-def test_programs_get_what_was_recorded(guests: Guests, said: Callable[..., str]) -> None:
-    found = json.loads(wall(said, "--json"))
+def test_programs_get_what_was_recorded(guests: Guests, cli: Cli) -> None:
+    found = json.loads(wall(cli, "--json"))
     assert (found["clock"], found["emulated"], len(found["cells"])) == ("wall", False, 10)
     assert [found["run"], found["again"]] == found["recorded"]["runs"]
 
 
-def test_other_inputs_are_not_the_same_thing(
-    guests: Guests, said: Callable[..., str], home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_inputs_are_not_the_same_thing(guests: Guests, cli: Cli, home: Path) -> None:
     guests.more[1] = {"inputs": {**COPY, "kernel": "upgraded"}}
-    wall(said, code=2)
+    wall(cli, code=2)
     assert not (home / "floors").exists()
 
 
-def test_a_cell_that_is_not_ok_leaves_too_few(guests: Guests, said: Callable[..., str], home: Path) -> None:
+def test_a_cell_that_is_not_ok_leaves_too_few(guests: Guests, cli: Cli, home: Path) -> None:
     guests.more[1] = {"ends": {4: Status.HUNG}}
-    shown = wall(said, code=1)
+    shown = wall(cli, code=1)
     assert "not ok, in no figure below: ext4, seed 4 of" in shown
     assert "nothing is recorded: no five run seeds" in shown and not (home / "floors").exists()
 
 
 def test_real_drives_are_held_from_the_first_run_to_the_last(
-    guests: Guests, said: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    guests: Guests, cli: Cli, tmp_path: Path
 ) -> None:
     image = tmp_path / "disk.img"
     image.write_bytes(bytes(1 << 20))
-    said("aging-ext4", "--disks", f"file:{image}")
+    cli.out("calibrate", "aging-ext4", "--disks", f"file:{image}")
     first, second = guests.claims
     assert first and first == second
     with image.open("r+b") as file:
         file.seek(1080)
         file.write(b"\x53\xef")  # ext2's magic number
-    assert main(["calibrate", "aging-ext4", "--disks", f"file:{image}"]) == 2
-    assert "holds data: ext" in capsys.readouterr().err and len(guests.asked) == 2
+    assert (
+        "holds data: ext" in cli.err("calibrate", "aging-ext4", "--disks", f"file:{image}")
+        and len(guests.asked) == 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -240,28 +229,24 @@ def test_real_drives_are_held_from_the_first_run_to_the_last(
 )
 def test_a_bad_record_is_refused_by_name(
     guests: Guests,
-    said: Callable[..., str],
+    cli: Cli,
     home: Path,
-    capsys: pytest.CaptureFixture[str],
     spoil: Callable[[str], str],
     why: str,
 ) -> None:
-    wall(said)
+    wall(cli)
     path = record(home)
     path.write_text(spoil(path.read_text()))
-    assert main(["calibrate", "--show"]) == 2
-    shown = " ".join(capsys.readouterr().err.split())
+    shown = " ".join(cli.err("calibrate", "--show").split())
     assert f"{path} {why}" in shown and f"rm {path}" in shown
-    assert main(["calibrate", "aging-ext4", "--clock", "wall"]) == 2
+    cli.run("calibrate", "aging-ext4", "--clock", "wall", code=2)
     assert len(guests.asked) == 2, "no guest runs for what cannot be recorded"
     with pytest.raises(InputError, match=path.name):
         calibration.host_floors(home, ran(home, A).plan())
 
 
-def test_a_record_under_another_hosts_name_is_refused(
-    guests: Guests, said: Callable[..., str], home: Path
-) -> None:
-    wall(said)
+def test_a_record_under_another_hosts_name_is_refused(guests: Guests, cli: Cli, home: Path) -> None:
+    wall(cli)
     path = record(home)
     path.rename(
         path.with_name(f"{MeasuredHost(kernel='x', processor='y', qemu='z', accelerator='kvm').key}.json")
@@ -270,11 +255,9 @@ def test_a_record_under_another_hosts_name_is_refused(
         calibration.read_records(home)
 
 
-def test_words_of_a_record_do_not_reach_a_terminal(
-    guests: Guests, said: Callable[..., str], home: Path
-) -> None:
+def test_words_of_a_record_do_not_reach_a_terminal(guests: Guests, cli: Cli, home: Path) -> None:
     guests.more = [{"qemu": "QEMU \x1b[2J\x1b]0;owned\x07"}] * 2
-    assert "\x1b" not in wall(said) and "\x1b" not in said("--show")
+    assert "\x1b" not in wall(cli) and "\x1b" not in cli.out("calibrate", "--show")
 
 
 def test_a_median_of_zero_has_no_share(home: Path) -> None:
@@ -285,10 +268,8 @@ def test_a_median_of_zero_has_no_share(home: Path) -> None:
         assert [one.metric for one in found] == wanted and not any(one.share for one in found)
 
 
-def test_a_calibration_of_several_drives_covers_each_of_them(
-    guests: Guests, said: Callable[..., str], home: Path
-) -> None:
-    wall(said)
+def test_a_calibration_of_several_drives_covers_each_of_them(guests: Guests, cli: Cli, home: Path) -> None:
+    wall(cli)
     [known] = calibration.read_records(home)
     [one] = known.calibrations
     both = one.conditions.model_copy(update={"drives": ("model:a", "model:b")})
@@ -309,11 +290,9 @@ def test_a_plan_that_says_no_number_of_jobs_has_one(home: Path, command: dict[st
     assert (conditions.jobs, conditions.vcpus) == (1, 1)
 
 
-def test_show_and_a_scenario_do_not_go_together(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", "aging-ext4", "--show"]) == 2
-    assert main(["calibrate"]) == 2
-    said = capsys.readouterr().err
-    assert "leave aging-ext4 out" in said and "name a scenario" in said
+def test_show_and_a_scenario_do_not_go_together(home: Path, cli: Cli) -> None:
+    assert "leave aging-ext4 out" in cli.err("calibrate", "aging-ext4", "--show")
+    assert "name a scenario" in cli.err("calibrate")
 
 
 @pytest.mark.parametrize(("seen", "later"), [(4, 2), (4, 3), (6, 3), (6, 4)])
@@ -347,29 +326,26 @@ def test_a_run_from_before_the_processor_was_recorded_has_no_floors(home: Path) 
 
 
 def test_compare_calls_nothing_slower_below_the_floor_of_the_host(
-    guests: Guests, said: Callable[..., str], home: Path, capsys: pytest.CaptureFixture[str]
+    guests: Guests, cli: Cli, home: Path
 ) -> None:
     """B is 1.42 times A, every pair considered, but this host by itself makes 47 % of the larger one."""
     one, other = ran(home, A), ran(home, {seed: (value or 0) + 0.5 for seed, value in A.items()})
-    assert main(["compare", one.name, other.name]) == 0
-    shown = capsys.readouterr().out
+    shown = cli.out("compare", one.name, other.name)
     assert "B slower" in shown and "  without a floor of the host: " in shown
-    wall(said)
-    assert main(["compare", one.name, other.name]) == 0
-    shown = capsys.readouterr().out
+    wall(cli)
+    shown = cli.out("compare", one.name, other.name)
     assert "copy 1.20 1.70 1.42 1.15 1.73 below the floor" in [
         " ".join(line.split()) for line in shown.splitlines()
     ]
     assert "without a floor of the host" not in shown
     elsewhere = ran(home, {seed: (value or 0) + 0.5 for seed, value in A.items()}, host="another, 1 x CPU")
-    assert main(["compare", one.name, elsewhere.name]) == 0
-    shown = capsys.readouterr().out
+    shown = cli.out("compare", one.name, elsewhere.name)
     assert "host Linux 6.1.0 x86_64, 2 x AMD EPYC, clocksource tsc | another, 1 x CPU" in shown
     assert "without a floor of the host: " in shown
 
 
 def test_a_report_calls_nothing_slower_below_the_floor_of_the_host(
-    guests: Guests, said: Callable[..., str], home: Path
+    guests: Guests, cli: Cli, home: Path
 ) -> None:
     slower: Values = {seed: (value or 0) + 0.5 for seed, value in A.items()}
     run = made(home, {"ext4": A, "xfs": slower})
@@ -382,7 +358,7 @@ def test_a_report_calls_nothing_slower_below_the_floor_of_the_host(
     words, doubts = verdicts()
     assert words == ["lowest median", "slower"]
     assert "Real time: without a floor of the host: no A/A of this host" in doubts
-    wall(said)
+    wall(cli)
     words, doubts = verdicts()
     assert words == ["lowest median", "below the floor"]
     assert "no difference is named that this host shows by chance" in doubts
@@ -391,22 +367,20 @@ def test_a_report_calls_nothing_slower_below_the_floor_of_the_host(
     assert answer.verdict.startswith("Not known: ")
 
 
-def test_compare_says_of_what_no_host_floor_is_known(
-    guests: Guests, said: Callable[..., str], home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compare_says_of_what_no_host_floor_is_known(guests: Guests, cli: Cli, home: Path) -> None:
     """A/A of a scenario that reads says nothing of copying, which then has the rank test alone."""
-    wall(said)
+    wall(cli)
     [known] = calibration.read_records(home)
     [measured] = known.calibrations
     floors = tuple(floor.model_copy(update={"step": "read"}) for floor in measured.floors)
     calibration.record_calibration(Store(home), known.host, measured.model_copy(update={"floors": floors}))
     one, other = ran(home, A), ran(home, SLOWER)
     label = "  without a floor of the host, for no A/A of it has it: elapsed of copy\n"
-    assert main(["compare", one.name, other.name]) == 0
-    shown = capsys.readouterr().out
+    shown = cli.out("compare", one.name, other.name)
     assert "B slower" in shown and label in shown
-    assert main(["compare", one.name, ran(home, A).name]) == 0
-    assert "without a floor of the host" not in capsys.readouterr().out, "nothing is called different"
+    assert "without a floor of the host" not in cli.out("compare", one.name, ran(home, A).name), (
+        "nothing is called different"
+    )
 
 
 def on_kernel(run: RunDirectory, release: str) -> str:
@@ -415,27 +389,22 @@ def on_kernel(run: RunDirectory, release: str) -> str:
     return run.name
 
 
-def test_a_sweep_marks_no_change_below_the_floor_of_the_host(
-    guests: Guests, said: Callable[..., str], home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sweep_marks_no_change_below_the_floor_of_the_host(guests: Guests, cli: Cli, home: Path) -> None:
     names = [on_kernel(ran(home, A), "5.10.3"), on_kernel(ran(home, SLOWER), "6.1.2")]
     asked = ["sweep", *names, "--metric", "copy:elapsed", "--metric", "all steps:elapsed"]
-    assert main(asked) == 0
-    shown = capsys.readouterr().out
+    shown = cli.out(*asked)
     assert shown.count("+41.7%*") == 2
     assert "without a floor of the host: no A/A of this host: agelab calibrate" in shown
-    wall(said)
-    assert main(asked) == 0
-    shown = capsys.readouterr().out
+    wall(cli)
+    shown = cli.out(*asked)
     assert shown.count("+41.7%~") == 2, "the step, and the sum of all steps"
     assert "without a floor of the host" not in shown
-    assert main([*asked, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = cli.json(*asked, "--json")
     assert found["labels"] == [] and {row["word"] for row in found["rows"]} == {None, "below the floor"}
 
 
 def test_a_claim_takes_no_order_from_what_the_host_does_by_chance(
-    guests: Guests, said: Callable[..., str], home: Path, capsys: pytest.CaptureFixture[str]
+    guests: Guests, cli: Cli, home: Path
 ) -> None:
     """The study has xfs ahead of ext3 in writing; here it is so by a fifth, and the host by itself makes half."""
 
@@ -445,10 +414,8 @@ def test_a_claim_takes_no_order_from_what_the_host_does_by_chance(
         study_runs.make(
             home, "tum-2005", values, seeds=seeds, clock="wall", drives=("model:none",), provenance=HOST
         )
-        assert main(["replicate", "latest"]) == 0
-        shown = capsys.readouterr().out
-        assert main(["replicate", "latest", "--json"]) == 0
-        [study] = json.loads(capsys.readouterr().out)["studies"]
+        shown = cli.out("replicate", "latest")
+        [study] = cli.json("replicate", "latest", "--json")["studies"]
         [claim] = [one for one in study["claims"] if one["id"] == "write-xfs-and-jfs-ahead"]
         [one] = claim["verdicts"]
         return one["verdict"], one["reason"], shown
@@ -457,7 +424,7 @@ def test_a_claim_takes_no_order_from_what_the_host_does_by_chance(
     for count in (5, 1):
         assert verdict(count)[:2] == ("replicated", "next is ext3")
     assert label in verdict(5)[2]
-    wall(said)
+    wall(cli)
     for count in (5, 1):
         assert verdict(count)[:2] == ("not replicated", "against ext3")
     assert label not in verdict(5)[2]

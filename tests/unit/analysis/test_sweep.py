@@ -1,15 +1,14 @@
 """One scenario on several kernels: one table, changes with their verdicts, what a kernel does not support."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from agelab.cli import main
 from agelab.results.result import RunKernel, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions
 from tests.build import run_builder
+from tests.build.cli import Cli
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -53,17 +52,10 @@ def seeds(middle: float) -> list[float]:
     return [middle - 0.02, middle - 0.01, middle, middle + 0.01, middle + 0.02]
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
-    assert main(["sweep", *words]) == code
-    return capsys.readouterr().out
-
-
-def test_kernels_stand_in_the_order_of_their_versions_and_changes_are_judged(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_kernels_stand_in_the_order_of_their_versions_and_changes_are_judged(home: Path, cli: Cli) -> None:
     new = made(home, "6.12.1", {"ext4": seeds(2.0), "jfs": seeds(1.0)})
     old = made(home, "5.10.3", {"ext4": seeds(1.0), "jfs": seeds(1.01)})
-    out = said(capsys, new, old)
+    out = cli.out("sweep", new, old)
     head, *ext4 = [line.split() for line in out.split("\next4, elapsed, s")[1].strip().splitlines()[:4]]
     assert head == ["5.10.3", "6.12.1"]
     assert ext4[0] == ["copy", "1.000", "2.000", "+100.0%*"] and ext4[1][0] == "read"
@@ -74,7 +66,7 @@ def test_kernels_stand_in_the_order_of_their_versions_and_changes_are_judged(
 
 
 def test_candidates_come_before_their_release_and_images_where_their_release_says(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, cli: Cli
 ) -> None:
     kernels = [
         ("tree:/linux@v6.6-rc7", "6.6.0-rc7", "6.6.0-rc7"),
@@ -86,11 +78,11 @@ def test_candidates_come_before_their_release_and_images_where_their_release_say
         made(home, release, {"ext4": [1.0]}, booted=RunKernel(spec=spec, release=release, version=version))
         for spec, release, version in kernels
     ]
-    shown = json.loads(said(capsys, *reversed(names), "--json"))["kernels"]
+    shown = cli.json("sweep", *reversed(names), "--json")["kernels"]
     assert [one["release"] for one in shown] == [release for _, release, _ in kernels]
 
 
-def test_kernels_of_one_release_are_told_apart(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_kernels_of_one_release_are_told_apart(home: Path, cli: Cli) -> None:
     commits = [f"{digit * 40}" for digit in "ab"]
     names = [
         made(home, "6.6.0", {"jfs": took}, booted=RunKernel(spec=spec, release="6.6.0", version="6.6.0"))
@@ -99,116 +91,100 @@ def test_kernels_of_one_release_are_told_apart(home: Path, capsys: pytest.Captur
             (None, f"tree:/linux@{commits[1]}"),
         )
     ]
-    out = said(capsys, *names, "--metric", "copy:elapsed")
+    out = cli.out("sweep", *names, "--metric", "copy:elapsed")
     assert out.split("copy, elapsed, s")[1].splitlines()[1].split() == ["6.6.0@aaaaaaaa", "6.6.0@bbbbbbbb"]
     assert "jfs was last seen in 6.6.0@aaaaaaaa" in out
-    rows = json.loads(said(capsys, *names, "--json"))["rows"]
+    rows = cli.json("sweep", *names, "--json")["rows"]
     assert {row["spec"] for row in rows} == {
         f"tree:/linux@{commits[0]},config=/c",
         f"tree:/linux@{commits[1]}",
     }
 
 
-def test_runs_on_other_drives_are_refused(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_on_other_drives_are_refused(home: Path, cli: Cli) -> None:
     one, other = made(home, "6.1.2", {"ext4": [1.0]}), made(home, "6.16.1", {"ext4": [1.0]}, drive="model:a")
-    assert main(["sweep", one, other]) == 2
-    assert (
-        f"do not belong into one table: {other} | {one}: drives model:a | model:none"
-        in capsys.readouterr().err
+    assert f"do not belong into one table: {other} | {one}: drives model:a | model:none" in cli.err(
+        "sweep", one, other
     )
     for name, corpus in ((one, "a"), (other := made(home, "6.16.1", {"ext4": [1.0]}), "b")):
         run = RunDirectory(home / "runs" / name)
         run.write_plan(run.plan().model_copy(update={"provenance": {"corpus_sha256": corpus}}))
-    assert main(["sweep", one, other]) == 2
-    assert f"do not belong into one table: {other} | {one}: data b | a" in capsys.readouterr().err
+    assert f"do not belong into one table: {other} | {one}: data b | a" in cli.err("sweep", one, other)
 
 
-def test_one_reason_on_several_kernels_is_said_once(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_reason_on_several_kernels_is_said_once(home: Path, cli: Cli) -> None:
     names = [
         made(home, "k", {"jfs": None}, booted=RunKernel(spec=f"debian:{one}", release=one, version=one))
         for one in ("5.10.3", "6.1.2")
     ]
-    assert "jfs on 5.10.3, 6.1.2: unsupported: kernel k has no module jfs" in said(capsys, *names)
+    assert "jfs on 5.10.3, 6.1.2: unsupported: kernel k has no module jfs" in cli.out("sweep", *names)
 
 
-def test_one_seed_tells_nothing_and_the_command_that_would_is_there_to_paste(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_seed_tells_nothing_and_the_command_that_would_is_there_to_paste(home: Path, cli: Cli) -> None:
     names = [made(home, kernel, {"ext4": [took]}) for kernel, took in (("5.10.3", 1.0), ("6.1.2", 2.0))]
     command = RunOptions(name="aging-ext4", directory="/", kernel="5.10.3").to_plan()
     for name in names:
         run = RunDirectory(home / "runs" / name)
         run.write_plan(run.plan().model_copy(update={"command": command}))
-    out = said(capsys, *names, "--metric", "copy:elapsed")
+    out = cli.out("sweep", *names, "--metric", "copy:elapsed")
     assert "+100.0%?" in out and "ext4" in out.split("copy, elapsed, s")[1].splitlines()[2]
     asked = "agelab run aging-ext4 --seeds 1,2,3,4,5 --kernel debian:5.10.3 --kernel debian:6.1.2"
     assert f"for a verdict in place of ?: {asked}\n" in out
 
 
-def test_a_metric_of_a_later_repetition_is_asked_for_by_its_number(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_metric_of_a_later_repetition_is_asked_for_by_its_number(home: Path, cli: Cli) -> None:
     names = [
         made(home, kernel, {"ext4": [1.0]}, again=again)
         for kernel, again in (("5.10.3", 3.0), ("6.1.2", 4.0))
     ]
-    out = said(capsys, *names, "--metric", "copy:2:elapsed")
+    out = cli.out("sweep", *names, "--metric", "copy:2:elapsed")
     assert "copy 2/2, elapsed, s" in out and "+33.3%?" in out and "1.0" not in out
 
 
-def test_what_a_kernel_lacks_is_unsupported_and_said_where_it_was_last_seen(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_kernel_lacks_is_unsupported_and_said_where_it_was_last_seen(home: Path, cli: Cli) -> None:
     kernels = {"5.10.3": [1.0], "6.12.1": [1.0], "7.2.5": None}
     names = [made(home, kernel, {"reiserfs": took}) for kernel, took in kernels.items()]
-    out = said(capsys, *names)
+    out = cli.out("sweep", *names)
     assert "reiserfs on 7.2.5: unsupported: kernel 7.2.5 has no module reiserfs" in out
     assert "reiserfs was last seen in 6.12.1" in out
-    assert json.loads(said(capsys, *names, "--json"))["last_seen"] == {"reiserfs": "6.12.1"}
+    assert cli.json("sweep", *names, "--json")["last_seen"] == {"reiserfs": "6.12.1"}
 
 
-def test_a_change_is_against_the_last_kernel_that_has_a_value(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_change_is_against_the_last_kernel_that_has_a_value(home: Path, cli: Cli) -> None:
     kernels: dict[str, list[float] | None] = {"5.10.3": [1.0], "6.1.2": None, "6.12.1": [3.0]}
     names = [made(home, kernel, {"ufs": took}) for kernel, took in kernels.items()]
     row = next(
-        line for line in said(capsys, *names, "--metric", "copy:elapsed").splitlines() if line[:3] == "ufs"
+        line
+        for line in cli.out("sweep", *names, "--metric", "copy:elapsed").splitlines()
+        if line[:3] == "ufs"
     )
     assert row.split() == ["ufs", "1", "unsupported", "3", "+200.0%?"]
 
 
-def test_further_seeds_of_a_kernel_join_its_column(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_further_seeds_of_a_kernel_join_its_column(home: Path, cli: Cli) -> None:
     first, again = (made(home, "6.1.2", {"ext4": took}) for took in ([1.0], [1.0, 2.0]))
-    rows = json.loads(said(capsys, first, again, "--metric", "copy:elapsed", "--json"))["rows"]
+    rows = cli.json("sweep", first, again, "--metric", "copy:elapsed", "--json")["rows"]
     assert [(row["seeds"], row["median"]) for row in rows] == [(2, 1.5)]
 
 
-def test_a_run_that_does_not_say_its_kernel_is_refused(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_does_not_say_its_kernel_is_refused(home: Path, cli: Cli) -> None:
     names = [made(home, "6.1.2", {"ext4": [took]}) for took in (1.0, 2.0)]
     silent = RunDirectory(home / "runs" / names[0])
     silent.write_plan(silent.plan().model_copy(update={"kernel": None}))
-    assert main(["sweep", *names]) == 2
-    assert f"{silent.name} does not say its kernel" in capsys.readouterr().err
+    assert f"{silent.name} does not say its kernel" in cli.err("sweep", *names)
 
 
-def test_other_scenarios_and_unknown_metrics_are_refused(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_scenarios_and_unknown_metrics_are_refused(home: Path, cli: Cli) -> None:
     one, other = made(home, "6.1.2", {"ext4": [1.0]}), made(home, "5.10.3", {"ext4": [1.0]}, "large")
-    assert main(["sweep", one, other]) == 2
-    refused = capsys.readouterr().err
+    refused = cli.err("sweep", one, other)
     assert f"do not belong into one table: {other} | {one}: scenario large | small" in refused
     hint = refused.partition("both, side by side: agelab ")[2].split()
-    assert main(hint) == 0 and "NOT COMPARABLE: scenario small | large" in capsys.readouterr().out
-    assert main(["sweep", one, "--metric", "copy:elapsd"]) == 2
-    assert "did you mean copy:elapsed" in capsys.readouterr().err
+    assert "NOT COMPARABLE: scenario small | large" in cli.out(*hint)
+    assert "did you mean copy:elapsed" in cli.err("sweep", one, "--metric", "copy:elapsd")
 
 
-def test_each_table_is_drawn(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_table_is_drawn(home: Path, tmp_path: Path, cli: Cli) -> None:
     names = [made(home, kernel, {"ext4": seeds(1.0)}) for kernel in ("5.10.3", "6.1.2")]
-    said(capsys, *names, "--plots", str(tmp_path / "plots"))
+    cli.out("sweep", *names, "--plots", str(tmp_path / "plots"))
     drawn = (tmp_path / "plots" / "all-steps-elapsed.svg").read_text()
     assert "5.10.3" in drawn and "6.1.2" in drawn

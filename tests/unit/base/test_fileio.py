@@ -14,11 +14,11 @@ import pytest
 
 from agelab.base import fileio
 from agelab.base.errors import InputError
-from agelab.cli import main
 from agelab.kernel import recipes, source_tree
 from agelab.kernel.source_tree import KernelPart
 from agelab.scenario import control_file
 from tests.build import run_builder
+from tests.build.cli import Cli
 from tests.capabilities import needs_root
 
 PACKAGE = Path(__file__).parents[3] / "agelab"
@@ -124,19 +124,18 @@ MAY_BE_LARGE = ("a.iso", "capsule")
 @pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize("put", IN_PLACE)
 def test_a_command_refuses_what_is_no_file_of_a_sensible_size(
-    tmp_path: Path, name: str, put: Callable[[Path], str], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, name: str, put: Callable[[Path], str], cli: Cli
 ) -> None:
     words = READERS[name](tmp_path)
     what = put(tmp_path / name)
-    assert main(words) == 2
-    said = capsys.readouterr()
-    assert "Traceback" not in said.err
+    err = cli.err(*words)
+    assert "Traceback" not in err
     if (name, what) == ("a.iso", "directory"):
-        assert "directory holds no file" in said.err
+        assert "directory holds no file" in err
     else:
-        assert name in said.err
+        assert name in err
     if name not in MAY_BE_LARGE:
-        assert what in said.err or "no file" in said.err
+        assert what in err or "no file" in err
 
 
 def test_a_patch_that_is_a_pipe_is_refused_before_git_reads_it(tmp_path: Path) -> None:
@@ -205,14 +204,13 @@ def test_packed_data_is_unpacked_up_to_a_limit(tmp_path: Path) -> None:
 
 
 def test_a_refused_file_that_nobody_expected_is_still_no_bug(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     def check(*words: object) -> None:
         fileio.read_text(Path("/dev/zero"))
 
     monkeypatch.setattr("agelab.data.history.operations.check_log", check)
-    assert main(["history", "check", "log"]) == 2
-    assert capsys.readouterr().err.startswith("agelab: /dev/zero: it is a character device")
+    assert cli.err("history", "check", "log").startswith("agelab: /dev/zero: it is a character device")
 
 
 def test_every_file_is_read_through_the_one_door() -> None:

@@ -10,7 +10,6 @@ from rich.console import Console
 
 from agelab.base.errors import InputError
 from agelab.base.plain_path import misfit, plain_label
-from agelab.cli import main
 from agelab.cli.options import open_store, say
 from agelab.kernel.debian_kernel import nearest
 from agelab.machine.vm import domain, host
@@ -18,6 +17,7 @@ from agelab.machine.vm.guest import MemoryDisk
 from agelab.present.view.progress import PlainProgress
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario import control_file
+from tests.build.cli import Cli
 from tests.build.guest_spec import SPEC
 from tests.build.hostile_runs import HOSTILE
 from tests.build.run_readers import OBEYED
@@ -44,12 +44,11 @@ def test_a_home_of_letters_of_any_script_is_taken(
 
 @pytest.mark.parametrize("what", UNFIT)
 def test_a_home_that_some_program_would_misread_is_refused_at_once(
-    what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cli: Cli
 ) -> None:
     home = tmp_path / f"a{UNFIT[what]}b"
     monkeypatch.setenv("AGELAB_HOME", str(home))
-    assert main(["run", "aging-ext4"]) == 2
-    said = capsys.readouterr().err
+    said = cli.err("run", "aging-ext4")
     assert "the store's directory cannot be" in said and "AGELAB_HOME=<directory>; fit are letters" in said
     assert repr(UNFIT[what])[1:-1] in said and not home.exists() and "Traceback" not in said
 
@@ -128,13 +127,12 @@ LONG = "x" * 5000
     ],
 )  # fmt: skip
 def test_a_name_that_no_file_can_have_is_refused_in_one_line(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "loop").symlink_to("loop")
-    assert main(words) == 2
-    said = capsys.readouterr().err
+    said = cli.err(*words)
     assert "Traceback" not in said and len(said) < 6000
     said = said[
         said.index("agelab: ") :

@@ -9,12 +9,13 @@ from click.testing import CliRunner
 from pydantic import ValidationError
 
 from agelab.base.sanitize import escape_controls
-from agelab.cli import agelab, main
+from agelab.cli import agelab
 from agelab.evaluate.derived_samples import repetition_ratios, syscall_shares
 from agelab.results.result import EVENT, CellEnded, Sample, SampleSent, StepDone, StepFailed
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.step import Ratio
 from tests.build import run_builder
+from tests.build.cli import Cli
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07 \x9b31m \x7f \r back \u202etxt.exe \u2066 \u200f \u2028 \x00 \ufeff end"
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
@@ -104,10 +105,9 @@ def test_a_result_that_is_shown_gives_no_orders(home: Path, words: tuple[str, ..
         assert "\\x1b[2J" in done.output and "\\u202etxt.exe" in done.output
 
 
-def test_an_error_gives_no_orders(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_gives_no_orders(home: Path, cli: Cli) -> None:
     (home / "runs").mkdir()
-    assert main(["show", "x\x1b[2J"]) == 2
-    said = capsys.readouterr().err
+    said = cli.err("show", "x\x1b[2J")
     assert said and not OBEYED.search(said)
 
 

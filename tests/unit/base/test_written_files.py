@@ -6,9 +6,10 @@ from pathlib import Path
 import click
 import pytest
 
-from agelab import cli
+from agelab.cli import agelab
 from agelab.cli.options import OutputFile
 from tests.build import aging_runs
+from tests.build.cli import Cli
 
 OTHERS = {
     "corpus make --from", "history make --repository", "test --expect", "debug --script",  # are read
@@ -43,14 +44,14 @@ def commands(found: click.Command, words: tuple[str, ...] = ()) -> Iterator[tupl
 def test_every_option_that_names_a_file_to_write_goes_through_one_door() -> None:
     paths = {
         f"{words} {option.opts[-1]}": option.type
-        for words, command in commands(cli.agelab)
+        for words, command in commands(agelab)
         for option in command.params
         if isinstance(option, click.Option) and isinstance(option.type, click.Path)
     }
     assert {name for name, kind in paths.items() if not isinstance(kind, OutputFile)} == OTHERS
     written = {name.rpartition(" ")[0] for name in paths.keys() - OTHERS} | {"plan", "sweep", "new"}
     with_force = {
-        words for words, command in commands(cli.agelab) if any("--force" in p.opts for p in command.params)
+        words for words, command in commands(agelab) if any("--force" in p.opts for p in command.params)
     }
     assert with_force == written
 
@@ -68,51 +69,41 @@ def test_every_option_that_names_a_file_to_write_goes_through_one_door() -> None
         "worker plan --cell 0 -o mine",
     ],
 )
-def test_a_file_that_is_there_is_not_written_over(
-    verb: str, home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_there_is_not_written_over(verb: str, home: Path, cli: Cli) -> None:
     Path("mine").write_text("years of work")
-    assert cli.main(verb.split()) == 2
-    said = capsys.readouterr().err
+    said = cli.err(*verb.split())
     assert "mine is there already" in said and "--force" in said and "Traceback" not in said
     assert Path("mine").read_text() == "years of work"
 
 
-def test_a_file_with_the_name_of_a_page_is_nobodys_to_replace(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_with_the_name_of_a_page_is_nobodys_to_replace(home: Path, cli: Cli) -> None:
     name, verb = "report.html", ["report", "latest"]
     Path(name).write_text("<!DOCTYPE html><title>mine</title>")
-    assert cli.main(verb) == 2
-    assert f"{name} is there already, and no page of agelab" in capsys.readouterr().err
+    assert f"{name} is there already, and no page of agelab" in cli.err(*verb)
     assert Path(name).read_text() == "<!DOCTYPE html><title>mine</title>"
-    assert cli.main([*verb, "--force"]) == 0
+    cli.run(*verb, "--force")
     assert "agelab" in Path(name).read_text()
     first = Path(name).stat().st_ino
-    assert cli.main(verb) == 0, "a page of agelab is replaced unasked"
+    cli.run(*verb)  # a page of agelab is replaced unasked
     assert Path(name).stat().st_ino != first
 
 
-def test_what_goes_into_a_directory_writes_over_nothing(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_goes_into_a_directory_writes_over_nothing(home: Path, cli: Cli) -> None:
     words = ["sweep", *runs(home), "--plots", "plots"]
-    assert cli.main(words) == 0
+    cli.run(*words)
     [*drawn] = sorted(Path("plots").iterdir())
     assert drawn and {path.suffix for path in drawn} == {".svg"}
     drawn[-1].write_text("mine")
-    assert cli.main(words) == 2
-    assert "is there already" in capsys.readouterr().err and drawn[-1].read_text() == "mine"
-    assert cli.main([*words, "--force"]) == 0 and drawn[-1].read_text() != "mine"
+    assert "is there already" in cli.err(*words) and drawn[-1].read_text() == "mine"
+    assert cli.run(*words, "--force") and drawn[-1].read_text() != "mine"
     assert sorted(Path("plots").iterdir()) == drawn
     Path("array").mkdir()
     Path("array/plan.json").write_text("mine")
-    assert cli.main(["plan", "aging-ext4", "--slurm", "array"]) == 2
-    assert "array/plan.json is there already" in capsys.readouterr().err
+    assert "array/plan.json is there already" in cli.err("plan", "aging-ext4", "--slurm", "array")
 
 
 def test_a_file_that_came_meanwhile_is_not_written_over(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from agelab.present.view import export
 
@@ -121,7 +112,7 @@ def test_a_file_that_came_meanwhile_is_not_written_over(
         yield "x"
 
     monkeypatch.setitem(export.FORMATS, "csv", slow)
-    assert cli.main(["export", "-o", "a.csv"]) == 2
+    cli.run("export", "-o", "a.csv", code=2)
     assert Path("a.csv").read_text() == "of another program"
 
 
@@ -132,18 +123,16 @@ def test_a_file_that_came_meanwhile_is_not_written_over(
         ("a.xml", b"<?xml"), ("A.CSV", b"run,"),
     ],
 )  # fmt: skip
-def test_the_ending_of_a_file_decides_its_format(name: str, begins: bytes, home: Path) -> None:
-    assert cli.main(["export", "latest", "-o", name]) == 0
+def test_the_ending_of_a_file_decides_its_format(name: str, begins: bytes, home: Path, cli: Cli) -> None:
+    cli.run("export", "latest", "-o", name)
     assert Path(name).read_bytes().startswith(begins)
 
 
-def test_a_format_that_the_ending_contradicts_is_an_error(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["export", "--format", "csv", "-o", "a.parquet"]) == 2
-    assert "--format csv: the ending of a.parquet says parquet" in capsys.readouterr().err
-    assert cli.main(["export", "-o", "samples"]) == 2
-    assert "samples: its ending names no format" in capsys.readouterr().err
+def test_a_format_that_the_ending_contradicts_is_an_error(home: Path, cli: Cli) -> None:
+    assert "--format csv: the ending of a.parquet says parquet" in cli.err(
+        "export", "--format", "csv", "-o", "a.parquet"
+    )
+    assert "samples: its ending names no format" in cli.err("export", "-o", "samples")
     assert not list(home.glob("*a*.p*")) and not Path("samples").exists()
-    assert cli.main(["export", "--format", "jsonl", "-o", "table.txt"]) == 0
-    assert cli.main(["export", "--format", "junit", "-o", "cells.xml"]) == 0
+    cli.run("export", "--format", "jsonl", "-o", "table.txt")
+    cli.run("export", "--format", "junit", "-o", "cells.xml")

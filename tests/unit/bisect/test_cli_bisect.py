@@ -1,6 +1,5 @@
 """agelab bisect as a command: what it refuses in one line, what it asks of a run, and what it shows."""
 
-import json
 import os
 import shlex
 import subprocess
@@ -24,6 +23,7 @@ from agelab.runner.request.request import resolve
 from agelab.store.artefacts import Store
 from bench.planted import SCENARIO as ON_NO_DRIVE
 from tests.build import simulated_bisect as simulated
+from tests.build.cli import Cli
 from tests.build.profiled_runs import profiled
 from tests.build.simulated_bisect import planted
 
@@ -68,10 +68,9 @@ def linux(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> str:
+def refused(cli: Cli, *words: str, code: int = 2) -> str:
     """Return the command's one-line error, without the hint."""
-    assert main(["bisect", *words]) == code
-    said = capsys.readouterr().err.splitlines()
+    said = cli.err("bisect", *words, code=code).splitlines()
     [line] = [one for one in said if one.startswith("agelab: ")]
     assert len(said) - said.index(line) <= 2
     return line.removeprefix("agelab: ")
@@ -174,8 +173,8 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> s
         ),
     ],
 )
-def test_bad_input_is_one_clear_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert said in refused(capsys, *words)
+def test_bad_input_is_one_clear_line(words: list[str], said: str, cli: Cli) -> None:
+    assert said in refused(cli, *words)
 
 
 @pytest.mark.parametrize(
@@ -189,29 +188,27 @@ def test_bad_input_is_one_clear_line(words: list[str], said: str, capsys: pytest
     ],
 )
 def test_ends_of_a_tree_that_do_not_fit_are_one_clear_line(
-    linux: Path, good: str, bad: str, said: str, capsys: pytest.CaptureFixture[str]
+    linux: Path, good: str, bad: str, said: str, cli: Cli
 ) -> None:
     words = [*WORDS, "--tree", str(linux), "--good", good, "--bad", bad.format()]
-    assert said.format(tree=linux) in refused(capsys, *words)
+    assert said.format(tree=linux) in refused(cli, *words)
 
 
 def test_trees_that_will_not_do_are_one_clear_line(
-    linux: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    linux: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends = ["--good", "v6.2", "--bad", "v6.9"]
-    assert "there is no such directory" in refused(capsys, *WORDS, *ends, "--tree", str(tmp_path / "x"))
+    assert "there is no such directory" in refused(cli, *WORDS, *ends, "--tree", str(tmp_path / "x"))
+    assert "it is not the top directory of a git tree" in refused(cli, *WORDS, *ends, "--tree", str(tmp_path))
     assert "it is not the top directory of a git tree" in refused(
-        capsys, *WORDS, *ends, "--tree", str(tmp_path)
-    )
-    assert "it is not the top directory of a git tree" in refused(
-        capsys, *WORDS, *ends, "--tree", str(linux / "fs")
+        cli, *WORDS, *ends, "--tree", str(linux / "fs")
     )
     assert "there is no such file" in refused(
-        capsys, *WORDS, *ends, "--tree", str(linux), "--config", "/nowhere"
+        cli, *WORDS, *ends, "--tree", str(linux), "--config", "/nowhere"
     )
     (linux / "fs" / "a.c").write_text("changed")
     try:
-        said = refused(capsys, *WORDS, *ends, "--tree", str(linux))
+        said = refused(cli, *WORDS, *ends, "--tree", str(linux))
         assert said.endswith("has uncommitted changes: fs/a.c")
 
         def lacks(spec: str, store: Store, progress: object) -> None:
@@ -219,7 +216,7 @@ def test_trees_that_will_not_do_are_one_clear_line(
 
         monkeypatch.setattr(build, "check_configuration", lacks)
         assert "lacks options that a guest needs" in refused(
-            capsys, *WORDS, *ends, "--tree", str(linux), "--dirty"
+            cli, *WORDS, *ends, "--tree", str(linux), "--dirty"
         )
     finally:
         (linux / "fs" / "a.c").write_text("")
@@ -231,11 +228,11 @@ def unrelated(path: Path) -> None:
     subprocess.run(["git", "-C", str(path), "checkout", "-q", "main"], check=True)
 
 
-def test_ends_that_are_not_related_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ends_that_are_not_related_are_refused(tmp_path: Path, cli: Cli) -> None:
     simulated.history(tmp_path / "linux", 3)
     unrelated(tmp_path / "linux")
     words = [*WORDS, "--tree", str(tmp_path / "linux"), "--good", "v6.1", "--bad", "alone"]
-    assert "bad (alone) does not descend from good (v6.1)" in refused(capsys, *words)
+    assert "bad (alone) does not descend from good (v6.1)" in refused(cli, *words)
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, home: Path, *words: str) -> BisectQuestion:
@@ -322,46 +319,40 @@ def test_a_step_is_a_normal_run_of_one_cell(
     assert request.kernel == kernel and len(request.seeded_variants) == 2  # one variant, two seeds
 
 
-def test_other_files_than_it_was_begun_with_stop_a_bisect(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_files_than_it_was_begun_with_stop_a_bisect(home: Path, tmp_path: Path, cli: Cli) -> None:
     patch = tmp_path / "a.patch"
     patch.write_text("")
     simulated.asked(Store(home), planted(3), files={str(patch): "0" * 64})
-    assert refused(capsys, "--continue", "latest") == f"{patch} is not what it was when the bisect was begun"
+    assert refused(cli, "--continue", "latest") == f"{patch} is not what it was when the bisect was begun"
 
 
-def test_a_directory_that_is_gone_stops_a_bisect(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_directory_that_is_gone_stops_a_bisect(home: Path, tmp_path: Path, cli: Cli) -> None:
     simulated.asked(Store(home), planted(3), directory=str(tmp_path / "gone"))
-    assert "was begun in" in refused(capsys, "--continue", "latest")
+    assert "was begun in" in refused(cli, "--continue", "latest")
 
 
 def test_real_disks_of_a_bisect_that_goes_on_are_named_again(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     disk = tmp_path / "a disk.img"
     words = {"disks": f"file:{disk}", "erase": "SERIAL", "jobs": 1}
     name = simulated.asked(Store(home), planted(3), words=words).name
     monkeypatch.setattr(bisect, "_same_files", stopped)
-    assert main(["bisect", "--continue", "latest"]) == 2
-    error, hint = capsys.readouterr().err.splitlines()
+    error, hint = cli.err("bisect", "--continue", "latest").splitlines()
     assert "the plan writes to file:" in error and "must be named on the command line" in error
     paste = shlex.split(hint.partition("may be lost: ")[2])
     assert paste == [
         *("agelab", "bisect", "--continue", name),
         *("--disks", f"file:{disk}?cache=none&aio=native", "--erase", "SERIAL"),
     ]
-    assert main(paste[1:]) == 3  # it goes on, to where this test has it stop
-    capsys.readouterr()
+    cli.run(*paste[1:], code=3)  # it goes on, to where this test has it stop
     for others in (paste[4:6], [*paste[4:6], "--erase", "OTHER"]):
-        assert "erases other disks than --erase names" in refused(capsys, "--continue", "latest", *others)
-    assert "another" in refused(capsys, "--continue", "latest", "--disks", "file:/b", "--erase", "SERIAL")
+        assert "erases other disks than --erase names" in refused(cli, "--continue", "latest", *others)
+    assert "another" in refused(cli, "--continue", "latest", "--disks", "file:/b", "--erase", "SERIAL")
 
 
 def test_a_line_a_kernel_has_its_value_and_the_answer_comes_last(
-    home: Path, linux: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Path, linux: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
     simulated.asked_of_tree(Store(home), linux, planted(11, 16), "v6.0", "main")
     monkeypatch.setattr(kernel_runs, "KernelRuns", lambda directory, *_, **__: simulated.Toy(directory))
@@ -378,13 +369,12 @@ def test_a_line_a_kernel_has_its_value_and_the_answer_comes_last(
     assert steps[3].endswith('"11": bad: 2 s (1 seed)')
     log = BisectDirectory.find(Store(home), "latest").log.read_text()
     assert "  seed 1: 2.0 s\n" in log and set(steps) < set(log.splitlines())
-    assert main(["bisect", "--continue", "latest", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["steps"] == 4
+    assert cli.json("bisect", "--continue", "latest", "--json")["steps"] == 4
     assert os.environ.get("GIT_DIR") is None
 
 
 def test_both_sides_of_the_change_are_profiled_where_it_is_asked(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     store = Store(home)
     directory = simulated.asked(store, planted(2, 3), profile=True, words={"jobs": 1, "scale": "quick"})
@@ -398,25 +388,23 @@ def test_both_sides_of_the_change_are_profiled_where_it_is_asked(
         return {"1": before, "2": after}[options.kernel or ""]
 
     monkeypatch.setattr(runner, "run", run)
-    assert main(["bisect", "--continue", "latest"]) == 0
-    shown = capsys.readouterr()
+    out, err = cli.run("bisect", "--continue", "latest")
     assert [(one.kernel, one.seeds, one.profile) for one in ran] == [("1", (1,), True), ("2", (1,), True)]
-    [row] = [line.split() for line in shown.out.splitlines() if line.rstrip().endswith(" search")]
+    [row] = [line.split() for line in out.splitlines() if line.rstrip().endswith(" search")]
     assert row == ["+9", "+300.0", "0", "9", "search"]
     drawn = directory.path / "difference.svg"
-    assert drawn.read_text().startswith("<svg") and str(drawn) in shown.err
+    assert drawn.read_text().startswith("<svg") and str(drawn) in err
 
 
 def test_an_answer_is_there_also_where_a_side_cannot_be_profiled(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     directory = simulated.asked(Store(home), planted(2, 3), profile=True)
     monkeypatch.setattr(kernel_runs, "KernelRuns", lambda directory, *_, **__: simulated.Toy(directory))
     without = profiled(home, steps=())
     monkeypatch.setattr(runner, "run", lambda *_: without)
-    assert main(["bisect", "--continue", "latest"]) == 2
-    shown = capsys.readouterr()
-    assert shown.out.startswith("first bad: 2") and "has no steps" in shown.err
+    out, err = cli.run("bisect", "--continue", "latest", code=2)
+    assert out.startswith("first bad: 2") and "has no steps" in err
     assert (directory.path / "answer.txt").exists()
 
 

@@ -15,6 +15,7 @@ from agelab.results.conditions import Conditions
 from agelab.store.artefacts import Store
 from tests.build import run_builder
 from tests.build import simulated_bisect as simulated
+from tests.build.cli import Cli
 from tests.build.simulated_bisect import planted
 
 LAST = 16
@@ -168,12 +169,11 @@ def test_a_link_in_a_bisect_leads_to_no_file_of_the_users(
     assert [(one.name, one.read_text()) for one in mine.iterdir()] == [("file", "kept\n")]
 
 
-def test_only_skipped_commits_that_are_left_are_the_answer_again(
-    store: Store, linux: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_skipped_commits_that_are_left_are_the_answer_again(store: Store, linux: Path, cli: Cli) -> None:
     broken = planted(11, LAST) | {str(one): OutcomeKind.NO_BUILD for one in range(9, 12)}
     directory = simulated.asked_of_tree(store, linux, broken, "v6.0", f"v6.{LAST}")
-    assert main(["bisect", "--continue", directory.name]) == 1
-    first, calls = capsys.readouterr().out, simulated.calls(directory)
-    assert main(["bisect", "--continue", directory.name]) == 1
-    assert capsys.readouterr().out == first and simulated.calls(directory) == calls
+    first, calls = cli.out("bisect", "--continue", directory.name, code=1), simulated.calls(directory)
+    assert (
+        cli.out("bisect", "--continue", directory.name, code=1) == first
+        and simulated.calls(directory) == calls
+    )

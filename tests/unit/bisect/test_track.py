@@ -22,7 +22,6 @@ from agelab.bisect.track.lines import Known
 from agelab.bisect.track.night import Night, passed_over_lines
 from agelab.bisect.track.points import Point, Rank, next_point, points_of
 from agelab.bisect.track.question import Track, Watch
-from agelab.cli import main
 from agelab.cli.bisect import parse_question
 from agelab.debian import PackagesVanished
 from agelab.kernel import build
@@ -30,6 +29,7 @@ from agelab.present.track import write_site
 from agelab.stats import segments
 from agelab.store.artefacts import Store
 from tests.build import simulated_bisect as simulated
+from tests.build.cli import Cli
 from validation import track as planted
 
 HOSTILE = '</title><script>alert("x")</script>'
@@ -486,36 +486,29 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("drawn")
-def test_the_verb_tells_each_step_to_the_hook_and_ends_with_one(
-    place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_verb_tells_each_step_to_the_hook_and_ends_with_one(place: Path, cli: Cli) -> None:
     file = place / "track.toml"
     file.write_text(f'hook = "cat >> {place}/told"\n{file.read_text()}')
-    assert main(["track", str(file), "--junit", str(place / "junit.xml")]) == 1
-    told = capsys.readouterr().out.splitlines()
+    told = cli.out("track", file, "--junit", place / "junit.xml", code=1).splitlines()
     assert len(told) == 3 and all("since" in line and "2023-11-1" in line for line in told)
     assert (place / "told").read_text().splitlines() == told
     assert (place / "junit.xml").read_text().count('<failure message="work:') == 3
-    assert main(["track", str(file)]) == 0 and capsys.readouterr().out == ""
+    assert cli.out("track", file) == ""
     (place / "site" / "index.html").unlink()
-    assert main(["track", str(file), "--pages"]) == 0
+    cli.run("track", file, "--pages")
     assert "3 steps on 2 lines." in (place / "site" / "index.html").read_text()
 
 
 @pytest.mark.usefixtures("drawn")
-def test_a_page_of_somebody_else_s_is_not_written_over(
-    place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_of_somebody_else_s_is_not_written_over(place: Path, cli: Cli) -> None:
     (place / "site").mkdir()
     (place / "site" / "index.html").write_text("mine")
-    assert main(["track", str(place / "track.toml")]) == 2
-    assert "is there already, and no page of agelab" in capsys.readouterr().err
-    assert main(["track", str(place / "nosuch.toml")]) == 2
+    assert "is there already, and no page of agelab" in cli.err("track", place / "track.toml")
+    cli.run("track", place / "nosuch.toml", code=2)
 
 
-def test_results_over_time_are_asked_of_a_track(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["history", "latest"]) == 2
-    assert "agelab track FILE.toml follows them" in capsys.readouterr().err
+def test_results_over_time_are_asked_of_a_track(cli: Cli) -> None:
+    assert "agelab track FILE.toml follows them" in cli.err("history", "latest")
 
 
 def test_a_step_is_not_followed_up_twice(tmp_path: Path) -> None:

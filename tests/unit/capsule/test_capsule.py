@@ -42,6 +42,7 @@ from agelab.store import parcel
 from agelab.store.artefacts import Store
 from agelab.store.parcel import LIST
 from tests.build.capsule_builder import SMALL, contents, made_run, package, resealed, tar_of
+from tests.build.cli import Cli
 
 
 @pytest.fixture
@@ -375,35 +376,30 @@ def test_what_cannot_be_packed_is_refused_with_the_reason(
     assert not list(tmp_path.glob("*.capsule")) and not list(tmp_path.glob(".*"))
 
 
-def test_show_prints_what_is_in_it(capsule: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["capsule", "show", str(capsule)]) == 0
-    said = capsys.readouterr().out
+def test_show_prints_what_is_in_it(capsule: Path, cli: Cli) -> None:
+    said = cli.out("capsule", "show", capsule)
     assert "debian:6.1 = 6.1.0-1-amd64 (6.1.1-1)" in said and "of 3 packages" in said
     assert open_capsule(capsule).cells[1].end.digest in said  # type: ignore[union-attr, operator]
-    assert main(["capsule", "show", str(capsule), "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = cli.json("capsule", "show", capsule, "--json")
     assert shown["made_of"]["guest"]["root"][1]["version"] == "2:1.0~rc1+b1"
 
 
-def test_nothing_in_a_capsule_moves_the_terminal(capsule: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_in_a_capsule_moves_the_terminal(capsule: Path, cli: Cli) -> None:
     changed = resealed(capsule, _replace("made-of.json", "some data", r"\u001b[2J\u202esome data"))
-    assert main(["capsule", "show", str(changed)]) == 0
-    assert r"\x1b[2J\u202esome data" in capsys.readouterr().out
+    assert r"\x1b[2J\u202esome data" in cli.out("capsule", "show", changed)
 
 
-def test_a_bad_capsule_is_one_line_and_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_capsule_is_one_line_and_exit_2(tmp_path: Path, cli: Cli) -> None:
     bad = tmp_path / "bad.capsule"
     bad.write_bytes(b"x" * 2000)
     for verb in ("show", "replay"):
-        assert main(["capsule", verb, str(bad)]) == 2
-        assert len(capsys.readouterr().err.splitlines()) == 1
-    assert main(["capsule", "pack", "no-such-run"]) == 2
+        assert len(cli.err("capsule", verb, bad).splitlines()) == 1
+    cli.run("capsule", "pack", "no-such-run", code=2)
 
 
-def test_cells_are_named_by_their_numbers(capsule: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cells_are_named_by_their_numbers(capsule: Path, cli: Cli) -> None:
     for wrong in ("2", "x", "", "0,"):
-        assert main(["capsule", "replay", str(capsule), "--cells", wrong]) == 2
-        assert "it has 0 to 1" in capsys.readouterr().err
+        assert "it has 0 to 1" in cli.err("capsule", "replay", capsule, "--cells", wrong)
 
 
 def _replayed(

@@ -13,13 +13,13 @@ from agelab.base.errors import AgelabError, InputError
 from agelab.capsule import replay
 from agelab.capsule.pack import pack
 from agelab.capsule.verify import open_capsule
-from agelab.cli import main
 from agelab.results.key_and_digest import inputs_key
 from agelab.runner.request.options import RunOptions
 from agelab.store.artefacts import Store
 from agelab.store.parcel import LIST
 from tests.build import capsule_verbs
 from tests.build.capsule_builder import SMALL, contents, made_run, resealed
+from tests.build.cli import Cli
 
 Members = dict[str, bytes]
 
@@ -66,11 +66,10 @@ def test_a_capsule_names_no_repository_of_this_host(store: Store, carry: bool) -
         replay.replay_request(capsule, [0, 1], store.home, jobs=1, corpus=None, kernel=None)
 
 
-def test_a_capsule_with_artefacts_and_without_its_data_is_said_to_lack_them(
-    store: Store, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["capsule", "replay", str(made(store, without_data, carry=True))]) == 3
-    assert "the corpus is not in the capsule" in capsys.readouterr().out
+def test_a_capsule_with_artefacts_and_without_its_data_is_said_to_lack_them(store: Store, cli: Cli) -> None:
+    assert "the corpus is not in the capsule" in cli.out(
+        "capsule", "replay", str(made(store, without_data, carry=True)), code=3
+    )
 
 
 @pytest.mark.parametrize(

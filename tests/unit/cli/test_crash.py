@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from agelab import cli
 from agelab.base.errors import InputError
 from agelab.cli import crash
 from agelab.runner.crash.crash import ANSWER, find
 from agelab.runner.crash.oracle import Kind
 from agelab.store.artefacts import Store
+from tests.build.cli import Cli
 
 
 @pytest.mark.parametrize(
@@ -30,10 +30,9 @@ def test_what_cannot_be_asked_is_said_in_one_line(
     argv: list[str],
     message: str,
     home: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
-    assert cli.main(["crash", *argv]) == 2
-    out, err = capsys.readouterr()
+    out, err = cli.run("crash", *argv, code=2)
     assert out == ""
     assert message in err.splitlines()[0]
     assert len(err.splitlines()) <= 2

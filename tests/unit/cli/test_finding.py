@@ -23,7 +23,7 @@ from agelab.runner.request.request import planned_cells, resolve
 from agelab.scenario import selection
 from agelab.scenario.metrics import METRICS
 from tests.build import aging_runs
-from tests.build.cli import AGELAB
+from tests.build.cli import AGELAB, Cli
 
 NAMELESS = {"crash": "run", "history": "results"}
 """What a verb's words are for where they name none of its commands."""
@@ -56,45 +56,36 @@ def test_an_example_is_a_command(verb: str, words: list[str]) -> None:
     command.make_parser(context).parse_args(words)
 
 
-def test_help_has_groups_and_what_most_people_need_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["help"]) == 0
-    shown = capsys.readouterr().out
+def test_help_has_groups_and_what_most_people_need_comes_first(cli: Cli) -> None:
+    shown = cli.out("help")
     assert [
         line
         for line in shown.splitlines()
         if line in ("Run:", "Look:", "Compare:", "Test:", "Keep:", "Host:")
     ]
     assert max(map(len, shown.splitlines())) <= 80
-    assert main(["help", "run"]) == 0
-    first, _, rest = capsys.readouterr().out.partition("Other options:")
+    first, _, rest = cli.out("help", "run").partition("Other options:")
     assert "--seeds" in first and "--check" in first and "--machine-band" in rest and "Examples:" in rest
-    assert main(["help", "kernel", "fetch"]) == 0
-    assert "Usage: agelab kernel fetch" in capsys.readouterr().out
-    assert main(["help", "rn"]) == 2
-    assert "no verb 'rn'; did you mean run, rm" in capsys.readouterr().err
-    assert main(["help", "kernel", "fetsh"]) == 2
-    assert "no kernel command 'fetsh'; did you mean fetch?" in capsys.readouterr().err
+    assert "Usage: agelab kernel fetch" in cli.out("help", "kernel", "fetch")
+    assert "no verb 'rn'; did you mean run, rm" in cli.err("help", "rn")
+    assert "no kernel command 'fetsh'; did you mean fetch?" in cli.err("help", "kernel", "fetsh")
 
 
 @pytest.mark.parametrize("what", catalogue.FILES)
-def test_a_list_has_a_line_of_each_file(what: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", what, "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)[what]
+def test_a_list_has_a_line_of_each_file(what: str, cli: Cli) -> None:
+    listed = cli.json("list", what, "--json")[what]
     assert [row["name"] for row in listed] == sorted(
         path.stem for path in catalogue.FILES[what].glob("*.toml")
     )
     assert all(row["summary"] for row in listed)
-    assert main(["list", what]) == 0
-    shown = capsys.readouterr().out
+    shown = cli.out("list", what)
     assert all(f" {row['name']} " in shown for row in listed) and f"to use one: {USED[what]}" in shown
 
 
-def test_metrics_are_listed_and_a_misspelt_list_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "metrics", "--json"]) == 0
-    assert [row["name"] for row in json.loads(capsys.readouterr().out)["metrics"]] == [*METRICS]
-    assert main(["list", "filesystem"]) == 2
-    assert "no list 'filesystem'; did you mean filesystems" in capsys.readouterr().err
-    assert main(["list", "drives", "--refresh"]) == 2
+def test_metrics_are_listed_and_a_misspelt_list_is_answered(cli: Cli) -> None:
+    assert [row["name"] for row in cli.json("list", "metrics", "--json")["metrics"]] == [*METRICS]
+    assert "no list 'filesystem'; did you mean filesystems" in cli.err("list", "filesystem")
+    cli.run("list", "drives", "--refresh", code=2)
 
 
 @pytest.fixture
@@ -105,13 +96,12 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def words(line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def words(line: str, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What bash gets for the last word of a line."""
     for name, value in {"_AGELAB_COMPLETE": "bash_complete", "COMP_WORDS": line}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
-    assert main([]) == 0
-    return capsys.readouterr().out.split()
+    return cli.out().split()
 
 
 @pytest.mark.parametrize(
@@ -135,9 +125,9 @@ def words(line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
 )
 @pytest.mark.usefixtures("asked")
 def test_a_shell_completes(
-    line: str, there: str, not_there: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    line: str, there: str, not_there: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = words(line, capsys, monkeypatch)
+    given = words(line, cli, monkeypatch)
     assert {*there.split()} <= {*given} and not_there not in given
 
 
@@ -159,28 +149,24 @@ def test_the_second_time_no_verb_is_loaded(asked: Path) -> None:
 
 
 def test_a_table_of_other_code_or_a_damaged_one_is_made_again(
-    asked: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    asked: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = asked / "cache/agelab/completion.json"
-    before = words("agelab sh", capsys, monkeypatch)
+    before = words("agelab sh", cli, monkeypatch)
     for spoilt in ('{"key": "other", "table": {}}', "[", "{}"):
         cache.write_text(spoilt)
-        assert words("agelab sh", capsys, monkeypatch) == before == ["plain,show"]
+        assert words("agelab sh", cli, monkeypatch) == before == ["plain,show"]
     assert json.loads(cache.read_text())["table"]["commands"]["show"]
 
 
 @pytest.mark.parametrize("shell", completion.SHELLS)
-def test_the_shells_own_part_is_printed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", shell]) == 0
-    assert "_AGELAB_COMPLETE" in capsys.readouterr().out
+def test_the_shells_own_part_is_printed(shell: str, cli: Cli) -> None:
+    assert "_AGELAB_COMPLETE" in cli.out("completion", shell)
 
 
-def test_the_new_scenario_is_one_and_says_what_each_part_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_new_scenario_is_one_and_says_what_each_part_is(tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "mine.toml"
-    assert main(["new", str(file)]) == 0
-    assert f"agelab run {file} --check" in capsys.readouterr().out
+    assert f"agelab run {file} --check" in cli.out("new", file)
     scenario = selection.select(str(file)).scenario
     assert scenario.name == "mine" and scenario.tests and scenario.control and scenario.citation is None
     text = file.read_text()
@@ -189,8 +175,8 @@ def test_the_new_scenario_is_one_and_says_what_each_part_is(
             lines for lines in text.split("\n\n") if f"\n{part} = " in f"\n{lines}" or f"[{part}]" in lines
         ]
         assert part == "summary" or said.startswith("#"), part
-    assert main(["new", str(file)]) == 2 and "is there already" in capsys.readouterr().err
-    assert main(["new", str(tmp_path / "mine")]) == 2 and "ends in .toml" in capsys.readouterr().err
+    assert "is there already" in cli.err("new", file)
+    assert "ends in .toml" in cli.err("new", tmp_path / "mine")
 
 
 def test_a_trial_is_one_cell_with_small_data_in_which_each_step_runs_once(tmp_path: Path) -> None:
@@ -220,7 +206,7 @@ def test_every_scenario_can_be_tried(name: str) -> None:
 
 
 def test_runs_are_removed_by_name_but_not_while_they_run(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, cli: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = [aging_runs.make(home, {"ext4": 1.5}, seeds=(seed,)) for seed in (1, 2, 3)]
     for wrong in ([names[0], "nothing"], [str(home / "runs" / names[0])]):
@@ -228,13 +214,11 @@ def test_runs_are_removed_by_name_but_not_while_they_run(
     with RunDirectory(home / "runs" / names[1]).lock():
         assert main(["rm", names[0], names[1]]) == 2
     assert f"{names[1]} is running" in capsys.readouterr().err
-    assert main(["rm", names[0], "latest"]) == 0
-    assert capsys.readouterr().out == f"removed {names[0]}\nremoved {names[2]}\n"
+    assert cli.out("rm", names[0], "latest") == f"removed {names[0]}\nremoved {names[2]}\n"
     assert [path.name for path in (home / "runs").glob("[!.]*/")] == [names[1]]
     assert not list((home / "runs").glob(".2*"))
 
 
-def test_the_store_says_what_each_kind_is(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_store_says_what_each_kind_is(home: Path, cli: Cli) -> None:
     aging_runs.make(home, {"ext4": 1.5})
-    assert main(["store"]) == 0
-    assert WHAT["runs"] in " ".join(capsys.readouterr().out.split())
+    assert WHAT["runs"] in " ".join(cli.out("store").split())

@@ -9,10 +9,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from agelab.cli import main
 from agelab.cli.schema import KINDS, schema_of
 from agelab.results.run_directory import RunDirectory
 from tests.build import aging_runs
+from tests.build.cli import Cli
 
 PROJECT = Path(__file__).parents[3]
 TEN_LINES, SMALL = PROJECT / "docs/howto/ten-lines.toml", PROJECT / "tests/vm/small.toml"
@@ -93,12 +93,10 @@ def test_a_result_is_what_its_schema_wants(tmp_path: Path) -> None:
     assert faults("result", result) == ["$.cells[0]", "$.cells[1]"]
 
 
-def test_the_verb_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["schema", "drive"]) == 0
-    assert json.loads(capsys.readouterr().out) == schema_of("drive")
+def test_the_verb_prints_it(cli: Cli) -> None:
+    assert cli.json("schema", "drive") == schema_of("drive")
 
 
-def test_an_unknown_kind_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["schema", "drives"]) == 2
-    said = capsys.readouterr().err
+def test_an_unknown_kind_is_one_line(cli: Cli) -> None:
+    said = cli.err("schema", "drives")
     assert "'drives' is not one of" in said and "'drive'" in said

@@ -1,34 +1,30 @@
 """agelab history as a user meets it."""
 
-import json
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from agelab.base import catalogue
-from agelab.cli import main
 from agelab.data.history.operations import check_log
 from agelab.data.history.profile import load_profile
-from tests.build.cli import AGELAB
+from tests.build.cli import AGELAB, Cli
 
 
-def test_a_log_is_made_reported_and_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_is_made_reported_and_checked(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "my.log"
     asked = ["profile", "--disk", "60M", "--fullness", "0.5", "--overwrites", "3", "--points", "2"]
-    assert main(["history", "make", *asked, "-o", str(path)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = cli.out("history", "make", *asked, "-o", path).splitlines()
     assert any(line.startswith("fullness     0.4") and line.endswith("asked 0.5") for line in lines)
     assert any("the ages have not converged" in line for line in lines) and "points       2" in lines
-    assert main(["history", "check", str(path), "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
+    facts = cli.json("history", "check", path, "--json")
     assert facts["schema"] == 1 and facts["operations"] == check_log(path).operations
-    assert main(["history", "check", str(path)]) == 0
-    assert f"operations   {facts['operations']}\n" in capsys.readouterr().out
-    assert main(["history", "make", "churn", "--disk", "60M", "-o", str(path)]) == 2
-    assert "is there already" in capsys.readouterr().err
-    assert main(["history", "make", "churn", "--disk", "60M", "--json", "-o", str(tmp_path / "other")]) == 0
-    assert json.loads(capsys.readouterr().out)["engine"] == "churn"
+    assert f"operations   {facts['operations']}\n" in cli.out("history", "check", path)
+    assert "is there already" in cli.err("history", "make", "churn", "--disk", "60M", "-o", path)
+    assert (
+        cli.json("history", "make", "churn", "--disk", "60M", "--json", "-o", tmp_path / "other")["engine"]
+        == "churn"
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["my.log", "other"]
 
 
@@ -53,25 +49,22 @@ def test_a_log_on_standard_input_is_refused_where_it_is_no_file(tmp_path: Path) 
     ],
 )
 def test_options_that_do_not_go_with_the_engine_are_refused(
-    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: list[str], message: str, tmp_path: Path, cli: Cli
 ) -> None:
-    assert main(["history", "make", *options, "-o", str(tmp_path / "log")]) == 2
-    first = capsys.readouterr().err.splitlines()[0]
+    first = cli.err("history", "make", *options, "-o", tmp_path / "log").splitlines()[0]
     assert first.startswith("agelab: ") and message in first
     assert not list(tmp_path.iterdir())
 
 
-def test_every_fault_of_a_log_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_fault_of_a_log_is_named(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "log"
     path.write_text("agelab-operations 1\nunlink a\ncreate b\nrmdir b\n")
-    assert main(["history", "check", str(path)]) == 2
-    said = capsys.readouterr().err
+    said = cli.err("history", "check", path)
     assert f"{path}: line 2: there is no 'a'" in said and f"{path}: line 4: 'b' is no directory" in said
 
 
-def test_profiles_are_listed_with_their_studies(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "profiles"]) == 0
-    said = capsys.readouterr().out
+def test_profiles_are_listed_with_their_studies(cli: Cli) -> None:
+    said = cli.out("list", "profiles")
     for one in map(load_profile, catalogue.names("profiles")):
         assert f"{one.name} " in said and one.title in " ".join(said.split())
         assert len(one.sizes.upto) == len(one.sizes.weights) and len(one.ages.upto) == len(one.ages.weights)

@@ -8,7 +8,6 @@ import pytest
 
 from agelab.base import catalogue
 from agelab.base.errors import InputError
-from agelab.cli import main
 from agelab.data.history import artefact, profile
 from agelab.data.history.operations import check_log
 from agelab.data.history.profile import ProducedFiles, ProfileRequest, load_profile, operations
@@ -18,6 +17,7 @@ from agelab.runner.request.request import resolve
 from agelab.scenario import selection
 from agelab.scenario.history import Profiled
 from agelab.store.artefacts import Store
+from tests.build.cli import Cli
 
 MIB = 1 << 20
 SMALL = Path(__file__).parents[2] / "vm/small-history.toml"
@@ -94,15 +94,17 @@ def test_a_class_of_no_bytes_is_of_empty_files(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_no_history_could_follow_is_refused_with_its_place(
-    tmp_path: Path, change: str, problem: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, change: str, problem: str, cli: Cli
 ) -> None:
     before, after = change.split("|")
     assert before in PROFILE
     path = written(tmp_path, PROFILE.replace(before, after))
     with pytest.raises(InputError, match=rf"mine\.toml: .*({problem})"):
         selection.select(str(scenario(tmp_path)))
-    assert main(["history", "make", "profile", "--profile", str(path), "-o", str(tmp_path / "log")]) == 2
-    assert re.search(problem, capsys.readouterr().err) and not (tmp_path / "log").exists()
+    assert (
+        re.search(problem, cli.err("history", "make", "profile", "--profile", path, "-o", tmp_path / "log"))
+        and not (tmp_path / "log").exists()
+    )
 
 
 def test_a_history_of_more_files_than_anybody_waits_for_is_refused_at_once(tmp_path: Path) -> None:

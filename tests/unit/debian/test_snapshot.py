@@ -12,7 +12,6 @@ import pytest
 from agelab.base import places, process
 from agelab.base.errors import HostError, InputError
 from agelab.capsule import mirror
-from agelab.cli import main
 from agelab.debian import Archive, Package, archives, cached_resolution, dated_archive, first_suite, snapshot
 from agelab.debian.buildroot import BuildRoot
 from agelab.kernel import build_inputs, source_tree
@@ -25,6 +24,7 @@ from agelab.runner.prepare import run_manifest
 from agelab.runner.prepare.run_manifest import RunManifest
 from agelab.store.artefacts import Store, file_hash
 from tests.build import capsule_builder
+from tests.build.cli import Cli
 from tests.build.deb_builder import deb
 from tests.build.release_signer import Signer, signer
 
@@ -511,7 +511,7 @@ def test_who_makes_a_mirror_is_told_what_its_reader_has_to_say(
     debian: Signer,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     """Of a package that has a newer version in Debian's lists by then, the reader has to trust him."""
     run = run_of(upstream, "debian:6.1")
@@ -529,8 +529,7 @@ def test_who_makes_a_mirror_is_told_what_its_reader_has_to_say(
         dated_archive.write(there, {"bookworm": [*packages, tool]})
         debian.sign(there / "debian/dists/bookworm")
         monkeypatch.setenv(snapshot.VARIABLE, str(there))
-        assert main(["mirror", "make", str(made), "latest"]) == 0
-        said = capsys.readouterr().out
+        said = cli.out("mirror", "make", made, "latest")
         assert f"use it: AGELAB_SNAPSHOT={word}{made} agelab run" in said
         lacking = "1 of them are in no list of Debian's that this store has (tool_1_amd64.deb): who uses"
         assert (lacking in said) == told

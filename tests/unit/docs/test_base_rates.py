@@ -12,9 +12,9 @@ import pytest
 from agelab.analysis.published import study
 from agelab.analysis.published.claims import HEADER, Pairs
 from agelab.analysis.published.study import NOISES, BaseRate, Study
-from agelab.cli import main
 from agelab.scenario import toml_files
 from docs.make import base_rates
+from tests.build.cli import Cli
 from tests.build.study_runs import make, printed
 
 CLAIMS = """
@@ -140,24 +140,21 @@ def test_a_claim_without_figures_compares_filesystems_within_a_step() -> None:
 pytestmark = pytest.mark.usefixtures("home")
 
 
-def replicated(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert main(["replicate", *words]) == 0
-    return capsys.readouterr().out
+def replicated(cli: Cli, *words: str) -> str:
+    return cli.out("replicate", *words)
 
 
-def kinds(capsys: pytest.CaptureFixture[str], *runs: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+def kinds(cli: Cli, *runs: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """The one side, and of each claim its last verdict."""
-    [one] = json.loads(replicated(capsys, *runs, "--json"))["studies"]
+    [one] = json.loads(replicated(cli, *runs, "--json"))["studies"]
     [side] = one["sides"]
     return side, {claim["id"]: claim["verdicts"][-1] for claim in one["claims"]}
 
 
-def test_the_count_stands_beside_what_alike_filesystems_would_give(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_count_stands_beside_what_alike_filesystems_would_give(home: Path, cli: Cli) -> None:
     make(home, "tum-2005", printed("tum-2005"), seeds=5)
     rates = study.read_study("tum-2005").rates
-    side, claims = kinds(capsys, "latest")
+    side, claims = kinds(cli, "latest")
     assert side["counts"] == {
         "replicated": 11, "not replicated": 0, "not known": 0,
         "denied by the study itself": 2, "uninformative": 2, "could not be tested": 7,
@@ -173,9 +170,9 @@ def test_the_count_stands_beside_what_alike_filesystems_would_give(
         "(5 %); 0 not replicated, 0 not known; not counted: 2 denied by the study itself, 2 uninformative, 7 could not "
         "be tested"
     )
-    shown = replicated(capsys, "latest")
+    shown = replicated(cli, "latest")
     assert f"\n   {text}\n" in shown and shown.endswith(f"\nA: {text}\n")
-    assert text in replicated(capsys, "latest", "--markdown")
+    assert text in replicated(cli, "latest", "--markdown")
     assert "write-quicker-than-read1: write takes less than read1.\n   base rate 1.00\n" in shown
     assert "4 of 4 are so; not counted: uninformative\n" in shown
     assert "; not counted: denied by the study itself\n" in shown
@@ -184,21 +181,19 @@ def test_the_count_stands_beside_what_alike_filesystems_would_give(
 
 
 def test_where_rates_are_not_known_it_says_how_to_make_them(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(home, "tum-2005", printed("tum-2005"), seeds=5)
     without = [replace(one, rates={}) for one in study.all_studies()]
     monkeypatch.setattr(study, "all_studies", lambda: without)
-    shown = replicated(capsys, "latest")
+    shown = replicated(cli, "latest")
     made = "(base rate not known: .venv/bin/python -m docs.make.base_rates --write makes it)"
     assert f"\n   13 of 13 replicated {made}; 0 not replicated" in shown
 
 
-def test_claims_on_amounts_are_counted_and_have_no_part_in_the_base_rate(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_claims_on_amounts_are_counted_and_have_no_part_in_the_base_rate(home: Path, cli: Cli) -> None:
     make(home, "aging", {"btrfs": {"fill fullness": 0.86, "copy": 1.0}, "ext3": {"copy": 1.5}})
-    shown = replicated(capsys, "latest")
+    shown = replicated(cli, "latest")
     assert (
         "2 of 3 replicated; 1 of the 2 with a base rate, where filesystems that are all alike would give"
         in shown
@@ -206,9 +201,7 @@ def test_claims_on_amounts_are_counted_and_have_no_part_in_the_base_rate(
 
 
 @pytest.mark.parametrize(("slow", "kind"), [(False, "uninformative"), (True, "replicated")])
-def test_a_cure_takes_the_disease(
-    home: Path, capsys: pytest.CaptureFixture[str], slow: bool, kind: str
-) -> None:
+def test_a_cure_takes_the_disease(home: Path, cli: Cli, slow: bool, kind: str) -> None:
     """On RAID-0 xfs is no order of magnitude slower: which says something where it is so on one drive."""
     single, array = printed("fedorchuk-2008"), printed("fedorchuk-2008", "raid0")
     if not slow:
@@ -217,21 +210,19 @@ def test_a_cure_takes_the_disease(
         make(home, "fedorchuk-2008", single),
         make(home, "fedorchuk-2008", array, layout="raid0", drives=("model:x", "model:y")),
     ]
-    _, claims = kinds(capsys, *names)
+    _, claims = kinds(cli, *names)
     assert claims["xfs-raid-cured"]["verdict"] == "replicated"
     assert claims["xfs-raid-cured"]["counted_as"] == kind
     assert claims["raid-gain"]["counted_as"] == "uninformative"
     assert claims["raid-gain-every"]["counted_as"] == "denied by the study itself"
 
 
-def test_of_another_system_claims_are_counted_and_seconds_are_not(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_another_system_claims_are_counted_and_seconds_are_not(home: Path, cli: Cli) -> None:
     ours = {f"ext3-{name.partition('-')[2]}": steps for name, steps in printed("fedorchuk-2005").items()}
     make(home, "fedorchuk-2005", ours, scale="paper")
-    side, _ = kinds(capsys, "latest")
+    side, _ = kinds(cli, "latest")
     assert side["counts"]["replicated"] == side["with_base_rate"]["claims"] == 7
-    shown = replicated(capsys, "latest")
+    shown = replicated(cli, "latest")
     assert "7 of 7 replicated; drives and machines that are all alike would give 1." in shown
     assert "within 25 %" not in shown
     assert "copy-file of ufs2-sata, ufs2-pata, ufs2-p4, ufs-4200: another system.\n" in shown

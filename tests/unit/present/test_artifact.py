@@ -1,6 +1,5 @@
 """Artefacts for reviewers: all that the runs know stands in them, and a replay of one says what reproduced."""
 
-import json
 import re
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from agelab.results.run_directory import RunDirectory
 from agelab.store.artefacts import Store
 from tests.build import run_builder, study_runs
 from tests.build.capsule_builder import made_run
+from tests.build.cli import Cli
 from tests.build.hostile_runs import HOSTILE
 
 DISKS = {"disks": "model:none"}
@@ -73,11 +73,8 @@ def test_each_row_has_a_command_of_files_that_are_there_and_time_and_disk(made: 
         assert re.fullmatch(r"\d\.\d GB", disk)
 
 
-def test_what_only_the_author_knows_is_marked_in_each_text(
-    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["capsule", "pack", made_run(store).name, "--artifact", str(tmp_path / "made")]) == 0
-    said = capsys.readouterr().out
+def test_what_only_the_author_knows_is_marked_in_each_text(store: Store, tmp_path: Path, cli: Cli) -> None:
+    said = cli.out("capsule", "pack", made_run(store).name, "--artifact", tmp_path / "made")
     for name in ("README.md", "CHECKLIST.md", "CITATION.cff"):
         count = (tmp_path / "made" / name).read_text().count("TO DO")
         assert count and f"{count} in {name}" in said
@@ -177,9 +174,7 @@ def test_no_text_of_a_run_is_markup(store: Store, tmp_path: Path) -> None:
     assert cff_problems(*citations) == ""
 
 
-def test_an_artefact_is_written_where_nothing_is(
-    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_artefact_is_written_where_nothing_is(store: Store, tmp_path: Path, cli: Cli) -> None:
     name = made_run(store).name
     full, file, empty = tmp_path / "full", tmp_path / "file", tmp_path / "empty"
     full.mkdir()
@@ -192,33 +187,26 @@ def test_an_artefact_is_written_where_nothing_is(
         (tmp_path / "no" / "made", "is not a directory"),
         (Path("/proc/made"), "cannot be written: "),
     ):
-        assert main(["capsule", "pack", name, "--artifact", str(wrong)]) == 2
-        assert why in capsys.readouterr().err.splitlines()[0]
+        assert why in cli.err("capsule", "pack", name, "--artifact", wrong).splitlines()[0]
     assert list(full.iterdir()) == [full / "mine"]
-    assert main(["capsule", "pack", name, "--artifact", str(empty)]) == 0
+    cli.run("capsule", "pack", name, "--artifact", empty)
     assert (empty / "README.md").is_file()
 
 
-def test_a_run_that_cannot_be_packed_leaves_nothing(
-    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_cannot_be_packed_leaves_nothing(store: Store, tmp_path: Path, cli: Cli) -> None:
     good = made_run(store)
     unfinished = run_builder.begin(store.home, run_builder.cells(["ext4"]), scenario="small")
     before = set(tmp_path.iterdir())
     words = ["capsule", "pack", good.name, unfinished.name, "--artifact", str(tmp_path / "made")]
-    assert main(words) == 2
-    assert f"{unfinished.name}: 1 of 1 cells have not ended" in capsys.readouterr().err
+    assert f"{unfinished.name}: 1 of 1 cells have not ended" in cli.err(*words)
     assert set(tmp_path.iterdir()) == before
 
 
-def test_several_runs_need_an_artefact_and_one_place(
-    store: Store, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_several_runs_need_an_artefact_and_one_place(store: Store, cli: Cli, tmp_path: Path) -> None:
     names = [made_run(store).name for _ in range(2)]
-    assert main(["capsule", "pack", *names]) == 2
-    assert "several go into an --artifact" in capsys.readouterr().err
+    assert "several go into an --artifact" in cli.err("capsule", "pack", *names)
     both = ["--artifact", str(tmp_path / "made"), "-o", str(tmp_path / "one.capsule")]
-    assert main(["capsule", "pack", *names, *both]) == 2
+    cli.run("capsule", "pack", *names, *both, code=2)
 
 
 # ---- replaying one ----
@@ -237,41 +225,36 @@ def guests(store: Store, monkeypatch: pytest.MonkeyPatch) -> dict[str, RunDirect
 
 
 def test_a_replay_goes_through_all_and_exits_0_where_all_is_the_same(
-    made: Path, guests: dict[str, RunDirectory], capsys: pytest.CaptureFixture[str]
+    made: Path, guests: dict[str, RunDirectory], cli: Cli
 ) -> None:
     assert not guests
-    capsys.readouterr()
-    assert main(["capsule", "replay", str(made)]) == 0
-    said = capsys.readouterr().out
+    said = cli.out("capsule", "replay", made)
     promised = re.findall(r"`(reproduced: [^`]*)`", (made / "README.md").read_text())
     assert promised == ["reproduced: 4 of 4 cells; 2 of 2 capsules"] and promised[0] in said
     for path in (made / "capsules").iterdir():
         assert re.search(rf"^{re.escape(path.name)} +2 +2 +2 +2 *$", said, re.M)
-    assert main(["capsule", "replay", str(made / "capsules"), "--json"]) == 0  # any directory of capsules
+    cli.run("capsule", "replay", made / "capsules", "--json")  # any directory of capsules
 
 
 def test_a_damaged_capsule_is_told_and_the_other_is_replayed(
-    made: Path, guests: dict[str, RunDirectory], capsys: pytest.CaptureFixture[str]
+    made: Path, guests: dict[str, RunDirectory], cli: Cli
 ) -> None:
     first, second = sorted((made / "capsules").iterdir())
     data = bytearray(first.read_bytes())
     data[len(data) // 2] ^= 1
     first.write_bytes(data)
-    capsys.readouterr()
-    assert main(["capsule", "replay", str(made)]) == 1
-    said = capsys.readouterr().out
+    said = cli.out("capsule", "replay", made, code=1)
     assert f"{first} is not a valid capsule: " in said
     assert re.search(rf"^{re.escape(first.name)} +not a valid capsule$", said, re.M)
     assert re.search(rf"^{re.escape(second.name)} +2 +2 +2 +2 *$", said, re.M)
     assert "reproduced: 2 of 2 cells; 1 of 2 capsules" in said
-    assert main(["capsule", "replay", str(made), "--json"]) == 1
-    told: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["capsules"]
+    told: list[dict[str, Any]] = cli.json("capsule", "replay", made, "--json", code=1)["capsules"]
     assert [one["reproduced"] for one in told] == [False, True]
     assert told[0]["problem"] and not told[0]["cells"] and told[1]["problem"] is None
 
 
 def test_the_table_counts_keys_and_digests_and_names_the_input(
-    made: Path, guests: dict[str, RunDirectory], store: Store, capsys: pytest.CaptureFixture[str]
+    made: Path, guests: dict[str, RunDirectory], store: Store, cli: Cli
 ) -> None:
     one, _ = sorted(path.name for path in store.runs.iterdir() if path.is_dir())
     was = load(RunDirectory(store.runs / one))
@@ -281,9 +264,7 @@ def test_the_table_counts_keys_and_digests_and_names_the_input(
     slower = [sample.model_copy(update={"value": 9.0}) for sample in was.cells[1].samples]
     run_builder.end(other, 1, slower, inputs=was.cells[1].inputs)
     guests[one] = other
-    capsys.readouterr()
-    assert main(["capsule", "replay", str(made)]) == 1
-    said = capsys.readouterr().out
+    said = cli.out("capsule", "replay", made, code=1)
     [row] = re.findall(rf"^{re.escape(one)}\.capsule +(.*)$", said, re.M)
     assert row.split()[:4] == ["2", "1", "1", "0"]  # cells, same key, same digest, reproduced
     assert "0 differs: other inputs: making.image; every sample is the same" in row
@@ -291,24 +272,17 @@ def test_the_table_counts_keys_and_digests_and_names_the_input(
     assert "reproduced: 2 of 4 cells; 1 of 2 capsules" in said
 
 
-def test_what_cannot_be_rebuilt_did_not_reproduce(
-    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_rebuilt_did_not_reproduce(store: Store, tmp_path: Path, cli: Cli) -> None:
     name = made_run(store, own=True).name
-    assert main(["capsule", "pack", name, "--artifact", str(tmp_path / "made")]) == 0
-    capsys.readouterr()
-    assert main(["capsule", "replay", str(tmp_path / "made")]) == 1
-    said = capsys.readouterr().out
+    cli.run("capsule", "pack", name, "--artifact", tmp_path / "made")
+    said = cli.out("capsule", "replay", tmp_path / "made", code=1)
     assert "0, 1 could not be rebuilt: the corpus is missing (some data" in said
     assert "reproduced: 0 of 2 cells; 0 of 1 capsule" in said
 
 
-def test_a_directory_without_capsules_is_one_line(
-    tmp_path: Path, store: Store, made: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    capsys.readouterr()
+def test_a_directory_without_capsules_is_one_line(tmp_path: Path, store: Store, made: Path, cli: Cli) -> None:
     (tmp_path / "empty").mkdir()
-    assert main(["capsule", "replay", str(tmp_path / "empty")]) == 2
-    assert "has no capsule" in capsys.readouterr().err
-    assert main(["capsule", "replay", str(made), "--cells", "0"]) == 2
-    assert "--cells, --corpus and --kernel are of one capsule" in capsys.readouterr().err
+    assert "has no capsule" in cli.err("capsule", "replay", tmp_path / "empty")
+    assert "--cells, --corpus and --kernel are of one capsule" in cli.err(
+        "capsule", "replay", made, "--cells", "0"
+    )

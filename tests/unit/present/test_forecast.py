@@ -1,15 +1,14 @@
 """``agelab plan``: a run's cells, its time and the differences that it finds, by earlier runs; nothing runs."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agelab.cli import main
 from agelab.present.report.command import settling_command
 from tests.build import run_builder
+from tests.build.cli import Cli
 from tests.build.scenario_builder import PROJECT
 
 VALUES = {1: 10.0, 2: 10.5, 3: 11.0}
@@ -51,44 +50,34 @@ def make(
     return run.name
 
 
-def planned(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    capsys.readouterr()
-    assert main(["plan", *words, "--json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
-
-
-def test_without_an_earlier_run_the_time_is_not_known(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "aging-ext4", "--seeds", "1,2", "--corpora", "1,2", "--jobs", "2"]) == 0
-    said = capsys.readouterr().out
+def test_without_an_earlier_run_the_time_is_not_known(home: Path, cli: Cli) -> None:
+    said = cli.out("plan", "aging-ext4", "--seeds", "1,2", "--corpora", "1,2", "--jobs", "2")
     assert "aging, scale quick, virtual clock: 4 cells" in said
     assert "ext4; each with seeds 1,2 of corpora 1,2" in said
     assert "time: not known: no such cell has ended in this store" in said
-    assert planned(capsys, "aging-ext4")["seconds"] is None
+    assert cli.json("plan", "aging-ext4", "--json")["seconds"] is None
 
 
-def test_the_time_is_what_such_cells_took(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_time_is_what_such_cells_took(home: Path, cli: Cli) -> None:
     make(home)
-    found = planned(capsys, "aging-ext4", "--seeds", "1,2,3,4", "--corpora", "1,2", "--jobs", "2")
+    found = cli.json("plan", "aging-ext4", "--seeds", "1,2,3,4", "--corpora", "1,2", "--jobs", "2", "--json")
     assert (len(found["cells"]), found["seconds"]) == (8, [240, 240])
-    main(["plan", "aging-ext4", "--seeds", "1,2,3,4", "--corpora", "1,2"])
-    assert "time: about 8 min, by what such cells took in this store before" in capsys.readouterr().out
+    shown = cli.out("plan", "aging-ext4", "--seeds", "1,2,3,4", "--corpora", "1,2")
+    assert "time: about 8 min, by what such cells took in this store before" in shown
 
 
-def test_a_paired_design_has_a_cell_for_each_pair(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_paired_design_has_a_cell_for_each_pair(home: Path, cli: Cli) -> None:
     words = ("--seeds", "1,2,3,4,5,6", "--corpora", "1,2,3,4,5,6", "--design", "paired")
-    assert len(planned(capsys, "aging-ext4", *words)["cells"]) == 6
+    assert len(cli.json("plan", "aging-ext4", *words, "--json")["cells"]) == 6
 
 
-def test_a_real_disk_is_said_to_be_overwritten(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_real_disk_is_said_to_be_overwritten(home: Path, tmp_path: Path, cli: Cli) -> None:
     disk = tmp_path / "disk.img"
     disk.touch()
-    assert main(["plan", "aging-ext4", "--disks", f"file:{disk}"]) == 0
-    assert f"data: the run overwrites file:{disk}" in " ".join(capsys.readouterr().out.split())
-    assert main(["plan", "aging-ext4"]) == 0
-    assert "overwrites" not in capsys.readouterr().out
+    assert f"data: the run overwrites file:{disk}" in " ".join(
+        cli.out("plan", "aging-ext4", "--disks", f"file:{disk}").split()
+    )
+    assert "overwrites" not in cli.out("plan", "aging-ext4")
 
 
 @pytest.mark.parametrize(("name", "offered"), [("aging", True), ("docs/howto/ten-lines.toml", False)])

@@ -6,7 +6,6 @@ import pytest
 from rich.console import Console
 
 from agelab.base import places
-from agelab.cli import main
 from agelab.present.view import run_tables, terminal
 from agelab.present.view.cell_names import beside_docs, list_cells
 from agelab.results.result import End, Status
@@ -14,24 +13,22 @@ from agelab.results.run_directory import RunDirectory
 from agelab.scenario.seeds import ranges
 from tests.build import run_builder
 from tests.build.aging_runs import make as made
+from tests.build.cli import Cli
 from tests.build.study_runs import make
 
 TIMES = {"ext4": {"copy": 1.0}, "reiserfs": {"copy": 1.0}}
 
 
-def listed(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    assert main(["list"]) == 0
-    return capsys.readouterr().out.splitlines()
+def listed(cli: Cli) -> list[str]:
+    return cli.out("list").splitlines()
 
 
 pytestmark = pytest.mark.usefixtures("home")
 
 
-def test_defaults_are_shown_and_seeds_that_are_not_just_1(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_defaults_are_shown_and_seeds_that_are_not_just_1(home: Path, cli: Cli) -> None:
     make(home, "aging", TIMES)
-    head, period = listed(capsys)
+    head, period = listed(cli)
     assert "seeds" not in head and period.split()[1:] == [
         "quick",
         "virtual",
@@ -42,7 +39,7 @@ def test_defaults_are_shown_and_seeds_that_are_not_just_1(
         "ok",
     ]
     make(home, "aging", TIMES, defaults="today", seeds=6)
-    head, today, period = listed(capsys)
+    head, today, period = listed(cli)
     assert head.split()[:6] == ["run", "scale", "clock", "defaults", "seeds", "layout"]
     assert today.split()[1:] == ["quick", "virtual", "today", "1-6", "single", "model:x", "12", "ok"]
     assert period.split()[1:] == ["quick", "virtual", "period", "single", "model:x", "2", "ok"]
@@ -60,14 +57,14 @@ def test_defaults_are_shown_and_seeds_that_are_not_just_1(
     ],
 )
 def test_a_narrow_terminal_gets_fewer_columns_and_whole_words(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int, head: str
+    home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, width: int, head: str
 ) -> None:
     watched = Console(width=width, force_terminal=True, color_system=None)
     for module in (run_tables, terminal):
         monkeypatch.setattr(module, "open_console", lambda: watched)
     drives = ("model:samsung-hd501lj", "model:samsung-hd160hj")
     name = make(home, "fedorchuk-2008", TIMES, layout="raid0", drives=drives, unsupported=("reiserfs",))
-    lines = listed(capsys)
+    lines = listed(cli)
     assert lines[0].split() == head.split()
     assert max(map(len, lines)) <= max(width, 50)
     ends = [
@@ -84,18 +81,15 @@ def test_seeds_in_a_row_are_a_range() -> None:
     assert [ranges(one) for one in ([3], [1, 2], [1, 2, 3, 7, 9, 10])] == ["3", "1-2", "1-3,7,9-10"]
 
 
-def test_of_a_run_that_goes_on_cells_run_or_wait_for_their_turn(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_a_run_that_goes_on_cells_run_or_wait_for_their_turn(home: Path, cli: Cli) -> None:
     name = made(home, {"ext4": 1.2, "xfs": 1.4}, seeds=(1, 2), unfinished=3)
     run = RunDirectory(home / "runs" / name)
-    assert listed(capsys)[1].split("  ")[-1].strip() == "1 ok, 3 interrupted"
+    assert listed(cli)[1].split("  ")[-1].strip() == "1 ok, 3 interrupted"
     with run.lock():
         run.cell_directory(1)  # begun
         run.finish(3, End(status=Status.INTERRUPTED, reason="the host ended it", host_seconds=1))
-        assert listed(capsys)[1].split("  ")[-1].strip() == "1 ok, 1 running, 2 waiting"
-        assert main(["show"]) == 0
-        shown = capsys.readouterr().out
+        assert listed(cli)[1].split("  ")[-1].strip() == "1 ok, 1 running, 2 waiting"
+        shown = cli.out("show")
     assert "\n1 cell running, nothing measured: ext4 (seed 2)\n" in shown
     assert "\n1 cell waiting, nothing measured: xfs (seed 1)\n" in shown
     assert "  status      waiting\n" in shown and "interrupted" not in shown
@@ -113,7 +107,7 @@ def test_cells_are_named_by_variant_and_layout_and_by_seed_only_where_some_are_m
 
 
 def test_a_run_says_whether_its_digest_is_that_of_the_docs(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     run = run_builder.begin(home, run_builder.cells(["ext4"], (1, 2, 3)))
     for number in range(3):
@@ -129,7 +123,6 @@ def test_a_run_says_whether_its_digest_is_that_of_the_docs(
         "the digest of the docs: yes",
         f"the digest of the docs: no, that is sha256:{0:064}",
     ]
-    assert main(["show", run.name]) == 0
-    assert capsys.readouterr().out.count("the digest of the docs: ") == 2
+    assert cli.out("show", run.name).count("the digest of the docs: ") == 2
     monkeypatch.setattr(places, "DOCS", home / "installed/docs")
     assert beside_docs(ends) == []

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from agelab.analysis.cells import RunSet, last_slowdowns, load, run_sets
-from agelab.cli import main
 from agelab.present.report import tables
 from agelab.present.report.answer.headline import answers
 from agelab.present.report.blocks import Answer, Charts, Page, Section, Table
@@ -22,6 +21,7 @@ from agelab.results.run_directory import RunDirectory
 from agelab.scenario.seeds import Seeds
 from docs.make import example
 from tests.build import aging_runs, run_builder, study_runs
+from tests.build.cli import Cli
 from tests.build.report_tables import cells
 
 PICTURES = Path(__file__).parents[3] / "docs" / "aging"
@@ -553,11 +553,10 @@ def test_the_command_that_makes_it_again(
     assert repeat_command(run_builder.plan(command=command)) == said
 
 
-def test_the_command_line(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line(home: Path, cli: Cli) -> None:
     name = aging_runs.make(home, {"ext4": 1.3})
     output = home / "my report.html"
-    assert main(["report", "latest", name, "-o", str(output)]) == 0
-    out = capsys.readouterr().out
+    out = cli.out("report", "latest", name, "-o", output)
     assert out.startswith(f"{output}: 1 run, 0.")
     assert out.endswith(f"open it in any browser: {output.as_uri()}\n")
     assert output.read_text().startswith("<!DOCTYPE html>")
@@ -566,17 +565,15 @@ def test_the_command_line(home: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (["report", "nothing"], "no run 'nothing'"),
         (["report", name, "-o", str(home / "no" / "r.html")], "is not a directory"),
     ):
-        assert main(argv) == 2
-        assert words in capsys.readouterr().err
+        assert words in cli.err(*argv)
 
 
-def test_a_page_takes_no_device_s_place(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_takes_no_device_s_place(home: Path, cli: Cli) -> None:
     name = aging_runs.make(home, {"ext4": 1.3})
     pipe = home / "pipe"
     os.mkfifo(pipe)
     for argv in (["report", name, "-o", str(pipe)], ["capsule", "pack", name, "-o", str(pipe)]):
-        assert main(argv) == 2
-        assert "it is there and no file" in capsys.readouterr().err
+        assert "it is there and no file" in cli.err(*argv)
     assert pipe.is_fifo()
 
 

@@ -6,7 +6,6 @@ import pytest
 from rich.console import Console
 
 from agelab.analysis.cells import RunSet, load
-from agelab.cli import main
 from agelab.present.report.answer.headline import answers
 from agelab.present.report.blocks import Column, Table
 from agelab.present.view import sparkline, summary, terminal
@@ -16,6 +15,7 @@ from agelab.results.result import End, Sample, Status
 from agelab.results.run_directory import RunDirectory
 from tests.build import run_builder
 from tests.build.aging_runs import COPIES, make
+from tests.build.cli import Cli
 
 
 def watched(monkeypatch: pytest.MonkeyPatch, width: int = 80) -> None:
@@ -125,14 +125,13 @@ def test_elsewhere_digests_are_whole(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_run_of_one_cell_prints_all_of_it_and_only_show_draws_its_curves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = made(tmp_path, {"ext4": 1.2})
     lines = ended(run, capsys)
     assert f" copy {COPIES}/{COPIES} " in "\n".join(lines) and "▁" not in "".join(lines)
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    assert main(["show"]) == 0
-    shown = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    shown = [line.rstrip() for line in cli.out("show").splitlines()]
     drawn = [line for line in shown if "▁" in line]
     assert [line.split(":")[0] for line in drawn] == [f"  copy 1-{COPIES}, MB/s", f"  delete 1-{COPIES}, s"]
     assert [line for line in shown if line not in drawn] == lines

@@ -13,12 +13,12 @@ import pytest
 import agelab
 from agelab.base.errors import InputError
 from agelab.base.sanitize import escape_controls
-from agelab.cli import main
 from agelab.results import rows as table
 from agelab.results.key_and_digest import digest, inputs_key
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
 from tests.build import hostile_runs, run_builder
+from tests.build.cli import Cli
 from tests.build.run_readers import from_parquet, from_sqlite
 
 HOSTILE = 'a | b <script>alert("x")</script> \x1b[2J \x00 ]]> `c` \ud800'.encode("utf-8", "replace").decode()
@@ -62,17 +62,10 @@ def several(home: Path) -> RunDirectory:
     )
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert main(["export", *words]) == 0
-    return capsys.readouterr().out
-
-
-def test_csv_and_json_lines_have_every_sample_and_every_cell(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_csv_and_json_lines_have_every_sample_and_every_cell(home: Path, cli: Cli) -> None:
     run = several(home)
-    rows = list(csv.DictReader(io.StringIO(said(capsys))))
-    objects = [json.loads(line) for line in said(capsys, run.name, "--format", "jsonl").splitlines()]
+    rows = list(csv.DictReader(io.StringIO(cli.out("export"))))
+    objects = [json.loads(line) for line in cli.out("export", run.name, "--format", "jsonl").splitlines()]
     assert [tuple(one) for one in objects] == [table.COLUMNS] * len(rows)
     assert [one["variant"] for one in objects] == ["ext4"] * 3 + ["jfs", "reiser4"] + ["xfs"] * 3
     assert [one["value"] for one in objects[:3]] == [61.0, 62.5, None]
@@ -88,10 +81,10 @@ def test_csv_and_json_lines_have_every_sample_and_every_cell(
     )
 
 
-def test_a_ci_system_sees_each_cell(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_ci_system_sees_each_cell(home: Path, tmp_path: Path, cli: Cli) -> None:
     several(home)
     file = tmp_path / "cells.xml"
-    assert said(capsys, "--format", "junit", "-o", str(file)) == ""
+    assert cli.out("export", "--format", "junit", "-o", file) == ""
     [suite] = ElementTree.parse(file).getroot()
     assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped", "time")} == {
         "tests": "4", "failures": "1", "errors": "1", "skipped": "1", "time": "5.000",
@@ -106,30 +99,27 @@ def test_a_ci_system_sees_each_cell(home: Path, tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "junit"])
-def test_a_run_of_which_nothing_is_ok_breaks_nothing(
-    home: Path, capsys: pytest.CaptureFixture[str], form: str
-) -> None:
+def test_a_run_of_which_nothing_is_ok_breaks_nothing(home: Path, cli: Cli, form: str) -> None:
     made(home, {"ext4": End(status=Status.FAILED, reason="oh", host_seconds=1)})
-    assert "ext4" in said(capsys, "--format", form)
+    assert "ext4" in cli.out("export", "--format", form)
 
 
-def test_what_is_not_there_or_cannot_be_written_is_one_line(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_not_there_or_cannot_be_written_is_one_line(home: Path, cli: Cli) -> None:
     several(home)
-    assert main(["export", "yesterday"]) == 2
-    assert main(["export", "-o", "/nowhere/file"]) == 2
-    assert "agelab: /nowhere/file cannot be written: /nowhere is not a directory" in capsys.readouterr().err
+    cli.run("export", "yesterday", code=2)
+    assert "agelab: /nowhere/file cannot be written: /nowhere is not a directory" in cli.err(
+        "export", "-o", "/nowhere/file"
+    )
 
 
 def test_the_examples_of_the_page_run(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, cli: Cli, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     several(home)
     monkeypatch.chdir(home)
     for form in ("sqlite", "parquet"):
         assert f"-o samples.{form}" in PAGE.read_text()
-        said(capsys, "-o", f"samples.{form}")
+        cli.out("export", "-o", f"samples.{form}")
     exports = PAGE.read_text().split("## Exports")[1].split("\n## ")[0]
     examples = re.findall(r"^```python\n(.*?)^```", exports, re.MULTILINE | re.DOTALL)
     assert len(examples) == 3
@@ -147,9 +137,7 @@ READ_BACK = {"sqlite": from_sqlite, "parquet": from_parquet}
 
 
 @pytest.mark.parametrize("form", READ_BACK)
-def test_what_is_read_back_is_what_was_measured(
-    home: Path, capsys: pytest.CaptureFixture[str], form: str
-) -> None:
+def test_what_is_read_back_is_what_was_measured(home: Path, cli: Cli, form: str) -> None:
     runs = [several(home), several(home)]
     odd = run_builder.begin(home, run_builder.cells(["ext4"], [2**63 - 1]))
     values = [0.1, 1e-300, 2**53, -5, 0, 61.12345678901234]
@@ -157,7 +145,7 @@ def test_what_is_read_back_is_what_was_measured(
         odd, 0, [run_builder.sample("copy", value, repetition=at) for at, value in enumerate(values, 1)]
     )
     path = home / f"samples.{form}"
-    assert said(capsys, *(run.name for run in (*runs, odd)), "--format", form, "-o", str(path)) == ""
+    assert cli.out("export", *(run.name for run in (*runs, odd)), "--format", form, "-o", path) == ""
     found = READ_BACK[form](path)
     assert found == [row for run in (*runs, odd) for row in table.rows(run)]
     assert [row["value"] for row in found[-len(values) :]] == values
@@ -165,49 +153,42 @@ def test_what_is_read_back_is_what_was_measured(
 
 
 @pytest.mark.parametrize("form", READ_BACK)
-def test_hostile_text_is_text_in_a_file_for_programs(
-    home: Path, capsys: pytest.CaptureFixture[str], form: str
-) -> None:
+def test_hostile_text_is_text_in_a_file_for_programs(home: Path, cli: Cli, form: str) -> None:
     for word in (*hostile_runs.HOSTILE.values(), "x'); DROP TABLE runs; --"):
         run = run_builder.begin(home, run_builder.cells([word or "-"]), scenario=word)
         run_builder.end(
             run, 0, [run_builder.sample(word, 1.0), run_builder.sample(word, None, why=word or "-")]
         )
         path = home / "hostile"
-        said(capsys, run.name, "--format", form, "-o", str(path), "--force")
+        cli.out("export", run.name, "--format", form, "-o", path, "--force")
         assert READ_BACK[form](path) == [*table.rows(run)]
 
 
 @pytest.mark.parametrize("form", READ_BACK)
-def test_a_file_for_programs_is_whole_or_what_it_was(
-    home: Path, capsys: pytest.CaptureFixture[str], form: str
-) -> None:
+def test_a_file_for_programs_is_whole_or_what_it_was(home: Path, cli: Cli, form: str) -> None:
     run = run_builder.begin(home, run_builder.cells(["ext4"], [1, 2**64]))
     path = home / "samples"
     path.write_text("before")
-    assert main(["export", run.name, "--format", form, "-o", str(path), "--force"]) == 2
-    err = capsys.readouterr().err
+    err = cli.err("export", run.name, "--format", form, "-o", path, "--force")
     assert f"{run.name}, cell 1: seed {2**64} does not fit into a column of 64 bits" in err
     assert path.read_text() == "before" and not list(home.glob(".samples*"))
     link = home / "link"
     link.symlink_to(path)
     several(home)
     for words, why in ((["-o", str(link)], "it is a link"), ([], f"{form} is no text: name a file for it")):
-        assert main(["export", "--format", form, *words]) == 2
-        assert why in capsys.readouterr().err
+        assert why in cli.err("export", "--format", form, *words)
     assert path.read_text() == "before" and link.is_symlink()
 
 
 def test_without_duckdb_one_line_says_what_to_install(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     several(home)
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    assert main(["export", "--format", "parquet", "-o", str(home / "x")]) == 3
-    first, hint = capsys.readouterr().err.splitlines()
+    first, hint = cli.err("export", "--format", "parquet", "-o", home / "x", code=3).splitlines()
     assert first == "agelab: Parquet takes DuckDB, which is not installed"
     assert "pip install 'agelab[parquet]'" in hint and "-r requirements-parquet.txt" in hint
-    assert main(["export", "--format", "sqlite", "-o", str(home / "x")]) == 0
+    cli.run("export", "--format", "sqlite", "-o", home / "x")
 
 
 def test_a_frame_has_the_columns_of_the_page(home: Path) -> None:

@@ -1,6 +1,5 @@
 """One meaning of a measure in every verb: the mean over a step's repetitions, one of them, or one sum of all steps."""
 
-import json
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +13,6 @@ from agelab.analysis.cells import load, main_measures, seed_groups
 from agelab.analysis.decision import decide, main_question, parse_question
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.bisect.kernel_runs import KernelRuns
-from agelab.cli import main
 from agelab.present.report.blocks import Charts
 from agelab.present.report.page import build_page
 from agelab.present.view.calibration import floors_blocks
@@ -28,6 +26,7 @@ from agelab.runner.sequential import Outcome
 from agelab.store.artefacts import Store
 from tests.build import run_builder
 from tests.build import simulated_bisect as simulated
+from tests.build.cli import Cli
 from tests.build.run_builder import sample
 from tests.build.simulated_bisect import planted
 
@@ -105,13 +104,12 @@ def test_a_measure_is_written_as_it_is_read() -> None:
     ],
 )  # fmt: skip
 def test_every_verb_refuses_another_form_in_the_same_words(
-    home: Path, capsys: pytest.CaptureFixture[str], text: str, said: str, verb: tuple[str, ...]
+    home: Path, cli: Cli, text: str, said: str, verb: tuple[str, ...]
 ) -> None:
     copied(home)
     copied(home, "6.12.1")
     asks = verb[-1] == "--ask"
-    assert main([*verb, f"ext4:xfs:{text}" if asks and text[0] != ":" else text]) == 2
-    shown = capsys.readouterr().err
+    shown = cli.err(*verb, f"ext4:xfs:{text}" if asks and text[0] != ":" else text)
     assert said in shown or (asks and "it is worst:STEP:METRIC" in shown), shown
 
 
@@ -123,7 +121,7 @@ def test_all_steps_are_the_scenario_s_own() -> None:
 
 
 def test_the_summary_and_the_decision_name_the_same_as_the_quickest(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, cli: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = ten_lines(home)
     print_blocks(result_blocks(run))
@@ -140,27 +138,26 @@ def test_the_summary_and_the_decision_name_the_same_as_the_quickest(
         "decided: best is xfs"
     )
     again = ten_lines(home, "6.12.1")
-    rows = json_of(capsys, "sweep", run.name, again.name)["rows"]
+    rows = json_of(cli, "sweep", run.name, again.name)["rows"]
     sums = [row["median"] for row in rows if row["step"] == ALL_STEPS.step]
     assert sums == pytest.approx([1.4042, 1.4042, 0.9027, 0.9027])
 
 
-def json_of(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
-    assert main([*words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+def json_of(cli: Cli, *words: str) -> Any:
+    return cli.json(*words, "--json")
 
 
 def test_a_step_without_a_repetition_is_the_mean_of_all_in_every_verb(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, cli: Cli, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, later = copied(home), copied(home, "6.12.1")
     asked = ("--metric", "copy:elapsed")
     means = {"ext4": 3.0, "xfs": 2.0}
-    rows = json_of(capsys, "sweep", name, later, *asked)["rows"]
+    rows = json_of(cli, "sweep", name, later, *asked)["rows"]
     assert {(row["variant"], row["repetition"], row["median"]) for row in rows} == {
         (variant, 0, mean) for variant, mean in means.items()
     }
-    pairs = json_of(capsys, "compare", name, later)["pairs"]
+    pairs = json_of(cli, "compare", name, later)["pairs"]
     found = {
         (pair["left"]["variant"], row["left"]["median"])
         for pair in pairs
@@ -168,10 +165,8 @@ def test_a_step_without_a_repetition_is_the_mean_of_all_in_every_verb(
         if row["step"] == "copy"
     }
     assert found == {*means.items()}
-    assert main(["compare", name, later]) == 0
-    assert "copy, mean of 3" in capsys.readouterr().out
-    assert main(["sweep", name, later, *asked]) == 0
-    assert "copy, mean of 3, elapsed, s" in capsys.readouterr().out
+    assert "copy, mean of 3" in cli.out("compare", name, later)
+    assert "copy, mean of 3, elapsed, s" in cli.out("sweep", name, later, *asked)
     run = load(RunDirectory(home / "runs" / name))
     groups = seed_groups(run)
     said = decide(parse_question("best:copy:elapsed"), groups, Fraction(1, 100)).said
@@ -193,17 +188,16 @@ def test_a_step_without_a_repetition_is_the_mean_of_all_in_every_verb(
 
 
 def test_a_named_repetition_is_that_one_in_every_verb(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, later = copied(home), copied(home, "6.12.1")
     asked = ("--metric", "copy:1:elapsed")
-    rows = json_of(capsys, "sweep", name, later, *asked)["rows"]
+    rows = json_of(cli, "sweep", name, later, *asked)["rows"]
     assert {(row["variant"], row["repetition"], row["median"]) for row in rows} == {
         ("ext4", 1, 1.0),
         ("xfs", 1, 2.0),
     }
-    assert main(["sweep", name, later, *asked]) == 0
-    assert "copy 1/3, elapsed, s" in capsys.readouterr().out
+    assert "copy 1/3, elapsed, s" in cli.out("sweep", name, later, *asked)
     said = decide(
         parse_question("best:copy:1:elapsed"),
         seed_groups(load(RunDirectory(home / "runs" / name))),

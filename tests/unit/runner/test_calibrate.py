@@ -2,18 +2,17 @@
 
 import gzip
 import hashlib
-import json
 from pathlib import Path
 
 import pytest
 
 from agelab.cli import calibrate as verb
-from agelab.cli import main
 from agelab.results import run_directory, run_lookup
 from agelab.results.key_and_digest import digest
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions
+from tests.build.cli import Cli
 from tests.build.compared_runs import ONE, Values, make
 
 ELAPSED = dict(ONE)
@@ -46,15 +45,8 @@ def runs(home: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
     return found
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
-    assert main(["calibrate", "aging-ext4", *words]) == code
-    return capsys.readouterr().out
-
-
-def test_the_first_seed_is_run_twice_and_five_are_a_spread(
-    runs: Runs, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shown = said(capsys, "--layout", "raid0", "--scale", "paper")
+def test_the_first_seed_is_run_twice_and_five_are_a_spread(runs: Runs, cli: Cli) -> None:
+    shown = cli.out("calibrate", "aging-ext4", "--layout", "raid0", "--scale", "paper")
     first, second = runs.asked
     assert (first.seeds, second.seeds) == ((1, 2, 3, 4, 5), (1,))
     assert second.fresh and second.changed(seeds=first.seeds, fresh=False) == first
@@ -66,38 +58,35 @@ def test_the_first_seed_is_run_twice_and_five_are_a_spread(
     assert "seeks" not in shown
 
 
-def test_all_shows_every_metric(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = [" ".join(line.split()) for line in said(capsys, "--all").splitlines()]
+def test_all_shows_every_metric(runs: Runs, cli: Cli) -> None:
+    lines = [" ".join(line.split()) for line in cli.out("calibrate", "aging-ext4", "--all").splitlines()]
     assert lines[lines.index("seeks") + 1] == "copy 7 7 7 0 0.00"
 
 
 @pytest.mark.parametrize("seeds", ["1", "1,2,3,4"])
-def test_fewer_than_five_seeds_are_refused_before_anything_runs(
-    runs: Runs, capsys: pytest.CaptureFixture[str], seeds: str
-) -> None:
-    assert main(["calibrate", "aging-ext4", "--seeds", seeds]) == 2
-    assert f"--seeds {seeds}: calibrating takes at least 5 run seeds" in capsys.readouterr().err
+def test_fewer_than_five_seeds_are_refused_before_anything_runs(runs: Runs, cli: Cli, seeds: str) -> None:
+    assert f"--seeds {seeds}: calibrating takes at least 5 run seeds" in cli.err(
+        "calibrate", "aging-ext4", "--seeds", seeds
+    )
     assert runs.asked == []
 
 
-def test_other_seeds_are_the_users(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_seeds_are_the_users(runs: Runs, cli: Cli) -> None:
     runs.first = {seed: float(seed) for seed in (7, 3, 9, 11, 20, 21)}
     runs.second = {7: 7.0}
-    shown = said(capsys, "--seeds", "7,3,9,11,20,21")
+    shown = cli.out("calibrate", "aging-ext4", "--seeds", "7,3,9,11,20,21")
     assert "and seed 7 once more" in shown and "with 96.88 %" in shown
 
 
-def test_another_sample_is_loud(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_sample_is_loud(runs: Runs, cli: Cli) -> None:
     runs.second = {1: 1.000001}
-    shown = said(capsys, code=1)
+    shown = cli.out("calibrate", "aging-ext4", code=1)
     assert "  A/A FAILED: EQUAL INPUTS AND DIFFERENT SAMPLES: 1 of 2 samples differ; first:\n" in shown
     assert "  sample copy 1 elapsed: 1.0 | 1.000001\n  digest: sha256:" in shown
     assert "please report it" in shown
 
 
-def test_another_map_alone_is_loud(
-    runs: Runs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_map_alone_is_loud(runs: Runs, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal samples are not enough: what came back beside them (where files lie) is compared by its hash."""
 
     def execute(options: RunOptions) -> RunDirectory:
@@ -113,35 +102,33 @@ def test_another_map_alone_is_loud(
         return run
 
     monkeypatch.setattr(verb, "execute", execute)
-    shown = said(capsys, code=1)
+    shown = cli.out("calibrate", "aging-ext4", code=1)
     assert "A/A FAILED: EQUAL INPUTS AND DIFFERENT SAMPLES: 0 of 2 samples differ; first:\n" in shown
     assert "  digest: sha256:" in shown and "  maps.aged/extents: " in shown
 
 
-def test_other_inputs_are_no_proof(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_inputs_are_no_proof(runs: Runs, cli: Cli) -> None:
     runs.inputs[1] = {"kernel": "upgraded meanwhile"}
-    shown = said(capsys, code=1)
+    shown = cli.out("calibrate", "aging-ext4", code=1)
     assert "A/A FAILED: the second execution had other inputs; 0 of 2 samples differ\n" in shown
     assert "  input kernel: nothing | upgraded meanwhile\n" in shown
 
 
-def test_a_cell_that_is_not_ok_is_no_figure_and_an_exit_code(
-    runs: Runs, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cell_that_is_not_ok_is_no_figure_and_an_exit_code(runs: Runs, cli: Cli) -> None:
     runs.ends = {5: Status.HUNG}
-    shown = said(capsys, code=1)
+    shown = cli.out("calibrate", "aging-ext4", code=1)
     assert "A/A: the same twice" in shown
     assert "  not ok, in no figure below: seed 5 of " in shown and ": hung: it stopped\n" in shown
     assert "with 87.5 %" in shown and "33.33" not in shown and "4 seeds" in shown
 
 
-def test_a_cell_that_did_not_finish_proves_nothing(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cell_that_did_not_finish_proves_nothing(runs: Runs, cli: Cli) -> None:
     runs.ends = {1: Status.INTERRUPTED}
-    assert "  no A/A: not finished: " in said(capsys, code=1)
+    assert "  no A/A: not finished: " in cli.out("calibrate", "aging-ext4", code=1)
 
 
-def test_programs_get_the_proof_and_every_spread(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(said(capsys, "--json"))
+def test_programs_get_the_proof_and_every_spread(runs: Runs, cli: Cli) -> None:
+    found = cli.json("calibrate", "aging-ext4", "--json")
     assert (found["schema"], found["clock"]) == (3, "virtual")
     assert [found["run"], found["again"]] == [path.name for path in sorted((runs.home / "runs").glob("*/"))]
     [variant] = found["variants"]
@@ -163,4 +150,4 @@ def test_programs_get_the_proof_and_every_spread(runs: Runs, capsys: pytest.Capt
     assert (elapsed["summary"]["median"], elapsed["summary"]["coverage"]) == (1.2, 0.9375)
     runs.asked.clear()
     runs.second = {1: 9.0}
-    assert not json.loads(said(capsys, "--json", code=1))["variants"][0]["same_twice"]["proven"]
+    assert not cli.json("calibrate", "aging-ext4", "--json", code=1)["variants"][0]["same_twice"]["proven"]

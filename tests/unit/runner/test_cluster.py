@@ -20,7 +20,6 @@ from distributed.protocol.core import dumps, loads
 from distributed.protocol.serialize import Serialize, Serialized, ToPickle
 
 from agelab.base.errors import AgelabError, HostError, InputError
-from agelab.cli import main
 from agelab.runner.cluster import dask_cells, scheduler, shared_plan
 from agelab.runner.cluster.dask_cells import DaskCells
 from agelab.runner.cluster.shared_plan import run_cell
@@ -34,6 +33,7 @@ from agelab.scenario.seeds import Seeds
 from agelab.store.artefacts import Store
 from agelab.store.parcel import Refused
 from tests.build import cluster_worker
+from tests.build.cli import Cli
 from tests.build.cluster_worker import CELLS, MEMORY, TREE, answer, key_of, plan, run
 
 DASK = str(Path(sys.executable).with_name("dask"))
@@ -371,7 +371,7 @@ def test_a_worker_takes_no_plan_that_could_not_have_been_made(
     tmp_path: Path,
     words: dict[str, str],
     erase: str,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("agelab.runner.execute.runner.run_request", lambda *_: pytest.fail("it runs"))
@@ -383,8 +383,9 @@ def test_a_worker_takes_no_plan_that_could_not_have_been_made(
     }
     shared_plan.write(tmp_path / "plan", plan(command=command))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert main(["worker", "--cell", "1", str(tmp_path / "plan")]) == 2
-    assert "agelab: the cells cannot run on other hosts: " in capsys.readouterr().err
+    assert "agelab: the cells cannot run on other hosts: " in cli.err(
+        "worker", "--cell", "1", tmp_path / "plan"
+    )
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 
 

@@ -12,7 +12,6 @@ import pytest
 
 from agelab.base import process
 from agelab.base.errors import HostError
-from agelab.cli import main
 from agelab.debian import Package, cached_resolution, snapshot
 from agelab.debian.buildroot import BuildRoot
 from agelab.machine import qemu
@@ -22,6 +21,7 @@ from agelab.runner.doctor import Finding, HostReport, ProbeStatus, probes
 from agelab.runner.doctor.probes import kvm as finding
 from agelab.runner.doctor.probes import memory, passthrough, space
 from agelab.store.artefacts import Store
+from tests.build.cli import Cli
 
 # The serial console of Debian's 6.1 kernel without a root, shortened; and of one that hung under KVM.
 BOOTED = """\
@@ -363,16 +363,14 @@ def test_doctor_as_json_on_this_host(tmp_path: Path) -> None:
 
 
 def test_doctor_prints_what_to_do_where_something_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr(process, "SEARCH_PATH", str(tmp_path))
-    assert main(["doctor"]) == 3
-    assert capsys.readouterr().out.count("-> no Debian: install") == 1
+    assert cli.out("doctor", code=3).count("-> no Debian: install") == 1
     (tmp_path / "apt-get").symlink_to("/bin/true")
-    assert main(["doctor"]) == 3
-    out = capsys.readouterr().out
+    out = cli.out("doctor", code=3)
     assert "-> install the Debian package virtinst" in out
     assert out.endswith("The virtual clock cannot run here.\n")
 

@@ -15,6 +15,7 @@ from agelab.runner.prepare import parts
 from agelab.runner.request.options import RunOptions
 from agelab.store.artefacts import Store
 from tests.build import simulated_bisect
+from tests.build.cli import Cli
 from tests.build.simulated_bisect import planted
 
 SEEN = "holds data: 'backup/notes' at byte 512, where an empty disk has zeros"
@@ -61,11 +62,10 @@ def state(path: Path) -> tuple[int, int, bytes]:
     ids=" ".join,
 )
 def test_a_verb_writes_to_no_file_that_holds_data(
-    home: Path, backup: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+    home: Path, backup: Path, words: list[str], cli: Cli
 ) -> None:
     before = state(backup)
-    assert main([*words, "--disks", f"file:{backup}"]) == 2
-    said = capsys.readouterr().err
+    said = cli.err(*words, "--disks", f"file:{backup}")
     assert SEEN in said and "nothing was written. To lose all of it, run again with --erase disk-" in said
     assert state(backup) == before
     assert not list(home.glob("runs/*"))
@@ -87,7 +87,7 @@ def test_a_verb_that_takes_no_real_disk_writes_to_none(home: Path, backup: Path,
 
 
 def test_a_control_file_writes_to_no_file_that_holds_data(
-    home: Path, backup: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, backup: Path, tmp_path: Path, cli: Cli
 ) -> None:
     before = state(backup)
     control = tmp_path / "mine" / "control.ctl"
@@ -95,8 +95,7 @@ def test_a_control_file_writes_to_no_file_that_holds_data(
     control.write_text("xfs write 1\n")
     for name in ("filesystem-xfs.sh", "test-write-perform.sh"):
         (control.parent / name).write_text("#!/bin/sh\ntrue\n")
-    assert main(["run", "--control", str(control), "--disks", f"file:{backup}"]) == 2
-    assert SEEN in capsys.readouterr().err
+    assert SEEN in cli.err("run", "--control", control, "--disks", f"file:{backup}")
     assert state(backup) == before and not list(control.parent.glob("*.log"))
 
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from agelab import cli
 from agelab.base.errors import InputError
 from agelab.bisect import search
 from agelab.bisect.bisect_directory import BisectDirectory
-from agelab.cli import resume
+from agelab.cli import main, resume
 from agelab.kernel import build
 from agelab.kernel.debian_kernel import AvailableKernel
 from agelab.results import own, run_lookup
@@ -19,6 +18,7 @@ from agelab.runner.cell_times import recent_cells
 from agelab.runner.request.options import RunOptions
 from agelab.runner.reuse.ended_cells import EndedCells
 from tests.build import aging_runs, run_builder
+from tests.build.cli import Cli
 from tests.build.reuse_cells import KEY, ended
 
 
@@ -83,14 +83,14 @@ def test_a_store_that_moves_as_a_whole_keeps_its_answers(tmp_path: Path) -> None
 
 
 def test_a_run_of_an_older_agelab_is_shown_and_answers_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     run, said = ended(tmp_path), list[str]()
     for path in (*run.path.rglob("*.code"), tmp_path / own.SECRET):
         path.unlink()
     assert answer(tmp_path, said) is None and "this store did not measure it" in said[0]
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
-    assert cli.main(["show", "latest"]) == 0 and "copy" in capsys.readouterr().out
+    assert "copy" in cli.out("show", "latest")
     run.finish(0, run.end(0) or pytest.fail())  # a cell of it that is run now
     assert answer(tmp_path, said) == 1.5
 
@@ -152,7 +152,7 @@ def test_verbs_read_runs_from_anywhere(
     before = sorted(there.rglob("*"))
     monkeypatch.chdir(tmp_path / "a place, there")
     for path in (str(there), f"./{name}/"):
-        code = cli.main(word.format(path) for word in verb.split())  # type: ignore[arg-type]
+        code = main(word.format(path) for word in verb.split())  # type: ignore[arg-type]
         out, err = capsys.readouterr()
         if verb.startswith("resume"):
             assert code == 2 and f"{name} lies outside of this store" in err
@@ -171,14 +171,13 @@ def test_verbs_read_runs_from_anywhere(
     ("here", "no run 'here'"),
 ])  # fmt: skip
 def test_a_path_that_is_no_run_is_told(
-    name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     ended(tmp_path / "mine")
     ended(tmp_path / "theirs").path.rename(tmp_path / "here")
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "mine"))
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["show", name]) == 2
-    err = capsys.readouterr().err
+    err = cli.err("show", name)
     assert said in err and ("./here" in err) == (name == "here")
 
 
@@ -189,7 +188,7 @@ AVAILABLE = [
 
 
 def test_a_bisect_of_another_store_is_not_gone_on_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     """Its measurements would be believed, and its store's programs run."""
     words = {"--scenario": "aging-ext4", "--metric": "copy:elapsed", "--good": "5.10", "--bad": "6.1"}
@@ -203,29 +202,25 @@ def test_a_bisect_of_another_store_is_not_gone_on_with(
 
     monkeypatch.setattr(search, "run_search", stop)
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "theirs"))
-    assert cli.main(asked) == 2
+    cli.run(*asked, code=2)
     [made] = (tmp_path / "theirs/bisects").glob("*-aging*")
     for name in ("latest", made.name, str(made)):
-        assert cli.main(["bisect", "--continue", name]) == 2
-        assert f"it goes on with {made.name}" in capsys.readouterr().err
+        assert f"it goes on with {made.name}" in cli.err("bisect", "--continue", name)
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "mine"))
-    assert cli.main(["bisect", "--continue", str(made)]) == 2
-    assert "is a bisect of another store" in capsys.readouterr().err
+    assert "is a bisect of another store" in cli.err("bisect", "--continue", made)
     here = Path(shutil.copytree(made, tmp_path / "mine/bisects" / made.name))
     for name in ("latest", made.name, str(here)):
-        assert cli.main(["bisect", "--continue", name]) == 2
-        assert "was not begun in this store" in capsys.readouterr().err
+        assert "was not begun in this store" in cli.err("bisect", "--continue", name)
 
 
 def test_two_runs_of_one_name_are_not_put_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     run = ended(tmp_path / "mine")
     shutil.copytree(run.path, tmp_path / run.path.name)
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "mine"))
-    assert cli.main(["export", "latest", str(tmp_path / run.path.name)]) == 2
-    assert "have the same name" in capsys.readouterr().err
-    assert cli.main(["export", "latest", str(run.path)]) == 0, "one run, named twice"
+    assert "have the same name" in cli.err("export", "latest", str(tmp_path / run.path.name))
+    assert main(["export", "latest", str(run.path)]) == 0, "one run, named twice"
 
 
 def test_a_strangers_run_does_not_say_what_may_be_erased(
@@ -240,7 +235,7 @@ def test_a_strangers_run_does_not_say_what_may_be_erased(
     named = ["--disks", "block:/dev/nowhere"]
     for home in ("theirs", "mine"):
         monkeypatch.setenv("AGELAB_HOME", str(tmp_path / home))
-        assert cli.main(["resume", run.name]) == 2  # neither does one's own
-        cli.main(["resume", run.name, *named])
-        cli.main(["resume", run.name, *named, "--erase", "MINE"])
+        assert main(["resume", run.name]) == 2  # neither does one's own
+        main(["resume", run.name, *named])
+        main(["resume", run.name, *named, "--erase", "MINE"])
     assert [one.erase for one in seen] == [(), ("MINE",)] * 2

@@ -7,26 +7,19 @@ import pytest
 
 from agelab.analysis.cells import load
 from agelab.base.errors import InputError
-from agelab.cli import main
 from agelab.present.report.html import render
 from agelab.present.report.page import build_page
 from agelab.results.records import CellProfile
 from agelab.runner.plan import passes
 from agelab.runner.request.options import RunOptions
 from tests.build import run_builder
+from tests.build.cli import Cli
 from tests.build.profiled_runs import AGED, profiled
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
-    assert main(["profile", *words]) == code
-    out, err = capsys.readouterr()
-    assert "Traceback" not in err
-    return out if code == 0 else err
-
-
-def test_the_top_names_functions_by_their_own_samples(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_top_names_functions_by_their_own_samples(home: Path, cli: Cli) -> None:
     profiled(home)
-    lines = said(capsys, "latest", "aged/read").splitlines()
+    lines = cli.out("profile", "latest", "aged/read").splitlines()
     assert "100 samples, one every 500 instructions" in lines[0] and "it waited at 50 %" in lines[0]
     assert lines[1] == "tasks: cat 90.0 %, kswapd0 10.0 %"
     assert [line.split() for line in lines[3:6]] == [
@@ -34,46 +27,40 @@ def test_the_top_names_functions_by_their_own_samples(home: Path, capsys: pytest
     ]  # fmt: skip
 
 
-def test_repetitions_and_seeds_are_added_up(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_repetitions_and_seeds_are_added_up(home: Path, cli: Cli) -> None:
     profiled(home, seeds=(1, 2))
-    found = json.loads(said(capsys, "latest", "copy", "--json"))
+    found = json.loads(cli.out("profile", "latest", "copy", "--json"))
     assert (found["cells"], found["repetitions"], found["samples"]) == (2, 2, 14)
     assert found["functions"] == [{"function": "copy", "self": 14, "total": 14}]
 
 
-def test_a_difference_is_shown_to_another_step_and_to_another_run(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_difference_is_shown_to_another_step_and_to_another_run(home: Path, cli: Cli) -> None:
     first = profiled(home, kernel="5.10")
     second = profiled(home, kernel="6.12", steps=(("copy", 1, "cp;copy 3\n"), ("copy", 2, "cp;other 9\n")))
-    shown = said(capsys, first.name, "aged/read", "--against-step", "control/read")
+    shown = cli.out("profile", first.name, "aged/read", "--against-step", "control/read")
     assert (
         "+30 +41.7" in shown
         and "ext4_walk_[ext4]" in shown
         and "all functions: +28 samples, +38.9 %" in shown
     )
-    found = json.loads(said(capsys, second.name, "copy", "--against", first.name, "--json"))
+    found = json.loads(cli.out("profile", second.name, "copy", "--against", first.name, "--json"))
     assert found["changes"] == [
         {"function": "other", "before": 0, "after": 9}, {"function": "copy", "before": 7, "after": 3}
     ]  # fmt: skip
 
 
-def test_folded_stacks_and_a_flame_graph_are_for_other_programs(
-    home: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_folded_stacks_and_a_flame_graph_are_for_other_programs(home: Path, cli: Cli, tmp_path: Path) -> None:
     profiled(home)
     drawn = tmp_path / "read.svg"
-    assert said(capsys, "latest", "aged/read", "--folded", "--svg", str(drawn)) == AGED
+    assert cli.out("profile", "latest", "aged/read", "--folded", "--svg", str(drawn)) == AGED
     assert drawn.read_text().startswith("<svg xmlns=") and "ext4_walk_[ext4]" in drawn.read_text()
 
 
-def test_the_cell_is_chosen_where_several_have_a_profile(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_cell_is_chosen_where_several_have_a_profile(home: Path, cli: Cli) -> None:
     profiled(home, "ext4", "xfs")
-    assert "choose one with --cell" in said(capsys, "latest", "copy", code=2)
-    assert ", xfs" in said(capsys, "latest", "copy", "--cell", "xfs")
-    assert ", xfs" in said(capsys, "latest:xfs", "copy", "--against", "latest:ext4")
+    assert "choose one with --cell" in cli.err("profile", "latest", "copy")
+    assert ", xfs" in cli.out("profile", "latest", "copy", "--cell", "xfs")
+    assert ", xfs" in cli.out("profile", "latest:xfs", "copy", "--against", "latest:ext4")
 
 
 @pytest.mark.parametrize(
@@ -85,35 +72,29 @@ def test_the_cell_is_chosen_where_several_have_a_profile(
         (["nothing", "copy"], "no run 'nothing'"),
     ],
 )
-def test_what_there_is_not_is_told(
-    home: Path, capsys: pytest.CaptureFixture[str], words: list[str], why: str
-) -> None:
+def test_what_there_is_not_is_told(home: Path, cli: Cli, words: list[str], why: str) -> None:
     profiled(home)
-    assert why in said(capsys, *words, code=2)
+    assert why in cli.err("profile", *words)
 
 
-def test_a_run_without_a_profile_says_how_to_take_one(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_without_a_profile_says_how_to_take_one(home: Path, cli: Cli) -> None:
     run = run_builder.begin(home, run_builder.cells(("ext4",)))
     run_builder.end(run, 0, [run_builder.sample()])
-    told = said(capsys, "latest", "copy", code=2)
+    told = cli.err("profile", "latest", "copy")
     assert "has no profile" in told and "--profile" in told
 
 
-def test_samples_that_stand_for_other_times_are_not_compared(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_samples_that_stand_for_other_times_are_not_compared(home: Path, cli: Cli) -> None:
     first, _ = profiled(home, machine="a"), profiled(home, machine="b", nanoseconds=2000)
-    assert "cannot be compared" in said(capsys, "latest", "copy", "--against", first.name, code=2)
+    assert "cannot be compared" in cli.err("profile", "latest", "copy", "--against", first.name)
 
 
 @pytest.mark.parametrize("file", [CellProfile.file, "profile/copy-1.folded"])
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff\xfe", b"cp;copy 9\n"])
-def test_a_damaged_profile_is_refused_by_name(
-    home: Path, capsys: pytest.CaptureFixture[str], file: str, content: bytes
-) -> None:
+def test_a_damaged_profile_is_refused_by_name(home: Path, cli: Cli, file: str, content: bytes) -> None:
     run = profiled(home)
     (run.path / "cells/0" / file).write_bytes(content)
-    assert file in said(capsys, "latest", "copy", code=2)
+    assert file in cli.err("profile", "latest", "copy")
 
 
 def test_a_report_draws_each_step_and_what_the_aged_disk_changes(home: Path) -> None:

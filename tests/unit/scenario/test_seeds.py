@@ -1,6 +1,5 @@
 """Corpus seed and run seed: how cells that differ in them are named and gathered."""
 
-import json
 import re
 from pathlib import Path
 
@@ -8,11 +7,11 @@ import pytest
 
 from agelab.analysis.cells import RunSet, load, run_sets, seed_groups
 from agelab.analysis.published.run_columns import run_columns
-from agelab.cli import main
 from agelab.results.conditions import between, text
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.seeds import Seeds, seeds_key, seeds_text
 from tests.build import aging_runs, run_builder
+from tests.build.cli import Cli
 
 
 @pytest.mark.parametrize(
@@ -63,26 +62,21 @@ def test_runs_of_other_corpus_seeds_stand_together_and_runs_of_other_data_do_not
     assert told == ["", "corpus seeds 1 | 2, none of them in both", "", "data one | mine"]
 
 
-def test_compare_leaves_out_the_corpus_that_one_side_alone_has_and_says_so(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compare_leaves_out_the_corpus_that_one_side_alone_has_and_says_so(home: Path, cli: Cli) -> None:
     both = aging_runs.make(home, {"ext4": 1.2}, seeds=(1, 2, 3, 4), corpora=(1, 2), data="a; b")
     one = aging_runs.make(home, {"ext4": 1.9}, seeds=(5, 6, 7, 8), data="a")
     other = aging_runs.make(home, {"ext4": 1.2}, seeds=(1,), corpora=(3,), data="c")
-    assert main(["compare", both, one]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
+    shown = " ".join(cli.out("compare", both, one).split())
     assert "ext4, single: seeds 1,2,3,4 of corpora 1,2 | seeds 5,6,7,8" in shown
     assert "in no ratio and no verdict: corpus 2, which A and B do not both have" in shown
     assert re.search(r" read 1\.[12]\d* 1\.[89]\d* 1\.5\d* 1\.5\d* 1\.6?\d* B worse", shown)
-    assert main(["compare", both, one, "--json"]) == 0
-    [pair] = json.loads(capsys.readouterr().out)["pairs"]
+    [pair] = cli.json("compare", both, one, "--json")["pairs"]
     row = next(row for row in pair["rows"] if (row["step"], row["metric"]) == ("read", "slowdown"))
     assert (row["left"]["n"], row["right"]["n"], [at["corpus_seed"] for at in row["corpora"]]) == (8, 4, [1])
     assert row["left"]["spread_of"].keys() == {"corpus_seed", "run_seed", "both"}
     assert row["right"]["spread_of"] is None
     assert [(cell["seed"], cell["corpus_seed"]) for cell in pair["left"]["cells"]][-1] == (4, 2)
-    assert main(["compare", both, other]) == 2
-    assert "corpus seeds 1,2 | 3, none of them in both" in capsys.readouterr().err
+    assert "corpus seeds 1,2 | 3, none of them in both" in cli.err("compare", both, other)
 
 
 def test_a_cell_of_an_earlier_plan_is_of_the_first_corpus() -> None:

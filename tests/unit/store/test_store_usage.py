@@ -1,6 +1,5 @@
 """Disk usage of the store, the users of its artefacts, and which may be removed."""
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -9,13 +8,13 @@ from typing import Self
 import pytest
 
 from agelab.base import atomic, process
-from agelab.cli import main
 from agelab.results.result import Cell, RunPlan
 from agelab.results.run_directory import RunDirectory
 from agelab.store import stored_disk
 from agelab.store.artefacts import Artefact, Store
 from agelab.store.stored_disk import DiskRecipe
 from agelab.store.usage import Protection, StoreUsage, disk_usage, prune, survey
+from tests.build.cli import Cli
 
 SIZE = 100_000
 
@@ -285,45 +284,34 @@ def test_sparse_files_count_as_what_they_take(tmp_path: Path) -> None:
     assert sum(disk_usage(tmp_path / "sparse").values()) < 10**6
 
 
-def test_prune_says_what_it_removes_and_a_dry_run_removes_nothing(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_prune_says_what_it_removes_and_a_dry_run_removes_nothing(home: Path, cli: Cli) -> None:
     image, kept = artefact(home, "image", "image", 1), artefact(home, "image", "kept", 2)
     run(home, image=kept.key)
-    assert main(["store", "prune", "--to", "1k", "--dry-run"]) == 1
-    out = capsys.readouterr().out
+    out = cli.out("store", "prune", "--to", "1k", "--dry-run", code=1)
     assert f"would remove image {image.key[:12]}" in out and there(image) == [True]
     assert "that is more than 0.0 MB" in out and "named by runs or stored disks" in out
-    assert main(["store", "prune", "--to", "150k", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = cli.json("store", "prune", "--to", "150k", "--json")
     assert [item["key"] for item in told["removed"]] == [image.key] and there(image, kept) == [False, True]
     assert told["freed"] == sum(item["freed"] for item in told["removed"])
-    assert main(["store", "prune", "--to", "1M"]) == 0
-    assert capsys.readouterr().out.startswith("freed 0.0 MB")
-    assert main(["store", "prune", "--to", "much"]) == 2
+    assert cli.out("store", "prune", "--to", "1M").startswith("freed 0.0 MB")
+    cli.run("store", "prune", "--to", "much", code=2)
 
 
-def test_list_says_what_there_is_and_what_names_it(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["store"]) == 0
-    capsys.readouterr()
+def test_list_says_what_there_is_and_what_names_it(home: Path, cli: Cli) -> None:
+    cli.run("store")
     image, other = artefact(home, "image", "image", 1), artefact(home, "image", "other", 2)
     named = run(home, image=image.key)
-    assert main(["store"]) == 0
-    words = [line.split() for line in capsys.readouterr().out.splitlines()]
+    words = [line.split() for line in cli.out("store").splitlines()]
     assert next(line for line in words if line[0] == "image")[1] == "2"
-    assert main(["store", "list", "--kind", "image", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = cli.json("store", "list", "--kind", "image", "--json")
     assert [(item["key"], item["named_by"]) for item in told["items"]] == [
         (image.key, [f"run {named.name}"]),
         (other.key, []),
     ]
-    assert main(["store", "list", "--kind", "image"]) == 0
-    assert f"run {named.name}" in capsys.readouterr().out
-    assert main(["store", "list", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    assert f"run {named.name}" in cli.out("store", "list", "--kind", "image")
+    told = cli.json("store", "list", "--json")
     assert {row["kind"] for row in told["kinds"]} == {"image", "runs", "other"}
-    assert main(["store", "list", "--kind", "imgae"]) == 2
-    assert "did you mean image?" in capsys.readouterr().err
+    assert "did you mean image?" in cli.err("store", "list", "--kind", "imgae")
 
 
 def test_directories_of_somebody_else_may_lie_as_deep_as_they_like(tmp_path: Path) -> None:
