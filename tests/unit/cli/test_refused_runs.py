@@ -40,7 +40,7 @@ def test_one_that_cannot_be_read_does_not_keep_others_from_being_listed(
     else:
         samples.write_text('{"cell": 0}\n' + samples.read_text())
     run_directory.record_latest(good_ones[0].path)
-    out, err = cli.run("list", code=0 if harm == "sample" else 2)
+    out, err = cli.run("list", code=0 if harm == "sample" else 2)  # a list does not read samples
     assert all(one.name in out for one in good_ones)
     assert harm == "sample" or (run.name in err and len(err.splitlines()) <= 2 and run.name not in out)
     # The latest is another, which nothing is wrong with; asked for by its name this one is refused.
