@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from agelab.present.view import summary, terminal
 from agelab.results.run_directory import RunDirectory
 from agelab.store.artefacts import Store
 from tests.build import run_builder
@@ -41,3 +43,11 @@ def cache_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("AGELAB_FRESH")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("no_proxy", "*")
+
+
+@pytest.fixture
+def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standard output is a terminal of 80 characters."""
+    console = Console(width=80, color_system=None, highlight=False, markup=False)
+    for module in (summary, terminal):
+        monkeypatch.setattr(module, "open_console", lambda: console)

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from agelab.analysis import cell_diff
 from agelab.cli import main
-from agelab.present.view import terminal
 from agelab.present.view.ratio_table import HEADLINES
 from agelab.results import run_directory, run_lookup
 from agelab.results.key_and_digest import digest
@@ -23,13 +21,6 @@ from tests.build.cli import Cli
 from tests.build.compared_runs import ONE, Values, make, seeds
 
 pytestmark = pytest.mark.usefixtures("home")
-
-
-@pytest.fixture
-def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Standard output is a terminal of 80 characters."""
-    console = Console(width=80, color_system=None, highlight=False, markup=False)
-    monkeypatch.setattr(terminal, "open_console", lambda: console)
 
 
 FEW = "so few cannot exclude chance, four of one corpus can, or three of each of two"

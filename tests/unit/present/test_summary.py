@@ -1,5 +1,6 @@
 """The summary at the end of a run, and sparklines."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from rich.console import Console
 from agelab.analysis.cells import RunSet, load
 from agelab.present.report.answer.headline import answers
 from agelab.present.report.blocks import Column, Table
-from agelab.present.view import sparkline, summary, terminal
+from agelab.present.view import sparkline
 from agelab.present.view.summary import result_blocks
 from agelab.present.view.terminal import print_blocks
 from agelab.results.result import End, Sample, Status
@@ -17,32 +18,32 @@ from tests.build import run_builder
 from tests.build.aging_runs import COPIES, make
 from tests.build.cli import Cli
 
-
-def watched(monkeypatch: pytest.MonkeyPatch, width: int = 80) -> None:
-    """Standard output is a terminal of that width."""
-    console = Console(width=width, color_system=None, highlight=False, markup=False)
-    for module in (summary, terminal):
-        monkeypatch.setattr(module, "open_console", lambda: console)
+Ended = Callable[[RunDirectory], list[str]]
+"""The lines that are printed at the end of a run."""
 
 
-def ended(run: RunDirectory, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    print_blocks(result_blocks(run))
-    return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+@pytest.fixture
+def ended(capsys: pytest.CaptureFixture[str]) -> Ended:
+    def lines(run: RunDirectory) -> list[str]:
+        print_blocks(result_blocks(run))
+        return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
+    return lines
 
 
 def made(home: Path, *words: object, **more: object) -> RunDirectory:
     return RunDirectory(home / "runs" / make(home, *words, **more))  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("eighty_columns")
 def test_the_summary_has_the_worst_first_a_line_for_each_cell_and_says_that_the_seeds_are_too_few(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, ended: Ended
 ) -> None:
-    watched(monkeypatch)
     run = made(
         tmp_path, {"ext4": 1.2, "xfs": 2.4, "reiser4": 1, "reiserfs-journal": 1.2}, seeds=(1, 2),
         statuses={"reiser4": Status.UNSUPPORTED}, unfinished=1,
     )  # fmt: skip
-    lines = ended(run, capsys)
+    lines = ended(run)
     wide = [line for line in lines[4:] if len(line) > 80]
     assert wide == ["  agelab run aging --filesystem ext4,xfs,reiser4,reiserfs-journal --seeds 1,2,3,4,5"]
     bars = [line.replace(")", "").split() for line in lines if "━" in line]
@@ -62,10 +63,10 @@ def test_the_summary_has_the_worst_first_a_line_for_each_cell_and_says_that_the_
     assert f"every sample, key and digest: agelab show {run.name}" in lines
 
 
+@pytest.mark.usefixtures("eighty_columns")
 def test_many_cells_fit_a_screen_and_those_that_ended_alike_have_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, ended: Ended
 ) -> None:
-    watched(monkeypatch)
     reason = "reiser4 is in no kernel of Debian's, and its module does not build against this one either"
     thirteen = {f"xfs-{number}": 1 + number / 5 for number in range(12)} | {"reiser4": 1}
     run = made(
@@ -73,7 +74,7 @@ def test_many_cells_fit_a_screen_and_those_that_ended_alike_have_one_line(
     )
     run.finish(2, End(status=Status.FAILED, reason="step copy exited 1", host_seconds=1))
     run.finish(3, End(status=Status.FAILED, reason="step copy exited 1", host_seconds=1))
-    lines = ended(run, capsys)
+    lines = ended(run)
     [command] = [line for line in lines if len(line) > 80]
     assert len(lines) <= 45 and command.startswith("  agelab run ")
     said = " ".join(" ".join(lines).split())
@@ -82,23 +83,21 @@ def test_many_cells_fit_a_screen_and_those_that_ended_alike_have_one_line(
     assert said.count("is in no kernel") == 1 and "sha256" not in said
 
 
-def test_the_answer_says_why_where_there_is_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    watched(monkeypatch)
+@pytest.mark.usefixtures("eighty_columns")
+def test_the_answer_says_why_where_there_is_one(tmp_path: Path, ended: Ended) -> None:
     run = made(tmp_path, {"ext4": 1.2, "xfs": 2.4}, seeds=(1, 2, 3, 4, 5))
     [answer] = answers(RunSet((load(run),)))
-    said = " ".join(" ".join(ended(run, capsys)).split())
+    said = " ".join(" ".join(ended(run)).split())
     assert f"- {answer.because[0]} - {answer.because[1]} - {answer.because[2]} slowdown of read" in said
 
 
+@pytest.mark.usefixtures("eighty_columns")
 def test_the_summary_has_both_sentences_and_the_command_that_runs_more_corpora(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, ended: Ended
 ) -> None:
-    watched(monkeypatch)
     slowdowns = {"ext4": 1.39, "jfs": 1.41, "xfs": 1.24, "btrfs": 2.17}
     corpora = {"corpora": (1, 2), "on_corpora": {("btrfs", 2): 1.9}}
-    lines = ended(made(tmp_path, slowdowns, seeds=(1, 2, 3, 4, 5), **corpora), capsys)
+    lines = ended(made(tmp_path, slowdowns, seeds=(1, 2, 3, 4, 5), **corpora))
     said = " ".join(" ".join(lines).split())
     assert "btrfs, in reading every file. That takes 2.0" in said
     assert "How sure: on both sets of files it is slowed down most: 2.1" in said
@@ -107,28 +106,26 @@ def test_the_summary_has_both_sentences_and_the_command_that_runs_more_corpora(
     assert command.endswith("--filesystem ext4,jfs,xfs,btrfs --seeds 1,2,3,4,5 --corpora 1,2,3,4,5,6")
 
 
-def test_with_seeds_enough_the_spread_stands_beside_the_median(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    watched(monkeypatch)
-    lines = ended(made(tmp_path, {"ext4": 1.2, "xfs": 2.4}, seeds=(1, 2, 3, 4, 5)), capsys)
+@pytest.mark.usefixtures("eighty_columns")
+def test_with_seeds_enough_the_spread_stands_beside_the_median(tmp_path: Path, ended: Ended) -> None:
+    lines = ended(made(tmp_path, {"ext4": 1.2, "xfs": 2.4}, seeds=(1, 2, 3, 4, 5)))
     [xfs] = [line for line in lines if line.startswith(" xfs ") and "━" in line]
     assert "(0.0" in xfs
     said = " ".join(" ".join(lines).split())
     assert "in brackets: the spread over the seeds; which differences are chance: agelab compare" in said
 
 
-def test_elsewhere_digests_are_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_elsewhere_digests_are_whole(tmp_path: Path, ended: Ended) -> None:
     run = made(tmp_path, {"ext4": 1.2, "xfs": 2.4})
     end = run.end(1)
-    assert end and f" xfs, seed 1  ok     {end.digest}" in ended(run, capsys)
+    assert end and f" xfs, seed 1  ok     {end.digest}" in ended(run)
 
 
 def test_a_run_of_one_cell_prints_all_of_it_and_only_show_draws_its_curves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli, ended: Ended
 ) -> None:
     run = made(tmp_path, {"ext4": 1.2})
-    lines = ended(run, capsys)
+    lines = ended(run)
     assert f" copy {COPIES}/{COPIES} " in "\n".join(lines) and "▁" not in "".join(lines)
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path))
     shown = [line.rstrip() for line in cli.out("show").splitlines()]
@@ -137,24 +134,20 @@ def test_a_run_of_one_cell_prints_all_of_it_and_only_show_draws_its_curves(
     assert [line for line in shown if line not in drawn] == lines
 
 
-def test_a_run_whose_every_cell_failed_has_no_bars(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    watched(monkeypatch)
+@pytest.mark.usefixtures("eighty_columns")
+def test_a_run_whose_every_cell_failed_has_no_bars(tmp_path: Path, ended: Ended) -> None:
     failed = dict.fromkeys(("ext4", "xfs"), Status.FAILED)
-    lines = ended(made(tmp_path, {"ext4": 1.2, "xfs": 2.4}, statuses=failed), capsys)
+    lines = ended(made(tmp_path, {"ext4": 1.2, "xfs": 2.4}, statuses=failed))
     assert "Nothing: no cell ended ok." in lines and "━" not in "".join(lines)
     assert " ext4, seed 1 failed this kernel has none" in lines and " xfs, seed 1  failed as above" in lines
     assert sum("this kernel has none" in line for line in lines) == 1
 
 
-def test_a_power_cut_has_no_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    watched(monkeypatch)
+@pytest.mark.usefixtures("eighty_columns")
+def test_a_power_cut_has_no_order(tmp_path: Path, ended: Ended) -> None:
     run = made(tmp_path, {"ext4": 1.2, "xfs": 2.4})
     run.append(0, Sample(step="copy", metric="cut_after", value=0.5, unit="s"))
-    lines = ended(run, capsys)
+    lines = ended(run)
     assert (
         "━" not in "".join(lines)
         and "aged worst" not in "".join(lines)
