@@ -44,14 +44,9 @@ class Authority:
         new = ["-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", f"/CN={name}"]
         _run("openssl", "req", *new, "-keyout", key, "-out", asked)
         signed: list[str | Path] = [
-            "-CA",
-            self.directory / "ca.crt",
-            "-CAkey",
-            self.directory / "ca.key",
-            "-CAcreateserial",
-            "-days",
+            "-CA", self.directory / "ca.crt", "-CAkey", self.directory / "ca.key", "-CAcreateserial", "-days",
             "2",
-        ]
+        ]  # fmt: skip
         _run("openssl", "x509", "-req", "-in", asked, *signed, "-out", made)
         return {
             scheduler.CERTIFICATE: str(made),

@@ -28,14 +28,8 @@ def plan(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A plan without corpus and disk: what is left needs no privileges."""
     whole = {"name": "it", "repetition": 1, "run": "true", "caches": "keep", "sync": False, "pause": 0}
     whole |= {
-        "expect": [0],
-        "refuses": [],
-        "deadline": 60,
-        "moves": None,
-        "records": [],
-        "trace": None,
-        "disk": 0,
-    }
+        "expect": [0], "refuses": [], "deadline": 60, "moves": None, "records": [], "trace": None, "disk": 0,
+    }  # fmt: skip
     return {
         "boot": 0,
         "first_step": 0,

@@ -38,13 +38,9 @@ def _sealed(data: bytes) -> bytes:
 def seeds() -> Iterator[bytes]:
     """A whole list."""
     end = {
-        "status": "ok",
-        "inputs_key": KEY.inputs_key,
-        "evaluated_by": KEY.evaluated_by,
-        "digest": digest(Status.OK, [SAMPLE], MAPS),
-        "maps": MAPS,
-        "host_seconds": 1.5,
-    }
+        "status": "ok", "inputs_key": KEY.inputs_key, "evaluated_by": KEY.evaluated_by,
+        "digest": digest(Status.OK, [SAMPLE], MAPS), "maps": MAPS, "host_seconds": 1.5,
+    }  # fmt: skip
     origin = {"run": "r", "host": "h", "ended": "2026-01-01T00:00:00Z"}
     record = {"inputs": INPUTS, "end": end, "origin": origin, "samples": [SAMPLE.model_dump()]}
     files = {"maps/aged/extents.gz": PackedFile(sha256="f" * 64, size=3000)}

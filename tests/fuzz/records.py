@@ -50,11 +50,7 @@ EXAMPLES: dict[int, dict[str, object]] = {
             "clock": "virtual",
         },
         **{
-            "good": "5.10",
-            "bad": "6.1",
-            "kernels": ["5.10", "6.1"],
-            "candidates": 1,
-            "rounds": 60,
+            "good": "5.10", "bad": "6.1", "kernels": ["5.10", "6.1"], "candidates": 1, "rounds": 60,
             "alpha": "1/100",
         },
         **{"seed": 1, "metric": ["copy", 1, "elapsed"], "tree": {"path": "/l", "good": "a", "bad": "b"}},
@@ -69,7 +65,7 @@ EXAMPLES: dict[int, dict[str, object]] = {
         },
         **{"sizes": [4096, 4096], "command": "agelab age", "drives": ["model:none"], "run_seed": 1},
     },
-}
+}  # fmt: skip
 """Those that no run has, by the number of their kind."""
 
 

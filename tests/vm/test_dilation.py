@@ -37,15 +37,9 @@ def elapsed(directory: Path, path: Path, shift: int) -> dict[str, float]:
     assert count == 1
     machine.write_text(text)
     words = [
-        sys.executable,
-        "-c",
-        PROGRAM,
-        str(scenarios),
-        "run",
-        str(path),
-        "--disks",
+        sys.executable, "-c", PROGRAM, str(scenarios), "run", str(path), "--disks",
         "model:seagate-st3120026as",
-    ]
+    ]  # fmt: skip
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     cells = json.loads(agelab("show", newest(path).name, "--json").stdout)["cells"]

@@ -30,14 +30,8 @@ from tests.vm.chaos import both_cores_busy
 
 pytestmark = pytest.mark.vm
 MODELLED = {
-    "seeks",
-    "seek_distance",
-    "busy_seek",
-    "busy_rotation",
-    "busy_transfer",
-    "cache_hits",
-    "queue_depth",
-}
+    "seeks", "seek_distance", "busy_seek", "busy_rotation", "busy_transfer", "cache_hits", "queue_depth",
+}  # fmt: skip
 MIB = 1 << 20
 LOOP_SET_STATUS64, LOOP_GET_STATUS64 = 0x4C04, 0x4C05
 LOOP_INFO64, LO_SIZELIMIT = 232, 32

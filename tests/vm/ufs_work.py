@@ -41,14 +41,8 @@ def told(path: Path) -> tuple[object, ...]:
     elif stat.S_ISREG(known.st_mode):
         content = hashlib.sha1(path.read_bytes()).hexdigest()
     return (
-        known.st_mode,
-        known.st_size,
-        known.st_nlink,
-        known.st_uid,
-        known.st_rdev,
-        known.st_mtime_ns,
-        content,
-    )
+        known.st_mode, known.st_size, known.st_nlink, known.st_uid, known.st_rdev, known.st_mtime_ns, content,
+    )  # fmt: skip
 
 
 def everything() -> dict[str, tuple[object, ...]]:

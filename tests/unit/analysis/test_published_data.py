@@ -19,13 +19,9 @@ CLAIMS = [(one, claim) for one in STUDIES.values() for claim in one.claims.claim
 
 # Counted and added up in the studies themselves, by other means than those that made the files.
 NUMBERS = {
-    "fedorchuk-2008": 105,
-    "fedorchuk-2005": 36,
-    "piszcz-2006": 466,
-    "aging": 21,
-    "tum-2005": 36,
+    "fedorchuk-2008": 105, "fedorchuk-2005": 36, "piszcz-2006": 466, "aging": 21, "tum-2005": 36,
     "git-aging": 80,
-}
+}  # fmt: skip
 
 
 def test_every_study_has_its_data() -> None:

@@ -167,15 +167,11 @@ FIRST: dict[str, Any] = {"of": ["ext2", "ext3"], "among": ["xfs", "jfs"]}
         ("highest", {"ext2": 9, "ext3": 8, "xfs": 4, "jfs": 2}, {"margin": 2}, True, "2", "next is xfs"),
         ("highest", {"ext2": 9, "ext3": 8, "xfs": 9, "jfs": 2}, {}, False, "8/9", "against xfs"),
         (
-            "lowest",
-            {"ext2": five(1, 0), "ext3": 1, "xfs": five(0.9, 0), "jfs": 9},
-            {},
-            False,
-            "9/10",
+            "lowest", {"ext2": five(1, 0), "ext3": 1, "xfs": five(0.9, 0), "jfs": 9}, {}, False, "9/10",
             "against xfs",
         ),
     ],
-)
+)  # fmt: skip
 def test_the_first_and_the_last(
     kind: str, values: Values, words: dict[str, float], holds: bool | None, figure: str | None, note: str
 ) -> None:

@@ -61,13 +61,9 @@ def test_where_ci_runs_a_test_is_skipped_for_a_listed_capability_only(tmp_path: 
 def test_tests_do_not_depend_on_how_they_were_started(tmp_path: Path) -> None:
     shell = "trap '' HUP INT QUIT TERM; umask 077; exec \"$@\" <&-"
     odd = {
-        "LC_ALL": "C",
-        "PYTHONUTF8": "0",
-        "COLUMNS": "30",
-        "NO_COLOR": "1",
-        "MAKEFLAGS": "-s",
+        "LC_ALL": "C", "PYTHONUTF8": "0", "COLUMNS": "30", "NO_COLOR": "1", "MAKEFLAGS": "-s",
         "GIT_DIR": "/x",
-    }
+    }  # fmt: skip
     code, said = run_pytest(tmp_path, STARTED, "sh", "-c", shell, "sh", **odd)
     assert code == 0, said
 

@@ -60,14 +60,10 @@ def test_another_seeds_files_are_other_files(program: Path, written: tuple[Path,
 @pytest.mark.parametrize(
     ("harm", "promised", "changed"),
     [
-        ("short", DAMAGED, SHORT),
-        ("empty", DAMAGED, SHORT),
-        ("zeros", DAMAGED, ZEROS),
-        ("garbage", DAMAGED, GARBAGE),
-        ("longer", DAMAGED, GARBAGE),
-        ("gone", MISSING, GONE),
+        ("short", DAMAGED, SHORT), ("empty", DAMAGED, SHORT), ("zeros", DAMAGED, ZEROS),
+        ("garbage", DAMAGED, GARBAGE), ("longer", DAMAGED, GARBAGE), ("gone", MISSING, GONE),
     ],
-)
+)  # fmt: skip
 def test_what_has_become_of_a_file_is_told(
     program: Path, written: tuple[Path, Path], tmp_path: Path, harm: str, promised: int, changed: int
 ) -> None:

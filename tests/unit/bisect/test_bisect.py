@@ -102,14 +102,9 @@ def test_commits_that_cannot_be_judged_are_skipped_and_cost_no_more_than_themsel
     first_bad = random.randint(5, LAST - 5)
     broken = random.sample(range(1, LAST), 12)
     kinds = [
-        OutcomeKind.NO_BUILD,
-        OutcomeKind.NO_BOOT,
-        OutcomeKind.PANICS,
-        OutcomeKind.HANGS,
-        OutcomeKind.FAILS,
-        OutcomeKind.UNSUPPORTED,
-        OutcomeKind.NOT_MEASURED,
-    ]
+        OutcomeKind.NO_BUILD, OutcomeKind.NO_BOOT, OutcomeKind.PANICS, OutcomeKind.HANGS, OutcomeKind.FAILS,
+        OutcomeKind.UNSUPPORTED, OutcomeKind.NOT_MEASURED,
+    ]  # fmt: skip
     behaviour = planted(first_bad) | {
         str(one): random.choice(kinds) for one in [32, *broken] if abs(one - first_bad) > 1
     }

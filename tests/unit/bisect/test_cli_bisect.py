@@ -295,19 +295,9 @@ def test_a_step_is_a_normal_run_of_one_cell(
     config = tmp_path / "more.config"
     config.write_text("CONFIG_PVH=y\n")
     words = [
-        "--scenario",
-        SMALL,
-        "--variant",
-        "ext4",
-        "--symptom",
-        "hang",
-        "--tree",
-        str(linux),
-        "--good",
-        "v6.2",
-        "--bad",
-        "main",
-    ]
+        "--scenario", SMALL, "--variant", "ext4", "--symptom", "hang", "--tree", str(linux), "--good", "v6.2",
+        "--bad", "main",
+    ]  # fmt: skip
     told = ["--config", str(config), "--config", "CONFIG_A=m", "--jobs", "2", "--defaults", "today"]
     found = asked(monkeypatch, home, *words, *told)
     assert found.candidates == 14 and found.tree and found.files.keys() == {str(config)}

@@ -219,15 +219,9 @@ def test_pairs_are_of_different_factors_those_first_that_moved_it_the_most_and_n
     found = runs.told("--factors", "defaults,block,cold,few-files", "--pairs", "2", claim=OPEN)
     tried = [one["factor"] for one in found["trials"]]
     assert tried == [
-        "defaults",
-        "block",
-        "block",
-        "block",
-        "cold",
-        "few-files",
-        "block + few-files",
+        "defaults", "block", "block", "block", "cold", "few-files", "block + few-files",
         "defaults + few-files",
-    ]
+    ]  # fmt: skip
     assert found["answer"].startswith(
         "no factor alone flips it, nor do 2 pairs of those that moved it most: "
     )

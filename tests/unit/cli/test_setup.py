@@ -11,21 +11,9 @@ import pytest
 PROJECT = Path(__file__).parents[3]
 # What setup.sh itself calls, for a host on which nothing else is installed.
 BASE = (
-    "sh",
-    "dirname",
-    "sed",
-    "cat",
-    "tr",
-    "mkdir",
-    "flock",
-    "readlink",
-    "sha256sum",
-    "id",
-    "rm",
-    "grep",
-    "tail",
-    "env",
-)
+    "sh", "dirname", "sed", "cat", "tr", "mkdir", "flock", "readlink", "sha256sum", "id", "rm", "grep",
+    "tail", "env",
+)  # fmt: skip
 
 
 @pytest.fixture

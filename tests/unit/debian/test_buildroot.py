@@ -12,13 +12,9 @@ from agelab.debian.buildroot import BuildFailed
 from agelab.store.artefacts import Store
 
 UNUSED = (
-    "share",
-    "bin/*lto-dump*",
-    "lib/gcc/*/*/lto1",
-    "lib/gcc/*/*/*.a",
-    "src/*/arch/[!x]*",
+    "share", "bin/*lto-dump*", "lib/gcc/*/*/lto1", "lib/gcc/*/*/*.a", "src/*/arch/[!x]*",
     "src/*/include/config/[A-Z]*",
-)
+)  # fmt: skip
 
 
 def unpacked(root: Path, mask: int) -> Path:
@@ -170,17 +166,10 @@ def test_a_program_that_fails_on_a_full_disk_without_a_word_is_no_fault_of_the_s
         ("bwrap: setting up uid map: Permission denied", HostError, "bwrap cannot confine"),
     ],
     ids=[
-        "error",
-        "error first",
-        "no program",
-        "disk full",
-        "no memory",
-        "no memory to link",
-        "no memory in make",
-        "ld killed",
-        "bwrap",
+        "error", "error first", "no program", "disk full", "no memory", "no memory to link",
+        "no memory in make", "ld killed", "bwrap",
     ],
-)
+)  # fmt: skip
 def test_what_goes_wrong_in_a_workshop_says_whose_fault_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, kind: type[AgelabError], said: str
 ) -> None:

@@ -359,16 +359,8 @@ UNVOUCHED = "Debian's keys do not vouch for its lists: "
 
 
 HARMS = (
-    "package",
-    "version",
-    "dependency",
-    "nothing signed",
-    "list",
-    "release",
-    "key",
-    "no key",
-    "line for apt",
-)
+    "package", "version", "dependency", "nothing signed", "list", "release", "key", "no key", "line for apt",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("harm", HARMS)

@@ -53,17 +53,9 @@ class Read(HTMLParser):
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("site")
     words = [
-        "-W",
-        "--keep-going",
-        "-n",
-        "-q",
-        "-b",
-        "html",
-        "-d",
-        str(made / "doctrees"),
-        "docs",
+        "-W", "--keep-going", "-n", "-q", "-b", "html", "-d", str(made / "doctrees"), "docs",
         str(made / "html"),
-    ]
+    ]  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", *words], cwd=PROJECT, capture_output=True, text=True, check=False
     )

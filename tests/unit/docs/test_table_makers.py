@@ -73,15 +73,8 @@ def test_show_has_the_named_lines_with_dots_where_others_are_left_out(tmp_path: 
     text = made("printed:show", [run(tmp_path)], lines=["ext4,", "step", "mkfs", "copy", "digest"]).text
     lines = text.split("\n")
     assert [line.split()[0] for line in lines[1:9]] == [
-        "ext4,",
-        "...",
-        "step",
-        "mkfs",
-        "...",
-        "copy",
-        "copy",
-        "...",
-    ]
+        "ext4,", "...", "step", "mkfs", "...", "copy", "copy", "...",
+    ]  # fmt: skip
     assert lines[9].startswith("  digest") and lines[2] == " ..."
 
 

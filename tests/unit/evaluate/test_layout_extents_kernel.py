@@ -334,26 +334,16 @@ int answer(int file, unsigned long request, int *block)
 def test_of_reiser4_what_lies_in_the_tree_has_no_place(tmp_path: Path) -> None:
     (tmp_path / "answer.c").write_text(REISER4)
     argv = [
-        "gcc",
-        *FLAGS,
-        "-Dioctl=answer",
-        "-Dfstat=told",
-        "-Dfstatfs=kind",
-        "-o",
-        str(tmp_path / "extents"),
-    ]
+        "gcc", *FLAGS, "-Dioctl=answer", "-Dfstat=told", "-Dfstatfs=kind", "-o", str(tmp_path / "extents"),
+    ]  # fmt: skip
     process.run([*argv, str(SOURCES / "extents.c"), str(tmp_path / "answer.c")])
     root = tmp_path / "root"
     root.mkdir()
     # Name to size, sectors, and whether it lies outside the tree.
     files = {
-        "tail": (5000, 10, False),
-        "extent": (5000, 16, True),
-        "most": (16384, 32, False),
-        "more": (16385, 40, True),
-        "odd": (16400, 33, True),
-        "compressed": (70000, 1, False),
-    }
+        "tail": (5000, 10, False), "extent": (5000, 16, True), "most": (16384, 32, False),
+        "more": (16385, 40, True), "odd": (16400, 33, True), "compressed": (70000, 1, False),
+    }  # fmt: skip
     for name, (size, sectors, _) in files.items():
         (root / name).write_bytes(bytes(size))
         os.utime(root / name, (sectors, sectors))

@@ -220,15 +220,10 @@ def test_cells_are_whole_blocks_and_fill_most_of_the_rows(size: int) -> None:
 @pytest.mark.parametrize(
     ("count", "shown"),
     [
-        (0, "0 bytes"),
-        (1023, "1023 bytes"),
-        (1024, "1 KiB"),
-        (1536, "1.5 KiB"),
-        (640 << 20, "640 MiB"),
-        (250059350016, "232.9 GiB"),
-        (1 << 70, "1048576 PiB"),
+        (0, "0 bytes"), (1023, "1023 bytes"), (1024, "1 KiB"), (1536, "1.5 KiB"), (640 << 20, "640 MiB"),
+        (250059350016, "232.9 GiB"), (1 << 70, "1048576 PiB"),
     ],
-)
+)  # fmt: skip
 def test_bytes_are_shown_in_the_largest_unit(count: int, shown: str) -> None:
     assert svg.human(count) == shown
 

@@ -132,16 +132,10 @@ def test_a_tail_is_no_extent_no_hole_and_nothing_unknown(flags: int) -> None:
 @pytest.mark.parametrize(
     ("flags", "known"),
     [
-        (UNKNOWN, False),
-        (UNKNOWN | DELALLOC, False),
-        (UNKNOWN | DELALLOC | UNWRITTEN, False),
-        (ENCODED, False),
-        (ENCODED | ENCRYPTED, True),
-        (UNWRITTEN, True),
-        (SHARED, True),
-        (1, True),
+        (UNKNOWN, False), (UNKNOWN | DELALLOC, False), (UNKNOWN | DELALLOC | UNWRITTEN, False),
+        (ENCODED, False), (ENCODED | ENCRYPTED, True), (UNWRITTEN, True), (SHARED, True), (1, True),
     ],
-)
+)  # fmt: skip
 def test_flags_decide_whether_a_place_is_known(flags: int, known: bool) -> None:
     found = measured(file("a", (0, 10, 1), (1, 0, 1, flags)))
     assert found["unmapped_files"] == (not known)

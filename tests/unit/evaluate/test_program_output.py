@@ -99,14 +99,9 @@ def test_fio_s_own_text_says_the_same() -> None:
     groups = re.findall(r"^ +(?:READ|WRITE|MIXED): bw=([\d.]+)([KM])iB/s", KINDS, re.MULTILINE)
     bandwidth = [float(number) * {"K": 1 << 10, "M": 1 << 20}[unit] for number, unit in groups]
     parts = (
-        "etcd",
-        "clones-all",
-        "no-latency",
-        "lat-percentiles",
-        "other-percentiles",
-        "no-percentiles",
+        "etcd", "clones-all", "no-latency", "lat-percentiles", "other-percentiles", "no-percentiles",
         "unified",
-    )
+    )  # fmt: skip
     ways = ("write", "read", "write", "read", "read", "read", "mixed")
     ours = [fio[f"{part}:fio_{way}_bandwidth"] for part, way in zip(parts, ways, strict=True)]
     assert ours == [pytest.approx(group, rel=5e-3) for group in bandwidth]
@@ -201,42 +196,20 @@ def test_a_job_that_is_none_is_told(job: dict[str, Any], why: str) -> None:
     ("unit", "power"),
     [
         *(
-            ("s", 1),
-            ("ms", 1),
-            ("usec", 1),
-            ("us/op", 1),
-            ("usecs/op", 1),
-            ("s_per_op", 1),
-            ("min", 1),
-            ("msec", 1),
-            ("micros/op", 1),
-            ("nanos", 1),
+            ("s", 1), ("ms", 1), ("usec", 1), ("us/op", 1), ("usecs/op", 1), ("s_per_op", 1), ("min", 1),
+            ("msec", 1), ("micros/op", 1), ("nanos", 1),
         ),
         *(
-            ("1/s", -1),
-            ("B/s", -1),
-            ("files/s", -1),
-            ("ops/sec", -1),
-            ("MB/sec", -1),
-            ("IOPS", -1),
-            ("tps", -1),
-            ("tpmC", -1),
-            ("lookups/s", -1),
-            ("bogo-ops/s", -1),
+            ("1/s", -1), ("B/s", -1), ("files/s", -1), ("ops/sec", -1), ("MB/sec", -1), ("IOPS", -1),
+            ("tps", -1), ("tpmC", -1), ("lookups/s", -1), ("bogo-ops/s", -1),
         ),
         *(
-            ("kIOPS", -1),
-            ("MBps", -1),
-            ("op/min", -1),
-            ("B", 0),
-            ("1", 0),
-            ("%", 0),
-            ("files", 0),
+            ("kIOPS", -1), ("MBps", -1), ("op/min", -1), ("B", 0), ("1", 0), ("%", 0), ("files", 0),
             ("KiB", 0),
         ),
         *(("s/s", 0), ("ops/file", 0)),
     ],
-)
+)  # fmt: skip
 def test_times_and_rates_are_told_by_their_units(unit: str, power: int) -> None:
     assert time_power(unit) == power
 

@@ -207,17 +207,9 @@ def test_the_profiler_samples_a_command_and_ends_as_it_does(profiler: Path, tmp_
     environment = {**os.environ, "PROFILE_STATE": str(tmp_path / "state")}
     for name in ("one", "two"):
         words = [
-            str(profiler),
-            str(disk),
-            str(256 << 20),
-            "500000",
-            "0",
-            name,
-            "1",
-            "sh",
-            "-ec",
+            str(profiler), str(disk), str(256 << 20), "500000", "0", name, "1", "sh", "-ec",
             f"{BUSY}; exit 3",
-        ]
+        ]  # fmt: skip
         done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
         if done.returncode == 125 and "perf_event_open" in done.stderr:
             capabilities.skip("sampling", done.stderr.strip())

@@ -42,14 +42,9 @@ def told(grown: dict[str, int]) -> tuple[dict[str, tuple[float, str]], list[str]
 
 
 GROWN = {
-    "sectors_written": 80,
-    "flash_reads": 7,
-    "units_programmed": 24,
-    "units_moved": 9,
-    "units_discarded": 2,
-    "blocks_erased": 16,
-    "gc_wait_ns": 1_500_000,
-}
+    "sectors_written": 80, "flash_reads": 7, "units_programmed": 24, "units_moved": 9, "units_discarded": 2,
+    "blocks_erased": 16, "gc_wait_ns": 1_500_000,
+}  # fmt: skip
 
 
 def test_a_solid_state_drive_tells_what_its_flash_did() -> None:

@@ -49,13 +49,9 @@ SID = {
     "linux-modules-7.2.13+deb14-amd64": "7.2.13-1",
 }
 SUITES = {
-    "bullseye": BULLSEYE,
-    "bookworm": RELEASES,
-    "bookworm-backports": RELEASES,
-    "trixie": {},
-    "trixie-backports": BACKPORTS,
-    "sid": SID,
-}
+    "bullseye": BULLSEYE, "bookworm": RELEASES, "bookworm-backports": RELEASES, "trixie": {},
+    "trixie-backports": BACKPORTS, "sid": SID,
+}  # fmt: skip
 DEPENDS = {
     "bookworm": "linux-image-6.1.0-56-amd64 (= 6.1.192-2)",
     "sid": "linux-base-7.2.13+deb14-amd64 (= 7.2.13-1), linux-image-7.2.13+deb14-amd64 (= 7.2.13-1)",
@@ -310,14 +306,8 @@ def test_a_wrong_spec_names_the_nearest(store: Store, spec: str, said: str) -> N
 
 def test_versions_are_ordered_as_dpkg_orders_them() -> None:
     debian_kernel = [
-        "6.1.9-1",
-        "6.1.192-2",
-        "6.1.192-2~bpo1",
-        "6.1.27-1",
-        "6.12~rc3-1",
-        "1:6.1-1",
-        "6.12.117-1~deb12u1",
-    ]
+        "6.1.9-1", "6.1.192-2", "6.1.192-2~bpo1", "6.1.27-1", "6.12~rc3-1", "1:6.1-1", "6.12.117-1~deb12u1",
+    ]  # fmt: skip
     for one, other in itertools.permutations(debian_kernel, 2):
         higher = process.run(["dpkg", "--compare-versions", one, "gt", other], ok=(0, 1)).returncode == 0
         assert debian.newest([one, other]) == (one if higher else other)

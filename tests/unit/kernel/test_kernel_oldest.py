@@ -48,15 +48,11 @@ def bzimage(directory: Path) -> str:
 @pytest.mark.parametrize(
     ("kind", "version"),
     [
-        (tree, "2.6.29"),
-        (recipe, "2.6.29"),
-        (deb, "5.2.21-own"),
-        (bzimage, "4.9.0-own"),
-        (lambda directory: "debian:4.19", "4.19"),
-        (lambda directory: "source:4.19", "4.19"),
+        (tree, "2.6.29"), (recipe, "2.6.29"), (deb, "5.2.21-own"), (bzimage, "4.9.0-own"),
+        (lambda directory: "debian:4.19", "4.19"), (lambda directory: "source:4.19", "4.19"),
     ],
     ids=["tree", "recipe", "deb", "image", "debian", "source"],
-)
+)  # fmt: skip
 def test_an_older_one_of_every_kind_is_refused_before_anything_is_fetched_or_built(
     kind: Callable[[Path], str], version: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,14 +23,9 @@ def facts(requests: list[BlockRequest]) -> list[tuple[int, str, int, int]]:
 def test_an_iolog_has_what_was_sent_in_microseconds_and_is_read_back() -> None:
     lines = list(block_trace.iolog(REQUESTS))
     assert lines == [
-        "fio version 3 iolog",
-        "0 /dev/drive0 add",
-        "0 /dev/drive0 open",
-        "0 /dev/drive0 read 1048576 4096",
-        "1500000 /dev/drive0 write 2097152 512",
-        "1500001 /dev/drive0 sync 0 0",
-        "1500001 /dev/drive0 close",
-    ]
+        "fio version 3 iolog", "0 /dev/drive0 add", "0 /dev/drive0 open", "0 /dev/drive0 read 1048576 4096",
+        "1500000 /dev/drive0 write 2097152 512", "1500001 /dev/drive0 sync 0 0", "1500001 /dev/drive0 close",
+    ]  # fmt: skip
     assert facts(trace_reader.read((f"{line}\n" for line in lines), "x").requests) == facts(SENT)
 
 

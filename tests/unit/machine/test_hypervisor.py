@@ -80,16 +80,10 @@ def domain(daemon: Daemon) -> Any:
 @pytest.mark.parametrize(
     ("what", "started"),
     [
-        ("version", False),
-        ("security models", False),
-        ("command line", False),
-        ("run", False),
-        ("restore", False),
-        ("restore", True),
-        ("save", False),
-        ("save", True),
+        ("version", False), ("security models", False), ("command line", False), ("run", False),
+        ("restore", False), ("restore", True), ("save", False), ("save", True),
     ],
-)
+)  # fmt: skip
 def test_none_of_them_leaves_it_and_a_daemon_that_has_ended_is_named(
     monkeypatch: pytest.MonkeyPatch, output: GuestOutput, what: str, alive: bool, started: bool
 ) -> None:

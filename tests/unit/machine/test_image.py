@@ -113,14 +113,8 @@ def test_the_plan_names_real_places(store: Store) -> None:
     assert plan.modules == ("ext4",)
     assert plan.items[0].mkfs == ("mkfs", "-U", proof.UUID, "/dev/pmem1")
     assert plan.items[0].mount == (
-        "mount",
-        "-t",
-        "ext4",
-        "-o",
-        "strictatime,barrier=0",
-        "/dev/pmem1",
-        "/run/proof",
-    )
+        "mount", "-t", "ext4", "-o", "strictatime,barrier=0", "/dev/pmem1", "/run/proof",
+    )  # fmt: skip
     assert plan.items[1].mount == ("mount", "-t", "ext4", "/dev/pmem1", "/run/proof")
     assert plan.items[0].mount_read_only[4] == "strictatime,barrier=0,ro"
     assert plan.items[0].umount == ("umount", "/run/proof")

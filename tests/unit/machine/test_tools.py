@@ -108,15 +108,8 @@ def test_the_packages_are_a_compiler_and_a_libc_of_the_guests_suite(
 ) -> None:
     asked: list[object] = []
     names = (
-        "gcc-12",
-        "libasan8",
-        "libc-dev-bin",
-        "libc6",
-        "libc6-dev",
-        "libcrypt-dev",
-        "libkrb5-3",
-        "libisl23",
-    )
+        "gcc-12", "libasan8", "libc-dev-bin", "libc6", "libc6-dev", "libcrypt-dev", "libkrb5-3", "libisl23",
+    )  # fmt: skip
 
     def resolve(_: Archive, wanted: Sequence[str]) -> tuple[Package, ...]:
         asked.append(tuple(wanted))

@@ -104,14 +104,9 @@ def test_a_replay_shows_calls_and_requests_up_to_the_cut() -> None:
         return [row if isinstance(row, str) else [*row[2:3], row[-1]] for row in table.rows]
 
     assert shown(State(2, 3, (0,))) == [
-        "returned: mount",
-        ["write", "lost"],
-        "returned: unlink A/no, ENOENT",
-        ["flush", ""],
-        ["fua", "yes"],
-        "returned: fsync A",
-        "the power goes",
-    ]
+        "returned: mount", ["write", "lost"], "returned: unlink A/no, ENOENT", ["flush", ""], ["fua", "yes"],
+        "returned: fsync A", "the power goes",
+    ]  # fmt: skip
     spans, moments = crash_page.timeline(part, made, State(2, 3, (0,)))
     assert [(span.name, span.begin, span.end, span.shown, span.kind) for span in spans] == [
         ("0 write 8+2", 0, 1, "lost", crash_page.LOST),

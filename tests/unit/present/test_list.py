@@ -30,14 +30,8 @@ def test_defaults_are_shown_and_seeds_that_are_not_just_1(home: Path, cli: Cli) 
     make(home, "aging", TIMES)
     head, period = listed(cli)
     assert "seeds" not in head and period.split()[1:] == [
-        "quick",
-        "virtual",
-        "period",
-        "single",
-        "model:x",
-        "2",
-        "ok",
-    ]
+        "quick", "virtual", "period", "single", "model:x", "2", "ok",
+    ]  # fmt: skip
     make(home, "aging", TIMES, defaults="today", seeds=6)
     head, today, period = listed(cli)
     assert head.split()[:6] == ["run", "scale", "clock", "defaults", "seeds", "layout"]

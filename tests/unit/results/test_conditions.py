@@ -172,14 +172,9 @@ def track(one: RunDirectory, other: RunDirectory) -> Said:
 
 
 VERBS: Mapping[str, Callable[[RunDirectory, RunDirectory], Said]] = {
-    "sweep": sweep,
-    "report": report,
-    "track": track,
-    "compare": compare,
-    "columns": columns,
-    "bisect": bisect,
-    "resume": resume,
-}
+    "sweep": sweep, "report": report, "track": track, "compare": compare, "columns": columns,
+    "bisect": bisect, "resume": resume,
+}  # fmt: skip
 ROWS = [line.split() for line in TABLE.strip().splitlines()]
 EXPECTED = [(name, verb, does) for name, *row in ROWS[1:] for verb, does in zip(ROWS[0], row, strict=True)]
 

@@ -268,16 +268,10 @@ def test_a_run_from_before_there_were_seals_is_read(run: RunDirectory) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "[]",
-        "1",
-        '{"cell": "x"}',
-        '{"step": 1}',
-        '{"cell": 0}',
-        "null",
-        '{"cell": 0, "again": 2}',
+        "[]", "1", '{"cell": "x"}', '{"step": 1}', '{"cell": 0}', "null", '{"cell": 0, "again": 2}',
         "[" * 99999,
     ],
-)
+)  # fmt: skip
 def test_lines_that_are_no_samples_are_named(run: RunDirectory, text: str) -> None:
     with (run.path / "samples.jsonl").open("a") as file:
         file.write(text + "\n")

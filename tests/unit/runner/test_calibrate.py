@@ -134,15 +134,9 @@ def test_programs_get_the_proof_and_every_spread(runs: Runs, cli: Cli) -> None:
     [variant] = found["variants"]
     cell, *_ = run_lookup.find(runs.home / "runs", found["run"]).as_json()["cells"]
     assert variant["same_twice"] == {
-        "seed": 1,
-        "proven": True,
-        "inputs_key": cell["inputs_key"],
-        "digests": [cell["digest"]] * 2,
-        "compared": 2,
-        "inputs": [],
-        "samples": [],
-        "endings": [],
-    }
+        "seed": 1, "proven": True, "inputs_key": cell["inputs_key"], "digests": [cell["digest"]] * 2,
+        "compared": 2, "inputs": [], "samples": [], "endings": [],
+    }  # fmt: skip
     assert [row["metric"] for row in variant["series"]] == ["elapsed", "seeks"]
     elapsed = variant["series"][0]
     assert elapsed["values"] == {"1": 1, "2": 1.1, "3": 1.2, "4": 1.3, "5": 1.4}

@@ -59,14 +59,8 @@ def test_each_repetition_of_a_line_is_a_cell(file: Path) -> None:
     again = guest_plan(first, CORPUS, perform, BootStart(mounted=("ext3", "rw,data=journal")))
     assert again["disks"][0]["mkfs"] is None
     assert again["disks"][0]["mount"] == [
-        "mount",
-        "-t",
-        "ext3",
-        "-o",
-        "rw,data=journal",
-        "/dev/disk/under-test",
-        "/mnt",
-    ]
+        "mount", "-t", "ext3", "-o", "rw,data=journal", "/dev/disk/under-test", "/mnt",
+    ]  # fmt: skip
     [only] = phases(turns[2].spec.scenario, CORPUS)
     assert [step.run for step in only.steps] == ["/run/agelab/control/test-write-perform.sh"]
     assert set(first.scripts) == set(SCRIPTS)

@@ -89,15 +89,7 @@ def test_a_home_that_qemu_cannot_name_is_refused(tmp_path: Path) -> None:
         (
             run,
             [
-                "aging",
-                "--filesystem",
-                "ext4,xfs",
-                "--seeds",
-                "3,1",
-                "--scale",
-                "paper",
-                "--jobs",
-                "2",
+                "aging", "--filesystem", "ext4,xfs", "--seeds", "3,1", "--scale", "paper", "--jobs", "2",
                 "--curve",
             ],
             RunOptions(name="aging", filesystem="ext4,xfs", seeds=(3, 1), scale="paper", jobs=2, curve=True),
@@ -118,7 +110,7 @@ def test_a_home_that_qemu_cannot_name_is_refused(tmp_path: Path) -> None:
         (age, ["aging-ext4"], RunOptions(name="aging-ext4", keep_disk=True, measure=False)),
         (calibrate, ["aging-ext4"], RunOptions(name="aging-ext4", seeds=(1, 2, 3, 4, 5))),
     ],
-)
+)  # fmt: skip
 def test_a_command_line_and_the_library_make_the_same_request(
     verb: Any, words: list[str], options: RunOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:

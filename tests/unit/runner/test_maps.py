@@ -200,13 +200,9 @@ def elapsed(step: str, value: float | None, repetition: int = 1) -> Sample:
 
 def test_the_slowdown_is_the_aged_disks_time_over_the_controls() -> None:
     samples = [
-        elapsed("aged/read", 3.0),
-        elapsed("control/read", 2.0),
-        elapsed("read", 7.0),
-        elapsed("aged/write", 1.0, 1),
-        elapsed("aged/write", 1.0, 2),
-        elapsed("control/write", 4.0, 2),
-    ]
+        elapsed("aged/read", 3.0), elapsed("control/read", 2.0), elapsed("read", 7.0),
+        elapsed("aged/write", 1.0, 1), elapsed("aged/write", 1.0, 2), elapsed("control/write", 4.0, 2),
+    ]  # fmt: skip
     found = {(s.step, s.repetition): s for s in slowdowns([StepId("read"), StepId("write")], samples)}
     assert found["read", 1].value == 1.5 and found["write", 2].value == 0.25
     assert found["write", 1].not_measured == "the test did not end on both disks"

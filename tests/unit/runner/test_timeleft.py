@@ -78,17 +78,11 @@ def test_it_never_falls_below_zero() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [
-        (2, 2, "about 10 s"),
-        (38, 42, "about 40 s"),
-        (28, 52, "30-50 s"),
-        (0, 89, "10-90 s"),
-        (90, 91, "about 2 min"),
-        (200, 400, "3-7 min"),
-        (5399, 5399, "about 90 min"),
-        (5400, 5400, "about 1.5 h"),
-        (4000, 9000, "1-2.5 h"),
+        (2, 2, "about 10 s"), (38, 42, "about 40 s"), (28, 52, "30-50 s"), (0, 89, "10-90 s"),
+        (90, 91, "about 2 min"), (200, 400, "3-7 min"), (5399, 5399, "about 90 min"),
+        (5400, 5400, "about 1.5 h"), (4000, 9000, "1-2.5 h"),
     ],
-)
+)  # fmt: skip
 def test_its_words(low: float, high: float, said: str) -> None:
     assert format_time_left(TimeRange(low, high)) == said
 

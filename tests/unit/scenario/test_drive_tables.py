@@ -77,13 +77,8 @@ def test_figures_reach_the_module() -> None:
 
 def test_a_drive_without_them_has_none_of_their_words() -> None:
     optional = {
-        "seek",
-        "any_order",
-        "write_segments",
-        "hit_overhead_ns",
-        "track_skew_ns",
-        "bus_after_percent",
-    }
+        "seek", "any_order", "write_segments", "hit_overhead_ns", "track_skew_ns", "bus_after_percent",
+    }  # fmt: skip
     for drive in selection.drives():
         if isinstance(drive.medium, SolidState):
             continue

@@ -29,14 +29,8 @@ def filesystem(**changed: Any) -> Filesystem:
 def test_options_of_a_mount_are_joined_in_order() -> None:
     one = filesystem(period={**TOOLING, "mount_options": ("a",), "read_only_options": ("ro", "noload")})
     assert one.mount_command("period", ("b",)) == (
-        "mount",
-        "-t",
-        "type",
-        "-o",
-        "a,b",
-        "{device}",
-        "{mountpoint}",
-    )
+        "mount", "-t", "type", "-o", "a,b", "{device}", "{mountpoint}",
+    )  # fmt: skip
     assert one.mount_command("period", ("b",), read_only=True)[4] == "a,b,ro,noload"
     assert one.mount_command("today") == ("mount", "-t", "type", "{device}", "{mountpoint}")
     assert one.mount_command("today", read_only=True)[3:5] == ("-o", "ro")

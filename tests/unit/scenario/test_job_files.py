@@ -28,26 +28,13 @@ def errors(directory: Path, *steps: dict[str, Any], job: str = "", **more: Any) 
 @pytest.mark.parametrize(
     "option",
     [
-        "directory=/tmp",
-        "directory = /tmp ; a comment",
-        "filename=/dev/sdb",
-        "filename=here:/dev/sdb",
-        "opendir=/etc",
-        "directory=..",
-        "directory=/mnt/../tmp",
-        "directory=${NOWHERE}/x",
-        "directory=${HOME}",
-        "write_bw_log=/tmp/bw",
-        "write_lat_log=/root/lat",
-        "write_iolog=/x",
-        "read_iolog=/home/me/trace",
-        "replay_redirect=/dev/sda",
-        "filename_format=/tmp/$jobname.$filenum",
-        "filename=$DEVICE",
-        "filename=/mnt2/x",
-        "directory=/dev/disk",
+        "directory=/tmp", "directory = /tmp ; a comment", "filename=/dev/sdb", "filename=here:/dev/sdb",
+        "opendir=/etc", "directory=..", "directory=/mnt/../tmp", "directory=${NOWHERE}/x",
+        "directory=${HOME}", "write_bw_log=/tmp/bw", "write_lat_log=/root/lat", "write_iolog=/x",
+        "read_iolog=/home/me/trace", "replay_redirect=/dev/sda", "filename_format=/tmp/$jobname.$filenum",
+        "filename=$DEVICE", "filename=/mnt2/x", "directory=/dev/disk",
     ],
-)
+)  # fmt: skip
 def test_a_place_that_is_not_on_the_disk_is_an_error_with_its_line(tmp_path: Path, option: str) -> None:
     [line] = errors(tmp_path, FIO, job=f"[global]\n# directory=/tmp\nsize=1m\n{option}\n[one]\nrw=read\n")
     assert line.startswith(
@@ -58,22 +45,12 @@ def test_a_place_that_is_not_on_the_disk_is_an_error_with_its_line(tmp_path: Pat
 @pytest.mark.parametrize(
     "option",
     [
-        "directory=.",
-        "directory=/mnt",
-        "directory=/mnt/sub:/mnt/other",
-        "filename=${DEVICE}",
-        "filename=/dev/disk/under-test",
-        "filename=a:b",
-        "filename=${SIZE}",
-        "directory=${PWD}/x",
-        "read_iolog=${SOURCE}/log",
-        "description=/tmp",
-        "read_iolog=${BROUGHT}/traces/log",
-        "exec_prerun=/bin/true",
-        ";filename=/dev/sdb",
-        "write_bw_log=bw",
+        "directory=.", "directory=/mnt", "directory=/mnt/sub:/mnt/other", "filename=${DEVICE}",
+        "filename=/dev/disk/under-test", "filename=a:b", "filename=${SIZE}", "directory=${PWD}/x",
+        "read_iolog=${SOURCE}/log", "description=/tmp", "read_iolog=${BROUGHT}/traces/log",
+        "exec_prerun=/bin/true", ";filename=/dev/sdb", "write_bw_log=bw",
     ],
-)
+)  # fmt: skip
 def test_a_place_on_the_disk_and_what_is_only_read_are_taken(tmp_path: Path, option: str) -> None:
     (tmp_path / "traces").mkdir()
     job = f"[one]\nrw=read\nsize=1m\n{option}\n"

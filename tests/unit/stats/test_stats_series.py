@@ -100,14 +100,10 @@ def test_a_number_has_the_digits_that_its_spread_leaves(value: str, spread: str,
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        (["1.23456"], "1.2346"),
-        (["0.0000197402"], "0.000020"),
-        (["0.00012"], "0.00012"),
-        (["0.00012", "0.00034"], "0.00023"),
-        (["0.000000000001"], "0.000000000"),
-        (["0"], "0"),
+        (["1.23456"], "1.2346"), (["0.0000197402"], "0.000020"), (["0.00012"], "0.00012"),
+        (["0.00012", "0.00034"], "0.00023"), (["0.000000000001"], "0.000000000"), (["0"], "0"),
     ],
-)
+)  # fmt: skip
 def test_a_median_of_few_decimals_shows_two_figures_all_the_same(values: list[str], text: str) -> None:
     assert format_median(summary([Fraction(one) for one in values]), "s", most=4) == text
 

@@ -28,13 +28,9 @@ def test_guests_count_by_phase_and_boot_and_those_of_another_agelab_do_not() -> 
         Program(14, 1, 0, Times(0.5, 0), NONE, QEMU[:3], HERE),
     ]
     assert cell.parts(programs, 500) == {
-        ("making", ""): 3.5,
-        ("making", "0"): 1.5,
-        ("making", "1"): 2.0,
-        ("aged", ""): 4.0,
-        ("aged", "0"): 4.0,
-        ("other guests", ""): 0.5,
-    }
+        ("making", ""): 3.5, ("making", "0"): 1.5, ("making", "1"): 2.0, ("aged", ""): 4.0,
+        ("aged", "0"): 4.0, ("other guests", ""): 0.5,
+    }  # fmt: skip
 
 
 def test_what_libvirts_daemon_forks_counts_once() -> None:
@@ -49,13 +45,9 @@ def test_what_libvirts_daemon_forks_counts_once() -> None:
 def test_two_checkouts_stand_side_by_side() -> None:
     ours: cell.Costs = {("all", ""): 10.0, ("making", ""): 6.0, ("making", "0"): 6.0}
     theirs: cell.Costs = {
-        ("all", ""): 20.0,
-        ("making", ""): 9.0,
-        ("making", "0"): 4.0,
-        ("making", "1"): 5.0,
-        ("control", ""): 11.0,
-        ("control", "0"): 11.0,
-    }
+        ("all", ""): 20.0, ("making", ""): 9.0, ("making", "0"): 4.0, ("making", "1"): 5.0,
+        ("control", ""): 11.0, ("control", "0"): 11.0,
+    }  # fmt: skip
     slower = {part: seconds + 2 for part, seconds in ours.items()}
     assert cell.rows([[ours, slower, slower], [theirs]]) == [
         ["making", "8.00", "6.00 - 8.00", "9.00", "", "0.89"],

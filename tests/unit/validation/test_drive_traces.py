@@ -53,13 +53,9 @@ def test_a_write_is_a_hit_of_a_drive_with_full_write_caching(
 def test_every_line_that_is_no_request_is_told(tmp_path: Path) -> None:
     good = "R Hit 100 8 1000 20000\n"
     bad = [
-        "X Hit 1 2 3 4",
-        "R Hit 1 2 3",
-        "R Hit one 2 3 4",
-        "W Hit 1 0 3 4",
-        "W Hit 1 2 nan 4",
+        "X Hit 1 2 3 4", "R Hit 1 2 3", "R Hit one 2 3 4", "W Hit 1 0 3 4", "W Hit 1 2 nan 4",
         "R Hit 1 2 -3 4",
-    ]
+    ]  # fmt: skip
     message = complaint(traced_drive.write(tmp_path, trace=good + "".join(f"{line}\n{good}" for line in bad)))
     for number in range(2, 14, 2):
         assert f"line {number}: " in message, message
