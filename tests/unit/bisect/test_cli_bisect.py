@@ -4,6 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ from tests.build.simulated_bisect import planted
 
 SMALL = str(Path(__file__).parents[2] / "vm" / "small.toml")
 RELEASES = ("5.10.0-46", "6.1.0-49", "6.1.0-50", "6.12.117+deb13", "7.2.13+deb14")
-WORDS = ["--scenario", "aging", "--variant", "ext4", "--metric", "aged/map:layout_score"]
+DEBIAN = [f"debian:{one}-amd64" for one in RELEASES]
 
 
 @pytest.fixture(autouse=True)
@@ -68,113 +69,61 @@ def linux(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def refused(cli: Cli, *words: str, code: int = 2) -> str:
+def refused(cli: Cli, words: str) -> str:
     """Return the command's one-line error, without the hint."""
-    said = cli.err("bisect", *words, code=code).splitlines()
+    said = cli.err("bisect", *shlex.split(words)).splitlines()
     [line] = [one for one in said if one.startswith("agelab: ")]
     assert len(said) - said.index(line) <= 2
     return line.removeprefix("agelab: ")
 
 
+CELL, METRIC, ENDS = (
+    "--scenario aging --variant ext4",
+    "--metric aged/map:layout_score",
+    "--good 5.10 --bad 6.1",
+)
+ALL = f"{CELL} {METRIC}"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--scenario", "aging"], "missing: --good, --bad"),
+        ("--scenario aging", "missing: --good, --bad"),
+        (f"--scenario aging {ENDS}", "say by what bad differs from good: --metric"),
+        (f"{ALL} --symptom hang {ENDS}", "say by what bad differs from good"),
+        (f"{ALL} --good 5.10 --bad 6.13", "no kernel 'debian:6.13' in Debian's suites; the nearest are"),
+        (f"{ALL} --good 5.10 --bad 5.10.0-46", "good and bad are the same kernel: debian:5.10.0-46-amd64"),
+        (f"{CELL} --metric copy {ENDS}", "--metric copy: it is STEP:METRIC"),
+        (f"{CELL} --metric copied:elapsed {ENDS}", "no step 'copied' in aging; did you mean copy"),
+        (f"{CELL} --metric aged/reed:elapsed {ENDS}", "no step 'aged/reed' in aging; "),
+        (f"{CELL} --crash on {ENDS}", "'on' is no call that agelab makes"),
+        (f"{CELL} --crash one --symptom hang {ENDS}", "by what bad differs"),
+        (f"{ALL} --crash one {ENDS}", "--crash measures crash:violations"),
+        (f"{CELL} --crash one --clock wall {ENDS}", "--crash goes with the virtual clock"),
+        (f"{CELL} --metric copy:elapsd {ENDS}", "did you mean elapsed"),
+        (f"{ALL} --threshold x {ENDS}", "--threshold x: it is no number"),
+        (f"{ALL} --threshold 1 --relative 2 {ENDS}", "leave one out"),
+        (f"{ALL} --relative -10% {ENDS}", "-10%: it is a change towards bad"),
+        (f"{ALL} --relative 10% --clock wall {ENDS}", "goes with the virtual"),
+        (f"{ALL} --rounds 5 --clock wall {ENDS}", "--rounds 5: with --alpha"),
+        (f"{ALL} --threshold 10% {ENDS}", "--threshold 10%: it is no number"),
+        (f"{ALL} --alpha 0.1% --clock wall {ENDS}", "--alpha 0.1%: it is no number"),
+        (f"{ALL} --dirty {ENDS}", "--dirty goes with --tree"),
+        (f"--scenario aging {METRIC} {ENDS}", "a bisect measures one variant; aging has btrfs, ext2"),
+        (f"{ALL} --good 6.1 --bad 5.10 --kernels '5.10 6.1'", "--kernels: 5.10 comes before 6.1"),
+        (f"{ALL} --good image:/x --bad 6.1", "only Debian's kernels have a known order"),
+        ("--continue latest --good 5.10", "--continue goes on with what was asked: leave --good out"),
+        ("--continue yesterday", "no bisect 'yesterday'"),
+        (f"--scenario small --variant ext4 {METRIC} {ENDS}", "no scenario 'small'; "),
+        (f"{ALL} --profile {ENDS}", "--profile: aged/map:layout_score is of no step that can be profiled"),
         (
-            ["--scenario", "aging", "--good", "5.10", "--bad", "6.1"],
-            "say by what bad differs from good: --metric",
-        ),
-        (
-            [*WORDS, "--symptom", "hang", "--good", "5.10", "--bad", "6.1"],
-            "say by what bad differs from good",
-        ),
-        (
-            [*WORDS, "--good", "5.10", "--bad", "6.13"],
-            "no kernel 'debian:6.13' in Debian's suites; the nearest are",
-        ),
-        (
-            [*WORDS, "--good", "5.10", "--bad", "5.10.0-46"],
-            "good and bad are the same kernel: debian:5.10.0-46-amd64",
-        ),
-        (
-            [*WORDS[:4], "--metric", "copy", "--good", "5.10", "--bad", "6.1"],
-            "--metric copy: it is STEP:METRIC",
-        ),
-        (
-            [*WORDS[:4], "--metric", "copied:elapsed", "--good", "5.10", "--bad", "6.1"],
-            "no step 'copied' in aging; did you mean copy",
-        ),
-        (
-            [*WORDS[:4], "--metric", "aged/reed:elapsed", "--good", "5.10", "--bad", "6.1"],
-            "no step 'aged/reed' in aging; ",
-        ),
-        (
-            [*WORDS[:4], "--crash", "on", "--good", "5.10", "--bad", "6.1"],
-            "'on' is no call that agelab makes",
-        ),
-        (
-            [*WORDS[:4], "--crash", "one", "--symptom", "hang", "--good", "5.10", "--bad", "6.1"],
-            "by what bad differs",
-        ),
-        ([*WORDS, "--crash", "one", "--good", "5.10", "--bad", "6.1"], "--crash measures crash:violations"),
-        (
-            [*WORDS[:4], "--crash", "one", "--good", "5.10", "--bad", "6.1", "--clock", "wall"],
-            "--crash goes with the virtual clock",
-        ),
-        ([*WORDS[:4], "--metric", "copy:elapsd", "--good", "5.10", "--bad", "6.1"], "did you mean elapsed"),
-        ([*WORDS, "--good", "5.10", "--bad", "6.1", "--threshold", "x"], "--threshold x: it is no number"),
-        ([*WORDS, "--good", "5.10", "--bad", "6.1", "--threshold", "1", "--relative", "2"], "leave one out"),
-        (
-            [*WORDS, "--good", "5.10", "--bad", "6.1", "--relative", "-10%"],
-            "-10%: it is a change towards bad",
-        ),
-        (
-            [*WORDS, "--good", "5.10", "--bad", "6.1", "--relative", "10%", "--clock", "wall"],
-            "goes with the virtual",
-        ),
-        (
-            [*WORDS, "--good", "5.10", "--bad", "6.1", "--rounds", "5", "--clock", "wall"],
-            "--rounds 5: with --alpha",
-        ),
-        (
-            [*WORDS, "--good", "5.10", "--bad", "6.1", "--threshold", "10%"],
-            "--threshold 10%: it is no number",
-        ),
-        (
-            [*WORDS, "--good", "5.10", "--bad", "6.1", "--alpha", "0.1%", "--clock", "wall"],
-            "--alpha 0.1%: it is no number",
-        ),
-        ([*WORDS, "--good", "5.10", "--bad", "6.1", "--dirty"], "--dirty goes with --tree"),
-        (
-            [*WORDS[:2], *WORDS[4:], "--good", "5.10", "--bad", "6.1"],
-            "a bisect measures one variant; aging has btrfs, ext2",
-        ),
-        (
-            [*WORDS, "--good", "6.1", "--bad", "5.10", "--kernels", "5.10 6.1"],
-            "--kernels: 5.10 comes before 6.1",
-        ),
-        ([*WORDS, "--good", "image:/x", "--bad", "6.1"], "only Debian's kernels have a known order"),
-        (
-            ["--continue", "latest", "--good", "5.10"],
-            "--continue goes on with what was asked: leave --good out",
-        ),
-        (["--continue", "yesterday"], "no bisect 'yesterday'"),
-        (
-            ["--scenario", "small", *WORDS[2:], "--good", "5.10", "--bad", "6.1"],
-            "no scenario 'small'; ",
-        ),
-        (
-            [*WORDS, "--profile", "--good", "5.10", "--bad", "6.1"],
-            "--profile: aged/map:layout_score is of no step that can be profiled",
-        ),
-        (
-            [*WORDS[:4], "--symptom", "hang", "--profile", "--good", "5.10", "--bad", "6.1"],
+            f"{CELL} --symptom hang --profile {ENDS}",
             "--profile: symptom hang is of no step that can be profiled",
         ),
     ],
 )
-def test_bad_input_is_one_clear_line(words: list[str], said: str, cli: Cli) -> None:
-    assert said in refused(cli, *words)
+def test_bad_input_is_one_clear_line(words: str, said: str, cli: Cli) -> None:
+    assert said in refused(cli, words)
 
 
 @pytest.mark.parametrize(
@@ -190,34 +139,27 @@ def test_bad_input_is_one_clear_line(words: list[str], said: str, cli: Cli) -> N
 def test_ends_of_a_tree_that_do_not_fit_are_one_clear_line(
     linux: Path, good: str, bad: str, said: str, cli: Cli
 ) -> None:
-    words = [*WORDS, "--tree", str(linux), "--good", good, "--bad", bad.format()]
-    assert said.format(tree=linux) in refused(cli, *words)
+    words = f"{ALL} --tree {linux} --good {good} --bad {bad.format()}"
+    assert said.format(tree=linux) in refused(cli, words)
 
 
 def test_trees_that_will_not_do_are_one_clear_line(
     linux: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ends = ["--good", "v6.2", "--bad", "v6.9"]
-    assert "there is no such directory" in refused(cli, *WORDS, *ends, "--tree", str(tmp_path / "x"))
-    assert "it is not the top directory of a git tree" in refused(cli, *WORDS, *ends, "--tree", str(tmp_path))
-    assert "it is not the top directory of a git tree" in refused(
-        cli, *WORDS, *ends, "--tree", str(linux / "fs")
-    )
-    assert "there is no such file" in refused(
-        cli, *WORDS, *ends, "--tree", str(linux), "--config", "/nowhere"
-    )
+    tree = f"{ALL} --good v6.2 --bad v6.9 --tree "
+    assert "there is no such directory" in refused(cli, f"{tree} {tmp_path}/x")
+    for directory in (tmp_path, linux / "fs"):
+        assert "it is not the top directory of a git tree" in refused(cli, f"{tree} {directory}")
+    assert "there is no such file" in refused(cli, f"{tree} {linux} --config /nowhere")
     (linux / "fs" / "a.c").write_text("changed")
     try:
-        said = refused(cli, *WORDS, *ends, "--tree", str(linux))
-        assert said.endswith("has uncommitted changes: fs/a.c")
+        assert refused(cli, f"{tree} {linux}").endswith("has uncommitted changes: fs/a.c")
 
         def lacks(spec: str, store: Store, progress: object) -> None:
             raise InputError(f"{spec[-6:]} lacks options that a guest needs: CONFIG_OVERLAY_FS")
 
         monkeypatch.setattr(build, "check_configuration", lacks)
-        assert "lacks options that a guest needs" in refused(
-            cli, *WORDS, *ends, "--tree", str(linux), "--dirty"
-        )
+        assert "lacks options that a guest needs" in refused(cli, f"{tree} {linux} --dirty")
     finally:
         (linux / "fs" / "a.c").write_text("")
 
@@ -231,75 +173,55 @@ def unrelated(path: Path) -> None:
 def test_ends_that_are_not_related_are_refused(tmp_path: Path, cli: Cli) -> None:
     simulated.history(tmp_path / "linux", 3)
     unrelated(tmp_path / "linux")
-    words = [*WORDS, "--tree", str(tmp_path / "linux"), "--good", "v6.1", "--bad", "alone"]
-    assert "bad (alone) does not descend from good (v6.1)" in refused(cli, *words)
-
-
-def asked(monkeypatch: pytest.MonkeyPatch, home: Path, *words: str) -> BisectQuestion:
-    """The question that a command line comes to."""
-    monkeypatch.setattr(bisect, "_same_files", stopped)
-    assert main(["bisect", *words]) == 3
-    return BisectDirectory.find(Store(home), "latest").question()
+    words = f"{ALL} --tree {tmp_path}/linux --good v6.1 --bad alone"
+    assert "bad (alone) does not descend from good (v6.1)" in refused(cli, words)
 
 
 def stopped(question: BisectQuestion) -> None:
     raise HostError("no further")
 
 
-def test_all_that_the_mirror_has_between_the_ends_is_searched(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = asked(monkeypatch, home, *WORDS, "--good", "5.10", "--bad", "6.12")
+Asked = Callable[[str], BisectQuestion]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, home: Path, cli: Cli) -> Asked:
+    """The question that a command line comes to."""
+    monkeypatch.setattr(bisect, "_same_files", stopped)
+
+    def question(words: str) -> BisectQuestion:
+        cli.run("bisect", *shlex.split(words), code=3)
+        return BisectDirectory.find(Store(home), "latest").question()
+
+    return question
+
+
+def test_all_that_the_mirror_has_between_the_ends_is_searched(asked: Asked) -> None:
+    found = asked(f"{ALL} --good 5.10 --bad 6.12")
     # Without headers the modelled drive cannot be had.
-    assert found.kernels == tuple(
-        f"debian:{one}-amd64" for one in ("5.10.0-46", "6.1.0-50", "6.12.117+deb13")
-    )
-    assert (found.candidates, found.steps, found.clock, found.metric) == (
-        2,
-        1,
-        "virtual",
-        ("aged/map", MEAN, "layout_score"),
-    )
-    found = asked(monkeypatch, home, *WORDS, "--good", "7.2", "--bad", "6.1.0-49", "--disks", "model:none")
-    assert [one[7:12] for one in found.kernels] == [
-        "7.2.1",
-        "6.12.",
-        "6.1.0",
-        "6.1.0",
-    ]  # what got better, searched backwards
+    assert found.kernels == (DEBIAN[0], *DEBIAN[2:4])
+    assert (found.candidates, found.steps, found.clock) == (2, 1, "virtual")
+    assert found.metric == ("aged/map", MEAN, "layout_score")
+    found = asked(f"{ALL} --good 7.2 --bad 6.1.0-49 --disks model:none")
+    # What got better, searched backwards.
+    assert [one[7:12] for one in found.kernels] == ["7.2.1", "6.12.", "6.1.0", "6.1.0"]
 
 
-def test_a_scenario_on_no_drive_needs_no_headers(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["--scenario", str(ON_NO_DRIVE), "--variant", "jfs", "--metric", "copy:elapsed"]
-    found = asked(monkeypatch, home, *words, "--good", "5.10", "--bad", "6.12")
-    assert "debian:6.1.0-49-amd64" in found.kernels
+def test_a_scenario_on_no_drive_needs_no_headers(asked: Asked) -> None:
+    words = f"--scenario {ON_NO_DRIVE} --variant jfs --metric copy:elapsed"
+    assert "debian:6.1.0-49-amd64" in asked(f"{words} --good 5.10 --bad 6.12").kernels
 
 
-def test_a_list_of_one_s_own_is_searched_from_good_to_bad(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = [*WORDS, "--good", "5.10", "--bad", "7.2", "--kernels", "6.1 image:/a/bzImage 6.12"]
-    found = asked(monkeypatch, home, *words)
-    assert found.kernels == (
-        "debian:5.10.0-46-amd64",
-        "debian:6.1.0-50-amd64",
-        "image:/a/bzImage",
-        "debian:6.12.117+deb13-amd64",
-        "debian:7.2.13+deb14-amd64",
-    )
+def test_a_list_of_one_s_own_is_searched_from_good_to_bad(asked: Asked) -> None:
+    found = asked(f"{ALL} --good 5.10 --bad 7.2 --kernels '6.1 image:/a/bzImage 6.12'")
+    assert found.kernels == (DEBIAN[0], DEBIAN[2], "image:/a/bzImage", *DEBIAN[3:])
 
 
-def test_a_step_is_a_normal_run_of_one_cell(
-    home: Path, linux: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_is_a_normal_run_of_one_cell(linux: Path, tmp_path: Path, asked: Asked) -> None:
     config = tmp_path / "more.config"
     config.write_text("CONFIG_PVH=y\n")
-    words = [
-        "--scenario", SMALL, "--variant", "ext4", "--symptom", "hang", "--tree", str(linux), "--good", "v6.2",
-        "--bad", "main",
-    ]  # fmt: skip
-    told = ["--config", str(config), "--config", "CONFIG_A=m", "--jobs", "2", "--defaults", "today"]
-    found = asked(monkeypatch, home, *words, *told)
+    words = f"--scenario {SMALL} --variant ext4 --symptom hang --tree {linux} --good v6.2 --bad main"
+    found = asked(f"{words} --config {config} --config CONFIG_A=m --jobs 2 --defaults today")
     assert found.candidates == 14 and found.tree and found.files.keys() == {str(config)}
     kernel = found.tree.kernel_spec(found.tree.good)
     assert kernel == f"tree:{linux}@{found.tree.good},config={config},config=CONFIG_A=m"
@@ -313,12 +235,12 @@ def test_other_files_than_it_was_begun_with_stop_a_bisect(home: Path, tmp_path: 
     patch = tmp_path / "a.patch"
     patch.write_text("")
     simulated.asked(Store(home), planted(3), files={str(patch): "0" * 64})
-    assert refused(cli, "--continue", "latest") == f"{patch} is not what it was when the bisect was begun"
+    assert refused(cli, "--continue latest") == f"{patch} is not what it was when the bisect was begun"
 
 
 def test_a_directory_that_is_gone_stops_a_bisect(home: Path, tmp_path: Path, cli: Cli) -> None:
     simulated.asked(Store(home), planted(3), directory=str(tmp_path / "gone"))
-    assert "was begun in" in refused(cli, "--continue", "latest")
+    assert "was begun in" in refused(cli, "--continue latest")
 
 
 def test_real_disks_of_a_bisect_that_goes_on_are_named_again(
@@ -337,8 +259,10 @@ def test_real_disks_of_a_bisect_that_goes_on_are_named_again(
     ]
     cli.run(*paste[1:], code=3)  # it goes on, to where this test has it stop
     for others in (paste[4:6], [*paste[4:6], "--erase", "OTHER"]):
-        assert "erases other disks than --erase names" in refused(cli, "--continue", "latest", *others)
-    assert "another" in refused(cli, "--continue", "latest", "--disks", "file:/b", "--erase", "SERIAL")
+        assert "erases other disks than --erase names" in refused(
+            cli, shlex.join(["--continue", "latest", *others])
+        )
+    assert "another" in refused(cli, "--continue latest --disks file:/b --erase SERIAL")
 
 
 def test_a_line_a_kernel_has_its_value_and_the_answer_comes_last(

@@ -36,64 +36,30 @@ SSD = (toml_files.SCENARIOS / "drives" / "samsung-870-evo-500.toml").read_text()
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("key", "value", "wrong", "said"),
     [
-        (
-            "percent = { value = 5.5",
-            "percent = { value = 0",
-            "medium.over_provisioning_percent: 0 is not 0.01 to 1000",
-        ),
-        (
-            "percent = { value = 5.5",
-            "percent = { value = 0.2",
-            "is 1.1 lines of 864 MiB: reserve_lines and 2 that",
-        ),
-        (
-            "block_kib = { value = 13824",
-            "block_kib = { value = 16",
-            "block_kib 16 is less than what is programmed at once",
-        ),
-        (
-            "page_kib = { value = 8",
-            "page_kib = { value = 20",
-            "block_kib 13824 is no multiple of what is programmed",
-        ),
-        ("page_kib = { value = 8", "page_kib = { value = 6", "page_kib 6 is no multiple of 4"),
-        (
-            "reserve_lines = { value = 3",
-            "reserve_lines = { value = 1",
-            "medium.reserve_lines: 1 is not 2 to 1000",
-        ),
-        (
-            "reserve_lines = { value = 3",
-            "reserve_lines = { value = 30",
-            "so no garbage collection could free a block",
-        ),
-        ("channels = { value = 8", "channels = { value = 65", "medium.channels: 65 is not 1 to 64"),
-        ("planes = { value = 4", "planes = { value = 6", "medium.planes: 6 is not 1 to 4"),
-        ("per_channel = { value = 2", "per_channel = { value = 40", "320 dies in all, and not 256 at most"),
-        (
-            "fast_program_us = { value = 320",
-            "fast_program_us = { value = 0",
-            "medium.fast_program_us: 0 is not 0.001 to 1e+06",
-        ),
-        (
-            "fast_mib = { value = 3814",
-            "fast_mib = { value = 200000",
-            "fast_mib 200000 takes more cells than the drive's",
-        ),
-        (
-            "kib = { value = 4096",
-            "kib = { value = 128",
-            "cache: kib 128 is not 192 (twice what a die programs at once)",
-        ),
+        ("percent", 5.5, 0, "medium.over_provisioning_percent: 0 is not 0.01 to 1000"),
+        ("percent", 5.5, 0.2, "is 1.1 lines of 864 MiB: reserve_lines and 2 that"),
+        ("block_kib", 13824, 16, "block_kib 16 is less than what is programmed at once"),
+        ("page_kib", 8, 20, "block_kib 13824 is no multiple of what is programmed"),
+        ("page_kib", 8, 6, "page_kib 6 is no multiple of 4"),
+        ("reserve_lines", 3, 1, "medium.reserve_lines: 1 is not 2 to 1000"),
+        ("reserve_lines", 3, 30, "so no garbage collection could free a block"),
+        ("channels", 8, 65, "medium.channels: 65 is not 1 to 64"),
+        ("planes", 4, 6, "medium.planes: 6 is not 1 to 4"),
+        ("per_channel", 2, 40, "320 dies in all, and not 256 at most"),
+        ("fast_program_us", 320, 0, "medium.fast_program_us: 0 is not 0.001 to 1e+06"),
+        ("fast_mib", 3814, 200000, "fast_mib 200000 takes more cells than the drive's"),
+        ("kib", 4096, 128, "cache: kib 128 is not 192 (twice what a die programs at once)"),
     ],
 )
 def test_a_solid_state_drive_that_cannot_be_is_refused(
-    tmp_path: Path, before: str, after: str, said: str
+    tmp_path: Path, key: str, value: float, wrong: float, said: str
 ) -> None:
-    assert SSD.count(before) == 1
-    assert said in complaint(tmp_path, SSD.replace(before, after).replace("samsung-870-evo-500", "my-disk"))
+    words = f"{key} = {{ value = {value}"
+    assert SSD.count(words) == 1
+    text = SSD.replace(words, f"{key} = {{ value = {wrong}").replace("samsung-870-evo-500", "my-disk")
+    assert said in complaint(tmp_path, text)
 
 
 FIGURES = [
