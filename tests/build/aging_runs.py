@@ -54,13 +54,9 @@ def make(
     gives tests of a variant a slowdown of their own, ``on_corpora`` a variant on a corpus.
     """
     cells = run_builder.cells(
-        slowdowns,
-        seeds,
-        corpora,
-        kernel=release,
-        machine="pentium4-2800",
+        slowdowns, seeds, corpora, kernel=release, machine="pentium4-2800",
         drives=("model:seagate-st3120026as",),
-    )
+    )  # fmt: skip
     words = {"kernel": "debian:6.1", "seeds": ",".join(map(str, seeds)), "filesystem": ",".join(slowdowns)}
     run = run_builder.begin(
         home, cells, scenario=scenario,

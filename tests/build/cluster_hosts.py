@@ -26,16 +26,9 @@ class Authority:
         subject = ["-subj", f"/CN={directory.name}", "-days", "2", "-nodes", "-newkey", "ec"]
         curve = ["-pkeyopt", "ec_paramgen_curve:prime256v1"]
         _run(
-            "openssl",
-            "req",
-            "-x509",
-            *subject,
-            *curve,
-            "-keyout",
-            directory / "ca.key",
-            "-out",
+            "openssl", "req", "-x509", *subject, *curve, "-keyout", directory / "ca.key", "-out",
             directory / "ca.crt",
-        )
+        )  # fmt: skip
         return cls(directory)
 
     def issue(self, name: str) -> dict[str, str]:

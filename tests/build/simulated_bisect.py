@@ -74,13 +74,9 @@ class Toy:
             return KernelOutcome(kernel=kernel, seed=seed, kind=OutcomeKind.MEASURED, run=f"run-{name}")
         value = what[(seed - 1) % len(what)] if isinstance(what, list) else what
         return KernelOutcome(
-            kernel=kernel,
-            seed=seed,
-            kind=OutcomeKind.MEASURED,
-            value=value,
-            unit="s",
+            kernel=kernel, seed=seed, kind=OutcomeKind.MEASURED, value=value, unit="s",
             run=f"run-{name}-{seed}",
-        )
+        )  # fmt: skip
 
 
 def name_of(question: BisectQuestion, kernel: str) -> str:

@@ -50,14 +50,10 @@ def _reports(item: pytest.Item) -> list[pytest.TestReport]:
         return found
     return [
         pytest.TestReport(
-            item.nodeid,
-            item.location,
-            {},
-            "failed",
-            f"the machine ended before this test:\n{said[''][0]}",
+            item.nodeid, item.location, {}, "failed", f"the machine ended before this test:\n{said[''][0]}",
             "call",
         )
-    ]
+    ]  # fmt: skip
 
 
 def _run(item: pytest.Item) -> dict[str, list[Any]]:

@@ -247,14 +247,9 @@ class Trial:
     def night(self) -> Night:
         self.runs = Drawn(self)
         return Night(
-            self.track,
-            self.points,
-            Journal(self.home),
-            self.runs,
-            self.said.append,
-            tell=self.said.append,
+            self.track, self.points, Journal(self.home), self.runs, self.said.append, tell=self.said.append,
             clock=lambda: self.now,
-        )
+        )  # fmt: skip
 
     def worked(self) -> Known:
         night = self.night()

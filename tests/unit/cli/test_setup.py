@@ -66,14 +66,9 @@ def setup(
     project: Path, purpose: str = "run", env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["/bin/sh", str(project / "agelab/setup.sh"), purpose],
-        env=env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd="/",
-    )
+        ["/bin/sh", str(project / "agelab/setup.sh"), purpose], env=env, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=False, cwd="/",
+    )  # fmt: skip
 
 
 def need_packages(project: Path) -> None:
@@ -279,14 +274,9 @@ def test_make_passes_on_what_was_said_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "agelab").write_text('#!/bin/sh\necho "home=$AGELAB_HOME"; printf "<%s>" "$@"\n')
     (tmp_path / "agelab").chmod(0o755)
     done = make(
-        "scenario",
-        f"BIN={tmp_path}",
-        "NAME=aging-ext4",
-        "KERNEL=it's here",
-        "SEEDS=1,2",
-        FS="xfs",
+        "scenario", f"BIN={tmp_path}", "NAME=aging-ext4", "KERNEL=it's here", "SEEDS=1,2", FS="xfs",
         AGELAB_HOME="/big",
-    )
+    )  # fmt: skip
     assert done.stdout == "home=/big\n<run><aging-ext4><--kernel><it's here><--filesystem><xfs><--seeds><1,2>"
 
 

@@ -27,16 +27,12 @@ def extents_of(*files: tuple[tuple[int, int], ...]) -> ExtentMap:
         "fiemap",
         tuple(
             FileMap(
-                f"{inode}",
-                inode,
-                1,
-                1,
-                1,
+                f"{inode}", inode, 1, 1, 1,
                 tuple(Extent(0, start * BLOCK, many * BLOCK, 0) for start, many in one),
             )
             for inode, one in enumerate(files)
         ),
-    )
+    )  # fmt: skip
 
 
 def scattered(seed: int, blocks: int) -> tuple[ExtentMap, FreeSpace]:

@@ -159,13 +159,9 @@ def test_a_file_of_several_names_is_measured_once() -> None:
 
 def test_locality_is_within_a_directory_and_passes_over_files_without_blocks() -> None:
     found = measured(
-        file("a", (0, 10, 2)),
-        file("d/x", (0, 50, 1)),
-        file("empty"),
-        file("d/y", (0, 51, 1)),
-        file("b", (0, 12, 1)),
-        file("c", (0, 23, 1)),
-    )
+        file("a", (0, 10, 2)), file("d/x", (0, 50, 1)), file("empty"), file("d/y", (0, 51, 1)),
+        file("b", (0, 12, 1)), file("c", (0, 23, 1)),
+    )  # fmt: skip
     # x to y and a to b are 0 blocks, b to c are 10
     assert (found["locality_score"], found["locality_distance"]) == (0.666667, 0)
     found = measured(file("a", (0, 100, 1)), file("b", (0, 91, 1)), file("c", (0, 95, 1)))

@@ -115,18 +115,12 @@ TIMING = CellTiming(
     prepared=2.5,
     boots=(
         BootTime(
-            phase="making",
-            number=0,
-            launch=1,
-            ready=4,
-            steps=(StepTime(step="copy", repetition=1, seconds=10),),
-            between=2,
-            end=0.5,
-            processor=14,
+            phase="making", number=0, launch=1, ready=4,
+            steps=(StepTime(step="copy", repetition=1, seconds=10),), between=2, end=0.5, processor=14,
         ),
     ),
     seconds=20,
-)
+)  # fmt: skip
 
 
 def timed_run(home: Path, cells: int = 1) -> str:

@@ -349,13 +349,9 @@ def test_a_cell_goes_on_after_a_failure_with_what_does_not_depend_on_it(
     run_directory = RunDirectory(tmp_path)
     run_directory.cell_directory(0)
     runner = CellRunner(
-        run_directory,
-        0,
-        cast(GuestLauncher, launcher),
-        CellGoals(),
-        lambda _: None,
+        run_directory, 0, cast(GuestLauncher, launcher), CellGoals(), lambda _: None,
         slots=GuestSlots(guests, 1),
-    )
+    )  # fmt: skip
     end = runner.carry_out()
     measured = [one.step for one in run_directory.samples()[0] if one.step.rpartition("-")[2].isdecimal()]
     assert list(dict.fromkeys(f"{step.rpartition('-')[0]}-" for step in measured)) == ["making-", *phases[1:]]

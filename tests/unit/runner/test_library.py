@@ -140,14 +140,9 @@ def test_a_plan_of_an_older_agelab_is_read(tmp_path: Path) -> None:
     }
     options = RunOptions.from_plan(run_builder.plan(command=command))
     assert options == RunOptions(
-        directory=str(tmp_path),
-        name="aging-ext4",
-        kernel="6.1",
-        seeds=(2, 1),
-        jobs=2,
-        keep_disk=True,
+        directory=str(tmp_path), name="aging-ext4", kernel="6.1", seeds=(2, 1), jobs=2, keep_disk=True,
         of_plan=True,
-    )
+    )  # fmt: skip
     command["options"]["gone"] = "x"
     with pytest.raises(InputError, match="asked for with --gone, which this agelab does not know"):
         RunOptions.from_plan(run_builder.plan(command=command))
