@@ -552,22 +552,18 @@ def test_cells_are_chosen_by_what_they_are(home: Path, cli: Cli, one: str, other
         (["latest:color=red", "latest"], "no choice 'color'; did you mean"),
         (["latest:ext4,xfs", "latest"], "names two of one kind: ext4 and xfs"),
         (["latest:ext5", "latest"], "has no variant or layout 'ext5'; it has ext4, xfs, single\n"),
-        (
-            ["latest:ext4,defaults=today", "latest"],
-            "has no defaults 'today' of variant ext4; it has period\n",
-        ),
+        (["latest:ext4,defaults=today", "latest"],
+         "has no defaults 'today' of variant ext4; it has period\n"),
         (["latest:ext4"], "has ext4, single alone: there is nothing to compare it with"),
         (["latest", "--base", "jfs"], "has no variant or layout 'jfs'; it has ext4, xfs, single\n"),
-        (
-            ["latest", "--base", "ext4,layout=raid0"],
-            "has no base 'ext4,layout=raid0'; it has ext4, single, xfs",
-        ),
+        (["latest", "--base", "ext4,layout=raid0"],
+         "has no base 'ext4,layout=raid0'; it has ext4, single, xfs"),
         (["latest", "latest", "--base", "xfs"], "--base chooses among the variants of one run"),
         (["nowhere", "latest"], "no run 'nowhere'"),
         ([":ext4", "latest"], "':ext4' names no run"),
         (["", "latest"], "'' names no run"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_meant_is_refused(home: Path, cli: Cli, words: list[str], why: str) -> None:
     make(home, {"ext4": ONE, "xfs": SLOW})
     assert why.removesuffix("; did you mean") in cli.err("compare", *words)

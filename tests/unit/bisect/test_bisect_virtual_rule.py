@@ -125,30 +125,17 @@ def test_where_seeds_shake_nothing_one_value_is_enough_and_more_may_be_allowed()
 @pytest.mark.parametrize(
     ("good", "bad", "threshold", "words"),
     [
-        (
-            (1, 2, 3, 4),
-            (30, 31, 32, 33, 34),
-            None,
-            "good and bad are not known apart: 4 seeds, five are needed",
-        ),
+        ((1, 2, 3, 4), (30, 31, 32, 33, 34), None,
+         "good and bad are not known apart: 4 seeds, five are needed"),
         ((1, 2, 3, 4, 5), (3, 3, 3, 3, 3), None, "good and bad are equal: good 3, bad 3"),
         ((1, 2, 3, 4, 5), (5, 6, 7, 8, 9), None, "less than run seeds do: good 3, bad 7; floor 4"),
-        (
-            (1, 2, 3, 4, 5),
-            (7, 8, 9, 9, 9),
-            9.5,
-            "threshold 9.5 is not between the two ends: good 3, bad 9",
-        ),
+        ((1, 2, 3, 4, 5), (7, 8, 9, 9, 9), 9.5, "threshold 9.5 is not between the two ends: good 3, bad 9"),
         ((7, 8, 9, 9, 9), (1, 2, 3, 4, 5), 9, "threshold 9 is not between the two ends: good 9, bad 3"),
-        (
-            (1, 2, 3, 4, 5),
-            (7, 8, 9, 9, 9),
-            3.5,
-            "good itself would get no verdict: 3 of its 5 values are on its side",
-        ),
+        ((1, 2, 3, 4, 5), (7, 8, 9, 9, 9), 3.5,
+         "good itself would get no verdict: 3 of its 5 values are on its side"),
         ((1, 2, 3, 4, 5), (7, 8, 9, 9, 9), 8.5, "bad itself would get no verdict: 3 of its 5 values"),
     ],
-)
+)  # fmt: skip
 def test_ends_that_tell_nothing_are_refused(
     good: tuple[float, ...], bad: tuple[float, ...], threshold: float | None, words: str
 ) -> None:

@@ -437,12 +437,8 @@ def runs_claims(name: str) -> list[str]:
         ({}, "split-1000-ext-ten-times", [], "cannot be tested by {run}: it takes scale paper"),
         ({}, "space-after-mkfs", [], "cannot be tested by {run}: a chart without figures"),
         ({"filesystem": "ext2"}, CLAIM, [], "cannot be tested by {run}: ext3, single of scenario piszcz-2006 is in"),
-        (
-            {"fail": "1@touch", "layout": "raid1"},
-            CLAIM,
-            [],
-            "{run} was made with --fail: agelab why takes a run of the study's",
-        ),
+        ({"fail": "1@touch", "layout": "raid1"}, CLAIM, [],
+         "{run} was made with --fail: agelab why takes a run of the study's"),
         ({}, CLAIM, ["--filesystem", "ext2"], "no filesystem stands in for another in {run}"),
     ],
 )  # fmt: skip

@@ -163,20 +163,16 @@ def test_names_that_are_there_twice_and_claims_without_a_test_are_named(tmp_path
     ("test", "said"),
     [
         ('kind = "ratio"\nof = ["ext2"]\nto = ["ext3"]', "needs at_least, at_most or both"),
-        (
-            'kind = "ratio"\nof = ["ext2"]\nto = ["ext3"]\nat_least = 2\nat_most = 1',
-            "at_least 2.0 is more than",
-        ),
+        ('kind = "ratio"\nof = ["ext2"]\nto = ["ext3"]\nat_least = 2\nat_most = 1',
+         "at_least 2.0 is more than"),
         ('kind = "ratio"\nof = ["ext2"]\nat_least = 2', "needs either of and to, or pairs"),
-        (
-            'kind = "same"\nwithin = 0.1\nof = ["ext2"]\nto = ["ext3"]\npairs = [["ext2", "ext3"]]',
-            "needs either",
-        ),
+        ('kind = "same"\nwithin = 0.1\nof = ["ext2"]\nto = ["ext3"]\npairs = [["ext2", "ext3"]]',
+         "needs either"),
         ('kind = "value"\nof = ["ext2"]', "needs at_least, at_most or both"),
         ('kind = "order"\ngroups = [["ext2"]]', "groups"),
         ('kind = "lowest"\nof = []\namong = ["ext3"]', "of"),
     ],
-)
+)  # fmt: skip
 def test_a_test_that_cannot_be_made_is_refused(tmp_path: Path, test: str, said: str) -> None:
     head, _, _ = CLAIM.partition("kind")
     assert said in claims(tmp_path, CLAIMS + head + 'steps = ["copy"]\n' + test)

@@ -125,12 +125,8 @@ def test_half_an_output_is_refused(name: str) -> None:
         ("ext4", b"  Free blocks: ", b"  Free blocks: 1-2-3, ", "line 61 .* is no range of blocks"),
         ("ext4", b"Block count: ", b"Cluster size: 65536\nBlock count: ", "bigalloc"),
         ("xfs", b"       3       22       20", b"       3       22       19", "runs of free space have"),
-        (
-            "xfs",
-            b"    agno    agbno      len\n",
-            b"    agno    agbno      len\n  none\n",
-            "line 11 .* no extent",
-        ),
+        ("xfs", b"    agno    agbno      len\n", b"    agno    agbno      len\n  none\n",
+         "line 11 .* no extent"),
         ("xfs", b"fdblocks = ", b"fdblox = ", "no 'fdblocks'"),
         ("reiserfs", b"Free(", b"Gone(", "line 34 .* no range of blocks"),
         ("reiserfs", b"Blocksize:", b"Size of a block:", "block size"),
@@ -147,7 +143,7 @@ def test_half_an_output_is_refused(name: str) -> None:
         ("zfs", b"\tmetaslabs ", b"\tvdev          1\n\tmetaslabs ", "line 4 .* more than one device"),
         ("jfs", b"JFS1", b"JFS2", "no superblock of jfs"),
     ],
-)
+)  # fmt: skip
 def test_an_output_that_does_not_agree_is_refused(name: str, old: bytes, new: bytes, said: str) -> None:
     one = aged(name)
     assert old in one.output
@@ -285,17 +281,11 @@ def test_clear_bits_are_found_one_by_one(high_first: bool) -> None:
 @pytest.mark.parametrize(
     ("form", "output", "said"),
     [
-        (
-            "debugfs.reiser4",
-            REISER4.replace(b"0(25)", b"0(24)"),
-            "its map has 27 used blocks, its total is 28",
-        ),
+        ("debugfs.reiser4", REISER4.replace(b"0(25)", b"0(24)"),
+         "its map has 27 used blocks, its total is 28"),
         ("debugfs.reiser4", REISER4.replace(b"0(25)", b"0-25"), "'0-25' is no run of blocks"),
-        (
-            "debugfs.reiser4",
-            REISER4.replace(b"65508\nFS", b"65509\nFS"),
-            "tell of 65508 and 65509 free blocks",
-        ),
+        ("debugfs.reiser4", REISER4.replace(b"65508\nFS", b"65509\nFS"),
+         "tell of 65508 and 65509 free blocks"),
         ("debugfs.reiser4", REISER4.replace(b"Block map:", b"Map:"), "gives the block map"),
         ("debugfs.reiser4", REISER4.replace(b"blksize", b"block size"), "gives the blksize"),
         ("exfat", exfat(told=11), "its bitmap has 12 free clusters, dump.exfat says 11"),
@@ -303,7 +293,7 @@ def test_clear_bits_are_found_one_by_one(high_first: bool) -> None:
         ("exfat", exfat(b"\x06\x01", 13), "are called free and metadata"),
         ("exfat", exfat().replace(b"EXFAT", b"NTFSX"), "not begin with a boot sector of exFAT"),
     ],
-)
+)  # fmt: skip
 def test_a_made_up_output_that_does_not_agree_is_refused(form: str, output: bytes, said: str) -> None:
     with pytest.raises(freespace.UnexpectedOutput, match=said):
         freespace.parse(form, output)

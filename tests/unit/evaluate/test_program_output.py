@@ -32,20 +32,13 @@ def values(name: str, text: str) -> dict[str, float | None]:
     [
         ("dbench", {"dbench_throughput": 73287800, "dbench_latency_max": 0.027077}),
         ("fs-mark", {"fs_mark_rate": 232.7, "fs_mark_overhead": 0.000322}),
-        (
-            "postmark",
-            {
-                "postmark_transactions": 20,
-                "postmark_created": 29,
-                "postmark_deleted": 29,
-                "postmark_seconds": 1,
-            },
-        ),
+        ("postmark",
+         {"postmark_transactions": 20, "postmark_created": 29, "postmark_deleted": 29, "postmark_seconds": 1}),
         ("bonnie", {"bonnie_seeks": 5624}),
         ("bonnie-files", {"bonnie_create": 828, "bonnie_delete": 439}),
         ("fsx", {"fsx_operations": 1000}),
     ],
-)
+)  # fmt: skip
 def test_the_numbers_of_a_real_output(name: str, expected: dict[str, float]) -> None:
     assert values(name.removesuffix("-files"), (OUTPUTS / f"{name}.txt").read_text()) == expected
 

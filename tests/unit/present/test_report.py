@@ -526,26 +526,15 @@ def test_every_result_is_in_the_page(tmp_path: Path) -> None:
     ("words", "more", "said"),
     [
         ({"kernel": "debian:6.1", "seeds": "1", "vcpus": 1}, {}, "make scenario NAME=aging"),
-        (
-            {
-                "kernel": "6.12",
-                "seeds": "1,2",
-                "filesystem": "ext4,xfs",
-                "trace": True,
-                "corpus": "my data.iso",
-            },
-            {"curve": True, "disk": None, "prove_all": True},
-            "make scenario NAME=aging KERNEL=6.12 FS=ext4,xfs SEEDS=1,2 TRACE=1 CORPUS='my data.iso' CURVE=1",
-        ),
+        ({"kernel": "6.12", "seeds": "1,2", "filesystem": "ext4,xfs", "trace": True, "corpus": "my data.iso"},
+         {"curve": True, "disk": None, "prove_all": True},
+         "make scenario NAME=aging KERNEL=6.12 FS=ext4,xfs SEEDS=1,2 TRACE=1 CORPUS='my data.iso' CURVE=1"),
         ({"corpora": "2"}, {}, "make scenario NAME=aging CORPORA=2"),
-        (
-            {"seeds": "1,2", "corpora": "3,4", "design": "paired"},
-            {},
-            "make scenario NAME=aging SEEDS=1,2 CORPORA=3,4 DESIGN=paired",
-        ),
+        ({"seeds": "1,2", "corpora": "3,4", "design": "paired"}, {},
+         "make scenario NAME=aging SEEDS=1,2 CORPORA=3,4 DESIGN=paired"),
         ({"seeds": "3"}, {"measure": False, "keep_disk": True}, "agelab age aging --seeds 3"),
     ],
-)
+)  # fmt: skip
 def test_the_command_that_makes_it_again(
     words: dict[str, object], more: dict[str, object], said: str
 ) -> None:

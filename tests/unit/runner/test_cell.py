@@ -37,68 +37,42 @@ PANIC = "[   16.1] sysrq: Trigger a crash\n[   16.2] Kernel panic - not syncing:
 OOPS = "[   16.1] BUG: kernel NULL pointer dereference, address: 0\n" + PANIC
 
 
+EXITED = "step fill, repetition 2, exited"
+SILENT = "it printed nothing to its error output"
+PANICKED = "Kernel panic - not syncing: sysrq triggered crash"
+
+
 @pytest.mark.parametrize(
-    ("ending", "ended", "failures", "console", "expected"),
+    ("ending", "ended", "failures", "console", "status", "reason"),
     [
-        (Ending.STOPPED, OK, [], "", CellStatus(Status.OK)),
-        (Ending.STOPPED, HUNG, [], "", CellStatus(Status.HUNG, HUNG.reason)),
-        (
-            Ending.STOPPED, None, [], PANIC,
-            CellStatus(Status.PANICKED, "Kernel panic - not syncing: sysrq triggered crash"),
-        ),
-        (
-            Ending.STOPPED, None, [], OOPS,
-            CellStatus(
-                Status.PANICKED,
-                "Kernel panic - not syncing: sysrq triggered crash (BUG: kernel NULL pointer dereference, address: 0)",
-            ),
-        ),
-        (Ending.STOPPED, OK, [FAILED], "", CellStatus(Status.FAILED, "step fill, repetition 2, exited 1: alas")),
-        (
-            Ending.STOPPED, OK, [FAILED, FAILED], "",
-            CellStatus(Status.FAILED, "step fill, repetition 2, exited 1: alas; 1 more step failed"),
-        ),
-        (
-            Ending.STOPPED, OK, [FAILED.model_copy(update={"said": ""})], "",
-            CellStatus(
-                Status.FAILED,
-                "step fill, repetition 2, exited 1: it printed nothing to its error output (where 1 is no failure, "
-                "the step says expect = [0, 1])",
-            ),
-        ),
-        (
-            Ending.STOPPED, OK, [FAILED.model_copy(update={"said": "", "status": 137})], "",
-            CellStatus(
-                Status.FAILED, "step fill, repetition 2, exited 137: it printed nothing to its error output"
-            ),
-        ),
-        (
-            Ending.WATCHDOG, None, [], "",
-            CellStatus(Status.HUNG, "the watchdog fired: nothing ran in the guest any more"),
-        ),
-        (
-            Ending.TIMEOUT, None, [], "",
-            CellStatus(Status.INTERRUPTED, "the host's patience ended before the guest's work did"),
-        ),
-        (
-            Ending.CRASHED, None, [], "",
-            CellStatus(
-                Status.INTERRUPTED, "QEMU was killed, or ended by itself; a full host filesystem does that"
-            ),
-        ),
-        (
-            Ending.STOPPED, None, [], "agelab init: cannot mount the root\n",
-            CellStatus(
-                Status.FAILED,
-                "the guest stopped, and its harness said nothing: agelab init: cannot mount the root",
-            ),
-        ),
+        (Ending.STOPPED, OK, [], "", Status.OK, None),
+        (Ending.STOPPED, HUNG, [], "", Status.HUNG, HUNG.reason),
+        (Ending.STOPPED, None, [], PANIC, Status.PANICKED, PANICKED),
+        (Ending.STOPPED, None, [], OOPS, Status.PANICKED,
+         f"{PANICKED} (BUG: kernel NULL pointer dereference, address: 0)"),
+        (Ending.STOPPED, OK, [FAILED], "", Status.FAILED, f"{EXITED} 1: alas"),
+        (Ending.STOPPED, OK, [FAILED, FAILED], "", Status.FAILED, f"{EXITED} 1: alas; 1 more step failed"),
+        (Ending.STOPPED, OK, [FAILED.model_copy(update={"said": ""})], "", Status.FAILED,
+         f"{EXITED} 1: {SILENT} (where 1 is no failure, the step says expect = [0, 1])"),
+        (Ending.STOPPED, OK, [FAILED.model_copy(update={"said": "", "status": 137})], "", Status.FAILED,
+         f"{EXITED} 137: {SILENT}"),
+        (Ending.WATCHDOG, None, [], "", Status.HUNG, "the watchdog fired: nothing ran in the guest any more"),
+        (Ending.TIMEOUT, None, [], "", Status.INTERRUPTED, "the host's patience ended before the guest's work did"),
+        (Ending.CRASHED, None, [], "", Status.INTERRUPTED,
+         "QEMU was killed, or ended by itself; a full host filesystem does that"),
+        (Ending.STOPPED, None, [], "agelab init: cannot mount the root\n", Status.FAILED,
+         "the guest stopped, and its harness said nothing: agelab init: cannot mount the root"),
     ],
 )  # fmt: skip
 def test_the_verdict(
-    ending: Ending, ended: CellEnded | None, failures: list[StepFailed], console: str, expected: CellStatus
+    ending: Ending,
+    ended: CellEnded | None,
+    failures: list[StepFailed],
+    console: str,
+    status: Status,
+    reason: str | None,
 ) -> None:
-    assert judge_boot(ending, ended, failures, console) == expected
+    assert judge_boot(ending, ended, failures, console) == CellStatus(status, reason)
 
 
 GONE = (r"EXT4-fs error \(device [^)]*\): ", r"EXT4-fs \([^)]*\): Remounting filesystem read-only")
@@ -189,31 +163,23 @@ def test_a_hung_step_has_its_tasks_and_the_watchdog_names_the_step() -> None:
     assert found.reason == "step spin, repetition 3: the watchdog fired: nothing ran in the guest any more"
 
 
+NO_MEMORY = (
+    "Kernel panic - not syncing: Out of memory: system-wide panic_on_oom is enabled\r\n[   16.2] CPU: 0 "
+)
+
+
 @pytest.mark.parametrize(
     ("console", "reason"),
     [
-        (
-            "[   16.2] Kernel panic - not syncing: Out of memory: system-wide panic_on_oom is enabled\r\n"
-            "[   16.2] CPU: 0 PID: 122 Comm: tail -x Tainted: G           OE      6.1.0-56-amd64 #1\r\n",
-            "out of memory: none was left for tail -x (process 122)",
-        ),
-        (
-            "[   16.2] Kernel panic - not syncing: Out of memory: system-wide panic_on_oom is enabled\r\n"
-            "[   16.2] CPU: 0 UID: 0 PID: 7 Comm: sh Not tainted 6.12.1 #1\r\n",
-            "out of memory: none was left for sh (process 7)",
-        ),
-        (
-            "[   16.2] Kernel panic - not syncing: Out of memory: system-wide panic_on_oom is enabled\r\n"
-            "[   16.2] CPU: 0 PID: 107 Comm: start Not tainted 6.1.0 #1\r\n",
-            "out of memory: none was left for the harness",
-        ),
-        (
-            "[ 9.1] Kernel panic - not syncing: System is deadlocked on memory\r\n",
-            "out of memory: none was left",
-        ),
+        (f"{NO_MEMORY}PID: 122 Comm: tail -x Tainted: G           OE      6.1.0-56-amd64 #1",
+         " for tail -x (process 122)"),
+        (f"{NO_MEMORY}UID: 0 PID: 7 Comm: sh Not tainted 6.12.1 #1", " for sh (process 7)"),
+        (f"{NO_MEMORY}PID: 107 Comm: start Not tainted 6.1.0 #1", " for the harness"),
+        ("Kernel panic - not syncing: System is deadlocked on memory", ""),
     ],
-)
+)  # fmt: skip
 def test_a_guest_without_memory_has_failed_and_not_panicked(console: str, reason: str) -> None:
+    console, reason = f"[   16.2] {console}\r\n", f"out of memory: none was left{reason}"
     found = judge_boot(Ending.STOPPED, None, [], console, during="step x, repetition 1")
     files = "; files in /tmp, /dev/shm and /run lie in it, too"
     assert found == CellStatus(Status.FAILED, f"step x, repetition 1: {reason}{files}")

@@ -60,10 +60,8 @@ def test_a_paired_design_takes_the_first_with_the_first() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (
-            {"seeds": "1,2", "design": "paired"},
-            "--design paired: 2 run seeds and 1 corpora do not go in pairs",
-        ),
+        ({"seeds": "1,2", "design": "paired"},
+         "--design paired: 2 run seeds and 1 corpora do not go in pairs"),
         ({"corpora": "1,1"}, "--corpora .*: each corpus seed once, from 0 to"),
         ({"corpora": "1,x"}, "--corpora '1,x': corpus seeds are whole numbers separated by commas"),
         ({"corpora": "-1"}, "--corpora '-1': corpus seeds are whole numbers"),
@@ -74,16 +72,12 @@ def test_a_paired_design_takes_the_first_with_the_first() -> None:
         ({"corpora": ""}, "--corpora '': corpus seeds are whole numbers"),
         ({"design": "nested"}, "no --design 'nested'"),
         ({"corpora": "1,2", "log": "x"}, "--corpora 1,2: the operations of --log are the same with each"),
-        (
-            {"corpora": "1,2", "disk": "ab"},
-            "--corpora 1,2: what lies on the stored disk is the same with each",
-        ),
-        (
-            {"corpora": "1,2", "control": "x.ctl", "name": None},
-            "--corpora 1,2: the data of a control file are the same with each",
-        ),
+        ({"corpora": "1,2", "disk": "ab"},
+         "--corpora 1,2: what lies on the stored disk is the same with each"),
+        ({"corpora": "1,2", "control": "x.ctl", "name": None},
+         "--corpora 1,2: the data of a control file are the same with each"),
     ],
-)
+)  # fmt: skip
 def test_seeds_that_make_no_design_are_refused(words: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         RunOptions(**{"name": "aging-ext4", **words})

@@ -173,18 +173,14 @@ def test_what_cannot_be_asked_is_refused(words: Mapping[str, Any], said: str) ->
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (
-            {"ask": "ext4:jfs:copy:elapsed"},
-            "jfs is none of what is run: btrfs, single; ext4, single; xfs, single",
-        ),
+        ({"ask": "ext4:jfs:copy:elapsed"},
+         "jfs is none of what is run: btrfs, single; ext4, single; xfs, single"),
         ({"ask": "ext4:single:copy:elapsed"}, "single names 3 of what is run"),
         ({"ask": "worst:kopy:elapsed"}, "no step 'kopy' in aging; did you mean copy?"),
-        (
-            {"filesystem": "ext4"},
-            "--seeds auto: ext4, single alone is run: there is nothing to compare it with",
-        ),
+        ({"filesystem": "ext4"},
+         "--seeds auto: ext4, single alone is run: there is nothing to compare it with"),
     ],
-)
+)  # fmt: skip
 def test_what_the_cells_cannot_answer_is_refused_before_any_runs(
     growing: GrowingRun, words: Mapping[str, Any], said: str
 ) -> None:

@@ -227,14 +227,8 @@ SIZES = {
         (other_content, "its file vmlinux has another hash than its manifest says"),
         (changed(sizes={"vmlinux": 1}), "its list of files is not that of its manifest"),
         (changed(programs=["sh"]), "its list of files is not that of its manifest"),
-        (
-            changed(sizes={**SIZES, "vmlinux": 1 << 40}),
-            "it has more than 4 GiB",
-        ),
-        (
-            changed(sizes={**SIZES, "empty": -1}),
-            "it has more than 4 GiB",
-        ),
+        (changed(sizes={**SIZES, "vmlinux": 1 << 40}), "it has more than 4 GiB"),
+        (changed(sizes={**SIZES, "empty": -1}), "it has more than 4 GiB"),
         (named("../../escaped"), "it names the file '../../escaped'"),
         (named("/etc/passwd"), "it names the file '/etc/passwd'"),
         (named("manifest.json"), "it names the file 'manifest.json'"),
@@ -242,7 +236,7 @@ SIZES = {
         (named(""), "it names the file ''"),
         (named("a\n" * 500), "it names the file "),
     ],
-)
+)  # fmt: skip
 def test_an_entry_that_is_not_of_the_key_is_told_in_a_line_and_the_artefact_is_made_here(
     tmp_path: Path, cache: Path, spoil: Callable[[Path], None], why: str
 ) -> None:

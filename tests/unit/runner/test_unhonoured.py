@@ -61,20 +61,11 @@ def test_a_solid_state_drive_takes_discards(tmp_path: Path) -> None:
     [
         (FIO, "step rand, mine.fio:2: rw=randtrim"),
         (RUN | {"run": "rm x; fstrim ."}, "step rm, fstrim"),
-        (
-            ALONE | {"arguments": "--name=x --rw=trimwrite"},
-            "step a, --rw=trimwrite",
-        ),
-        (
-            ALONE | {"arguments": "--name x --rw randtrim"},
-            "step a, --rw=randtrim",
-        ),
-        (
-            ALONE | {"arguments": "--name=x --rw=$WAY", "environment": {"WAY": "trim"}},
-            "step a, --rw=trim",
-        ),
+        (ALONE | {"arguments": "--name=x --rw=trimwrite"}, "step a, --rw=trimwrite"),
+        (ALONE | {"arguments": "--name x --rw randtrim"}, "step a, --rw=randtrim"),
+        (ALONE | {"arguments": "--name=x --rw=$WAY", "environment": {"WAY": "trim"}}, "step a, --rw=trim"),
     ],
-)
+)  # fmt: skip
 def test_a_step_that_discards_is_told_too(tmp_path: Path, step: dict[str, Any], place: str) -> None:
     (tmp_path / "mine.fio").write_text("[one]\nrw=randtrim\nsize=1m\n")
     [why] = unhonoured(planned(tmp_path, step, variants=[ext4()])).values()

@@ -172,14 +172,10 @@ def test_limits_of_dirty_pages_are_the_user_s() -> None:
         ("aging-ext3", "today", "requests=64", []),
         ("aging-ext4", "period", "requests=64", []),
         ("aging-ext4", "period", "inode_readahead_blks=8", ["inode_readahead_blks=8"]),
-        (
-            "aging-ext3",
-            "period",
-            "inode_readahead_blks=32",
-            ["inode_readahead_blks=0", "inode_readahead_blks=32"],
-        ),
+        ("aging-ext3", "period", "inode_readahead_blks=32",
+         ["inode_readahead_blks=0", "inode_readahead_blks=32"]),
     ],
-)
+)  # fmt: skip
 def test_the_drivers_of_ext2_and_ext3_read_no_inodes_ahead(
     name: str, defaults: Any, block: str, options: list[str]
 ) -> None:

@@ -69,22 +69,13 @@ def test_a_metric_of_ones_own_has_unit_meaning_and_direction(tmp_path: Path) -> 
         ([FIO | {"run": "fio"}], {}, r"steps\[0\]\.run: there is a program already"),
         ([FIO | {"job": "../.."}], {}, r"steps\[0\]\.job: '\.\.': its name may have letters"),
         ([FIO | {"program": "dbench"}], {}, r"steps\[0\]\.job: program dbench takes none: give it arguments"),
-        (
-            [FIO | {"records": ["my_ops"]}],
-            {"metrics": MY_OPS},
-            "records: agelab reads a program's output by the program's name",
-        ),
-        (
-            [{"name": "none", "origin": "estimated"}],
-            {},
-            "run is missing: a command for the shell, or a program",
-        ),
+        ([FIO | {"records": ["my_ops"]}], {"metrics": MY_OPS},
+         "records: agelab reads a program's output by the program's name"),
+        ([{"name": "none", "origin": "estimated"}], {},
+         "run is missing: a command for the shell, or a program"),
         ([ECHO], {}, "step 'mine': no metric 'my_ops'"),
-        (
-            [ECHO],
-            {"metrics": MY_OPS | {"elapsed": MY_OPS["my_ops"]}},
-            "metrics.elapsed: elapsed is one of agelab's metrics already .*choose another name",
-        ),
+        ([ECHO], {"metrics": MY_OPS | {"elapsed": MY_OPS["my_ops"]}},
+         "metrics.elapsed: elapsed is one of agelab's metrics already .*choose another name"),
         ([FIO], {"metrics": {"fio_read_iops": MY_OPS["my_ops"]}}, "program fio has a metric of that name"),
         ([ECHO], {"metrics": {"my_ops": {"unit": "1/s"}}}, r"metrics\.my_ops\.meaning: is missing"),
         ([FIO | {"cut_after": 3}], {}, "step 'rand': its power is cut: its output is lost"),
@@ -92,13 +83,10 @@ def test_a_metric_of_ones_own_has_unit_meaning_and_direction(tmp_path: Path) -> 
         ([FIO | {"job": "a\x00b/job.fio"}], {}, r"steps\[0\]\.job: .*it is no text, or no path"),
         ([ECHO], {"metrics": MY_OPS, "bring": ["x" * 300]}, r"bring\[0\]: .*xxx is not there"),
         ([ECHO], {"metrics": MY_OPS, "bring": ["./gone"]}, r"bring\[0\]: .*gone is not there"),
-        (
-            [{"name": "x", "program": "fsx", "arguments": "file", "origin": "estimated"}],
-            {},
-            r'program: fsx is in no Debian package: bring = \["\./fsx"\]',
-        ),
+        ([{"name": "x", "program": "fsx", "arguments": "file", "origin": "estimated"}], {},
+         r'program: fsx is in no Debian package: bring = \["\./fsx"\]'),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_told_in_one_line_with_its_place(
     tmp_path: Path, steps: list[dict[str, Any]], more: dict[str, Any], said: str
 ) -> None:

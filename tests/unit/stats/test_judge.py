@@ -54,19 +54,13 @@ def test_the_word_is_the_metrics(metric: str, word: str) -> None:
     ("other", "verdict", "reason"),
     [
         (ONE, DifferenceVerdict.EQUAL, None),
-        (
-            (9.0,) * 2,
-            DifferenceVerdict.UNKNOWN,
-            "2 seeds cannot exclude chance, four of one corpus can, or three of each of two",
-        ),
-        (
-            (9.0,),
-            DifferenceVerdict.UNKNOWN,
-            "1 seed cannot exclude chance, four of one corpus can, or three of each of two",
-        ),
+        ((9.0,) * 2, DifferenceVerdict.UNKNOWN,
+         "2 seeds cannot exclude chance, four of one corpus can, or three of each of two"),
+        ((9.0,), DifferenceVerdict.UNKNOWN,
+         "1 seed cannot exclude chance, four of one corpus can, or three of each of two"),
         ((), DifferenceVerdict.NOT_MEASURED, "B: no sample"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_difference_says_why(
     other: Values, verdict: DifferenceVerdict, reason: str | None
 ) -> None:
