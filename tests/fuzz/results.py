@@ -18,12 +18,8 @@ from tests.build.run_readers import OBEYED
 from tests.fuzz._files import directory
 
 FILES = (
-    "plan.json",
-    "samples.jsonl",
-    "cells/0/end.json",
-    "cells/0/inputs.json",
-    "cells/0/maps/aged/extents.gz",
-)
+    "plan.json", "samples.jsonl", "cells/0/end.json", "cells/0/inputs.json", "cells/0/maps/aged/extents.gz",
+)  # fmt: skip
 
 
 @cache

@@ -22,18 +22,12 @@ MIB = 128
 """Size of each drive: btrfs wants 110."""
 LABORATORY = Laboratory(
     (
-        devices.nvme("ONE", MIB),
-        devices.nvme("TWO", MIB),
-        devices.ahci("THREE", MIB),
-        devices.dvd("disc", "THREE-ahci.1"),
-        devices.sata("FOUR", mib=MIB),
-        devices.dvd("", "ide.1", mib=0),
-        devices.usb("FIVE"),
-        devices.scsi("SIX"),
-        devices.two_paths("SEVEN"),
+        devices.nvme("ONE", MIB), devices.nvme("TWO", MIB), devices.ahci("THREE", MIB),
+        devices.dvd("disc", "THREE-ahci.1"), devices.sata("FOUR", mib=MIB), devices.dvd("", "ide.1", mib=0),
+        devices.usb("FIVE"), devices.scsi("SIX"), devices.two_paths("SEVEN"),
         devices.nvme_of_two_paths("EIGHT"),
     )
-)
+)  # fmt: skip
 MARK = b"written by the guard's test"
 M = "/tmp/mounted"
 MODULES = (

@@ -95,12 +95,8 @@ def test_a_guest_has_its_real_disks_and_sees_an_error_when_one_goes(tmp_path: Pa
         ending = hypervisor.run(guest.name, xml, GuestOutput(guest.events, guest.console), hear, PATIENCE)
         assert ending is Ending.STOPPED, said
         assert said[:5] == [
-            f"agelab-disk0 {SIZE // 512}",
-            f"agelab-disk1 {SIZE // 512}",
-            "2",
-            "wrote",
-            "wrote",
-        ]
+            f"agelab-disk0 {SIZE // 512}", f"agelab-disk1 {SIZE // 512}", "2", "wrote", "wrote",
+        ]  # fmt: skip
         assert any("Input/output error" in line for line in said[5:])
         assert claims[0].problem() is not None
         assert claims[1].problem() is None

@@ -307,12 +307,8 @@ def test_equal_inputs_and_different_samples_are_loud(home: Path, cli: Cli) -> No
     assert "  digest: sha256:" in shown
     found = cli.json("compare", a, b, "--json", code=1)
     assert [cell["promise_broken"] for cell in found["pairs"][0]["cells"]] == [
-        False,
-        False,
-        True,
-        False,
-        False,
-    ]
+        False, False, True, False, False,
+    ]  # fmt: skip
 
 
 def test_another_digest_alone_breaks_the_promise(home: Path, cli: Cli) -> None:

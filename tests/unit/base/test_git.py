@@ -220,15 +220,10 @@ def test_the_environment_makes_git_run_nothing(
 ) -> None:
     path = made(tmp_path / "linux", Attack("", ()), evil)
     said = {
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": "core.fsmonitor",
-        "GIT_CONFIG_VALUE_0": str(evil),
-        "GIT_EXTERNAL_DIFF": str(evil),
-        "GIT_SSH_COMMAND": str(evil),
-        "GIT_DIR": str(tmp_path / "elsewhere"),
-        "GIT_EXEC_PATH": str(tmp_path),
-        "HOME": str(tmp_path),
-    }
+        "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": str(evil),
+        "GIT_EXTERNAL_DIFF": str(evil), "GIT_SSH_COMMAND": str(evil), "GIT_DIR": str(tmp_path / "elsewhere"),
+        "GIT_EXEC_PATH": str(tmp_path), "HOME": str(tmp_path),
+    }  # fmt: skip
     (tmp_path / ".gitconfig").write_text(f"[core]\n\tfsmonitor = {evil}\n")
     for name, value in said.items():
         monkeypatch.setenv(name, value)

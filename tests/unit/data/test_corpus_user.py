@@ -169,19 +169,12 @@ FILE, LINK, HARD = tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE
 @pytest.mark.parametrize(
     "members",
     [
-        [("../up", FILE, "")],
-        [("a/../../up", FILE, "")],
-        [("a", HARD, "../up")],
-        [("dev", tarfile.CHRTYPE, "")],
-        [("pipe", tarfile.FIFOTYPE, "")],
-        [("a", FILE, ""), ("a", HARD, "a")],
-        [("a", FILE, ""), ("a/b", FILE, "")],
-        [("a\0b", FILE, "")],
-        [("n" * 300, FILE, "")],
-        [("a", HARD, "nowhere")],
-        [("d", tarfile.DIRTYPE, ""), ("e", HARD, "d")],
+        [("../up", FILE, "")], [("a/../../up", FILE, "")], [("a", HARD, "../up")],
+        [("dev", tarfile.CHRTYPE, "")], [("pipe", tarfile.FIFOTYPE, "")], [("a", FILE, ""), ("a", HARD, "a")],
+        [("a", FILE, ""), ("a/b", FILE, "")], [("a\0b", FILE, "")], [("n" * 300, FILE, "")],
+        [("a", HARD, "nowhere")], [("d", tarfile.DIRTYPE, ""), ("e", HARD, "d")],
     ],
-)
+)  # fmt: skip
 def test_an_archive_that_reaches_out_or_contradicts_itself_is_refused(
     tmp_path: Path, members: list[tuple[str, bytes, str]]
 ) -> None:

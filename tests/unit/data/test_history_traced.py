@@ -25,12 +25,8 @@ MIB = 1 << 20
 DISK = 8 * MIB
 REPLAY = Path(__file__).parents[3] / "docs/howto/replay.toml"
 IOLOG = [
-    "fio version 3 iolog",
-    "0 a add",
-    "0 a read 1048576 4096",
-    "250 a write 1052672 512",
-    "300 a sync 0 0",
-]
+    "fio version 3 iolog", "0 a add", "0 a read 1048576 4096", "250 a write 1052672 512", "300 a sync 0 0",
+]  # fmt: skip
 
 
 def history(path: Path, **more: Any) -> History:

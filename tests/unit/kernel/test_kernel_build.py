@@ -385,22 +385,13 @@ def test_what_a_commit_writes_into_ccache_is_found_by_no_commit_that_does_not_ru
 @pytest.mark.parametrize(
     ("name", "shared"),
     [
-        ("fs/inode.c", True),
-        ("fs/new/super.h", True),
-        ("drivers/md/raid1.c", True),
-        ("fs/new/Makefile", False),
-        ("fs/Kconfig", False),
-        ("fs/tables/table.c", False),
-        ("kernel/bpf/disasm.c", False),
-        ("include/linux/fs.h", False),
-        ("scripts/sorttable.c", False),
-        ("lib/gen_crc32table.c", False),
-        ("fs/$(shell evil).c", False),
-        ("fs/made.sh", False),
-        ("fs/made.c ", False),
-        ("afs/made.c", False),
+        ("fs/inode.c", True), ("fs/new/super.h", True), ("drivers/md/raid1.c", True),
+        ("fs/new/Makefile", False), ("fs/Kconfig", False), ("fs/tables/table.c", False),
+        ("kernel/bpf/disasm.c", False), ("include/linux/fs.h", False), ("scripts/sorttable.c", False),
+        ("lib/gen_crc32table.c", False), ("fs/$(shell evil).c", False), ("fs/made.sh", False),
+        ("fs/made.c ", False), ("afs/made.c", False),
     ],
-)
+)  # fmt: skip
 def test_a_ccache_is_of_what_runs_and_not_of_what_is_only_compiled(
     real: RealMake, store: Store, tree: Path, name: str, shared: bool
 ) -> None:

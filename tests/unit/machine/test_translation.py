@@ -76,13 +76,9 @@ def test_a_drive_begins_as_its_name_says() -> None:
     used, other, trimmed, *fresh = (
         spec(drives=(f"model:samsung-870-evo-500{begins}",)).disk.used(seed)
         for begins, seed in (
-            ("?begins=used", 1),
-            ("?begins=used", 2),
-            ("?begins=trimmed", 1),
-            ("?begins=fresh", 1),
-            ("", 1),
+            ("?begins=used", 1), ("?begins=used", 2), ("?begins=trimmed", 1), ("?begins=fresh", 1), ("", 1),
         )
-    )
+    )  # fmt: skip
     assert fresh == [{}, {}]
     found = used[place]
     assert found.at == disk.drives[0].partitions[0].bytes

@@ -28,16 +28,12 @@ def make(
     """A run of scenario aging with three run seeds of each corpus."""
     cells = [
         run_builder.cell(
-            variant,
-            seed,
-            corpus_seed=corpus,
-            machine="pentium4-2800",
-            drives=("model:seagate-st3120026as",),
+            variant, seed, corpus_seed=corpus, machine="pentium4-2800", drives=("model:seagate-st3120026as",),
         )
         for variant in variants
         for corpus in corpora
         for seed in VALUES
-    ]
+    ]  # fmt: skip
     command = {"directory": "/", "name": "aging", "options": {}}
     run = run_builder.begin(
         home, cells, **{"scenario": "aging", "command": command, "provenance": {"vcpus": 1}, **fields}

@@ -170,12 +170,8 @@ def test_a_table_that_is_too_wide_comes_in_parts_and_loses_no_figure(
     print_blocks([Table(heads, rows)], Console(width=80, color_system=None))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80 and [line[:5] for line in lines] == [
-        " step",
-        " copy",
-        "",
-        " step",
-        " copy",
-    ]
+        " step", " copy", "", " step", " copy",
+    ]  # fmt: skip
     assert [word for line in lines[1::3] for word in line.split()[1:]] == list(rows[0][1:])
     print_blocks([Table(heads, rows, together=5)], Console(width=80, color_system=None))
     figures = [line.split()[1:] for line in capsys.readouterr().out.splitlines() if line.startswith(" copy")]

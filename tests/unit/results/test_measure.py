@@ -52,12 +52,8 @@ def ten_lines(home: Path, kernel: str = "6.1.1") -> RunDirectory:
         own, making = {"ext4": (1.4, 0.4), "xfs": (0.9, 1.6)}[cell.variant]
         near = 1 + cell.seed / 1000
         steps = {
-            "mkfs": making * near,
-            "mount": 0.01,
-            "copy": own * near,
-            "prepare-a/copy": 9.0,
-            "prepare": 9.0,
-        }
+            "mkfs": making * near, "mount": 0.01, "copy": own * near, "prepare-a/copy": 9.0, "prepare": 9.0,
+        }  # fmt: skip
         run_builder.end(
             run, number, [sample(step, took) for step, took in steps.items()], inputs={"n": number}
         )

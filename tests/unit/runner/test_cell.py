@@ -300,17 +300,11 @@ def test_a_cell_goes_on_after_a_failure_with_what_does_not_depend_on_it(
     proof = SimpleNamespace(status="ok", reason="")
     kernel = SimpleNamespace(modules=SimpleNamespace(closure=lambda names: ()))
     launcher = SimpleNamespace(
-        directory=tmp_path / "cells/0",
-        spec=spec(),
-        corpus=CORPUS,
+        directory=tmp_path / "cells/0", spec=spec(), corpus=CORPUS,
         guests=run_guests(SimpleNamespace(kernel=kernel, proof={("reiserfs", "period"): proof}), tmp_path),
-        module=None,
-        tools={},
-        run=run,
-        console=lambda boot: "",
-        inputs=lambda boot, places: {"plan": boot.plan},
-        parts=(),
-    )
+        module=None, tools={}, run=run, console=lambda boot: "",
+        inputs=lambda boot, places: {"plan": boot.plan}, parts=(),
+    )  # fmt: skip
     monkeypatch.setattr(cell_inputs, "collect", lambda *_: {})
     run_directory = RunDirectory(tmp_path)
     run_directory.cell_directory(0)

@@ -40,12 +40,8 @@ def test_the_word_is_the_metrics(metric: str, word: str) -> None:
     assert (down.verdict, down.word) == (DifferenceVerdict.LOWER, opposite)
     assert up.differs and up.reason is None and up.more_seeds is None
     better = {
-        "elapsed": "left",
-        "throughput": "right",
-        "layout_score": "right",
-        "slowdown": "left",
-        "x": None,
-    }
+        "elapsed": "left", "throughput": "right", "layout_score": "right", "slowdown": "left", "x": None,
+    }  # fmt: skip
     assert up.better == better[metric] and (down.better == up.better) is (metric == "x")
     assert up.ratio == Fraction(11, 6) and up.interval and up.interval.low <= up.ratio <= up.interval.high
 

@@ -31,12 +31,8 @@ TABLE = b"""\
 def test_a_step_is_read_from_a_line_and_from_a_table_alike() -> None:
     assert peer.figures(LINES)["read"] == 6.325969
     assert peer.figures(TABLE) == {
-        "mkfs": 0.432773,
-        "copy": 0.867889,
-        "sync": 0.330615,
-        "read": 1.823144,
-        "remove": 0.108311,
-    }
+        "mkfs": 0.432773, "copy": 0.867889, "sync": 0.330615, "read": 1.823144, "remove": 0.108311,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("said", [LINES, TABLE])
