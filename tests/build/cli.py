@@ -17,11 +17,17 @@ class Cli:
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
 
-    def run(self, *words: object, code: int = 0) -> tuple[str, str]:
+    def ended(self, *words: object) -> tuple[int, str, str]:
+        """Return the code with which it ended, and what it printed."""
         self._capsys.readouterr()
-        ended = main([str(word) for word in words])
+        code = main([str(word) for word in words])
         out, err = self._capsys.readouterr()
-        assert ended == code and "Traceback" not in err, f"{ended}: {out}{err}"
+        assert "Traceback" not in err, err
+        return code, out, err
+
+    def run(self, *words: object, code: int = 0) -> tuple[str, str]:
+        ended, out, err = self.ended(*words)
+        assert ended == code, f"{ended}: {out}{err}"
         return out, err
 
     def out(self, *words: object, code: int = 0) -> str:

@@ -12,11 +12,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import duckdb
-import pytest
 
-from agelab.cli import main
 from agelab.results import rows
 from agelab.results.run_directory import RunDirectory
+from tests.build.cli import Cli
 
 OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]"
@@ -135,29 +134,6 @@ REFUSED = {"pack": PACK, "resume": RESUME}
 WORDS = {**{name: words for name, (words, _) in READERS.items()}, **REFUSED, "report": ("report", "RUN")}
 
 
-def read(
-    words: tuple[str, ...], run: RunDirectory, capsys: pytest.CaptureFixture[str]
-) -> tuple[int, str, str]:
-    """Exit code, output and errors of a reader; both without orders for a terminal, and never a traceback."""
-    code = main([run.name if word == "RUN" else word for word in words])
-    out, err = capsys.readouterr()
-    assert "Traceback" not in err and code in (0, 1, 2), err
-    assert not OBEYED.search(out) and not OBEYED.search(err)
-    assert err.startswith("agelab: ") and len(err) < 2000 if code == 2 else not err
-    return code, out, err
-
-
-def good(reader: str, run: RunDirectory, capsys: pytest.CaptureFixture[str]) -> str:
-    """The output of a reader that must succeed."""
-    words, holds = READERS[reader]
-    code, out, err = read(words, run, capsys)
-    assert code == 0, err
-    holds(out, run)
-    for drawn in Path("plots").glob("*"):
-        assert drawn.suffix == ".svg" and ElementTree.parse(drawn)
-    return out
-
-
 class Text(HTMLParser):
     """The text that a page shows, and its elements."""
 
@@ -177,12 +153,42 @@ class Text(HTMLParser):
         self.words.append(data)
 
 
-def page(run: RunDirectory, capsys: pytest.CaptureFixture[str]) -> Text:
-    """The report of a run, which asks for nothing and runs nothing."""
-    code, out, err = read(("report", "RUN", "-o", "page.html"), run, capsys)
-    assert code == 0 and "page.html" in out, err
-    found = Text()
-    found.feed(Path("page.html").read_text(encoding="utf-8"))
-    assert not found.handlers and "iframe" not in found.elements
-    assert all(asked.startswith(("#", "data:")) for asked in found.asked)
-    return found
+class Readers:
+    """Reads runs of a store with every verb that does."""
+
+    def __init__(self, home: Path, cli: Cli) -> None:
+        self.home, self._cli = home, cli
+
+    def read(self, words: tuple[str, ...], run: RunDirectory) -> tuple[int, str, str]:
+        """Exit code, output and errors of a reader; both without orders for a terminal."""
+        code, out, err = self._cli.ended(*(run.name if word == "RUN" else word for word in words))
+        assert code in (0, 1, 2), err
+        assert not OBEYED.search(out) and not OBEYED.search(err)
+        assert err.startswith("agelab: ") and len(err) < 2000 if code == 2 else not err
+        return code, out, err
+
+    def good(self, reader: str, run: RunDirectory) -> str:
+        """The output of a reader that must succeed."""
+        words, holds = READERS[reader]
+        code, out, err = self.read(words, run)
+        assert code == 0, err
+        holds(out, run)
+        for drawn in Path("plots").glob("*"):
+            assert drawn.suffix == ".svg" and ElementTree.parse(drawn)
+        return out
+
+    def refused(self, reader: str, run: RunDirectory) -> str:
+        """What is said against a run by a reader that must refuse it, by its name."""
+        code, _, err = self.read(WORDS[reader], run)
+        assert code == 2 and run.name in err
+        return err
+
+    def page(self, run: RunDirectory) -> Text:
+        """The report of a run, which asks for nothing and runs nothing."""
+        code, out, err = self.read(("report", "RUN", "-o", "page.html"), run)
+        assert code == 0 and "page.html" in out, err
+        found = Text()
+        found.feed(Path("page.html").read_text(encoding="utf-8"))
+        assert not found.handlers and "iframe" not in found.elements
+        assert all(asked.startswith(("#", "data:")) for asked in found.asked)
+        return found

@@ -10,6 +10,7 @@ from agelab.results.run_directory import RunDirectory
 from agelab.store.artefacts import Store
 from tests.build import run_builder
 from tests.build.cli import Cli
+from tests.build.run_readers import Readers
 
 
 @pytest.fixture
@@ -43,6 +44,14 @@ def cache_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("AGELAB_FRESH")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("no_proxy", "*")
+
+
+@pytest.fixture
+def readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> Readers:
+    """Readers of a store beside the current directory, in which they write."""
+    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    return Readers(tmp_path / "home", cli)
 
 
 @pytest.fixture

@@ -12,21 +12,14 @@ import pytest
 
 import agelab
 from agelab.base.sanitize import escape_controls
-from agelab.cli import main
 from agelab.results.run_directory import RunDirectory
 from tests.build import hostile_runs
+from tests.build.cli import Cli
 from tests.build.hostile_runs import HOSTILE
-from tests.build.run_readers import OBEYED, PACK, READERS, REFUSED, RESUME, WORDS, good, page, read
+from tests.build.run_readers import OBEYED, READERS, REFUSED, RESUME, WORDS, Readers
 
 RUNS = 4
 """Runs that share the hostile texts."""
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "home"
 
 
 NOTHING_TO_COMPARE = ("no cell has begun", "no cells", "none is ok", "all unsupported")
@@ -42,25 +35,21 @@ STATES: dict[str, Callable[[Path], RunDirectory]] = {
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("reader", [*WORDS, "load"])
 def test_a_run_that_has_not_ended_is_read_as_far_as_it_is(
-    home: Path, reader: str, state: str, going_on: bool, capsys: pytest.CaptureFixture[str]
+    readers: Readers, reader: str, state: str, going_on: bool
 ) -> None:
-    run = STATES[state](home)
+    run = STATES[state](readers.home)
     before = {path: path.stat().st_size for path in run.path.rglob("*")}
     with hostile_runs.held(run) if going_on else nullcontext():
         if reader == "report":
-            assert run.name in " ".join(page(run, capsys).words)
+            assert run.name in " ".join(readers.page(run).words)
         elif reader == "load":
             frame = agelab.load()
             assert set(frame["cell"]) == {0, 1, 2}
             assert set(frame["status"]) <= {"ok", "interrupted"}
-        elif reader.startswith("compare") and state in NOTHING_TO_COMPARE:
-            code, _, err = read(READERS[reader][0], run, capsys)
-            assert code == 2 and run.name in err
-        elif reader in REFUSED:
-            code, _, err = read(REFUSED[reader], run, capsys)
-            assert code == 2 and run.name in err
+        elif reader in REFUSED or (reader.startswith("compare") and state in NOTHING_TO_COMPARE):
+            readers.refused(reader, run)
         else:
-            good(reader, run, capsys)
+            readers.good(reader, run)
     after = {path: path.stat().st_size for path in run.path.rglob("*") if path.name != "lock"}
     assert after == before, "a reader has written into the run"
 
@@ -93,28 +82,21 @@ EMPTY: dict[str, Callable[[Path], RunDirectory]] = {
 
 @pytest.mark.parametrize("state", EMPTY)
 @pytest.mark.parametrize("reader", [*WORDS, "load"])
-def test_a_run_with_nothing_in_it_is_read(
-    home: Path, reader: str, state: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = EMPTY[state](home)
+def test_a_run_with_nothing_in_it_is_read(readers: Readers, reader: str, state: str) -> None:
+    run = EMPTY[state](readers.home)
     if reader == "report":
-        said = " ".join(page(run, capsys).words)
+        said = " ".join(readers.page(run).words)
         assert ("it was so" in said) is (state in ("none is ok", "all unsupported"))
     elif reader == "load":
         assert len(agelab.load()) == sum(
             max(1, len(run.samples().get(n, []))) for n, _ in enumerate(run.plan().cells)
         )
     elif state == "no cells" and reader.startswith(("sweep", "replicate")):
-        code, _, err = read(READERS[reader][0], run, capsys)
-        assert code == 2 and f"{run.name} has no cells" in err
-    elif reader.startswith("compare") and state in NOTHING_TO_COMPARE:
-        code, _, err = read(READERS[reader][0], run, capsys)
-        assert code == 2 and run.name in err
-    elif reader in REFUSED:
-        code, _, err = read(REFUSED[reader], run, capsys)
-        assert code == 2 and run.name in err
+        assert f"{run.name} has no cells" in readers.refused(reader, run)
+    elif reader in REFUSED or (reader.startswith("compare") and state in NOTHING_TO_COMPARE):
+        readers.refused(reader, run)
     else:
-        good(reader, run, capsys)
+        readers.good(reader, run)
 
 
 GROUPS = {
@@ -126,62 +108,61 @@ GROUPS = {
 
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("reader", [*WORDS, "load"])
-def test_a_hostile_text_is_a_text(
-    home: Path, reader: str, group: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_hostile_text_is_a_text(readers: Readers, reader: str, group: str) -> None:
     words = GROUPS[group]
     # A study is looked for by the scenario's name, so that its readers need one that there is.
     study = {"scenario": "aging"} if reader.startswith("replicate") else {}
-    run = hostile_runs.hostile(home, *words, **study)
+    run = hostile_runs.hostile(readers.home, *words, **study)
     if reader == "report":
-        found = page(run, capsys)
+        found = readers.page(run)
         shown = " ".join(" ".join(found.words).split())
         assert not [word for word in words if " ".join(escape_controls(word).split()) not in shown]
     elif reader == "load":
         assert {escape_controls(word, kept="") for word in words} <= set(agelab.load()["variant"])
     elif reader == "resume":
-        code, out, _ = read(RESUME, run, capsys)
+        code, out, _ = readers.read(RESUME, run)
         assert code == 1 and "nothing is left to run" in out
     elif reader == "pack":
-        code, _, err = read(PACK, run, capsys)
-        assert code == 2 and run.name in err
+        readers.refused(reader, run)
     else:
-        out = good(reader, run, capsys)
+        out = readers.good(reader, run)
         if reader == "show":
             shown = " ".join(out.split())
             assert not [word for word in words if " ".join(escape_controls(word).split()) not in shown]
 
 
-def test_a_very_long_reason_is_a_reason(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_very_long_reason_is_a_reason(readers: Readers) -> None:
     """A console's last words may be many: no reader takes long over them."""
     long = "Kernel panic - not syncing: " + "x" * hostile_runs.LONG
-    run = hostile_runs.write(home, [hostile_runs.cell()], {0: {"status": "panicked", "reason": long}}, [])
+    run = hostile_runs.write(
+        readers.home, [hostile_runs.cell()], {0: {"status": "panicked", "reason": long}}, []
+    )
     usual = csv.field_size_limit(2 * hostile_runs.LONG)
     try:
         for reader in ("show", "csv", "junit", "sweep", "replicate"):
-            assert long in good(reader, run, capsys)
+            assert long in readers.good(reader, run)
     finally:
         csv.field_size_limit(usual)
-    assert long in " ".join(page(run, capsys).words)
+    assert long in " ".join(readers.page(run).words)
 
 
-def test_a_directory_may_have_any_name(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = hostile_runs.going_on(home, 3, 0)
+def test_a_directory_may_have_any_name(readers: Readers) -> None:
+    run = hostile_runs.going_on(readers.home, 3, 0)
     moved = RunDirectory(run.path.rename(run.path.with_name("x\x1b[2J\u202e\n<b>|=1")))
     for reader in [*READERS, "report", "resume"]:
         words = tuple("latest" if word == "RUN" else word for word in WORDS[reader])
-        code, _, err = read(words, moved, capsys)
+        code, _, err = readers.read(words, moved)
         assert code == (2 if reader == "resume" else 0), err
 
 
-def test_inputs_that_differ_are_shown_as_text(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inputs_that_differ_are_shown_as_text(readers: Readers, cli: Cli) -> None:
     words = list(HOSTILE.values())
-    runs = [hostile_runs.going_on(home, 3, 0) for _ in range(2)]
+    runs = [hostile_runs.going_on(readers.home, 3, 0) for _ in range(2)]
     for run, said in zip(runs, (words, words[::-1]), strict=True):
         place = run.path / "cells" / "0" / "inputs.json"
         place.write_text(json.dumps({"making": {word: word for word in said[:9]}, "measuring": said}))
-    assert main(["compare", runs[0].name, runs[1].name, "--inputs"]) in (0, 1)
-    out = capsys.readouterr().out
+    code, out, _ = cli.ended("compare", runs[0].name, runs[1].name, "--inputs")
+    assert code in (0, 1)
     assert not OBEYED.search(out) and "\\x1b[2J" in out and "input making." in out
 
 
@@ -222,9 +203,9 @@ print(turn)
 """Carries a run out, in no time: the first cell once, the others again and again, as resume does."""
 
 
-def test_a_run_is_read_while_it_is_written(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = hostile_runs.going_on(home, 0, 0)
-    readers = [READERS[name][0] for name in ("show", "show-json", "list", "csv", "junit", "compare")]
+def test_a_run_is_read_while_it_is_written(readers: Readers) -> None:
+    run = hostile_runs.going_on(readers.home, 0, 0)
+    verbs = [READERS[name][0] for name in ("show", "show-json", "list", "csv", "junit", "compare")]
     seconds = 4
     with subprocess.Popen(
         [sys.executable, "-c", WRITER, str(run.path), str(seconds)], stdout=subprocess.PIPE, text=True
@@ -232,10 +213,10 @@ def test_a_run_is_read_while_it_is_written(home: Path, capsys: pytest.CaptureFix
         assert writer.stdout and writer.stdout.readline() == "first cell written\n"
         looks = 0
         while writer.poll() is None:
-            code, _, err = read(readers[looks % len(readers)], run, capsys)
+            code, _, err = readers.read(verbs[looks % len(verbs)], run)
             assert code == 0, err
             [first, *_] = run.as_json()["cells"]
             assert len(first["samples"]) == 29
             looks += 1
-        assert writer.returncode == 0 and int(writer.stdout.read()) > 1 and looks > len(readers)
+        assert writer.returncode == 0 and int(writer.stdout.read()) > 1 and looks > len(verbs)
     run.verify()

@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,25 +11,18 @@ from agelab.base.errors import InputError
 from agelab.results import run_directory
 from tests.build import hostile_runs
 from tests.build.cli import Cli
-from tests.build.run_readers import REFUSED, WORDS, good, read
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "home"
+from tests.build.run_readers import REFUSED, WORDS, Readers
 
 
 @pytest.mark.parametrize("harm", ["schema", "plan", "end", "sample", "cut"])
 def test_one_that_cannot_be_read_does_not_keep_others_from_being_listed(
-    home: Path, harm: str, cli: Cli
+    readers: Readers, harm: str, cli: Cli
 ) -> None:
-    good_ones = [hostile_runs.going_on(home, 3, 0) for _ in range(2)]
-    run = hostile_runs.going_on(home, 3, 0)
+    good_ones = [hostile_runs.going_on(readers.home, 3, 0) for _ in range(2)]
+    run = hostile_runs.going_on(readers.home, 3, 0)
     plan, end, samples = (run.path / name for name in ("plan.json", "cells/0/end.json", "samples.jsonl"))
     if harm == "schema":
-        run = hostile_runs.write(home, [hostile_runs.cell()], {}, [], schema=2)
+        run = hostile_runs.write(readers.home, [hostile_runs.cell()], {}, [], schema=2)
     elif harm == "plan":
         plan.write_text(hostile_runs.sealed({"run": run.name}))
     elif harm == "end":
@@ -70,15 +62,15 @@ def test_one_that_cannot_be_read_does_not_keep_others_from_being_listed(
     "reader", ["show", "list", "csv", "replicate", "compare", "sweep", "report", *REFUSED]
 )
 def test_results_of_another_schema_are_refused_with_what_to_do(
-    home: Path, reader: str, schema: object, said: str, now: str, capsys: pytest.CaptureFixture[str]
+    readers: Readers, reader: str, schema: object, said: str, now: str
 ) -> None:
     # Of a newer one this agelab cannot know what else is in it.
     run = hostile_runs.write(
-        home, [hostile_runs.cell()], {}, [], schema=schema, more={"that is": "not known"}
+        readers.home, [hostile_runs.cell()], {}, [], schema=schema, more={"that is": "not known"}
     )
-    code, out, err = read(WORDS[reader], run, capsys)
-    assert code == 2 and not out.strip()
-    assert f"{run.name}" in err and said in err and (reader == "list" or now in err)
+    code, out, err = readers.read(WORDS[reader], run)
+    assert code == 2 and not out.strip() and run.name in err
+    assert said in err and (reader == "list" or now in err)
     with pytest.raises(InputError, match=re.escape(said)):
         agelab.load(run.name)
 
@@ -114,9 +106,9 @@ UNFIT: dict[str, Unfit] = {
 @pytest.mark.parametrize("what", UNFIT)
 @pytest.mark.parametrize("reader", ["show-json", "csv", "compare", "report", "resume"])
 def test_what_cannot_be_a_result_is_refused_by_the_name_of_its_file(
-    home: Path, reader: str, what: str, capsys: pytest.CaptureFixture[str]
+    readers: Readers, reader: str, what: str
 ) -> None:
-    run = hostile_runs.going_on(home, 1, 1)
+    run = hostile_runs.going_on(readers.home, 1, 1)
     name, part = UNFIT[what]
     path = run.path / name
     if name == "plan.json":
@@ -124,12 +116,13 @@ def test_what_cannot_be_a_result_is_refused_by_the_name_of_its_file(
         del plan["seal"]
         part = {**plan, **part}
     path.write_text(hostile_runs.unsealed(part) + "\n")
-    code, _, err = read(WORDS[reader], run, capsys)
-    assert code == 2 and run.name in err and name in err
+    assert name in readers.refused(reader, run)
 
 
-def test_half_a_character_is_shown_as_one(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_half_a_character_is_shown_as_one(readers: Readers) -> None:
     """A lone surrogate: JSON can write it, no text can hold it. A sample that has one is shown with its escape."""
-    run = hostile_runs.write(home, [hostile_runs.cell()], {0: {"status": "ok"}}, [{**ROW, "step": "a\ud800"}])
+    run = hostile_runs.write(
+        readers.home, [hostile_runs.cell()], {0: {"status": "ok"}}, [{**ROW, "step": "a\ud800"}]
+    )
     for reader in ("show", "csv", "jsonl", "junit"):
-        assert ("a\\ud800" in good(reader, run, capsys).replace("\\\\", "\\")) is (reader != "junit")
+        assert ("a\\ud800" in readers.good(reader, run).replace("\\\\", "\\")) is (reader != "junit")
