@@ -28,52 +28,70 @@ def linux(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def in_store(home: Path, patched: pytest.MonkeyPatch) -> Store:
+    patched.setenv("AGELAB_HOME", str(home))
+    patched.setattr(kernel_runs, "KernelRuns", lambda directory, *_, **__: simulated.Toy(directory))
+    return Store(home)
+
+
+STOPPED = {11: 10, 4: 4}
+"""First bad commits, and where a search for each stopped."""
+
+
+@pytest.fixture(scope="module")
+def stopped(linux: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[int, str]]:
+    """A store with bisects of that tree that stopped in their middle, with steps judged before; their names."""
+    home, names = tmp_path_factory.mktemp("stopped") / "home", dict[int, str]()
+    with pytest.MonkeyPatch.context() as patched:
+        store = in_store(home, patched)
+        for first_bad, at in STOPPED.items():
+            behaviour = planted(first_bad, LAST, **{f"at_{at}": "disk full"})
+            directory = simulated.asked_of_tree(store, linux, behaviour, "v6.0", f"v6.{LAST}")
+            assert main(["bisect", "--continue", directory.name]) == 3
+            (directory.path / simulated.BEHAVIOUR).write_text(json.dumps(planted(first_bad, LAST)))
+            assert directory.rows("verdicts", KernelVerdict)
+            names[first_bad] = directory.name
+    return home, names
+
+
+class Bisects:
+    """Those bisects, in a store of a test's own."""
+
+    def __init__(self, store: Store, names: dict[int, str], cli: Cli) -> None:
+        self._cli = cli
+        self.first, self.other = (BisectDirectory.find(store, names[one]) for one in STOPPED)
+
+    def go_on(self, directory: BisectDirectory | None = None) -> str:
+        """Go on with the first one; return its first bad commit, or the one line with which it is refused."""
+        code, out, err = self._cli.ended("bisect", "--continue", (directory or self.first).name)
+        if code == 0:
+            return out.splitlines()[0].partition('"')[2].partition('"')[0]
+        assert code == 2 and not out, err
+        assert len([line for line in err.splitlines() if line.startswith("agelab: ")]) == 1
+        return err
+
+
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(kernel_runs, "KernelRuns", lambda directory, *_, **__: simulated.Toy(directory))
-    return Store(tmp_path / "home")
+def bisects(
+    stopped: tuple[Path, dict[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> Bisects:
+    home, names = stopped
+    shutil.copytree(home, tmp_path / "home", symlinks=True)
+    return Bisects(in_store(tmp_path / "home", monkeypatch), names, cli)
 
 
-def stopped(store: Store, linux: Path, first_bad: int = 11, at: int = 10) -> BisectDirectory:
-    """A bisect of that tree that stopped in its middle, with steps judged before."""
-    directory = simulated.asked_of_tree(
-        store, linux, planted(first_bad, LAST, **{f"at_{at}": "disk full"}), "v6.0", f"v6.{LAST}"
-    )
-    assert main(["bisect", "--continue", directory.name]) == 3
-    (directory.path / simulated.BEHAVIOUR).write_text(json.dumps(planted(first_bad, LAST)))
-    assert directory.rows("verdicts", KernelVerdict)
-    return directory
-
-
-def go_on(directory: BisectDirectory, capsys: pytest.CaptureFixture[str]) -> str:
-    """Go on with a bisect and return its first bad commit, or the one line with which it is refused."""
-    capsys.readouterr()
-    code = main(["bisect", "--continue", directory.name])
-    out, err = capsys.readouterr()
-    if code == 0:
-        return out.splitlines()[0].partition('"')[2].partition('"')[0]
-    assert code == 2 and not out, err
-    assert len([line for line in err.splitlines() if line.startswith("agelab: ")]) == 1
-    return err
-
-
-def test_a_bisect_goes_on_from_what_it_recorded(
-    store: Store, linux: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    directory = stopped(store, linux)
+def test_a_bisect_goes_on_from_what_it_recorded(bisects: Bisects) -> None:
+    directory = bisects.first
     before = simulated.calls(directory)
-    assert go_on(directory, capsys) == "11"
+    assert bisects.go_on() == "11"
     assert not set(simulated.calls(directory)[len(before) :]) & set(before) - {"10 1"}
-    assert go_on(directory, capsys) == "11", "asked again"
+    assert bisects.go_on() == "11", "asked again"
 
 
 @pytest.mark.parametrize("what", ["measured.jsonl", "verdicts.jsonl", "question.json", "conditions.json"])
 @pytest.mark.parametrize("how", ["changed", "of another bisect"])
-def test_a_record_that_was_changed_is_not_believed(
-    store: Store, linux: Path, capsys: pytest.CaptureFixture[str], what: str, how: str
-) -> None:
-    directory = stopped(store, linux)
+def test_a_record_that_was_changed_is_not_believed(bisects: Bisects, what: str, how: str) -> None:
+    directory = bisects.first
     directory.conditions(Conditions.of(run_builder.plan(provenance={"qemu": "7"}), None))
     path = directory.path / what
     if how == "changed":
@@ -82,31 +100,26 @@ def test_a_record_that_was_changed_is_not_believed(
         line |= {"value": 9.0, "decision": "bad", "alpha": "1/2", "qemu": "8"}
         path.write_text(json.dumps(checksummed.seal(line)) + "\n")
     else:
-        other = stopped(store, linux, 4, 4)
+        other = bisects.other
         other.conditions(Conditions.of(run_builder.plan(provenance={"qemu": "8"}), None))
         for name in (what, f"{what}{own.ENDING}"):
             if (other.path / name).exists():
                 shutil.copy(other.path / name, directory.path / name)
-    said = go_on(directory, capsys)
+    said = bisects.go_on()
     assert "was changed since" in said and "ask again: agelab bisect" in said
 
 
-def test_lists_without_a_code_are_refused(
-    store: Store, linux: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    directory = stopped(store, linux)
+def test_lists_without_a_code_are_refused(bisects: Bisects) -> None:
+    directory = bisects.first
     for path in directory.path.glob(f"*{own.ENDING}"):
         path.unlink()
-    assert "was not begun in this store" in go_on(directory, capsys)
+    assert "was not begun in this store" in bisects.go_on()
 
 
 @pytest.mark.parametrize("written", ["nothing", "half a line", "the line"])
 @pytest.mark.parametrize("what", ["measured", "verdicts"])
-def test_a_bisect_killed_while_it_added_to_a_list_goes_on(
-    store: Store, linux: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, what: str,
-    written: str,
-) -> None:  # fmt: skip
-    directory = stopped(store, linux)
+def test_a_bisect_killed_while_it_added_to_a_list_goes_on(bisects: Bisects, what: str, written: str) -> None:
+    directory = bisects.first
     path = directory.path / f"{what}.jsonl"
     before = path.read_bytes()
     measured, verdicts = directory.rows("measured", KernelOutcome), directory.rows("verdicts", KernelVerdict)
@@ -116,16 +129,14 @@ def test_a_bisect_killed_while_it_added_to_a_list_goes_on(
         path.write_bytes(before)
     elif written == "half a line":
         path.write_bytes(path.read_bytes()[:-10])
-    assert go_on(directory, capsys) == "11"
+    assert bisects.go_on() == "11"
 
 
 HOOKS = ("post-checkout", "reference-transaction", "post-index-change")
 
 
-def test_the_repository_that_lies_in_a_bisect_is_not_obeyed(
-    store: Store, linux: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    directory = stopped(store, linux)
+def test_the_repository_that_lies_in_a_bisect_is_not_obeyed(bisects: Bisects, tmp_path: Path) -> None:
+    directory = bisects.first
     evil = tmp_path / "evil"
     evil.write_text(f"#!/bin/sh\ntouch {tmp_path}/mark\n")
     evil.chmod(0o755)
@@ -135,25 +146,23 @@ def test_the_repository_that_lies_in_a_bisect_is_not_obeyed(
         place.mkdir(exist_ok=True)
         for name in HOOKS:
             shutil.copy(evil, place / name)
-    assert go_on(directory, capsys) == "11"
+    assert bisects.go_on() == "11"
     assert not (tmp_path / "mark").exists()
 
 
-def test_the_log_of_git_that_lies_in_a_bisect_is_not_believed(
-    store: Store, linux: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    directory, other = stopped(store, linux), stopped(store, linux, 4, 4)
-    assert go_on(other, capsys) == "4"
+def test_the_log_of_git_that_lies_in_a_bisect_is_not_believed(bisects: Bisects) -> None:
+    directory, other = bisects.first, bisects.other
+    assert bisects.go_on(other) == "4"
     shutil.rmtree(directory.git)
     shutil.copytree(other.git, directory.git)
-    assert go_on(directory, capsys) == "11"
+    assert bisects.go_on() == "11"
 
 
 @pytest.mark.parametrize("name", ["log", "bisect.log", "bisect.lock", "reproduce.sh", "git"])
 def test_a_link_in_a_bisect_leads_to_no_file_of_the_users(
-    store: Store, linux: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+    bisects: Bisects, tmp_path: Path, name: str
 ) -> None:
-    directory = stopped(store, linux)
+    directory = bisects.first
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "file").write_text("kept\n")
@@ -164,12 +173,15 @@ def test_a_link_in_a_bisect_leads_to_no_file_of_the_users(
     else:
         path.unlink(missing_ok=True)
         path.symlink_to(mine / "file")
-    said = go_on(directory, capsys)
+    said = bisects.go_on()
     assert said == "11" if name == "git" else f"{name} is no regular file" in said
     assert [(one.name, one.read_text()) for one in mine.iterdir()] == [("file", "kept\n")]
 
 
-def test_only_skipped_commits_that_are_left_are_the_answer_again(store: Store, linux: Path, cli: Cli) -> None:
+def test_only_skipped_commits_that_are_left_are_the_answer_again(
+    linux: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    store = in_store(tmp_path / "home", monkeypatch)
     broken = planted(11, LAST) | {str(one): OutcomeKind.NO_BUILD for one in range(9, 12)}
     directory = simulated.asked_of_tree(store, linux, broken, "v6.0", f"v6.{LAST}")
     first, calls = cli.out("bisect", "--continue", directory.name, code=1), simulated.calls(directory)
