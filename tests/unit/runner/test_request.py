@@ -16,6 +16,7 @@ from agelab.machine.disk import parse
 from agelab.machine.image import DoesNotBoot
 from agelab.runner.execute import runner
 from agelab.runner.prepare import input_data
+from agelab.runner.prepare.parts import MadeParts
 from agelab.runner.progress import Progress
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import RunRequest
@@ -151,6 +152,8 @@ def test_a_wrong_kernel_is_told_before_any_data_are_made(
     kinds: dict[str, object] = {**KINDS}
     kinds["debian"] = lambda *_, **__: None
     monkeypatch.setattr("agelab.kernel.spec.KINDS", kinds)
+    for of_the_mirror in ("require", "begin"):
+        monkeypatch.setattr(MadeParts, of_the_mirror, lambda *_, **__: None)
     words = [word for kernel in kernels for word in ("--kernel", kernel)]
     with pytest.raises(InputError, match="cannot read '/nowhere/bzImage': No such file"):
         CliRunner().invoke(run, ["aging-ext4", *words], catch_exceptions=False)
