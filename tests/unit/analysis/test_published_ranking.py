@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 
 from agelab.analysis.cells import CellResult, RunResult
-from agelab.analysis.published import study
-from agelab.analysis.published.claims import HEADER
 from agelab.analysis.published.report import Ranking, rankings
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.analysis.published.study import Study
@@ -15,13 +13,9 @@ from agelab.analysis.published.values import OurValues
 from agelab.results.result import End, Status
 from agelab.results.run_directory import RunDirectory
 from tests.build import run_builder
+from tests.build.small_study import small_study
 
-FILES = """
-study = "small"
-about = "a small one"
-[[tables]]
-id = "1"
-about = "its table"
+CLAIMS = """
 [sums]
 sum = ["copy", "list"]
 [[claims]]
@@ -39,14 +33,7 @@ TABLE = {
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     monkeypatch.setattr(RunColumn, "shrink", 10)
-    rows = [
-        f"small,1,{name},{name},single,{step},elapsed,{value},s"
-        for step, values in TABLE.items()
-        for name, value in values.items()
-    ]
-    (tmp_path / "small.csv").write_text("\n".join([",".join(HEADER), *rows]) + "\n")
-    (tmp_path / "small.claims.toml").write_text(FILES)
-    return study.read_study("small", tmp_path)
+    return small_study(tmp_path, {"single": TABLE}, CLAIMS)
 
 
 def side(values: dict[str, dict[str, list[float]]], status: Status = Status.OK) -> RunColumn:

@@ -10,19 +10,15 @@ from typing import Any
 import pytest
 
 from agelab.analysis.published import study
-from agelab.analysis.published.claims import HEADER, Pairs
+from agelab.analysis.published.claims import Pairs
 from agelab.analysis.published.study import NOISES, BaseRate, Study
 from agelab.scenario import toml_files
 from docs.make import base_rates
 from tests.build.cli import Cli
+from tests.build.small_study import small_study
 from tests.build.study_runs import make, printed
 
 CLAIMS = """
-study = "small"
-about = "a small one"
-[[tables]]
-id = "1"
-about = "its table"
 [sums]
 total = ["copy", "list"]
 [[uncounted]]
@@ -55,19 +51,11 @@ BY_HAND = {
 
 
 def small(directory: Path, claims: dict[str, str]) -> Study:
-    rows = [
-        f"small,1,{name},{name},{layout},{step},elapsed,{value},s"
-        for layout, steps in FIGURES.items()
-        for step, values in steps.items()
-        for name, value in values.items()
-    ]
-    (directory / "small.csv").write_text("\n".join([",".join(HEADER), *rows]) + "\n")
     text = [
         f'[[claims]]\nid = "{name}"\nsays = "so"\ntest = {{ steps = ["copy"], {test} }}'
         for name, test in claims.items()
     ]
-    (directory / "small.claims.toml").write_text("\n".join([CLAIMS, *text]))
-    return study.read_study("small", directory)
+    return small_study(directory, FIGURES, "\n".join([CLAIMS, *text]))
 
 
 def test_the_rates_of_a_small_study_are_those_by_hand(tmp_path: Path) -> None:

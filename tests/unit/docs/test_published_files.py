@@ -8,15 +8,9 @@ from agelab.analysis.published import study
 from agelab.analysis.published.claims import HEADER, Claims, read_tables, subject
 from agelab.base.errors import InputError
 from agelab.scenario import toml_files
+from tests.build.small_study import CLAIMS, figures
 
 GOOD = "small,1,ext3,ext3,single,copy,elapsed,1.5,s"
-CLAIMS = """
-study = "small"
-about = "a small one"
-[[tables]]
-id = "1"
-about = "its table"
-"""
 CLAIM = """
 [[claims]]
 id = "first"
@@ -29,12 +23,6 @@ among = ["ext3"]
 """
 
 
-def write(tmp_path: Path, *rows: str) -> Path:
-    path = tmp_path / "small.csv"
-    path.write_text("\n".join([",".join(HEADER), *rows]) + "\n")
-    return path
-
-
 def wrong(path: Path) -> list[str]:
     with pytest.raises(InputError) as error:
         read_tables(path)
@@ -42,11 +30,11 @@ def wrong(path: Path) -> list[str]:
 
 
 def test_a_field_that_is_too_long_for_csv_is_an_error_of_the_file(tmp_path: Path) -> None:
-    assert wrong(write(tmp_path, GOOD, "x" * 200_000))[0].startswith(" not valid CSV: field larger than")
+    assert wrong(figures(tmp_path, GOOD, "x" * 200_000))[0].startswith(" not valid CSV: field larger than")
 
 
 def test_every_line_that_is_wrong_is_named_with_its_number(tmp_path: Path) -> None:
-    path = write(
+    path = figures(
         tmp_path,
         GOOD,
         "small,1,ext3,ext3,single,copy,elapsed",
@@ -73,7 +61,7 @@ def test_every_line_that_is_wrong_is_named_with_its_number(tmp_path: Path) -> No
 
 
 def test_a_file_without_its_header_or_without_figures_is_refused(tmp_path: Path) -> None:
-    assert wrong(write(tmp_path)) == [" has no figures"]
+    assert wrong(figures(tmp_path)) == [" has no figures"]
     path = tmp_path / "small.csv"
     path.write_text(GOOD + "\n")
     assert wrong(path) == [f"1: the first line is not {','.join(HEADER)}"]
@@ -87,7 +75,7 @@ def test_a_file_without_its_header_or_without_figures_is_refused(tmp_path: Path)
 
 def claims(tmp_path: Path, text: str, *rows: str) -> str:
     """Return the error about a claims file, given these figures."""
-    write(tmp_path, *(rows or (GOOD, GOOD.replace("ext3", "ext2"))))
+    figures(tmp_path, *(rows or (GOOD, GOOD.replace("ext3", "ext2"))))
     (tmp_path / "small.claims.toml").write_text(text)
     with pytest.raises(InputError) as error:
         study.read_study("small", tmp_path)
@@ -95,7 +83,7 @@ def claims(tmp_path: Path, text: str, *rows: str) -> str:
 
 
 def test_a_whole_pair_of_files_is_read(tmp_path: Path) -> None:
-    write(tmp_path, GOOD, GOOD.replace("ext3", "ext2"))
+    figures(tmp_path, GOOD, GOOD.replace("ext3", "ext2"))
     (tmp_path / "small.claims.toml").write_text(CLAIMS + CLAIM)
     found = study.read_study("small", tmp_path)
     assert (found.name, found.scenarios, len(found.figures.by_place)) == ("small", ["small"], 2)
