@@ -38,7 +38,7 @@ def largest_difference(counts: Counter[int], shares: list[float]) -> float:
 
 
 def test_what_is_left_has_the_profile_and_the_fullness(agrawal: Profile, tmp_path: Path) -> None:
-    disk = 200 * MIB
+    disk = 100 * MIB
     produced = made(tmp_path / "log", agrawal, ProfileRequest(disk, 0.8, 20, 4))
     found = check_log(tmp_path / "log")
     assert found.files == produced.files == sum(produced.sizes.values())
@@ -78,7 +78,7 @@ def test_memory_grows_with_the_live_files_alone(agrawal: Profile) -> None:
     peaks = []
     for overwrites in (4, 12):
         tracemalloc.start()
-        for _ in operations(agrawal, ProfileRequest(100 * MIB, 0.5, overwrites, 1), 1, ProducedFiles()):
+        for _ in operations(agrawal, ProfileRequest(50 * MIB, 0.5, overwrites, 1), 1, ProducedFiles()):
             pass
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
