@@ -58,6 +58,7 @@ PANICKED = "Kernel panic - not syncing: sysrq triggered crash"
          f"{EXITED} 137: {SILENT}"),
         (Ending.WATCHDOG, None, [], "", Status.HUNG, "the watchdog fired: nothing ran in the guest any more"),
         (Ending.TIMEOUT, None, [], "", Status.INTERRUPTED, "the host's patience ended before the guest's work did"),
+        (Ending.SILENT, None, [], "", Status.INTERRUPTED, "QEMU hung before the guest's kernel said a word"),
         (Ending.CRASHED, None, [], "", Status.INTERRUPTED,
          "QEMU was killed, or ended by itself; a full host filesystem does that"),
         (Ending.STOPPED, None, [], "agelab init: cannot mount the root\n", Status.FAILED,
