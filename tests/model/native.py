@@ -12,12 +12,19 @@ PURE = [SOURCES / f"{name}.c" for name in used.PURE]
 PROBE = Path(__file__).with_name("probe.c")
 STATISTICS = (
     *(
-        "requests", "reads", "writes", "sectors_read", "sectors_written", "sequential", "blocks", "seeks",
+        "requests",
+        "reads",
+        "writes",
+        "sectors_read",
+        "sectors_written",
+        "sequential",
+        "blocks",
+        "seeks",
         "seek_cylinders",
     ),
     *("flash_reads", "units_programmed", "units_moved", "units_discarded", "blocks_erased", "gc_wait_ns"),
     *("busy_overhead_ns", "busy_seek_ns", "busy_rotation_ns", "busy_transfer_ns", "cache_hits", "flushes"),
-)  # fmt: skip
+)
 _WIDTH = 5
 
 

@@ -50,9 +50,16 @@ def zones(text: str) -> list[tuple[int, int]]:
 
 SMALL = settings(
     # 16 tracks, 8 cylinders: pieces, segments and requests meet borders all the time.
-    "seagate-st340016a", sectors=5003, heads=2, cylinders=8, zones="0:400,2000:300,4100:200",
-    cache_bytes=4 * 128 << 10, segments=4, read_ahead_bytes=64 << 10, max_request=64 << 10,
-)  # fmt: skip
+    "seagate-st340016a",
+    sectors=5003,
+    heads=2,
+    cylinders=8,
+    zones="0:400,2000:300,4100:200",
+    cache_bytes=4 * 128 << 10,
+    segments=4,
+    read_ahead_bytes=64 << 10,
+    max_request=64 << 10,
+)
 HUGE = settings(
     # 20 TB.
     "wd-hus726t6tale6l4",
@@ -65,12 +72,25 @@ HUGE = settings(
 
 NINETIES = settings(
     # SCSI: a slow bus, skews, a measured curve, segments smaller than the largest request.
-    "maxtor-96147u8", sectors=205_000, heads=5, cylinders=285, zones="0:186,74400:163,139600:119",
-    interface=5_000_000, overhead_ns=600_000, hit_overhead_ns=340_000, write_overhead_ns=930_000,
-    track_skew_ns=1_650_000, cylinder_skew_ns=2_300_000, head_switch_ns=1_600_000,
-    seek="1:1940000,2:1956000,10:2400000,100:5100000,284:9000000", cache_bytes=3 * 281 * 512, segments=3,
-    write_segments=1, read_ahead_bytes=281 * 512, max_request=192 << 10,
-)  # fmt: skip
+    "maxtor-96147u8",
+    sectors=205_000,
+    heads=5,
+    cylinders=285,
+    zones="0:186,74400:163,139600:119",
+    interface=5_000_000,
+    overhead_ns=600_000,
+    hit_overhead_ns=340_000,
+    write_overhead_ns=930_000,
+    track_skew_ns=1_650_000,
+    cylinder_skew_ns=2_300_000,
+    head_switch_ns=1_600_000,
+    seek="1:1940000,2:1956000,10:2400000,100:5100000,284:9000000",
+    cache_bytes=3 * 281 * 512,
+    segments=3,
+    write_segments=1,
+    read_ahead_bytes=281 * 512,
+    max_request=192 << 10,
+)
 
 SSD = (
     "name=drive0 kind=ssd sectors=40000 depth=32 max_request=1048576 interface=550000000 overhead_ns=5000 "
