@@ -42,28 +42,14 @@ EXAMPLES: dict[int, dict[str, object]] = {
         "calibrations": [CALIBRATION],
     },
     4: {
-        **{
-            "directory": "/",
-            "name": "small-ext4",
-            "variant": "ext4",
-            "words": {"jobs": 1},
-            "clock": "virtual",
-        },
-        **{
-            "good": "5.10", "bad": "6.1", "kernels": ["5.10", "6.1"], "candidates": 1, "rounds": 60,
-            "alpha": "1/100",
-        },
-        **{"seed": 1, "metric": ["copy", 1, "elapsed"], "tree": {"path": "/l", "good": "a", "bad": "b"}},
+        "directory": "/", "name": "small-ext4", "variant": "ext4", "words": {"jobs": 1}, "clock": "virtual",
+        "good": "5.10", "bad": "6.1", "kernels": ["5.10", "6.1"], "candidates": 1, "rounds": 60,
+        "alpha": "1/100", "seed": 1, "metric": ["copy", 1, "elapsed"],
+        "tree": {"path": "/l", "good": "a", "bad": "b"},
     },
     7: {
-        **{
-            "makes": "aged",
-            "scenario": "aging",
-            "filesystem": "ext4",
-            "layout": "raid0",
-            "defaults": "today",
-        },
-        **{"sizes": [4096, 4096], "command": "agelab age", "drives": ["model:none"], "run_seed": 1},
+        "makes": "aged", "scenario": "aging", "filesystem": "ext4", "layout": "raid0", "defaults": "today",
+        "sizes": [4096, 4096], "command": "agelab age", "drives": ["model:none"], "run_seed": 1,
     },
 }  # fmt: skip
 """Those that no run has, by the number of their kind."""

@@ -28,18 +28,9 @@ PARTS = ("agelab", *BESIDE, "pyproject.toml", "README.md", "LICENSE", ".gitignor
 """All that a build reads."""
 OF_THE_CHECKOUT = ("agelab/setup.sh", "agelab/nearest.awk")
 FOREIGN = (
-    *(
-        "agelab/__pycache__/cli.cpython-311.pyc",
-        "harness/__pycache__/main.pyc",
-        "scenarios/.mypy_cache/x.json",
-    ),
-    *(
-        ".agelab/store/kernel/key/manifest.json",
-        ".venv/pyvenv.cfg",
-        "build/setup.log",
-        "dist/agelab-0.tar.gz",
-    ),
-)
+    "agelab/__pycache__/cli.cpython-311.pyc", "harness/__pycache__/main.pyc", "scenarios/.mypy_cache/x.json",
+    ".agelab/store/kernel/key/manifest.json", ".venv/pyvenv.cfg", "build/setup.log", "dist/agelab-0.tar.gz",
+)  # fmt: skip
 """Files of a checkout in use that belong in no package."""
 
 # What of a cell's inputs comes from agelab's own files, and the plans of its guests.

@@ -188,19 +188,11 @@ def test_a_job_that_is_none_is_told(job: dict[str, Any], why: str) -> None:
 @pytest.mark.parametrize(
     ("unit", "power"),
     [
-        *(
-            ("s", 1), ("ms", 1), ("usec", 1), ("us/op", 1), ("usecs/op", 1), ("s_per_op", 1), ("min", 1),
-            ("msec", 1), ("micros/op", 1), ("nanos", 1),
-        ),
-        *(
-            ("1/s", -1), ("B/s", -1), ("files/s", -1), ("ops/sec", -1), ("MB/sec", -1), ("IOPS", -1),
-            ("tps", -1), ("tpmC", -1), ("lookups/s", -1), ("bogo-ops/s", -1),
-        ),
-        *(
-            ("kIOPS", -1), ("MBps", -1), ("op/min", -1), ("B", 0), ("1", 0), ("%", 0), ("files", 0),
-            ("KiB", 0),
-        ),
-        *(("s/s", 0), ("ops/file", 0)),
+        ("s", 1), ("ms", 1), ("usec", 1), ("us/op", 1), ("usecs/op", 1), ("s_per_op", 1), ("min", 1),
+        ("msec", 1), ("micros/op", 1), ("nanos", 1), ("1/s", -1), ("B/s", -1), ("files/s", -1),
+        ("ops/sec", -1), ("MB/sec", -1), ("IOPS", -1), ("tps", -1), ("tpmC", -1), ("lookups/s", -1),
+        ("bogo-ops/s", -1), ("kIOPS", -1), ("MBps", -1), ("op/min", -1), ("B", 0), ("1", 0), ("%", 0),
+        ("files", 0), ("KiB", 0), ("s/s", 0), ("ops/file", 0),
     ],
 )  # fmt: skip
 def test_times_and_rates_are_told_by_their_units(unit: str, power: int) -> None:

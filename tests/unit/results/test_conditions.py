@@ -28,7 +28,6 @@ from agelab.store.artefacts import Store
 from tests.build import run_builder
 from tests.build import simulated_bisect as simulated
 
-WHO = ("sweep", "report", "track", "compare", "columns", "bisect", "resume")
 TABLE = """
               sweep    report   track    compare  columns  bisect   resume
 scenario      refused  part     apart    refused  taken    refused  refused
