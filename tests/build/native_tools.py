@@ -2,12 +2,11 @@
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic, sleep
 
 from agelab.base import process
 from agelab.machine.image import tools
@@ -48,15 +47,6 @@ def mounted(image: Path, *options: str) -> Iterator[Path]:
         _, errors = child.communicate("\n")
     if child.returncode:
         raise process.ProcessFailed(words, child.returncode, errors)
-
-
-def until(done: Callable[[], bool]) -> None:
-    """Wait for what another process brings about. Raises TimeoutError after a minute."""
-    end = monotonic() + 60
-    while not done():
-        if monotonic() > end:
-            raise TimeoutError("nothing happened for a minute")
-        sleep(0.05)
 
 
 def made(image: Path, mib: int, mkfs: Sequence[str]) -> None:

@@ -5,14 +5,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 from distributed import Client, LocalCluster
 
+from tests.build.waiting import until
 from tests.vm.aged import HISTORY, MEASURES, TESTS
 from tests.vm.cells import PROGRAM, agelab, newest, runs, scenario, store_of_parts
 
@@ -58,13 +58,6 @@ def guests(homes: list[Path]) -> list[int]:
     return found
 
 
-def wait_until(holds: Callable[[], bool], seconds: float = 240) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.2)
-
-
 def digests(path: Path) -> list[tuple[str, str, dict[str, str]]]:
     """Key, digest and maps of each cell of the newest run."""
     cells = json.loads(agelab("show", newest(path).name, "--json").stdout)["cells"]
@@ -101,16 +94,16 @@ def test_an_interrupted_run_that_other_workers_go_on_with_has_the_digests_of_a_s
         child = subprocess.Popen(
             [*words, address], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
-        wait_until(lambda: len(guests(first)) == 2 or child.poll() is not None)
+        until(lambda: len(guests(first)) == 2 or child.poll() is not None, 240)
         child.send_signal(signal.SIGINT)
         said, _ = child.communicate(timeout=120)
         assert child.returncode == 130 and said.splitlines()[-1].startswith("agelab: interrupted"), said
-        wait_until(lambda: not guests(first), 60)
+        until(lambda: not guests(first))
     begun = newest(path)
     with workers(scheduler, later[:1]) as address:
         resumed = [PROGRAM, "resume", begun.name, "--on", address]
         child = subprocess.Popen(resumed, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        wait_until(lambda: bool(guests(later)) or child.poll() is not None)
+        until(lambda: guests(later) or child.poll() is not None, 240)
         for guest in guests(later):
             os.kill(guest, signal.SIGKILL)
         said, _ = child.communicate(timeout=500)

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from math import ceil, log2
 from pathlib import Path
@@ -22,6 +21,7 @@ from agelab.present.view.bisect import answer_lines
 from agelab.store.artefacts import Store
 from tests.build import simulated_bisect as simulated
 from tests.build.simulated_bisect import LAST, planted
+from tests.build.waiting import until
 from tests.capabilities import needs_root
 
 
@@ -199,9 +199,7 @@ def test_a_tree_of_another_user_is_searched_without_being_trusted(
 def test_an_interrupt_lets_the_step_end_its_guest(store: Store, linux: Path) -> None:
     directory = asked(store, linux, planted(21, at_32="slow"))
     begun = searching(directory)
-    deadline = time.monotonic() + 60
-    while not (directory.path / "begun").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until((directory.path / "begun").exists)
     with pytest.raises(InputError, match="is still going on"), directory.lock():
         pass
     begun.send_signal(signal.SIGINT)

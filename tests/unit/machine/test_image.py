@@ -24,7 +24,7 @@ from agelab.scenario.filesystem import Filesystem
 from agelab.scenario.toml_files import read_all
 from agelab.store.artefacts import Store
 from tests.build.image_builder import FILESYSTEMS, PACKAGE, filesystem, kernel, store
-from tests.build.native_tools import until
+from tests.build.waiting import until
 from tests.capabilities import needs_root
 
 __all__ = ["store"]

@@ -7,8 +7,7 @@ import re
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -35,6 +34,7 @@ from agelab.store.parcel import Refused
 from tests.build import cluster_worker
 from tests.build.cli import Cli
 from tests.build.cluster_worker import CELLS, MEMORY, TREE, answer, key_of, plan, run
+from tests.build.waiting import until
 
 DASK = str(Path(sys.executable).with_name("dask"))
 
@@ -70,7 +70,7 @@ def scheduler_process(place: Path) -> Iterator[str]:
     ):
         try:
             said = re.compile(r"Scheduler at: *(tcp://[0-9.:]+)")
-            wait_until(lambda: said.search(log.read_text()) is not None)
+            until(lambda: said.search(log.read_text()) is not None)
             found = said.search(log.read_text())
             assert found
             yield found[1]
@@ -241,19 +241,12 @@ def test_an_interrupt_ends_what_workers_run_and_who_waits_for_it(tmp_path: Path)
         stack.callback(cells.stop)  # however it goes: the pool waits for both
         waiting = [pool.submit(run, cells, number, tmp_path) for number in range(2)]  # one for the other
         mark = tmp_path / "mark"
-        wait_until(lambda: mark.exists() and bool(mark.read_text()))
+        until(lambda: mark.exists() and bool(mark.read_text()))
         cells.stop()
         for one in waiting:
             with pytest.raises(CellLost):
                 one.result(timeout=20)
-        wait_until(lambda: not Path(f"/proc/{mark.read_text()}").exists())
-
-
-def wait_until(holds: Callable[[], bool], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.1)
+        until(lambda: not Path(f"/proc/{mark.read_text()}").exists())
 
 
 def test_nobody_at_the_address_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from tests import capabilities
 from tests.build import cluster_hosts
 from tests.build.cluster_hosts import Authority, NetworkHost
 from tests.build.cluster_worker import CELLS, MEMORY, TREE, answer, key_of, plan, run
+from tests.build.waiting import until
 
 SHORT = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s", "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s"}
 """A host that is gone is noticed in seconds."""
@@ -53,7 +53,7 @@ def scheduler_at(address: str, certificates: Mapping[str, str], place: Path) -> 
         subprocess.Popen(command, env={**os.environ, **SHORT}, stdout=file, stderr=file) as child,
     ):
         try:
-            _wait_until(lambda: b"Scheduler at" in log.read_bytes(), log)
+            until(lambda: b"Scheduler at" in log.read_bytes(), log=log)
             yield f"{address}:{port}"
         finally:
             child.kill()
@@ -81,13 +81,6 @@ def worker(
     finally:
         child.kill()
         child.wait()
-
-
-def _wait_until(holds: Callable[[], bool], log: Path, seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, log.read_text(errors="replace")[-2000:]
-        time.sleep(0.1)
 
 
 @contextmanager
@@ -122,7 +115,7 @@ def test_hosts_that_are_killed_cut_off_and_far_away_bring_the_digits_of_a_serial
         stack.callback(cells.stop)  # or the pool would wait for cells that may never come
         found = [pool.submit(run, cells, number, tmp_path) for number in range(CELLS)]
         mark = tmp_path / cut.address / "mark"
-        _wait_until(mark.exists, tmp_path / cut.address / "log")
+        until(mark.exists, log=tmp_path / cut.address / "log")
         cut.cut_off()
         brought = [one.result(timeout=120) for one in found]
     assert brought == [(serial_value(number), f"host {far.address}") for number in range(CELLS)]
@@ -149,7 +142,7 @@ def test_a_certificate_of_another_authority_is_not_trusted_which_one_line_tells(
             ), error
         with worker(host, place, "", strangers, tmp_path), connected(place, authority.issue("me")) as cells:
             log = tmp_path / host.address / "log"
-            _wait_until(lambda: log.read_bytes().count(b"Waiting to connect") > 2, log)  # and will for ever
+            until(lambda: log.read_bytes().count(b"Waiting to connect") > 2, log=log)  # and will for ever
             assert not cells._workers()
 
 

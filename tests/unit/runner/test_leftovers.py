@@ -5,7 +5,6 @@ import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.doctor import leftovers
 from agelab.store.artefacts import Store
+from tests.build.waiting import until
 from tests.capabilities import needs_root
 
 START = """
@@ -44,13 +44,10 @@ def owned(tmp_path: Path) -> Iterator["tuple[subprocess.Popen[bytes], int]"]:
     mark = tmp_path / "pid"
     script = f"setsid sh -c 'echo $$ > {mark}.new; mv {mark}.new {mark}; exec sleep 60' & wait"
     agelab = subprocess.Popen([sys.executable, "-c", START, script])
-    until = time.monotonic() + 30
-    pid = 0
+    until(mark.exists)
+    pid = int(mark.read_text())
     # The shell tells its number before it becomes the program.
-    while not pid or Path(f"/proc/{pid}/comm").read_text() != "sleep\n":
-        assert time.monotonic() < until
-        time.sleep(0.01)
-        pid = int(mark.read_text()) if mark.exists() else 0
+    until(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n")
     yield agelab, pid
     agelab.kill()
     agelab.wait()
@@ -131,10 +128,7 @@ def test_a_program_ends_with_the_agelab_that_started_it(tmp_path: Path) -> None:
     agelab = subprocess.Popen(
         [sys.executable, "-c", START, f"echo $$ > {mark}.new; mv {mark}.new {mark}; exec sleep 60"]
     )
-    until = time.monotonic() + 30
-    while not mark.exists():
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    until(mark.exists)
     handle = os.pidfd_open(int(mark.read_text()))
     agelab.kill()
     agelab.wait()

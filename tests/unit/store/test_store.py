@@ -12,6 +12,7 @@ import pytest
 from agelab.base.errors import HostError
 from agelab.base.hashing import canonical_json, key_of
 from agelab.store.artefacts import MANIFEST, Artefact, Store, file_hash, tree_hashes
+from tests.build.waiting import until
 
 INPUTS = {"suite": "bookworm", "packages": ["a", "b"]}
 processes = multiprocessing.get_context("spawn")
@@ -81,9 +82,7 @@ def test_what_a_killed_build_left_is_never_taken_for_finished(store: Store, tmp_
     builder = processes.Process(target=hang_in_build, args=(store.home, half_made))
     builder.start()
     try:
-        deadline = time.monotonic() + 30
-        while not half_made.exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(half_made.exists)
         assert store.all("image") == []
     finally:
         builder.kill()
