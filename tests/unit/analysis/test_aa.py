@@ -329,7 +329,7 @@ def test_compare_calls_nothing_slower_below_the_floor_of_the_host(
     guests: Guests, cli: Cli, home: Path
 ) -> None:
     """B is 1.42 times A, every pair considered, but this host by itself makes 47 % of the larger one."""
-    one, other = ran(home, A), ran(home, {seed: (value or 0) + 0.5 for seed, value in A.items()})
+    one, other = ran(home, A), ran(home, SLOWER)
     shown = cli.out("compare", one.name, other.name)
     assert "B slower" in shown and "  without a floor of the host: " in shown
     wall(cli)
@@ -338,7 +338,7 @@ def test_compare_calls_nothing_slower_below_the_floor_of_the_host(
         " ".join(line.split()) for line in shown.splitlines()
     ]
     assert "without a floor of the host" not in shown
-    elsewhere = ran(home, {seed: (value or 0) + 0.5 for seed, value in A.items()}, host="another, 1 x CPU")
+    elsewhere = ran(home, SLOWER, host="another, 1 x CPU")
     shown = cli.out("compare", one.name, elsewhere.name)
     assert "host Linux 6.1.0 x86_64, 2 x AMD EPYC, clocksource tsc | another, 1 x CPU" in shown
     assert "without a floor of the host: " in shown
@@ -347,8 +347,7 @@ def test_compare_calls_nothing_slower_below_the_floor_of_the_host(
 def test_a_report_calls_nothing_slower_below_the_floor_of_the_host(
     guests: Guests, cli: Cli, home: Path
 ) -> None:
-    slower: Values = {seed: (value or 0) + 0.5 for seed, value in A.items()}
-    run = made(home, {"ext4": A, "xfs": slower})
+    run = made(home, {"ext4": A, "xfs": SLOWER})
 
     def verdicts() -> tuple[list[str], str]:
         [group] = run_sets([load(run)])
