@@ -41,7 +41,7 @@ def export(names: tuple[str, ...], format_name: str | None, output: Path | None)
     """
     form = _format(format_name, output)
     if output is None and form in FILES:
-        raise InputError(f"{form} is no text: name a file for it", hint=f"like -o samples.{form}")
+        raise InputError(f"{form} is a binary format: name a file for it", hint=f"like -o samples.{form}")
     runs = find_runs(names or ("latest",))
     if form in FILES:
         data = FILES[form](runs)

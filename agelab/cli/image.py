@@ -35,7 +35,7 @@ def image() -> None:
     "more",
     multiple=True,
     metavar="NAME",
-    help="Serve this filesystem, too, which is not of every image; may be given again.",
+    help="Also serve this filesystem, which usual images do not have; may be given again.",
 )
 @click.option("--refresh", is_flag=True, help="Use the newest kernel and packages that the mirror has now.")
 @json_option

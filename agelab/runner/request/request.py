@@ -224,7 +224,7 @@ def cell_requests(
         if spec.failure:
             spec.failure.require_drive(laid_out.layout, laid_out)
     if options.blocks and cells and not any(spec.disk.modelled for spec in alike.values()):
-        raise InputError("--blocks: it records what modelled drives are sent, and the disk is none of theirs")
+        raise InputError("--blocks: it records the requests to modelled drives, and this disk is not on one")
     if change and cells:
         modelled = any(spec.has_modelled_drive for spec in alike.values())
         change.require_use([spec.filesystem for spec in alike.values()], modelled=modelled)
