@@ -135,7 +135,7 @@ def _numbers(words: dict[str, Any], clock: str) -> tuple[str | None, str | None,
     alpha = number("alpha", words["alpha"]) or ""
     given = [f"--{name}" for name in ("threshold", "relative") if words[name] is not None]
     if len(given) > 1:
-        raise InputError("--threshold and --relative exclude each other")
+        raise InputError("--threshold and --relative exclude each other: leave one out")
     if given and words["symptom"]:
         raise InputError(f"{given[0]} goes with --metric: a symptom has no value")
     if given and clock == "wall":
