@@ -142,7 +142,7 @@ def make(engine: str, output: Path, disk: int, seed: int, as_json: bool, **optio
 @click.argument("file", type=click.Path(path_type=Path))
 @json_option
 def check(file: Path, as_json: bool) -> None:
-    """Read the log FILE to its end and say what is in it, or every line that cannot be carried out."""
+    """Check the log FILE: report what is in it, or every line that cannot be replayed."""
     from agelab.data.history.operations import check_log as checked
 
     log = checked(file)

@@ -49,9 +49,9 @@ def profile(
     everything: bool,
     as_json: bool,
 ) -> None:
-    """Show the functions in which the processor was during STEP, by samples that agelab run --profile took.
+    """Show in which functions the processor spent STEP, from the samples of agelab run --profile.
 
-    STEP is called as in agelab show: copy, aged/read. Repetitions, and cells that differ in their seeds, are added up.
+    STEP is a name of agelab show: copy, aged/read. It adds up the samples of all repetitions and seeds.
     """
     from agelab.evaluate.stacks import flame
     from agelab.present.view.profile import changes_blocks, profile_json, top_blocks

@@ -65,7 +65,7 @@ class OwnProgram(Commits):
     build: str = Field(min_length=1, description="command that builds it, for sh, in the tree's directory")
     makes: str = Field(
         min_length=1,
-        description="the file that it makes, relative to the tree; the scenario brings a file of that name",
+        description="the file that it makes, below the tree; the scenario brings a file of that name",
     )
     packages: tuple[PackageName, ...] = Field(
         default=("gcc", "libc6-dev", "make"), description="Debian packages to build it with"
