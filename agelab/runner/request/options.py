@@ -160,7 +160,7 @@ def _minutes(value: float | None) -> float | None:
 
 def _share(value: float | None) -> float | None:
     if value is not None and not 0 < value <= 1:
-        raise ValueError("a share is more than 0 and 1 at most, like 0.05")
+        raise ValueError("a share is above 0 and at most 1, like 0.05")
     return value
 
 
@@ -685,9 +685,7 @@ class RunOptions(BaseModel):
         if strange := [
             name for name, value in words.items() if name not in OPTIONS.keys() | FORMER and value
         ]:
-            raise InputError(
-                f"the run was asked for with {option(strange[0])}, which this agelab does not know"
-            )
+            raise InputError(f"the run was begun with {option(strange[0])}, which this agelab does not know")
         known = {name: value for name, value in words.items() if name in OPTIONS}
         name = None if words.get("control") else command["name"]
         return cls(directory=command["directory"], name=name, **known)
@@ -841,7 +839,7 @@ def _one_corpus(asked: RunOptions) -> None:
     }
     if len(asked.corpora) > 1 and (given := asked.given(*same)):
         raise InputError(
-            f"--corpora {','.join(map(str, asked.corpora))}: {same[given[0]]} the same with each: name one"
+            f"--corpora {','.join(map(str, asked.corpora))}: {same[given[0]]} the same for every corpus seed: name one"
         )
 
 
@@ -886,7 +884,7 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
     OptionConflict(
         "control",
         ("filesystem", "options", "seeds"),
-        "a control file says itself which {field} there are: leave --{field} out",
+        "a control file names its {field}: leave --{field} out",
     ),
     OptionConflict(
         "control",
@@ -938,7 +936,7 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
     OptionConflict(
         "disk",
         ("keep_disk", "curve"),
-        "--disk starts from a disk that is made already: {other} has nothing to do",
+        "--disk starts from a finished disk: {other} has nothing to do",
     ),
 )
 """Each raises InputError; the first that does is told."""
