@@ -422,7 +422,7 @@ def _replayed(
             "made of files that are not in the capsule; name it with --kernel",
         ),
         ({"own": True}, "the corpus is missing (some data"),
-        ({"words": {"crash": "copy+1"}}, "asked for with --crash, which this agelab does not know"),
+        ({"words": {"crash": "copy+1"}}, "begun with --crash, which this agelab does not know"),
         ({"words": {"machine": "of-tomorrow"}}, "no machine 'of-tomorrow'"),
         ({"words": {"vcpus": "many"}}, "--vcpus 'many': input should be a valid integer"),
         ({"words": {"disks": "file:/etc/passwd"}}, "runs in real time"),
