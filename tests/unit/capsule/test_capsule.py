@@ -403,7 +403,7 @@ def test_a_bad_capsule_is_one_line_and_exit_2(tmp_path: Path, capsys: pytest.Cap
 def test_cells_are_named_by_their_numbers(capsule: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for wrong in ("2", "x", "", "0,"):
         assert main(["capsule", "replay", str(capsule), "--cells", wrong]) == 2
-        assert "it has 0 to 1" in capsys.readouterr().err
+        assert "which has 0 to 1" in capsys.readouterr().err
 
 
 def _replayed(
