@@ -44,7 +44,7 @@ def calibrate(name: str | None, everything: bool, show: bool, as_json: bool, **w
         raise InputError("name a scenario", hint="agelab calibrate aging-ext4; agelab calibrate --help")
     options = RunOptions(name=name, **words)
     if options.until_decided:
-        raise InputError("--seeds auto: agelab calibrate needs numbers of seeds")
+        raise InputError("--seeds auto: agelab calibrate needs seeds, like 1-5")
     if len(options.seeds) < AA_SEEDS:
         raise InputError(
             f"--seeds {words['seeds']}: calibrating takes at least {AA_SEEDS} run seeds",

@@ -100,7 +100,7 @@ def plan(as_json: bool, slurm: Path | None, **words: Any) -> None:
     """
     options = RunOptions(**words)
     if options.until_decided:
-        raise InputError("--seeds auto: agelab plan needs numbers of seeds")
+        raise InputError("--seeds auto: agelab plan needs seeds, like 1-5")
     if slurm:
         _write_array(options, slurm)
         return
