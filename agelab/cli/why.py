@@ -14,22 +14,22 @@ from agelab.scenario.jobs import Jobs
 
 
 @click.command(
-    epilog="Exit: 0 whatever the answer, 2 wrong input, 3 the host cannot do it, 130 interrupted: ask again, and what "
-    "has ended is not run again."
+    epilog="Exit: 0 whatever the answer, 2 wrong input, 3 the host cannot do it, 130 interrupted: the same "
+    "command goes on."
 )
 @click.argument("run", default=LATEST)
 @click.option("--claim", required=True, help="A claim of the run's study, as agelab replicate names it.")
 @click.option(
     "--factors",
     default=None,
-    help="Only these, comma-separated: cpu,kernel (docs/howto/why.md lists all).",
+    help="Change only these factors: cpu,kernel (docs/howto/why.md lists all).",
 )
 @click.option(
     "--pairs", type=click.IntRange(min=0), default=6, show_default=True,
-    help="Where none alone brings a claim back: pairs to try at most, those first that moved it most.",
+    help="If no factor alone brings the claim back, try at most so many pairs.",
 )  # fmt: skip
 @click.option(
-    "--filesystem", default=None, help="Which one is judged, where several stand in for the study's own."
+    "--filesystem", default=None, help="Judge this one of several stand-ins for the study's filesystem."
 )
 @click.option(
     "--jobs", type=JOBS, default=1, show_default=True, help="Cells at a time; auto: as many as fit."
@@ -38,9 +38,9 @@ from agelab.scenario.jobs import Jobs
 def why(
     run: str, claim: str, factors: str | None, pairs: int, filesystem: str | None, jobs: Jobs, as_json: bool
 ) -> None:
-    """Run the cells of a claim of RUN again with one factor changed at a time, and say which flips the verdict.
+    """Change one factor at a time in the cells of a claim, and say which flips its verdict.
 
-    RUN is the latest where none is named. Cells that are known are reused, as in agelab run.
+    RUN is by default the latest. agelab reuses cells whose results it knows.
     """
     from agelab.analysis.cells import load
     from agelab.bisect.why.baseline import find_baseline

@@ -204,7 +204,7 @@ def test_a_run_that_cannot_be_packed_leaves_nothing(store: Store, tmp_path: Path
 
 def test_several_runs_need_an_artefact_and_one_place(store: Store, cli: Cli, tmp_path: Path) -> None:
     names = [made_run(store).name for _ in range(2)]
-    assert "several go into an --artifact" in cli.err("capsule", "pack", *names)
+    assert "for several runs use --artifact" in cli.err("capsule", "pack", *names)
     both = ["--artifact", str(tmp_path / "made"), "-o", str(tmp_path / "one.capsule")]
     cli.run("capsule", "pack", *names, *both, code=2)
 

@@ -562,7 +562,7 @@ def test_a_page_takes_no_device_s_place(home: Path, cli: Cli) -> None:
     pipe = home / "pipe"
     os.mkfifo(pipe)
     for argv in (["report", name, "-o", str(pipe)], ["capsule", "pack", name, "-o", str(pipe)]):
-        assert "it is there and no file" in cli.err(*argv)
+        assert "it exists and is not a regular file" in cli.err(*argv)
     assert pipe.is_fifo()
 
 

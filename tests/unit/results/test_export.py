@@ -175,7 +175,10 @@ def test_a_file_for_programs_is_whole_or_what_it_was(home: Path, cli: Cli, form:
     link = home / "link"
     link.symlink_to(path)
     several(home)
-    for words, why in ((["-o", str(link)], "it is a link"), ([], f"{form} is no text: name a file for it")):
+    for words, why in (
+        (["-o", str(link)], "it is a link"),
+        ([], f"{form} is a binary format: name a file for it"),
+    ):
         assert why in cli.err("export", "--format", form, *words)
     assert path.read_text() == "before" and link.is_symlink()
 
