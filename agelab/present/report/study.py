@@ -6,7 +6,7 @@ from functools import partial
 
 from agelab.analysis.cells import RunSet
 from agelab.analysis.published import study
-from agelab.analysis.published.claim_verdict import ClaimVerdict, JudgedClaim
+from agelab.analysis.published.claim_verdict import ClaimVerdict
 from agelab.analysis.published.phrasing import (
     agreement_text,
     chance_notes,
@@ -37,6 +37,7 @@ from agelab.analysis.published.report import (
 )
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.base.errors import InputError
+from agelab.base.gathered import gathered
 from agelab.present.report import drawing
 from agelab.present.report.blocks import (
     Answer,
@@ -161,9 +162,7 @@ def _claims(report: StudyReport, where: str) -> Table:
     """Return a row for each claim and its verdict; sides with equal verdicts share one."""
     verdicts: list[tuple[ClaimVerdict, tuple[TableCell, ...]]] = []
     for claim, judged in report.claims:
-        alike: dict[tuple[ClaimVerdict, str], list[tuple[str, JudgedClaim]]] = {}
-        for letter, judgement in judged:
-            alike.setdefault((judgement.verdict, reason_text(judgement)), []).append((letter, judgement))
+        alike = gathered(((side.verdict, reason_text(side)), (letter, side)) for letter, side in judged)
         for (verdict, why), those in alike.items():
             figures = comparison_rows([judgement for _, judgement in those], everything=False)
             cells = (

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agelab.base.errors import name_some
+from agelab.base.gathered import gathered
 from agelab.base.verbs import as_called
 from agelab.data.corpus import Corpus
 from agelab.kernel import Kernel
@@ -51,10 +52,8 @@ WHAT = {
 
 def kinds(usage: StoreUsage) -> dict[str, list[StoredItem]]:
     """Group the items by kind, artefacts first."""
-    by_kind: dict[str, list[StoredItem]] = {}
-    for item in sorted(usage.items, key=lambda item: (not item.is_artefact, item.kind)):
-        by_kind.setdefault(item.kind, []).append(item)
-    return by_kind
+    in_order = sorted(usage.items, key=lambda item: (not item.is_artefact, item.kind))
+    return gathered((item.kind, item) for item in in_order)
 
 
 def usage_blocks(usage: StoreUsage) -> Iterator[Block]:

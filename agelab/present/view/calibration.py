@@ -15,6 +15,7 @@ from agelab.analysis.calibration import (
 )
 from agelab.analysis.cell_diff import CellPair
 from agelab.analysis.cells import CellResult, SeedGroup
+from agelab.base.gathered import gathered
 from agelab.base.verbs import as_called
 from agelab.present.report.blocks import Block, Line, Table
 from agelab.present.view.comparison import cells_json, input_lines, samples_blocks
@@ -169,10 +170,8 @@ def calibration_blocks(calibration: Calibration, everything: bool) -> Iterator[B
 
 def _by_metric(floors: Iterable[StepFloor], everything: bool) -> list[tuple[str, list[StepFloor]]]:
     """List the floors by metric: the headlines, or all."""
-    grouped: dict[str, list[StepFloor]] = {}
-    for floor in floors:
-        grouped.setdefault(floor.metric, []).append(floor)
-    return [(name, grouped[name]) for name in metrics_in_order(grouped, everything)]
+    by_metric = gathered((floor.metric, floor) for floor in floors)
+    return [(name, by_metric[name]) for name in metrics_in_order(by_metric, everything)]
 
 
 def _cells(floor: StepFloor) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ from agelab.analysis.published.report import (
 )
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.analysis.published.study import NOISES
+from agelab.base.gathered import gathered
 from agelab.present.report.blocks import Block, Column, Heading, Item, Line, Prose, Table, Text, headings
 from agelab.present.report.study import ranking_blocks, side_list
 from agelab.stats.phrasing import capital
@@ -138,9 +139,7 @@ def _claims(report: StudyReport) -> Iterator[Block]:
 
 def _verdict_items(verdicts: Iterable[tuple[str, ClaimVerdict, str]]) -> list[Item]:
     """Make an item for each verdict and its reason, led by the labels of those that have it."""
-    labels: dict[tuple[ClaimVerdict, str], list[str]] = {}
-    for label, verdict, reason in verdicts:
-        labels.setdefault((verdict, reason), []).append(label)
+    labels = gathered(((verdict, reason), label) for label, verdict, reason in verdicts)
     return [
         Item(reason, lead=f"{', '.join(those)}: {verdict}") for (verdict, reason), those in labels.items()
     ]

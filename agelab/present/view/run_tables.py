@@ -5,6 +5,7 @@ from typing import Any
 
 from agelab.analysis.cells import RunSet, load
 from agelab.base.errors import name_some
+from agelab.base.gathered import gathered
 from agelab.base.sanitize import escape_controls
 from agelab.base.verbs import as_called
 from agelab.data.history.report import HistoryReport, report_lines
@@ -150,11 +151,9 @@ def _gaps(samples: Sequence[Sample]) -> dict[str, list[str]]:
 
 
 def _reasons(samples: Iterable[Sample]) -> dict[str, list[str]]:
-    reasons: dict[str, list[str]] = {}
-    for sample in samples:
-        if sample.not_measured:
-            reasons.setdefault(sample.not_measured, []).append(f"{sample.step} {sample.metric}")
-    return reasons
+    return gathered(
+        (sample.not_measured, f"{sample.step} {sample.metric}") for sample in samples if sample.not_measured
+    )
 
 
 FIGURES = 6

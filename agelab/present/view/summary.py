@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from agelab.analysis.cells import RunSet, SeedGroup, load, main_measures
 from agelab.analysis.judge import Ranked, rank_by_median
+from agelab.base.gathered import gathered
 from agelab.base.verbs import as_called
 from agelab.present.report.answer import headline
 from agelab.present.report.blocks import Block, Column, Heading, Line, Table, Text
@@ -225,9 +226,7 @@ def _together_blocks(run: RunDirectory) -> Iterator[Block]:
     """Yield how the cells ended, those that ended alike in one line."""
     ended = _ended(run)
     every = [cell for cell, _, _ in ended]
-    alike: dict[tuple[str, str], list[Cell]] = {}
-    for cell, status, end in ended:
-        alike.setdefault((cell_names.with_origin(status, end), _why(end)), []).append(cell)
+    alike = gathered(((cell_names.with_origin(status, end), _why(end)), cell) for cell, status, end in ended)
     rows = [
         (f" {len(some)}", status, ": ".join(filter(None, (cell_names.list_cells(some, every), why))))
         for (status, why), some in alike.items()

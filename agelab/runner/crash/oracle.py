@@ -14,6 +14,8 @@ from functools import cached_property
 from textwrap import shorten
 from typing import Any
 
+from agelab.base.gathered import gathered
+
 SOURCES = {
     "sync": "sync(2): all pending modifications to metadata and data are written; Linux waits (NOTES)",
     "syncfs": "syncfs(2): as sync(2), for one filesystem; Linux waits",
@@ -136,10 +138,7 @@ class Call:
     @cached_property
     def names(self) -> Mapping[int, list[str]]:
         """The names of each inode of the tree."""
-        names: dict[int, list[str]] = {}
-        for path, node in self.tree.items():
-            names.setdefault(node.inode, []).append(path)
-        return names
+        return gathered((node.inode, path) for path, node in self.tree.items())
 
     @property
     def words(self) -> tuple[str, ...]:
