@@ -200,18 +200,16 @@ def _kernels(words: dict[str, Any], request: RunRequest) -> tuple[GitTree | None
     epilog="Exit: 0 one kernel is found, 1 several are left and none of them can be judged, 2 wrong input, 3 the host "
     "cannot do it, 130 interrupted: go on with --continue."
 )
-@click.option("--scenario", default=None, help="The scenario that each step runs.")
-@click.option("--variant", default=None, help="Which of its variants, where it has several.")
+@click.option("--scenario", help="The scenario that each step runs.")
+@click.option("--variant", help="Which of its variants, where it has several.")
 @click.option(
     "--metric",
-    default=None,
     metavar=MEASURE,
     help="What is held against the ends: copy:elapsed (the mean of all copies), copy:1:elapsed; of an fio job "
     "aged/fio.read:fio_read_bandwidth. agelab list metrics has all.",
 )
 @click.option(
     "--crash",
-    default=None,
     metavar="WORKLOAD",
     help="In place of the scenario's steps: this workload of agelab crash, on its filesystem; the metric is "
     "crash:violations.",
@@ -219,29 +217,24 @@ def _kernels(words: dict[str, Any], request: RunRequest) -> tuple[GitTree | None
 @click.option(
     "--symptom",
     type=click.Choice(["panic", "hang", "fail", "boot"]),
-    default=None,
     help="In place of a metric: what a bad kernel does. boot: its guest does not boot in time.",
 )
-@click.option(
-    "--good",
-    default=None,
-    help="A kernel from before the change: a version, a spec; a git ref with --tree.",
-)
-@click.option("--bad", default=None, help="One with it.")
-@click.option("--tree", "path", default=None, help="A git tree of Linux, to search its commits.")
+@click.option("--good", help="A kernel from before the change: a version, a spec; a git ref with --tree.")
+@click.option("--bad", help="One with it.")
+@click.option("--tree", "path", help="A git tree of Linux, to search its commits.")
 @click.option("--dirty", is_flag=True, help="Leave out of account what --tree has changed and not committed.")
 @click.option(
     "--config", multiple=True, help="A fragment of configuration for every commit's kernel, or a line of it."
 )
 @click.option("--patches", multiple=True, help="A patch, or a directory of them, for every commit's kernel.")
-@click.option("--base", default=None, help="A distribution's .config in place of the small one.")
+@click.option("--base", help="A distribution's .config in place of the small one.")
 @click.option(
     "--kernels",
     default="",
     help='The kernels between good and bad in their order, in place of all that the mirror has: "5.10 6.1 6.12".',
 )
-@click.option("--threshold", default=None, help="Where bad begins, in the metric's unit; else midway.")
-@click.option("--relative", default=None, metavar="PERCENT", help="The same from good's median on: 10%.")
+@click.option("--threshold", help="Where bad begins, in the metric's unit; else midway.")
+@click.option("--relative", metavar="PERCENT", help="The same from good's median on: 10%.")
 @click.option("--rounds", default=60, show_default=True, help="Wall clock: rounds that a step may take.")
 @click.option(
     "--alpha", default="0.01", show_default=True, help="Wall clock: the chance of a wrong answer, at most."
@@ -255,7 +248,6 @@ def _kernels(words: dict[str, Any], request: RunRequest) -> tuple[GitTree | None
 @click.option(
     "--continue",
     "proceed",
-    default=None,
     metavar="BISECT",
     help="Go on with a bisect (or latest), with no other option but its real disks and what they are erased by.",
 )

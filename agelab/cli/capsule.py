@@ -32,7 +32,7 @@ def capsule() -> None:
 
 @capsule.command()
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
-@click.option("-o", "--output", type=OUTPUT, default=None, help="The file to write; else <run>.capsule here.")
+@click.option("-o", "--output", type=OUTPUT, help="The file to write; else <run>.capsule here.")
 @force_option
 @click.option(
     "--with-image",
@@ -42,7 +42,6 @@ def capsule() -> None:
 @click.option(
     "--artifact",
     type=click.Path(path_type=Path),
-    default=None,
     metavar="DIRECTORY",
     help="Write the runs as an artefact for reviewers: capsules, report, tables, checklists (docs/capsules.md).",
 )
@@ -110,10 +109,10 @@ def show(file: Path, as_json: bool) -> None:
     "do it, or cannot rebuild a cell; 130 interrupted. Of a directory 1 whatever did not reproduce, and why."
 )
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--cells", "numbers", default=None, help="Only these cells, by their numbers in show: 0,2.")
+@click.option("--cells", "numbers", help="Only these cells, by their numbers in show: 0,2.")
 @click.option("--jobs", type=JOBS, default=1, show_default=True, help="Cells at a time.")
-@click.option("--corpus", default=None, help="The data of the run, where they were a user's own.")
-@click.option("--kernel", default=None, help="The kernel of the run, where it was none of Debian's.")
+@click.option("--corpus", help="The data of the run, where they were a user's own.")
+@click.option("--kernel", help="The kernel of the run, where it was none of Debian's.")
 @json_option
 def replay(
     file: Path, numbers: str | None, jobs: Jobs, corpus: str | None, kernel: str | None, as_json: bool

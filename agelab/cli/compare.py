@@ -23,14 +23,12 @@ from agelab.results.run_directory import LATEST
 @click.option(
     "--gate",
     type=click.FloatRange(0),
-    default=None,
     metavar="PERCENT",
     help="Exit 1 where a step takes longer by more than chance, and by more than this.",
 )
 @click.option(
     "--junit",
     type=OUTPUT,
-    default=None,
     metavar="FILE",
     help="With --gate: also write a case for each step that it judges, as JUnit XML.",
 )

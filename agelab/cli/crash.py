@@ -52,7 +52,7 @@ def crash() -> None:
 @click.option("--kernel", default="debian:6.1", show_default=True, help="The guest's kernel.")
 @click.option("--defaults", default="today", type=click.Choice(("period", "today")), show_default=True)
 @click.option("--options", default="", metavar="OPTION,...", help="More mount options.")
-@click.option("--mib", default=None, type=click.IntRange(16, 4096), help="Size of the disk, MiB.")
+@click.option("--mib", type=click.IntRange(16, 4096), help="Size of the disk, MiB.")
 @click.option(
     "--seed",
     default=1,
@@ -60,9 +60,7 @@ def crash() -> None:
     type=click.IntRange(0),
     help="Draws subsets of writes, and random.",
 )
-@click.option(
-    "--drawn", default=None, type=click.IntRange(0), help="Subsets at each flush; a few if omitted."
-)
+@click.option("--drawn", type=click.IntRange(0), help="Subsets at each flush; a few if omitted.")
 @click.option(
     "--ignores",
     "ignored",
@@ -72,17 +70,11 @@ def crash() -> None:
 )
 @click.option(
     "--budget",
-    default=None,
     type=click.FloatRange(0, min_open=True),
     metavar="MINUTES",
     help="Minutes of this host for looking at states; all states if omitted.",
 )
-@click.option(
-    "--disk",
-    default=None,
-    metavar="KEY",
-    help="Begin with this stored disk (agelab list disks), of one drive.",
-)
+@click.option("--disk", metavar="KEY", help="Begin with this stored disk (agelab list disks), of one drive.")
 @click.option(
     "--check",
     default="",
@@ -138,9 +130,7 @@ def report(run: str, output: Path) -> None:
 
 @crash.command()
 @click.argument("run", metavar="RUN")
-@click.option(
-    "-o", "--output", type=OUTPUT, default=None, help="The file to write; RUN.crash here if omitted."
-)
+@click.option("-o", "--output", type=OUTPUT, help="The file to write; RUN.crash here if omitted.")
 @force_option
 def pack(run: str, output: Path | None) -> None:
     """Write the crash run RUN into one file, of which agelab crash replay looks at the same states anywhere."""
@@ -169,7 +159,7 @@ def pack(run: str, output: Path | None) -> None:
     type=click.IntRange(1, 1000),
     help="Look so often, each time in a new guest, and say how often the same is found.",
 )
-@click.option("--kernel", default=None, help="Another kernel than the run's.")
+@click.option("--kernel", help="Another kernel than the run's.")
 @force_option
 def replay(
     run: str, state: str | None, export: Path | None, shell: bool, times: int, kernel: str | None

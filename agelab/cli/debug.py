@@ -17,13 +17,10 @@ from agelab.present.view.progress import show_progress
     metavar="STEP[:N][+SECONDS] or MESSAGE",
     help="So many seconds after the step began (its Nth repetition), or when the kernel has said so.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), default=None, help="The cell of this run seed; the first failed one."
-)
+@click.option("--seed", type=click.IntRange(0), help="The cell of this run seed; the first failed one.")
 @click.option(
     "--script",
     type=click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True),
-    default=None,
     help="Let gdb carry out this file and end; without it the guest waits.",
 )
 @click.option("--symbols", is_flag=True, help="Fetch the kernel's debugging symbols: Debian's have 900 MB.")

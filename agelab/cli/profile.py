@@ -19,13 +19,10 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--against",
-    default=None,
     metavar="RUN[:CHOICE,...]",
     help="Show how it differs from the profile of another run, or of another cell.",
 )
-@click.option(
-    "--against-step", default=None, metavar="STEP", help="Show how it differs from that step: control/read."
-)
+@click.option("--against-step", metavar="STEP", help="Show how it differs from that step: control/read.")
 @click.option(
     "--svg",
     type=OUTPUT,

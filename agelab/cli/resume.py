@@ -14,20 +14,14 @@ from agelab.scenario.jobs import Jobs
 
 @click.command(epilog="Exit: as agelab run has it.")
 @click.argument("run", default="latest")
-@click.option("--jobs", type=JOBS, default=None, help="Cells at a time, in place of the run's own.")
-@click.option(
-    "--disks",
-    default=None,
-    help="The run's real disks, named again: they are written to.",
-)
+@click.option("--jobs", type=JOBS, help="Cells at a time, in place of the run's own.")
+@click.option("--disks", help="The run's real disks, named again: they are written to.")
 @click.option(
     "--erase",
     default="",
     help="Serials of real disks whose content, as what the run left there, may be lost.",
 )
-@click.option(
-    "--on", default=None, metavar="dask://HOST:PORT", help="Run them on the workers of a Dask scheduler."
-)
+@click.option("--on", metavar="dask://HOST:PORT", help="Run them on the workers of a Dask scheduler.")
 def resume(run: str, jobs: Jobs | None, disks: str | None, erase: str, on: str | None) -> int:
     """Run those cells of RUN (default: the latest) that have not ended, or were interrupted.
 

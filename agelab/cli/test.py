@@ -49,13 +49,10 @@ def _words(text: str | None) -> list[str]:
 @click.option(
     "--expect",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    default=None,
     metavar="FILE",
     help="Known failures: [expect] with names of tests and why they fail.",
 )
-@click.option(
-    "--junit", type=OUTPUT, default=None, metavar="FILE", help="Also write JUnit XML: a case a test and seed."
-)
+@click.option("--junit", type=OUTPUT, metavar="FILE", help="Also write JUnit XML: a case a test and seed.")
 @force_option
 def test(
     name: str,

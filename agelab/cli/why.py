@@ -19,18 +19,12 @@ from agelab.scenario.jobs import Jobs
 )
 @click.argument("run", default=LATEST)
 @click.option("--claim", required=True, help="A claim of the run's study, as agelab replicate names it.")
-@click.option(
-    "--factors",
-    default=None,
-    help="Only these, comma-separated: cpu,kernel (docs/howto/why.md lists all).",
-)
+@click.option("--factors", help="Only these, comma-separated: cpu,kernel (docs/howto/why.md lists all).")
 @click.option(
     "--pairs", type=click.IntRange(min=0), default=6, show_default=True,
     help="Where none alone brings a claim back: pairs to try at most, those first that moved it most.",
 )  # fmt: skip
-@click.option(
-    "--filesystem", default=None, help="Which one is judged, where several stand in for the study's own."
-)
+@click.option("--filesystem", help="Which one is judged, where several stand in for the study's own.")
 @click.option(
     "--jobs", type=JOBS, default=1, show_default=True, help="Cells at a time; auto: as many as fit."
 )
