@@ -231,14 +231,13 @@ def _kernels(words: dict[str, Any], request: RunRequest) -> tuple[GitTree | None
 @click.option(
     "--kernels",
     default="",
+    show_default=False,
     help='The kernels between good and bad in their order, in place of all that the mirror has: "5.10 6.1 6.12".',
 )
 @click.option("--threshold", help="Where bad begins, in the metric's unit; else midway.")
 @click.option("--relative", metavar="PERCENT", help="The same from good's median on: 10%.")
-@click.option("--rounds", default=60, show_default=True, help="Wall clock: rounds that a step may take.")
-@click.option(
-    "--alpha", default="0.01", show_default=True, help="Wall clock: the chance of a wrong answer, at most."
-)
+@click.option("--rounds", default=60, help="Wall clock: rounds that a step may take.")
+@click.option("--alpha", default="0.01", help="Wall clock: the chance of a wrong answer, at most.")
 @click.option(
     "--profile",
     "profile_neighbours",

@@ -110,7 +110,7 @@ def show(file: Path, as_json: bool) -> None:
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--cells", "numbers", help="Only these cells, by their numbers in show: 0,2.")
-@click.option("--jobs", type=JOBS, default=1, show_default=True, help="Cells at a time.")
+@click.option("--jobs", type=JOBS, default=1, help="Cells at a time.")
 @click.option("--corpus", help="The data of the run, where they were a user's own.")
 @click.option("--kernel", help="The kernel of the run, where it was none of Debian's.")
 @json_option

@@ -49,17 +49,11 @@ def crash() -> None:
 @crash.command("run")
 @click.argument("workload")
 @click.option("--filesystem", required=True, metavar="NAME", help="A file of scenarios/filesystems/.")
-@click.option("--kernel", default="debian:6.1", show_default=True, help="The guest's kernel.")
-@click.option("--defaults", default="today", type=click.Choice(("period", "today")), show_default=True)
-@click.option("--options", default="", metavar="OPTION,...", help="More mount options.")
+@click.option("--kernel", default="debian:6.1", help="The guest's kernel.")
+@click.option("--defaults", default="today", type=click.Choice(("period", "today")))
+@click.option("--options", default="", show_default=False, metavar="OPTION,...", help="More mount options.")
 @click.option("--mib", type=click.IntRange(16, 4096), help="Size of the disk, MiB.")
-@click.option(
-    "--seed",
-    default=1,
-    show_default=True,
-    type=click.IntRange(0),
-    help="Draws subsets of writes, and random.",
-)
+@click.option("--seed", default=1, type=click.IntRange(0), help="Draws subsets of writes, and random.")
 @click.option("--drawn", type=click.IntRange(0), help="Subsets at each flush; a few if omitted.")
 @click.option(
     "--ignores",
@@ -78,6 +72,7 @@ def crash() -> None:
 @click.option(
     "--check",
     default="",
+    show_default=False,
     metavar="FILE",
     help="A C source, script or static program that is run in each tree: it is a loss where it does not exit with 0.",
 )
@@ -112,9 +107,7 @@ def _code(kinds: "Iterable[Kind]") -> int:
 
 @crash.command()
 @click.argument("run", metavar="RUN")
-@click.option(
-    "-o", "--output", type=PAGE, default=Path("crash.html"), show_default=True, help="Where the page goes."
-)
+@click.option("-o", "--output", type=PAGE, default=Path("crash.html"), help="Where the page goes.")
 @force_option
 def report(run: str, output: Path) -> None:
     """Write the crash run RUN as one page: what was found, and each violation as a timeline with its cut."""
@@ -155,7 +148,6 @@ def pack(run: str, output: Path | None) -> None:
 @click.option(
     "--times",
     default=1,
-    show_default=True,
     type=click.IntRange(1, 1000),
     help="Look so often, each time in a new guest, and say how often the same is found.",
 )

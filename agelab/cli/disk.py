@@ -55,11 +55,7 @@ def export(key: str, target: Path, image_format: Any) -> None:
 @click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--filesystem", required=True, help="What is on it.")
 @click.option(
-    "--defaults",
-    type=click.Choice(["period", "today"]),
-    default="today",
-    show_default=True,
-    help="How it is to be mounted.",
+    "--defaults", type=click.Choice(["period", "today"]), default="today", help="How it is to be mounted."
 )
 def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
     """Store your own aged filesystem: an image file of it, raw or qcow2.

@@ -73,38 +73,24 @@ def history() -> None:
 @click.argument("engine", type=click.Choice(list(TAKES)))
 @click.option("--output", "-o", type=OUTPUT, required=True, help="The log, a text file.")
 @force_option
-@click.option("--disk", type=SIZE, default="256M", show_default=True, help="Bytes of the disk it is for.")
+@click.option("--disk", type=SIZE, default="256M", help="Bytes of the disk it is for.")
 @click.option(
     "--profile",
     default="agrawal-2007",
-    show_default=True,
     help="profile: one of agelab list profiles, or a file of your own: ./mine.toml.",
 )
-@click.option(
-    "--fullness", type=float, default=0.8, show_default=True, help="profile, history, churn: of the disk."
-)
+@click.option("--fullness", type=float, default=0.8, help="profile, history, churn: of the disk.")
 @click.option(
     "--overwrites",
     type=float,
     default=2.0,
-    show_default=True,
     help="profile, history, churn: how often the disk's bytes are written.",
 )
-@click.option(
-    "--freed",
-    type=float,
-    default=0.3,
-    show_default=True,
-    help="churn: the share of files deleted at the end.",
-)
+@click.option("--freed", type=float, default=0.3, help="churn: the share of files deleted at the end.")
 @click.option("--repository", type=click.Path(path_type=Path), help="git: where the repository is.")
-@click.option("--revision", default="HEAD", show_default=True, help="git: its newest version.")
-@click.option(
-    "--points", type=click.IntRange(1, 1000), default=1, show_default=True, help="Where it may be stopped."
-)
-@click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="profile, history, churn."
-)
+@click.option("--revision", default="HEAD", help="git: its newest version.")
+@click.option("--points", type=click.IntRange(1, 1000), default=1, help="Where it may be stopped.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, help="profile, history, churn.")
 @json_option
 def make(engine: str, output: Path, disk: int, seed: int, as_json: bool, **options: Any) -> None:
     """Write the log of ENGINE (profile, history, churn or git) and report what it holds."""

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 @click.argument("run", metavar="RUN[:CHOICE,...]")
 @click.argument("step")
 @click.option(
-    "--cell", default="", metavar="CHOICE,...", help="The cell, as compare chooses: ext4, or xfs,raid0."
+    "--cell",
+    default="",
+    show_default=False,
+    metavar="CHOICE,...",
+    help="The cell, as compare chooses: ext4, or xfs,raid0.",
 )
 @click.option(
     "--against",

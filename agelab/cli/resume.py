@@ -19,6 +19,7 @@ from agelab.scenario.jobs import Jobs
 @click.option(
     "--erase",
     default="",
+    show_default=False,
     help="Serials of real disks whose content, as what the run left there, may be lost.",
 )
 @click.option("--on", metavar="dask://HOST:PORT", help="Run them on the workers of a Dask scheduler.")

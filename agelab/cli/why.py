@@ -21,13 +21,13 @@ from agelab.scenario.jobs import Jobs
 @click.option("--claim", required=True, help="A claim of the run's study, as agelab replicate names it.")
 @click.option("--factors", help="Only these, comma-separated: cpu,kernel (docs/howto/why.md lists all).")
 @click.option(
-    "--pairs", type=click.IntRange(min=0), default=6, show_default=True,
+    "--pairs",
+    type=click.IntRange(min=0),
+    default=6,
     help="Where none alone brings a claim back: pairs to try at most, those first that moved it most.",
-)  # fmt: skip
-@click.option("--filesystem", help="Which one is judged, where several stand in for the study's own.")
-@click.option(
-    "--jobs", type=JOBS, default=1, show_default=True, help="Cells at a time; auto: as many as fit."
 )
+@click.option("--filesystem", help="Which one is judged, where several stand in for the study's own.")
+@click.option("--jobs", type=JOBS, default=1, help="Cells at a time; auto: as many as fit.")
 @json_option
 def why(
     run: str, claim: str, factors: str | None, pairs: int, filesystem: str | None, jobs: Jobs, as_json: bool
