@@ -67,11 +67,9 @@ class KernelMeasurer(Protocol):
 
     def prepare(self, kernel: str) -> KernelOutcome | None:
         """Build or fetch a kernel; return None, or the outcome if that fails."""
-        ...
 
     def run(self, kernel: str, seeds: Sequence[int]) -> list[KernelOutcome]:
         """Measure the kernel with each of these run seeds."""
-        ...
 
 
 class MeasurementCache:
@@ -188,11 +186,9 @@ class Judge(Protocol):
 
     def ends(self) -> str:
         """Check that good is good and bad is bad, and describe it in one line. Raises InputError if not."""
-        ...
 
     def judge(self, kernel: str, say: Notify) -> KernelVerdict:
         """Judge a kernel between the ends; ``say`` gets a line for each measurement."""
-        ...
 
 
 def measured_verdict(kernel: str, step: StepDecision) -> KernelVerdict:

@@ -23,7 +23,7 @@ from agelab.stats.formatting import (
 from agelab.stats.rank_test import LEVEL, seeds_needed
 from agelab.stats.series import Series, Summary
 from agelab.stats.shift import Interval
-from agelab.stats.spread import SpreadShares, outliers, spread_shares
+from agelab.stats.spread import outliers, spread_shares
 from agelab.stats.verdict import MARGIN, POWER, ComparedSeries, DifferenceVerdict, about_files, left_out
 
 Item = TypeVar("Item")
@@ -503,16 +503,13 @@ def _side_json(series: Series) -> dict[str, Any] | None:
     if summary is None:
         return None
     mean = sum((value for _, value in series.values), Fraction()) / len(series.values)
+    shares = spread_shares(series.values)
     return {
         **summary,
         "mean": json_number(mean),
         "outliers": {seeds_key(at): json_number(value) for at, value in outliers(series)},
-        "spread_of": _shares_json(spread_shares(series.values)),
+        "spread_of": {name: round(share, 6) for name, share in shares.named.items()} if shares else None,
     }
-
-
-def _shares_json(shares: SpreadShares | None) -> dict[str, float] | None:
-    return {name: round(share, 6) for name, share in shares.named.items()} if shares else None
 
 
 def _between(interval: Interval | None) -> list[int | float] | None:

@@ -297,6 +297,9 @@ def _bands_json(bands: Bands) -> dict[str, int]:
 
 
 def _judged_json(judgement: JudgedClaim) -> dict[str, Any]:
+    def outcome(compared: ClaimOutcome) -> dict[str, Any]:
+        return {"holds": compared.holds, **asdict(compared)}
+
     return {
         "filesystem": judgement.filesystem or None,
         "stand_in": judgement.stand_in,
@@ -306,13 +309,9 @@ def _judged_json(judgement: JudgedClaim) -> dict[str, Any]:
         "few_seeds": judgement.few_seeds or None,
         "base_rate": _rates_json(judgement.rate) if judgement.rate else None,
         "counted_as": judgement.kind,
-        "theirs": [_outcome_json(outcome) for outcome in judgement.theirs],
-        "ours": judgement.ours and _outcome_json(judgement.ours),
+        "theirs": [outcome(theirs) for theirs in judgement.theirs],
+        "ours": judgement.ours and outcome(judgement.ours),
     }
-
-
-def _outcome_json(outcome: ClaimOutcome) -> dict[str, Any]:
-    return {"holds": outcome.holds, **asdict(outcome)}
 
 
 def report_blocks(report: StudyReport, everything: bool) -> Iterator[Block]:

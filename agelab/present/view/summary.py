@@ -65,7 +65,8 @@ def timing_blocks(run: RunDirectory) -> Iterator[Block]:
         return
     rows = _of_boots(timings[0]) if len(plan.cells) == 1 else _of_cells(plan.cells, timings)
     heads = [Column(""), *(Column(f" {name}", "right") for name in COLUMNS)]
-    yield Table(heads, [[name, *_texts(times)] for name, times in rows])
+    figures = [[f"{times[name]:.2f}" if name in times else "" for name in COLUMNS] for _, times in rows]
+    yield Table(heads, [[name, *shown] for (name, _), shown in zip(rows, figures, strict=True)])
     first = timings[min(timings)]
     yield Text(f"before the first cell: {first.prepared:.2f}; {MEANING}", 2)
 
@@ -108,10 +109,6 @@ def _whole(timing: CellTiming) -> Times:
 
 def _sum(several: Sequence[Times]) -> Times:
     return {name: sum(times.get(name, 0) for times in several) for name in COLUMNS}
-
-
-def _texts(times: Times) -> list[str]:
-    return [f"{times[name]:.2f}" if name in times else "" for name in COLUMNS]
 
 
 BAR = 16
