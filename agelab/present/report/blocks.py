@@ -54,6 +54,9 @@ class TableCell:
     """On a page, what it leads to: a file beside it."""
 
 
+Row = Sequence[str | TableCell]
+
+
 @dataclass(frozen=True)
 class Column:
     """Heading of a column, in one line or several; numbers are right-aligned."""
@@ -86,7 +89,7 @@ class Table:
 
     kind: ClassVar[str] = "table"
     columns: Sequence[Column]
-    rows: Sequence[Sequence[str | TableCell] | str]
+    rows: Sequence[Row | str]
     caption: str = ""
     note: str = ""
     id: str = ""

@@ -28,6 +28,7 @@ from agelab.present.report.blocks import (
     Item,
     Mark,
     Prose,
+    Row,
     Table,
     TableCell,
     headings,
@@ -79,15 +80,10 @@ def _deviation_blocks(report: StudyReport, ranking: Ranking, id: str) -> Iterato
         yield Prose(lines, listed=True)
 
 
-def _row(step: StepDeviation) -> tuple[TableCell, ...]:
+def _row(step: StepDeviation) -> Row:
     far = f"{step.farthest} {phrasing.factor_text(step.rest[step.farthest])}" if step.farthest else "-"
-    return (
-        TableCell(step.step),
-        *(TableCell(str(number), number) for number in step.bands),
-        TableCell(phrasing.factor_text(step.common), step.common),
-        TableCell(phrasing.factor_text(step.typical_rest), step.typical_rest),
-        TableCell(far),
-    )
+    parts = [TableCell(phrasing.factor_text(part), part) for part in (step.common, step.typical_rest)]
+    return step.step, *(TableCell(str(number), number) for number in step.bands), *parts, far
 
 
 STUDY_COLOUR = 6
@@ -141,7 +137,7 @@ def study_blocks(report: StudyReport, where: str) -> Iterator[Block]:
 
 def _claims(report: StudyReport, where: str) -> Table:
     """Return a row for each claim and its verdict; sides with equal verdicts share one."""
-    verdicts: list[tuple[ClaimVerdict, tuple[TableCell, ...]]] = []
+    verdicts: list[tuple[ClaimVerdict, Row]] = []
     for claim, judged in report.claims:
         alike = gathered(
             ((side.verdict, phrasing.reason_text(side)), (letter, side)) for letter, side in judged
@@ -150,15 +146,11 @@ def _claims(report: StudyReport, where: str) -> Table:
             figures = phrasing.comparison_rows([judgement for _, judgement in those], everything=False)
             cells = (
                 TableCell(claim.id, code=True),
-                TableCell(
-                    " ".join([claim.says, *(f"({line})" for line in phrasing.claim_notes(judged[0][1]))])
-                ),
-                TableCell(
-                    ", ".join(phrasing.verdict_label(letter, judgement) for letter, judgement in those)
-                ),
-                TableCell(verdict.value),
-                TableCell(why),
-                TableCell("; ".join(f"{at}: {theirs} / {' / '.join(ours)}" for at, theirs, *ours in figures)),
+                " ".join([claim.says, *(f"({line})" for line in phrasing.claim_notes(judged[0][1]))]),
+                ", ".join(phrasing.verdict_label(letter, judgement) for letter, judgement in those),
+                verdict.value,
+                why,
+                "; ".join(f"{at}: {theirs} / {' / '.join(ours)}" for at, theirs, *ours in figures),
             )
             verdicts.append((verdict, cells))
     # Tested claims come first, among them those that do not hold.
@@ -173,7 +165,7 @@ def _claims(report: StudyReport, where: str) -> Table:
 
 def _table(report: StudyReport, ranking: Ranking, id: str) -> Table:
     """Make a row for each step and variant: values beside each other and how far off, then ratios and ranks."""
-    rows = []
+    rows: list[Row] = []
     for row in ranking.rows:
         for variant, theirs in sorted(row.theirs[0].values.items(), key=lambda item: item[1].median):
             values = [_value("-".join(phrasing.readings(row, variant)), theirs)]
@@ -185,7 +177,7 @@ def _table(report: StudyReport, ranking: Ranking, id: str) -> Table:
                     _ratio(off),
                 ]
             ranks = (cell for column in (row.theirs[0], *row.ours) for cell in _place(column, variant))
-            rows.append((TableCell(row.name), TableCell(variant), *values, *ranks))
+            rows.append((row.name, variant, *values, *ranks))
     unit = "times the other" if ranking.unit == "times" else ranking.unit
     names = [column.name for column in report.columns]
     heads = [f"study:\n{unit}"]
