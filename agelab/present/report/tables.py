@@ -100,7 +100,7 @@ def syscall_tables(group: RunSet, where: str) -> Iterator[Block]:
         "Shares of the time of all calls but those that wait for another process. strace counts the processor's time "
         "in the kernel, strace -w (pass strace-w) the time from a call's begin to its end."
     )
-    yield from charts.share_charts("System calls of each traced step", parts, MAX_COLOURED_CALLS, note, str)
+    yield from charts.share_charts("System calls of each traced step", parts, MAX_COLOURED_CALLS, note)
     numbers = ("s", "%", "calls", "errors")
     columns = headings("pass and step", "filesystem", "call", *numbers, numbers=numbers)
     caption = f"System calls with {100 * MIN_SHARE:g} % of their step's time and more"
