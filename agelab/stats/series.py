@@ -145,17 +145,6 @@ class Block:
         return np.array(self.left, float), np.array(self.right, float)
 
 
-def common_blocks(
-    left: Iterable[tuple[Seeds, Fraction]], right: Iterable[tuple[Seeds, Fraction]]
-) -> tuple[Block, ...]:
-    """Sort the values of two sides by corpus, and leave out what only one of them has."""
-    ours, theirs = (gathered((seeds.corpus, value) for seeds, value in side) for side in (left, right))
-    return tuple(
-        Block(corpus, tuple(ours[corpus]), tuple(theirs[corpus]))
-        for corpus in sorted(ours.keys() & theirs.keys())
-    )
-
-
 NO_METRICS: Mapping[str, Metric] = MappingProxyType({})
 
 
@@ -337,7 +326,14 @@ class SeriesPair:
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The values of both, corpus by corpus; a corpus that one side alone has is left out."""
-        return common_blocks(self.left.values, self.right.values)
+        ours, theirs = (
+            gathered((seeds.corpus, value) for seeds, value in side.values)
+            for side in (self.left, self.right)
+        )
+        return tuple(
+            Block(corpus, tuple(ours[corpus]), tuple(theirs[corpus]))
+            for corpus in sorted(ours.keys() & theirs.keys())
+        )
 
 
 def pair_series(left: Mapping[Place, Series], right: Mapping[Place, Series]) -> list[SeriesPair]:

@@ -285,15 +285,12 @@ class _History:
 
     def _touched(self, path: str, since: int) -> bool:
         """Return True for what a call may have changed since another one, unseen."""
-        touched = self._touched_since(since)
-        above = (path[:at] for at, letter in enumerate(path) if letter == "/")
-        return bool(touched) and (path in touched or any(name in touched for name in above))
-
-    def _touched_since(self, since: int) -> frozenset[str]:
         if since not in self._touched_memo:
             window = self.calls[since + 1 : self.done + 2]
             self._touched_memo[since] = frozenset().union(*(call.touched for call in window))
-        return self._touched_memo[since]
+        touched = self._touched_memo[since]
+        above = (path[:at] for at, letter in enumerate(path) if letter == "/")
+        return bool(touched) and (path in touched or any(name in touched for name in above))
 
     def _last(self, *wanted: tuple[str, str]) -> int:
         """Return the last call that covered all, or did one of these to a path."""
