@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pydantic import Field
 
-from agelab.base.errors import HostError, Notify
+from agelab.base.errors import HostError
 from agelab.base.types import Frozen
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.stats.series import exact
@@ -179,16 +179,6 @@ class FoundChange:
     """The first kernel found bad."""
     possible: tuple[str, ...]
     """Candidates for the first bad kernel: ``after`` alone, or with those before it that could not be judged."""
-
-
-class Judge(Protocol):
-    """Tells good kernels from bad ones."""
-
-    def ends(self) -> str:
-        """Check that good is good and bad is bad, and describe it in one line. Raises InputError if not."""
-
-    def judge(self, kernel: str, say: Notify) -> KernelVerdict:
-        """Judge a kernel between the ends; ``say`` gets a line for each measurement."""
 
 
 def measured_verdict(kernel: str, step: StepDecision) -> KernelVerdict:

@@ -6,11 +6,10 @@ from agelab.base.errors import InputError, Notify
 from agelab.bisect import answer, git_search
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.bisect_directory import BisectDirectory
-from agelab.bisect.judges import SymptomJudge, VirtualClockJudge, WallClockJudge
+from agelab.bisect.judges import Judge, SymptomJudge, VirtualClockJudge, WallClockJudge
 from agelab.bisect.measurements import (
     Decision,
     FoundChange,
-    Judge,
     KernelMeasurer,
     KernelVerdict,
     MeasurementCache,
