@@ -28,6 +28,7 @@ from agelab.runner.plan.disk_plans import FILESYSTEM_UUID
 from agelab.runner.plan.phases import MAKING
 from agelab.scenario import selection
 from agelab.scenario.filesystem import Filesystem
+from agelab.store import stored_disk
 from agelab.store.artefacts import Store, file_hash
 from agelab.store.usage import CRASH_LOCK
 
@@ -329,7 +330,7 @@ class Guests:
         kept = ("base", "log")
         for name in sizes:
             if name not in kept or not (states or (question.disk and name == "base")):
-                _make_empty(self.directory / name, sizes[name])
+                stored_disk.make_hole(self.directory / name, sizes[name])
         disks = [
             MemoryDisk(self.directory / name, size, written=not (states and name in kept))
             for name, size in sizes.items()
@@ -364,9 +365,3 @@ class Guests:
         finally:
             for name in ("test", "record", "initramfs"):
                 (self.directory / name).unlink(missing_ok=True)
-
-
-def _make_empty(path: Path, size: int) -> None:
-    path.unlink(missing_ok=True)
-    with path.open("wb") as file:
-        file.truncate(size)

@@ -182,8 +182,7 @@ class RunGuests:
         guest.initramfs.write_bytes(self.initramfs_bytes)
         for file in (guest.console, guest.events):
             file.touch()
-        with (directory / EMPTY).open("wb") as empty:
-            empty.truncate(max(disk.size for disk in guest.disks))
+        stored_disk.make_hole(directory / EMPTY, max(disk.size for disk in guest.disks))
         try:
             self.hypervisor.save(guest.name, self.domain_xml(guest), directory / STATE)
         except DaemonLost:
@@ -325,8 +324,7 @@ class GuestLauncher:
         for output in (guest.console, guest.events):
             output.touch()
         if layout:
-            with self._file(boot, EMPTY).open("wb") as file:
-                file.truncate(layout.size)
+            stored_disk.make_hole(self._file(boot, EMPTY), layout.size)
             data = (self._lengthened(disk, boot) for disk in guest.disks[FIRST_DATA_DISK:])
             guest = replace(guest, disks=(*guest.disks[:FIRST_DATA_DISK], *data))
         if self.guests.are_saved and layout:
