@@ -183,7 +183,6 @@ class ValueFormat:
         return cls(unit, decimals_for_spread(unit.decimals, spread / unit.divisor, *medians))
 
     def format_value(self, value: Fraction) -> str:
-        """Return a value with its unit."""
         name = "" if self.unit.name == "1" else f" {self.unit.name}"
         return format_decimal(value / self.unit.divisor, self.places) + name
 
@@ -243,7 +242,6 @@ def _first_lines(lines: Sequence[str]) -> list[str]:
 
 
 def _is_earlier(question: BisectQuestion, early: str, late: str) -> bool:
-    """Return True if ``early`` comes before ``late``."""
     if question.tree:
         commits = [question.tree.commit_of(kernel) for kernel in (early, late)]
         return early != late and git_search.is_ancestor(git_search.tree_repository(question.tree), *commits)

@@ -182,7 +182,6 @@ class FoundChange:
 
 
 def measured_verdict(kernel: str, step: StepDecision) -> KernelVerdict:
-    """Return the verdict on a kernel that was measured."""
     return KernelVerdict(
         kernel=kernel,
         decision=step.decision,
@@ -193,7 +192,6 @@ def measured_verdict(kernel: str, step: StepDecision) -> KernelVerdict:
 
 
 def skip_verdict(outcome: KernelOutcome) -> KernelVerdict:
-    """Return the verdict on a kernel that has no value."""
     return KernelVerdict(
         kernel=outcome.kernel, decision=Decision.UNDECIDED, kind=outcome.kind, reason=outcome.summary
     )

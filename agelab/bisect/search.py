@@ -75,7 +75,6 @@ def verdict_on(directory: BisectDirectory, judge: Judge, kernel: str) -> KernelV
 
 
 def describe_verdict(verdict: KernelVerdict) -> str:
-    """Describe a verdict in one line."""
     word = "skipped" if verdict.decision is Decision.UNDECIDED else str(verdict.decision)
     undecided = verdict.kind is OutcomeKind.MEASURED and verdict.decision is Decision.UNDECIDED
     why = f"undecided, {verdict.reason}" if undecided else verdict.reason

@@ -206,7 +206,6 @@ class Series:
 
     @property
     def seeds(self) -> list[Seeds]:
-        """The seeds of its values."""
         return [seeds for seeds, _ in self.numbers]
 
     @property

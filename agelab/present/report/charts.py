@@ -81,7 +81,6 @@ WHISKERS = "A bar is the median over the seeds; the thin line is the interval th
 
 
 def time_charts(group: RunSet) -> Iterator[Charts]:
-    """Draw the time of each step."""
     steps = own_steps(group.places)
     rows: dict[str, Rows] = {}
     for step in steps[:MAX_CHARTS]:

@@ -29,7 +29,6 @@ LEGEND = (
 
 
 def build_page(answer: Answer, recording: Recording) -> Page:
-    """Build the page of an answer and of its record."""
     by_state = gathered((found.state, found) for found in (*answer.violations, *answer.differences))
     sections = [Section("found", "What was found", tuple(answer_blocks(answer)))]
     sections += [

@@ -52,7 +52,6 @@ def count_cells(number: int) -> str:
 
 
 def count_capsules(number: int) -> str:
-    """Format a number of capsules."""
     return "1 capsule" if number == 1 else f"{number} capsules"
 
 

@@ -246,7 +246,6 @@ def _reuse_blocks(run: RunDirectory) -> Iterator[Block]:
 
 
 def _ended(run: RunDirectory) -> list[tuple[Cell, str, End | None]]:
-    """List each cell with its status and its end."""
     plan = run.plan()
     ends = [run.end(number) for number in range(len(plan.cells))]
     return list(zip(plan.cells, cell_names.statuses(run, ends), ends, strict=True))

@@ -132,7 +132,6 @@ class NotRecorded(AgelabError):
 
 
 def load(directory: Path) -> Recording:
-    """Read a record and its calls."""
     events = [json.loads(line) for line in fileio.read_text(directory / CALLS).splitlines()]
     record = Record(directory / "log", directory / "base")
     parts: dict[int, Recorded] = {}

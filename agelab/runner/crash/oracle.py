@@ -204,7 +204,6 @@ def judge(look: Look, calls: Sequence[Call], returned: int, bad_words: Any) -> I
 
 
 def error_name(error: int) -> str:
-    """Return the name of an error number."""
     return errno.errorcode.get(error, f"error {error}")
 
 

@@ -119,7 +119,6 @@ class CellPass(ABC):
         """Read what the guests of a phase have written to the disk, however far it came."""
 
     def tell(self, step: str) -> None:
-        """Tell of a step that has ended."""
         self.on_step(step)
 
     @cached_property
