@@ -256,17 +256,7 @@ class Guests:
                         f"--check {self.question.check} does not run in the guest: {event['checked'][:80]}",
                         RUNS,
                     )
-                looks[name] = Look(
-                    mount=event["mount"],
-                    tree=oracle.read_tree(event["tree"]) if "tree" in event else None,
-                    fsck=event["fsck"],
-                    said=event["said"],
-                    again=event.get("again", 0),
-                    write=event.get("write", 0),
-                    check=event.get("check", 0),
-                    checked=event.get("checked", ""),
-                    kernel=tuple(event["kernel"]),
-                )
+                looks[name] = Look.of(event)
                 hear(name, looks[name])
 
         lines = [f"state {first} {state}" for first, state in wanted]

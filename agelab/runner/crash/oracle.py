@@ -178,6 +178,13 @@ class Look:
     ended: str = ""
     """How the guest ended while it looked; empty where it did not."""
 
+    @classmethod
+    def of(cls, event: Mapping[str, Any]) -> "Look":
+        """Return what the guest tells; of what it did not try it says nothing."""
+        tree = read_tree(event["tree"]) if "tree" in event else None
+        tried = {name: event[name] for name in ("again", "write", "check", "checked") if name in event}
+        return cls(event["mount"], tree, event["fsck"], event["said"], kernel=tuple(event["kernel"]), **tried)
+
 
 def judge(look: Look, calls: Sequence[Call], returned: int, bad_words: Any) -> Iterator[Found]:
     """Yield what is wrong with a disk after a cut at which that many entries of the record were there.
