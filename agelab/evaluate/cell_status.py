@@ -23,6 +23,7 @@ MOUNT_FAILED = "mount failed (exit "
 """The harness's reason where the disk under test is refused: mount knows less than the kernel, which says why."""
 INTERRUPTIONS = {
     Ending.TIMEOUT: "the host's patience ended before the guest's work did",
+    Ending.SILENT: "QEMU hung before the guest's kernel said a word",
     Ending.PAUSED: "the guest was paused by somebody on the host until the host's patience ended",
     Ending.OUTPUT_LOST: (
         "some of what the harness said is lost: the host's filesystem was full, or a step wrote into it"

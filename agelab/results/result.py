@@ -26,6 +26,8 @@ class Ending(Enum):
     """The host's disk was full and part of the output is lost (agelab.runner.execute.guests)."""
     TIMEOUT = "timeout"
     """The timeout in host time expired."""
+    SILENT = "silent"
+    """QEMU hung before the guest's kernel ran: the guest said nothing for as long as a boot may take."""
     PAUSED = "paused"
     """The timeout expired while somebody on the host had paused the guest."""
     OUTPUT_TOO_LARGE = "flooded"

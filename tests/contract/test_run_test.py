@@ -173,9 +173,14 @@ def test_what_xfstests_leaves_is_read(guest: Path) -> None:
 
 
 def test_results_of_an_unknown_format_are_named(guest: Path) -> None:
-    found, _ = judged(guest, """mkdir "$RESULTS/d"; cd "$RESULTS"; touch a.xml b d/c "$(printf 'e\\377\\n')"; exit 0""")
+    found, _ = judged(
+        guest, """mkdir "$RESULTS/d"; cd "$RESULTS"; touch a.xml b d/c "$(printf 'e\\377\\n')"; exit 0"""
+    )
     assert found.verdict == "passed"
-    assert found.why == "its results are of an unknown format (a.xml, b, d/c and 1 more): its exit status alone counts"
+    assert (
+        found.why
+        == "its results are of an unknown format (a.xml, b, d/c and 1 more): its exit status alone counts"
+    )
     (guest / "results/b").rename(guest / "results/\udcff\n")
     assert "(a.xml, d/c, e?" in judged(guest, "exit 0")[0].why
 
@@ -188,7 +193,9 @@ def test_a_jumping_clock_lets_a_task_wait_longer(guest: Path) -> None:
     test.symlink_to("/bin/true")
     for times, longer in (("100", "12000"), ("1", "120")):
         limit.write_text("120\n")
-        subprocess.run([sys.executable, "-SB", str(program), str(test)], env={**os.environ, "SHAKEN": times}, check=True)
+        subprocess.run(
+            [sys.executable, "-SB", str(program), str(test)], env={**os.environ, "SHAKEN": times}, check=True
+        )
         assert limit.read_text().strip() == longer
 
 

@@ -28,6 +28,10 @@ class GuestOutput:
     max_event_bytes: int = MAX_EVENT_BYTES
     """Maximum size of the events in bytes."""
 
+    def is_empty(self) -> bool:
+        """Return True if the guest has said nothing yet."""
+        return not (self.events.stat().st_size or self.console.stat().st_size)
+
     def is_flooded(self) -> bool:
         """Return True if a file exceeds its limit."""
         return (

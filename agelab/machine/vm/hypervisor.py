@@ -41,7 +41,7 @@ ALREADY_ENDED = (
 )
 """libvirt errors which mean that the domain has ended already."""
 BOOT_SECONDS = 600.0
-"""Host seconds for a guest that is to be saved to boot."""
+"""Host seconds for a guest that is to be saved to boot, and for the first word of any."""
 COMMANDS_KEPT = 256
 """QEMU commands that are remembered."""
 POLL_SECONDS = 0.05
@@ -241,7 +241,8 @@ class Hypervisor:
                     raise saved_guest.NotRestored(f"QEMU does not take the saved guest: {error}") from error
             stopped = partial(_paused, domain)
             ending = _wait(watched, watch, lines, output, time.monotonic() + patience, stopped)
-            return Ending.PAUSED if ending is Ending.TIMEOUT and _paused(domain) else ending
+            late = ending in (Ending.TIMEOUT, Ending.SILENT)
+            return Ending.PAUSED if late and _paused(domain) else ending
 
     def save(self, name: str, xml: str, state: Path) -> None:
         """Boot a guest that stops itself, and save it there.
@@ -312,10 +313,12 @@ def _wait(
     poll = select.poll()
     poll.register(watched.wake, select.POLLIN)
     poll.register(watch, select.POLLIN)
+    first_word = time.monotonic() + BOOT_SECONDS
     try:
         while True:
-            powered_off = watched.powered_off
-            until = deadline if powered_off is None else min(deadline, powered_off + LINGERING_SECONDS)
+            powered_off, is_silent = watched.powered_off, output.is_empty()
+            until = min(deadline, first_word) if is_silent else deadline
+            until = until if powered_off is None else min(until, powered_off + LINGERING_SECONDS)
             ready = poll.poll(max(0, until - time.monotonic()) * 1000)
             with suppress(BlockingIOError):
                 os.eventfd_read(watched.wake)
@@ -335,7 +338,7 @@ def _wait(
             if ended is not None:
                 return Ending.WATCHDOG if watched.watchdog else ended
             if not ready and powered_off is None:
-                return Ending.TIMEOUT
+                return Ending.SILENT if is_silent and until == first_word else Ending.TIMEOUT
             if not ready:  # QEMU hangs
                 watched.ending = Ending.CRASHED if watched.signalled else Ending.STOPPED
     finally:

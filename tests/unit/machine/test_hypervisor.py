@@ -209,6 +209,21 @@ def test_a_qemu_that_hangs_once_its_guest_has_powered_off_is_waited_for_no_longe
     assert len(destroyed) == 2  # an earlier one of its name, too
 
 
+@pytest.mark.parametrize(
+    ("said", "patience", "expected"), [("", 60, "SILENT"), ("", 0, "TIMEOUT"), ("x", 1, "TIMEOUT")]
+)
+def test_a_guest_that_says_nothing_is_not_waited_for_longer_than_a_boot(
+    monkeypatch: pytest.MonkeyPatch, output: GuestOutput, said: str, patience: float, expected: str
+) -> None:
+    """As one of two processors in the wall clock once did, before its kernel ran."""
+    monkeypatch.setattr(module, "BOOT_SECONDS", 0.3)
+    output.console.write_text(said)
+    daemon = Daemon(alive=True)
+    domain(daemon).destroy = lambda: None
+    hypervisor = connected(monkeypatch, daemon)
+    assert hypervisor.run("agelab-a", XML, output, print, patience) is Ending[expected]
+
+
 @pytest.mark.parametrize("detail", [ENDED, DESTROYED])
 def test_the_end_of_an_earlier_domain_of_the_same_name_is_not_this_ones(detail: int) -> None:
     """Of a run whose agelab was killed: its guest may end after the next agelab has begun to wait for its own."""

@@ -81,6 +81,10 @@ OOPS = "[   16.1] BUG: kernel NULL pointer dereference, address: 0\n" + PANIC
             CellStatus(Status.INTERRUPTED, "the host's patience ended before the guest's work did"),
         ),
         (
+            Ending.SILENT, None, [], "",
+            CellStatus(Status.INTERRUPTED, "QEMU hung before the guest's kernel said a word"),
+        ),
+        (
             Ending.CRASHED, None, [], "",
             CellStatus(
                 Status.INTERRUPTED, "QEMU was killed, or ended by itself; a full host filesystem does that"
