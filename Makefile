@@ -131,7 +131,6 @@ bench: setup-test ## time agelab (bench/), and hold its models and verdicts agai
 	@$(BIN)/python -m validation.press
 	@$(BIN)/python -m bench.cost
 	@$(BIN)/python -m validation.machines
-	@$(BIN)/python -m bench.corpora
 	@$(BIN)/python -m bench.history
 	@$(BIN)/python -m validation.bisect_rules
 	@$(BIN)/python -m validation.decide

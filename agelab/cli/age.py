@@ -12,7 +12,7 @@ from agelab.runner.request.options import RunOptions
 @run_options
 @click.option("--curve", is_flag=True, help="Stop at the curve's points, as agelab run --curve does.")
 def age(**words: Any) -> int:
-    """Make the disks of a scenario's cells, measure nothing of them, and keep them in the store."""
+    """Make the disks of a scenario's cells and keep them in the store, without measuring them."""
     from agelab.cli.options import open_store
     from agelab.present.view.artefacts import disks_blocks
     from agelab.present.view.summary import result_blocks

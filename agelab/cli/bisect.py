@@ -66,15 +66,14 @@ def parse_question(words: dict[str, Any]) -> BisectQuestion:
         )  # what cannot be asked is told before a kernel is built
     if made.profile and not made.profiled_step:
         raise InputError(
-            f"--profile: {made.criterion} is of no step that can be profiled: it takes the virtual clock, and a metric "
-            "of a step that is no map and no point of a history",
+            f"--profile: {made.criterion} names no step that can be profiled: name a metric of a step, in the virtual "
+            "clock, that is neither a map nor a point of a history",
             hint="leave --profile out",
         )
     least = fewest_rounds(made.step_alpha) if made.clock == "wall" and not made.symptom else 0
     if words["rounds"] < least:
         raise InputError(
-            f"--rounds {words['rounds']}: with --alpha {alpha} over {made.steps} steps and the ends it takes {least} "
-            "to tell anything"
+            f"--rounds {words['rounds']}: --alpha {alpha} over {made.steps} steps and both ends needs at least {least}"
         )
     return made
 
@@ -83,7 +82,7 @@ def _metric(words: dict[str, Any]) -> Measure | None:
     """Parse --metric. Raises InputError."""
     if (words["metric"] is None) == (words["symptom"] is None):
         raise InputError(
-            "say by what bad differs from good: --metric STEP:METRIC, or --symptom panic, hang, fail or boot"
+            "name the difference between good and bad: --metric STEP:METRIC, or --symptom panic, hang, fail or boot"
         )
     return None if words["metric"] is None else Measure.parse(words["metric"])
 
@@ -130,24 +129,22 @@ def _numbers(words: dict[str, Any], clock: str) -> tuple[str | None, str | None,
             plain = text and (text.strip().removesuffix("%") if option == "relative" else text)
             return None if plain is None else str(Fraction(plain))
         except (ValueError, ZeroDivisionError) as error:
-            raise InputError(f"--{option} {text}: it is no number") from error
+            raise InputError(f"--{option} {text}: not a number") from error
 
     threshold, percent = number("threshold", words["threshold"]), number("relative", words["relative"])
     alpha = number("alpha", words["alpha"]) or ""
     given = [f"--{name}" for name in ("threshold", "relative") if words[name] is not None]
     if len(given) > 1:
-        raise InputError("--threshold and --relative are two ways to say one thing: leave one out")
+        raise InputError("--threshold and --relative exclude each other: leave one out")
     if given and words["symptom"]:
         raise InputError(f"{given[0]} goes with --metric: a symptom has no value")
     if given and clock == "wall":
         raise InputError(
-            f"{given[0]} goes with the virtual clock: in the wall clock a step is held against good and bad of one "
-            "round"
+            f"{given[0]} goes with the virtual clock: in the wall clock agelab compares a step with good and bad of "
+            "the same round"
         )
     if percent is not None and Fraction(percent) <= 0:
-        raise InputError(
-            f"--relative {words['relative']}: it is a change towards bad, above 0 %, whichever way bad lies"
-        )
+        raise InputError(f"--relative {words['relative']}: name a change towards bad, above 0 %")
     if not 0 < Fraction(alpha) < Fraction(1, 2):
         raise InputError(f"--alpha {words['alpha']}: a chance between 0 and 0.5")
     if words["rounds"] < 1:
@@ -201,28 +198,27 @@ def _kernels(words: dict[str, Any], request: RunRequest) -> tuple[GitTree | None
     "cannot do it, 130 interrupted: go on with --continue."
 )
 @click.option("--scenario", help="The scenario that each step runs.")
-@click.option("--variant", help="Which of its variants, where it has several.")
+@click.option("--variant", help="The variant, if the scenario has several.")
 @click.option(
     "--metric",
     metavar=MEASURE,
-    help="What is held against the ends: copy:elapsed (the mean of all copies), copy:1:elapsed; of an fio job "
-    "aged/fio.read:fio_read_bandwidth. agelab list metrics has all.",
+    help="What to measure: copy:elapsed (the mean of all copies), copy:1:elapsed (the first), "
+    "aged/fio.read:fio_read_bandwidth (an fio job). agelab list metrics has all.",
 )
 @click.option(
     "--crash",
     metavar="WORKLOAD",
-    help="In place of the scenario's steps: this workload of agelab crash, on its filesystem; the metric is "
-    "crash:violations.",
+    help="Run this workload of agelab crash in place of the scenario's steps, and count crash:violations.",
 )
 @click.option(
     "--symptom",
     type=click.Choice(["panic", "hang", "fail", "boot"]),
-    help="In place of a metric: what a bad kernel does. boot: its guest does not boot in time.",
+    help="What a bad kernel does, in place of a metric. boot: its guest does not boot in time.",
 )
-@click.option("--good", help="A kernel from before the change: a version, a spec; a git ref with --tree.")
-@click.option("--bad", help="One with it.")
-@click.option("--tree", "path", help="A git tree of Linux, to search its commits.")
-@click.option("--dirty", is_flag=True, help="Leave out of account what --tree has changed and not committed.")
+@click.option("--good", help="A kernel without the change: a version or spec, with --tree a git ref.")
+@click.option("--bad", help="A kernel with the change.")
+@click.option("--tree", "path", help="Search the commits of this git tree of Linux.")
+@click.option("--dirty", is_flag=True, help="Ignore uncommitted changes in --tree.")
 @click.option(
     "--config", multiple=True, help="A fragment of configuration for every commit's kernel, or a line of it."
 )
@@ -232,23 +228,23 @@ def _kernels(words: dict[str, Any], request: RunRequest) -> tuple[GitTree | None
     "--kernels",
     default="",
     show_default=False,
-    help='The kernels between good and bad in their order, in place of all that the mirror has: "5.10 6.1 6.12".',
+    help='The kernels to search, in order, in place of all that the mirror has: "5.10 6.1 6.12".',
 )
-@click.option("--threshold", help="Where bad begins, in the metric's unit; else midway.")
-@click.option("--relative", metavar="PERCENT", help="The same from good's median on: 10%.")
-@click.option("--rounds", default=60, help="Wall clock: rounds that a step may take.")
-@click.option("--alpha", default="0.01", help="Wall clock: the chance of a wrong answer, at most.")
+@click.option("--threshold", help="The value at which bad begins, in the metric's unit; by default midway.")
+@click.option("--relative", metavar="PERCENT", help="The same, as a change from good's median: 10%.")
+@click.option("--rounds", default=60, help="Wall clock: the most rounds of a step.")
+@click.option("--alpha", default="0.01", help="Wall clock: the highest chance of a wrong answer.")
 @click.option(
     "--profile",
     "profile_neighbours",
     is_flag=True,
-    help="When the change is found: the functions of the kernel in which the step differs on its two sides.",
+    help="In the end, list the kernel functions in which the step differs before and after the change.",
 )
 @click.option(
     "--continue",
     "proceed",
     metavar="BISECT",
-    help="Go on with a bisect (or latest), with no other option but its real disks and what they are erased by.",
+    help="Continue a bisect (or latest). Of the other options only --disks and --erase go with it.",
 )
 @shared_options
 @json_option
@@ -316,7 +312,9 @@ def _same_disks(question: BisectQuestion, name: str, words: dict[str, Any]) -> N
     again = asked.asked_again(words["disks"], words["erase"], command)
     again.require_asked()
     if again.erase != asked.erase:
-        raise InputError("the bisect erases other disks than --erase names", hint=f"go on with {command}")
+        raise InputError(
+            "--erase names other disks than the bisect was begun with", hint=f"go on with {command}"
+        )
 
 
 def _same_files(question: BisectQuestion) -> None:

@@ -23,16 +23,18 @@ SEEDS = "1,2,3,4,5"
     "3 the host cannot do it; 130 interrupted.",
 )
 @run_options
-@click.option("--all", "everything", is_flag=True, help="Every metric and repetition.")
-@click.option("--show", is_flag=True, help="Run nothing: show what is recorded of hosts in the wall clock.")
+@click.option("--all", "everything", is_flag=True, help="Show every metric and repetition.")
+@click.option(
+    "--show", is_flag=True, help="Run nothing: show the recorded floors of hosts in the wall clock."
+)
 @json_option
 def calibrate(name: str | None, everything: bool, show: bool, as_json: bool, **words: Any) -> int:
     """Measure how far chance moves the results of a scenario.
 
-    Runs it with at least five run seeds and, in another run, with the first of them once more: that one must
-    give the same samples, to the last digit (A/A). What the seeds differ by is each result's spread.
+    It runs the scenario with at least five run seeds, then the first of them again: that cell must give the same
+    samples, to the last digit (A/A). The difference between the seeds is each result's spread.
 
-    In the wall clock all of it runs twice, and what that differs by is recorded as this host's floor, for each step.
+    In the wall clock it runs all of them twice, and records the difference as this host's floor, for each step.
     """
     from agelab.analysis.calibration import AA_SEEDS
 
@@ -42,7 +44,7 @@ def calibrate(name: str | None, everything: bool, show: bool, as_json: bool, **w
         raise InputError("name a scenario", hint="agelab calibrate aging-ext4; agelab calibrate --help")
     options = RunOptions(name=name, **words)
     if options.until_decided:
-        raise InputError("--seeds auto: agelab calibrate decides nothing: name the seeds")
+        raise InputError("--seeds auto: agelab calibrate needs seeds, like 1-5")
     if len(options.seeds) < AA_SEEDS:
         raise InputError(
             f"--seeds {words['seeds']}: calibrating takes at least {AA_SEEDS} run seeds",

@@ -32,12 +32,12 @@ def capsule() -> None:
 
 @capsule.command()
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
-@click.option("-o", "--output", type=OUTPUT, help="The file to write; else <run>.capsule here.")
+@click.option("-o", "--output", type=OUTPUT, help="The file to write; by default <run>.capsule here.")
 @force_option
 @click.option(
     "--with-image",
     is_flag=True,
-    help="With its image, kernel, programs and data: larger, and needs no mirror.",
+    help="Include image, kernel, programs and data: larger, but a replay needs no mirror.",
 )
 @click.option(
     "--artifact",
@@ -51,9 +51,9 @@ def pack(runs: tuple[str, ...], output: Path | None, with_image: bool, artifact:
     from agelab.present.view import cell_names
 
     if artifact and output:
-        raise click.UsageError("--artifact and --output: one of them")
+        raise click.UsageError("--artifact and --output exclude each other")
     if len(runs) > 1 and not artifact:
-        raise click.UsageError("a capsule is of one run; several go into an --artifact DIRECTORY")
+        raise click.UsageError("a capsule holds one run; for several runs use --artifact DIRECTORY")
     store, directories = open_store(), find_runs(runs or ["latest"])
     if artifact:
         _write_artifact(directories, store, artifact, with_image)
@@ -96,7 +96,7 @@ def _write_artifact(runs: Sequence[RunDirectory], store: Store, directory: Path,
 @click.argument("file", type=click.Path(path_type=Path))
 @json_option
 def show(file: Path, as_json: bool) -> None:
-    """Say what is in the capsule FILE, having held everything in it against everything else."""
+    """Check the capsule FILE, and show what is in it."""
     from agelab.capsule import verify
     from agelab.present.view.capsule import capsule_blocks, capsule_json
 
@@ -105,22 +105,24 @@ def show(file: Path, as_json: bool) -> None:
 
 
 @capsule.command(
-    epilog="Exit: 0 every cell identical; 1 some cell differs; 2 no sound capsule, or wrong input; 3 this host cannot "
-    "do it, or cannot rebuild a cell; 130 interrupted. Of a directory 1 whatever did not reproduce, and why."
+    epilog="Exit: 0 every cell identical; 1 some cell differs, or of a directory could not be rebuilt; 2 damaged "
+    "capsule, or wrong input; 3 this host cannot do it, or cannot rebuild a cell; 130 interrupted."
 )
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--cells", "numbers", help="Only these cells, by their numbers in show: 0,2.")
+@click.option(
+    "--cells", "numbers", help="Replay only these cells, by their numbers in agelab capsule show: 0,2."
+)
 @click.option("--jobs", type=JOBS, default=1, help="Cells at a time.")
-@click.option("--corpus", help="The data of the run, where they were a user's own.")
-@click.option("--kernel", help="The kernel of the run, where it was none of Debian's.")
+@click.option("--corpus", help="The run's data, if they were a user's own.")
+@click.option("--kernel", help="The run's kernel, if it was not one of Debian's; or another one.")
 @json_option
 def replay(
     file: Path, numbers: str | None, jobs: Jobs, corpus: str | None, kernel: str | None, as_json: bool
 ) -> int:
-    """Run what is in the capsule FILE once more, and say of each cell whether it came out the same.
+    """Run the cells of the capsule FILE again, and say of each whether its result is the same.
 
-    What is needed is found in the store or rebuilt, of the same packages in the same versions. The replay is a run
-    as any other: agelab list shows it. Of a directory, each capsule in it is replayed, one after the other.
+    agelab finds what they need in the store, or rebuilds it from the same packages in the same versions. The replay is
+    an ordinary run: agelab list shows it. If FILE is a directory, agelab replays each capsule in it.
     """
     from agelab.capsule import replay, verify
     from agelab.present.view.capsule import replay_blocks, replay_json
@@ -169,5 +171,7 @@ def _numbers(text: str | None, count: int) -> list[int]:
     words = [word.strip() for word in text.split(",")] if text is not None else [str(n) for n in range(count)]
     numbers = {word: parse_digits(word, count - 1) for word in words}
     if wrong := [word for word, number in numbers.items() if number is None]:
-        raise InputError(f"--cells: {wrong[0][:20]!r} is no cell of the capsule: it has 0 to {count - 1}")
+        raise InputError(
+            f"--cells: {wrong[0][:20]!r} is not a cell of the capsule, which has 0 to {count - 1}"
+        )
     return sorted({number for number in numbers.values() if number is not None})

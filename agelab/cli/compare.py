@@ -12,25 +12,23 @@ from agelab.results.run_directory import LATEST
 
 @click.command()
 @click.argument("sides", nargs=-1, metavar="[A] [B]...")
-@click.option(
-    "--base", metavar="CHOICE", help="Of one run: what the others are compared with, like ext4,raid0."
-)
-@click.option("--anyway", is_flag=True, help="Compare what is not comparable, and label it.")
-@click.option("--each", is_flag=True, help="Of three sides and more: a whole table for each.")
-@click.option("--inputs", "every_input", is_flag=True, help="Every place in which the inputs differ.")
-@click.option("--all", "everything", is_flag=True, help="Every metric, repetition and differing sample.")
+@click.option("--base", metavar="CHOICE", help="With one run: compare the others with this, like ext4,raid0.")
+@click.option("--anyway", is_flag=True, help="Compare runs that are not comparable, and label them so.")
+@click.option("--each", is_flag=True, help="With three sides or more: print a whole table for each.")
+@click.option("--inputs", "every_input", is_flag=True, help="Show every place in which the inputs differ.")
+@click.option("--all", "everything", is_flag=True, help="Show every metric, repetition and differing sample.")
 @click.option("--markdown", is_flag=True, help="Print the tables in Markdown: for the summary of a CI job.")
 @click.option(
     "--gate",
     type=click.FloatRange(0),
     metavar="PERCENT",
-    help="Exit 1 where a step takes longer by more than chance, and by more than this.",
+    help="Exit 1 if a step is slower by more than chance and by more than this.",
 )
 @click.option(
     "--junit",
     type=OUTPUT,
     metavar="FILE",
-    help="With --gate: also write a case for each step that it judges, as JUnit XML.",
+    help="With --gate: also write JUnit XML, a case for each step.",
 )
 @force_option
 @json_option
@@ -49,9 +47,8 @@ def compare(
     """Name the inputs, then the results, in which B and others differ from A.
 
     A, B... are runs (names of agelab list, their beginnings, latest, or paths: ./their-run), or some of their cells:
-    latest:ext4, latest:ext4,raid0, latest:kernel=6.1, machine=, drives=, defaults=. A alone (default: the latest): each
-    of its variants against the first, or --base. Cells of equal run seed are compared input by input; of several seeds
-    the medians, as ratios.
+    latest:ext4, latest:ext4,raid0, latest:kernel=6.1, machine=, drives=, defaults=. With A alone (default: the latest)
+    agelab compares its variants with the first, or with --base.
 
     Exit: 0; 1 where equal inputs gave different samples, and with --gate where a step is slower or cannot be judged; 2
     where nothing can be compared.
@@ -67,7 +64,7 @@ def compare(
     from agelab.present.view.terminal import print_blocks
 
     if junit and gate is None:
-        raise click.UsageError("--junit is of a --gate: name its percent, too")
+        raise click.UsageError("--junit needs --gate PERCENT")
     store = open_store()
     asked = [results.parse_selector(store.runs, words) for words in sides or (LATEST,)]
     if base and len(asked) > 1:

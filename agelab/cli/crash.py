@@ -39,10 +39,10 @@ class _Workloads(click.Group):
 def crash() -> None:
     """Look at each state in which a power cut can leave a filesystem.
 
-    WORKLOAD is one or two (each sequence of so many calls, with each that makes it persist), random (calls that the
-    seed draws), fsx (changes of one file), spool (a mail server's), calls separated by semicolons ('create
-    A/new; append A/new 0 4096; fsync A/new'), a file (a C source, a script or a static program), or a step of a
-    scenario after all that comes before it (aging:copy:3). For the options see: agelab crash run --help
+    WORKLOAD is one or two (all sequences of one or two calls, each followed by a sync), random (calls that the seed
+    draws), fsx (changes of one file), spool (a mail server's changes), your own calls ('create A/new; append A/new 0
+    4096; fsync A/new'), a file (a C source, a script or a static program), or a step of a scenario (aging:copy:3).
+    agelab crash run --help lists the options.
     """
 
 
@@ -53,20 +53,22 @@ def crash() -> None:
 @click.option("--defaults", default="today", type=click.Choice(("period", "today")))
 @click.option("--options", default="", show_default=False, metavar="OPTION,...", help="More mount options.")
 @click.option("--mib", type=click.IntRange(16, 4096), help="Size of the disk, MiB.")
-@click.option("--seed", default=1, type=click.IntRange(0), help="Draws subsets of writes, and random.")
-@click.option("--drawn", type=click.IntRange(0), help="Subsets at each flush; a few if omitted.")
+@click.option(
+    "--seed", default=1, type=click.IntRange(0), help="Draws the subsets of writes, and the workload random."
+)
+@click.option("--drawn", type=click.IntRange(0), help="Number of subsets at each flush; a few if omitted.")
 @click.option(
     "--ignores",
     "ignored",
     multiple=True,
     type=click.Choice(("flush", "fua")),
-    help="What the drive ignores: a filesystem must lose promises on it, or nothing is found here.",
+    help="Let the drive ignore these requests: a test of the search itself, which must then find losses.",
 )
 @click.option(
     "--budget",
     type=click.FloatRange(0, min_open=True),
     metavar="MINUTES",
-    help="Minutes of this host for looking at states; all states if omitted.",
+    help="Look at states for so many minutes; at all of them if omitted.",
 )
 @click.option("--disk", metavar="KEY", help="Begin with this stored disk (agelab list disks), of one drive.")
 @click.option(
@@ -74,14 +76,14 @@ def crash() -> None:
     default="",
     show_default=False,
     metavar="FILE",
-    help="A C source, script or static program that is run in each tree: it is a loss where it does not exit with 0.",
+    help="Run this C source, script or static program in each tree: a status other than 0 is a loss.",
 )
 @json_option
 def look(options: str, disk: str | None, as_json: bool, **words: "Any") -> int:
-    """Record WORKLOAD, and look at each state of its disk.
+    """Record WORKLOAD, and look at each state that a power cut can leave.
 
-    It exits with 0 where nothing is wrong, or known damage alone; with 1 where a promise is lost or your check fails;
-    with 4 where the filesystem alone is damaged.
+    Exit: 0 nothing is wrong, or only known damage; 1 a promise is lost or your check fails; 4 only the filesystem is
+    damaged.
     """
     from agelab.present.view.crash import answer_blocks
     from agelab.present.view.terminal import print_blocks
@@ -123,10 +125,10 @@ def report(run: str, output: Path) -> None:
 
 @crash.command()
 @click.argument("run", metavar="RUN")
-@click.option("-o", "--output", type=OUTPUT, help="The file to write; RUN.crash here if omitted.")
+@click.option("-o", "--output", type=OUTPUT, help="The file to write; by default RUN.crash here.")
 @force_option
 def pack(run: str, output: Path | None) -> None:
-    """Write the crash run RUN into one file, of which agelab crash replay looks at the same states anywhere."""
+    """Write the crash run RUN into one file, which agelab crash replay takes on any host."""
     from agelab.capsule import crash as capsule
     from agelab.runner.crash import crash as crashing
 
@@ -143,22 +145,22 @@ def pack(run: str, output: Path | None) -> None:
 @crash.command()
 @click.argument("run", metavar="RUN|FILE")
 @click.argument("state", required=False)
-@click.option("--export", type=OUTPUT, help="Write the disk as an image into this file, too.")
-@click.option("--shell", is_flag=True, help="Open a shell in the guest, while the disk is mounted.")
+@click.option("--export", type=OUTPUT, help="Also write the disk as an image into this file.")
+@click.option("--shell", is_flag=True, help="Open a shell in the guest while the disk is mounted.")
 @click.option(
     "--times",
     default=1,
     type=click.IntRange(1, 1000),
-    help="Look so often, each time in a new guest, and say how often the same is found.",
+    help="Repeat this many times, each in a new guest, and count equal results.",
 )
-@click.option("--kernel", help="Another kernel than the run's.")
+@click.option("--kernel", help="Use another kernel than the run's.")
 @force_option
 def replay(
     run: str, state: str | None, export: Path | None, shell: bool, times: int, kernel: str | None
 ) -> int:
-    """Look at STATE of the crash run RUN, or of one that is packed in FILE, again, and show what came before the cut.
+    """Look again at STATE of a crash RUN, or of a packed FILE, and show what came before the cut.
 
-    Without STATE it looks at each state in which something was wrong, and says whether disk and verdict are the same.
+    Without STATE it looks at every state in which something was wrong, and says whether disk and verdict are the same.
     """
     from agelab.capsule import crash as capsule
     from agelab.cli.terminal import connected
@@ -167,7 +169,7 @@ def replay(
     from agelab.runner.crash import crash as crashing
 
     if not state and (export or shell or times > 1):
-        raise click.UsageError("--export, --shell and --times are of one STATE: name it")
+        raise click.UsageError("--export, --shell and --times need a STATE")
     store = open_store()
     packed = Path(run).is_file()
     name = capsule.unpack(Path(run), store, kernel) if packed else crashing.find(store, run)

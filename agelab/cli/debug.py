@@ -15,19 +15,21 @@ from agelab.present.view.progress import show_progress
     "--at",
     required=True,
     metavar="STEP[:N][+SECONDS] or MESSAGE",
-    help="So many seconds after the step began (its Nth repetition), or when the kernel has said so.",
+    help="Where to stop: SECONDS after the (Nth) STEP began, or when the kernel prints MESSAGE.",
 )
-@click.option("--seed", type=click.IntRange(0), help="The cell of this run seed; the first failed one.")
+@click.option(
+    "--seed", type=click.IntRange(0), help="The cell's run seed; by default the first cell that failed."
+)
 @click.option(
     "--script",
     type=click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True),
-    help="Let gdb carry out this file and end; without it the guest waits.",
+    help="Run these commands of gdb and end; without it the guest waits for you.",
 )
-@click.option("--symbols", is_flag=True, help="Fetch the kernel's debugging symbols: Debian's have 900 MB.")
+@click.option("--symbols", is_flag=True, help="Fetch the kernel's debugging symbols (900 MB).")
 def debug(run: str, at: str, seed: int | None, script: Path | None, symbols: bool) -> None:
-    """Run a cell of RUN again until a moment, and open its guest in gdb.
+    """Run a cell of RUN again up to a moment, and open its guest in gdb.
 
-    A second time it stops at the same instruction: going back is running again (docs/howto/debug.md).
+    It stops at the same instruction each time: to go back, run it again (docs/howto/debug.md).
     """
     from agelab.analysis import comparison
     from agelab.results.result import Status

@@ -27,7 +27,7 @@ def disk() -> None:
 @click.argument("key")
 @json_option
 def show(key: str, as_json: bool) -> None:
-    """Show what the disk KEY (or how it begins) is, and whether its content is what was stored."""
+    """Show what the disk KEY (or its beginning) is, and verify its content."""
     stored = stored_disk.find(open_store(), key)
     if as_json:
         stored.verify()
@@ -43,8 +43,8 @@ def show(key: str, as_json: bool) -> None:
 def export(key: str, target: Path, image_format: Any) -> None:
     """Write the disk KEY to the image file TARGET, and its recipe beside it.
 
-    A filesystem image that anyone can mount: mount -o loop,ro TARGET /mnt. Of RAID-0 there are two, one for each
-    member. Without --format a name that ends in .qcow2 is a qcow2 image, any other a raw one.
+    Anyone can mount the image: mount -o loop,ro TARGET /mnt. A RAID-0 disk makes two, one for each member. Without
+    --format a name that ends in .qcow2 makes a qcow2 image, any other a raw one.
     """
     chosen: Literal["raw", "qcow2"] = image_format or ("qcow2" if target.suffix == ".qcow2" else "raw")
     for path in stored_disk.export(stored_disk.find(open_store(), key), target, chosen):
@@ -53,14 +53,17 @@ def export(key: str, target: Path, image_format: Any) -> None:
 
 @disk.command("import")
 @click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--filesystem", required=True, help="What is on it.")
+@click.option("--filesystem", required=True, help="The filesystem on it.")
 @click.option(
-    "--defaults", type=click.Choice(["period", "today"]), default="today", help="How it is to be mounted."
+    "--defaults",
+    type=click.Choice(["period", "today"]),
+    default="today",
+    help="Which defaults to mount it with.",
 )
 def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
     """Store your own aged filesystem: an image file of it, raw or qcow2.
 
-    Two images are the members of a RAID-0 array that agelab has made and exported.
+    Two images are the members of a RAID-0 array that agelab exported.
     """
     from agelab.scenario import selection
 

@@ -40,7 +40,7 @@ def findings_blocks(report: HostReport) -> Iterator[Block]:
 @click.option(
     "--clean",
     is_flag=True,
-    help="Probe nothing: remove what agelabs that were killed have left, and nothing that somebody holds.",
+    help="Probe nothing: remove what killed agelabs left, except what a process still holds.",
 )
 def doctor(as_json: bool, again: bool, clean: bool) -> int:
     """Say what this host can do, what that means for runs, and what to install.

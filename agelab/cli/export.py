@@ -31,17 +31,17 @@ ENDINGS = {
     "-o",
     "--output",
     type=OUTPUT,
-    help=f"A file, in place of the output; its ending names the format: {', '.join(ENDINGS)}.",
+    help=f"Write to this file; its ending names the format: {', '.join(ENDINGS)}.",
 )
 @force_option
 def export(names: tuple[str, ...], format_name: str | None, output: Path | None) -> None:
     """Write RUN... (default: the latest) in a form that other programs read.
 
-    A run that is still going on is written as far as it is: what has not ended is interrupted.
+    Of a run that is still going on it writes what there is; other cells are interrupted.
     """
     form = _format(format_name, output)
     if output is None and form in FILES:
-        raise InputError(f"{form} is no text: name a file for it", hint=f"like -o samples.{form}")
+        raise InputError(f"{form} is a binary format: name a file for it", hint=f"like -o samples.{form}")
     runs = find_runs(names or ("latest",))
     if form in FILES:
         data = FILES[form](runs)

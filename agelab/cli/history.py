@@ -73,24 +73,33 @@ def history() -> None:
 @click.argument("engine", type=click.Choice(list(TAKES)))
 @click.option("--output", "-o", type=OUTPUT, required=True, help="The log, a text file.")
 @force_option
-@click.option("--disk", type=SIZE, default="256M", help="Bytes of the disk it is for.")
+@click.option("--disk", type=SIZE, default="256M", help="Size of the disk that it is for.")
 @click.option(
     "--profile",
     default="agrawal-2007",
     help="profile: one of agelab list profiles, or a file of your own: ./mine.toml.",
 )
-@click.option("--fullness", type=float, default=0.8, help="profile, history, churn: of the disk.")
+@click.option(
+    "--fullness", type=float, default=0.8, help="profile, history, churn: the share of the disk to fill."
+)
 @click.option(
     "--overwrites",
     type=float,
     default=2.0,
-    help="profile, history, churn: how often the disk's bytes are written.",
+    help="profile, history, churn: bytes to write, in sizes of the disk.",
 )
-@click.option("--freed", type=float, default=0.3, help="churn: the share of files deleted at the end.")
-@click.option("--repository", type=click.Path(path_type=Path), help="git: where the repository is.")
+@click.option("--freed", type=float, default=0.3, help="churn: the share of files to delete at the end.")
+@click.option("--repository", type=click.Path(path_type=Path), help="git: path of the repository.")
 @click.option("--revision", default="HEAD", help="git: its newest version.")
-@click.option("--points", type=click.IntRange(1, 1000), default=1, help="Where it may be stopped.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, help="profile, history, churn.")
+@click.option(
+    "--points",
+    type=click.IntRange(1, 1000),
+    default=1,
+    help="Number of points at which a run may stop and measure.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=1, help="profile, history, churn: the corpus seed."
+)
 @json_option
 def make(engine: str, output: Path, disk: int, seed: int, as_json: bool, **options: Any) -> None:
     """Write the log of ENGINE (profile, history, churn or git) and report what it holds."""
@@ -116,7 +125,7 @@ def make(engine: str, output: Path, disk: int, seed: int, as_json: bool, **optio
 @click.argument("file", type=click.Path(path_type=Path))
 @json_option
 def check(file: Path, as_json: bool) -> None:
-    """Read the log FILE to its end and say what is in it, or every line that cannot be carried out."""
+    """Check the log FILE: report what is in it, or every line that cannot be replayed."""
     from agelab.data.history.operations import check_log as checked
 
     log = checked(file)

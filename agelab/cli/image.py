@@ -25,7 +25,7 @@ kernel_option = click.option(
 def image() -> None:
     """Build and list guest images.
 
-    An image is a root, a kernel and an initramfs that have proved, in a guest, which filesystems they serve.
+    An image is a root, a kernel and an initramfs, with which a guest has made, mounted and checked each filesystem.
     """
 
 
@@ -36,7 +36,7 @@ def image() -> None:
     "more",
     multiple=True,
     metavar="NAME",
-    help="Serve this filesystem, too, which is not of every image; may be given again.",
+    help="Also serve this filesystem, which usual images do not have; may be given again.",
 )
 @click.option("--refresh", is_flag=True, help="Use the newest kernel and packages that the mirror has now.")
 @json_option
@@ -55,7 +55,7 @@ def build(spec: str, more: tuple[str, ...], refresh: bool, as_json: bool) -> Non
 @kernel_option
 @json_option
 def show(spec: str, as_json: bool) -> None:
-    """Show the images of a kernel that are in the store, newest last, with what they proved."""
+    """Show the images of a kernel that are in the store, newest last, with their filesystems."""
     store = open_store()
     kernel = kernels.resolve(spec, store)
     built = images.find(kernel, store)

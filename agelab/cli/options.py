@@ -43,7 +43,7 @@ class Size(click.ParamType[int]):
         unit = number[-1:] if number[-1:] in UNITS else ""
         size = parse_digits(number.removesuffix(unit), MAX_SIZE)
         if size is None:
-            self.fail(f"{value[:20]!r} is no number of bytes; say for example 40M", param, ctx)
+            self.fail(f"{value[:20]!r} is not a size; write for example 40M", param, ctx)
         return size * UNITS[unit]
 
 
@@ -119,7 +119,7 @@ def require_output(path: Path, *, pages: bool = False) -> None:
     if path.is_symlink():
         raise InputError(f"{path} cannot be written: it is a link", hint=f"name the file: {path.resolve()}")
     if path.exists() and not path.is_file():
-        raise InputError(f"{path} cannot be written: it is there and no file")
+        raise InputError(f"{path} cannot be written: it exists and is not a regular file")
     if path.exists() and not click.get_current_context().meta.get(FORCE) and not (pages and _is_page(path)):
         what = ", and no page of agelab" if pages else ""
         raise InputError(

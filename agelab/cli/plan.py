@@ -93,13 +93,13 @@ def forecast_json(planned: Forecast) -> dict[str, Any]:
 @force_option
 @json_option
 def plan(as_json: bool, slurm: Path | None, **words: Any) -> None:
-    """Say what a run with these options would be, without running anything.
+    """List the cells of a run with these options and estimate their time, without running anything.
 
-    Its cells, and how long they take, by what such cells took in earlier runs of this store.
+    The estimate follows from what such cells took in earlier runs of this store.
     """
     options = RunOptions(**words)
     if options.until_decided:
-        raise InputError("--seeds auto: agelab plan says what a number of seeds takes: name the seeds")
+        raise InputError("--seeds auto: agelab plan needs seeds, like 1-5")
     if slurm:
         _write_array(options, slurm)
         return

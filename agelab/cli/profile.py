@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     default="",
     show_default=False,
     metavar="CHOICE,...",
-    help="The cell, as compare chooses: ext4, or xfs,raid0.",
+    help="The cell, chosen as for compare: ext4, or xfs,raid0.",
 )
 @click.option(
     "--against",
     metavar="RUN[:CHOICE,...]",
-    help="Show how it differs from the profile of another run, or of another cell.",
+    help="Show the difference from the profile of another run or cell.",
 )
-@click.option("--against-step", metavar="STEP", help="Show how it differs from that step: control/read.")
+@click.option("--against-step", metavar="STEP", help="Show the difference from another step: control/read.")
 @click.option(
     "--svg",
     type=OUTPUT,
-    help="Draw it as a flame graph into this file, too.",
+    help="Also draw a flame graph into this file.",
 )
 @force_option
 @click.option("--folded", is_flag=True, help="Print the folded stacks, for tools that read them.")
-@click.option("--all", "everything", is_flag=True, help="Every function.")
+@click.option("--all", "everything", is_flag=True, help="List every function.")
 @json_option
 def profile(
     run: str,
@@ -47,9 +47,9 @@ def profile(
     everything: bool,
     as_json: bool,
 ) -> None:
-    """Show the functions in which the processor was during STEP, by samples that agelab run --profile took.
+    """Show in which functions the processor spent STEP, from the samples of agelab run --profile.
 
-    STEP is called as in agelab show: copy, aged/read. Repetitions, and cells that differ in their seeds, are added up.
+    STEP is a name of agelab show: copy, aged/read. It adds up the samples of all repetitions and seeds.
     """
     from agelab.evaluate.stacks import flame
     from agelab.present.view.profile import changes_blocks, profile_json, top_blocks

@@ -10,15 +10,17 @@ from agelab.results.run_directory import LATEST, RunDirectory
 
 @click.command()
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Every comparison of every claim, and every step.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Show every comparison of every claim, and every step."
+)
 @click.option("--markdown", is_flag=True, help="Print Markdown, as in docs/replication.md.")
 @json_option
 def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: bool) -> None:
-    """Put RUN (default: the latest) beside the study that its scenario follows: seconds beside seconds and how far they
-    are off, rankings, and a verdict on each of the study's claims.
+    """Compare RUN (default: the latest) with the study that its scenario follows: times, rankings, and a verdict on
+    each of the study's claims.
 
-    RUN is a name of agelab list, its beginning, or latest. Runs that differ in variants, layouts and run seeds
-    alone are one column; those of another scale, kernel or set of defaults stand side by side.
+    RUN is a name of agelab list, its beginning, or latest. Runs that differ only in variants, layouts and run
+    seeds share a column; another scale, kernel or set of defaults gets its own.
 
     Exit: 0 whatever the verdicts.
     """

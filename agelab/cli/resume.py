@@ -14,19 +14,19 @@ from agelab.scenario.jobs import Jobs
 
 @click.command(epilog="Exit: as agelab run has it.")
 @click.argument("run", default="latest")
-@click.option("--jobs", type=JOBS, help="Cells at a time, in place of the run's own.")
-@click.option("--disks", help="The run's real disks, named again: they are written to.")
+@click.option("--jobs", type=JOBS, help="Cells at a time; by default as the run was begun.")
+@click.option("--disks", help="The run's real disks, named again, since agelab writes to them.")
 @click.option(
     "--erase",
     default="",
     show_default=False,
-    help="Serials of real disks whose content, as what the run left there, may be lost.",
+    help="Serials of real disks that agelab may overwrite, with what the run left there.",
 )
 @click.option("--on", metavar="dask://HOST:PORT", help="Run them on the workers of a Dask scheduler.")
 def resume(run: str, jobs: Jobs | None, disks: str | None, erase: str, on: str | None) -> int:
-    """Run those cells of RUN (default: the latest) that have not ended, or were interrupted.
+    """Run the cells of RUN (default: the latest) that have not ended or were interrupted.
 
-    Ended cells stay as they are. The others start again, from the inputs that the run was begun with.
+    Ended cells stay. The others start again, with the inputs of the run.
     """
     from agelab.present.view.summary import result_blocks
     from agelab.present.view.terminal import print_blocks

@@ -12,9 +12,9 @@ from agelab.results import run_lookup
 @click.command(epilog="Exit: 0; 2 wrong input, and nothing is removed.")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 def rm(runs: tuple[str, ...]) -> None:
-    """Remove each RUN, a name or how it begins, with its results. Stored disks and what was packed of it stay.
+    """Remove each RUN (a name or its beginning) with its results. Its stored disks and capsules stay.
 
-    Its cells run again when another run needs them. What it alone kept from pruning goes with agelab store prune.
+    If another run needs its cells, they run again. agelab store prune removes what only this run used.
     """
     store = open_store()
     if paths := [name for name in runs if run_lookup.is_path(name)]:

@@ -8,7 +8,7 @@ from agelab.cli.options import find_runs, json_option, print_json
 @click.command()
 @click.argument("run", default="latest")
 @json_option
-@click.option("--timing", is_flag=True, help="Show the host's time of a run made with --timing, too.")
+@click.option("--timing", is_flag=True, help="Also show the host's time of a run made with --timing.")
 def show(run: str, as_json: bool, timing: bool) -> None:
     """Show the samples, keys and digests of RUN (default: the latest), or of the run in any directory: ./their-run."""
     from agelab.present.view.run_tables import run_blocks

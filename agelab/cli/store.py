@@ -45,7 +45,7 @@ def list_items(kind: str | None = None, as_json: bool = False) -> None:
 def prune(limit: int, dry_run: bool, as_json: bool) -> int:
     """Remove artefacts and downloads, the least recently used first, until the store takes no more than SIZE.
 
-    What a run or a stored disk names stays, and so does what a process uses. Runs and stored disks are never removed.
+    It keeps what a run, a stored disk or a process uses, all stored disks, and all runs but those of agelab crash.
     """
     from agelab.present.view.artefacts import pruned_blocks, pruned_json
     from agelab.store import usage as store_usage

@@ -27,7 +27,7 @@ def _words(text: str | None) -> list[str]:
     "cannot do it."
 )
 @test_options
-@click.option("--only", metavar="TEST,...", help="Of the suite only these tests.")
+@click.option("--only", metavar="TEST,...", help="Run only these tests of the suite.")
 @click.option(
     "--timeout",
     type=click.FloatRange(0, 86400, min_open=True),
@@ -43,9 +43,11 @@ def _words(text: str | None) -> list[str]:
     "--expect",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="Known failures: [expect] with names of tests and why they fail.",
+    help="A file of known failures: a table [expect] of tests and reasons.",
 )
-@click.option("--junit", type=OUTPUT, metavar="FILE", help="Also write JUnit XML: a case a test and seed.")
+@click.option(
+    "--junit", type=OUTPUT, metavar="FILE", help="Also write JUnit XML: a case for each test and seed."
+)
 @force_option
 def test(
     name: str,

@@ -14,27 +14,25 @@ from agelab.scenario.jobs import Jobs
 
 
 @click.command(
-    epilog="Exit: 0 whatever the answer, 2 wrong input, 3 the host cannot do it, 130 interrupted: ask again, and what "
-    "has ended is not run again."
+    epilog="Exit: 0 whatever the answer, 2 wrong input, 3 the host cannot do it, 130 interrupted: the same "
+    "command goes on."
 )
 @click.argument("run", default=LATEST)
 @click.option("--claim", required=True, help="A claim of the run's study, as agelab replicate names it.")
-@click.option("--factors", help="Only these, comma-separated: cpu,kernel (docs/howto/why.md lists all).")
+@click.option("--factors", help="Change only these factors: cpu,kernel (docs/howto/why.md lists all).")
 @click.option(
-    "--pairs",
-    type=click.IntRange(min=0),
-    default=6,
-    help="Where none alone brings a claim back: pairs to try at most, those first that moved it most.",
-)
-@click.option("--filesystem", help="Which one is judged, where several stand in for the study's own.")
+    "--pairs", type=click.IntRange(min=0), default=6,
+    help="If no factor alone brings the claim back, try at most so many pairs."
+)  # fmt: skip
+@click.option("--filesystem", help="Judge this one of several stand-ins for the study's filesystem.")
 @click.option("--jobs", type=JOBS, default=1, help="Cells at a time; auto: as many as fit.")
 @json_option
 def why(
     run: str, claim: str, factors: str | None, pairs: int, filesystem: str | None, jobs: Jobs, as_json: bool
 ) -> None:
-    """Run the cells of a claim of RUN again with one factor changed at a time, and say which flips the verdict.
+    """Change one factor at a time in the cells of a claim, and say which flips its verdict.
 
-    RUN is the latest where none is named. Cells that are known are reused, as in agelab run.
+    RUN is by default the latest. agelab reuses cells whose results it knows.
     """
     from agelab.analysis.cells import load
     from agelab.bisect.why.baseline import find_baseline

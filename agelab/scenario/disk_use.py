@@ -12,8 +12,8 @@ LIMITS = {"places": (1, 4096), "at_a_time": (1, 256), "piece_kib": (4, 1 << 20)}
 class Scatter(Frozen):
     """The tree of a companion disk is scattered over it (harness/scatter.py).
 
-    It is the far end of what use may have done, as a tree that was copied in one go is the near one; no figure of it
-    comes from a study.
+    This is the worst that use may have done, as a tree copied in one go is the best. No figure of it comes from a
+    study.
     """
 
     places: Whole = Field(

@@ -64,7 +64,8 @@ class OwnProgram(Commits):
 
     build: str = Field(min_length=1, description="command that builds it, for sh, in the tree's directory")
     makes: str = Field(
-        min_length=1, description="the file that it makes, from there; the scenario brings one of that name"
+        min_length=1,
+        description="the file that it makes, below the tree; the scenario brings a file of that name",
     )
     packages: tuple[PackageName, ...] = Field(
         default=("gcc", "libc6-dev", "make"), description="Debian packages to build it with"
@@ -101,14 +102,16 @@ class Watch(Frozen):
 class Track(Frozen):
     """A file of agelab track."""
 
-    name: Name = Field(description="the track's name, under which the store keeps what it knows")
-    minutes: float = Field(gt=0, le=10**6, description="of the host for one night")
+    name: Name = Field(description="the track's name, also of its directory in the store")
+    minutes: float = Field(gt=0, le=10**6, description="minutes of this host for one night")
     page: str = Field(min_length=1, description="directory of the pages")
-    hook: str = Field(default="", description="command, for sh, that is given each new line to tell")
-    percent: float = Field(default=1.0, gt=0, le=1000, description="a smaller step is not followed up")
-    tree: KernelTree | None = Field(default=None, description="what moves: a tree of Linux,")
-    debian: DebianKernels | None = Field(default=None, description="Debian's packages,")
-    program: OwnProgram | None = Field(default=None, description="or a program of the user's own")
+    hook: str = Field(
+        default="", description="command, for sh, that gets each new line on its standard input"
+    )
+    percent: float = Field(default=1.0, gt=0, le=1000, description="agelab ignores a smaller step")
+    tree: KernelTree | None = Field(default=None, description="what moves: the commits of a tree of Linux,")
+    debian: DebianKernels | None = Field(default=None, description="or Debian's packages,")
+    program: OwnProgram | None = Field(default=None, description="or the commits of a program of yours")
     watch: tuple[Watch, ...] = Field(min_length=1, description="what is measured")
 
     @model_validator(mode="after")

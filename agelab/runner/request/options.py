@@ -147,13 +147,13 @@ def _numbers(value: Any, called: str, example: str, bits: int) -> Any:
 
 def _minutes(value: float | None) -> float | None:
     if value is not None and not 0 < value < 10**6:
-        raise ValueError("a number of minutes above 0")
+        raise ValueError("must be a number of minutes above 0")
     return value
 
 
 def _share(value: float | None) -> float | None:
     if value is not None and not 0 < value <= 1:
-        raise ValueError("a share is more than 0 and 1 at most, like 0.05")
+        raise ValueError("a share is above 0 and at most 1, like 0.05")
     return value
 
 
@@ -230,7 +230,7 @@ class RunOptions(BaseModel):
     filesystem: Annotated[
         str | None,
         Option(
-            "Only the variants of this filesystem, or of several: ext4,xfs.",
+            "Run only the variants of these filesystems: ext4,xfs.",
             common=True, affects="cells", level="calibrate", make="FS",
         ),
     ] = None  # fmt: skip
@@ -246,15 +246,15 @@ class RunOptions(BaseModel):
         tuple[int, ...],
         BeforeValidator(partial(_numbers, called="run seed", example="1,2,3 or 1-3", bits=31)),
         Option(
-            "Run seeds, each a repetition: 1,2,3 or 1-3 (docs/compare.md). agelab run also takes auto: as many as "
-            "decide a question (docs/compare.md).",
+            "Run seeds, each a repetition: 1,2,3 or 1-3. agelab run also takes auto: as many as decide a question "
+            "(docs/compare.md).",
             common=True, affects="cells", level="calibrate",
         ),
     ] = (1,)  # fmt: skip
     until_decided: Annotated[bool, Option(affects="cells", here="--seeds auto decides after each look")] = (
         Field(default=False, description='set by seeds="auto": seeds are added')
     )
-    trace: Annotated[bool, Option("Do the experiments' passes under strace, too.", level="calibrate")] = False
+    trace: Annotated[bool, Option("Also run the experiments under strace.", level="calibrate")] = False
     scale: Annotated[
         ScaleName | None,
         Option(
@@ -265,14 +265,14 @@ class RunOptions(BaseModel):
     corpus: Annotated[
         str | None,
         Option(
-            "Your own ISO image, directory or tarball, not the seeded data (docs/corpus.md).",
+            "Your own ISO image, directory or tarball in place of the seeded data (docs/corpus.md).",
             common=True, affects="data", level="bisect", is_path=True,
         ),
     ] = None  # fmt: skip
     log: Annotated[
         str | None,
         Option(
-            "Your own operation log, not the scenario's histories (docs/operations.md).",
+            "Your own operation log in place of the scenario's histories (docs/operations.md).",
             affects="data", level="bisect", is_path=True,
         ),
     ] = None  # fmt: skip
@@ -287,8 +287,7 @@ class RunOptions(BaseModel):
     design: Annotated[
         Design,
         Option(
-            "Every run seed with every corpus, or paired: the first with the first, and so on "
-            "(docs/compare.md).",
+            "crossed: every run seed with every corpus; paired: the first with the first, and so on (docs/compare.md).",
             affects="cells", level="calibrate",
         ),
     ] = "crossed"  # fmt: skip
@@ -334,15 +333,14 @@ class RunOptions(BaseModel):
     boot: Annotated[
         BootKind,
         Option(
-            "Begin guests in the virtual clock as copies of one that has booted, or boot each in full "
-            "(docs/design.md).",
+            "Start guests as copies of one that has booted (saved), or boot each in full (docs/design.md).",
             affects="effort", level="calibrate", replayed=True,
         ),
     ] = "saved"  # fmt: skip
     vcpus: Annotated[
         int,
         Option(
-            "The guest's processors. In the virtual clock several take turns: its times then measure nothing "
+            "The guest's processors. In the virtual clock several take turns, and times then mean nothing "
             "(docs/howto/tests.md).",
             affects="shown", level="bisect",
         ),
@@ -350,8 +348,8 @@ class RunOptions(BaseModel):
     schedule: Annotated[
         int,
         Option(
-            "Shake the guest's schedule as this number and the run seed draw it; such times belong to no machine "
-            "(docs/howto/tests.md). 0: leave it alone.",
+            "Preempt the guest at moments that this number and the run seed draw; times then mean nothing "
+            "(docs/howto/tests.md). 0: never.",
             level="calibrate",
         ),
     ] = Field(default=0, ge=0, lt=2**31)  # fmt: skip
@@ -362,8 +360,7 @@ class RunOptions(BaseModel):
     machine_band: Annotated[
         BandEnd | None,
         Option(
-            "The cheap (low) or the dear end of the band of what an instruction costs, in place of its middle "
-            "(docs/machines.md).",
+            "Take the lowest (low) or highest cost of an instruction in the machine's band (docs/machines.md).",
             affects="shown", level="bisect",
         ),
     ] = None  # fmt: skip
@@ -379,7 +376,7 @@ class RunOptions(BaseModel):
     source: Annotated[
         SourceState | None,
         Option(
-            "How the disk lies that a study copied from: as one copy lays it, or scattered (docs/drives.md).",
+            "State of the disk that a study copied from: as one copy lays it, or scattered (docs/drives.md).",
             affects="shown", level="bisect",
         ),
     ] = None  # fmt: skip
@@ -394,7 +391,7 @@ class RunOptions(BaseModel):
         Jobs,
         PlainValidator(parse_jobs),
         Option(
-            "Guests at a time, in one cell too; auto: as many as fit here. In the wall clock cells disturb each other.",
+            "Guests at a time, also within a cell; auto: as many as fit. In the wall clock cells disturb each other.",
             common=True, affects="nothing", level="bisect", of_coordinator=True,
         ),
     ] = 1  # fmt: skip
@@ -413,13 +410,13 @@ class RunOptions(BaseModel):
     device: Annotated[
         str,
         AfterValidator(_refusing(_device)),
-        Option("Also give a control file's scripts the disk under this path.", affects="shown", make=""),
+        Option("Give a control file's scripts the disk under this path, too.", affects="shown", make=""),
     ] = ""
     fail: Annotated[
         str | None,
         _checked(DriveFailure.parse),
         Option(
-            "Let a modelled drive of a RAID stop answering then; it is replaced after the last step "
+            "Let a modelled drive of a RAID fail at this moment; agelab replaces it after the last step "
             "(docs/layouts.md).",
             metavar="DRIVE@STEP[:N][+SECONDS]",
         ),
@@ -428,7 +425,7 @@ class RunOptions(BaseModel):
         str | None,
         _checked(require_form),
         Option(
-            "With --seeds auto: worst:STEP:METRIC, best:STEP:METRIC or A:B:STEP:METRIC, not the scenario's own "
+            "With --seeds auto: worst:STEP:METRIC, best:STEP:METRIC or A:B:STEP:METRIC in place of the scenario's "
             "question (docs/compare.md).",
             affects="cells", metavar="QUESTION",
         ),
@@ -436,7 +433,11 @@ class RunOptions(BaseModel):
     budget: Annotated[
         float | None,
         AfterValidator(_minutes),
-        Option("With --seeds auto: add no seeds that would end later.", affects="cells", metavar="MINUTES"),
+        Option(
+            "With --seeds auto: add no seeds that would end after so many minutes.",
+            affects="cells",
+            metavar="MINUTES",
+        ),
     ] = None
     disk: Annotated[
         str | None,
@@ -448,40 +449,39 @@ class RunOptions(BaseModel):
     keep_disk: Annotated[
         bool,
         Option(
-            "Keep what each cell's steps leave on its disk (docs/howto/cache.md).",
+            "Keep each cell's disk as its steps leave it (docs/howto/cache.md).",
             affects="effort", here="--keep-disk keeps disks in this store",
         ),
     ] = False  # fmt: skip
     curve: Annotated[
         bool,
-        Option("Map the disk at points on the way, too: the steps stop for it (docs/aging.md)."),
+        Option("Also map the disk at points of the history, at which the steps stop (docs/aging.md)."),
     ] = False
     timing: Annotated[
         bool,
         Option(
-            "Take the host's time of each boot, too; the digits are the same.",
+            "Also record the host's time for each boot; the digits stay the same.",
             affects="nothing", here="--timing takes this host's time",
         ),
     ] = False  # fmt: skip
     blocks: Annotated[
         bool,
         Option(
-            "Record what the modelled drives are sent, in one more pass (docs/howto/workloads.md).",
+            "Record the requests to the modelled drives, in an extra pass (docs/operations.md).",
             affects="effort", here="--blocks keeps its records beside the cell",
         ),
     ] = False  # fmt: skip
     profile: Annotated[
         bool,
         Option(
-            "Sample kernel and program stacks of each step, in one more pass: agelab profile "
-            "(docs/howto/profile.md).",
+            "Sample kernel and program stacks of each step, in an extra pass (docs/howto/profile.md).",
             affects="effort", here="--profile keeps its stacks beside the cell",
         ),
     ] = False  # fmt: skip
     fresh: Annotated[
         bool,
         Option(
-            "Run each cell, also where one with its key has ended (docs/howto/cache.md).",
+            "Run every cell, also those whose results are known (docs/howto/cache.md).",
             affects="nothing", level="sweep",
         ),
     ] = False  # fmt: skip
@@ -489,14 +489,14 @@ class RunOptions(BaseModel):
         float | None,
         AfterValidator(_share),
         Option(
-            "Run such a share of the cells that were found again, and compare: 0.05.",
+            "Run this share of the known cells again, and compare: 0.05 (docs/howto/cache.md).",
             affects="nothing", level="sweep", metavar="SHARE", of_coordinator=True,
         ),
     ] = None  # fmt: skip
     trial: Annotated[
         bool,
         Option(
-            "Only see whether the scenario works: one cell, in which sizes are small and each step runs once.",
+            "See whether the scenario works: run one small cell, each step once.",
             common=True, flag="--check", make="CHECK",
         ),
     ] = False  # fmt: skip
@@ -678,9 +678,7 @@ class RunOptions(BaseModel):
         if strange := [
             name for name, value in words.items() if name not in OPTIONS.keys() | FORMER and value
         ]:
-            raise InputError(
-                f"the run was asked for with {option(strange[0])}, which this agelab does not know"
-            )
+            raise InputError(f"the run was begun with {option(strange[0])}, which this agelab does not know")
         known = {name: value for name, value in words.items() if name in OPTIONS}
         name = None if words.get("control") else command["name"]
         return cls(directory=command["directory"], name=name, **known)
@@ -834,7 +832,7 @@ def _one_corpus(asked: RunOptions) -> None:
     }
     if len(asked.corpora) > 1 and (given := asked.given(*same)):
         raise InputError(
-            f"--corpora {','.join(map(str, asked.corpora))}: {same[given[0]]} the same with each: name one"
+            f"--corpora {','.join(map(str, asked.corpora))}: {same[given[0]]} the same for every corpus seed: name one"
         )
 
 
@@ -872,12 +870,14 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
     ),
     OptionConflict("control", ("name",), "--control replaces a scenario: leave {asked.name} out"),
     OptionConflict("trial", ("control",), "--check: a control file's tests run as they are: leave it out"),
-    OptionConflict("trial", ("until_decided",), "--check runs one cell, which decides nothing: leave it out"),
+    OptionConflict(
+        "trial", ("until_decided",), "--check runs one cell, which decides nothing: leave --check out"
+    ),
     OptionConflict("control", ("instead",), "--instead: a control file leaves nothing open: leave it out"),
     OptionConflict(
         "control",
         ("filesystem", "options", "seeds"),
-        "a control file says itself which {field} there are: leave --{field} out",
+        "a control file names its {field}: leave --{field} out",
     ),
     OptionConflict(
         "control",
@@ -891,7 +891,7 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
     OptionConflict(
         "in_wall_clock",
         ("machine_band",),
-        "--machine-band {asked.machine_band}: in the wall clock an instruction takes what it takes this host",
+        "--machine-band {asked.machine_band}: in the wall clock this host decides what an instruction takes",
     ),
     _real_disk_as_it_is,
     OptionConflict(
@@ -912,13 +912,13 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
     OptionConflict(
         "in_wall_clock",
         ("blocks",),
-        "--blocks: it records what modelled drives are sent, and in the wall clock there are none",
+        "--blocks: it records the requests to modelled drives, and in the wall clock there are none",
         "leave --blocks out; a real disk's requests: blktrace",
     ),
     OptionConflict(
         "in_wall_clock",
         ("profile",),
-        "--profile: samples are taken by the virtual clock, and in the wall clock none of them would repeat",
+        "--profile: only the virtual clock takes samples that repeat",
         "leave --profile out, or --clock wall and the real disks",
     ),
     OptionConflict(
@@ -929,7 +929,7 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
     OptionConflict(
         "disk",
         ("keep_disk", "curve"),
-        "--disk starts from a disk that is made already: {other} has nothing to do",
+        "--disk starts from a finished disk: {other} has nothing to do",
     ),
 )
 """Each raises InputError; the first that does is told."""

@@ -224,7 +224,7 @@ def cell_requests(
         if spec.failure:
             spec.failure.require_drive(laid_out.layout, laid_out)
     if options.blocks and cells and not any(spec.disk.modelled for spec in alike.values()):
-        raise InputError("--blocks: it records what modelled drives are sent, and the disk is none of theirs")
+        raise InputError("--blocks: it records the requests to modelled drives, and this disk is not on one")
     if change and cells:
         modelled = any(spec.has_modelled_drive for spec in alike.values())
         change.require_use([spec.filesystem for spec in alike.values()], modelled=modelled)
@@ -353,7 +353,7 @@ def _require_use_of_corpora(options: RunOptions, selected: Selection) -> None:
             isinstance(history, Pulled) and history.repository
         )
         if history.name in used and fixed:
-            raise InputError(f"{which}: history {history.name} is the same with each: name one")
+            raise InputError(f"{which}: history {history.name} is the same for every corpus seed: name one")
     words = [step.run for step in (*scenario.actions(), *scenario.tests)]
     words += [
         word for experiment in scenario.experiments for word in (experiment.prepare, experiment.perform)
@@ -362,8 +362,8 @@ def _require_use_of_corpora(options: RunOptions, selected: Selection) -> None:
     scattered = scenario.beside and (scenario.beside.scattered or options.source == "scattered")
     if options.corpus and not (drawn or scattered):
         raise InputError(
-            f"{which}: the data of --corpus are the same with each, and nothing in scenario {scenario.name} is drawn "
-            "by it: name one"
+            f"{which}: the data of --corpus are the same for every corpus seed, and scenario {scenario.name} draws "
+            "nothing by it: name one"
         )
 
 
@@ -378,10 +378,10 @@ def _fit(options: RunOptions, scenario: Scenario) -> None:
         raise InputError(f"--corpus: {which} has histories, no corpus", hint="your own history: --log")
     if scenario.tests_at_points and (real or options.disk):
         why = f"{real[0]} cannot be forked" if real else "--disk starts from a disk whose history is over"
-        raise InputError(f"{which} measures on the way of a history: {why}")
+        raise InputError(f"{which} measures at points of a history: {why}")
     if scenario.experiments and (options.disk or options.keep_disk or not options.measure):
         raise InputError(
-            f"{which} prepares a disk for each of its experiments: it has no one disk to keep or to start from"
+            f"{which} prepares a disk for each of its experiments: there is no single disk to keep or to start from"
         )
     if options.source and not scenario.beside:
         raise InputError(f"--source: {which} has no companion disk: nothing is copied from one")
@@ -391,7 +391,7 @@ def _fit(options: RunOptions, scenario: Scenario) -> None:
             "power here"
         )
     if options.curve and scenario.tests_at_points:
-        raise InputError(f"--curve: {which} is measured at its points always: leave --curve out")
+        raise InputError(f"--curve: {which} always measures its points: leave --curve out")
     if options.curve and scenario.curve is None:
         raise InputError(f"--curve: {which} has no [curve]")
 

@@ -7,6 +7,9 @@ from agelab.scenario.workload import OwnMetric
 from agelab.scenario.workloads import programs
 from docs.make.generated.markdown import code, plain, table
 
+AS_READ = ("write", "trim", "mixed")
+"""Directions whose metrics differ from those of reads by this word alone; the page says so."""
+
 
 def table_of_metrics() -> str:
     """Write a table of all metrics with unit and meaning."""
@@ -34,5 +37,9 @@ def _sections() -> Iterator[str]:
 
 
 def _table_of(metrics: Mapping[str, Metric] | Mapping[str, OwnMetric]) -> str:
-    rows = ([code(name), plain(metric.unit), plain(metric.meaning)] for name, metric in metrics.items())
+    rows = (
+        [code(name), plain(metric.unit), plain(metric.meaning)]
+        for name, metric in metrics.items()
+        if not any(f"_{way}_" in name and name.replace(f"_{way}_", "_read_") in metrics for way in AS_READ)
+    )
     return table(["metric", "unit", "meaning"], rows)

@@ -1,9 +1,8 @@
-"""A study from its files: citation, machine, steps, variants, open questions, claims."""
+"""A study from its files: citation, machine, steps, variants, open questions, tables."""
 
 from collections.abc import Iterator
 
 from agelab.analysis.published import study as published
-from agelab.analysis.published.claims import Claim
 from agelab.base.types import Figure
 from agelab.scenario import selection
 from agelab.scenario.scenario import Scenario
@@ -117,11 +116,5 @@ def _published(scenario: Scenario) -> Iterator[str]:
         [plain(use.id), plain(use.about), str(len(study.figures.of(use.id)))] for use in study.claims.tables
     )
     yield table(["table", "about", "figures here"], rows)
-    yield "Its claims, in our words:\n"
-    rows = ([code(claim.id), plain(claim.says), plain(_untested(claim))] for claim in study.claims.claims)
-    yield table(["claim", "statement", "why it cannot be tested, or not on every kernel"], rows)
-
-
-def _untested(claim: Claim) -> str:
-    gone = claim.gone
-    return claim.untestable or (f"gone since Linux {gone.since}: {gone.why}" if gone else "")
+    file = code(f"scenarios/published/{scenario.name}.claims.toml")
+    yield f"Its {len(study.claims.claims)} claims, each with its test, are in {file}; `agelab replicate` judges them.\n"

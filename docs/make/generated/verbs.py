@@ -14,6 +14,8 @@ ALSO_OF = "run"
 """The verb whose options others take, too: theirs are named, and described there."""
 OF_MAKE = {option(name) for name in OPTIONS if make_variable(name)}
 """Its options that are a variable of make, too: docs/options.md describes them."""
+SAME = ("--force", "--json")
+"""Options that mean the same of every verb: the page's beginning describes them."""
 DEFAULT = re.compile(r"\[default: (.*)\]$")
 
 
@@ -61,10 +63,12 @@ def _section(
             for shape, meaning in also_of_make
         ]
         yield f"[Options](../options.md) says what these mean; defaults are in brackets: {', '.join(shapes)}.\n"
-    if own := [record for record in described if record not in known]:
+    if own := [record for record in described if record not in known and record[0] not in SAME]:
         yield table(["option", "meaning"], ([code(option), plain(meaning)] for option, meaning in own))
     if also := [option.split()[0] for option, meaning in described if (option, meaning) in known]:
         yield f"Also, as of [agelab {ALSO_OF}](#agelab-{ALSO_OF}): {', '.join(map(code, also))}.\n"
+    if same := [option for option, _ in described if option in SAME]:
+        yield f"Also {' and '.join(map(code, same))}.\n"
     if end := (command.epilog or "").replace(cli.examples(shown), "").strip() if shown else command.epilog:
         yield plain(end) + "\n"
     if isinstance(command, click.Group):

@@ -32,4 +32,4 @@ def test_a_patience_that_is_no_number_is_refused(word: str, monkeypatch: pytest.
 @pytest.mark.parametrize("word", [MANY, f"{MANY}G", "٣", ""])
 def test_a_size_that_is_no_number_is_refused(word: str) -> None:
     done = CliRunner().invoke(store, ["prune", "--to", word])
-    assert done.exit_code == 2 and "is no number of bytes; say for example 40M" in done.output
+    assert done.exit_code == 2 and "is not a size; write for example 40M" in done.output

@@ -83,11 +83,11 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> s
         (["--scenario", "aging"], "missing: --good, --bad"),
         (
             ["--scenario", "aging", "--good", "5.10", "--bad", "6.1"],
-            "say by what bad differs from good: --metric",
+            "name the difference between good and bad: --metric",
         ),
         (
             [*WORDS, "--symptom", "hang", "--good", "5.10", "--bad", "6.1"],
-            "say by what bad differs from good",
+            "name the difference between good and bad",
         ),
         (
             [*WORDS, "--good", "5.10", "--bad", "6.13"],
@@ -115,7 +115,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> s
         ),
         (
             [*WORDS[:4], "--crash", "one", "--symptom", "hang", "--good", "5.10", "--bad", "6.1"],
-            "by what bad differs",
+            "difference between good and bad",
         ),
         ([*WORDS, "--crash", "one", "--good", "5.10", "--bad", "6.1"], "--crash measures crash:violations"),
         (
@@ -123,11 +123,11 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> s
             "--crash goes with the virtual clock",
         ),
         ([*WORDS[:4], "--metric", "copy:elapsd", "--good", "5.10", "--bad", "6.1"], "did you mean elapsed"),
-        ([*WORDS, "--good", "5.10", "--bad", "6.1", "--threshold", "x"], "--threshold x: it is no number"),
+        ([*WORDS, "--good", "5.10", "--bad", "6.1", "--threshold", "x"], "--threshold x: not a number"),
         ([*WORDS, "--good", "5.10", "--bad", "6.1", "--threshold", "1", "--relative", "2"], "leave one out"),
         (
             [*WORDS, "--good", "5.10", "--bad", "6.1", "--relative", "-10%"],
-            "-10%: it is a change towards bad",
+            "-10%: name a change towards bad",
         ),
         (
             [*WORDS, "--good", "5.10", "--bad", "6.1", "--relative", "10%", "--clock", "wall"],
@@ -135,15 +135,15 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> s
         ),
         (
             [*WORDS, "--good", "5.10", "--bad", "6.1", "--rounds", "5", "--clock", "wall"],
-            "--rounds 5: with --alpha",
+            "--rounds 5: --alpha",
         ),
         (
             [*WORDS, "--good", "5.10", "--bad", "6.1", "--threshold", "10%"],
-            "--threshold 10%: it is no number",
+            "--threshold 10%: not a number",
         ),
         (
             [*WORDS, "--good", "5.10", "--bad", "6.1", "--alpha", "0.1%", "--clock", "wall"],
-            "--alpha 0.1%: it is no number",
+            "--alpha 0.1%: not a number",
         ),
         ([*WORDS, "--good", "5.10", "--bad", "6.1", "--dirty"], "--dirty goes with --tree"),
         (
@@ -166,11 +166,11 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> s
         ),
         (
             [*WORDS, "--profile", "--good", "5.10", "--bad", "6.1"],
-            "--profile: aged/map:layout_score is of no step that can be profiled",
+            "--profile: aged/map:layout_score names no step that can be profiled",
         ),
         (
             [*WORDS[:4], "--symptom", "hang", "--profile", "--good", "5.10", "--bad", "6.1"],
-            "--profile: symptom hang is of no step that can be profiled",
+            "--profile: symptom hang names no step that can be profiled",
         ),
     ],
 )
@@ -356,7 +356,7 @@ def test_real_disks_of_a_bisect_that_goes_on_are_named_again(
     assert main(paste[1:]) == 3  # it goes on, to where this test has it stop
     capsys.readouterr()
     for others in (paste[4:6], [*paste[4:6], "--erase", "OTHER"]):
-        assert "erases other disks than --erase names" in refused(capsys, "--continue", "latest", *others)
+        assert "--erase names other disks than" in refused(capsys, "--continue", "latest", *others)
     assert "another" in refused(capsys, "--continue", "latest", "--disks", "file:/b", "--erase", "SERIAL")
 
 

@@ -403,7 +403,7 @@ def test_a_bad_capsule_is_one_line_and_exit_2(tmp_path: Path, capsys: pytest.Cap
 def test_cells_are_named_by_their_numbers(capsule: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for wrong in ("2", "x", "", "0,"):
         assert main(["capsule", "replay", str(capsule), "--cells", wrong]) == 2
-        assert "it has 0 to 1" in capsys.readouterr().err
+        assert "which has 0 to 1" in capsys.readouterr().err
 
 
 def _replayed(
@@ -422,7 +422,7 @@ def _replayed(
             "made of files that are not in the capsule; name it with --kernel",
         ),
         ({"own": True}, "the corpus is missing (some data"),
-        ({"words": {"crash": "copy+1"}}, "asked for with --crash, which this agelab does not know"),
+        ({"words": {"crash": "copy+1"}}, "begun with --crash, which this agelab does not know"),
         ({"words": {"machine": "of-tomorrow"}}, "no machine 'of-tomorrow'"),
         ({"words": {"vcpus": "many"}}, "--vcpus 'many': input should be a valid integer"),
         ({"words": {"disks": "file:/etc/passwd"}}, "runs in real time"),

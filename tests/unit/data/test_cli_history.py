@@ -49,7 +49,7 @@ def test_a_log_on_standard_input_is_refused_where_it_is_no_file(tmp_path: Path) 
         (["profile", "--profile", "agraval-2007"], "did you mean agrawal-2007?"),
         (["profile", "--fullness", "nan"], "--fullness nan: Input should be a finite number"),
         (["profile", "--overwrites", "-1"], "--overwrites -1.0: Input should be greater than or equal to 0"),
-        (["profile", "--disk", "much"], "'much' is no number of bytes"),
+        (["profile", "--disk", "much"], "'much' is not a size"),
     ],
 )
 def test_options_that_do_not_go_with_the_engine_are_refused(

@@ -141,5 +141,5 @@ def test_corpus_names_the_repository_of_a_scenario_that_pulls() -> None:
     assert request.corpus is None
     with pytest.raises(InputError, match="has histories, no corpus"):
         resolve(RunOptions(name="aging-curve", corpus="/some/where"))
-    with pytest.raises(InputError, match="is the same with each"):
+    with pytest.raises(InputError, match="is the same for every corpus seed"):
         resolve(RunOptions(name="git-aging", corpus="/some/where", corpora=(1, 2)))

@@ -95,10 +95,6 @@ def ended(command: list[str], place: Path, environment: dict[str, str]) -> tuple
     return done.returncode, done.stdout + done.stderr
 
 
-def test_the_page_shows_the_script() -> None:
-    assert block("track.md", "sh") == (HOWTO / "gate.sh").read_text()
-
-
 def test_the_gate_stops_what_failed_with_its_cells_for_ci(ci: Path) -> None:
     assert job(ci, "panics")[0] != 0
     assert (ci / "out/cells.xml").read_text().count('<failure message="this kernel has none"') == len(SEEDS)

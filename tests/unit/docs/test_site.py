@@ -109,7 +109,7 @@ def test_the_reference_has_what_the_code_has(site: Path, pages: dict[Path, Read]
     assert page("reference/cli").says("With --kernel more than once it is a sweep")
     for name, metric in METRICS.items():
         assert page("reference/result").says(name) and page("reference/result").says(metric.meaning)
-    for kind in KINDS:
+    for kind in set(KINDS) - {"claims"}:  # those of a study: its file is the example
         where = page(f"reference/{kind if kind in ('scenario', 'result') else 'files'}")
         for one in (schema := schema_of(kind), *schema.get("$defs", {}).values()):
             for key, what in properties(one).items():
@@ -132,7 +132,7 @@ def test_each_study_has_a_page_that_cites_it_and_says_what_it_leaves_open(
         ):
             assert page.says(text), text
         assert all(page.says(variant.name) for variant in scenario.variants)
-        assert all(page.says(claim.says) for claim in study.read_study(name).claims.claims)
+        assert page.says(f"scenarios/published/{name}.claims.toml")
         assert page.says(f"make scenario NAME={name}")
 
 

@@ -216,7 +216,7 @@ def test_several_runs_need_an_artefact_and_one_place(
 ) -> None:
     names = [made_run(store).name for _ in range(2)]
     assert main(["capsule", "pack", *names]) == 2
-    assert "several go into an --artifact" in capsys.readouterr().err
+    assert "for several runs use --artifact" in capsys.readouterr().err
     both = ["--artifact", str(tmp_path / "made"), "-o", str(tmp_path / "one.capsule")]
     assert main(["capsule", "pack", *names, *both]) == 2
 

@@ -576,7 +576,7 @@ def test_a_page_takes_no_device_s_place(home: Path, capsys: pytest.CaptureFixtur
     os.mkfifo(pipe)
     for argv in (["report", name, "-o", str(pipe)], ["capsule", "pack", name, "-o", str(pipe)]):
         assert main(argv) == 2
-        assert "it is there and no file" in capsys.readouterr().err
+        assert "it exists and is not a regular file" in capsys.readouterr().err
     assert pipe.is_fifo()
 
 

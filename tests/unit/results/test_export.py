@@ -192,7 +192,10 @@ def test_a_file_for_programs_is_whole_or_what_it_was(
     link = home / "link"
     link.symlink_to(path)
     several(home)
-    for words, why in ((["-o", str(link)], "it is a link"), ([], f"{form} is no text: name a file for it")):
+    for words, why in (
+        (["-o", str(link)], "it is a link"),
+        ([], f"{form} is a binary format: name a file for it"),
+    ):
         assert main(["export", "--format", form, *words]) == 2
         assert why in capsys.readouterr().err
     assert path.read_text() == "before" and link.is_symlink()

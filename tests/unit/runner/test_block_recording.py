@@ -84,7 +84,7 @@ def test_recording_takes_the_virtual_clock_and_a_modelled_drive() -> None:
     with pytest.raises(InputError, match="in the wall clock there are none"):
         RunOptions(name="aging", blocks=True, clock="wall")
     bare = resolve(RunOptions(name="aging-ext4", blocks=True, disks="model:none"))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"--blocks: .* the disk is none of theirs"):
+    with pytest.raises(InputError, match=r"--blocks: .* this disk is not on one"):
         cell_requests(bare, 14, (), None)
 
 

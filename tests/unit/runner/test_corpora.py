@@ -73,14 +73,17 @@ def test_a_paired_design_takes_the_first_with_the_first() -> None:
         ({"seeds": "0-2147483647"}, "--seeds '0-2147483647': run seeds are whole numbers"),
         ({"corpora": ""}, "--corpora '': corpus seeds are whole numbers"),
         ({"design": "nested"}, "no --design 'nested'"),
-        ({"corpora": "1,2", "log": "x"}, "--corpora 1,2: the operations of --log are the same with each"),
+        (
+            {"corpora": "1,2", "log": "x"},
+            "--corpora 1,2: the operations of --log are the same for every corpus seed",
+        ),
         (
             {"corpora": "1,2", "disk": "ab"},
-            "--corpora 1,2: what lies on the stored disk is the same with each",
+            "--corpora 1,2: what lies on the stored disk is the same for every corpus seed",
         ),
         (
             {"corpora": "1,2", "control": "x.ctl", "name": None},
-            "--corpora 1,2: the data of a control file are the same with each",
+            "--corpora 1,2: the data of a control file are the same for every corpus seed",
         ),
     ],
 )
@@ -121,7 +124,7 @@ def test_trees_that_a_corpus_has_not_are_told_by_reading_the_options(
 
 
 def test_several_corpora_are_refused_where_nothing_is_drawn_by_them() -> None:
-    with pytest.raises(InputError, match="nothing in scenario small is drawn"):
+    with pytest.raises(InputError, match="scenario small draws nothing"):
         resolve(RunOptions(name=SMALL, corpus="/data", corpora=(1, 2)))
     resolve(RunOptions(name=SMALL, corpora=(1, 2)))
     resolve(RunOptions(name=SMALL, corpus="/data", corpora=(2,)))

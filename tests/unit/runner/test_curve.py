@@ -175,9 +175,9 @@ def test_a_guest_with_many_disks_has_memory_for_their_caches_and_pages() -> None
 
 
 def test_nothing_is_tests_at_points_of_a_disk_that_cannot_be_forked() -> None:
-    with pytest.raises(InputError, match="measures on the way of a history"):
+    with pytest.raises(InputError, match="measures at points of a history"):
         cells("aging-curve-ext4-profile", disks="file:/tmp/some.img")
-    with pytest.raises(InputError, match="measures on the way of a history"):
+    with pytest.raises(InputError, match="measures at points of a history"):
         resolve(RunOptions(name="aging-curve-ext4-profile", disk="0123"))
     with pytest.raises(InputError, match="has histories, no corpus"):
         cells("aging-curve-ext4-profile", corpus="/etc")

@@ -157,7 +157,7 @@ def test_a_plan_of_an_older_agelab_is_read(tmp_path: Path) -> None:
         of_plan=True,
     )
     command["options"]["gone"] = "x"
-    with pytest.raises(InputError, match="asked for with --gone, which this agelab does not know"):
+    with pytest.raises(InputError, match="begun with --gone, which this agelab does not know"):
         RunOptions.from_plan(run_builder.plan(command=command))
     with pytest.raises(InputError, match="does not say what was asked for"):
         RunOptions.from_plan(run_builder.plan(command={}))

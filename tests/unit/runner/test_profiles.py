@@ -151,5 +151,5 @@ def test_a_step_is_wrapped_as_a_whole_and_once() -> None:
 
 
 def test_the_wall_clock_has_no_profile() -> None:
-    with pytest.raises(InputError, match="--profile: samples are taken by the virtual clock"):
+    with pytest.raises(InputError, match="--profile: only the virtual clock takes samples"):
         RunOptions(name="aging-ext4", profile=True, clock="wall")

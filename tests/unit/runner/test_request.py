@@ -29,7 +29,10 @@ SMALL = str(Path(__file__).parents[2] / "vm" / "small.toml")
         (["aging-ext4", "--disks", "file:/x", "--keep-disk"], "--keep-disk: file:/x.* is a real disk"),
         (["aging-ext4", "--disks", "file:/x", "--disk", "ab"], "--disk: file:/x.* is a real disk"),
         (["aging-ext4", "--disks", "file:/x", "--curve"], "--curve: file:/x.* is a real disk"),
-        (["aging-ext4", "--disk", "ab", "--curve"], "--disk starts from a disk .* --curve has nothing to do"),
+        (
+            ["aging-ext4", "--disk", "ab", "--curve"],
+            "--disk starts from a finished disk: --curve has nothing to do",
+        ),
         (["aging-ext4", "--disk", "ab", "--keep-disk"], "--keep-disk has nothing to do"),
         ([SMALL, "--curve"], r"scenario small has no \[curve\]"),
         (

@@ -328,8 +328,8 @@ def test_about_the_share_that_is_asked_for_is_checked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ({"verify": 0.0}, "a share is more than 0"),
-        ({"verify": 1.5}, "a share is more than 0"),
+        ({"verify": 0.0}, "a share is above 0"),
+        ({"verify": 1.5}, "a share is above 0"),
         ({"verify": 0.5, "fresh": True}, "with --fresh every cell runs"),
         ({"verify": 0.5, "keep_disk": True}, "with --keep-disk every cell runs"),
         ({"verify": 0.5, "clock": "wall"}, "in the wall clock"),

@@ -154,7 +154,7 @@ def test_cells_that_are_added_come_after_those_of_the_run() -> None:
     [
         ({"ask": "worst:copy:elapsed", "seeds": "1,2"}, "--ask goes with --seeds auto"),
         ({"budget": 5.0, "seeds": "1,2"}, "--budget goes with --seeds auto"),
-        ({"budget": 0.0}, "--budget 0.0: a number of minutes above 0"),
+        ({"budget": 0.0}, "--budget 0.0: must be a number of minutes above 0"),
         ({"design": "paired", "corpora": "1,2,3,4,5"}, "--seeds auto does not go with --design paired"),
         ({"measure": False, "keep_disk": True}, "--seeds auto does not go with agelab age"),
         (

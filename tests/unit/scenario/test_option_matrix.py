@@ -138,5 +138,5 @@ def test_commas_and_alternatives() -> None:
 
 
 def test_a_control_file_has_no_matrix() -> None:
-    with pytest.raises(InputError, match="a control file says itself which options there are"):
+    with pytest.raises(InputError, match="a control file names its options"):
         RunOptions(control="x", options="ext4:noatime")
