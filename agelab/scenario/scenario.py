@@ -97,15 +97,16 @@ class Variant(Shorthand):
     )
     history: Name | None = Field(default=None, description="one of the scenario's histories, if it has any")
     chosen_mkfs_options: tuple[str, ...] = Field(
-        default=(), description="added last, with either defaults: those of a combination of options"
+        default=(), description="not for a file: agelab's own, the options of a combination, added last"
     )
     combination_of: Name | None = Field(
-        default=None, description="variant that it is with a combination of options; none in a file"
+        default=None,
+        description="not for a file: agelab's own, the variant of which this is one combination of options",
     )
     case: Name | None = Field(
         default=None,
         exclude_if=is_empty,
-        description="the scenario's case that it does; of a file's variants each does each case",
+        description="not for a file: agelab's own, the one of the scenario's cases that it does",
     )
 
     @property

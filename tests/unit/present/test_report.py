@@ -213,7 +213,7 @@ def test_no_place_of_this_machine_is_in_the_page(tmp_path: Path) -> None:
     text = render(build_page([load(RunDirectory(directory))]))
     assert "make scenario NAME=aging" in text
     assert (
-        "24 times; fill the disk; then measure what is left of its speed (at scale quick the repetitions are "
+        "24 times, fill the disk, then measure how fast it still is (at scale quick the repetitions are "
         in text
     )
     assert example.local(text, [*example.places(RunDirectory(directory)), str(tmp_path)]) == []
